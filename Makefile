@@ -11,7 +11,7 @@ NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help test setup fmt fmt-check manual bpf figures kernel-figures lint code-tests purity licences doc fuzz-check bench instructions advisories clean
-.PHONY: book campaign wheel python-test python-lock web web-module web-served web-pictures web-plots web-test
+.PHONY: book campaign wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -130,6 +130,10 @@ web-plots: $(NODE_MODULES) ## Build the script of reports anew, which the progra
 	cd web && LASTHOP_PLOTS_OUT='$(TARGET)/web/plots' $(NODE) npm exec -- vite build --config vite.plots.config.ts --logLevel warn
 	cp '$(TARGET)/web/plots/plots.js' crates/report/src/plots.js
 	@ls -l crates/report/src/plots.js
+
+web-pages: web ## Draw every kind of page at three widths, light and dark, to be looked at: target/web/pictures (KINDS="lab run" draws those)
+	$(CARGO) build --locked --quiet --package lasthop
+	cd web && LASTHOP='$(TARGET)/debug/lasthop' LASTHOP_WEB='$(TARGET)/web' $(NODE) node --import ./tests/typescript.mjs pages.ts $(KINDS)
 
 web-pictures: web ## Write the pictures of docs/lab.md anew
 	cd web && LASTHOP_WEB='$(TARGET)/web' $(NODE) node --import ./tests/typescript.mjs pictures.ts

@@ -14,10 +14,10 @@ const FLAGS = [
 ];
 const PLACES = [process.env.LASTHOP_CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
-export function launch(): Promise<Browser> {
+export function launch(...flags: string[]): Promise<Browser> {
   const executablePath = PLACES.find((place) => place && existsSync(place));
   if (!executablePath) throw new Error('no Chromium; `make setup` installs it, LASTHOP_CHROMIUM names one');
-  return chromium.launch({ executablePath, args: FLAGS, timeout: 60_000 });
+  return chromium.launch({ executablePath, args: [...FLAGS, ...flags], timeout: 60_000 });
 }
 
 /** What a page has asked for beyond its own place, and what went wrong in it. */

@@ -174,7 +174,7 @@ test('time: jumps, steps, the cache, an event in full', async () => {
     await page.locator('.detail', { hasText: 'Balakrishnan' }).waitFor();
     const kept = await page.waitForFunction(() => {
       const column = (window as any).lab.columns[1];
-      return column.standing?.stages.flatMap((stage: any) => stage.agent?.kept ?? []).length;
+      return column.standing?.stages.flatMap((stage: any) => stage.kept ?? []).length;
     });
     assert.ok((await kept.jsonValue()) > 0, 'the base station keeps packets at its own retransmission');
     const before = await time();

@@ -2,91 +2,23 @@
 // for elsewhere, and axe finds nothing, on pages of every kind.
 
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { mkdir, readFile, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
 
 import { launch } from './browser.ts';
+import { PAGES, PICTURES, inPage, make, scroll } from './made.ts';
 import { violations, watch } from './pages.ts';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
-const target = resolve(root, process.env.CARGO_TARGET_DIR ?? 'target');
-/** The program; `make web-test` builds it. */
-const lasthop = process.env.LASTHOP ?? join(target, 'debug/lasthop');
 /** With a directory here, pictures of all pages are kept in it. */
 const shots = process.env.LASTHOP_SHOTS;
-
-/** A channel that turns bad for about 120 ms, with up to 300 packets in the queue: whole windows are lost. */
-const BURST = `
-name = "burst"
-runs = 1
-transfer = { from = "fixed", to = "mobile", bytes = "8MB" }
-[host.fixed]
-preset = "linux"
-[host.mobile]
-preset = "linux"
-[[path]]
-link = { rate = "100mbit", delay = "5ms" }
-[[path]]
-radio = { rate = "20mbit", delay = "5ms", queue = "300p" }
-errors = { model = "two-state", good = "1s", bad = "120ms", ber-good = 0, ber-bad = 1e-2 }
-`;
-
-/** Two batteries beside a radio with medium access. */
-const HOPS = `
-horizon = "4s"
-runs = 2
-transfer = { from = "sender", to = "receiver", bytes = "unlimited" }
-[host.receiver]
-side = "left"
-preset = "linux-2.2"
-[host.sender]
-side = "right"
-preset = "linux-2.2"
-[[path]]
-radio = { rate = "11mbit", delay = "1us", queue = "100p" }
-mac = "dcf"
-`;
 
 let dir: string;
 let browser: Browser;
 
-async function run(...words: string[]): Promise<void> {
-  const done = promisify(execFile)(lasthop, words, { cwd: dir, env: { ...process.env, NO_COLOR: '1' } });
-  await done.catch((error: { code?: number | string; stderr?: string }) => {
-    // Advice that changes nothing and claims that fail have exit codes of their own; the page is there all the same.
-    if (error.code !== 1) throw new Error(`lasthop ${words.join(' ')}: ${error.code} ${error.stderr ?? ''}`);
-  });
-}
-
 before(async () => {
-  await stat(lasthop).catch(() => {
-    throw new Error(`${lasthop} is not there: cargo build, or name the program by LASTHOP`);
-  });
-  dir = await mkdtemp(join(tmpdir(), 'lasthop-reports-'));
-  await writeFile(join(dir, 'burst.toml'), BURST);
-  await writeFile(join(dir, 'hops.toml'), HOPS);
-  await run('run', 'burst.toml', '-o', 'run');
-  const [cell] = await readdir(join(dir, 'run/trace'));
-  const few = ['--set', 'transfer.bytes=200KB'];
-  await Promise.all([
-    run('run', 'quickstart', '-n', '3', '--vary', 'errors.mean=16KiB,64KiB', '--vary', 'agent=none,snoop', ...few, '-o', 'sweep'),
-    run('run', 'handoff-wavelan', '-n', '1', '--set', 'handoff.gap=500ms', '--set', 'horizon=20s', '-o', 'handoff'),
-    run('run', 'burst.toml', '--set', 'link.rate=50mbit', '-o', 'other'),
-    run('compare', 'quickstart', '--schemes', 'snoop,sack', '-n', '2', '--errors', '0,1%,5%', ...few, '-o', 'compare'),
-    run('advise', '--rate', '2mbit', '-n', '3', '--quick', '-o', 'advise'),
-    run('energy', 'hops.toml', '-n', '2', '-o', 'energy'),
-    run('reproduce', 'W-T1', 'W-F10', '--seeds', '1'),
-    run('explain', 'W-F10', '--sets', '40', '--seeds', '1', '--again', '0', '-o', 'explain'),
-    run('analyze', `run/trace/${cell}/link.pcapng`, `run/trace/${cell}/radio.pcapng`, '-o', 'analyze'),
-    run('battery', '-o', 'battery'),
-  ]);
-  await run('report', 'run', 'other', '-o', 'overlay.html');
+  dir = await make();
   browser = await launch();
   if (shots) await mkdir(shots, { recursive: true });
 });
@@ -103,14 +35,6 @@ async function open(file: string, width: number, colorScheme: 'light' | 'dark' =
   const wrong = watch(page);
   await page.goto(`file://${join(dir, file)}`);
   return { page, wrong, close: () => context.close() };
-}
-
-/** Brings every figure into sight. */
-async function scroll(page: Page): Promise<void> {
-  for (const figure of await page.locator('figure').all()) await figure.scrollIntoViewIfNeeded();
-  const waiting = 'figure:has(script[data-group]):not(:has(.lhp))';
-  await page.waitForFunction((waiting) => !document.querySelector(waiting), waiting);
-  await page.evaluate(() => scrollTo(0, 0));
 }
 
 interface Mark {
@@ -345,20 +269,7 @@ test('a page that may run no script shows its pictures, and so does paper', asyn
   await close();
 });
 
-const PAGES = [
-  'run/report.html',
-  'sweep/report.html',
-  'handoff/report.html',
-  'overlay.html',
-  'compare/report.html',
-  'advise/report.html',
-  'energy/report.html',
-  'out/reproduce/report.html',
-  'explain/report.html',
-  'analyze/report.html',
-];
-
-for (const file of PAGES) {
+for (const [, file] of PAGES) {
   test(`${file}: axe finds nothing, no page is wider than its screen, none asks for anything`, async () => {
     const looks = shots
       ? ([360, 800, 1600].flatMap((width) => [[width, 'light'], [width, 'dark']]) as [number, 'light' | 'dark'][])
@@ -373,6 +284,20 @@ for (const file of PAGES) {
       const name = `${file.replace('/report', '').replaceAll('/', '-').replace('.html', '')}-${width}-${scheme}.png`;
       if (shots) await page.screenshot({ path: join(shots, name), fullPage: true });
       await close();
+    }
+  });
+}
+
+for (const [kind, file] of PICTURES) {
+  test(`${file}: axe finds nothing in the picture, light and dark`, async () => {
+    const svg = await readFile(join(dir, file), 'utf8');
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, colorScheme });
+      const page = await context.newPage();
+      await page.setContent(inPage(kind, svg));
+      assert.match((await page.locator('svg').getAttribute('aria-label')) ?? '', /\w/, 'it has a name');
+      assert.deepEqual(await violations(page), [], colorScheme);
+      await context.close();
     }
   });
 }

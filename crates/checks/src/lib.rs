@@ -9,7 +9,7 @@ use lasthop_lab::{Results, Setup};
 use lasthop_proto::event::{Event, Wants};
 use lasthop_scenario::{Argument, Plan, example, parse};
 use lasthop_study::compare::{self, Asked};
-use lasthop_study::{Error, Source};
+use lasthop_study::{Error, Source, Units};
 use lasthop_trace::Sink;
 use lasthop_trace::metrics::Metrics;
 use lasthop_trace::stats::Summary;
@@ -57,7 +57,9 @@ pub fn study_digest() -> u64 {
         .and_then(|comparison| compare::answer(&comparison, &mut simulated));
     let mut digest = Digest::default();
     match document {
-        Ok(document) => digest.add(format_args!("{document:?} {}", compare::page(&document))),
+        Ok(document) => {
+            digest.add(format_args!("{document:?} {}", compare::page(&document, Units::KB)))
+        }
         Err(error) => panic!("{error}"),
     }
     digest.hash

@@ -2,6 +2,9 @@
 //!
 //! A module for wasm32-unknown-unknown has no clock, no randomness, no files and no threads unless it imports
 //! them. This one must import nothing at all.
+//!
+//! `lasthop-web` is a module of its own, with allocation and entry points that this one has no use for. `make web` refuses it if it
+//! imports anything, and `make web-test` holds its digests against those of native runs, in a browser.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

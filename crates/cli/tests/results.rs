@@ -287,7 +287,7 @@ fn results_are_laid_over_each_other() {
         assert!(both.contains(words), "{words}");
     }
     // A row of the table for each combination and each directory.
-    let cell = |name: &str| both.matches(&format!("<td>{name}</td>")).count();
+    let cell = |name: &str| both.matches(&format!(">{name}</td>")).count();
     assert_eq!((cell("one"), cell("two")), (2, 2));
     let common = page(&["one", "snoop"], "common.html");
     assert!(common.contains(">snoop<") && !common.contains("agent=none, one"));

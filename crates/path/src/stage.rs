@@ -1,6 +1,6 @@
 //! A stage of a path.
 
-use lasthop_proto::agent::Agent;
+use lasthop_proto::agent::{Agent, BaseStation as _, Kept};
 use lasthop_proto::channel::Channel;
 use lasthop_proto::hop::Hop;
 use lasthop_proto::link::{Cross, Line, Radio, Serial, Varied};
@@ -136,6 +136,21 @@ impl Stage {
             Stage::Agent(agent) => Some(agent),
             _ => None,
         }
+    }
+
+    /// Hands each packet that a base station keeps until it has crossed the last hop to `each`, whether its agent keeps it or its
+    /// link layer; whether this is a stage that may keep any.
+    pub fn kept(&self, each: &mut dyn FnMut(Kept)) -> bool {
+        match self {
+            Stage::Agent(agent) => agent.kept(each),
+            Stage::Hop(hop) => hop.kept(&mut |packet, again| {
+                let (Some(flow), Some(segment)) = (packet.flow(), packet.segment()) else { return };
+                let (len, attempts) = (packet.body.len(), u32::from(again));
+                each(Kept { flow, seq: segment.seq, len, attempts });
+            }),
+            _ => return false,
+        }
+        true
     }
 
     /// The agent, to be asked for more than packets.

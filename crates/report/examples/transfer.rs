@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use lasthop_proto::event::{Event, TcpKind, Wants, What};
 use lasthop_proto::wire::FlowKey;
+use lasthop_report::number::Units;
 use lasthop_report::plot::{Theme, TimeSequence};
 use lasthop_report::table::{self, Look};
 use lasthop_trace::Sink;
@@ -54,6 +55,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let cases: Vec<_> =
         cases.values().map(|(name, runs)| (name.clone(), runs.as_slice())).collect();
-    println!("{}", table::render(&table::run_summary(&plan.name, &cases), Look::Terminal(140)));
+    println!(
+        "{}",
+        table::render(&table::run_summary(&plan.name, &cases, Units::KB), Look::Terminal(140))
+    );
     Ok(())
 }

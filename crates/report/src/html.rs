@@ -6,11 +6,12 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use crate::data::{self, Data, Embedded, MOST_EMBEDDED};
-use crate::model::{Again, Assumption, ClaimResult, Figure, Page, Section, Table, Verdict};
+use crate::model::{Again, Assumption, ClaimResult, Column, Figure, Page, Section, Table, Verdict};
 use crate::number::plural;
 use crate::plot::{Theme, page_css, page_variables};
 use crate::script;
 use crate::table::claim_figures;
+use crate::wrap::columns;
 
 const CSS: &str = include_str!("page.css");
 
@@ -200,11 +201,34 @@ fn scroll(name: &str) -> String {
     format!("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">", escape(name))
 }
 
+/// How many columns of text stand beside each other on a phone, and on a page of 800 pixels.
+const PHONE: usize = 38;
+const TABLET: usize = 92;
+/// What stands between two columns, in columns of text.
+const BETWEEN: usize = 2;
+
+/// The class of a table that is too wide for a small screen even if every word has a line of its own: there it is shown a record
+/// below the other, as on a narrow terminal.
+fn records(table: &Table) -> &'static str {
+    let longest = |text: &str| text.split(' ').map(columns).max().unwrap_or(0);
+    let width = |(i, column): (usize, &Column)| {
+        let cells = table.rows.iter().filter_map(|row| row.get(i));
+        // Numbers are not wrapped.
+        let widest = cells.map(|cell| if column.numeric { columns(cell) } else { longest(cell) });
+        widest.max().unwrap_or(0).max(longest(&column.title)) + BETWEEN
+    };
+    match table.columns.iter().enumerate().map(width).sum::<usize>() {
+        0..=PHONE => "",
+        ..=TABLET => " class=\"phone\"",
+        _ => " class=\"phone tablet\"",
+    }
+}
+
 fn table(out: &mut String, table: &Table) {
     let title =
         if table.title.is_empty() { "Table".to_owned() } else { format!("Table: {}", table.title) };
     *out += &scroll(&title);
-    *out += "<table>";
+    *out += &format!("<table{}>", records(table));
     if !table.title.is_empty() {
         *out += &format!("<caption>{}</caption>", escape(&table.title));
     }
@@ -221,7 +245,13 @@ fn table(out: &mut String, table: &Table) {
     for row in &table.rows {
         *out += "<tr>";
         for (i, cell) in row.iter().enumerate() {
-            *out += &format!("<td{}>{}</td>", class(i), escape(cell));
+            let heading = table.columns.get(i).map_or("", |column| &column.title);
+            let name = if records(table).is_empty() || heading.is_empty() || cell.is_empty() {
+                String::new()
+            } else {
+                format!(" data-name=\"{}\"", escape(heading))
+            };
+            *out += &format!("<td{}{name}>{}</td>", class(i), escape(cell));
         }
         *out += "</tr>";
     }
@@ -285,7 +315,7 @@ fn assumptions(out: &mut String, assumptions: &[Assumption]) {
 }
 
 fn again(out: &mut String, again: &Again) {
-    if again.commands.is_empty() {
+    if again.commands.iter().all(String::is_empty) {
         return;
     }
     *out += &format!(

@@ -17,7 +17,7 @@ pub enum Units {
 
 impl Units {
     /// The unit, for the heading of a column.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Units::Mbit => "Mbit/s",
             Units::KB => "KB/s",
@@ -25,7 +25,7 @@ impl Units {
     }
 
     /// Bytes a second of one of the unit.
-    pub fn size(self) -> f64 {
+    pub const fn size(self) -> f64 {
         match self {
             Units::Mbit => 125e3,
             Units::KB => KB,

@@ -5,7 +5,7 @@ use lasthop_trace::metrics::RunMetrics;
 use lasthop_trace::stats::Summary;
 
 use crate::model::{ClaimResult, Column, Table};
-use crate::number::{KB, short, summary};
+use crate::number::{Units, short, summary};
 use crate::wrap::{columns, wrap};
 
 /// Lines around the cells of a row, and the blanks beside them: in front of all, and for each cell.
@@ -215,7 +215,7 @@ const CORE: [&str; 17] = [
 
 /// Means with intervals for each case of a sweep: `cases` are name and runs. A few cases stand side by side
 /// with all numbers; many stand below each other with those one looks at first.
-pub fn run_summary(title: &str, cases: &[(String, &[RunMetrics])]) -> Table {
+pub fn run_summary(title: &str, cases: &[(String, &[RunMetrics])], units: Units) -> Table {
     let mut columns = vec![Column::text(""), Column::text("unit")];
     columns.extend(
         cases.iter().map(|(name, runs)| Column::number(format!("{name} (n={})", runs.len()))),
@@ -231,7 +231,7 @@ pub fn run_summary(title: &str, cases: &[(String, &[RunMetrics])]) -> Table {
     for (name, unit) in names {
         let (unit, scale) = match unit {
             "1" => ("", 1.0),
-            "B/s" => ("KB/s", KB),
+            "B/s" => (units.name(), units.size()),
             unit => (unit, 1.0),
         };
         let mut row = vec![words(name), unit.to_owned()];

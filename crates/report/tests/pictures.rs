@@ -1,6 +1,7 @@
 //! Plots and tables as snapshots: a change of a drawing is seen in review.
 
 use lasthop_report::model::{ClaimResult, Measured, Verdict};
+use lasthop_report::number::Units;
 use lasthop_report::plot::{
     Bar, BarChart, BarGroup, BarSeries, Estimate, LineChart, LineSeries, Plot, Point, Ranks, Theme,
     TimeSequence,
@@ -141,7 +142,8 @@ fn tables() {
         ..RunMetrics::default()
     };
     let (reno, none) = ([run(98e3), run(104e3), run(99e3)], [RunMetrics::default()]);
-    let runs = table::run_summary("Runs", &[("Reno".into(), &reno), ("nothing".into(), &none)]);
+    let runs =
+        table::run_summary("Runs", &[("Reno".into(), &reno), ("nothing".into(), &none)], Units::KB);
     let text = [
         table::render(&table::claim_figures(&claim()), Look::Terminal(80)),
         table::render(&table::verdicts(&[claim()]), Look::Terminal(60)),
@@ -150,7 +152,7 @@ fn tables() {
     ];
     insta::assert_snapshot!(text.join("\n\n"));
     let many: Vec<_> = (0..5).map(|i| (format!("case {i}"), &reno[..])).collect();
-    let turned = table::run_summary("Many", &many);
+    let turned = table::run_summary("Many", &many, Units::KB);
     assert_eq!((turned.rows.len(), turned.rows[4][0].as_str()), (5, "case 4 (n=3)"));
     assert_eq!(turned.columns[1].title, "throughput (KB/s)");
     assert!(turned.rows.iter().all(|row| row.len() == turned.columns.len()));

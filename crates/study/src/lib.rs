@@ -37,6 +37,7 @@ pub mod theory;
 pub mod traces;
 
 pub use document::{Alternative, Document, Ranked, rank};
+pub use lasthop_report::number::Units;
 
 use lasthop_lab::Results;
 use lasthop_scenario::{Argument, Plan, Warning};

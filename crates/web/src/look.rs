@@ -1,6 +1,7 @@
 //! How hosts and base stations stand at a time.
 
 use lasthop_lab::layout;
+use lasthop_path::Stage;
 use lasthop_proto::agent::BaseStation as _;
 use lasthop_proto::event::{Event, Wants, What};
 use lasthop_proto::machine::Machine as _;
@@ -32,9 +33,11 @@ pub(crate) fn look(one: &One, at: f64) -> Result<Vec<u8>, Failed> {
         .map(|(i, stage)| {
             let name = layout.stages.get(i).map_or("", |info| &info.name);
             let mut told = json!({ "stage": i, "name": name, "holds": stage.holds() });
+            let kept = kept(stage, &watched.0);
             if let Some(agent) = stage.agent() {
-                told["agent"] = json!({ "flows": agent.flows(), "kept": kept(agent, &watched.0) });
+                told["agent"] = json!({ "flows": agent.flows() });
             }
+            told["kept"] = json!(kept);
             told
         })
         .collect();
@@ -46,10 +49,10 @@ pub(crate) fn look(one: &One, at: f64) -> Result<Vec<u8>, Failed> {
     Ok(Columns::default().envelope(&told))
 }
 
-/// What an agent keeps.
-fn kept(agent: &lasthop_proto::agent::Agent, positions: &Positions) -> Vec<Value> {
+/// What an agent or the link layer of a base station keeps; nothing of what has no such thing.
+fn kept(stage: &Stage, positions: &Positions) -> Option<Vec<Value>> {
     let mut all = Vec::new();
-    agent.kept(&mut |kept| {
+    let keeps = stage.kept(&mut |kept| {
         if all.len() == MOST {
             return;
         }
@@ -61,7 +64,7 @@ fn kept(agent: &lasthop_proto::agent::Agent, positions: &Positions) -> Vec<Value
             "attempts": kept.attempts,
         }));
     });
-    all
+    keeps.then_some(all)
 }
 
 /// Notes where flows begin.

@@ -21,7 +21,13 @@ const HEADLINE: [string, string][] = [
   ['stall_time', 'stalled'],
   ['wireless_goodput', 'goodput of the radio'],
   ['collisions', 'collisions'],
+  ['short_transfers', 'short transfers'],
+  ['short_time_mean', 'time of one, mean'],
+  ['mean_power', 'power, mean'],
 ];
+
+/** What only long transfers have. */
+const LONG = new Set(['throughput', 'transfer_time', 'stall_time', 'timeouts', 'fast_retransmits', 'host_retransmissions']);
 
 /** How an event is named where it is told. */
 export interface Picked {
@@ -153,7 +159,8 @@ export class Column {
   /** The numbers above the plot. */
   numbers(): TemplateResult {
     const scalars = new Map<string, any>(this.run?.told.scalars.map((s: any) => [s.name, s]) ?? []);
-    const found = HEADLINE.filter(([name]) => scalars.has(name));
+    const short = this.run?.told.series.length === 0;
+    const found = HEADLINE.filter(([name]) => scalars.has(name) && !(short && LONG.has(name)));
     return html`<dl class="numbers">
       ${found.map(([name, words]) => {
         const { value, unit } = scalars.get(name);

@@ -6,7 +6,8 @@ import { type Deaths, LOOKS, type Ways, first, travel } from './travel.ts';
 /** What stands at a time; crates/web/src/look.rs tells it. */
 export interface Standing {
   t: number;
-  stages: { stage: number; name: string; holds: number; agent?: { flows: number; kept: Kept[] } }[];
+  /** `kept` is there for what may keep packets: an agent, and the link layer of a base station. */
+  stages: { stage: number; name: string; holds: number; agent?: { flows: number }; kept?: Kept[] | null }[];
   senders: (Record<string, any> | null)[];
 }
 
@@ -111,6 +112,16 @@ export class PathView {
   #stages(pen: CanvasRenderingContext2D, width: number, run: Recording, colour: (n: string) => string): void {
     pen.font = '12px system-ui, sans-serif';
     pen.textAlign = 'center';
+    // Names that would touch the one before stand a line higher, and where that is taken too they are cut.
+    const free = [-Infinity, -Infinity];
+    const name = (text: string, middle: number, room: number) => {
+      const begins = middle - pen.measureText(clipped(pen, text, room)).width / 2;
+      const found = free.findIndex((end) => begins > end + 3);
+      const line = found >= 0 ? found : free[0]! <= free[1]! ? 0 : 1;
+      const shown = clipped(pen, text, found >= 0 ? room : Math.max(2 * (middle - free[line]! - 3), 0));
+      pen.fillText(shown, middle, 34 - 16 * line);
+      free[line] = middle + pen.measureText(shown).width / 2;
+    };
     run.stages.forEach((stage, i) => {
       // Links of hosts of their own stand behind all others; the picture has no place for them.
       if (stage.role === 'access') return;
@@ -127,10 +138,12 @@ export class PathView {
           pen.stroke();
         }
         pen.setLineDash([]);
-        pen.fillText(clipped(pen, stage.name, right - left), middle, 34);
+        name(stage.name, middle, right - left);
         const holds = this.#standing?.stages[i]?.holds;
         pen.fillStyle = colour('muted');
-        if (holds !== undefined) pen.fillText(`${holds} inside`, middle, 124);
+        const kept = this.#standing?.stages[i]?.kept;
+        if (holds !== undefined) pen.fillText(kept ? `${holds} inside, keeps ${kept.length}` : `${holds} inside`, middle, 124);
+        if (kept) this.#row(pen, left, right, kept, colour);
       } else {
         pen.fillStyle = colour('box');
         pen.beginPath();
@@ -138,10 +151,20 @@ export class PathView {
         pen.fill();
         pen.stroke();
         pen.fillStyle = colour('ink');
-        pen.fillText(clipped(pen, stage.name, (right - left) * 1.6), middle, 34);
-        const agent = this.#standing?.stages[i]?.agent;
-        if (agent) this.#cache(pen, left, right, agent.kept, colour);
+        name(stage.name, middle, (right - left) * 1.6);
+        const kept = this.#standing?.stages[i]?.kept;
+        if (kept) this.#cache(pen, left, right, kept, colour);
       }
+    });
+  }
+
+  /** What the link layer of the base station keeps: a row of boxes below the way to the right. */
+  #row(pen: CanvasRenderingContext2D, left: number, right: number, kept: Kept[], colour: (n: string) => string): void {
+    const data = kept.filter((it) => it.to === null || it.from === null || it.to > it.from);
+    const most = Math.max(Math.floor((right - left - 8) / 7), 1);
+    data.slice(0, most).forEach((it, i) => {
+      pen.fillStyle = colour(it.attempts > 0 ? 'local' : 'data');
+      pen.fillRect(left + 5 + i * 7, 100, 5, 5);
     });
   }
 

@@ -74,7 +74,25 @@ export class Recording {
 
   /** The series of flow `i`. */
   sequence(i = 0): SequenceData {
+    // Transfers that are short have no series of their own: what is known of them are their packets.
+    if (this.told.series.length === 0) return this.#packets();
     return packed(this.#columns, i, this.told.end, this.told.cut ? 'The run was cut off here.' : undefined);
+  }
+
+  /** Data and losses of all flows, each counted from its first byte. */
+  #packets(): SequenceData {
+    const found: Record<string, number[]> = {};
+    for (let i = 0; i < this.t.length; i++) {
+      const { event, cause, loss } = this.of(i);
+      if (!(this.to[i]! > this.from[i]!)) continue;
+      if (event === 'originated' && cause === 'data') (found.sent ??= []).push(i);
+      else if (event === 'originated' && KINDS[cause]) (found[KINDS[cause]] ??= []).push(i);
+      else if (loss) (found.lost ??= []).push(i);
+    }
+    const taken = (all: Float64Array, from: number[]) => Float64Array.from(from, (i) => all[i]!);
+    const marks = (from: number[]): Marks => ({ t: taken(this.t, from), from: taken(this.from, from), to: taken(this.to, from) });
+    const kinds = Object.fromEntries(Object.entries(found).map(([kind, from]) => [kind, marks(from)]));
+    return { kinds, end: this.told.end, note: 'Short transfers, each counted from its first byte.' };
   }
 
   /** What event `i` is. */
@@ -125,6 +143,12 @@ export class Recording {
     return -1;
   }
 }
+
+/** Kinds of marks by the causes of packets. */
+const KINDS: Record<string, string> = {
+  'fast-retransmit': 'fast', 'timeout-retransmit': 'timeout', 'eln-retransmit': 'eln', 'tail-loss-probe': 'probe',
+  'local-dup-ack': 'local', 'local-timeout': 'local', 'local-persist': 'local',
+};
 
 const LOCAL = new Set([
   'local-dup-ack', 'local-timeout', 'local-persist', 'handoff-repeated', 'link-nack', 'link-timeout', 'link-window-full',

@@ -3,8 +3,10 @@
 import type { PlotOptions } from './data.ts';
 import type { Found } from './geometry.ts';
 import { within, zoomed } from './geometry.ts';
-import { type Colour, type Palette, type Shape, dress, marks, palette } from './style.ts';
-import { SvgPen, CanvasPen, type Pen } from './pen.ts';
+import { attributes, make, save } from './dom.ts';
+import { type Entry, drawSample, placed, sample } from './legend.ts';
+import { CanvasPen, type Pen, SvgPen } from './pen.ts';
+import { type Palette, dress, palette } from './style.ts';
 import { CLOSER, KEYS, type Touched, listen } from './touch.ts';
 import { seconds } from './axis.ts';
 import type { TimeCursor } from './cursor.ts';
@@ -21,16 +23,6 @@ export interface Rows {
   rows: Iterable<readonly (string | number)[]>;
 }
 
-/** An entry of a legend. */
-export interface Entry {
-  shape: Shape;
-  colour: Colour;
-  words: string;
-  dash?: readonly number[];
-  /** Of an area. */
-  opacity?: number;
-}
-
 /** Where panels stand, in CSS pixels. */
 export interface Area {
   left: number;
@@ -45,6 +37,8 @@ const LISTED = 200;
 const SETTLED = 200;
 /** The narrowest file that is saved. */
 const SAVED_WIDTH = 760;
+
+export type { Entry } from './legend.ts';
 
 let plots = 0;
 
@@ -461,67 +455,4 @@ export abstract class Plot implements Touched {
     }
     this.render(pen, width, above);
   }
-}
-
-/** Entries of a legend in lines. */
-function placed(entries: Entry[], pen: Pen, width: number) {
-  const all: { entry: Entry; x: number; line: number }[] = [];
-  let [x, line] = [16, 0];
-  for (const entry of entries) {
-    const needed = 19 + pen.width(entry.words, 12.5) + 18;
-    if (x > 16 && x + needed > width - 16) [x, line] = [16, line + 1];
-    all.push({ entry, x, line });
-    x += needed;
-  }
-  return { all, lines: entries.length ? line + 1 : 0 };
-}
-
-function drawSample(pen: Pen, entry: Entry, colours: Palette, x: number, y: number): void {
-  const colour = colours[entry.colour];
-  if (entry.shape === 'stairs') {
-    pen.stroke({ colour, width: 1.8, dash: entry.dash ?? [] }, (path) => {
-      path.move(x - 7, y);
-      path.line(x + 7, y);
-    });
-  } else {
-    const at = entry.shape === 'tick' ? y + 6 : y;
-    marks(pen, entry.shape, colour, [[x, at]], entry.opacity);
-  }
-}
-
-/** A small picture of a mark. */
-function sample(entry: Entry, colours: Palette): Element {
-  const pen = new SvgPen(16, 14);
-  drawSample(pen, entry, colours, 8, 7);
-  const text = pen.finish('', 'none').trim();
-  const svg = new DOMParser().parseFromString(text, 'image/svg+xml').documentElement;
-  svg.removeAttribute('role');
-  svg.removeAttribute('aria-label');
-  svg.setAttribute('aria-hidden', 'true');
-  return document.importNode(svg, true);
-}
-
-/** Gives a file to the reader. */
-export function save(blob: Blob, name: string): void {
-  const link = make('a');
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-}
-
-/** An element with a class and a text. */
-export function make<K extends keyof HTMLElementTagNameMap>(
-  tag: K,
-  name = '',
-  text = '',
-): HTMLElementTagNameMap[K] {
-  const made = document.createElement(tag);
-  if (name) made.className = name;
-  if (text) made.textContent = text;
-  return made;
-}
-
-function attributes(element: Element, all: Record<string, string>): void {
-  for (const [name, value] of Object.entries(all)) element.setAttribute(name, value);
 }

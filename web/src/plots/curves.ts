@@ -25,6 +25,12 @@ const RULES = `
 .lhp-line{position:absolute;z-index:1;width:0;pointer-events:none;border-left:1px dashed var(--lh-ink,CanvasText)}
 `;
 
+/** Up to so many means with an interval have a dot each; more of them would make a thick line. */
+const MEANS = 60;
+
+/** Whether the points of a line are seen one by one. */
+const marked = (data: CurveData) => data.low !== undefined && data.t.length <= MEANS;
+
 /** Up to so many points without a line are rings; more are dots. */
 const RINGS = 100;
 
@@ -207,7 +213,7 @@ export class CurvePlot extends Plot {
     const tables: uPlot.AlignedData[] = [];
     for (const { data, x, colour, dash, rings } of this.#curves) {
       const stroke = this.colours[colour];
-      const dots = data.dots || data.low !== undefined;
+      const dots = data.dots || marked(data);
       const at = lines.length;
       const stepped = uPlot.paths.stepped!({ align: 1 });
       lines.push({
@@ -350,7 +356,7 @@ export class CurvePlot extends Plot {
       });
     }
     if (rings) marks(pen, 'ring', stroke, points);
-    else if (data.dots || data.low) {
+    else if (data.dots || marked(data)) {
       pen.fill(stroke, 1, (path) => points.forEach(([px, py]) => path.circle(px, py, data.dots ? 2 : 3)));
     }
     if (this.chosen?.kind === data.name && this.chosen.index < at.length) {

@@ -61,9 +61,20 @@ export function within(
   return [from, to];
 }
 
+/** Of more strokes than this nobody can tell half a pixel. */
+const MANY = 2000;
+
+/** How much `t` it takes for one pixel; `x` is linear. */
+function perPixel(t: Float64Array, [first, last]: readonly [number, number], x: (t: number) => number): number {
+  const [from, to] = [t[first]!, t[last - 1]!];
+  const pixels = x(to) - x(from);
+  return pixels > 0 ? (to - from) / pixels : Infinity;
+}
+
 /**
- * Vertical strokes at `x(t)` from `y(from)` to `y(to)`; neighbours on one column of pixels that touch become one.
- * `write` gets the column, the top and the bottom.
+ * Vertical strokes at `x(t)` from `y(from)` to `y(to)`; neighbours on one column, of a pixel or half of one, that touch become one.
+ * `write` gets the column, the top and the bottom. Both axes are linear: what is compared is time and bytes, and only what is
+ * drawn is turned into pixels.
  */
 export function strokes(
   { t, from, to }: Marks,
@@ -73,29 +84,29 @@ export function strokes(
   write: (x: number, top: number, bottom: number) => void,
 ): void {
   if (first >= last) return;
-  let at = x(t[first]!);
-  let top = y(to[first]!);
-  let bottom = y(from[first]!);
+  const column = (last - first > MANY ? 1 : 0.5) * perPixel(t, [first, last], x);
+  const pixel = 1 / Math.abs(y(1) - y(0));
+  let at = t[first]!;
+  let high = to[first]!;
+  let low = from[first]!;
   for (let i = first + 1; i < last; i++) {
-    const column = x(t[i]!);
-    const above = y(to[i]!);
-    const below = y(from[i]!);
-    if (column - at < 0.5 && below >= top - 1 && above <= bottom + 1) {
-      if (above < top) top = above;
-      if (below > bottom) bottom = below;
+    const [above, below] = [to[i]!, from[i]!];
+    if (t[i]! - at < column && below <= high + pixel && above >= low - pixel) {
+      if (above > high) high = above;
+      if (below < low) low = below;
     } else {
-      write(at, top, bottom);
-      at = column;
-      top = above;
-      bottom = below;
+      write(x(at), y(high), y(low));
+      at = t[i]!;
+      high = above;
+      low = below;
     }
   }
-  write(at, top, bottom);
+  write(x(at), y(high), y(low));
 }
 
 /**
  * A staircase that holds each value until the next. It begins at the value before the range, and of each half column of
- * pixels only the first, lowest, highest and last value survive.
+ * pixels only the first, lowest, highest and last value survive. `x` is linear.
  */
 export function steps(
   t: Float64Array,
@@ -107,21 +118,22 @@ export function steps(
 ): void {
   let i = Math.max(first - 1, 0);
   const end = Math.min(last + 1, t.length);
+  if (i >= end) return;
+  const pixel = perPixel(t, [i, end], x);
   while (i < end) {
     const at = x(t[i]!);
-    const column = Math.floor(at * 2);
+    // Where the next half column begins.
+    const edge = pixel === Infinity ? Infinity : t[i]! + ((Math.floor(at * 2) + 1) / 2 - at) * pixel;
     const opening = value[i]!;
-    let [low, high, close, n, right] = [opening, opening, opening, 1, at];
-    for (i++; i < end; i++, n++) {
-      const next = x(t[i]!);
-      if (Math.floor(next * 2) !== column) break;
+    let [low, high, close, n] = [opening, opening, opening, 1];
+    for (i++; i < end && t[i]! < edge; i++, n++) {
       close = value[i]!;
-      right = next;
       if (close < low) low = close;
       if (close > high) high = close;
     }
     write(at, y(opening));
     if (n > 1) {
+      const right = x(t[i - 1]!);
       const [one, other] = close >= opening ? [low, high] : [high, low];
       if (one !== opening) write(right, y(one));
       if (other !== close && other !== one) write(right, y(other));
@@ -130,14 +142,25 @@ export function steps(
   }
 }
 
-/** Points one by one, without those that fall on a pixel already taken. */
+/** From so many points on they need more room each: from afar nobody can tell those apart that lie on each other. */
+const CROWD = 400;
+const ROOM = 1 / 1.4;
+const ROOM_IN_CROWD = 4;
+
+/** Points one by one, without those that fall where one is already. */
 export class Apart {
   readonly #taken = new Set<number>();
+  readonly #cells: number;
+
+  /** For so many points. */
+  constructor(points = 0) {
+    this.#cells = 1 / (points > CROWD ? ROOM_IN_CROWD : ROOM);
+  }
 
   /** Whether nothing has been there yet. */
   fresh(x: number, y: number): boolean {
     // Pixels of a screen fit into 16 bits each way.
-    const key = (Math.round(x * 1.4) + 32768) * 65536 + Math.round(y * 1.4) + 32768;
+    const key = (Math.round(x * this.#cells) + 32768) * 65536 + Math.round(y * this.#cells) + 32768;
     if (this.#taken.has(key)) return false;
     this.#taken.add(key);
     return true;
@@ -179,17 +202,53 @@ export function nearest(
   return best;
 }
 
+/** Marks of which least and greatest are known together. */
+const BLOCK = 512;
+
+interface Blocks {
+  low: Float64Array;
+  high: Float64Array;
+}
+
+const known = new WeakMap<Marks, Blocks>();
+
+/** Least `from` and greatest `to` of each block, looked for once. */
+function blocks(marks: Marks): Blocks {
+  const found = known.get(marks);
+  if (found) return found;
+  const { from, to } = marks;
+  const n = Math.ceil(from.length / BLOCK);
+  const made = { low: new Float64Array(n).fill(Infinity), high: new Float64Array(n).fill(-Infinity) };
+  for (let i = 0; i < from.length; i++) {
+    const block = Math.floor(i / BLOCK);
+    if (from[i]! < made.low[block]!) made.low[block] = from[i]!;
+    if (to[i]! > made.high[block]!) made.high[block] = to[i]!;
+  }
+  known.set(marks, made);
+  return made;
+}
+
 /** Least `from` and greatest `to` of what lies in a range of time; null if nothing does. */
 export function extent(
   all: Iterable<Marks>,
   range: readonly [number, number],
 ): [number, number] | null {
   let [low, high] = [Infinity, -Infinity];
-  for (const { t, from, to } of all) {
+  for (const marks of all) {
+    const { t, from, to } = marks;
     const [first, last] = inRange(t, range);
-    for (let i = first; i < last; i++) {
-      if (from[i]! < low) low = from[i]!;
-      if (to[i]! > high) high = to[i]!;
+    const whole = blocks(marks);
+    for (let i = first; i < last; ) {
+      const block = i / BLOCK;
+      if (Number.isInteger(block) && i + BLOCK <= last) {
+        if (whole.low[block]! < low) low = whole.low[block]!;
+        if (whole.high[block]! > high) high = whole.high[block]!;
+        i += BLOCK;
+      } else {
+        if (from[i]! < low) low = from[i]!;
+        if (to[i]! > high) high = to[i]!;
+        i++;
+      }
     }
   }
   return high >= low ? [low, high] : null;

@@ -4,7 +4,7 @@ import { Axis, grouped, roundEnd, seconds, short } from './axis.ts';
 import { type Area, type Entry, Plot, type Rows } from './base.ts';
 import type { TimeCursor } from './cursor.ts';
 import type { Marks, PlotOptions, SequenceData, Spans } from './data.ts';
-import { Apart, type Found, extent, inRange, nearest, sorted, steps, strokes } from './geometry.ts';
+import { Apart, type Found, extent, firstFrom, inRange, nearest, sorted, steps, strokes } from './geometry.ts';
 import { CanvasPen, type Pen } from './pen.ts';
 import { LOOKS, type Palette, SPANS, look, marks as drawMarks } from './style.ts';
 
@@ -14,8 +14,6 @@ const WINDOW = 96;
 const FOOT = 46;
 /** How far from a mark a click may be, in pixels. */
 const REACH = 14;
-/** Above so many strokes their ends are not rounded: nobody sees it, and it costs time. */
-const ROUND = 4000;
 
 /** Kinds that one looks for: the next of them is one key away. */
 const PLAIN = new Set(['sent', 'ack', 'window', 'sack', 'cwnd', 'ssthresh']);
@@ -35,17 +33,23 @@ interface Frame {
 export class SequencePlot extends Plot {
   #kinds: [string, Marks][] = [];
   #spans: [string, Spans][] = [];
-  readonly #canvas: HTMLCanvasElement;
-  readonly #context: CanvasRenderingContext2D;
+  /** Marks, and above them the cursor: it moves often, and they need not be drawn again then. */
+  readonly #canvas = document.createElement('canvas');
+  readonly #above = document.createElement('canvas');
+  /** What the canvas shows: the range and all else on which its marks depend. */
+  #drawn = '';
+  /** How often data or colours were renewed. */
+  #edition = 0;
+  /** The vertical range of a range of time, once it was looked for. */
+  #found: { of: string; range: [number, number] } | null = null;
   /** What somebody chose elsewhere. */
   #marked: Found | null = null;
 
   constructor(place: HTMLElement, cursor: TimeCursor, options: PlotOptions = {}) {
     super(place, cursor, options);
-    this.#canvas = document.createElement('canvas');
-    this.#canvas.setAttribute('aria-hidden', 'true');
-    this.surface.prepend(this.#canvas);
-    this.#context = this.#canvas.getContext('2d')!;
+    this.#above.className = 'lhp-above';
+    for (const canvas of [this.#canvas, this.#above]) canvas.setAttribute('aria-hidden', 'true');
+    this.surface.prepend(this.#canvas, this.#above);
   }
 
   /** Draws `data` from now on; what is in view stays, as far as it is there. */
@@ -110,6 +114,13 @@ export class SequencePlot extends Plot {
 
   protected shownY(): [number, number] {
     if (this.y) return this.y;
+    const of = `${this.#edition} ${this.cursor.range} ${this.cursor.whole}`;
+    if (this.#found?.of !== of) this.#found = { of, range: this.#bounds() };
+    return this.#found.range;
+  }
+
+  /** What the vertical axis must show of the time in view. */
+  #bounds(): [number, number] {
     const bounding = this.#kinds.filter(([kind]) => !UNBOUND.has(kind)).map(([, marks]) => marks);
     const range = this.cursor.range;
     const [low, high] = extent(bounding, range) ?? extent(bounding, this.cursor.whole) ?? [0, KIB];
@@ -130,22 +141,35 @@ export class SequencePlot extends Plot {
 
   // ---- drawing
 
+  protected override renewed(note = ''): void {
+    this.#edition++;
+    super.renewed(note);
+  }
+
   protected paint(): void {
     const { width } = this;
     const { height } = this.panels();
     const scale = devicePixelRatio || 1;
     const [w, h] = [Math.round(width * scale), Math.round(height * scale)];
-    if (this.#canvas.width !== w || this.#canvas.height !== h) {
-      [this.#canvas.width, this.#canvas.height] = [w, h];
-      this.#canvas.style.width = `${width}px`;
-      this.#canvas.style.height = `${height}px`;
+    for (const canvas of [this.#canvas, this.#above]) {
+      if (canvas.width === w && canvas.height === h) continue;
+      [canvas.width, canvas.height] = [w, h];
+      canvas.style.width = `${width}px`;
+      canvas.style.height = `${height}px`;
+      this.#drawn = '';
     }
-    const context = this.#context;
-    context.setTransform(scale, 0, 0, scale, 0, 0);
-    context.clearRect(0, 0, width, height);
-    const pen = new CanvasPen(context);
-    this.render(pen, width, 0);
-    this.#drawCursor(pen);
+    const cleared = (canvas: HTMLCanvasElement) => {
+      const context = canvas.getContext('2d')!;
+      context.setTransform(scale, 0, 0, scale, 0, 0);
+      context.clearRect(0, 0, width, height);
+      return new CanvasPen(context);
+    };
+    const wanted = `${this.#edition} ${this.cursor.range} ${this.cursor.whole} ${this.y} ${scale}`;
+    if (wanted !== this.#drawn) {
+      this.#drawn = wanted;
+      this.render(cleared(this.#canvas), width, 0);
+    }
+    this.#drawCursor(cleared(this.#above));
   }
 
   protected render(pen: Pen, width: number, above: number): void {
@@ -175,28 +199,20 @@ export class SequencePlot extends Plot {
     const at = (t: number) => x.at(t);
     const to = (byte: number) => y.at(byte);
     if (shape === 'stairs') {
-      pen.stroke({ colour, width: kind === 'ack' ? 1 : 1.4, dash }, (path) => {
+      pen.stairs({ colour, width: kind === 'ack' ? 1 : 1.4, dash }, (corner) => {
         let height: number | null = null;
         steps(marks.t, marks.to, [first, last], at, to, (px, py) => {
-          if (height === null) path.move(px, py);
-          else {
-            path.line(px, height);
-            path.line(px, py);
-          }
+          corner(px, py);
           height = py;
         });
-        if (height !== null) path.line(area.right, height);
+        if (height !== null) corner(area.right, height);
       });
     } else if (shape === 'stroke') {
-      const round = last - first < ROUND;
-      pen.stroke({ colour, width: kind === 'sent' ? 2.2 : 1.6, round }, (path) => {
-        strokes(marks, [first, last], at, to, (px, top, bottom) => {
-          path.move(px, bottom);
-          path.line(px, Math.min(top, bottom - 0.6));
-        });
+      pen.uprights({ colour, width: kind === 'sent' ? 2.2 : 1.6, round: true }, (line) => {
+        strokes(marks, [first, last], at, to, line);
       });
     } else {
-      const apart = new Apart();
+      const apart = new Apart(last - first);
       const points: [number, number][] = [];
       for (let i = first; i < last; i++) {
         const px = x.at(marks.t[i]!);
@@ -220,7 +236,7 @@ export class SequencePlot extends Plot {
         if (!look(kind).below) continue;
         if (kind === 'expired') {
           const [first, last] = inRange(marks.t, range);
-          const apart = new Apart();
+          const apart = new Apart(last - first);
           const points: [number, number][] = [];
           for (let i = first; i < last; i++) {
             const px = x.at(marks.t[i]!);
@@ -237,12 +253,8 @@ export class SequencePlot extends Plot {
 
   /** The highest window in a range, the one that is open as it begins included. */
   #highest(all: Marks[], range: [number, number]): number {
-    let most = 0;
-    for (const { t, to } of all) {
-      const [first, last] = inRange(t, range);
-      for (let i = Math.max(first - 1, 0); i < last; i++) most = Math.max(most, to[i]!);
-    }
-    return most;
+    const begun = all.map(({ t, to }) => to[firstFrom(t, range[0]) - 1] ?? 0);
+    return Math.max(...begun, extent(all, range)?.[1] ?? 0, 0);
   }
 
   #drawSpans({ pen, range, x, area, below }: Frame): void {
@@ -260,9 +272,9 @@ export class SequencePlot extends Plot {
         else shown.push([left, right, i]);
       }
       if (style) {
-        pen.fill(this.colours[style.colour], style.opacity, (path) => {
+        pen.bars(this.colours[style.colour], style.opacity, (bar) => {
           for (const { top, bottom } of areas) {
-            for (const [left, right] of shown) path.rect(left, top, right - left, bottom - top);
+            for (const [left, right] of shown) bar(left, top, right - left, bottom - top);
           }
         });
       }

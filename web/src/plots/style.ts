@@ -1,6 +1,6 @@
 // Colours, marks and the page's rules: those of crates/report/src/plot/style.rs and sequence.rs.
 
-import type { Path, Pen } from './pen.ts';
+import type { Path, Pen, Point } from './pen.ts';
 
 /** Name, light, dark; where the page has no variables of its own. */
 const COLOURS = {
@@ -101,23 +101,26 @@ export const SPANS: Readonly<Record<string, { colour: Colour; opacity: number; w
 /** Whether a shape is filled; others are lines. */
 const FILLED = new Set<Shape>(['triangle', 'diamond', 'square']);
 
-/** Draws marks of one shape at points, all as one path. */
+/** Draws marks of one shape at points. */
 export function marks(
   pen: Pen,
   shape: Shape,
   colour: string,
-  points: Iterable<readonly [number, number]>,
+  points: readonly Point[],
   opacity = 0.18,
 ): void {
-  const build = (path: Path) => {
-    for (const [x, y] of points) trace(path, shape, x, y);
-  };
-  if (shape === 'band') pen.fill(colour, opacity, build);
-  else if (FILLED.has(shape)) pen.fill(colour, 1, build);
-  else {
-    const width = { cross: 2, ring: 1.6, stroke: 2.2, tick: 2.4 }[shape as string] ?? 1.4;
-    pen.stroke({ colour, width, round: shape === 'cross' || shape === 'stroke' }, build);
-  }
+  if (points.length === 0) return;
+  pen.stamps(`${shape} ${colour} ${opacity}`, shape === 'tick' ? 14 : 8, points, (pen, points) => {
+    const build = (path: Path) => {
+      for (const [x, y] of points) trace(path, shape, x, y);
+    };
+    if (shape === 'band') pen.fill(colour, opacity, build);
+    else if (FILLED.has(shape)) pen.fill(colour, 1, build);
+    else {
+      const width = { cross: 2, ring: 1.6, stroke: 2.2, tick: 2.4 }[shape as string] ?? 1.4;
+      pen.stroke({ colour, width, round: shape === 'cross' || shape === 'stroke' }, build);
+    }
+  });
 }
 
 function polygon(path: Path, points: readonly (readonly [number, number])[]): void {
@@ -175,6 +178,7 @@ const RULES = `
 .lhp-surface{position:relative;touch-action:pan-y;cursor:crosshair;user-select:none;-webkit-user-select:none}
 .lhp-surface.held{cursor:grabbing}
 .lhp-surface canvas{display:block}
+.lhp-surface .lhp-above{position:absolute;left:0;top:0;pointer-events:none}
 .lhp-tip{position:absolute;z-index:2;max-width:min(300px,90%);padding:4px 9px;pointer-events:none;font-size:12.5px;background:var(--lh-paper,Canvas);border:1px solid var(--lh-axis,GrayText);border-radius:6px;white-space:pre-line}
 .lhp-box{position:absolute;z-index:1;pointer-events:none;border:1px solid var(--lh-blue,Highlight);background:color-mix(in srgb,var(--lh-blue,Highlight) 15%,transparent)}
 .lhp-status,.lhp-hint,.lhp-note{margin:4px 0 0;max-width:none;font-size:12.5px;color:var(--lh-muted,GrayText)}

@@ -1,6 +1,7 @@
 //! `lasthop compare`: any set of schemes on one scenario, under the same channel.
 
 use lasthop_lab::Setup;
+use lasthop_report::number::Units;
 use lasthop_scenario::Handoffs;
 use lasthop_study::compare;
 
@@ -74,6 +75,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let document = compare::answer(&comparison, &mut |plan| {
         maker.results(plan, Setup::new(command.clone(), plan))
     })?;
-    let (page, pictures) = (compare::page, compare::pictures);
+    let page = |document: &_| compare::page(document, Units::KB);
+    let pictures = compare::pictures;
     asked.tell(json, &document, "comparison.json", page, pictures, show::compare::text)
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use lasthop_lab::Results;
 use lasthop_study::sweep::beside::{self, Named};
+use lasthop_study::sweep::usual_units;
 
 use crate::failure::Failure;
 use crate::sweep::{self, files};
@@ -38,7 +39,10 @@ pub struct Args {
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let dirs = &args.dirs;
     let (page, name) = match dirs.as_slice() {
-        [dir] => (files::page(dir, &read(dir)?)?, sweep::PAGE),
+        [dir] => {
+            let results = read(dir)?;
+            (files::page(dir, &results, usual_units(&results))?, sweep::PAGE)
+        }
         _ => (together(dirs)?, OVERLAY),
     };
     let target = args.output.clone().unwrap_or_else(|| dirs[0].join(name));

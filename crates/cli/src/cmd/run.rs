@@ -188,7 +188,10 @@ fn execute(
         if !traces(job, dir)? {
             return interrupted(job, &results, finished, args, json);
         }
-        output::write(&dir.join(sweep::PAGE), files::page(dir, &results)?.as_bytes())?;
+        output::write(
+            &dir.join(sweep::PAGE),
+            files::page(dir, &results, units(plan, args))?.as_bytes(),
+        )?;
     }
     job.progress.finish();
     if json {

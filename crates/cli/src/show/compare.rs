@@ -30,7 +30,7 @@ pub fn text(document: &Document<Points>) -> String {
         [only] => {
             format!(
                 "{}\n\n{}\n{}\n",
-                table(&ranking(only)),
+                table(&ranking(only, Units::KB)),
                 theory(only, Units::KB),
                 style::dim(&style::paragraph(NOTE))
             )

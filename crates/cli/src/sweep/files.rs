@@ -9,6 +9,7 @@ use std::rc::Rc;
 use lasthop_lab::Results;
 use lasthop_proto::machine::StageId;
 use lasthop_proto::units::Time;
+use lasthop_report::number::Units;
 use lasthop_report::plot::{Theme, TimeSequence};
 use lasthop_scenario::{Plan, Run};
 use lasthop_study::sweep::{Recorded, heading};
@@ -164,9 +165,9 @@ pub fn contents(
     Ok(())
 }
 
-/// The page about `results`, with the traces that are in `dir`.
-pub fn page(dir: &Path, results: &Results) -> Result<String, Failure> {
-    Ok(lasthop_study::sweep::page(results, &recorded(dir, results)?))
+/// The page about `results`, with rates in `units` and the traces that are in `dir`.
+pub fn page(dir: &Path, results: &Results, units: Units) -> Result<String, Failure> {
+    Ok(lasthop_study::sweep::page(results, &recorded(dir, results)?, units))
 }
 
 /// The series of the first runs of each cell, as far as they are in `dir`.

@@ -92,3 +92,18 @@ fn the_laboratory_is_served_to_its_own_page_alone() {
     }
     assert_eq!(refused("DELETE /ask", &own), 405);
 }
+
+#[test]
+fn ctrl_c_ends_it_as_it_ends_a_station() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut served = serve(directory.path());
+    let host = format!("Host: {}\r\n", served.host);
+    assert_eq!(asked(&served, "GET /", &host, &[]).0, 200);
+    // A connection that is open and says nothing does not hold it up.
+    let silent = TcpStream::connect(&served.host).expect("it listens");
+    let pid = nix::unistd::Pid::from_raw(served.child.id().cast_signed());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("it is there");
+    assert_eq!(served.child.wait().expect("it ends").code(), Some(0));
+    drop(silent);
+    assert!(TcpStream::connect(&served.host).is_err(), "nothing listens any more");
+}

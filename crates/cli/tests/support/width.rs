@@ -55,6 +55,8 @@ fn tables_and_words_fit_the_terminal() {
     let here = dir.path();
     let data = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/warning.toml"));
     std::fs::copy(data, here.join("warning.toml")).expect("copied");
+    let station = "left = \"left0\"\nright = \"right0\"\n[[path]]\nagent = \"snoop\"\n";
+    std::fs::write(here.join("base.toml"), station).expect("written");
     let scenario = include_str!("../../../../scenarios/quickstart.toml");
     std::fs::write(here.join("quick.toml"), scenario).expect("written");
     let prepared = [
@@ -114,6 +116,11 @@ fn tables_and_words_fit_the_terminal() {
         &["report", "out"],
         &["doctor"],
         &["shell", "--help"],
+        &["station", "base.toml", "--check"],
+        &["station", "--help"],
+        &["testbed", "list"],
+        &["ctl", "--help"],
+        &["ctl", "watch", "--help"],
         &["advise", "--help"],
         &["no-such-command"],
     ];

@@ -30,7 +30,9 @@ use serde::Serialize;
 use super::flows::Flows;
 use super::i_tcp_handoff::Handover;
 use super::none::admit;
-use super::{Agent, AgentConfig, BaseStation, Config, MtcpConfig, Read, flows, m_tcp, split_sack};
+use super::{
+    Agent, AgentConfig, BaseStation, Config, Kept, MtcpConfig, Read, flows, m_tcp, split_sack,
+};
 use crate::describe::{Descriptor, Form, Keys, Kind, Need, System, Value};
 use crate::event::{AgentNote, Cause, Wants, What};
 use crate::machine::{Machine, Out, Side, Signal};
@@ -331,6 +333,14 @@ impl BaseStation for Split {
     /// The most that [`Split::state_bytes`] ever was.
     fn peak_state_bytes(&self) -> usize {
         self.peak
+    }
+
+    /// What one end has written and the other has not acknowledged, cut as the wireless segments are.
+    fn kept(&self, each: &mut dyn FnMut(Kept)) {
+        for i in self.pairs.watched() {
+            self.pairs[i].iter().for_each(|pair| pair.kept(each));
+        }
+        self.successor.iter().for_each(|next| next.kept(each));
     }
 
     fn takes_bulk(&self) -> bool {

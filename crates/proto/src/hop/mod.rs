@@ -115,6 +115,16 @@ fn first(wakes: impl IntoIterator<Item = Option<Time>>) -> Time {
 }
 
 impl Hop {
+    /// Hands each packet that the base station's end of the link layer keeps until it has crossed the hop to `tell`, and whether it
+    /// was or will be sent more than once. Of a packet in pieces the last one tells.
+    pub fn kept(&self, tell: &mut dyn FnMut(&Packet, bool)) {
+        let Some(base) = self.ends.first() else { return };
+        base.kept(&mut |load, again| {
+            let whole = !matches!(load, Load::Piece(piece) if piece.index + 1 < piece.count);
+            load.packet().filter(|_| whole).into_iter().for_each(|packet| tell(packet, again));
+        });
+    }
+
     /// A silent hop; `channels` has those of each mobile station, and `stream` gives the random draws of its parts.
     pub fn new(
         radio: &RadioConfig,

@@ -98,4 +98,10 @@ pub trait LinkEnd {
         let _ = (now, frame);
         false
     }
+
+    /// Hands each load that is kept until the other end has it to `tell`, in the order of sending, and whether it was or will be
+    /// sent more than once. By default nothing is kept.
+    fn kept(&self, tell: &mut dyn FnMut(&Load, bool)) {
+        let _ = tell;
+    }
 }

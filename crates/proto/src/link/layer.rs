@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::airmail::{Airmail, AirmailConfig};
 use super::end::{Above, LinkEnd, MacSignal};
-use super::frame::{Frame, Timing};
+use super::frame::{Frame, Load, Timing};
 use super::ll::{Ll, LlConfig};
 use super::local_recovery::{LocalRecovery, LocalRecoveryConfig};
 use super::plain::Plain;
@@ -82,5 +82,9 @@ impl LinkEnd for LinkLayer {
 
     fn amend(&mut self, now: Time, frame: &mut Frame) -> bool {
         each!(self, end => end.amend(now, frame))
+    }
+
+    fn kept(&self, tell: &mut dyn FnMut(&Load, bool)) {
+        each!(self, end => end.kept(tell));
     }
 }

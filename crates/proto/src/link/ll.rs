@@ -132,6 +132,11 @@ impl Ll {
 }
 
 impl LinkEnd for Ll {
+    fn kept(&self, tell: &mut dyn FnMut(&Load, bool)) {
+        let sent = self.peers.iter().flat_map(|peer| &peer.sent).filter(|sent| !sent.acked);
+        sent.for_each(|sent| tell(&sent.load, sent.tries > 1 || sent.again.is_some()));
+    }
+
     fn on_frame(&mut self, now: Time, frame: Frame, above: &mut dyn Above) {
         let Header::Arq(header) = frame.header else { return };
         let (from, selective) = (frame.from, self.config.selective);

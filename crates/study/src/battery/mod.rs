@@ -1,152 +1,26 @@
 //! How long a battery lasts that feeds a radio which reports so many times a day, and what its joules go into.
 
 mod page;
+mod radio;
 mod tables;
 mod traffic;
 mod wire;
 
-use lasthop_proto::energy::report::{
-    Activity, BLES, Ble, CELLULARS, Cellular, Joules, Keeps, LORAS, Lora, Part, Rest, Stretch,
-    Timers, WIFIS, Wifi,
-};
+use lasthop_proto::energy::report::{Joules, Keeps, Part, Rest, Stretch, Timers, Wifi};
 use lasthop_proto::units::{Energy, Power, Span};
 use lasthop_trace::stats::Summary;
 use serde::Serialize;
 
 use crate::Error;
 pub use page::picture;
+use radio::Kind;
+pub use radio::{Network, Radio, rest};
 pub use tables::{assumed, left_out, lifetimes, parts, remarks};
 use traffic::Path;
 pub use wire::{Over, Session, Step};
 
 const DAY: f64 = 86_400.0;
 const YEAR: f64 = 365.25 * DAY;
-
-/// A radio, of one of the families.
-#[derive(Clone, Copy, Debug)]
-enum Kind {
-    Cellular(Cellular, Path),
-    Lora(Lora),
-    Ble(Ble),
-    Wifi(Wifi, Path),
-}
-
-/// A radio that can be asked about.
-#[derive(Clone, Copy, Debug)]
-pub struct Radio(Kind);
-
-/// The path of LTE-M: the rate at which the modem's current is stated, and a round trip of 0.15 s.
-const LTE_M: Path = Path {
-    sets: &[
-        "coverage=normal",
-        "air.link.rate-left=180kbit",
-        "air.link.rate-right=180kbit",
-        "air.link.delay=50ms",
-        "air.link.jitter=10ms",
-    ],
-};
-/// A path over Wi-Fi at its lowest rate with OFDM.
-const WIFI: Path = Path {
-    sets: &[
-        "coverage=normal",
-        "air.link.rate-left=6mbit",
-        "air.link.rate-right=6mbit",
-        "air.link.delay=2ms",
-        "air.link.jitter=1ms",
-    ],
-};
-const NB_IOT: Path = Path { sets: &["coverage=normal"] };
-const NB_IOT_EDGE: Path = Path { sets: &["coverage=edge"] };
-
-impl Radio {
-    /// All of them.
-    pub fn all() -> Vec<Radio> {
-        let path = |modem: &Cellular| match modem.name {
-            "lte-m" => LTE_M,
-            "nb-iot-edge" => NB_IOT_EDGE,
-            _ => NB_IOT,
-        };
-        let mut all: Vec<Kind> = CELLULARS.iter().map(|m| Kind::Cellular(*m, path(m))).collect();
-        all.extend(LORAS.map(Kind::Lora));
-        all.extend(WIFIS.map(|station| Kind::Wifi(station, WIFI)));
-        all.extend(BLES.map(Kind::Ble));
-        all.into_iter().map(Radio).collect()
-    }
-
-    /// The radio called `name`.
-    pub fn find(name: &str) -> Option<Radio> {
-        Radio::all().into_iter().find(|radio| radio.name() == name)
-    }
-
-    /// Its name, what it is, and where its figures come from.
-    fn words(&self) -> [&'static str; 3] {
-        match &self.0 {
-            Kind::Cellular(r, _) => [r.name, r.about, r.source],
-            Kind::Lora(r) => [r.name, r.about, r.source],
-            Kind::Ble(r) => [r.name, r.about, r.source],
-            Kind::Wifi(r, _) => [r.name, r.about, r.source],
-        }
-    }
-
-    /// Its name.
-    pub fn name(&self) -> &'static str {
-        self.words()[0]
-    }
-
-    /// The path of its packets, if they are those of IP.
-    fn path(&self) -> Option<Path> {
-        match &self.0 {
-            Kind::Cellular(_, path) | Kind::Wifi(_, path) => Some(*path),
-            Kind::Lora(_) | Kind::Ble(_) => None,
-        }
-    }
-
-    /// The states of one period, for packets `air` of a report of `bytes`.
-    fn states(&self, air: &[Activity], bytes: u64, period: Span) -> Vec<Stretch> {
-        match &self.0 {
-            Kind::Cellular(modem, _) => modem.states(air, period),
-            Kind::Wifi(station, _) => station.states(air, period),
-            Kind::Lora(lora) => lora.states(bytes, period),
-            Kind::Ble(ble) => ble.states(bytes, period),
-        }
-    }
-}
-
-/// What the timers of cellular networks are instead of the usual ones.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Network {
-    /// From the last packet to the release of a connection.
-    pub inactivity: Option<Span>,
-    /// For how long a device can be paged then.
-    pub active: Option<Span>,
-    /// How it rests.
-    pub rest: Option<Rest>,
-    /// Whether it is released at once behind a report.
-    pub release_assistance: bool,
-}
-
-/// How a modem rests, as one writes it: `psm`, `drx:1.28s` or `edrx:81.92s`.
-pub fn rest(word: &str) -> Option<Rest> {
-    let cycle = |time: &str| time.parse::<Span>().ok().filter(|cycle| *cycle >= Span::millis(10));
-    match word.split_once(':') {
-        None if word == "psm" => Some(Rest::Psm),
-        Some(("drx", time)) => cycle(time).map(Rest::Drx),
-        Some(("edrx", time)) => cycle(time).map(Rest::Edrx),
-        _ => None,
-    }
-}
-
-impl Network {
-    fn applied(&self, radio: Radio) -> Radio {
-        let Kind::Cellular(mut modem, path) = radio.0 else { return radio };
-        let timers = &mut modem.timers;
-        timers.inactivity = self.inactivity.unwrap_or(timers.inactivity);
-        timers.active = self.active.unwrap_or(timers.active);
-        timers.rest = self.rest.unwrap_or(timers.rest);
-        timers.release_assistance |= self.release_assistance;
-        Radio(Kind::Cellular(modem, path))
-    }
-}
 
 /// What is asked.
 #[derive(Clone, Debug)]

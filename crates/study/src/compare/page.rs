@@ -1,10 +1,10 @@
 //! A comparison as one page: bars, curves over the losses, and tables.
 
 use lasthop_report::model::Section;
-use lasthop_report::number::{KB, Units, plural};
+use lasthop_report::number::{Units, plural};
 use lasthop_report::plot::{Cross, Crosses, Curve, Curves, Pen, Plot};
 
-use super::tables::{self, BOUNDS, WORDS};
+use super::tables::{self, BOUNDS, words};
 use super::{Place, Points, Row};
 use crate::Document;
 use crate::tables::{figure, page as rendered};
@@ -16,8 +16,8 @@ const MOST_CROSSES: usize = 12;
 /// More schemes than this nobody can tell apart in a plot of curves; the bounds come on top.
 const MOST_CURVES: usize = 5;
 
-/// The page.
-pub fn page(document: &Document<Points>) -> String {
+/// The page, with rates in `units`; the table over the losses has KB/s.
+pub fn page(document: &Document<Points>, units: Units) -> String {
     let Points { axis, points } = &document.said;
     let mut sections = Vec::new();
     if points.len() > 1 {
@@ -30,7 +30,7 @@ pub fn page(document: &Document<Points>) -> String {
             ],
             tables: vec![tables::matrix(axis.as_deref().unwrap_or(""), points)],
             figures: vec![figure(
-                &curves(document),
+                &curves(document, units),
                 "throughput against losses",
                 "Means over runs with 95 % confidence intervals: bands, or whiskers beside each other. \
                  Broken lines are theory.",
@@ -38,27 +38,27 @@ pub fn page(document: &Document<Points>) -> String {
             ..Section::default()
         });
     }
-    sections.extend(points.iter().map(|place| section(document, place)));
+    sections.extend(points.iter().map(|place| section(document, place, units)));
     rendered(document, "schemes compared", "scheme", sections)
 }
 
-fn section(document: &Document<Points>, place: &Place) -> Section {
+fn section(document: &Document<Points>, place: &Place, units: Units) -> Section {
     let title = match (&document.said.axis, &place.label) {
         (Some(axis), Some(label)) => format!("{axis} = {label}"),
         _ => "Ranking".to_owned(),
     };
     Section {
         title,
-        text: vec![tables::theory(place, Units::KB) + ".", tables::NOTE.replace('\n', " ")],
-        tables: vec![tables::ranking(place), WORDS.sets(&place.schemes)],
+        text: vec![tables::theory(place, units) + ".", tables::note(units).replace('\n', " ")],
+        tables: vec![tables::ranking(place, units), words(units).sets(&place.schemes)],
         figures: vec![
             figure(
-                &bars(document, place),
+                &bars(document, place, units),
                 "throughput",
                 "Means over runs, the best first; whiskers are 95 % confidence intervals.",
             ),
             figure(
-                &crosses(document, place),
+                &crosses(document, place, units),
                 "throughput against delay",
                 "Means over runs of what packets of data took from end to end; crosses are 95 % confidence intervals.",
             ),
@@ -72,11 +72,11 @@ pub fn pictures(document: &Document<Points>) -> Vec<(String, String)> {
     let points = &document.said.points;
     let mut plots: Vec<(String, Plot)> = Vec::new();
     for (i, place) in points.iter().enumerate() {
-        plots.push((format!("ranking-{}", i + 1), bars(document, place)));
-        plots.push((format!("delay-{}", i + 1), crosses(document, place)));
+        plots.push((format!("ranking-{}", i + 1), bars(document, place, Units::KB)));
+        plots.push((format!("delay-{}", i + 1), crosses(document, place, Units::KB)));
     }
     if points.len() > 1 {
-        plots.push(("losses".to_owned(), curves(document)));
+        plots.push(("losses".to_owned(), curves(document, Units::KB)));
     }
     let files = |(name, plot): (String, Plot)| {
         [(format!("{name}.svg"), plot.svg()), (format!("{name}.csv"), plot.data().csv())]
@@ -97,11 +97,11 @@ fn best<'a>(document: &Document<Points>, place: &'a Place, most: usize) -> Vec<&
 }
 
 /// The schemes of one point by throughput and delay.
-fn crosses(document: &Document<Points>, place: &Place) -> Plot {
+fn crosses(document: &Document<Points>, place: &Place, units: Units) -> Plot {
     let label = place.label.as_ref().map_or(String::new(), |label| format!(" at {label}"));
     let cross = |row: &Row| {
         let (rate, delay) =
-            (row.standing.value.in_units_of(KB), row.measured.delay?.in_units_of(1e-3));
+            (row.standing.value.in_units_of(units.size()), row.measured.delay?.in_units_of(1e-3));
         Some(Cross {
             name: row.name().to_owned(),
             x: (delay.mean, delay.ci95),
@@ -111,23 +111,24 @@ fn crosses(document: &Document<Points>, place: &Place) -> Plot {
     Crosses {
         title: format!("{}{label}: throughput against delay", document.name),
         x_label: "mean delay of packets with data (ms)".to_owned(),
-        y_label: "throughput (KB/s)".to_owned(),
+        y_label: format!("throughput ({})", units.name()),
         crosses: best(document, place, MOST_CROSSES).into_iter().filter_map(cross).collect(),
     }
     .plot()
 }
 
 /// Bars of the schemes of one point, the best first.
-fn bars(document: &Document<Points>, place: &Place) -> Plot {
+fn bars(document: &Document<Points>, place: &Place, units: Units) -> Plot {
     let shown = best(document, place, MOST_BARS);
     let most = place
         .bounds
         .capacity
-        .map_or(String::new(), |c| format!(", the link less its losses {:.0}", c / KB));
+        .map_or(String::new(), |c| format!(", the link less its losses {:.0}", c / units.size()));
     let label = place.label.as_ref().map_or(String::new(), |label| format!(" at {label}"));
-    WORDS.bars(
-        format!("{}{label}: throughput (KB/s)", document.name),
-        "throughput (KB/s)",
+    let rate = format!("throughput ({})", units.name());
+    words(units).bars(
+        format!("{}{label}: {rate}", document.name),
+        &rate,
         format!("mean of {}{most}", plural(document.seeds.len() as u64, "run")),
         shown.into_iter(),
     )
@@ -137,21 +138,22 @@ fn bars(document: &Document<Points>, place: &Place) -> Plot {
 const SPREAD: f64 = 8.0;
 
 /// Throughput over the losses that the baseline met, with the bounds.
-fn curves(document: &Document<Points>) -> Plot {
+fn curves(document: &Document<Points>, units: Units) -> Plot {
     let points = &document.said.points;
     let x = |place: &Place| place.bounds.loss * 100.0;
     let mut curves: Vec<Curve> = drawn(document)
         .into_iter()
         .map(|name| {
             let points = points.iter().filter_map(|place| {
-                let value = place.scheme(&name)?.standing.value.in_units_of(KB);
+                let value = place.scheme(&name)?.standing.value.in_units_of(units.size());
                 Some((x(place), value.mean, value.ci95))
             });
             Curve { points: points.collect(), name, pen: Pen::Whiskers }
         })
         .collect();
     for (name, of) in BOUNDS {
-        let points = points.iter().filter_map(|place| Some((x(place), of(place)? / KB, 0.0)));
+        let points =
+            points.iter().filter_map(|place| Some((x(place), of(place)? / units.size(), 0.0)));
         let points: Vec<_> = points.collect();
         let curve = Curve { name: name.to_owned(), pen: Pen::Dashes, points };
         curves.extend((!curve.points.is_empty()).then_some(curve));
@@ -166,7 +168,7 @@ fn curves(document: &Document<Points>) -> Plot {
     Curves {
         title: format!("{}: throughput against losses", document.name),
         x_label: "packets with data lost (%)".to_owned(),
-        y_label: "throughput (KB/s)".to_owned(),
+        y_label: format!("throughput ({})", units.name()),
         log_x,
         curves,
     }

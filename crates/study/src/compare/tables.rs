@@ -15,17 +15,28 @@ the same seed, with an interval that leaves 1 out where, all comparisons togethe
 Schemes of one rank are not told apart from its first. wireless goodput: full packets needed / data packets sent over the
 radio.";
 
-pub(super) const WORDS: Words = Words {
-    noun: "scheme",
-    what: "what it does",
-    unit: "KB/s",
-    size: KB,
-    beside: "beside the baseline",
-    digits: 2,
-};
+/// How schemes are called, with rates in `units`.
+pub(super) const fn words(units: Units) -> Words {
+    Words {
+        noun: "scheme",
+        what: "what it does",
+        unit: units.name(),
+        size: units.size(),
+        beside: "beside the baseline",
+        digits: 2,
+    }
+}
 
-/// The schemes of one point as a table, the best first.
-pub fn ranking(place: &Place) -> Table {
+/// The same for rates in `units`.
+pub fn note(units: Units) -> String {
+    match units {
+        Units::KB => NOTE.to_owned(),
+        Units::Mbit => NOTE.replace(", KB = 1024 B", ""),
+    }
+}
+
+/// The schemes of one point as a table, the best first; rates in `units`.
+pub fn ranking(place: &Place, units: Units) -> Table {
     let radio = place.schemes.iter().any(|row| row.measured.wireless_goodput.is_some());
     let mut columns = vec![Column::number("time-outs")];
     columns.extend(radio.then(|| Column::number("wireless goodput")));
@@ -35,7 +46,7 @@ pub fn ranking(place: &Place) -> Table {
     let moves = place.schemes.iter().any(|row| row.measured.handoff_pause.is_some());
     columns.extend(moves.then(|| Column::number("hand-off pause s")));
     columns.push(Column::text("to be changed"));
-    WORDS.ranking(&place.schemes, columns, |row| {
+    words(units).ranking(&place.schemes, columns, |row| {
         let mut cells = vec![short((row.measured.timeouts.mean * 100.0).round() / 100.0)];
         let share = |s: Summary| format!("{:.3}", s.mean);
         cells.extend(radio.then(|| row.measured.wireless_goodput.map_or("–".to_owned(), share)));

@@ -3,12 +3,12 @@
 use lasthop_lab::{CellResults, Results, Setup};
 use lasthop_report::html;
 use lasthop_report::model::{Again, Figure, Page, Section};
-use lasthop_report::number::{KB, Units, plural};
+use lasthop_report::number::{KB, plural};
 use lasthop_report::plot::{Curve, Panel, Panels, Pen, TimeSequence};
 use lasthop_scenario::Axis;
 use lasthop_trace::sequence::Series;
 
-use super::{Recorded, Room, chart, note, remarks, table};
+use super::{Recorded, Room, chart, note, remarks, table, usual_units};
 use crate::tables::{facts, figure, seeds};
 
 /// What the results differ by, as an axis of its own behind the others.
@@ -47,12 +47,13 @@ impl std::error::Error for Apart {}
 /// When they vary different things, or have no combination in common.
 pub fn page(all: &[Named]) -> Result<String, Apart> {
     let joined = joined(all)?;
-    let charts = chart::charts(&joined).into_iter();
-    let text = std::iter::once(note(Units::KB).replace('\n', " ")).chain(remarks(&joined));
+    let units = usual_units(&joined);
+    let charts = chart::charts(&joined, units).into_iter();
+    let text = std::iter::once(note(units).replace('\n', " ")).chain(remarks(&joined));
     let mut sections = vec![Section {
         title: "Results".to_owned(),
         text: text.collect(),
-        tables: vec![table(&joined, Room::Wide, Units::KB)],
+        tables: vec![table(&joined, Room::Wide, units)],
         figures: charts.map(|(plot, title, caption)| figure(&plot, title, caption)).collect(),
         ..Section::default()
     }];

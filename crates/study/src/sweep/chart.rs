@@ -1,14 +1,16 @@
 //! Results as pictures: lines over an axis of numbers, else bars over the cells.
 
 use lasthop_lab::{CellResults, Results};
-use lasthop_report::number::{KB, plural};
+use lasthop_report::number::{Units, plural};
 use lasthop_report::plot::{
     Bar, BarChart, BarGroup, BarSeries, LineChart, LineSeries, Plot, Point,
 };
 
 /// What is drawn: title of the vertical axis, name of the scalar, and what it is divided by.
-const DRAWN: [(&str, &str, f64); 2] =
-    [("throughput (KB/s)", "throughput", KB), ("time-outs", "timeouts", 1.0)];
+fn drawn(units: Units) -> [(String, &'static str, f64); 2] {
+    let throughput = format!("throughput ({})", units.name());
+    [(throughput, "throughput", units.size()), ("time-outs".to_owned(), "timeouts", 1.0)]
+}
 
 /// More lines than this nobody can tell apart.
 const MOST_LINES: usize = 6;
@@ -16,23 +18,23 @@ const MOST_LINES: usize = 6;
 const MOST_GROUPS: usize = 16;
 
 /// The pictures of a sweep, each with what it shows and how to read it; none if there is nothing to compare.
-pub fn charts(results: &Results) -> Vec<(Plot, &'static str, String)> {
+pub fn charts(results: &Results, units: Units) -> Vec<(Plot, String, String)> {
     if results.cells.len() < 2 {
         return Vec::new();
     }
     let numeric = numeric_axis(results);
-    DRAWN
-        .iter()
+    drawn(units)
+        .into_iter()
         .filter(|(_, name, _)| {
             results.cells.iter().any(|cell| cell.mean(name).is_some_and(|s| s.mean > 0.0))
         })
         .filter_map(|(title, name, scale)| {
             let of = |cell: &CellResults| cell.mean(name).map(|s| (s.mean / scale, s.ci95 / scale));
             let (plot, caption) = match &numeric {
-                Some(axis) => lines(results, axis, title, of),
-                None => bars(results, title, of)?,
+                Some(axis) => lines(results, axis, &title, of),
+                None => bars(results, &title, of)?,
             };
-            Some((plot, *title, caption))
+            Some((plot, title, caption))
         })
         .collect()
 }

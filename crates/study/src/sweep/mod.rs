@@ -60,6 +60,12 @@ pub enum Room {
     Narrow,
 }
 
+/// In what rates are told where nobody says: as links are sold where packets were real, as in the papers elsewhere.
+pub fn usual_units(results: &Results) -> Units {
+    let mut runs = results.cells.iter().flat_map(|cell| &cell.runs);
+    if runs.any(|run| run.testbed.is_some()) { Units::Mbit } else { Units::KB }
+}
+
 /// How the table is to be read; stands under it.
 pub fn note(units: Units) -> String {
     let size = match units {

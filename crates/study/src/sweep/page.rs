@@ -30,20 +30,20 @@ pub struct Recorded {
     pub series: Vec<Series>,
 }
 
-/// The page about `results`; `recorded` has an entry for each cell.
-pub fn page(results: &Results, recorded: &[Recorded]) -> String {
-    let charts = chart::charts(results).into_iter();
-    let text = std::iter::once(note(Units::KB).replace('\n', " ")).chain(remarks(results));
+/// The page about `results`, with rates in `units`; `recorded` has an entry for each cell.
+pub fn page(results: &Results, recorded: &[Recorded], units: Units) -> String {
+    let charts = chart::charts(results, units).into_iter();
+    let text = std::iter::once(note(units).replace('\n', " ")).chain(remarks(results));
     let mut sections = vec![Section {
         title: "Results".to_owned(),
         text: text.collect(),
-        tables: vec![table(results, Room::Wide, Units::KB)],
+        tables: vec![table(results, Room::Wide, units)],
         figures: charts.map(|(plot, title, caption)| figure(&plot, title, caption)).collect(),
         ..Section::default()
     }];
     let sequences = sequences(results, recorded);
     sections.extend((!sequences.figures.is_empty()).then_some(sequences));
-    sections.push(numbers(results));
+    sections.push(numbers(results, units));
 
     let setup = &results.setup;
     let mut facts = facts(&setup.path, &setup.transfers);
@@ -68,9 +68,20 @@ pub fn page(results: &Results, recorded: &[Recorded]) -> String {
 fn subtitle(results: &Results) -> String {
     let runs: usize = results.cells.iter().map(|cell| cell.runs.len()).sum();
     let runs = plural(runs as u64, "run");
+    let world = world(results);
     match results.cells.len() {
-        1 => format!("{runs}, simulated"),
-        cells => format!("{runs} in {}, simulated", plural(cells as u64, "cell")),
+        1 => format!("{runs}, {world}"),
+        cells => format!("{runs} in {}, {world}", plural(cells as u64, "cell")),
+    }
+}
+
+/// Where the runs were.
+fn world(results: &Results) -> &'static str {
+    let runs = || results.cells.iter().flat_map(|cell| &cell.runs);
+    match (runs().any(|run| run.testbed.is_some()), runs().all(|run| run.testbed.is_some())) {
+        (true, true) => "on real packets",
+        (true, false) => "some simulated, some on real packets",
+        (false, _) => "simulated",
     }
 }
 
@@ -131,7 +142,7 @@ fn sequences(results: &Results, recorded: &[Recorded]) -> Section {
     Section { title: "Time-sequence plots".to_owned(), text, figures, ..Section::default() }
 }
 
-fn numbers(results: &Results) -> Section {
+fn numbers(results: &Results, units: Units) -> Section {
     let cases: Vec<(String, Vec<RunMetrics>)> = results
         .cells
         .iter()
@@ -146,7 +157,7 @@ fn numbers(results: &Results) -> Section {
         .map(|part| {
             let part: Vec<_> =
                 part.iter().map(|(name, runs)| (name.clone(), runs.as_slice())).collect();
-            run_summary("", &part)
+            run_summary("", &part, units)
         })
         .collect();
     Section { title: "All numbers".to_owned(), tables, ..Section::default() }

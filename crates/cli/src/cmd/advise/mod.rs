@@ -246,7 +246,8 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let race = args.seeds.is_none();
     let question = Question { link: &link, runs, race, gain, can, vary: !args.quick };
     let maker = Maker::new(None, args.jobs, json)?;
-    let mut make = |plan: &_| maker.results(plan, Setup::new(String::new(), plan));
+    let command = again(std::env::args().skip(1));
+    let mut make = |plan: &_| maker.results(plan, Setup::new(command.clone(), plan));
     let Some(advice) = ask(&question, facts, estimate, &mut make)? else {
         eprintln!(
             "interrupted; advice needs all of its runs: `--quick` and `--seeds 5` take fewer"
@@ -259,7 +260,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             output::write(&dir.join(name), body.as_bytes())?;
         }
         output::write(&dir.join("advice.json"), output::json(&advice)?.as_bytes())?;
-        let page = compare::page(&advice.comparison);
+        let page = compare::page(&advice.comparison, args.units);
         output::write(&dir.join(crate::sweep::PAGE), page.as_bytes())?;
     }
     if json {
@@ -274,6 +275,22 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         output::exact(&text)?;
     }
     Ok(if advice.anything_helps { Outcome::Done } else { Outcome::No })
+}
+
+/// The command that asks the same again, from the words that were given; where results go and how many run at once is left
+/// out.
+fn again(words: impl Iterator<Item = String>) -> String {
+    let mut shown = vec!["lasthop".to_owned()];
+    let mut words = words;
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "-o" | "--output" | "-j" | "--jobs" => drop(words.next()),
+            "--json" => {}
+            word if ["--output=", "--jobs="].iter().any(|left| word.starts_with(left)) => {}
+            word => shown.push(output::quoted(word)),
+        }
+    }
+    shown.join(" ")
 }
 
 /// What a capture tells about a link.

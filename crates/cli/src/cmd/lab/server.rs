@@ -17,7 +17,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 
 use crate::scenario::Text;
 
@@ -43,32 +43,45 @@ struct Lab {
     runs: Semaphore,
 }
 
-/// Serves until the program ends.
+/// Serves until Ctrl-C, or until the program is asked to end.
 pub fn serve(listener: TcpListener, port: u16, directory: PathBuf) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let lab = Arc::new(Lab { port, directory, runs: Semaphore::new(RUNS) });
+    let stop = Arc::new(Notify::new());
+    let asked = stop.clone();
+    ctrlc::set_handler(move || asked.notify_one()).map_err(io::Error::other)?;
+    let listener = {
+        let _inside = runtime.enter();
+        tokio::net::TcpListener::from_std(listener)?
+    };
+    runtime.spawn(accept(listener, lab));
+    runtime.block_on(stop.notified());
+    // A run that nobody waits for any more is no reason to stay.
+    runtime.shutdown_background();
+    Ok(())
+}
+
+/// Answers whoever comes.
+async fn accept(listener: tokio::net::TcpListener, lab: Arc<Lab>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
-    runtime.block_on(async move {
-        let listener = tokio::net::TcpListener::from_std(listener)?;
-        loop {
-            let Ok(place) = places.clone().acquire_owned().await else { return Ok(()) };
-            // One connection that fails is no reason to end.
-            let Ok((stream, _)) = listener.accept().await else { continue };
-            let lab = lab.clone();
-            tokio::spawn(async move {
-                let answer = |request| {
-                    let lab = lab.clone();
-                    async move { Ok::<_, Infallible>(lab.answer(request).await) }
-                };
-                let connection = http1::Builder::new()
-                    .timer(TokioTimer::new())
-                    .serve_connection(TokioIo::new(stream), service_fn(answer));
-                let _ = connection.await;
-                drop(place);
-            });
-        }
-    })
+    loop {
+        let Ok(place) = places.clone().acquire_owned().await else { return };
+        // One connection that fails is no reason to end.
+        let Ok((stream, _)) = listener.accept().await else { continue };
+        let lab = lab.clone();
+        tokio::spawn(async move {
+            let answer = |request| {
+                let lab = lab.clone();
+                async move { Ok::<_, Infallible>(lab.answer(request).await) }
+            };
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .serve_connection(TokioIo::new(stream), service_fn(answer));
+            let _ = connection.await;
+            drop(place);
+        });
+    }
 }
 
 type Answer = Response<Full<Bytes>>;

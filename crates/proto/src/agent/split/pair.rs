@@ -5,7 +5,7 @@ mod watch;
 
 use std::sync::Arc;
 
-use crate::agent::MtcpConfig;
+use crate::agent::{Kept, MtcpConfig};
 use crate::machine::{Out, Side};
 use crate::tcp::connection::{Beats, Connection};
 use crate::tcp::{Connection as Half, TcpConfig};
@@ -281,6 +281,20 @@ impl Pair {
     /// Bytes that both directions held after the last call.
     pub(super) fn held(&self) -> u64 {
         self.held
+    }
+
+    /// What was taken in from one end and is not acknowledged by the other, in pieces of a segment.
+    pub(super) fn kept(&self, each: &mut dyn FnMut(Kept)) {
+        for half in &self.halves {
+            let (mut seq, mut left, most) = half.unacknowledged();
+            while left > 0 {
+                let len = left.min(u64::from(most)) as u32;
+                // What TCP sends again is told by its own events.
+                each(Kept { flow: half.flow, seq, len, attempts: 0 });
+                seq = seq + len;
+                left -= u64::from(len);
+            }
+        }
     }
 
     /// Gives both connections up and tells both ends.

@@ -142,6 +142,11 @@ impl Peer {
 }
 
 impl Base {
+    /// What is kept for all stations.
+    pub(super) fn kept(&self, tell: &mut dyn FnMut(&Load, bool)) {
+        self.peers.iter().for_each(|peer| peer.outgoing.kept(tell));
+    }
+
     /// The end of a hop with `stations` of them.
     pub(super) fn new(config: &AirmailConfig, stations: u8, timing: Timing) -> Base {
         let there_and_back = (timing.propagation + timing.turnaround + timing.processing) * 2;

@@ -33,6 +33,11 @@ pub struct Mobile {
 }
 
 impl Mobile {
+    /// What is kept for the base station.
+    pub(super) fn kept(&self, tell: &mut dyn FnMut(&Load, bool)) {
+        self.outgoing.kept(tell);
+    }
+
     /// The end at `station`.
     pub(super) fn new(config: &AirmailConfig, station: Station) -> Mobile {
         Mobile {

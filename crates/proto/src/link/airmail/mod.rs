@@ -210,6 +210,10 @@ macro_rules! either {
 }
 
 impl LinkEnd for Airmail {
+    fn kept(&self, tell: &mut dyn FnMut(&Load, bool)) {
+        either!(self, end => end.kept(tell));
+    }
+
     fn on_frame(&mut self, now: Time, frame: Frame, above: &mut dyn Above) {
         let Frame { from, header: Header::Airmail(header), load, .. } = frame else { return };
         either!(self, end => end.on_frame(now, from, header, load, above));

@@ -23,6 +23,8 @@ pub(super) struct Slot {
     /// Statuses that came since and did not know of it.
     pub unknown: u8,
     pub acked: bool,
+    /// Whether it was sent more than once.
+    pub repeated: bool,
     /// Why it is to be sent again.
     pub again: Option<Cause>,
 }
@@ -38,6 +40,12 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
+    /// What is not known to have arrived, and whether it was or will be sent more than once.
+    pub fn kept(&self, tell: &mut dyn FnMut(&Load, bool)) {
+        let slots = self.slots.iter().filter(|slot| !slot.acked);
+        slots.for_each(|slot| tell(&slot.load, slot.repeated || slot.again.is_some()));
+    }
+
     /// Counts a transmission: its number.
     pub fn count(&mut self) -> u32 {
         self.transmission = self.transmission.wrapping_add(1);
@@ -46,8 +54,15 @@ impl Outgoing {
 
     /// A packet that is about to be sent for the first time: its place.
     pub fn push(&mut self, load: Load) -> usize {
-        let slot =
-            Slot { load, transmission: 0, left: false, unknown: 0, acked: false, again: None };
+        let slot = Slot {
+            load,
+            transmission: 0,
+            left: false,
+            unknown: 0,
+            acked: false,
+            repeated: false,
+            again: None,
+        };
         self.slots.push_back(slot);
         self.slots.len() - 1
     }
@@ -56,6 +71,7 @@ impl Outgoing {
     pub fn send(&mut self, i: usize) -> (u32, u32, Load) {
         let transmission = self.count();
         let slot = &mut self.slots[i];
+        slot.repeated = slot.transmission > 0;
         slot.transmission = transmission;
         (slot.left, slot.unknown, slot.again) = (false, 0, None);
         (self.first.wrapping_add(i as u32), transmission, slot.load.clone())

@@ -323,6 +323,10 @@ impl Tulip {
 }
 
 impl LinkEnd for Tulip {
+    fn kept(&self, tell: &mut dyn FnMut(&Load, bool)) {
+        self.peers.iter().for_each(|peer| peer.sender.kept(tell));
+    }
+
     fn on_frame(&mut self, now: Time, frame: Frame, above: &mut dyn Above) {
         let Frame { from, header, load, .. } = frame;
         let Header::Arq(header) = header else {

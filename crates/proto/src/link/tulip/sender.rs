@@ -85,6 +85,13 @@ pub(super) struct Sender {
 }
 
 impl Sender {
+    /// What the receiver is not known to have, and whether it was or will be sent more than once.
+    pub fn kept(&self, tell: &mut dyn FnMut(&Load, bool)) {
+        for (seq, slot) in (self.base..).zip(&self.slots).filter(|(_, slot)| !slot.acked) {
+            tell(&slot.load, slot.last != slot.first || self.lost.contains(&seq));
+        }
+    }
+
     pub fn new(window: u16, pacing: Pacing) -> Sender {
         Sender {
             window: u64::from(window),

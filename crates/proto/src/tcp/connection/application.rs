@@ -209,6 +209,14 @@ impl Connection {
         self.outbox.as_ref().map_or(0, |outbox| outbox.rope.len()) + self.rx.held()
     }
 
+    /// The number of the first byte that the peer has not acknowledged, how many bytes were written from there on, and how many
+    /// a segment has at most.
+    pub fn unacknowledged(&self) -> (Seq, u64, u32) {
+        let (window, outbox) = (&self.tx.core.window, self.outbox.as_ref());
+        let written = outbox.map_or(0, |outbox| outbox.rope.len());
+        (self.iss + window.una as u32, written, window.mss.max(1))
+    }
+
     /// Gives the connection up at once and tells the peer by a reset.
     //= rfc9293#section-3.10.5
     pub fn reset(&mut self, now: Time, out: &mut Out) {
