@@ -217,10 +217,13 @@ fn records(table: &Table) -> &'static str {
         let widest = cells.map(|cell| if column.numeric { columns(cell) } else { longest(cell) });
         widest.max().unwrap_or(0).max(longest(&column.title)) + BETWEEN
     };
-    match table.columns.iter().enumerate().map(width).sum::<usize>() {
-        0..=PHONE => "",
-        ..=TABLET => " class=\"phone\"",
-        _ => " class=\"phone tablet\"",
+    let needed: usize = table.columns.iter().enumerate().map(width).sum();
+    if needed <= PHONE {
+        ""
+    } else if needed <= TABLET {
+        " class=\"phone\""
+    } else {
+        " class=\"phone tablet\""
     }
 }
 
