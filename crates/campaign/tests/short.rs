@@ -1,9 +1,14 @@
 //! The short form of the campaign, and that it notices what goes wrong.
 
+#[path = "../../checks/shared/can_run.rs"]
+mod can_run;
+
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use can_run::can_run;
+use lasthop_campaign::disk::{Bench, WRITERS};
 use lasthop_campaign::examine::{Bounds, examine};
 use lasthop_campaign::report::Records;
 use lasthop_campaign::text;
@@ -108,4 +113,40 @@ fn records_of_one_thing_add_up() {
     let tables = records.tables();
     let (_, fuzz) = tables.iter().find(|(name, _)| *name == "fuzz").expect("it is there");
     assert!(fuzz.ends_with("| `packet` | 2,469,134 | 20 | 123,456 | 2 |\n"), "{fuzz}");
+}
+
+/// A program that minds a full disk in one command and not in another.
+const CARELESS: &str = r#"#!/bin/sh
+case $1 in
+run) mkdir -p "$4" && echo capture > "$4/link.pcapng" ;;
+sweep) mkdir -p "$4" && echo batch > "$4/batch" ;;
+man) mkdir -p "$2"; head -c 40000 /dev/zero > "$2/page.1" 2>/dev/null; exit 0 ;;
+link) mkdir -p "${3%/*}" && echo key > "$3" || { rm -f "$3"; echo "error: $3" >&2; exit 2; } ;;
+esac
+"#;
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_that_a_full_disk_cuts_short_is_noticed() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let there = Command::new("unshare").args(["-rm", "true"]).status().is_ok_and(|s| s.success());
+    if !can_run(there, "namespaces of its own (unshare -rm)") {
+        return;
+    }
+    let base = std::env::temp_dir().join(format!("lasthop-disk-{}", std::process::id()));
+    std::fs::create_dir_all(&base).expect("a directory");
+    let program = base.join("careless");
+    std::fs::write(&program, CARELESS).expect("it is written");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("its mode");
+    let bench = Bench::new(&program, &base.join("work")).unwrap_or_else(|e| panic!("{e}"));
+    let fill = |name: &str| {
+        let writer = WRITERS.iter().find(|writer| writer.name == name).expect("it is a writer");
+        bench.fill(writer, 4).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let (careless, careful) = (fill("man"), fill("link --keygen"));
+    let cut = careless.wrong.iter().filter(|what| what.contains("is another one")).count();
+    // On the disks of a quarter, a half and three quarters of what it needs.
+    assert!(cut >= 3 && careless.wrong.len() > cut, "{careless:?}");
+    assert!(careful.wrong.is_empty() && careful.refused > 0 && careful.done > 0, "{careful:?}");
+    std::fs::remove_dir_all(&base).expect("it goes");
 }
