@@ -89,7 +89,8 @@ impl Station {
             2 if what > 100 => {
                 let Some(state) = self.agent.give_away(*now, MOBILE, &mut self.out) else { return };
                 self.take_answer();
-                let again = Handover::decode(&state.encode()).expect("what was written is read");
+                let again = Handover::decode(&state.encode());
+                let again = again.unwrap_or_else(|error| panic!("{error}: {state:?}"));
                 assert!(self.agent.take_over(*now, again, &mut self.out).is_ok(), "its own state");
                 self.take_answer();
             }
