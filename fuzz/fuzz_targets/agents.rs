@@ -1,5 +1,5 @@
-//! Any agent of a base station, whatever segments it sees and whenever: it hands on the bytes that belong at their sequence
-//! numbers, accounts for every packet, comes to rest, and its state can move to another station.
+//! Any agent of a base station, whatever segments it sees and whenever: it hands on the bytes that belong at their
+//! sequence numbers, accounts for every packet, comes to rest, and its state can move to another station.
 #![no_main]
 
 mod shared;
@@ -77,7 +77,13 @@ impl Station {
                 let signal = match what >> 5 {
                     0 | 1 => Signal::ChannelGood(what & 128 == 0),
                     2 => Signal::Departing { flow, end: seq },
-                    n => Signal::AttemptFailed { flow, seq, len: 1_500, tries, discarded: n & 1 == 0 },
+                    n => Signal::AttemptFailed {
+                        flow,
+                        seq,
+                        len: 1_500,
+                        tries,
+                        discarded: n & 1 == 0,
+                    },
                 };
                 self.agent.on_signal(*now, Side::Right, signal, &mut self.out);
                 self.take_answer();

@@ -1,5 +1,5 @@
-//! Two ends of any link layer over a medium that loses what it likes: no packet is handed up twice or from nowhere, and the
-//! ends come to rest.
+//! Two ends of any link layer over a medium that loses what it likes: no packet is handed up twice or from nowhere, and
+//! the ends come to rest.
 #![no_main]
 
 mod shared;

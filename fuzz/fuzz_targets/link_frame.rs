@@ -1,5 +1,5 @@
-//! Frames of the link layer: read or refused, written again as they were; an end of TULIP takes them without harm, one after the
-//! other, while it sends frames of its own.
+//! Frames of the link layer: read or refused, written again as they were; an end of TULIP takes them without harm, one
+//! after the other, while it sends frames of its own.
 #![no_main]
 
 mod shared;

@@ -1,5 +1,5 @@
-//! A whole station but for its sockets: frames of both sides, time, and what the control socket sets. Frames that leave are
-//! frames, every packet is accounted for, and the station comes to rest.
+//! A whole station but for its sockets: frames of both sides, time, and what the control socket sets. Frames that leave
+//! are frames, every packet is accounted for, and the station comes to rest.
 #![no_main]
 
 mod shared;
@@ -20,7 +20,8 @@ use shared::{Feed, segment, wake_until};
 
 static PATHS: LazyLock<Vec<LivePath>> = LazyLock::new(|| {
     let link = "[[path]]\nlink = { rate = \"10mbit\", delay = \"5ms\", queue = \"20p\" }\n";
-    let radio = "[[path]]\nradio = { rate = \"2mbit\", queue = \"10p\" }\nerrors = { model = \"exponential\", mean = \"4KiB\" }\n";
+    let radio = "[[path]]\nradio = { rate = \"2mbit\", queue = \"10p\" }\n\
+         errors = { model = \"exponential\", mean = \"4KiB\" }\n";
     let agents = ["snoop", "split", "ebsn", "seq-cache", "ack-reconstruction", "snoop-nack"];
     let mut paths: Vec<String> =
         agents.iter().map(|agent| format!("[[path]]\nagent = \"{agent}\"\n")).collect();

@@ -75,7 +75,11 @@ fuzz_target!(|data: &[u8]| {
             a.on_wake(now);
             b.on_wake(now);
             for to_b in [true, false] {
-                if to_b { a.take_datagrams(&mut datagrams) } else { b.take_datagrams(&mut datagrams) }
+                if to_b {
+                    a.take_datagrams(&mut datagrams)
+                } else {
+                    b.take_datagrams(&mut datagrams)
+                }
                 for mut datagram in datagrams.drain(..) {
                     if recorded.len() < 64 {
                         recorded.push((to_b, datagram.bytes.clone()));

@@ -1,7 +1,8 @@
-//! Disks that are full or take nothing: every command that writes is run on disks of every size up to the one that it needs.
+//! Disks that are full or take nothing: every command that writes is run on disks of every size up to the one that it
+//! needs.
 //!
-//! The disk is a tmpfs in a namespace of its own (`unshare -rm`), so this needs no rights and touches nothing else. What a
-//! command has left there is looked at afterwards: a file under a final name must be the one that it should be.
+//! The disk is a tmpfs in a namespace of its own (`unshare -rm`), so this needs no rights and touches nothing else.
+//! What a command has left there is looked at afterwards: a file under a final name must be the one that it should be.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,14 +22,26 @@ pub struct Writer {
 /// All commands that write files.
 pub const WRITERS: &[Writer] = &[
     Writer { name: "run", words: &["run", "IN/small.toml", "-o", "OUT/r", "--trace", "all"] },
-    Writer { name: "sweep", words: &["sweep", "IN/small.toml", "--store", "OUT/s", "--seeds", "40"] },
+    Writer {
+        name: "sweep",
+        words: &["sweep", "IN/small.toml", "--store", "OUT/s", "--seeds", "40"],
+    },
     Writer { name: "merge", words: &["merge", "IN/store", "-o", "OUT/m"] },
     Writer { name: "compare", words: &["compare", "IN/small.toml", "-o", "OUT/c", "--seeds", "2"] },
     Writer { name: "analyze", words: &["analyze", "IN/link.pcapng", "-o", "OUT/a"] },
     Writer { name: "report", words: &["report", "IN/run", "-o", "OUT/page.html"] },
-    Writer { name: "reproduce", words: &["reproduce", "W-ELN-CHECKSUM", "--seeds", "1", "-o", "OUT/p"] },
-    Writer { name: "trace make", words: &["trace", "make", "lte", "--rate", "12mbit", "-o", "OUT/lte.up"] },
-    Writer { name: "trace convert", words: &["trace", "convert", "IN/link.pcapng", "-o", "OUT/link.up"] },
+    Writer {
+        name: "reproduce",
+        words: &["reproduce", "W-ELN-CHECKSUM", "--seeds", "1", "-o", "OUT/p"],
+    },
+    Writer {
+        name: "trace make",
+        words: &["trace", "make", "lte", "--rate", "12mbit", "-o", "OUT/lte.up"],
+    },
+    Writer {
+        name: "trace convert",
+        words: &["trace", "convert", "IN/link.pcapng", "-o", "OUT/link.up"],
+    },
     Writer { name: "man", words: &["man", "OUT/man"] },
     Writer { name: "link --keygen", words: &["link", "--keygen", "OUT/link.key"] },
 ];
@@ -207,7 +220,10 @@ impl Bench {
                 None => false,
             };
             if !is_right {
-                wrong(&format!("`{name}` is there, with {} bytes, and is another one", bytes.len()));
+                wrong(&format!(
+                    "`{name}` is there, with {} bytes, and is another one",
+                    bytes.len()
+                ));
             }
             if is_temporary(name) {
                 wrong(&format!("`{name}` was left behind"));

@@ -22,19 +22,19 @@ const MEMORY: u64 = 6 << 30;
 const PATIENCE: Duration = Duration::from_secs(60);
 const BOUNDS: Bounds = Bounds { events: 50_000, books: true };
 
-/// How far a case is followed. Nearly all that goes wrong does so early, and most of the time went into the few cases that have
-/// no end: one in sixteen is followed far.
+/// How far a case is followed. Nearly all that goes wrong does so early, and most of the time went into the few cases
+/// that have no end: one in sixteen is followed far.
 fn bounds(case: u64) -> Bounds {
     if case.is_multiple_of(16) { BOUNDS } else { Bounds { events: 5_000, ..BOUNDS } }
 }
 
 const USAGE: &str = "usage:
-  lasthop-campaign scenarios [--from N] [--count N] [--minutes N] [--workers N]   hostile scenarios, on all processors
+  lasthop-campaign scenarios [--from N] [--count N] [--minutes N] [--workers N]   hostile scenarios
   lasthop-campaign show CASE                                        the scenario of a case
   lasthop-campaign try FILE [SEED]                                  what is wrong with the scenario of a file
   lasthop-campaign shrink CASE                                      a small scenario that is wrong in the same way
-  lasthop-campaign kills LASTHOP DIR [--count N] [--millis N]       sweeps that are killed at any time; results go to DIR
-  lasthop-campaign disk LASTHOP DIR [--steps N]                     every command that writes, on full disks; works in DIR
+  lasthop-campaign kills LASTHOP DIR [--count N] [--millis N]       sweeps that are killed at any time; in DIR
+  lasthop-campaign disk LASTHOP DIR [--steps N]                     commands that write, on full disks; in DIR
   lasthop-campaign stations LASTHOP [--plane WORD] [--count N]      stations under load that are killed at any time
   lasthop-campaign report RECORDS PAGE                              writes the tables of the page anew
 
@@ -82,9 +82,7 @@ fn record(options: &[&str], block: &str) -> Result<(), String> {
     let file = options.iter().position(|word| *word == "--record").and_then(|i| options.get(i + 1));
     let Some(file) = file else { return Ok(()) };
     let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);
-    opened
-        .and_then(|mut opened| writeln!(opened, "\n{block}"))
-        .map_err(|e| format!("{file}: {e}"))
+    opened.and_then(|mut opened| writeln!(opened, "\n{block}")).map_err(|e| format!("{file}: {e}"))
 }
 
 /// Writes the tables of a page anew, from records.
@@ -226,7 +224,8 @@ fn kill_sweeps(program: &str, base: &str, options: &[&str]) -> Result<bool, Stri
 }
 
 /// The path of stations that are killed: an agent with a cache, and a link that holds packets.
-const STATION: &str = "[[path]]\nagent = \"snoop\"\n[[path]]\nlink = { rate = \"50mbit\", delay = \"2ms\" }\n";
+const STATION: &str =
+    "[[path]]\nagent = \"snoop\"\n[[path]]\nlink = { rate = \"50mbit\", delay = \"2ms\" }\n";
 
 /// Kills stations, in namespaces of their own.
 fn kill_stations(program: &str, options: &[&str]) -> Result<bool, String> {
@@ -259,7 +258,8 @@ fn stations_inside(
         println!("{wrong}");
     }
     println!(
-        "plane {plane}: {} kills, {} in order; {} transfers afterwards; packets flowed past {} and not past {}; {} wrong",
+        "plane {plane}: {} kills, {} in order; {} transfers afterwards; packets flowed past {} and not \
+         past {}; {} wrong",
         found.kills,
         found.orderly,
         found.transfers,

@@ -124,9 +124,10 @@ impl Records {
 
     /// The tables, by their names in the page.
     pub fn tables(&self) -> Vec<(&'static str, String)> {
-        let scenarios = self.scenarios.iter().map(|s| {
-            row(format!("from {}", apart(s.from)), [s.runs, s.events, s.none, s.wrong])
-        });
+        let scenarios = self
+            .scenarios
+            .iter()
+            .map(|s| row(format!("from {}", apart(s.from)), [s.runs, s.events, s.none, s.wrong]));
         let all = self.scenarios.iter().fold([0; 4], |sum, s| {
             [sum[0] + s.runs, sum[1] + s.events, sum[2] + s.none, sum[3] + s.wrong]
         });

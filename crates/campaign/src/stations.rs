@@ -1,8 +1,8 @@
-//! A station under load that is killed again and again, at any time of its start, its life and its stop: nothing of it may be
-//! left behind that the next one does not clear away, and the next one must work.
+//! A station under load that is killed again and again, at any time of its start, its life and its stop: nothing of it
+//! may be left behind that the next one does not clear away, and the next one must work.
 //!
-//! All of it happens in namespaces of its own, which `unshare` makes and which end with it: two hosts, and the station's
-//! interfaces between them.
+//! All of it happens in namespaces of its own, which `unshare` makes and which end with it: two hosts, and the
+//! station's interfaces between them.
 
 use std::collections::BTreeSet;
 use std::fs;

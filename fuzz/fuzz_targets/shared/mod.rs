@@ -44,8 +44,8 @@ fn first(port: u16) -> u32 {
     if port & 1 == 0 { 1_000 } else { u32::MAX - 3_000 }
 }
 
-/// A segment of one of four connections between the two hosts, and the side that it comes from. What stands at a sequence
-/// number is always the same byte.
+/// A segment of one of four connections between the two hosts, and the side that it comes from. What stands at a
+/// sequence number is always the same byte.
 pub fn segment(feed: &mut Feed<'_>) -> (Side, Packet) {
     let what = feed.byte();
     let port = u16::from(what >> 1 & 3);
@@ -105,7 +105,8 @@ impl Ids {
     }
 }
 
-/// Wakes what wants to be woken until `now`, each time at its own time; `wake` says when it wants to be called after that.
+/// Wakes what wants to be woken until `now`, each time at its own time; `wake` says when it wants to be called after
+/// that.
 pub fn wake_until(now: Time, mut next: Option<Time>, mut wake: impl FnMut(Time) -> Option<Time>) {
     let mut last = Time::ZERO;
     for _ in 0..100_000 {
