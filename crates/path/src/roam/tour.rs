@@ -44,7 +44,8 @@ impl Walk {
     /// Before the first visit; `chance` is this host's alone.
     pub fn new(tour: Tour, handoff: Handoff, chance: Stream) -> Walk {
         let last = Visit { cell: 0, from: Time::ZERO, until: None };
-        let mut walk = Walk { tour, handoff, chance, planned: 0, at: 0, last, ahead: BinaryHeap::new() };
+        let mut walk =
+            Walk { tour, handoff, chance, planned: 0, at: 0, last, ahead: BinaryHeap::new() };
         if let Some(first) = walk.next_visit() {
             walk.last = first;
             walk.await_move(first.from, Move::Arrives(first.cell));
