@@ -11,7 +11,7 @@ NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help test setup fmt fmt-check manual bpf figures kernel-figures lint code-tests purity licences doc fuzz-check bench instructions advisories clean
-.PHONY: book campaign wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test
+.PHONY: book campaign fuzz mutants wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -168,8 +168,12 @@ $(MDBOOK)/bin/mdbook:
 book: $(MDBOOK)/bin/mdbook ## Build the book of docs/; installs mdBook for it (not part of `make test`)
 	@.ci/book '$(TARGET)/book' '$<'
 
-# The fuzz targets are a workspace of their own. They are checked on stable; running them needs nightly and
-# cargo-fuzz: cargo +nightly fuzz run NAME
+# The fuzz targets are a workspace of their own.
+NAME ?= packet
+SECONDS ?= 60
+fuzz: ## Fuzz one target (NAME=packet SECONDS=60; SECONDS=keep takes what was found into the repository)
+	CARGO='$(CARGO)' fuzz/run '$(NAME)' '$(SECONDS)'
+
 fuzz-check: ## Do the fuzz targets compile?
 	@if [ -f fuzz/Cargo.toml ]; then \
 		$(CARGO) check --locked --manifest-path fuzz/Cargo.toml --all-targets; \

@@ -1,4 +1,4 @@
-//! Any line is a request or an answer that says why not; any request leaves a path that is valid.
+//! Any line is a request or an answer that says why not; any requests, one after the other, leave a path that is valid.
 #![no_main]
 
 use std::sync::LazyLock;
@@ -13,17 +13,22 @@ static PATH: LazyLock<LivePath> = LazyLock::new(|| {
     parse_station(text).expect("a station").0.path
 });
 
-fuzz_target!(|line: &[u8]| {
-    match Request::parse(line) {
-        Ok(Request::Set { values, .. }) => {
-            if let Ok((path, ..)) = PATH.set(&values) {
-                assert_eq!(path.differs_in_shape(&PATH), None);
+fuzz_target!(|lines: &[u8]| {
+    // What was set before stays set.
+    let mut path = PATH.clone();
+    for line in lines.split(|byte| *byte == b'\n').take(64) {
+        match Request::parse(line) {
+            Ok(Request::Set { values, .. }) => {
+                if let Ok((next, ..)) = path.set(&values) {
+                    assert_eq!(next.differs_in_shape(&path), None);
+                    path = next;
+                }
             }
+            Ok(Request::Get { key }) => {
+                let _ = path.get(&key).map_err(Trouble::from);
+            }
+            Ok(Request::Status {}) => {}
+            Err(trouble) => assert!(!trouble.message.is_empty()),
         }
-        Ok(Request::Get { key }) => {
-            let _ = PATH.get(&key).map_err(Trouble::from);
-        }
-        Ok(Request::Status {}) => {}
-        Err(trouble) => assert!(!trouble.message.is_empty()),
     }
 });

@@ -38,12 +38,15 @@ fuzz_target!(|data: &[u8]| {
     let mut now = Time::ZERO;
     let mut datagrams = Vec::new();
     let mut packets = Vec::new();
+    // What somebody on the way has recorded, and may send again.
+    let mut recorded: Vec<(bool, Vec<u8>)> = Vec::new();
+    let mut loses = false;
     let mut rest = data;
     while let Some(([what, len], tail)) = rest.split_first_chunk() {
         let (bytes, tail) = tail.split_at(usize::from(*len).min(tail.len()));
         rest = tail;
         let mut bytes = bytes.to_vec();
-        match what % 4 {
+        match what % 8 {
             // As it is, and with a tag as if from somebody with the key.
             0 => a.on_datagram(now, there, &mut bytes),
             1 => {
@@ -52,23 +55,46 @@ fuzz_target!(|data: &[u8]| {
                 b.on_datagram(now, here, &mut bytes);
             }
             2 => a.on_packet(now, &bytes),
+            3 => b.on_packet(now, &bytes),
+            4 => loses = len & 1 != 0,
+            // A datagram once more, late, changed, or from elsewhere.
+            5 if !recorded.is_empty() => {
+                let (to_b, old) = &recorded[usize::from(*len) % recorded.len()];
+                let mut old = old.clone();
+                if let Some(byte) = bytes.first().and_then(|at| old.get_mut(usize::from(*at))) {
+                    *byte ^= what;
+                }
+                let from = SocketAddr::from(([192, 0, 2, 1 + (what >> 6)], 4500));
+                let to = if *to_b { &mut b } else { &mut a };
+                to.on_datagram(now, from, &mut old);
+            }
+            6 => now += Span::secs(u64::from(*len) * 60),
             _ => now += Span::millis(u64::from(*len) * 8),
         }
         for _ in 0..16 {
             a.on_wake(now);
             b.on_wake(now);
-            a.take_datagrams(&mut datagrams);
-            for mut datagram in datagrams.drain(..) {
-                b.on_datagram(now, here, &mut datagram.bytes);
-            }
-            b.take_datagrams(&mut datagrams);
-            for mut datagram in datagrams.drain(..) {
-                a.on_datagram(now, there, &mut datagram.bytes);
+            for to_b in [true, false] {
+                if to_b {
+                    a.take_datagrams(&mut datagrams)
+                } else {
+                    b.take_datagrams(&mut datagrams)
+                }
+                for mut datagram in datagrams.drain(..) {
+                    if recorded.len() < 64 {
+                        recorded.push((to_b, datagram.bytes.clone()));
+                    }
+                    match (to_b, loses) {
+                        (_, true) => {}
+                        (true, _) => b.on_datagram(now, here, &mut datagram.bytes),
+                        (false, _) => a.on_datagram(now, there, &mut datagram.bytes),
+                    }
+                }
             }
         }
         a.take_packets(&mut packets);
         b.take_packets(&mut packets);
         packets.clear();
-        assert!(a.waiting() <= 64);
+        assert!(a.waiting() <= 64 && b.waiting() <= 64);
     }
 });

@@ -3,7 +3,6 @@
 
 use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::event::{Cause, Event, Op, TcpKind, Wants, What};
-use lasthop_proto::units::{Span, Time};
 use lasthop_scenario::{Scenario, Stage, StageKind};
 use lasthop_sim::{Reason, RunEnd, Session, layout};
 use lasthop_trace::Sink;
@@ -15,7 +14,6 @@ use lasthop_trace::layout::{Layout, Role};
 struct Watch {
     corrupted: bool,
     abandoned: bool,
-    events: u64,
 }
 
 impl Sink for Watch {
@@ -23,7 +21,6 @@ impl Sink for Watch {
         Wants::METRICS
     }
     fn event(&mut self, event: &Event) {
-        self.events += 1;
         if let What::Tcp(tcp) = &event.what {
             self.corrupted |= tcp.kind == TcpKind::Corrupted;
             self.abandoned |= tcp.kind == TcpKind::Aborted;
@@ -91,18 +88,7 @@ pub fn examine(scenario: &Scenario, seed: u64, bounds: Bounds) -> Result<Looked,
         true => Session::with_ends(scenario, seed, ends, &watch),
         false => Session::with_ends(scenario, seed, ends, &watch.0),
     };
-    // A step goes as far as the next event at least, and not far beyond it: what happens in one is bounded.
-    if bounds.events == u64::MAX {
-        session.run_until(Time::NEVER, &mut watch);
-    }
-    while session.ended().is_none() && watch.0.events < bounds.events {
-        let Some(next) = session.next_wake() else {
-            // It notices that itself.
-            session.run_until(session.now(), &mut watch);
-            break;
-        };
-        session.run_until(next + Span::micros(1), &mut watch);
-    }
+    let events = session.run_bounded(bounds.events, &mut watch);
     let (watch, books) = watch;
     let reason = session.ended();
     let end = session.finish();
@@ -117,7 +103,7 @@ pub fn examine(scenario: &Scenario, seed: u64, bounds: Bounds) -> Result<Looked,
     // A client does not hear of it when its server gives up behind a path that loses resets: it waits for ever.
     let waits = watch.abandoned && scenario.exchanges().next().is_some();
     check_transfers(&end, splits(scenario), waits)?;
-    Ok(Looked { reason, events: watch.events })
+    Ok(Looked { reason, events })
 }
 
 fn check_transfers(end: &RunEnd, split: bool, waits: bool) -> Result<(), String> {

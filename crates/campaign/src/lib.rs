@@ -3,9 +3,13 @@
 //! [`text`] makes scenarios that are valid and meant badly: every key of every part at its extremes. [`examine`] runs
 //! one and says what is wrong with it. The program runs many of them in processes of their own, so that a crash, a hang
 //! or too much memory costs one case and is counted (`make campaign`). [`kills`] kills a
-//! sweep again and again, and looks whether anything is lost.
+//! sweep again and again, and looks whether anything is lost; [`stations`] does that to stations
+//! under load; [`disk`] lets commands write to disks that are full.
 
+pub mod disk;
 pub mod examine;
 pub mod kills;
+pub mod report;
+pub mod stations;
 pub mod text;
 pub mod workers;

@@ -6,8 +6,11 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
+use lasthop_campaign::disk;
 use lasthop_campaign::examine::{Bounds, examine};
 use lasthop_campaign::kills;
+use lasthop_campaign::report::Records;
+use lasthop_campaign::stations;
 use lasthop_campaign::text;
 use lasthop_campaign::workers::{Tally, drive, says};
 use lasthop_scenario::{Scenario, parse};
@@ -19,12 +22,23 @@ const MEMORY: u64 = 6 << 30;
 const PATIENCE: Duration = Duration::from_secs(60);
 const BOUNDS: Bounds = Bounds { events: 50_000, books: true };
 
+/// How far a case is followed. Nearly all that goes wrong does so early, and most of the time went into the few cases
+/// that have no end: one in sixteen is followed far.
+fn bounds(case: u64) -> Bounds {
+    if case.is_multiple_of(16) { BOUNDS } else { Bounds { events: 5_000, ..BOUNDS } }
+}
+
 const USAGE: &str = "usage:
-  lasthop-campaign scenarios [--from N] [--count N] [--minutes N]   hostile scenarios, on all processors
+  lasthop-campaign scenarios [--from N] [--count N] [--minutes N] [--workers N]   hostile scenarios
   lasthop-campaign show CASE                                        the scenario of a case
   lasthop-campaign try FILE [SEED]                                  what is wrong with the scenario of a file
   lasthop-campaign shrink CASE                                      a small scenario that is wrong in the same way
-  lasthop-campaign kills LASTHOP DIR [--count N] [--millis N]       sweeps that are killed at any time; results go to DIR";
+  lasthop-campaign kills LASTHOP DIR [--count N] [--millis N]       sweeps that are killed at any time; in DIR
+  lasthop-campaign disk LASTHOP DIR [--steps N]                     commands that write, on full disks; in DIR
+  lasthop-campaign stations LASTHOP [--plane WORD] [--count N]      stations under load that are killed at any time
+  lasthop-campaign report RECORDS PAGE                              writes the tables of the page anew
+
+  --record FILE adds what a campaign came to to a file of records";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -36,6 +50,12 @@ fn main() -> ExitCode {
         ["try", file, seed @ ..] => attempt(file, seed.first().map_or(1, |seed| number(seed))),
         ["shrink", case] => shrink(number(case)),
         ["kills", program, base, options @ ..] => kill_sweeps(program, base, options),
+        ["disk", program, base, options @ ..] => fill_disks(program, base, options),
+        ["stations", program, options @ ..] => kill_stations(program, options),
+        ["stations-inside", program, plane, count, options @ ..] => {
+            stations_inside(program, plane, number(count), options)
+        }
+        ["report", records, page] => report(records, page),
         _ => Err(USAGE.to_owned()),
     };
     match done {
@@ -57,9 +77,26 @@ fn option(options: &[&str], name: &str, default: u64) -> u64 {
     value.map_or(default, |word| number(word))
 }
 
+/// Adds a block to the file of records that `options` name, if they name one.
+fn record(options: &[&str], block: &str) -> Result<(), String> {
+    let file = options.iter().position(|word| *word == "--record").and_then(|i| options.get(i + 1));
+    let Some(file) = file else { return Ok(()) };
+    let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);
+    opened.and_then(|mut opened| writeln!(opened, "\n{block}")).map_err(|e| format!("{file}: {e}"))
+}
+
+/// Writes the tables of a page anew, from records.
+fn report(records: &str, page: &str) -> Result<bool, String> {
+    let read = |file: &str| std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"));
+    let new = Records::read(&read(records)?).map_err(|e| format!("{records}: {e}"))?;
+    let new = new.put_into(&read(page)?).map_err(|e| format!("{page}: {e}"))?;
+    std::fs::write(page, new).map_err(|e| format!("{page}: {e}"))?;
+    Ok(true)
+}
+
 /// Runs a scenario, and turns a panic into something that is wrong with it.
 fn looked(scenario: &Scenario, seed: u64) -> Result<u64, String> {
-    let run = AssertUnwindSafe(|| examine(scenario, seed, BOUNDS));
+    let run = AssertUnwindSafe(|| examine(scenario, seed, bounds(seed)));
     match catch_unwind(run) {
         Ok(looked) => looked.map(|looked| looked.events),
         Err(panic) => {
@@ -77,7 +114,8 @@ fn scenarios(options: &[&str]) -> Result<bool, String> {
     let begun = Instant::now();
     let end = Duration::from_secs(60 * option(options, "--minutes", 1_000_000));
     let program = std::env::current_exe().map_err(|e| format!("this program: {e}"))?;
-    let workers = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    let all = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    let workers = option(options, "--workers", all).max(1);
     let goes_on = |case: u64| case < from + count && begun.elapsed() < end;
     let start = |case: u64| {
         let mut command = Command::new(&program);
@@ -108,6 +146,13 @@ fn scenarios(options: &[&str]) -> Result<bool, String> {
         all.none,
         all.wrong.len()
     );
+    let (runs, events, none, wrong) = (all.ended, all.events, all.none, all.wrong.len());
+    record(
+        options,
+        &format!(
+            "[[scenarios]]\nfrom = {from}\nruns = {runs}\nevents = {events}\nnone = {none}\nwrong = {wrong}"
+        ),
+    )?;
     Ok(all.wrong.is_empty())
 }
 
@@ -168,8 +213,90 @@ fn kill_sweeps(program: &str, base: &str, options: &[&str]) -> Result<bool, Stri
     for wrong in &found.wrong {
         println!("{wrong}");
     }
-    println!("{} kills, {} sweeps ended; {} wrong", found.kills, found.sweeps, found.wrong.len());
+    let (kills, ended, wrong) = (found.kills, found.sweeps, found.wrong.len());
+    println!("{kills} kills, {ended} sweeps ended; {wrong} wrong");
+    let of = "a sweep, started again until it is done";
+    record(
+        options,
+        &format!("[[kills]]\nof = \"{of}\"\nkills = {kills}\nended = {ended}\nwrong = {wrong}"),
+    )?;
     Ok(found.wrong.is_empty())
+}
+
+/// The path of stations that are killed: an agent with a cache, and a link that holds packets.
+const STATION: &str =
+    "[[path]]\nagent = \"snoop\"\n[[path]]\nlink = { rate = \"50mbit\", delay = \"2ms\" }\n";
+
+/// Kills stations, in namespaces of their own.
+fn kill_stations(program: &str, options: &[&str]) -> Result<bool, String> {
+    let plane = options.iter().position(|word| *word == "--plane").and_then(|i| options.get(i + 1));
+    let count = option(options, "--count", 100).to_string();
+    let program = std::fs::canonicalize(program).map_err(|e| format!("{program}: {e}"))?;
+    let this = std::env::current_exe().map_err(|e| format!("this program: {e}"))?;
+    // Root keeps its rights over the kernel's programs; who is not is root in there only.
+    let user = if rustix::process::geteuid().is_root() { "-nmpf" } else { "-rnmpf" };
+    let mut command = Command::new("unshare");
+    command.args([user, "--mount-proc", "--kill-child"]).arg(this).arg("stations-inside");
+    command.arg(program).arg(plane.unwrap_or(&"auto")).arg(count).args(options);
+    let status = command.status().map_err(|e| format!("unshare (util-linux): {e}"))?;
+    match status.code() {
+        Some(0) => Ok(true),
+        Some(1) => Ok(false),
+        _ => Err(format!("in its namespaces: {status}")),
+    }
+}
+
+fn stations_inside(
+    program: &str,
+    plane: &str,
+    count: u64,
+    options: &[&str],
+) -> Result<bool, String> {
+    let found = stations::kills(Path::new(program), plane, STATION, count)
+        .map_err(|e| format!("no world for stations here: {e}"))?;
+    for wrong in &found.wrong {
+        println!("{wrong}");
+    }
+    println!(
+        "plane {plane}: {} kills, {} in order; {} transfers afterwards; packets flowed past {} and not \
+         past {}; {} wrong",
+        found.kills,
+        found.orderly,
+        found.transfers,
+        found.flowing,
+        found.standing,
+        found.wrong.len()
+    );
+    let (kills, ended, wrong) = (found.kills, found.orderly, found.wrong.len());
+    let of = format!("a station under load, `plane = \\\"{plane}\\\"`");
+    record(
+        options,
+        &format!("[[kills]]\nof = \"{of}\"\nkills = {kills}\nended = {ended}\nwrong = {wrong}"),
+    )?;
+    Ok(found.wrong.is_empty())
+}
+
+/// Lets every command that writes meet full disks.
+fn fill_disks(program: &str, base: &str, options: &[&str]) -> Result<bool, String> {
+    let steps = option(options, "--steps", 12);
+    let bench = disk::Bench::new(Path::new(program), Path::new(base))
+        .map_err(|e| format!("{program}, {base}: {e}"))?;
+    let mut holds = true;
+    for writer in disk::WRITERS {
+        let found = bench.fill(writer, steps).map_err(|e| e.to_string())?;
+        for wrong in &found.wrong {
+            println!("{wrong}");
+        }
+        let (name, wrong) = (writer.name, found.wrong.len());
+        let (refused, done) = (found.refused, found.done);
+        println!("{name}: {refused} refused, {done} done; {wrong} wrong");
+        let block = format!(
+            "[[disk]]\ncommand = \"{name}\"\nrefused = {refused}\ndone = {done}\nwrong = {wrong}"
+        );
+        record(options, &block)?;
+        holds &= found.wrong.is_empty();
+    }
+    Ok(holds)
 }
 
 /// What is wrong, without its figures: another run of the same fault has others.

@@ -1,11 +1,19 @@
 //! The short form of the campaign, and that it notices what goes wrong.
 
+#[path = "../../checks/shared/can_run.rs"]
+mod can_run;
+
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use can_run::can_run;
+use lasthop_campaign::disk::{Bench, WRITERS};
 use lasthop_campaign::examine::{Bounds, examine};
+use lasthop_campaign::report::Records;
 use lasthop_campaign::text;
 use lasthop_campaign::workers::drive;
+use lasthop_scenario::parse;
 
 #[test]
 fn hostile_scenarios_do_no_harm() {
@@ -59,4 +67,87 @@ fn a_worker_that_dies_or_hangs_costs_one_case() {
     let says = worker("echo case $1 wrong: a byte");
     let tally = drive(7, 1, patience, &says, &|case| case < 8).expect("it starts");
     assert_eq!(tally.wrong, [(7, "a byte".to_owned())]);
+}
+
+/// Scenarios in which something was wrong once; the seed stands in the first line.
+#[test]
+fn what_was_found_stays_mended() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kept");
+    let mut files: Vec<_> = std::fs::read_dir(dir).expect("it is there").flatten().collect();
+    files.sort_by_key(|file| file.path());
+    assert!(!files.is_empty());
+    for file in files {
+        let text = std::fs::read_to_string(file.path()).expect("it can be read");
+        let digits: String = text.chars().skip_while(|c| !c.is_ascii_digit()).collect();
+        let seed = digits.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok());
+        let name = file.file_name();
+        let (plan, _) = parse(&text, "kept", &[]).unwrap_or_else(|e| panic!("{name:?}: {e}"));
+        let bounds = Bounds { events: 50_000, books: true };
+        let looked = examine(&plan.cells[0].scenario, seed.expect("a seed"), bounds);
+        looked.unwrap_or_else(|wrong| panic!("{name:?}: {wrong}"));
+    }
+}
+
+/// The page has the tables of the records, and records that are wrong are refused.
+#[test]
+fn the_page_of_what_was_tried_is_that_of_the_records() {
+    let read = |file: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+        std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    };
+    let records = Records::read(&read("records.toml")).unwrap_or_else(|e| panic!("{e}"));
+    let page = read("../../docs/reliability.md");
+    let new = records.put_into(&page).unwrap_or_else(|e| panic!("{e}"));
+    assert!(
+        new == page,
+        "docs/reliability.md is out of date: run `lasthop-campaign report crates/campaign/records.toml \
+         docs/reliability.md`"
+    );
+    assert!(Records::read("[[kills]]\nof = \"a sweep\"\nkills = 1\n").is_err());
+    assert!(records.put_into("a page without tables").is_err());
+}
+
+#[test]
+fn records_of_one_thing_add_up() {
+    let block = "[[fuzz]]\ntarget = \"packet\"\nexecutions = 1234567\nseconds = 10\nwrong = 1\n";
+    let records = Records::read(&block.repeat(2)).expect("they are right");
+    let tables = records.tables();
+    let (_, fuzz) = tables.iter().find(|(name, _)| *name == "fuzz").expect("it is there");
+    assert!(fuzz.ends_with("| `packet` | 2,469,134 | 20 | 123,456 | 2 |\n"), "{fuzz}");
+}
+
+/// A program that minds a full disk in one command and not in another.
+const CARELESS: &str = r#"#!/bin/sh
+case $1 in
+run) mkdir -p "$4" && echo capture > "$4/link.pcapng" ;;
+sweep) mkdir -p "$4" && echo batch > "$4/batch" ;;
+man) mkdir -p "$2"; head -c 40000 /dev/zero > "$2/page.1" 2>/dev/null; exit 0 ;;
+link) mkdir -p "${3%/*}" && echo key > "$3" || { rm -f "$3"; echo "error: $3" >&2; exit 2; } ;;
+esac
+"#;
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_that_a_full_disk_cuts_short_is_noticed() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let there = Command::new("unshare").args(["-rm", "true"]).status().is_ok_and(|s| s.success());
+    if !can_run(there, "namespaces of its own (unshare -rm)") {
+        return;
+    }
+    let base = std::env::temp_dir().join(format!("lasthop-disk-{}", std::process::id()));
+    std::fs::create_dir_all(&base).expect("a directory");
+    let program = base.join("careless");
+    std::fs::write(&program, CARELESS).expect("it is written");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("its mode");
+    let bench = Bench::new(&program, &base.join("work")).unwrap_or_else(|e| panic!("{e}"));
+    let fill = |name: &str| {
+        let writer = WRITERS.iter().find(|writer| writer.name == name).expect("it is a writer");
+        bench.fill(writer, 4).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let (careless, careful) = (fill("man"), fill("link --keygen"));
+    let cut = careless.wrong.iter().filter(|what| what.contains("is another one")).count();
+    // On the disks of a quarter, a half and three quarters of what it needs.
+    assert!(cut >= 3 && careless.wrong.len() > cut, "{careless:?}");
+    assert!(careful.wrong.is_empty() && careful.refused > 0 && careful.done > 0, "{careful:?}");
+    std::fs::remove_dir_all(&base).expect("it goes");
 }

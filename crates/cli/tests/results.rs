@@ -554,3 +554,44 @@ fn an_interrupted_sweep_of_a_store_goes_on() {
     assert_eq!(digest(&place, &["store"]), digest(&place, &["fresh"]));
     no_temporary_files(&place.path("store"));
 }
+
+fn copied(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a directory");
+    for file in files(from) {
+        let place = to.join(file.strip_prefix(from).expect("it is below"));
+        fs::create_dir_all(place.parent().expect("it has one")).expect("a directory");
+        fs::copy(&file, place).expect("copied");
+    }
+}
+
+/// Results and a store as 0.1.0 wrote them (`tests/data/kept`, by `run kept.toml -o results` and `sweep kept.toml --store store
+/// --seeds 4`). Whoever changes what is written must still read these. If results change as well, new ones stand in for
+/// them: then the old ones go into the refusals below, and CHANGELOG says so.
+#[test]
+fn what_an_earlier_program_left_is_read_or_refused_with_the_reason() {
+    let place = Place::new();
+    copied(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/kept"), &place.path("kept"));
+    place.good(&["report", "kept/results"]);
+    let before = kept_lines(&place.path("kept/results"));
+    assert_eq!(before.len(), 2);
+    place.good(&["run", "kept/results/scenario.toml", "-o", "kept/results"]);
+    assert_eq!(kept_lines(&place.path("kept/results")), before, "no run is made again");
+    let merged = text(&place.good(&["merge", "kept/store", "-o", "merged"]));
+    assert!(merged.contains("4 of 4 runs, digest 2e3ad971deeab0ffbdca1e9359a78bea"), "{merged}");
+    // A sweep goes on with it.
+    let told = text(&place.good(&["sweep", "kept/kept.toml", "--store", "kept/store", "-n", "4"]));
+    assert!(told.contains("1 of 1 batches were there, 0 made"), "{told}");
+
+    let mark = place.path("kept/store/lasthop-store.json");
+    fs::write(&mark, "{\"lasthop\":\"0.0.9\",\"results\":1}").expect("written");
+    for words in [
+        &["merge", "kept/store", "-o", "other"][..],
+        &["sweep", "kept/kept.toml", "--store", "kept/store", "-n", "4"],
+    ] {
+        let output = place.run(words);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {told}");
+        assert!(told.contains("0.0.9") && told.contains("versions do not mix"), "{told}");
+    }
+    assert!(!place.path("other").join("runs.parquet").exists());
+}

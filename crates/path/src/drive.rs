@@ -19,6 +19,10 @@ use crate::roam::{Move, Roam};
 use crate::stage::{Place, Stage};
 use access::Access;
 
+/// Packets that stages may hand on within one call from outside. More than that many do not exist at one instant, so they are
+/// a few that go round for ever.
+const AT_ONCE: u32 = 1 << 22;
+
 /// What lies around the path: it takes in what happened, and the packets that leave.
 pub trait Outside {
     /// The next event.
@@ -66,6 +70,8 @@ pub struct Path {
     branches: bool,
     /// The host, by its place among [`Path::host_stages`], whose transfers were last seen not to be over.
     busy: usize,
+    /// The stage at which packets went round for ever, if they did.
+    stuck: Option<StageId>,
 }
 
 impl Path {
@@ -95,6 +101,7 @@ impl Path {
             access: Access::default(),
             branches: false,
             busy: 0,
+            stuck: None,
         };
         for i in 0..total {
             path.rearm(i);
@@ -373,6 +380,21 @@ impl Path {
             .collect()
     }
 
+    /// The stage at which stages answered each other for ever within an instant, if they did: the packets that they did it
+    /// with were dropped.
+    pub fn stuck(&self) -> Option<StageId> {
+        self.stuck
+    }
+
+    /// Ends a loop of packets at stage `i`. Whoever asks after each call of a host learns of it.
+    #[cold]
+    fn end_loop(&mut self, i: usize) {
+        self.moving.clear();
+        self.out.sends.clear();
+        self.host_called = true;
+        self.stuck = Some(StageId(i as u16));
+    }
+
     /// Forwards packets until none moves at this instant: what stage `i` sent, and all that follows.
     fn forward<O: Outside>(&mut self, mut i: usize, outside: &mut O) {
         if self.branches {
@@ -381,7 +403,7 @@ impl Path {
                 None => self.forward_by_access(i, outside),
             };
         }
-        loop {
+        for _ in 0..AT_ONCE {
             if !self.moving.is_empty() {
                 self.queue_packets(i);
                 let Some((from, side, packet)) = self.moving.pop_front() else { return };
@@ -407,6 +429,7 @@ impl Path {
                 }
             }
         }
+        self.end_loop(i);
     }
 
     /// Hands `packet`, which leaves stage `i` to `side`, to its neighbour there: which is the answer, or `i` if there is

@@ -15,7 +15,7 @@ pub enum Reason {
     Horizon,
     /// Nothing was left to happen although a transfer is not over.
     Idle,
-    /// Time stood still for a million wakes: a fault of a machine.
+    /// Time stood still for a million wakes, or for four million packets within one: a fault of a machine.
     Stuck,
 }
 

@@ -55,8 +55,13 @@ impl<S: Borrow<Scenario>> Engine<S> {
         Engine { scenario, path, now: Time::ZERO, wakes: 0, standing: 0, ended: None }
     }
 
-    /// Lets everything happen that happens until `until`.
-    pub(crate) fn run_until<T: Sink>(&mut self, until: Time, sink: &mut T) {
+    /// Lets everything happen that happens until `until`, as long as `goes_on` says so of the sink after each wake.
+    pub(crate) fn run_while<T: Sink>(
+        &mut self,
+        until: Time,
+        sink: &mut T,
+        goes_on: impl Fn(&T) -> bool,
+    ) {
         if self.ended.is_some() {
             return;
         }
@@ -81,8 +86,16 @@ impl<S: Borrow<Scenario>> Engine<S> {
             }
             wakes += 1;
             self.path.wake_stage(now, stage, &mut outside);
-            if self.path.take_host_called() && self.path.is_finished() {
-                break Some(Reason::Finished);
+            if self.path.take_host_called() {
+                if self.path.stuck().is_some() {
+                    break Some(Reason::Stuck);
+                }
+                if self.path.is_finished() {
+                    break Some(Reason::Finished);
+                }
+            }
+            if !goes_on(outside.0) {
+                break None;
             }
         };
         (self.now, self.standing, self.wakes, self.ended) = (now, standing, wakes, reason);
@@ -100,7 +113,10 @@ impl<S: Borrow<Scenario>> Engine<S> {
         RunEnd {
             at: self.now,
             reason,
-            stuck: self.path.next_stage().filter(|_| reason == Reason::Stuck).map(|(_, s)| s),
+            stuck: match reason {
+                Reason::Stuck => self.path.stuck().or(self.path.next_stage().map(|(_, s)| s)),
+                _ => None,
+            },
             hops: self.path.hops(),
             wakes: self.wakes,
             transfers: self.transfers().iter().map(Transfer::end).collect(),

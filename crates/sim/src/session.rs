@@ -3,13 +3,37 @@
 use core::borrow::Borrow;
 
 use lasthop_path::{Ends, Stage, no_ends};
-use lasthop_proto::event::Tcb;
+use lasthop_proto::event::{Event, Op, Tcb, Wants};
+use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
+use lasthop_proto::wire::Packet;
 use lasthop_scenario::Scenario;
 use lasthop_trace::Sink;
 
 use crate::end::{Reason, RunEnd, TransferEnd};
 use crate::engine::{Engine, Transfer};
+
+/// Counts the events that pass.
+struct Counted<'a, T> {
+    sink: &'a mut T,
+    events: u64,
+}
+
+impl<T: Sink> Sink for Counted<'_, T> {
+    fn wants(&self) -> Wants {
+        self.sink.wants()
+    }
+    #[inline]
+    fn event(&mut self, event: &Event) {
+        self.events += 1;
+        self.sink.event(event);
+    }
+    #[inline]
+    fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
+        self.events += 1;
+        self.sink.packet(at, stage, op, side, packet);
+    }
+}
 
 /// A run of a scenario that stands still between steps. In however many steps it is made, the same happens: a
 /// step is a look, not a cause.
@@ -43,7 +67,15 @@ impl<S: Borrow<Scenario>> Session<S> {
     /// Lets everything happen that happens until `until`, that instant included, or until the run is over. Hands every
     /// event to `sink`.
     pub fn run_until<T: Sink>(&mut self, until: Time, sink: &mut T) {
-        self.0.run_until(until, sink);
+        self.0.run_while(until, sink, |_| true);
+    }
+
+    /// Runs until the run is over, or until the first wake by which `most` events have happened. Answers how many there were.
+    /// A run that is bounded so is bounded in time as well, which one bounded by its horizon is not.
+    pub fn run_bounded<T: Sink>(&mut self, most: u64, sink: &mut T) -> u64 {
+        let mut counted = Counted { sink, events: 0 };
+        self.0.run_while(Time::NEVER, &mut counted, |counted| counted.events < most);
+        counted.events
     }
 
     /// Why the run is over; nothing before it is.

@@ -1,8 +1,13 @@
-//! A run in steps is the same run.
+//! A run in steps is the same run; one that stands still, or has too many events, ends.
 
+use lasthop_path::{End, Sent};
+use lasthop_proto::event::Cause;
+use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};
-use lasthop_sim::Session;
-use lasthop_trace::Record;
+use lasthop_proto::wire::{Addr, Body, Flags, FlowKey, Packet, Segment, Seq};
+use lasthop_scenario::StageKind;
+use lasthop_sim::{Reason, Session, run_with};
+use lasthop_trace::{Nothing, Record};
 
 #[test]
 fn a_run_in_steps_has_the_same_events_and_the_same_end() {
@@ -26,5 +31,113 @@ fn a_run_in_steps_has_the_same_events_and_the_same_end() {
         assert_eq!((last.delivered, last.complete), (50_000, true));
         assert_eq!(session.finish(), end);
         assert_eq!(parts.events, whole.events);
+    }
+}
+
+#[test]
+fn a_bounded_run_is_the_beginning_of_the_run() {
+    let text = lasthop_scenario::example("west97-lan").expect("it is built in").text;
+    let (plan, _) = lasthop_scenario::parse(text, "west97-lan", &[]).expect("it is right");
+    let scenario = &plan.cells[0].scenario;
+    let mut whole = Record::default();
+    let end = lasthop_sim::run(scenario, 3, &mut whole);
+    let bounded = |most| {
+        let mut seen = Record::default();
+        let mut session = Session::new(scenario, 3, &seen);
+        let events = session.run_bounded(most, &mut seen);
+        assert_eq!(events as usize, seen.events.len());
+        assert!(whole.events.starts_with(&seen.events));
+        (events, session.ended(), session.finish())
+    };
+    let total = whole.events.len() as u64;
+    for most in [1, 1000, total / 2] {
+        let (events, reason, cut) = bounded(most);
+        // What happens in one wake happens together.
+        assert!((most..most + 100).contains(&events), "{events} events of at most {most}");
+        assert_eq!((reason, cut.reason), (None, Reason::Horizon));
+        assert!(cut.at < end.at);
+    }
+    assert_eq!(bounded(u64::MAX), (total, Some(end.reason), end.clone()));
+}
+
+/// A host that answers each packet with another one, at once.
+#[derive(Debug)]
+struct Parrot {
+    addr: Addr,
+    inward: Side,
+    /// Where it sends its first packet, and that it has not yet.
+    first: Option<Addr>,
+}
+
+impl Parrot {
+    fn say(&self, to: Addr, out: &mut Out) {
+        let segment = Segment::new(1, 1, Seq(0), Seq(0), Flags::ACK);
+        let packet = Packet::tcp(self.addr, to, segment, Body::copy_of(b"and you"));
+        out.originate(self.inward, packet, Cause::Data);
+    }
+}
+
+impl Machine for Parrot {
+    fn on_packet(&mut self, _: Time, _: Side, packet: Packet, out: &mut Out) {
+        self.say(packet.src, out);
+    }
+    fn on_wake(&mut self, _: Time, out: &mut Out) {
+        if let Some(to) = self.first.take() {
+            self.say(to, out);
+        }
+    }
+    fn next_wake(&self) -> Option<Time> {
+        self.first.map(|_| Time(5))
+    }
+}
+
+impl End for Parrot {
+    fn addr(&self) -> Addr {
+        self.addr
+    }
+    fn unfinished(&self) -> usize {
+        1
+    }
+    fn opened(&self) -> Vec<Sent> {
+        Vec::new()
+    }
+    fn delivered(&self, _: FlowKey) -> u64 {
+        0
+    }
+}
+
+/// In a row of stages, where another host has a link of its own, and where the path ends in cells.
+#[test]
+fn hosts_that_answer_each_other_for_ever_end_the_run() {
+    let row = "[host.fixed]\n[host.other]\n[host.mobile]\n[[path]]\nlink = { rate = \"1mbit\" }\n\
+               [[path]]\nagent = \"snoop\"\n";
+    let access = row.replace("[host.other]\n", "[host.other]\naccess = { delay = \"1ms\" }\n");
+    let cells = format!(
+        "{row}[[cell]]\nname = \"a\"\n[[cell.path]]\nlink = {{ rate = \"1mbit\" }}\n[[cell]]\nname = \"b\"\n\
+         [[cell.path]]\nlink = {{ rate = \"1mbit\" }}\n[visits]\nevery = \"5s\"\n"
+    );
+    for (text, peer) in [(row, "mobile"), (&access, "mobile"), (&cells, "mobile")] {
+        let text = format!(
+            "transfer = {{ from = \"fixed\", to = \"{peer}\", bytes = \"1MB\", protocol = \"quic\" }}\n{text}"
+        );
+        let (plan, _) = lasthop_scenario::parse(&text, "parrots", &[])
+            .unwrap_or_else(|e| panic!("{e}: {}\n{text}", e.help));
+        let mut scenario = plan.cells[0].scenario.clone();
+        // The reader refuses a path that takes no time; there may be other ways to one.
+        scenario.path.retain(|stage| matches!(stage.kind, StageKind::Agent(_)));
+        for cell in scenario.roaming.iter_mut().flat_map(|roaming| &mut roaming.cells) {
+            cell.path.clear();
+            cell.base = 0;
+        }
+        let parrots = |scenario: &lasthop_scenario::Scenario, i: usize, _: u64| {
+            let [from, to] = [scenario.transfers[0].from, scenario.transfers[0].to];
+            let inward = if i == from { Side::Right } else { Side::Left };
+            let first = (i == from).then(|| scenario.hosts[to].addr);
+            let addr = scenario.hosts[i].addr;
+            Some(Box::new(Parrot { addr, inward, first }) as Box<dyn End>)
+        };
+        let end = run_with(&scenario, 1, &parrots, &mut Nothing);
+        assert_eq!((end.reason, end.at), (Reason::Stuck, Time(5)), "{text}");
+        assert!(end.stuck.is_some());
     }
 }

@@ -1,8 +1,7 @@
 //! One run, packed: what plots are drawn from, every event, and what it amounted to.
 
 use lasthop_lab::{Recording, layout, record_by};
-use lasthop_proto::event::{Event, Wants};
-use lasthop_proto::units::{Span, Time};
+use lasthop_proto::units::Time;
 use lasthop_scenario::Scenario;
 use lasthop_sim::{RunEnd, Session, no_ends};
 use lasthop_trace::Sink;
@@ -15,9 +14,6 @@ use crate::rows::Rows;
 
 /// Events after which a run is cut off: some seconds of work.
 pub const MOST_EVENTS: u64 = 6_000_000;
-
-/// What a run goes on beyond its next event before it is looked at again.
-const STEP: Span = Span::micros(100);
 
 /// Events that a page is told one by one, the first ones: 31 bytes each.
 pub const MOST_ROWS: usize = 300_000;
@@ -82,31 +78,11 @@ pub(crate) fn driven(
     most: u64,
     sink: &mut dyn Sink,
 ) -> (RunEnd, bool) {
-    let mut counted = Counted { sink, events: 0 };
-    let mut session = Session::with_ends(scenario, seed, &no_ends, &counted);
-    // A step goes as far as the next event at least, and not far beyond it: what happens in one is bounded.
-    while session.ended().is_none() && counted.events < most {
-        let next = session.next_wake().unwrap_or(session.now());
-        session.run_until(next + STEP, &mut counted);
-    }
+    let mut sink = sink;
+    let mut session = Session::with_ends(scenario, seed, &no_ends, &sink);
+    session.run_bounded(most, &mut sink);
     let cut = session.ended().is_none();
     (session.finish(), cut)
-}
-
-/// Counts what passes.
-struct Counted<'a> {
-    sink: &'a mut dyn Sink,
-    events: u64,
-}
-
-impl Sink for Counted<'_> {
-    fn wants(&self) -> Wants {
-        self.sink.wants()
-    }
-    fn event(&mut self, event: &Event) {
-        self.events += 1;
-        self.sink.event(event);
-    }
 }
 
 /// A run up to a time, that instant included, with what stands then.

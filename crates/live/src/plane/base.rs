@@ -201,12 +201,13 @@ pub(super) fn set(ifindex: u32, program: &impl AsFd) -> io::Result<()> {
 pub fn clear(ifindex: u32) -> io::Result<bool> {
     let netlink = Netlink::open()?;
     let Some(was_promiscuous) = netlink.was_promiscuous(ifindex) else { return Ok(false) };
+    // The filter goes last: it alone knows whose the flag is, and whoever is killed in between leaves that to the next.
+    if !was_promiscuous {
+        promiscuous(&name(ifindex)?, Some(false))?;
+    }
     netlink.filter(DEL_FILTER, 0, ifindex, &[])?;
     if netlink.is_bare(ifindex)? {
         netlink.clsact(DEL_QDISC, 0, ifindex)?;
-    }
-    if !was_promiscuous {
-        promiscuous(&name(ifindex)?, Some(false))?;
     }
     Ok(true)
 }

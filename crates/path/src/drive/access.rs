@@ -4,7 +4,7 @@
 use lasthop_proto::machine::{Machine as _, Side, StageId};
 use lasthop_proto::wire::Packet;
 
-use super::{Outside, Path};
+use super::{AT_ONCE, Outside, Path};
 
 /// The hosts' own links.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ impl Path {
 
     /// Does what [`Path::forward`] does where hosts have links of their own.
     pub(super) fn forward_by_access<O: Outside>(&mut self, mut i: usize, outside: &mut O) {
-        loop {
+        for _ in 0..AT_ONCE {
             self.queue_packets(i);
             let Some((from, side, packet)) = self.moving.pop_front() else { return };
             match self.neighbour_by_access(from, side, &packet) {
@@ -52,6 +52,7 @@ impl Path {
                 }
             }
         }
+        self.end_loop(i);
     }
 
     fn neighbour_by_access(&self, i: usize, side: Side, packet: &Packet) -> Option<usize> {

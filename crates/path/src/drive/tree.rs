@@ -4,7 +4,7 @@ use lasthop_proto::event::{Event, Op, What};
 use lasthop_proto::machine::{Machine as _, Side, StageId};
 use lasthop_proto::wire::Packet;
 
-use super::{Outside, Path};
+use super::{AT_ONCE, Outside, Path};
 use crate::roam::Way;
 
 impl Path {
@@ -12,7 +12,7 @@ impl Path {
     pub(super) fn forward_in_tree<O: Outside>(&mut self, mut i: usize, outside: &mut O) {
         // A packet that has just passed a place where nothing is done with it.
         let mut passing: Option<(Side, Packet)> = None;
-        loop {
+        for _ in 0..AT_ONCE {
             // Nearly always one packet moves; it need not queue.
             let alone = self.moving.is_empty() && self.out.sends.len() <= 1;
             let (side, packet) = if let Some(passing) = passing.take() {
@@ -55,6 +55,7 @@ impl Path {
             self.take_answer(next, outside);
             i = next;
         }
+        self.end_loop(i);
     }
 
     fn way_in_tree(&mut self, i: usize, side: Side, packet: &Packet) -> Way {

@@ -1,5 +1,8 @@
 //! Who turns to which cell when: the visits of a scenario as moves in the order of time.
 
+use core::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use lasthop_proto::rng::Stream;
 use lasthop_proto::units::{Span, Time};
 use lasthop_scenario::roaming::{Handoff, Stay, Stays, Tour};
@@ -33,28 +36,29 @@ pub struct Walk {
     planned: usize,
     at: usize,
     last: Visit,
-    /// What lies ahead, in no order; it reaches to the next arrival.
-    ahead: Vec<(Time, Move)>,
+    /// What lies ahead; it reaches to the next arrival. Where the wired side hears late, that is many moves.
+    ahead: BinaryHeap<Reverse<(Time, Move)>>,
 }
 
 impl Walk {
     /// Before the first visit; `chance` is this host's alone.
     pub fn new(tour: Tour, handoff: Handoff, chance: Stream) -> Walk {
         let last = Visit { cell: 0, from: Time::ZERO, until: None };
-        let mut walk = Walk { tour, handoff, chance, planned: 0, at: 0, last, ahead: Vec::new() };
+        let mut walk =
+            Walk { tour, handoff, chance, planned: 0, at: 0, last, ahead: BinaryHeap::new() };
         if let Some(first) = walk.next_visit() {
             walk.last = first;
-            walk.ahead.push((first.from, Move::Arrives(first.cell)));
+            walk.await_move(first.from, Move::Arrives(first.cell));
             // Who is there from the beginning is known to be there.
             let known = if first.from == Time::ZERO { Span::ZERO } else { walk.handoff.reroute };
-            walk.ahead.push((first.from + known, Move::Rerouted(first.cell)));
+            walk.await_move(first.from + known, Move::Rerouted(first.cell));
         }
         walk
     }
 
     /// When the next move is due.
     pub fn next(&self) -> Option<Time> {
-        self.ahead.iter().min().map(|(at, _)| *at)
+        self.ahead.peek().map(|Reverse((at, _))| *at)
     }
 
     /// The cells beside `cell` on its way; two at most.
@@ -76,12 +80,15 @@ impl Walk {
 
     /// The next move, which is due.
     pub fn step(&mut self) -> Option<Move> {
-        let first = (0..self.ahead.len()).min_by_key(|i| self.ahead[*i])?;
-        let (_, step) = self.ahead.swap_remove(first);
+        let Reverse((_, step)) = self.ahead.pop()?;
         if let Move::Arrives(_) = step {
             self.plan();
         }
         Some(step)
+    }
+
+    fn await_move(&mut self, at: Time, step: Move) {
+        self.ahead.push(Reverse((at, step)));
     }
 
     /// Plans the hand-off to the next cell.
@@ -89,17 +96,17 @@ impl Walk {
         let Handoff { gap, overlap, announced, reroute, .. } = self.handoff;
         let last = self.last;
         let Some(next) = self.next_visit() else {
-            self.ahead.extend(last.until.map(|until| (until, Move::Leaves(last.cell, None))));
+            if let Some(until) = last.until {
+                self.await_move(until, Move::Leaves(last.cell, None));
+            }
             return;
         };
         let leaves = last.until.unwrap_or(next.from + overlap);
         let arrives = if leaves > next.from { next.from } else { next.from.max(leaves + gap) };
         let known = if announced { leaves.min(arrives) } else { arrives };
-        self.ahead.extend([
-            (leaves, Move::Leaves(last.cell, Some(next.cell))),
-            (arrives, Move::Arrives(next.cell)),
-            (known + reroute, Move::Rerouted(next.cell)),
-        ]);
+        self.await_move(leaves, Move::Leaves(last.cell, Some(next.cell)));
+        self.await_move(arrives, Move::Arrives(next.cell));
+        self.await_move(known + reroute, Move::Rerouted(next.cell));
         self.last = next;
     }
 

@@ -219,9 +219,15 @@ impl Receiver {
 
     /// Takes in the bytes from `from` on, already cut to the window.
     pub fn take(&mut self, now: Time, from: u64, body: Body, fin: bool) -> Taken {
-        let to = from + u64::from(body.len());
-        if fin {
+        let (mut to, mut body) = (from + u64::from(body.len()), body);
+        // The end of a stream is where it was first said, unless data has come from behind it.
+        if fin && self.fin_at.is_none() && to >= self.nxt + self.reach() {
             self.fin_at = Some(to);
+        }
+        //= rfc9293#section-3.10.7.4: text behind the FIN is ignored
+        if let Some(end) = self.fin_at.filter(|end| to > *end) {
+            body = body.slice(0, end.saturating_sub(from) as u32);
+            to = from + u64::from(body.len());
         }
         let mut taken = Taken::default();
         let held = self.behind_hole();

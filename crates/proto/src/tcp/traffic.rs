@@ -149,17 +149,20 @@ pub(super) struct Apps {
     pub(super) wakes: WakeTree,
     /// Sessions by the connection of their transfer, and clients that wait by that of their answer.
     pub(super) fetched_by: BTreeMap<usize, usize>,
+    /// How many of them are sources of datagrams.
+    pub(super) sources: usize,
 }
 
 impl Default for Apps {
     fn default() -> Apps {
-        Apps { all: Vec::new(), wakes: WakeTree::new(1), fetched_by: BTreeMap::new() }
+        Apps { all: Vec::new(), wakes: WakeTree::new(1), fetched_by: BTreeMap::new(), sources: 0 }
     }
 }
 
 impl Apps {
     pub(super) fn add(&mut self, app: App, at: Time) {
         let index = self.all.len();
+        self.sources += usize::from(matches!(app, App::Datagrams(_)));
         self.all.push(app);
         self.wakes.grow(index + 1);
         self.wakes.set(index, Some(at));

@@ -70,8 +70,7 @@ impl Host {
         udp: Udp,
         chance: [Stream; 2],
     ) {
-        let sources = self.apps.all.iter().filter(|app| matches!(app, App::Datagrams(_))).count();
-        let flow = flow_of(self.config.addr, to, port, sources);
+        let flow = flow_of(self.config.addr, to, port, self.apps.sources);
         let mut source = Source::new(flow, udp, times, chance);
         let Some(first) = source.first() else { return };
         self.apps.add(App::Datagrams(Box::new(source)), first);

@@ -31,6 +31,26 @@ fn a_wrong_byte_is_noticed() {
     assert!(r.take(Time(0), 11, body(12, 10), false).corrupted);
 }
 
+#[test]
+fn a_stream_ends_where_its_first_fin_says() {
+    let mut r = receiver();
+    r.take(Time(0), 2001, body(2001, 1000), false);
+    // Data came from behind this one.
+    let taken = r.take(Time(0), 1, body(1, 500), true);
+    assert!(!taken.fin && taken.delivered == 500);
+    assert_eq!(r.take(Time(0), 501, body(501, 1500), false).delivered, 2500);
+    // Behind a hole there is an end; what lies behind it is ignored, and so is another end.
+    r.take(Time(0), 3501, body(3501, 500), true);
+    r.take(Time(0), 3801, body(3801, 1000), true);
+    r.take(Time(0), 5001, body(5001, 1000), false);
+    assert!(r.inbound().is_sound(65_535), "{:?}", r.inbound());
+    let taken = r.take(Time(0), 3001, body(3001, 500), false);
+    assert!(taken.fin && taken.delivered == 1000);
+    let taken = r.take(Time(0), 4002, body(4002, 100), true);
+    assert!(!taken.fin && taken.delivered == 0);
+    assert!(r.inbound().is_sound(65_535), "{:?}", r.inbound());
+}
+
 proptest! {
     #[test]
     fn every_byte_is_delivered_once_and_in_order(pieces in prop::collection::vec((0u64..300, 1u32..60), 1..80)) {

@@ -170,7 +170,7 @@ impl<R: Recovery> Way<'_, R> {
             let (w, growth) = (&mut self.core.window, &mut self.core.growth);
             w.ssthresh = growth.after_loss(now, w, Loss::Detected);
             if !growth.steers() {
-                w.cwnd = w.ssthresh;
+                w.fall();
             }
             step.grows = false;
         }

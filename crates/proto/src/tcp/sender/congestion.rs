@@ -17,7 +17,7 @@ impl Sender {
             return None;
         }
         w.ssthresh = self.core.growth.after_mark(now, w)?;
-        w.cwnd = w.cwnd.min(w.ssthresh);
+        w.cwnd = w.cwnd.min(w.floor());
         (self.core.reduced_below, self.core.reduced) = (w.max, true);
         Some(TcpKind::CongestionEchoed)
     }

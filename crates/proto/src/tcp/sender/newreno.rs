@@ -60,7 +60,7 @@ impl Recovery for NewReno {
         self.partial_seen = false;
         self.recover = w.max;
         inflate(w, dupacks);
-        self.bare = w.ssthresh;
+        self.bare = w.floor();
     }
     fn next_chunk(&mut self, _: &mut Core, _: Time) -> Choice {
         if self.active && self.apart && self.new >= 2 { Choice::Wait } else { Choice::Window }
@@ -86,7 +86,7 @@ impl Recovery for NewReno {
             //= rfc6582#section-3.2: full ACK: deflate, but without leaving room for a burst
             w.cwnd = match self.apart {
                 true => self.bare,
-                false => w.ssthresh.min(w.flight().max(w.mss) + w.mss),
+                false => w.floor().min(w.flight().max(w.mss) + w.mss),
             };
             if self.exit_growth {
                 core.growth.on_ack(w, ack);

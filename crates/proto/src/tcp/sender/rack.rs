@@ -278,7 +278,7 @@ impl Recovery for Rack {
         // (`tcp_time_to_recover`).
         self.leftovers = self.kernel && self.flight.is_unsettled();
         if !core.growth.steers() {
-            w.cwnd = w.ssthresh;
+            w.fall();
             if self.kernel && self.usage.may_grow(w) {
                 self.open(core, ack);
             }

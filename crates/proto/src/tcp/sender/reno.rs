@@ -70,7 +70,7 @@ impl Recovery for Reno {
         self.active = false;
         let w = &mut core.window;
         if self.more || self.deflation != Deflation::PastThreshold {
-            w.cwnd = w.ssthresh;
+            w.fall();
         }
         if self.exit_growth {
             core.growth.on_ack(w, ack);

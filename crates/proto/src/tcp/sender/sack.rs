@@ -83,7 +83,7 @@ impl Recovery for Sack {
     fn enter(&mut self, w: &mut Window, _: u32) {
         self.active = true;
         self.recover = w.max;
-        w.cwnd = w.ssthresh;
+        w.fall();
         //= rfc6675#section-5: the first lost segment goes out whatever the pipe says
         w.repair = Some((w.una, Cause::FastRetransmit));
         self.retransmitted = w.una + u64::from(w.chunk_at(w.una, Cause::FastRetransmit).len);

@@ -80,7 +80,7 @@ impl Recovery for Smart {
         w.una >= self.named.recover
     }
     fn enter(&mut self, w: &mut Window, _: u32) {
-        w.cwnd = w.ssthresh;
+        w.fall();
         self.named.enter(w);
     }
     fn on_ack(&mut self, core: &mut Core, _: &Acked) -> Progress {

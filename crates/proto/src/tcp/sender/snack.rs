@@ -139,7 +139,7 @@ impl Recovery for Holes {
     }
     fn enter(&mut self, w: &mut Window, _: u32) {
         if self.assumed == LossCause::Congestion {
-            w.cwnd = w.ssthresh;
+            w.fall();
         }
         self.named.enter(w);
     }

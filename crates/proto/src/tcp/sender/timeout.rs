@@ -54,7 +54,7 @@ impl<R: Recovery> Way<'_, R> {
         w.repair = None;
         if repairing {
             // Duplicate ACKs had inflated it.
-            w.cwnd = w.cwnd.min(w.ssthresh);
+            w.cwnd = w.cwnd.min(w.floor());
         }
         if under_way.is_none() {
             w.nxt = w.una;

@@ -111,6 +111,16 @@ impl Window {
         half.max(self.ssthresh_min.saturating_mul(self.mss))
     }
 
+    /// The threshold as a window: at least a segment. A smaller one lets nothing go, so that no ACK could open it again.
+    pub fn floor(&self) -> u32 {
+        self.ssthresh.max(self.mss)
+    }
+
+    /// The congestion window falls to the threshold.
+    pub fn fall(&mut self) {
+        self.cwnd = self.floor();
+    }
+
     /// `bytes` rounded down to whole segments.
     pub fn in_segments(&self, bytes: u32) -> u32 {
         bytes / self.mss * self.mss

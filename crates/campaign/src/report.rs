@@ -1,0 +1,184 @@
+//! The tables of docs/reliability.md, made of what campaigns have recorded.
+
+use core::fmt::Write as _;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// What campaigns came to: a block of TOML for each, which commands add with `--record FILE`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Records {
+    scenarios: Vec<Scenarios>,
+    fuzz: Vec<Fuzz>,
+    kills: Vec<Kills>,
+    disk: Vec<Disk>,
+    found: Vec<Found>,
+}
+
+/// Hostile scenarios.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Scenarios {
+    /// The first case.
+    from: u64,
+    runs: u64,
+    events: u64,
+    none: u64,
+    wrong: u64,
+}
+
+/// A fuzz target.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fuzz {
+    target: String,
+    executions: u64,
+    seconds: u64,
+    wrong: u64,
+}
+
+/// Processes that were killed.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kills {
+    of: String,
+    kills: u64,
+    /// How many came to their end nevertheless, or afterwards.
+    ended: u64,
+    wrong: u64,
+}
+
+/// A command on full disks.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Disk {
+    command: String,
+    refused: u64,
+    done: u64,
+    wrong: u64,
+}
+
+/// Something that was found.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Found {
+    by: String,
+    what: String,
+    mended: String,
+}
+
+/// A number with its thousands apart.
+fn apart(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn table(heads: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut text = format!("| {} |\n|{}\n", heads.join(" | "), "---|".repeat(heads.len()));
+    for row in rows {
+        let _ = writeln!(text, "| {} |", row.join(" | "));
+    }
+    text
+}
+
+/// Adds up rows that have the same name; they come in the order in which names first came.
+fn summed<const N: usize>(
+    rows: impl Iterator<Item = (String, [u64; N])>,
+) -> impl Iterator<Item = (String, [u64; N])> {
+    let mut order: Vec<String> = Vec::new();
+    let mut sums: BTreeMap<String, [u64; N]> = BTreeMap::new();
+    for (name, row) in rows {
+        if !sums.contains_key(&name) {
+            order.push(name.clone());
+        }
+        let sum = sums.entry(name).or_insert([0; N]);
+        sum.iter_mut().zip(row).for_each(|(sum, more)| *sum += more);
+    }
+    order.into_iter().map(move |name| {
+        let row = sums.get(&name).copied().unwrap_or([0; N]);
+        (name, row)
+    })
+}
+
+fn row(name: String, numbers: impl IntoIterator<Item = u64>) -> Vec<String> {
+    core::iter::once(name).chain(numbers.into_iter().map(apart)).collect()
+}
+
+impl Records {
+    /// Reads the file of records.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, and where.
+    pub fn read(text: &str) -> Result<Records, String> {
+        toml::from_str(text).map_err(|error| error.to_string())
+    }
+
+    /// The tables, by their names in the page.
+    pub fn tables(&self) -> Vec<(&'static str, String)> {
+        let scenarios = self
+            .scenarios
+            .iter()
+            .map(|s| row(format!("from {}", apart(s.from)), [s.runs, s.events, s.none, s.wrong]));
+        let all = self.scenarios.iter().fold([0; 4], |sum, s| {
+            [sum[0] + s.runs, sum[1] + s.events, sum[2] + s.none, sum[3] + s.wrong]
+        });
+        let scenarios = scenarios.chain([row("all".to_owned(), all)]);
+        let fuzz = summed(
+            self.fuzz.iter().map(|f| (f.target.clone(), [f.executions, f.seconds, f.wrong])),
+        );
+        let fuzz = fuzz.map(|(name, [executions, seconds, wrong])| {
+            let rate = executions / seconds.max(1);
+            row(format!("`{name}`"), [executions, seconds, rate, wrong])
+        });
+        let kills = summed(self.kills.iter().map(|k| (k.of.clone(), [k.kills, k.ended, k.wrong])));
+        let disk =
+            summed(self.disk.iter().map(|d| (d.command.clone(), [d.refused, d.done, d.wrong])));
+        let found = self.found.iter().map(|f| vec![f.what.clone(), f.by.clone(), f.mended.clone()]);
+        let heads = ["cases", "runs", "events", "without a valid scenario", "wrong"];
+        vec![
+            ("scenarios", table(&heads, scenarios)),
+            ("fuzz", table(&["target", "executions", "seconds", "a second", "wrong"], fuzz)),
+            (
+                "kills",
+                table(
+                    &["what was killed", "kills", "came to their end", "wrong"],
+                    kills.map(|(name, sums)| row(name, sums)),
+                ),
+            ),
+            (
+                "disk",
+                table(
+                    &["command", "too little room, and said so", "enough room", "wrong"],
+                    disk.map(|(name, sums)| row(format!("`{name}`"), sums)),
+                ),
+            ),
+            ("found", table(&["what broke", "found by", "mended"], found)),
+        ]
+    }
+
+    /// `page` with its tables made anew.
+    ///
+    /// # Errors
+    ///
+    /// The name of a table whose marks the page does not have.
+    pub fn put_into(&self, page: &str) -> Result<String, String> {
+        let mut page = page.to_owned();
+        for (name, table) in self.tables() {
+            let mark = format!("<!-- table: {name} -->\n");
+            let missing = || format!("the page has no mark of the table `{name}`");
+            let (before, rest) = page.split_once(&mark).ok_or_else(missing)?;
+            let (_, after) = rest.split_once("<!-- end -->").ok_or_else(missing)?;
+            page = format!("{before}{mark}\n{table}\n<!-- end -->{after}");
+        }
+        Ok(page)
+    }
+}
