@@ -1,0 +1,142 @@
+//! Runs test programs: once as they are, then with each mutant.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{fs, io, thread};
+
+use crate::places::Mutant;
+use crate::tree::Program;
+
+/// What became of a mutant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// A test of this program failed, or did not end.
+    Caught(String),
+    /// All tests that come by passed.
+    Missed,
+    /// No test comes by.
+    Unreached,
+    /// The compiler refuses it.
+    NoProgram,
+    /// It stands where no branch can: in a constant.
+    Unplaced,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Caught(by) => write!(f, "caught by {by}"),
+            Outcome::Missed => f.write_str("MISSED"),
+            Outcome::Unreached => f.write_str("MISSED, no test comes by"),
+            Outcome::NoProgram => f.write_str("no program"),
+            Outcome::Unplaced => f.write_str("in a constant"),
+        }
+    }
+}
+
+/// How long it has been.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock(Instant);
+
+impl Clock {
+    /// Starts it.
+    #[expect(clippy::disallowed_methods, reason = "what bounds a campaign is time on the wall")]
+    pub fn start() -> Clock {
+        Clock(Instant::now())
+    }
+
+    /// Time since then.
+    pub fn elapsed(self) -> Duration {
+        self.0.elapsed()
+    }
+
+    /// The same in seconds.
+    pub fn seconds(self) -> u64 {
+        self.elapsed().as_secs()
+    }
+}
+
+/// A program as it ran without a mutant.
+#[derive(Debug)]
+pub struct Baseline {
+    program: Program,
+    took: Duration,
+    /// The mutants that it comes by.
+    seen: BTreeSet<u32>,
+}
+
+/// Runs all programs without a mutant, the quickest first from then on. One whose tests fail by themselves tells nothing
+/// and is left out.
+pub fn baselines(programs: &[Program], dir: &Path) -> io::Result<Vec<Baseline>> {
+    let notes = dir.join("seen");
+    let mut baselines = Vec::new();
+    for program in programs {
+        let _ = fs::remove_file(&notes);
+        let clock = Clock::start();
+        let mut command = command(program);
+        command.env("LASTHOP_MUTANTS_SEEN", &notes);
+        let passed = passes(&mut command, Duration::from_secs(1200))?;
+        let took = clock.elapsed();
+        let seen = fs::read_to_string(&notes).unwrap_or_default();
+        let seen: BTreeSet<u32> = seen.lines().filter_map(|line| line.parse().ok()).collect();
+        let name = &program.name;
+        eprintln!("{name}: {:.1} s, comes by {} mutants", took.as_secs_f64(), seen.len());
+        if !passed {
+            eprintln!("{name} fails without a mutant, and is left out");
+        } else if !seen.is_empty() {
+            baselines.push(Baseline { program: program.clone(), took, seen });
+        }
+    }
+    baselines.sort_by_key(|baseline| baseline.took);
+    Ok(baselines)
+}
+
+/// Tries a mutant with the tests that come by: those of its own package first.
+pub fn try_one(mutant: &Mutant, baselines: &[Baseline]) -> io::Result<Outcome> {
+    let comes_by = |b: &&Baseline| b.seen.contains(&mutant.number);
+    let mut order: Vec<&Baseline> = baselines.iter().filter(comes_by).collect();
+    order.sort_by_key(|b| b.program.package != mutant.package);
+    for Baseline { program, took, .. } in &order {
+        let mut command = command(program);
+        command.env("LASTHOP_MUTANT", mutant.number.to_string());
+        let limit = Duration::from_secs(20) + *took * 4;
+        // Tests of real packets may fail by chance on a busy machine: they have to fail twice.
+        let chances = if program.package == "lasthop-live" { 2 } else { 1 };
+        let mut failures = 0;
+        while failures < chances && !passes(&mut command, limit)? {
+            failures += 1;
+        }
+        if failures == chances {
+            return Ok(Outcome::Caught(program.name.clone()));
+        }
+    }
+    Ok(if order.is_empty() { Outcome::Unreached } else { Outcome::Missed })
+}
+
+fn command(program: &Program) -> Command {
+    let mut command = Command::new(&program.path);
+    command.current_dir(&program.dir).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Not a shrunk example for each mutant: that it fails is enough.
+    command.env("PROPTEST_MAX_SHRINK_ITERS", "0").env("PROPTEST_FAILURE_PERSISTENCE", "off");
+    command
+}
+
+/// Whether the program ends with success within `limit`.
+fn passes(command: &mut Command, limit: Duration) -> io::Result<bool> {
+    let clock = Clock::start();
+    let mut child: Child = command.spawn()?;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status.success());
+        }
+        if clock.elapsed() > limit {
+            child.kill()?;
+            child.wait()?;
+            return Ok(false);
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
