@@ -49,7 +49,8 @@ fn options() -> Result<Options, String> {
             break;
         }
         let value = arguments.next().ok_or_else(|| format!("{argument} needs a value"))?;
-        let number = || value.parse::<u64>().map_err(|_| format!("{argument}: `{value}` is no number"));
+        let number =
+            || value.parse::<u64>().map_err(|_| format!("{argument}: `{value}` is no number"));
         match argument.as_str() {
             "--count" => options.count = (number()? as usize).min(tree::MOST),
             "--seed" => options.seed = number()?,
@@ -57,7 +58,11 @@ fn options() -> Result<Options, String> {
             "--crates" => options.crates = words(&value),
             "--also" => options.also = words(&value),
             "--dir" => options.dir = value.into(),
-            _ => return Err(format!("unknown: {argument}; see the head of crates/mutants/src/main.rs")),
+            _ => {
+                return Err(format!(
+                    "unknown: {argument}; see the head of crates/mutants/src/main.rs"
+                ));
+            }
         }
     }
     Ok(options)
@@ -147,7 +152,9 @@ fn table(outcomes: &[(&places::Mutant, Outcome)], crates: &[String], total: usiz
         let unplaced = count(|o| matches!(o, Outcome::Unplaced));
         let name = if name.is_empty() { "all" } else { name };
         let tried = own().count();
-        text += &format!("| {name} | {tried} | {caught} | {missed} | {unreached} | {refused} | {unplaced} |\n");
+        text += &format!(
+            "| {name} | {tried} | {caught} | {missed} | {unreached} | {refused} | {unplaced} |\n"
+        );
     }
     text
 }

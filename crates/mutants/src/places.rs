@@ -162,11 +162,7 @@ impl Finder<'_> {
 
     /// `expr` or, for the mutant, `branch`.
     fn choose(&mut self, number: u32, (from, to): (usize, usize), branch: String) {
-        let before = [
-            format!("(if {} {{\n", asks(number)),
-            branch,
-            "\n} else { ".to_owned(),
-        ];
+        let before = [format!("(if {} {{\n", asks(number)), branch, "\n} else { ".to_owned()];
         self.wraps.push(Wrap { from, to, before, after: " })".to_owned(), number });
     }
 
@@ -355,7 +351,13 @@ impl<'ast> Visit<'ast> for Finder<'_> {
 mod tests {
     use super::*;
 
-    fn mutant(number: u32, genre: &str, replacement: &str, from: (usize, usize), to: (usize, usize)) -> Mutant {
+    fn mutant(
+        number: u32,
+        genre: &str,
+        replacement: &str,
+        from: (usize, usize),
+        to: (usize, usize),
+    ) -> Mutant {
         Mutant {
             number,
             file: "f.rs".to_owned(),

@@ -118,7 +118,11 @@ pub fn try_one(mutant: &Mutant, baselines: &[Baseline]) -> io::Result<Outcome> {
 
 fn command(program: &Program) -> Command {
     let mut command = Command::new(&program.path);
-    command.current_dir(&program.dir).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .current_dir(&program.dir)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     // Not a shrunk example for each mutant: that it fails is enough.
     command.env("PROPTEST_MAX_SHRINK_ITERS", "0").env("PROPTEST_FAILURE_PERSISTENCE", "off");
     command

@@ -128,7 +128,8 @@ fn over_a_frame_of_many_states_errors_are_those_of_their_shares() {
     for (name, mut channel) in [("apart", apart), ("mixed", mixed)] {
         let mut hits = 0u32;
         for i in 0..50 {
-            channel.pass_symbols(Time(i * 2_000_000_000), Span::secs(1), 100_000, &mut |_| hits += 1);
+            channel
+                .pass_symbols(Time(i * 2_000_000_000), Span::secs(1), 100_000, &mut |_| hits += 1);
         }
         // 800,000 bits fifty times, three quarters good: 40e6 * (0.75e-4 + 0.25e-3), deviation 114.
         let expected = 13_000.0;
