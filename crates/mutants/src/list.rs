@@ -104,3 +104,52 @@ fn splitmix(state: &mut u64) -> u64 {
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn population(n: u64) -> Vec<Mutant> {
+        let one = |i: u64| {
+            let place = serde_json::json!({ "line": i, "column": 1 });
+            let value = serde_json::json!({
+                "name": format!("f.rs:{i}:1: replace + with -"),
+                "genre": "BinaryOperator",
+                "replacement": "-",
+                "span": { "start": place, "end": place },
+            });
+            Mutant::of_json(&value, "crates/proto/src/f.rs", "lasthop-proto").unwrap()
+        };
+        (1..=n).map(one).collect()
+    }
+
+    #[test]
+    fn a_sample_is_that_of_its_seed_and_has_nobody_twice() {
+        let names = |seed| -> Vec<String> {
+            sample(population(1000), 300, seed).into_iter().map(|m| m.name).collect()
+        };
+        let first = names(1);
+        assert_eq!(first, names(1));
+        assert_ne!(first, names(2));
+        assert_eq!(first.iter().collect::<BTreeSet<_>>().len(), 300);
+        // From everywhere: of the first half about half, deviation 7.2.
+        let half = sample(population(1000), 300, 1).iter().filter(|m| {
+            m.name.split(':').nth(1).and_then(|line| line.parse::<u32>().ok()).unwrap() <= 500
+        });
+        let half = half.count();
+        assert!((110..=190).contains(&half), "{half}");
+        assert_eq!(sample(population(5), 300, 1).len(), 5);
+    }
+
+    /// Modules of tests are not part of what is tried, wherever they are declared.
+    #[test]
+    fn modules_of_tests_are_found() {
+        let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("../proto/src");
+        let mut found = BTreeSet::new();
+        test_modules(&src.join("channel/two_state.rs"), &mut found).unwrap();
+        assert_eq!(found, BTreeSet::from([src.join("channel/two_state/tests")]));
+        found.clear();
+        test_modules(&src.join("tunnel/mod.rs"), &mut found).unwrap();
+        assert!(found.contains(&src.join("tunnel/tests")), "{found:?}");
+    }
+}

@@ -94,7 +94,7 @@ fn campaign(options: &Options) -> io::Result<()> {
     fs::write(dir.join("sample.txt"), sample.collect::<String>())?;
 
     let copy = dir.join("tree");
-    tree::copy(&root, &copy)?;
+    tree::copy(&root, &copy, &mutants)?;
     let cargo = tree::Cargo { target: dir.join("build"), arguments: options.cargo.clone() };
     let (unplaced, refused) = tree::plant(&root, &copy, &mutants, &cargo)?;
     let packages: Vec<String> =

@@ -53,8 +53,9 @@ pub struct Program {
 }
 
 /// Copies the tree at `root`, as far as git knows it or would, to `to`. What is the same there stays untouched, so that
-/// it is not built again.
-pub fn copy(root: &Path, to: &Path) -> io::Result<()> {
+/// it is not built again; so do the files of `mutants`, which [`plant`] writes.
+pub fn copy(root: &Path, to: &Path, mutants: &[Mutant]) -> io::Result<()> {
+    let planted = by_file(mutants);
     let listed = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         .current_dir(root)
@@ -65,7 +66,7 @@ pub fn copy(root: &Path, to: &Path) -> io::Result<()> {
     for name in listed.stdout.split(|b| *b == 0).filter(|name| !name.is_empty()) {
         let name = String::from_utf8_lossy(name).into_owned();
         let (from, to) = (root.join(&name), to.join(&name));
-        if !from.is_file() {
+        if !from.is_file() || planted.contains_key(&name) && to.exists() {
             continue;
         }
         if let Some(dir) = to.parent() {
@@ -78,6 +79,18 @@ pub fn copy(root: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// The files that are written anew, each with its mutants.
+fn by_file(mutants: &[Mutant]) -> BTreeMap<String, Vec<&Mutant>> {
+    let mut files: BTreeMap<String, Vec<&Mutant>> = BTreeMap::new();
+    for mutant in mutants {
+        let name = mutant.package.trim_start_matches("lasthop-");
+        // It gets the question, whether or not it has mutants of its own.
+        files.entry(format!("crates/{name}/src/lib.rs")).or_default();
+        files.entry(mutant.file.clone()).or_default().push(mutant);
+    }
+    files
+}
+
 /// Puts `mutants` into the copy at `tree` and takes out what the compiler refuses. Gives the numbers of the mutants that
 /// have no place, and of those that are no program.
 pub fn plant(
@@ -86,16 +99,8 @@ pub fn plant(
     mutants: &[Mutant],
     cargo: &Cargo,
 ) -> io::Result<(Vec<u32>, BTreeSet<u32>)> {
-    let mut by_file: BTreeMap<String, Vec<&Mutant>> = BTreeMap::new();
+    let by_file = by_file(mutants);
     let packages: BTreeSet<&str> = mutants.iter().map(|m| m.package.as_str()).collect();
-    for package in &packages {
-        let name = package.trim_start_matches("lasthop-");
-        // It gets the question, whether or not it has mutants of its own.
-        by_file.insert(format!("crates/{name}/src/lib.rs"), Vec::new());
-    }
-    for mutant in mutants {
-        by_file.entry(mutant.file.clone()).or_default().push(mutant);
-    }
     // What was refused before is refused again; to know it spares building twice.
     let names: Vec<&str> = mutants.iter().map(|m| m.name.as_str()).collect();
     let known = tree.with_extension("refused");

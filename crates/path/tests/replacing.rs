@@ -150,6 +150,36 @@ fn links_at_several_places_and_twice_at_one_are_told_apart() {
     world.assert_conserved();
 }
 
+/// What comes out of the old link at the second place at the same instant does not travel over that place again.
+#[test]
+fn old_links_that_are_due_together_hand_on_each_at_its_own_place() {
+    let mut world = World::new(&[SLOW, SLOW].concat());
+    let first = world.data();
+    world.until(Time(18_320_000));
+    let second = world.data();
+    world.path.replace_stage(1, stage(FAST));
+    world.path.replace_stage(2, stage(FAST));
+    world.until(ms(200));
+    // Both are due at 36.64 ms; the second packet has a fast link before it.
+    assert_eq!(world.beyond.0, [(36_640, first), (37_723, second)]);
+    assert_eq!((world.count(1).departed, world.count(2).departed), (2, 2));
+    assert_eq!((world.count(1).arrived, world.count(2).arrived), (2, 2), "each once");
+}
+
+/// A station may run for months, and its path may be changed each minute.
+#[test]
+fn links_that_hold_nothing_any_more_are_let_go() {
+    let mut world = World::new(SLOW);
+    for minute in 1..=100 {
+        world.data();
+        world.path.replace_stage(1, stage(SLOW));
+        world.until(ms(60_000 * minute));
+    }
+    assert_eq!(world.beyond.0.len(), 100);
+    let inside = format!("{:?}", world.path);
+    assert!(inside.contains("retired: []"), "old links are kept: {} bytes", inside.len());
+}
+
 #[test]
 fn what_a_replaced_agent_holds_is_lost_and_counted() {
     let text = "[[path]]\nagent = \"ack-reconstruction\"\nack-interval = \"10ms\"\n";
