@@ -68,20 +68,26 @@ pub struct Baseline {
     seen: BTreeSet<u32>,
 }
 
-/// Runs all programs without a mutant, the quickest first from then on. One whose tests fail by themselves tells nothing
-/// and is left out.
+/// Runs all programs without a mutant. One whose tests fail by themselves tells nothing and is left out. What was found
+/// stands in a file of `dir`, so that a campaign that is begun again need not ask again.
 pub fn baselines(programs: &[Program], dir: &Path) -> io::Result<Vec<Baseline>> {
-    let notes = dir.join("seen");
+    let known_file = dir.join("baselines.txt");
+    let mut known = fs::read_to_string(&known_file).unwrap_or_default();
     let mut baselines = Vec::new();
     for program in programs {
-        let _ = fs::remove_file(&notes);
-        let clock = Clock::start();
-        let mut command = command(program);
-        command.env("LASTHOP_MUTANTS_SEEN", &notes);
-        let passed = passes(&mut command, Duration::from_secs(1200))?;
-        let took = clock.elapsed();
-        let seen = fs::read_to_string(&notes).unwrap_or_default();
-        let seen: BTreeSet<u32> = seen.lines().filter_map(|line| line.parse().ok()).collect();
+        let key = format!("{} {:?}", program.path.display(), fs::metadata(&program.path)?.modified()?);
+        let noted = known.lines().find_map(|line| noted(line.strip_prefix(&*key)?));
+        let (passed, took, seen) = match noted {
+            Some(noted) => noted,
+            None => {
+                let (passed, took, seen) = run_alone(program, dir)?;
+                let list: Vec<String> = seen.iter().map(u32::to_string).collect();
+                let ms = took.as_millis();
+                known += &format!("{key}\t{passed}\t{ms}\t{}\n", list.join(","));
+                fs::write(&known_file, &known)?;
+                (passed, took, seen)
+            }
+        };
         let name = &program.name;
         eprintln!("{name}: {:.1} s, comes by {} mutants", took.as_secs_f64(), seen.len());
         if !passed {
@@ -94,10 +100,36 @@ pub fn baselines(programs: &[Program], dir: &Path) -> io::Result<Vec<Baseline>> 
     Ok(baselines)
 }
 
-/// Tries a mutant with the tests that come by: those of its own package first.
+/// What is noted of a program: whether it passed, how long it took, what it came by.
+type Noted = (bool, Duration, BTreeSet<u32>);
+
+fn noted(line: &str) -> Option<Noted> {
+    let mut fields = line.split('\t').skip(1);
+    let passed = fields.next()? == "true";
+    let took = Duration::from_millis(fields.next()?.parse().ok()?);
+    let seen = fields.next()?.split(',').filter_map(|n| n.parse().ok()).collect();
+    Some((passed, took, seen))
+}
+
+fn run_alone(program: &Program, dir: &Path) -> io::Result<Noted> {
+    let notes = dir.join("seen");
+    let _ = fs::remove_file(&notes);
+    let clock = Clock::start();
+    let mut command = command(program);
+    command.env("LASTHOP_MUTANTS_SEEN", &notes);
+    let passed = passes(&mut command, Duration::from_secs(1200))?;
+    let seen = fs::read_to_string(&notes).unwrap_or_default();
+    Ok((passed, clock.elapsed(), seen.lines().filter_map(|line| line.parse().ok()).collect()))
+}
+
+/// How long tests of another package than the mutant's may take to be asked.
+const CHEAP: Duration = Duration::from_secs(3);
+
+/// Tries a mutant with the tests that come by: first those of its own package, then those of others that are quick.
 pub fn try_one(mutant: &Mutant, baselines: &[Baseline]) -> io::Result<Outcome> {
     let comes_by = |b: &&Baseline| b.seen.contains(&mutant.number);
-    let mut order: Vec<&Baseline> = baselines.iter().filter(comes_by).collect();
+    let is_asked = |b: &&Baseline| b.program.package == mutant.package || b.took <= CHEAP;
+    let mut order: Vec<&Baseline> = baselines.iter().filter(comes_by).filter(is_asked).collect();
     order.sort_by_key(|b| b.program.package != mutant.package);
     for Baseline { program, took, .. } in &order {
         let mut command = command(program);
