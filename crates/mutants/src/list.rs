@@ -133,10 +133,10 @@ mod tests {
         assert_ne!(first, names(2));
         assert_eq!(first.iter().collect::<BTreeSet<_>>().len(), 300);
         // From everywhere: of the first half about half, deviation 7.2.
-        let half = sample(population(1000), 300, 1).iter().filter(|m| {
-            m.name.split(':').nth(1).and_then(|line| line.parse::<u32>().ok()).unwrap() <= 500
-        });
-        let half = half.count();
+        let line =
+            |m: &Mutant| m.name.split(':').nth(1).and_then(|n| n.parse::<u32>().ok()).unwrap();
+        let all = sample(population(1000), 300, 1);
+        let half = all.iter().filter(|m| line(m) <= 500).count();
         assert!((110..=190).contains(&half), "{half}");
         assert_eq!(sample(population(5), 300, 1).len(), 5);
     }

@@ -49,6 +49,7 @@ impl Clock {
     }
 
     /// Time since then.
+    #[expect(clippy::disallowed_methods, reason = "what bounds a campaign is time on the wall")]
     pub fn elapsed(self) -> Duration {
         self.0.elapsed()
     }
@@ -75,7 +76,8 @@ pub fn baselines(programs: &[Program], dir: &Path) -> io::Result<Vec<Baseline>> 
     let mut known = fs::read_to_string(&known_file).unwrap_or_default();
     let mut baselines = Vec::new();
     for program in programs {
-        let key = format!("{} {:?}", program.path.display(), fs::metadata(&program.path)?.modified()?);
+        let key =
+            format!("{} {:?}", program.path.display(), fs::metadata(&program.path)?.modified()?);
         let noted = known.lines().find_map(|line| noted(line.strip_prefix(&*key)?));
         let (passed, took, seen) = match noted {
             Some(noted) => noted,
@@ -161,6 +163,10 @@ fn command(program: &Program) -> Command {
 }
 
 /// Whether the program ends with success within `limit`.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the standard library cannot wait for a child for so long and no longer"
+)]
 fn passes(command: &mut Command, limit: Duration) -> io::Result<bool> {
     let clock = Clock::start();
     let mut child: Child = command.spawn()?;
