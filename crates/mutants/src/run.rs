@@ -25,6 +25,20 @@ pub enum Outcome {
     Unplaced,
 }
 
+impl Outcome {
+    /// The outcome that `line` of a list tells of the mutant `name`.
+    pub fn of_line(line: &str, name: &str) -> Option<Outcome> {
+        let mut fields = line.split('\t');
+        let (_, told, _) = (fields.next()?, fields.next()?, fields.next()?);
+        let all = [Outcome::Missed, Outcome::Unreached, Outcome::NoProgram, Outcome::Unplaced];
+        if fields.next()? != name {
+            return None;
+        }
+        let caught = told.strip_prefix("caught by ").map(|by| Outcome::Caught(by.to_owned()));
+        caught.or_else(|| all.into_iter().find(|outcome| outcome.to_string() == told))
+    }
+}
+
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -147,7 +161,8 @@ pub fn try_one(mutant: &Mutant, baselines: &[Baseline]) -> io::Result<Outcome> {
             return Ok(Outcome::Caught(program.name.clone()));
         }
     }
-    Ok(if order.is_empty() { Outcome::Unreached } else { Outcome::Missed })
+    let is_reached = baselines.iter().any(|b| b.seen.contains(&mutant.number));
+    Ok(if !is_reached { Outcome::Unreached } else { Outcome::Missed })
 }
 
 fn command(program: &Program) -> Command {
