@@ -298,6 +298,22 @@ fn metrics_survive_json() {
     assert_eq!(serde_json::from_str::<RunMetrics>(&json).unwrap(), run);
 }
 
+/// Counts of what few flows have are left out where there is nothing to count, and only there.
+#[test]
+fn rare_counts_are_written_where_they_are_not_zero() {
+    let names = ["opening_timeouts", "congestion_echoes", "marked", "marked_acks"];
+    let mut flow = measure(&story()).flows.remove(0);
+    let without = serde_json::to_value(&flow).unwrap();
+    assert!(names.iter().all(|name| without.get(name).is_none()), "{without}");
+    (flow.opening_timeouts, flow.congestion_echoes) = (1, 2);
+    (flow.marked, flow.marked_acks) = (3, 4);
+    let with = serde_json::to_value(&flow).unwrap();
+    for (count, name) in names.iter().enumerate() {
+        assert_eq!(with[name], count as u64 + 1, "{name} is lost");
+    }
+    assert_eq!(serde_json::from_value::<FlowMetrics>(with).unwrap(), flow);
+}
+
 #[test]
 fn a_flow_joined_midway_and_an_unknown_stage_are_measured() {
     let mut metrics = Metrics::new(Layout { flows: Vec::new(), ..layout() });
