@@ -188,6 +188,18 @@ CASES ?= 100000
 campaign: ## Try hostile scenarios by the hundred thousand (CASES=N; not part of `make test`, whose short form takes seconds)
 	$(CARGO) run --locked --profile quick --package lasthop-campaign -- scenarios --count $(CASES)
 
+# A sample, so that it ends: MUTANTS of them, drawn by MUTANTS_SEED, for at most MUTANTS_MINUTES once the tests are built.
+MUTANTS ?= 300
+MUTANTS_SEED ?= 1
+MUTANTS_MINUTES ?= 120
+MUTANTS_OF ?= proto,scenario,path,trace,live
+MUTANTS_ALSO ?= sim
+mutants: ## Change the source in one place, 300 times: which changes does no test notice? (MUTANTS=N; an hour or two; needs cargo-mutants)
+	@cargo mutants --version >/dev/null 2>&1 || { \
+		echo 'changes are told by cargo-mutants 27.1 or later, which is missing: cargo install --locked cargo-mutants' >&2; exit 1; }
+	$(CARGO) run --locked --package lasthop-mutants -- --count $(MUTANTS) --seed $(MUTANTS_SEED) --minutes $(MUTANTS_MINUTES) \
+		--crates $(MUTANTS_OF) --also $(MUTANTS_ALSO) --dir '$(TARGET)/mutants'
+
 instructions: ## Count the instructions of the stack, for the table of energy::costs (needs valgrind)
 	@command -v valgrind >/dev/null || { \
 		echo 'instructions are counted by valgrind, which is missing: apt-get install valgrind' >&2; exit 1; }

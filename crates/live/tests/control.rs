@@ -5,7 +5,9 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -23,6 +25,10 @@ use lasthop_proto::machine::Side;
 use lasthop_proto::units::{Span, Time};
 use lasthop_scenario::parse_station;
 use nix::unistd::Uid;
+
+#[path = "../../checks/shared/can_run.rs"]
+mod can_run;
+use can_run::can_run;
 
 const FILE: &str = r#"
 left = "eth0"
@@ -241,9 +247,62 @@ fn the_socket_is_for_its_owner() {
 
     let open = world.dir.join("open");
     fs::create_dir(&open).unwrap();
-    fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
-    let refused = serve(world.running.clone(), &open.join("station.sock")).unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::PermissionDenied, "{refused}");
+    for (mode, who) in [(0o777, "everybody"), (0o770, "the group"), (0o702, "all but the group")] {
+        fs::set_permissions(&open, fs::Permissions::from_mode(mode)).unwrap();
+        let served = serve(world.running.clone(), &open.join("station.sock"));
+        let refused = served.expect_err(&format!("{who} may put another socket there"));
+        assert_eq!(refused.kind(), ErrorKind::PermissionDenied, "{who}: {refused}");
+    }
+    // To look is not to write.
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).unwrap();
+    serve(world.running.clone(), &open.join("station.sock")).expect("a directory of its own");
+}
+
+/// The directory and the mode of the socket keep others away. Should both be opened by mistake, the kernel still says who
+/// connects.
+#[test]
+fn who_is_neither_root_nor_the_owner_is_turned_away() {
+    const ASKS: &str = "LASTHOP_TEST_ASKS";
+    if let Some(socket) = std::env::var_os(ASKS) {
+        let mut client = Client::connect(Path::new(&socket)).expect("the modes are open");
+        let Answer::Error(trouble) = get(&mut client, "agent") else { panic!("served") };
+        assert_eq!(trouble.code, "not-allowed", "{trouble}");
+        return;
+    }
+    if !can_run(Uid::effective().is_root(), "root, to be somebody else") {
+        return;
+    }
+    let world = World::new("foreign");
+    fs::set_permissions(&world.dir, fs::Permissions::from_mode(0o711)).unwrap();
+    fs::set_permissions(world.socket(), fs::Permissions::from_mode(0o666)).unwrap();
+    // This program again as nobody, by a name that needs no way to its file.
+    let name = "who_is_neither_root_nor_the_owner_is_turned_away";
+    let asked = Command::new("/proc/self/exe")
+        .args(["--exact", name, "--nocapture", "--test-threads=1"])
+        .env(ASKS, world.socket())
+        .gid(65_534)
+        .uid(65_534)
+        .output()
+        .unwrap();
+    let said = [asked.stdout, asked.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(asked.status.success() && said.contains("1 passed"), "nobody was served:\n{said}");
+    assert_eq!(get(&mut world.client(), "agent"), value("none"), "root is");
+}
+
+/// A station that ends slowly must not take away the socket of the one that was started in its place.
+#[test]
+fn the_socket_of_a_successor_stays() {
+    let world = World::new("successor");
+    let socket = world.dir.join("other.sock");
+    let old = serve(world.running.clone(), &socket).unwrap();
+    fs::remove_file(&socket).unwrap();
+    let new = serve(world.running.clone(), &socket).unwrap();
+    drop(old);
+    assert!(socket.exists(), "the old one removed the socket of its successor");
+    assert_eq!(get(&mut Client::connect(&socket).unwrap(), "agent"), value("none"));
+    drop(new);
+    assert!(!socket.exists());
 }
 
 #[test]

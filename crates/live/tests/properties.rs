@@ -155,12 +155,35 @@ proptest! {
         prop_assert_eq!(VnetHeader::read(out), Some(VnetHeader::default()), "the receiver has to look");
         let seen = view(&out[at..], Mode::WHOLE);
         match (ip && v4, tcp) {
-            (true, _) => prop_assert_eq!(seen.unwrap().damage, Damage::Ip),
+            (true, _) => {
+                prop_assert_eq!(seen.unwrap().damage, Damage::Ip);
+                // Nothing else is wrong: a checksum that was still to be completed has been.
+                let mut mended = out[at..].to_vec();
+                seal(&mut mended);
+                prop_assert_eq!(view(&mended, Mode::WHOLE).unwrap().damage, Damage::None);
+            }
             (_, true) => prop_assert_eq!(seen.unwrap().damage, Damage::Tcp),
             _ => {
                 let changed = out.iter().zip(&frame).filter(|(a, b)| a != b).count();
                 prop_assert!((1..=2).contains(&changed), "{}", changed);
             }
+        }
+    }
+
+    /// A wrong checksum of an IPv4 header is damage of the IP packet, whatever the network card says of that of TCP.
+    #[test]
+    fn a_wrong_header_checksum_is_seen(packet in packets(), flags in 0u8..4, bit in 0u32..16) {
+        let mut frame = vec![0; VNET];
+        frame[0] = flags;
+        frame.extend(link_of(&packet, 0));
+        let at = frame.len();
+        emit(&packet, &mut frame).unwrap();
+        let Incoming::Packet(sound) = frame::read(&frame) else { panic!("a packet") };
+        prop_assert_eq!(sound.damage, Damage::None);
+        if packet.src.is_v4() {
+            frame[at + 10 + bit as usize / 8] ^= 1 << (bit % 8);
+            let Incoming::Packet(read) = frame::read(&frame) else { panic!("a packet") };
+            prop_assert_eq!(read.damage, Damage::Ip);
         }
     }
 

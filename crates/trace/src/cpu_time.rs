@@ -364,5 +364,6 @@ mod tests {
         assert_eq!(measured.rounds(), ENOUGH - 1);
         measured.samples.clear();
         assert_eq!((measured.rounds(), measured.share_of_busy()), (0, None));
+        assert_eq!(measured.softirqs_per_packet(true), None, "nothing was measured");
     }
 }

@@ -143,6 +143,19 @@ mod tests {
         assert_eq!(watch.stalls(at(11_000)).len(), 1, "silence at the end counts");
     }
 
+    /// The middle of the class of 100 ms is 92 ms, so that the limit is 369 ms.
+    #[test]
+    fn four_typical_gaps_make_a_stall_and_three_do_not() {
+        for (gap, stalls) in [(350, 0), (390, 1)] {
+            let mut watch = StallWatch::default();
+            watch.begin(at(0));
+            (1..=20).for_each(|i| watch.progress(at(100 * i)));
+            watch.end(at(2000 + gap));
+            let found = watch.stalls(at(9000)).len();
+            assert_eq!(found, stalls, "a gap of {gap} ms among gaps of 100 ms");
+        }
+    }
+
     #[test]
     fn the_median_is_close() {
         let mut watch = StallWatch::default();

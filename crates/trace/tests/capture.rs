@@ -221,9 +221,6 @@ fn a_run_is_captured_at_each_link() {
     }
     let captures = sink.finish().unwrap();
     assert_eq!(opened, [Some("line".into()), Some("radio".into()), None]);
-    let comments = |file: &[u8]| -> Vec<String> {
-        frames(file).iter().map(|f| f.comment.unwrap_or("").to_owned()).collect()
-    };
     assert_eq!(captures.links[0].0, StageId(1));
     assert_eq!(comments(&captures.links[0].1), ["", "timeout-retransmit"]);
     assert_eq!(
@@ -238,6 +235,55 @@ fn a_run_is_captured_at_each_link() {
     assert_eq!((stats.packets, stats.elsewhere, stats.lost_damage), (8, 1, 0));
     let last = frames(&captures.links[1].1)[3];
     assert_eq!(last.view(true).unwrap().unwrap().damage, Damage::Ip);
+}
+
+/// The places of a line behind a host.
+fn short_path() -> [Place; 2] {
+    [(0, "fixed", false), (1, "line", true)].map(|(stage, name, is_link)| Place {
+        stage: StageId(stage),
+        name: name.into(),
+        is_link,
+    })
+}
+
+fn comments(file: &[u8]) -> Vec<&str> {
+    frames(file).iter().map(|frame| frame.comment.unwrap_or("")).collect()
+}
+
+/// A channel may know of damage before the link begins to send.
+#[test]
+fn damage_that_is_told_before_the_packet_is_sent_stands_beside_it() {
+    let mut sink = CaptureSink::new(&short_path(), 0, |_| io::Result::Ok(Vec::new())).unwrap();
+    let (early, never) = (packet(1, 1, 1000), packet(2, 1001, 1000));
+    let harmed = |packet: &Packet| Packet { damage: Damage::Tcp, ..packet.clone() };
+    for event in [
+        event(1, 1, Op::Damaged, &harmed(&early)),
+        event(1, 1, Op::Damaged, &harmed(&never)),
+        event(2, 1, Op::Transmitted, &early),
+        // The announcement was for one transmission.
+        event(3, 1, Op::Transmitted, &early),
+    ] {
+        sink.event(&event);
+    }
+    let captures = sink.finish().unwrap();
+    assert_eq!(comments(&captures.links[0].1), ["damaged: tcp-checksum", ""]);
+    let stats = captures.stats;
+    assert_eq!((stats.packets, stats.lost_damage), (2, 1), "one announced packet never came");
+}
+
+/// A base station that splits a connection takes packets in, and one behind a hand-off lets go of copies: nothing of that
+/// is a loss.
+#[test]
+fn packets_that_were_taken_in_are_not_listed_as_drops() {
+    let mut sink = CaptureSink::new(&short_path(), 0, |_| io::Result::Ok(Vec::new())).unwrap();
+    for (id, cause) in [Cause::SplitTaken, Cause::HandoffStale, Cause::QueueFull].iter().enumerate()
+    {
+        let packet = packet(id as u64, 1 + 1000 * id as u32, 1000);
+        sink.event(&event(1, 1, Op::Dropped(*cause), &packet));
+    }
+    let captures = sink.finish().unwrap();
+    assert_eq!(comments(&captures.drops), ["dropped: queue-full"]);
+    assert_eq!(captures.stats.packets, 1);
 }
 
 proptest! {

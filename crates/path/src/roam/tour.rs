@@ -223,6 +223,21 @@ mod tests {
     }
 
     #[test]
+    fn beside_a_cell_lie_the_next_and_the_one_before_on_the_way() {
+        const NONE: u16 = super::super::NONE;
+        let beside = |cells: &[usize], cell| {
+            let stays = Stays::Every(Span::secs(1));
+            let tour = Tour { host: 0, cells: cells.to_vec(), stays };
+            Walk::new(tour, Handoff::default(), Stream::new(1, "visits")).beside(cell)
+        };
+        assert_eq!(beside(&[4, 7, 9, 2], 7), [9, 4]);
+        assert_eq!(beside(&[4, 7, 9, 2], 4), [7, 2], "a way goes round");
+        assert_eq!(beside(&[4, 7], 4), [7, NONE], "the same one is not told twice");
+        assert_eq!(beside(&[4], 4), [NONE; 2], "nor the cell itself");
+        assert_eq!(beside(&[4, 7, 9], 5), [NONE; 2], "not on the way");
+    }
+
+    #[test]
     fn random_visits_have_their_mean_and_go_to_neighbours() {
         let mean = Span::millis(1000);
         let all = moves(Stays::Dwell(mean), Handoff::default(), Span::secs(5000));

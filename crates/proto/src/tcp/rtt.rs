@@ -342,6 +342,21 @@ mod tests {
         assert_eq!(rtt.backoff(), 0);
     }
 
+    /// Limits of the time-out that are no whole number of ticks count up to the next one.
+    #[test]
+    fn limits_of_the_time_out_hold_with_ticks() {
+        let (rto_min, rto_max) = (Span::millis(2_200), Span::millis(5_200));
+        let config = TcpConfig { rto_min, rto_max, ..TcpConfig::freebsd_2_1() };
+        let mut rtt = RttEstimator::new(&config, Beat::new(Span::millis(500), Span::ZERO));
+        rtt.sample(Time(10 * MS), Time(20 * MS));
+        assert_eq!(rtt.rto(), Span::millis(2_500), "three ticks are less than the least time-out");
+        rtt.back_off();
+        assert_eq!(rtt.rto(), Span::secs(3), "twice the three ticks, not twice the limit");
+        rtt.back_off();
+        assert_eq!(rtt.rto(), Span::millis(5_500), "twelve ticks are more than the largest");
+        assert_eq!(rtt.deadline(Time(0), 1), Time(5_500 * MS));
+    }
+
     #[test]
     fn a_tick_that_falls_into_a_round_trip_counts() {
         let mut rtt = bsd(Span::ZERO);

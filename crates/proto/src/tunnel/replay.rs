@@ -82,6 +82,27 @@ mod tests {
 
     use super::*;
 
+    /// Counters come in a row, as nearly all do, each pair of them in the wrong order: so words of the window are left
+    /// and entered at their boundaries, three times around.
+    #[test]
+    fn in_a_row_each_counter_is_new_once_in_every_word_of_the_window() {
+        let mut window = Replay::default();
+        for first in (0..3 * 64 * WORDS as u64).step_by(2) {
+            for counter in [first + 1, first] {
+                let seen = window.check(counter);
+                assert_eq!(seen, Ok(()), "{counter} has not come, though a word was used before");
+                window.note(counter);
+                let again = window.check(counter);
+                assert_eq!(again, Err(Refused::Twice), "{counter} has come, and was forgotten");
+            }
+            let oldest = (first + 2).saturating_sub(REACH);
+            assert_eq!(window.check(oldest), Err(Refused::Twice), "{oldest} is within reach");
+            if let Some(beyond) = oldest.checked_sub(1) {
+                assert_eq!(window.check(beyond), Err(Refused::TooOld), "{beyond} is beyond it");
+            }
+        }
+    }
+
     proptest! {
         /// Against a set of everything that has come.
         #[test]

@@ -253,6 +253,27 @@ fn a_receiver_reports_what_came_twice_once_and_first() {
 }
 
 #[test]
+fn of_two_parts_that_came_twice_the_first_is_reported() {
+    //= rfc2883#section-4
+    check(
+        &TcpConfig { sack: true, dsack: true, ..fine() },
+        "
+        0ms    < S at 0 mss 1000 sackok
+        0ms    > S. ack 1 mss 1000 sackok
+        10ms   < . ack 1
+        10ms   note Established
+        20ms   < . 301+100 ack 1
+        20ms   > . ack 1 sack 301-401
+        30ms   < . 501+100 ack 1
+        30ms   > . ack 1 sack 501-601 sack 301-401
+        40ms   < . 301+300 ack 1        # 301 and 501 again, and what lies between
+        40ms   > . ack 1 sack 301-401 sack 301-601
+        50ms   end
+        ",
+    );
+}
+
+#[test]
 fn a_closed_window_is_probed_and_what_was_lost_waits_for_it() {
     check(
         &rack(3),

@@ -232,6 +232,32 @@ fn newreno_stays_in_recovery_at_a_partial_ack() {
 }
 
 #[test]
+fn newreno_gets_no_segment_back_for_a_partial_ack_of_less_than_one() {
+    //= rfc6582#section-3.2: add back SMSS bytes if the partial ACK acknowledges at least one SMSS
+    check(
+        &sender(Variant::NewReno, 8),
+        "
+        10ms   established
+        # 1 and 2001 are lost
+        10ms   > . 1+1000 x8 ack 1
+        21ms   < . ack 1
+        22ms   < . ack 1
+        23ms   < . ack 1
+        23ms   note FastRetransmit
+        23ms   > . 1+1000 ack 1 => fast-retransmit
+        24ms   < . ack 1
+        25ms   < . ack 1
+        25ms   > . 8001+1000 ack 1
+        25ms   tcb cwnd 9000 ssthresh 4000
+        33ms   < . ack 501       # half a segment: deflated by that, and nothing new goes
+        33ms   > . 501+1000 ack 1 => fast-retransmit
+        33ms   tcb cwnd 8500
+        34ms   end
+        ",
+    );
+}
+
+#[test]
 fn newreno_after_a_time_out_waits_for_news_above_the_old_data() {
     //= rfc6582#section-4
     check(

@@ -131,6 +131,64 @@ fn silence_between_deliveries_is_a_stall() {
     close(flow.longest_stall_s, 0.98);
 }
 
+/// Of a hundred packets most take 10 ms, seven a tenth of a second and three a whole one.
+#[test]
+fn each_quantile_of_the_delay_is_its_own() {
+    let mut events = vec![tcp_at_sender(0, TcpKind::Opening), syn(0, 1)];
+    for i in 0..100u32 {
+        let (at, id) = (u64::from(i) * 2_000 * MS, u64::from(i) + 1);
+        let delay = match i {
+            0..90 => 10,
+            90..97 => 100,
+            _ => 1000,
+        };
+        events.push(transmitted(at, 1, id, 1 + i * 10, 10));
+        events.push(tcp_at_receiver(at + delay * MS, TcpKind::Delivered { bytes: 10 }));
+    }
+    let delay = measure(&events).flows[0].delay;
+    assert_eq!(delay.packets, 100);
+    for (name, got, want) in [
+        ("median", delay.p50_s, 0.010),
+        ("95th percentile", delay.p95_s, 0.100),
+        ("99th percentile", delay.p99_s, 1.0),
+    ] {
+        assert!((got / want - 1.0).abs() < 0.125, "the {name} is {got} s instead of {want} s");
+    }
+}
+
+/// A time-out before the peer has answered is one of opening; a later one is not.
+#[test]
+fn time_outs_of_the_opening_are_told_from_later_ones() {
+    let mut events = story();
+    for at in [3, 9] {
+        let mut unanswered = tcp_at_sender(at * MS, TcpKind::Timeout);
+        if let What::Tcp(tcp) = &mut unanswered.what {
+            tcp.tcb.snd_una = 0;
+        }
+        events.insert(1, unanswered);
+    }
+    let flow = &measure(&events).flows[0];
+    assert_eq!((flow.timeouts, flow.opening_timeouts), (3, 2), "one more came during the transfer");
+}
+
+/// Before the first measurement there is no round trip, and none of zero.
+#[test]
+fn a_round_trip_that_was_not_measured_is_no_sample() {
+    let before = measure(&story()).flows[0].srtt;
+    let mut events = story();
+    for place in [events.len(), 1] {
+        let mut unmeasured = tcp_at_sender(MS, TcpKind::DupAck);
+        if let What::Tcp(tcp) = &mut unmeasured.what {
+            tcp.tcb.srtt = lasthop_proto::units::Span::ZERO;
+        }
+        events.insert(place, unmeasured);
+    }
+    let flow = &measure(&events).flows[0];
+    assert_eq!(flow.dupacks, 3);
+    assert_eq!(flow.srtt, before, "neither the mean nor the last one changes");
+    assert!(flow.srtt.samples > 0);
+}
+
 #[test]
 fn stages_are_counted_by_direction() {
     let run = measure(&story());
@@ -238,6 +296,22 @@ fn metrics_survive_json() {
     let run = measure(&story());
     let json = serde_json::to_string(&run).unwrap();
     assert_eq!(serde_json::from_str::<RunMetrics>(&json).unwrap(), run);
+}
+
+/// Counts of what few flows have are left out where there is nothing to count, and only there.
+#[test]
+fn rare_counts_are_written_where_they_are_not_zero() {
+    let names = ["opening_timeouts", "congestion_echoes", "marked", "marked_acks"];
+    let mut flow = measure(&story()).flows.remove(0);
+    let without = serde_json::to_value(&flow).unwrap();
+    assert!(names.iter().all(|name| without.get(name).is_none()), "{without}");
+    (flow.opening_timeouts, flow.congestion_echoes) = (1, 2);
+    (flow.marked, flow.marked_acks) = (3, 4);
+    let with = serde_json::to_value(&flow).unwrap();
+    for (count, name) in names.iter().enumerate() {
+        assert_eq!(with[name], count as u64 + 1, "{name} is lost");
+    }
+    assert_eq!(serde_json::from_value::<FlowMetrics>(with).unwrap(), flow);
 }
 
 #[test]

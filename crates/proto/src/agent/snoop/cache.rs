@@ -308,6 +308,25 @@ mod tests {
         assert_eq!((cache.len(), cache.bytes()), (0, 0));
     }
 
+    /// The data plane writes over the bytes that it has had longest.
+    #[test]
+    fn what_the_data_plane_has_no_more_is_dropped_and_counted() {
+        let mut cache = Cache::default();
+        for (i, place) in [1000u64, 2000, 3000].into_iter().enumerate() {
+            let start = 100 * i as u64;
+            let mut held = entry(start, start + 100);
+            held.packet.body = Body::held(place, 100);
+            cache.insert(held);
+        }
+        put(&mut cache, 300, 400);
+        assert_eq!(cache.bytes(), 4 * 140);
+        assert_eq!(cache.forget_held(1000), 0, "all are there still");
+        assert_eq!(cache.forget_held(3000), 2 * 140, "two packets are gone");
+        assert_eq!((cache.len(), cache.bytes()), (2, 2 * 140));
+        assert_eq!(cache.forget_held(u64::MAX), 140, "bytes of our own stay");
+        assert_eq!((cache.len(), cache.bytes()), (1, 140));
+    }
+
     proptest! {
         #[test]
         fn order_and_byte_count_hold(

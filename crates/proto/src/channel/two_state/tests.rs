@@ -112,3 +112,28 @@ fn both_directions_can_have_the_same_fades() {
     // A quarter; about 14,000 independent samples, deviation 0.0037.
     assert!((f64::from(bad) / 40_000.0 - 0.25).abs() < 0.015, "{bad}");
 }
+
+/// A frame of a second over states of nanoseconds meets their average, and each state's share of it is its own.
+#[test]
+fn over_a_frame_of_many_states_errors_are_those_of_their_shares() {
+    let (means, bers) = ([Span(30), Span(10)], [p(1e-4), p(1e-3)]);
+    let apart = TwoStateErrors::with_states(
+        means,
+        bers,
+        false,
+        Stream::new(1, "radio"),
+        Stream::new(1, "radio.states"),
+    );
+    let mixed = TwoStateErrors::new(means, bers, false, Stream::new(1, "radio"));
+    for (name, mut channel) in [("apart", apart), ("mixed", mixed)] {
+        let mut hits = 0u32;
+        for i in 0..50 {
+            channel
+                .pass_symbols(Time(i * 2_000_000_000), Span::secs(1), 100_000, &mut |_| hits += 1);
+        }
+        // 800,000 bits fifty times, three quarters good: 40e6 * (0.75e-4 + 0.25e-3), deviation 114.
+        let expected = 13_000.0;
+        let off = f64::from(hits) / expected - 1.0;
+        assert!(off.abs() < 0.05, "{name}: {hits} errors, and not about {expected}");
+    }
+}

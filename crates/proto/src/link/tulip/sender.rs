@@ -292,3 +292,76 @@ impl Sender {
         self.twice.remove(&seq);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::frame::BitVector;
+
+    const PEER: Station = Station(1);
+    const WINDOW: u16 = 8;
+
+    /// Nothing waits above; what is repeated is counted.
+    #[derive(Default)]
+    struct Quiet(u32);
+
+    impl Above for Quiet {
+        fn waits(&self, _: Station) -> bool {
+            false
+        }
+        fn next_destination(&self) -> Option<Station> {
+            None
+        }
+        fn take(&mut self, _: Station) -> Option<Load> {
+            None
+        }
+        fn release(&mut self, _: Station, _: Load) {}
+        fn give_up(&mut self, _: Station, _: Load, _: Cause) {}
+        fn repeat(&mut self, _: Station, _: &Load, _: Cause) {
+            self.0 += 1;
+        }
+        fn attempt_failed(&mut self, _: &Load, _: u32, _: bool) {}
+        fn note(&mut self, _: Station, _: LinkNote) {}
+    }
+
+    /// Nothing has come in order; of the packets behind that those in `got`; the last one heard was `heard`.
+    fn ack(got: &[u16], heard: u32) -> LinkAck {
+        let mut vector = BitVector::zeros(WINDOW);
+        got.iter().for_each(|i| vector.set(*i));
+        LinkAck { cumulative: u32::from(2 * WINDOW) - 1, vector, heard }
+    }
+
+    #[test]
+    fn a_packet_is_not_lost_while_its_repetition_is_on_its_way() {
+        let mut sender = Sender::new(WINDOW, Pacing::FullDuplex);
+        let mut above = Quiet::default();
+        sender.send(Load::None);
+        sender.send(Load::None);
+        sender.expired = true;
+        let again = sender.choose(PEER, &Rule::default(), &mut above).expect("the oldest");
+        assert_eq!((again.seq, above.0), (Some((0, 3)), 1));
+        // The second packet was heard before the repetition could be.
+        assert_eq!(sender.acknowledge(&ack(&[1], 2)), Answer::Taken { last: false });
+        assert_eq!(sender.retransmission_list(), [], "its third transmission may arrive yet");
+        // Now the repetition is outdated as well.
+        sender.send(Load::None);
+        assert_eq!(sender.acknowledge(&ack(&[1, 2], 4)), Answer::Taken { last: true });
+        assert_eq!(sender.retransmission_list(), [0]);
+    }
+
+    #[test]
+    fn what_is_sent_over_and_over_without_an_answer_takes_no_more_memory() {
+        let mut sender = Sender::new(WINDOW, Pacing::HalfDuplex);
+        let mut above = Quiet::default();
+        (0..3).for_each(|_| drop(sender.send(Load::None)));
+        for n in 0..1000 {
+            sender.expired = true;
+            sender.choose(PEER, &Rule::default(), &mut above).expect("the oldest");
+            let kept = sender.order.len();
+            assert!(kept <= 4 * usize::from(WINDOW), "{kept} transmissions after {n} repetitions");
+        }
+        // Of each packet the last transmission is still known, so that an answer finds what is lost.
+        assert_eq!(sender.acknowledge(&ack(&[], 1003)), Answer::Taken { last: true });
+        assert_eq!(sender.retransmission_list(), [1, 2]);
+    }
+}

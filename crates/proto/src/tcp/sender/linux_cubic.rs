@@ -203,3 +203,44 @@ impl HyStart {
         ends
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// C is 0.4 segments per second cubed: from 70 segments to a plateau of 100 it is the cube root of 75, 4.22 s.
+    #[test]
+    fn the_curve_comes_to_its_plateau_and_leaves_it_again() {
+        let cubic = LinuxCubic { last_max: 100, ..LinuxCubic::default() };
+        let epoch = cubic.begin(0, 70, 0);
+        let at = |seconds: f64| epoch.target((seconds * 250.0) as u64, Span::ZERO);
+        for (seconds, segments) in [(0.0, 70), (2.0, 96), (4.2, 100), (6.4, 104), (9.2, 149)] {
+            let target = at(seconds);
+            assert!(
+                target.abs_diff(segments) <= 1,
+                "{target} segments after {seconds} s, not {segments}"
+            );
+        }
+        // The curve is looked at a round trip ahead.
+        assert_eq!(epoch.target(250, Span::secs(1)), at(2.0));
+    }
+
+    /// On a short path Reno would be faster: half a segment a round trip, where the curve has hardly begun to rise.
+    #[test]
+    fn on_a_short_path_the_window_opens_as_reno_would() {
+        let mut cubic = LinuxCubic { last_max: 10, ..LinuxCubic::default() };
+        for round in 0..20 {
+            cubic.update(Time(round * 40 * MS), 7, 7);
+        }
+        // 140 segments are 10 times 13, and ten segments more than the window.
+        assert_eq!(cubic.epoch.map(|epoch| epoch.friendly), Some(7 + 140 / 13));
+        assert_eq!(cubic.every, 2, "a segment for each two: the least there is");
+        // Without it only the curve counts, which rises by three segments in two seconds.
+        let mut long = LinuxCubic { last_max: 10, ..LinuxCubic::default() };
+        long.update(Time(0), 7, 7);
+        long.update(Time(200 * MS), 7, 0);
+        assert!(long.every > 7, "{}", long.every);
+    }
+}
