@@ -143,10 +143,39 @@ impl Path {
         if !self.retired.is_empty() {
             self.wake_retired(now, i);
         }
-        if let Stage::Place(_) = self.stages[i] {
-            return self.move_host(now, outside);
+        match &mut self.stages[i] {
+            Stage::Place(_) => return self.move_host(now, outside),
+            Stage::Line(line) if !self.branches && self.retired.is_empty() => {
+                if let Some((side, packet)) = line.take_only(now) {
+                    self.wakes.set(i, line.next_wake());
+                    return self.pass_on(now, i, side, packet, outside);
+                }
+            }
+            _ => {}
         }
         self.call(now, i, outside, |stage, out| stage.on_wake(now, out));
+    }
+
+    /// Line `i` hands on `packet` alone: it need not go through the line's answer.
+    #[inline]
+    fn pass_on<O: Outside>(
+        &mut self,
+        now: Time,
+        i: usize,
+        side: Side,
+        packet: Packet,
+        outside: &mut O,
+    ) {
+        self.now = now;
+        if self.out.wants(Op::Transmitted.level()) {
+            outside.packet(now, StageId(i as u16), Op::Transmitted, side, &packet);
+        }
+        self.counts[i].departed += 1;
+        self.hops += 1;
+        let next = self.hand_on(i, side, packet, outside);
+        if !self.out.sends.is_empty() || !self.moving.is_empty() {
+            self.forward(next, outside);
+        }
     }
 
     /// The host moves whose time has come.
@@ -425,8 +454,14 @@ impl Path {
         };
         self.counts[next].arrived += 1;
         self.out.begin(StageId(next as u16), self.now);
-        self.stages[next].on_packet(self.now, side.other(), packet, &mut self.out);
-        self.take_answer(next, outside);
+        let wake = self.stages[next].arrive(self.now, side.other(), packet, &mut self.out);
+        if self.out.is_empty() && self.retired.is_empty() {
+            // As nearly always where it waits for its turn, or ends its way.
+            self.host_called |= !self.inner.contains(&next);
+            self.wakes.set(next, wake.or_none());
+        } else {
+            self.take_answer(next, outside);
+        }
         next
     }
 
