@@ -230,7 +230,7 @@ impl Path {
         self.now = now;
         self.out.begin(StageId(base as u16), now);
         call(roam, &mut self.out);
-        self.take_answer(base, outside);
+        self.ask(base, outside);
         self.forward(base, outside);
     }
 
@@ -327,7 +327,7 @@ impl Path {
         self.now = now;
         self.out.begin(StageId(i as u16), now);
         call(&mut self.stages[i], &mut self.out);
-        self.take_answer(i, outside);
+        self.ask(i, outside);
         // Many a wake brings about nothing.
         if !(self.out.sends.is_empty() && self.moving.is_empty()) {
             self.forward(i, outside);
@@ -460,7 +460,7 @@ impl Path {
             self.host_called |= !self.inner.contains(&next);
             self.wakes.set(next, wake.or_none());
         } else {
-            self.take_answer(next, outside);
+            self.take_answer(next, wake, outside);
         }
         next
     }
@@ -476,10 +476,16 @@ impl Path {
         }
     }
 
-    /// Stage `i` has been called: takes its events, counts, passes its signals on, and asks for its next wake.
-    /// Its packets stay in `out` for [`Path::forward`].
+    /// Stage `i` has been called: asks for its next wake and takes its answer.
     #[inline]
-    fn take_answer<O: Outside>(&mut self, i: usize, outside: &mut O) {
+    fn ask<O: Outside>(&mut self, i: usize, outside: &mut O) {
+        let wake = self.stages[i].next_wake().unwrap_or(Time::NEVER);
+        self.take_answer(i, wake, outside);
+    }
+
+    /// Stage `i` has been called and wants to be woken next at `wake`: takes its events, counts, and passes its signals
+    /// on. Its packets stay in `out` for [`Path::forward`].
+    fn take_answer<O: Outside>(&mut self, i: usize, wake: Time, outside: &mut O) {
         let (now, stage) = (self.now, StageId(i as u16));
         self.out.tell(|told| match told {
             Told::Event(event) => outside.event(event),
@@ -504,8 +510,14 @@ impl Path {
         }
         if !self.out.signals.is_empty() {
             self.pass_signals(i, outside);
+            // What comes of them may have reached this stage again.
+            return self.rearm(i);
         }
-        self.rearm(i);
+        if self.retired.is_empty() {
+            self.wakes.set(i, wake.or_none());
+        } else {
+            self.rearm(i);
+        }
     }
 
     /// Signals travel the path hop by hop, after the packets that were sent before them.
@@ -521,7 +533,7 @@ impl Path {
             if let Some(next) = next.filter(|n| self.inner.contains(n)) {
                 self.out.begin(StageId(next as u16), self.now);
                 self.stages[next].on_signal(self.now, side.other(), signal, &mut self.out);
-                self.take_answer(next, outside);
+                self.ask(next, outside);
                 self.queue_packets(next);
             }
         }

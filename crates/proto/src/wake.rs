@@ -111,9 +111,17 @@ impl WakeTree {
     pub fn first(&self) -> Option<(Time, usize)> {
         let (at, i) = if self.leaves == 0 {
             let mut best = (Time::NEVER, 0);
-            for (i, at) in self.few.iter().enumerate().take(self.count) {
+            for (i, at) in self.few[..FEW / 2].iter().enumerate() {
                 if *at < best.0 {
                     best = (*at, i);
+                }
+            }
+            // Mostly there are no more.
+            if self.count > FEW / 2 {
+                for (i, at) in self.few.iter().enumerate().skip(FEW / 2) {
+                    if *at < best.0 {
+                        best = (*at, i);
+                    }
                 }
             }
             best
