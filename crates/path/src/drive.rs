@@ -150,10 +150,39 @@ impl Path {
         if !self.retired.is_empty() {
             self.wake_retired(now, i);
         }
-        if let Stage::Place(_) = self.stages[i] {
-            return self.move_host(now, outside);
+        match &mut self.stages[i] {
+            Stage::Place(_) => return self.move_host(now, outside),
+            Stage::Line(line) if !self.branches && self.retired.is_empty() => {
+                if let Some((side, packet)) = line.take_only(now) {
+                    self.wakes.set(i, line.next_wake());
+                    return self.pass_on(now, i, side, packet, outside);
+                }
+            }
+            _ => {}
         }
         self.call(now, i, outside, |stage, out| stage.on_wake(now, out));
+    }
+
+    /// Line `i` hands on `packet` alone: it need not go through the line's answer.
+    #[inline]
+    fn pass_on<O: Outside>(
+        &mut self,
+        now: Time,
+        i: usize,
+        side: Side,
+        packet: Packet,
+        outside: &mut O,
+    ) {
+        self.now = now;
+        if self.out.wants(Op::Transmitted.level()) {
+            outside.packet(now, StageId(i as u16), Op::Transmitted, side, &packet);
+        }
+        self.counts[i].departed += 1;
+        self.hops += 1;
+        let next = self.hand_on(i, side, packet, outside);
+        if !self.out.sends.is_empty() || !self.moving.is_empty() {
+            self.forward(next, outside);
+        }
     }
 
     /// The host moves whose time has come.
@@ -208,7 +237,7 @@ impl Path {
         self.now = now;
         self.out.begin(StageId(base as u16), now);
         call(roam, &mut self.out);
-        self.take_answer(base, outside);
+        self.ask(base, outside);
         self.forward(base, outside);
     }
 
@@ -305,7 +334,7 @@ impl Path {
         self.now = now;
         self.out.begin(StageId(i as u16), now);
         call(&mut self.stages[i], &mut self.out);
-        self.take_answer(i, outside);
+        self.ask(i, outside);
         // Many a wake brings about nothing.
         if !(self.out.sends.is_empty() && self.moving.is_empty()) {
             self.forward(i, outside);
@@ -448,8 +477,14 @@ impl Path {
         };
         self.counts[next].arrived += 1;
         self.out.begin(StageId(next as u16), self.now);
-        self.stages[next].on_packet(self.now, side.other(), packet, &mut self.out);
-        self.take_answer(next, outside);
+        let wake = self.stages[next].arrive(self.now, side.other(), packet, &mut self.out);
+        if self.out.is_empty() && self.retired.is_empty() {
+            // As nearly always where it waits for its turn, or ends its way.
+            self.host_called |= !self.inner.contains(&next);
+            self.wakes.set(next, wake.or_none());
+        } else {
+            self.take_answer(next, wake, outside);
+        }
         next
     }
 
@@ -464,10 +499,16 @@ impl Path {
         }
     }
 
-    /// Stage `i` has been called: takes its events, counts, passes its signals on, and asks for its next wake.
-    /// Its packets stay in `out` for [`Path::forward`].
+    /// Stage `i` has been called: asks for its next wake and takes its answer.
     #[inline]
-    fn take_answer<O: Outside>(&mut self, i: usize, outside: &mut O) {
+    fn ask<O: Outside>(&mut self, i: usize, outside: &mut O) {
+        let wake = self.stages[i].next_wake().unwrap_or(Time::NEVER);
+        self.take_answer(i, wake, outside);
+    }
+
+    /// Stage `i` has been called and wants to be woken next at `wake`: takes its events, counts, and passes its signals
+    /// on. Its packets stay in `out` for [`Path::forward`].
+    fn take_answer<O: Outside>(&mut self, i: usize, wake: Time, outside: &mut O) {
         let (now, stage) = (self.now, StageId(i as u16));
         self.out.tell(|told| match told {
             Told::Event(event) => outside.event(event),
@@ -492,8 +533,14 @@ impl Path {
         }
         if !self.out.signals.is_empty() {
             self.pass_signals(i, outside);
+            // What comes of them may have reached this stage again.
+            return self.rearm(i);
         }
-        self.rearm(i);
+        if self.retired.is_empty() {
+            self.wakes.set(i, wake.or_none());
+        } else {
+            self.rearm(i);
+        }
     }
 
     /// Signals travel the path hop by hop, after the packets that were sent before them.
@@ -509,7 +556,7 @@ impl Path {
             if let Some(next) = next.filter(|n| self.inner.contains(n)) {
                 self.out.begin(StageId(next as u16), self.now);
                 self.stages[next].on_signal(self.now, side.other(), signal, &mut self.out);
-                self.take_answer(next, outside);
+                self.ask(next, outside);
                 self.queue_packets(next);
             }
         }

@@ -106,6 +106,15 @@ impl Machine for Stage {
 }
 
 impl Stage {
+    /// A packet arrives; when the stage wants to be called next. One look at what it is for both.
+    #[inline]
+    pub(crate) fn arrive(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) -> Time {
+        each!(self, m => {
+            m.on_packet(now, from, packet, out);
+            m.next_wake().unwrap_or(Time::NEVER)
+        })
+    }
+
     /// The host, if this is one of ours.
     pub fn host(&self) -> Option<&Host> {
         match self {

@@ -158,7 +158,16 @@ impl Out {
         self.handed.clear();
     }
 
+    /// Whether a call has brought about nothing: nothing is sent, has ended or is to be told.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        let Out { sends, signals, events, handed, tally, .. } = self;
+        let lengths = sends.len() | signals.len() | events.len() | handed.len();
+        lengths == 0 && (tally.originated | tally.discarded) == 0
+    }
+
     /// The driver is about to call `stage` at `now`.
+    #[inline]
     pub fn begin(&mut self, stage: StageId, now: Time) {
         self.stage = stage;
         self.now = now;
@@ -229,6 +238,7 @@ impl Out {
     }
 
     /// How many packets were made and ended since the last call.
+    #[inline]
     pub fn take_tally(&mut self) -> Tally {
         core::mem::take(&mut self.tally)
     }
@@ -255,6 +265,7 @@ impl Out {
     }
 
     /// Whether anybody reads events of `kind`; lets a machine skip the work of describing them.
+    #[inline]
     pub fn wants(&self, kind: Wants) -> bool {
         self.wants.has(kind)
     }

@@ -8,8 +8,9 @@ use crate::units::Time;
 /// through than to keep in order, so it has no tree.
 #[derive(Clone, Debug)]
 pub struct WakeTree {
-    /// Of a handful.
+    /// Of a handful, of which so many are there.
     few: [Time; FEW],
+    count: usize,
     /// Of more. Leaves stand at `leaves..2 * leaves`; node `i` holds the winner of `2i` and `2i + 1`.
     nodes: Vec<(Time, u32)>,
     /// When each of them is to be woken in truth: a leaf may be earlier, if that was put off.
@@ -24,8 +25,8 @@ const FEW: usize = 8;
 impl WakeTree {
     /// A tree for `n` sleepers, none of which wants to be woken.
     pub fn new(n: usize) -> WakeTree {
-        let mut tree =
-            WakeTree { few: [Time::NEVER; FEW], nodes: Vec::new(), due: Vec::new(), leaves: 0 };
+        let (few, count) = ([Time::NEVER; FEW], n.min(FEW));
+        let mut tree = WakeTree { few, count, nodes: Vec::new(), due: Vec::new(), leaves: 0 };
         if n > FEW {
             tree.leaves = n.next_power_of_two();
             tree.nodes = vec![(Time::NEVER, 0); 2 * tree.leaves];
@@ -42,6 +43,7 @@ impl WakeTree {
 
     /// Makes room for at least `n` sleepers.
     pub fn grow(&mut self, n: usize) {
+        self.count = self.count.max(n.min(FEW));
         if n <= self.leaves.max(FEW) {
             return;
         }
@@ -59,6 +61,9 @@ impl WakeTree {
         let at = at.unwrap_or(Time::NEVER);
         if self.leaves == 0 {
             self.few[i] = at;
+            if i >= self.count {
+                self.count = i + 1;
+            }
         } else {
             self.due[i] = at;
             self.replay(i, at);
@@ -105,10 +110,18 @@ impl WakeTree {
     #[inline]
     pub fn first(&self) -> Option<(Time, usize)> {
         let (at, i) = if self.leaves == 0 {
-            let mut best = (self.few[0], 0);
-            for (i, at) in self.few.iter().enumerate().skip(1) {
+            let mut best = (Time::NEVER, 0);
+            for (i, at) in self.few[..FEW / 2].iter().enumerate() {
                 if *at < best.0 {
                     best = (*at, i);
+                }
+            }
+            // Mostly there are no more.
+            if self.count > FEW / 2 {
+                for (i, at) in self.few.iter().enumerate().skip(FEW / 2) {
+                    if *at < best.0 {
+                        best = (*at, i);
+                    }
                 }
             }
             best

@@ -43,7 +43,7 @@ impl Path {
                     self.counts[next].arrived += 1;
                     self.out.begin(StageId(next as u16), self.now);
                     self.stages[next].on_packet(self.now, side.other(), packet, &mut self.out);
-                    self.take_answer(next, outside);
+                    self.ask(next, outside);
                     i = next;
                 }
                 None => {

@@ -52,7 +52,7 @@ impl Path {
             } else {
                 self.stages[next].on_packet(self.now, from, packet, &mut self.out);
             }
-            self.take_answer(next, outside);
+            self.ask(next, outside);
             i = next;
         }
         self.end_loop(i);

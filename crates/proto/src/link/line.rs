@@ -49,7 +49,29 @@ impl Line {
     }
 }
 
+impl Line {
+    /// The packet that comes out by `now`, and the side that it goes to, if a wake would hand on this one and do nothing
+    /// else. Then it is gone from here, and has been [transmitted](crate::event::Op::Transmitted).
+    #[inline]
+    pub fn take_only(&mut self, now: Time) -> Option<(Side, Packet)> {
+        let [left, right] = &mut self.directions;
+        let (direction, side) = match (left.next() <= now, right.next() <= now) {
+            (true, false) => (left, Side::Left),
+            (false, true) => (right, Side::Right),
+            _ => return None,
+        };
+        direction.schedule.as_ref()?;
+        direction.transmitter.pipe.take_only(now).map(|packet| (side, packet))
+    }
+}
+
 impl Direction {
+    /// When something is to be done.
+    #[inline]
+    fn next(&self) -> Time {
+        self.transmitter.pipe.next()
+    }
+
     /// A transmission of `bytes` begins at `start`.
     #[inline]
     fn transmit(&mut self, start: Time, packet: Packet, bytes: u32) {
@@ -72,6 +94,7 @@ impl Direction {
 }
 
 impl Machine for Line {
+    #[inline]
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let to = from.other();
         let direction = &mut self.directions[to.index()];
@@ -93,7 +116,7 @@ impl Machine for Line {
     fn on_wake(&mut self, now: Time, out: &mut Out) {
         for side in Side::BOTH {
             let direction = &mut self.directions[side.index()];
-            if direction.transmitter.pipe.next() > now {
+            if direction.next() > now {
                 continue;
             }
             let plain = direction.schedule.is_some();
@@ -110,7 +133,7 @@ impl Machine for Line {
     #[inline]
     fn next_wake(&self) -> Option<Time> {
         let [left, right] = &self.directions;
-        left.transmitter.pipe.next().min(right.transmitter.pipe.next()).or_none()
+        left.next().min(right.next()).or_none()
     }
 
     fn holds(&self) -> usize {

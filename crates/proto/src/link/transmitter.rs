@@ -49,6 +49,18 @@ impl<T> Pipe<T> {
         Some(what)
     }
 
+    /// Takes out the only one that comes out by `now`; none if there are several.
+    #[inline]
+    pub fn take_only(&mut self, now: Time) -> Option<T> {
+        let second = self.under_way.get(1).map_or(Time::NEVER, |(at, _)| *at);
+        if self.next > now || second <= now {
+            return None;
+        }
+        let (_, what) = self.under_way.pop_front()?;
+        self.next = second;
+        Some(what)
+    }
+
     /// Asks for a wake by `at`, if nothing comes out before.
     pub fn look_by(&mut self, at: Time) {
         self.next = self.next.min(at);

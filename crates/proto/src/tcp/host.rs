@@ -65,6 +65,8 @@ pub struct Host {
     memory: Option<Box<Memory>>,
     /// Whether connections may [shorten](Connection::shorten) what they do.
     shortens: bool,
+    /// Whether anything is lent to a connection that is called: of `pairs`, or `memory`.
+    lends: bool,
 }
 
 /// Passive opens beyond this are refused.
@@ -96,6 +98,7 @@ impl Host {
         let opening = || Stream::new(seed, &format!("opening.{}", config.name));
         let memory = quick.then(|| Box::new(Memory::new(&mut opening())));
         let beats = Beats { slow: beat(slow), fast: beat(fast) };
+        let lends = config.tcp.integrated || memory.is_some();
         Host {
             config,
             beats,
@@ -113,6 +116,7 @@ impl Host {
             pairs: Pairs::default(),
             memory,
             shortens: true,
+            lends,
         }
     }
 
@@ -215,32 +219,50 @@ impl Host {
 
     /// Acts on a connection, as its application or because something arrived for it.
     pub fn act(&mut self, index: usize, action: impl FnOnce(&mut Connection)) {
+        if self.lends {
+            self.lend(index);
+        }
         let connection = &mut self.connections[index];
         let was_over = connection.is_over();
+        action(connection);
+        let wake = connection.next_wake();
+        self.wakes.put_off(index, wake);
+        if connection.has_news() {
+            self.apps.ended(index);
+        }
+        if !was_over && connection.is_over() && connection.is_active() {
+            self.unfinished -= 1;
+        }
+        if self.lends {
+            self.take_back(index);
+        }
+    }
+
+    /// Lends a connection that is about to be called what it shares with others.
+    #[cold]
+    fn lend(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
         if self.config.tcp.integrated {
             connection.lend(index as u32, self.pairs.lend(connection.flow.dst));
         }
         if let Some(memory) = self.memory.take() {
             self.memory = connection.lend_memory(memory);
         }
-        action(connection);
+    }
+
+    /// Takes that back.
+    #[cold]
+    fn take_back(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
         if let Some(memory) = connection.take_memory() {
             self.memory = Some(memory);
         }
-        let wake = connection.next_wake();
-        self.wakes.put_off(index, wake);
         if let Some(shared) = connection.give_back() {
             // Whose turn it is, is woken at once.
             if let Some(due) = shared.due() {
                 self.wakes.set(due as usize, Some(Time::ZERO));
             }
             self.pairs.put_back(connection.flow.dst, shared);
-        }
-        if connection.has_news() {
-            self.apps.ended(index);
-        }
-        if !was_over && connection.is_over() && connection.is_active() {
-            self.unfinished -= 1;
         }
     }
 
@@ -272,6 +294,7 @@ impl Host {
         index
     }
 
+    #[inline]
     fn find(&mut self, flow: FlowKey) -> Option<usize> {
         self.lookup.find(flow).map(|index| index as usize)
     }

@@ -60,6 +60,11 @@ impl Lookup {
             self.how = Some(Operation::LookupCached);
             return Some(index);
         }
+        self.find_hashed(flow)
+    }
+
+    #[inline(never)]
+    fn find_hashed(&mut self, flow: FlowKey) -> Option<u32> {
         self.hashed += 1;
         self.how = Some(Operation::LookupHashed);
         let index = *self.by_flow.get(&flow)?;

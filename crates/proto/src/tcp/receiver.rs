@@ -171,6 +171,7 @@ impl Receiver {
 
     /// The window to advertise. It never takes back what was advertised, and moves only in worthwhile steps.
     //= rfc9293#section-3.8.6.2.2: by the smaller of half the buffer and one segment
+    #[inline]
     pub fn window(&mut self) -> u64 {
         let moved = self.opens();
         let step = if self.quick.is_some() { 1 } else { self.step() };
@@ -230,7 +231,7 @@ impl Receiver {
             to = from + u64::from(body.len());
         }
         let mut taken = Taken::default();
-        let held = self.behind_hole();
+        let held = if self.quick.is_some() { self.behind_hole() } else { 0 };
         if let Some(quick) = self.quick.as_mut().filter(|_| !body.is_empty()) {
             quick.arrived(self.mss, held, from > self.nxt);
         }
@@ -262,7 +263,7 @@ impl Receiver {
             taken.fin = true;
             self.ack_now = true;
         }
-        let held = self.reach();
+        let held = if self.quick.is_some() { self.reach() } else { 0 };
         if let Some(quick) = self.quick.as_mut().filter(|_| taken.delivered > 0) {
             quick.read((now, self.nxt), held, self.buffer);
         }
@@ -278,6 +279,7 @@ impl Receiver {
         }
     }
 
+    #[inline]
     fn deliver(&mut self, body: &Body, taken: &mut Taken) {
         let len = body.len();
         if len == 0 {
@@ -302,7 +304,7 @@ impl Receiver {
     //= rfc5681#section-4.2: at least every second full-sized segment, within 500 ms
     fn count_in_order(&mut self, now: Time, len: u32) {
         // A super-packet is several.
-        self.unacked += len.div_ceil(self.mss).max(1);
+        self.unacked += if len <= self.mss { 1 } else { len.div_ceil(self.mss) };
         let every = self.control.as_ref().map_or(self.every, |control| control.every());
         let enough = if self.maxseg > 0 && every != DelayedAck::BY_TIME {
             self.opens_by(u64::from(every) * u64::from(self.maxseg))

@@ -33,6 +33,7 @@ impl Addr {
     }
 
     /// Whether this is an IPv4 address.
+    #[inline]
     pub fn is_v4(self) -> bool {
         self.high == 0 && self.low >> 32 == V4_MAPPED >> 32
     }
@@ -259,6 +260,7 @@ impl Packet {
     }
 
     /// The TCP segment, if this is one.
+    #[inline]
     pub fn segment(&self) -> Option<&Segment> {
         match &self.transport {
             Transport::Tcp(segment) => Some(segment),
@@ -267,6 +269,7 @@ impl Packet {
     }
 
     /// Address and port pairs in the direction of travel, if this is TCP.
+    #[inline]
     pub fn flow(&self) -> Option<FlowKey> {
         self.segment().map(|s| FlowKey {
             src: self.src,
@@ -286,11 +289,13 @@ impl Packet {
     }
 
     /// Length of the IP header in bytes.
+    #[inline]
     pub fn ip_header_len(&self) -> u32 {
         if self.src.is_v4() { 20 } else { 40 }
     }
 
     /// Length of IP and transport headers in bytes.
+    #[inline]
     pub fn header_len(&self) -> u32 {
         let transport = match &self.transport {
             Transport::Tcp(segment) => segment.header_len(),
@@ -301,6 +306,7 @@ impl Packet {
     }
 
     /// Length of the whole IP packet in bytes.
+    #[inline]
     pub fn wire_len(&self) -> u32 {
         self.header_len() + self.body.len()
     }
@@ -336,6 +342,7 @@ impl Packet {
     }
 
     /// ECN bits of the traffic class.
+    #[inline]
     pub fn ecn(&self) -> u8 {
         self.tos & CE
     }

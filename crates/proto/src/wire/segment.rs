@@ -469,6 +469,7 @@ impl Segment {
     }
 
     /// Length of the header in bytes, options padded to 32 bits.
+    #[inline]
     pub fn header_len(&self) -> u32 {
         let timestamps = if self.timestamps.is_some() { 12 } else { 0 };
         let rest = match &self.options {

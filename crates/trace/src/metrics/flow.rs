@@ -88,12 +88,20 @@ impl Flows {
     /// packets that travel to it.
     #[inline]
     pub(super) fn of_packet(&mut self, packet: &Packet, towards: Side) -> Option<usize> {
-        let key = match packet.transport {
-            Transport::Icmp(_) => packet.quote()?.1.flow.reversed(),
-            Transport::Other(_) => return self.known(packet.datagram_flow()?),
-            _ => packet.flow()?,
-        };
-        Some(self.id(key, towards))
+        match packet.flow() {
+            Some(key) => Some(self.id(key, towards)),
+            None => self.of_other(packet, towards),
+        }
+    }
+
+    /// The same of what is not TCP.
+    #[cold]
+    fn of_other(&mut self, packet: &Packet, towards: Side) -> Option<usize> {
+        match packet.transport {
+            Transport::Icmp(_) => Some(self.id(packet.quote()?.1.flow.reversed(), towards)),
+            Transport::Other(_) => self.known(packet.datagram_flow()?),
+            _ => None,
+        }
     }
 }
 

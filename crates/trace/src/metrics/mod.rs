@@ -87,6 +87,8 @@ struct Counter {
 /// The sink that computes [`RunMetrics`].
 pub struct Metrics {
     layout: Layout,
+    /// The first link from the left, if there is one: end points before it send to the right.
+    first_link: Option<StageId>,
     /// By stage, then by direction.
     counters: Vec<[Counter; 2]>,
     flows: Flows,
@@ -126,8 +128,18 @@ impl Metrics {
         let powered = layout.powered.iter().map(energy::Node::new).collect();
         let visits = Visits::default();
         let (sources, clients) = (Sources::default(), Clients::default());
-        let (events, corrupted) = (0, 0);
-        Metrics { layout, counters, flows, sources, clients, powered, visits, events, corrupted }
+        Metrics {
+            first_link: layout.first_link(0, Side::Right),
+            layout,
+            counters,
+            flows,
+            sources,
+            clients,
+            powered,
+            visits,
+            events: 0,
+            corrupted: 0,
+        }
     }
 
     /// The numbers so far, for a run that ended at `end`.
@@ -319,8 +331,7 @@ impl Metrics {
             return;
         }
         self.events += 1;
-        // An end point on the left sends to the right.
-        let towards = match self.layout.first_link(0, Side::Right) {
+        let towards = match self.first_link {
             Some(first) if stage > first => Side::Left,
             _ => Side::Right,
         };

@@ -69,6 +69,7 @@ impl Connection {
     }
 
     /// The ECN bits of a packet that goes out for `cause`.
+    #[inline]
     pub(super) fn ecn_bits(&self, segment: &Segment, body: &Body, cause: Cause) -> u8 {
         if segment.flags.any(Flags::SYN | Flags::RST) {
             return 0;
@@ -194,6 +195,7 @@ impl Connection {
     }
 
     /// A packet of this connection.
+    #[inline]
     pub(super) fn packet(&self, segment: Segment, body: Body, cause: Cause) -> Packet {
         let tos = self.ecn_bits(&segment, &body, cause);
         Packet { tos, ..Packet::tcp(self.flow.src, self.flow.dst, segment, body) }

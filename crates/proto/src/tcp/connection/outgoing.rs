@@ -131,6 +131,7 @@ impl Connection {
         }
     }
 
+    #[inline]
     pub(super) fn segment(&mut self, now: Time, position: u64, flags: Flags) -> Segment {
         let flow = self.flow;
         let acknowledged = self.acknowledged_position();
@@ -206,15 +207,14 @@ impl Connection {
 
     pub(super) fn originate(&mut self, segment: Segment, body: Body, cause: Cause, out: &mut Out) {
         self.last_ack_sent = self.told();
-        let mut packet = self.packet(segment, body, cause);
         let mss = self.tx.core.window.mss;
-        if packet.body.len() > mss {
-            packet.piece = mss.min(u16::MAX.into()) as u16;
-        }
+        let piece = if body.len() > mss { mss.min(u16::MAX.into()) as u16 } else { 0 };
+        let packet = Packet { piece, ..self.packet(segment, body, cause) };
         self.launch(packet, cause, out);
     }
 
     /// Hands a packet of this connection to the network.
+    #[inline]
     pub(super) fn launch(&self, packet: Packet, cause: Cause, out: &mut Out) {
         // A base station has no stack whose work anybody asks for.
         if out.wants(Wants::WORK) && !self.relay {

@@ -34,7 +34,7 @@ pub struct Core {
     pub(super) reduced: bool,
     /// What ACKs have told of marks ([`AckInfo::ce_bytes`](super::AckInfo)) since the growth was last told.
     pub(super) ce_bytes: u32,
-    pub(super) pacer: Option<Pacer>,
+    pub(super) pacer: Option<Box<Pacer>>,
     /// When the pacer lets the next segment go, if one waits for that.
     pub(super) pace_at: Option<Time>,
     /// The peer's window is to be probed now.
@@ -69,7 +69,7 @@ impl Core {
             reduced_below: 0,
             reduced: false,
             ce_bytes: 0,
-            pacer: Pacer::new(config),
+            pacer: Pacer::new(config).map(Box::new),
             pace_at: None,
             probe_now: false,
             persists_at_once: matches!(config.clock, Clock::Ticks { .. }),
