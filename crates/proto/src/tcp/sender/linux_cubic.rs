@@ -237,7 +237,7 @@ mod tests {
         // 140 segments are 10 times 13, and ten segments more than the window.
         assert_eq!(cubic.epoch.map(|epoch| epoch.friendly), Some(7 + 140 / 13));
         assert_eq!(cubic.every, 2, "a segment for each two: the least there is");
-        // Where few segments came, only the curve counts: it is a segment above the window for half a second.
+        // Where few segments came, only the curve counts: it begins a segment above the window.
         let mut long = LinuxCubic { last_max: 10, ..LinuxCubic::default() };
         long.update(Time(0), 7, 7);
         long.update(Time(200 * MS), 7, 0);
