@@ -1,6 +1,8 @@
 //! The driver: calls a stage, takes what it answers, and forwards its packets.
 
 mod access;
+mod moves;
+mod replaced;
 mod state;
 mod tree;
 
@@ -15,8 +17,8 @@ use lasthop_proto::wake::WakeTree;
 use lasthop_proto::wire::Packet;
 
 use crate::counts::StageCount;
-use crate::roam::{Move, Roam};
-use crate::stage::{Place, Stage};
+use crate::roam::Roam;
+use crate::stage::Stage;
 use access::Access;
 
 /// Packets that stages may hand on within one call from outside. More than that many do not exist at one instant, so they are
@@ -109,21 +111,6 @@ impl Path {
         path
     }
 
-    /// The path ends in cells.
-    pub(crate) fn set_roam(&mut self, roam: Roam) {
-        self.roam = Some(Box::new(roam));
-        self.branches = true;
-        self.await_move();
-    }
-
-    /// The router waits for the next host that moves.
-    fn await_move(&mut self) {
-        let Some(roam) = &self.roam else { return };
-        let router = roam.router;
-        self.stages[router] = Stage::Place(Place(roam.next_wake()));
-        self.rearm(router);
-    }
-
     /// When a stage wants to be woken next.
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {
@@ -185,93 +172,6 @@ impl Path {
         }
     }
 
-    /// The host moves whose time has come.
-    #[cold]
-    fn move_host<O: Outside>(&mut self, now: Time, outside: &mut O) {
-        if self.state_arrives(now, outside) {
-            return self.await_move();
-        }
-        let Some(roam) = &mut self.roam else { return };
-        match roam.next_move() {
-            Some((host, Move::Leaves(cell, next))) => {
-                self.at_base(now, cell, outside, |roam, out| roam.leave(host, cell, next, out));
-            }
-            Some((host, Move::Arrives(cell))) => {
-                self.move_state(now, host, cell, outside);
-                self.at_base(now, cell, outside, |roam, out| roam.arrive(host, cell, out));
-                while let Some(cell) = self.roam.as_ref().and_then(|roam| roam.to_let_go(host)) {
-                    self.at_base(now, cell, outside, |roam, out| roam.let_go(host, cell, out));
-                }
-                self.end_handoff(now, host, outside);
-            }
-            Some((host, Move::Rerouted(cell))) => {
-                roam.reroute(host, cell);
-                self.end_handoff(now, host, outside);
-            }
-            None => {}
-        }
-        self.await_move();
-    }
-
-    /// Tells the host if its hand-off is over.
-    fn end_handoff<O: Outside>(&mut self, now: Time, host: usize, outside: &mut O) {
-        let stage = self.roam.as_mut().and_then(|roam| roam.over(host));
-        let Some(stage) = stage else { return };
-        self.call(now, stage, outside, |stage, out| {
-            if let Some(host) = stage.host_mut() {
-                host.on_handoff(now, out);
-            }
-        });
-    }
-
-    /// Calls the base station of a cell, and forwards what it answers.
-    fn at_base<O: Outside>(
-        &mut self,
-        now: Time,
-        cell: u16,
-        outside: &mut O,
-        call: impl FnOnce(&mut Roam, &mut Out),
-    ) {
-        let Some(roam) = &mut self.roam else { return };
-        let base = roam.base(cell);
-        self.now = now;
-        self.out.begin(StageId(base as u16), now);
-        call(roam, &mut self.out);
-        self.ask(base, outside);
-        self.forward(base, outside);
-    }
-
-    /// Puts `stage` into the place of stage `i` while the path runs. What a link holds is still handed on, when
-    /// its time comes, and connections that end at an agent go on there until they are over; whatever else the old
-    /// stage held is lost, and how many packets that were is the answer.
-    pub fn replace_stage(&mut self, i: usize, stage: Stage) -> usize {
-        let Some(place) = self.stages.get_mut(i) else { return 0 };
-        let stage = match (place.agent_mut(), stage) {
-            (Some(old), Stage::Agent(next)) => match old.drain(*next) {
-                Ok(()) => {
-                    self.rearm(i);
-                    return 0;
-                }
-                Err(next) => Stage::Agent(Box::new(next)),
-            },
-            (_, stage) => stage,
-        };
-        let mut old = core::mem::replace(place, stage);
-        let held = old.holds();
-        // Over a dead channel a link layer would try for ever.
-        old.forget_channels();
-        let is_link = old.is_link();
-        if is_link && held > 0 {
-            self.retired.push((i, old));
-        }
-        self.rearm(i);
-        if is_link {
-            return 0;
-        }
-        self.counts[i].ended += held as u64;
-        held
-    }
-
     /// Whether packets come in batches, super-packets among them: only where each stage but the ends takes them.
     pub fn set_bulk(&mut self, bulk: bool) {
         let takes = |stage: &Stage| stage.agent().is_some_and(|agent| agent.takes_bulk());
@@ -281,31 +181,6 @@ impl Path {
     /// Whether they do.
     pub fn is_bulk(&self) -> bool {
         self.out.is_bulk()
-    }
-
-    /// Agents whose last connection is over give way to those that were to replace them; whether any did.
-    pub fn retire_agents(&mut self) -> bool {
-        let mut retired = false;
-        for i in self.inner.clone() {
-            if let Some(agent) = self.stages[i].agent_mut()
-                && let Some(next) = agent.successor()
-            {
-                *agent = next;
-                self.rearm(i);
-                retired = true;
-            }
-        }
-        retired
-    }
-
-    /// Links that were replaced at place `i` hand on what is due.
-    #[cold]
-    fn wake_retired(&mut self, now: Time, i: usize) {
-        self.out.begin(StageId(i as u16), now);
-        for (_, stage) in self.retired.iter_mut().filter(|(at, _)| *at == i) {
-            stage.on_wake(now, &mut self.out);
-        }
-        self.retired.retain(|(_, stage)| stage.holds() > 0);
     }
 
     /// A packet comes from outside, from beyond the host at `stage`, and travels inwards.
@@ -590,12 +465,5 @@ impl Path {
             next = self.next_of_retired(i).into_iter().chain(next).min();
         }
         self.wakes.set(i, next);
-    }
-
-    /// When a link that was replaced at place `i` wants to be called next.
-    #[cold]
-    fn next_of_retired(&self, i: usize) -> Option<Time> {
-        let old = self.retired.iter().filter(|(at, _)| *at == i);
-        old.filter_map(|(_, stage)| stage.next_wake()).min()
     }
 }
