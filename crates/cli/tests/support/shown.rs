@@ -66,7 +66,7 @@ fn of_page(page: &str) -> Vec<Shown> {
 /// The command of a line, if it is one of ours.
 fn command(line: &str) -> Option<String> {
     let line = line.strip_prefix("$ ").unwrap_or(line);
-    if let Some(rest) = line.strip_prefix("cargo run --release -- ") {
+    if let Some(rest) = line.strip_prefix("cargo run --profile quick -- ") {
         return Some(format!("lasthop {rest}"));
     }
     let bare = line.strip_prefix("sudo ").unwrap_or(line);
