@@ -130,7 +130,7 @@ fuzz_target!(|bytes: &[u8]| {
                 let (_, packet) = segment(&mut feed);
                 packets += 1;
                 ends[i].upper.given.push(packets);
-                ends[i].upper.queue.push_back(Packet { id: PacketId(packets), ..packet });
+                ends[i].upper.queue.push_back(packet.with(|packet| packet.id = PacketId(packets)));
             }
             3 => ends[i].upper.closed = what & 128 != 0,
             _ => {

@@ -66,7 +66,7 @@ fn framed(packet: &Packet) -> Option<Vec<u8>> {
     let link = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
     let mut payload = Vec::new();
     packet.body.copy_into(packet.body.len(), &mut payload);
-    let packet = Packet { body: Body::copy_of(&payload), ..packet.clone() };
+    let packet = packet.clone().with(|packet| packet.body = Body::copy_of(&payload));
     frame::write(&packet, &link).map(|frame| frame.bytes().to_vec())
 }
 

@@ -15,7 +15,7 @@ use lasthop_proto::wire::checksum::{checksum, update};
 use lasthop_proto::wire::emit::{emit, emit_partial};
 use lasthop_proto::wire::parse::{Mode, View, view};
 use lasthop_proto::wire::protocol::{PROTOCOL_TCP, PROTOCOL_UDP};
-use lasthop_proto::wire::{Body, Damage, Packet, PacketId, Transport};
+use lasthop_proto::wire::{Body, Damage, Packet, PacketId, Parts, Transport};
 
 use crate::header::{VNET, VnetHeader, network_at};
 use crate::offload;
@@ -150,7 +150,7 @@ fn read_packet(
         // What was said of the checksum is about that of the transport.
         damage = Damage::Ip;
     }
-    Incoming::Packet(Packet {
+    Incoming::Packet(Packet::new(Parts {
         id: PacketId(0),
         src: seen.src,
         dst: seen.dst,
@@ -161,7 +161,7 @@ fn read_packet(
         damage,
         urgent: false,
         piece: 0,
-    })
+    }))
 }
 
 fn has_wrong_ip_checksum(ip: &[u8]) -> bool {

@@ -316,9 +316,8 @@ impl Path {
             }
             match self.out.sends.len() {
                 0 => return,
-                // Not by `pop`: an `Option` of a packet is moved in pieces.
                 1 => {
-                    let (side, packet) = self.out.sends.swap_remove(0);
+                    let Some((side, packet)) = self.out.sends.pop() else { return };
                     i = self.hand_on(i, side, packet, outside);
                 }
                 // They go first, and what comes of them queues.

@@ -9,7 +9,7 @@
 use crate::event::{Cause, Event, Op, Wants, What};
 pub use crate::place::{Side, StageId};
 use crate::units::Time;
-use crate::wire::{FlowKey, Packet, PacketId, Seq};
+use crate::wire::{Body, FlowKey, Packet, PacketId, Parts, Seq};
 
 /// What neighbours tell each other beside packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -116,7 +116,12 @@ pub struct Out {
     stage: StageId,
     next_id: u64,
     tally: Tally,
+    /// Packets that have ended, for the next ones that are made.
+    spare: Vec<Packet>,
 }
+
+/// So many packets that have ended are kept for others.
+const SPARE_MAX: usize = 1 << 12;
 
 /// How many packets a machine made and ended since it was last asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -178,6 +183,24 @@ impl Out {
         self.now
     }
 
+    /// A packet of these parts, in the place of one that has ended if there is any.
+    #[inline]
+    pub fn packet(&mut self, parts: Parts) -> Packet {
+        match self.spare.pop() {
+            Some(packet) => packet.renewed(parts),
+            None => Packet::new(parts),
+        }
+    }
+
+    /// A packet has ended; what it held is forgotten.
+    #[inline]
+    pub fn recycle(&mut self, mut packet: Packet) {
+        if self.spare.len() < SPARE_MAX {
+            packet.body = Body::EMPTY;
+            self.spare.push(packet);
+        }
+    }
+
     /// Hands on a packet that came from elsewhere.
     #[inline]
     pub fn send(&mut self, side: Side, packet: Packet) {
@@ -229,6 +252,7 @@ impl Out {
     /// Ends a packet's life here and says why.
     pub fn discard(&mut self, side: Side, packet: Packet, cause: Cause) {
         self.end(side, &packet, cause);
+        self.recycle(packet);
     }
 
     /// Like [`Out::discard`], for a packet of which the machine still reads.

@@ -7,7 +7,7 @@
 
 use crate::units::Span;
 use crate::wire::parse::{Mode, view};
-use crate::wire::{Addr, Body, FlowKey, Packet, PacketId, Seq, Timestamps, emit};
+use crate::wire::{Addr, Body, FlowKey, Packet, PacketId, Parts, Seq, Timestamps, emit};
 
 /// Positions and counters of flows are far below: sums of them do not overflow.
 pub(crate) const FAR: u64 = 1 << 60;
@@ -227,7 +227,7 @@ pub(crate) fn can_travel(packet: &Packet) -> bool {
 /// A packet for which [`can_travel`] holds: its headers as on the wire, and its body.
 impl Travels for Packet {
     fn write(&self, to: &mut Writer) {
-        let packet = Packet { id: PacketId(0), ..self.clone() };
+        let packet = self.clone().with(|packet| packet.id = PacketId(0));
         let mut headers = Vec::new();
         // Nothing is written of what cannot be: it is not read back.
         let _ = emit::emit_prefix(&packet, 0, &mut headers);
@@ -244,7 +244,7 @@ impl Travels for Packet {
         let wire_len = Some(headers.len() + body.len() as usize);
         let view = view(headers, Mode { verify: false, wire_len }).ok()?;
         let whole = view.bad_option.is_none() && view.body_len == body.len();
-        let packet = Packet {
+        let packet = Packet::new(Parts {
             id: PacketId(0),
             src: view.src,
             dst: view.dst,
@@ -255,7 +255,7 @@ impl Travels for Packet {
             damage: view.damage,
             urgent: false,
             piece,
-        };
+        });
         (whole && packet.segment().is_some()).then_some(packet)
     }
 }

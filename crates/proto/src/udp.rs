@@ -240,7 +240,7 @@ impl Source {
 
     /// The packet of one of its datagrams.
     pub fn packet(&self, datagram: &Datagram) -> Packet {
-        Packet { tos: if self.udp.l4s { ECT1 } else { 0 }, ..datagram.packet() }
+        datagram.packet().with(|packet| packet.tos = if self.udp.l4s { ECT1 } else { 0 })
     }
 
     /// When it sends first; nothing if it does not.

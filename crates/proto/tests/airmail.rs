@@ -23,7 +23,7 @@ fn packet(id: u64, from: Side, len: u32) -> Packet {
     let (src, dst) = if from == Side::Left { (fixed, mobile) } else { (mobile, fixed) };
     let segment = Segment::new(1, 2, Seq(id as u32), Seq(0), Flags::ACK);
     let tcp = Packet::tcp(src, dst, segment, Body::Pattern { stream: 1, len, offset: 0 });
-    Packet { id: PacketId(id), ..tcp }
+    tcp.with(|packet| packet.id = PacketId(id))
 }
 
 /// What stands above an end.

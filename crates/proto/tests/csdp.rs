@@ -22,7 +22,7 @@ fn packet(id: u64, to: u8) -> Packet {
     let segment = Segment::new(1, 2, Seq(id as u32), Seq(0), Flags::ACK);
     let body = Body::Pattern { stream: 1, len: 1000, offset: 0 };
     let tcp = Packet::tcp(Addr::v4(10, 0, 0, 1), mobile(to), segment, body);
-    Packet { id: PacketId(id), ..tcp }
+    tcp.with(|packet| packet.id = PacketId(id))
 }
 
 /// What happened at a base station.

@@ -166,7 +166,7 @@ fn what_resembles_a_notice_is_none() {
     let change = |v4: bool, at: usize, value: u8| {
         let mut bytes = bytes_of(&example(v4)).to_vec();
         bytes[at] = value;
-        parse(&bytes.into(), 0, false).unwrap().transport
+        parse(&bytes.into(), 0, false).unwrap().transport.clone()
     };
     for (at, value, why) in [
         (20, 3, "destination unreachable"),

@@ -27,7 +27,7 @@ fn packet(id: u64, side: Side, i: usize, bytes: u32) -> Packet {
         Side::Left => (BASE, mobile(i)),
         Side::Right => (mobile(i), BASE),
     };
-    Packet { id: PacketId(id), ..Packet::tcp(src, dst, segment, body) }
+    Packet::tcp(src, dst, segment, body).with(|packet| packet.id = PacketId(id))
 }
 
 /// Everything that happened, each with its time.

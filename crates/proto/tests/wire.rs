@@ -11,7 +11,7 @@ use lasthop_proto::wire::parse::{Mode, ParseError, parse, view};
 use lasthop_proto::wire::protocol::{PROTOCOL_ICMP, PROTOCOL_TCP};
 use lasthop_proto::wire::{
     Acc, Ackp, Addr, Body, Damage, EcnCounts, Eln, Flags, Fragment, Nack, Notice, Options, Packet,
-    PacketId, Quote, SackBlocks, Scps, Segment, Seq, Smart, Snack, Timestamps, Transport,
+    PacketId, Parts, Quote, SackBlocks, Scps, Segment, Seq, Smart, Snack, Timestamps, Transport,
 };
 use proptest::prelude::*;
 
@@ -158,17 +158,19 @@ fn packets() -> impl Strategy<Value = Packet> {
         1 => (7u8..=255).prop_map(Transport::Other),
     ];
     (addresses(), transport, bodies(), any::<(u8, u8, u64)>(), damage).prop_map(
-        |((src, dst), transport, body, (tos, ttl, id), damage)| Packet {
-            id: PacketId(id),
-            src,
-            dst,
-            transport,
-            body,
-            tos,
-            ttl,
-            damage,
-            urgent: false,
-            piece: 0,
+        |((src, dst), transport, body, (tos, ttl, id), damage)| {
+            Packet::new(Parts {
+                id: PacketId(id),
+                src,
+                dst,
+                transport,
+                body,
+                tos,
+                ttl,
+                damage,
+                urgent: false,
+                piece: 0,
+            })
         },
     )
 }
@@ -221,7 +223,7 @@ proptest! {
                 prop_assert_eq!(parsed.damage, expected);
                 prop_assert_eq!(content(&parsed.body), content(&packet.body));
             }
-            (None, None) => prop_assert_eq!(parsed.transport, packet.transport),
+            (None, None) => prop_assert_eq!(&parsed.transport, &packet.transport),
             _ => prop_assert!(false, "the transport changed"),
         }
     }
@@ -283,7 +285,7 @@ proptest! {
             prop_assert_eq!(reparsed.segment(), packet.segment());
             prop_assert_eq!(reparsed.quote(), packet.quote());
             if matches!(packet.transport, Transport::Fragment(_)) {
-                prop_assert_eq!(reparsed.transport, packet.transport);
+                prop_assert_eq!(&reparsed.transport, &packet.transport);
             }
         }
     }
@@ -334,7 +336,7 @@ fn sample() -> Packet {
 fn damage_is_found_where_it_was_done() {
     for v6 in [false, true] {
         for damage in [Damage::None, Damage::Ip, Damage::Tcp] {
-            let mut packet = Packet { damage, ..sample() };
+            let mut packet = sample().with(|packet| packet.damage = damage);
             if v6 {
                 packet.src = "fd00::1".parse::<IpAddr>().unwrap().into();
                 packet.dst = "fd00::2".parse::<IpAddr>().unwrap().into();
@@ -381,7 +383,7 @@ fn the_data_offset_is_checked() {
 
 #[test]
 fn padding_of_short_ethernet_frames_is_not_payload() {
-    let packet = Packet { body: Body::EMPTY, ..sample() };
+    let packet = sample().with(|packet| packet.body = Body::EMPTY);
     let mut bytes = bytes_of(&packet).to_vec();
     bytes.extend([0xaa; 6]);
     let parsed = parse(&bytes.into(), 0, true).unwrap();
@@ -406,7 +408,7 @@ fn fragments_and_extension_headers_are_not_tcp() {
     let fragment = Fragment { protocol: 6, id: 0, place: 0x2000 };
     assert_eq!(parsed.transport, Transport::Fragment(fragment));
     assert_eq!(parsed.body.len(), 37);
-    let unreadable = Packet { transport: Transport::Other(6), ..parsed };
+    let unreadable = parsed.with(|packet| packet.transport = Transport::Other(6));
     assert_eq!(emit(&unreadable, &mut Vec::new()), Err(EmitError::Unreadable));
 
     let mut extended = vec![0x60, 0, 0, 0, 0, 28, 0, 64];
@@ -452,6 +454,6 @@ fn lengths_that_cannot_be_are_refused() {
     let mut long = sample();
     long.body = Body::Pattern { stream: 0, len: 65_535, offset: 0 };
     assert!(matches!(emit(&long, &mut Vec::new()), Err(EmitError::TooLong { .. })));
-    let mixed = Packet { dst: "fd00::1".parse::<IpAddr>().unwrap().into(), ..sample() };
+    let mixed = sample().with(|packet| packet.dst = "fd00::1".parse::<IpAddr>().unwrap().into());
     assert_eq!(emit(&mixed, &mut Vec::new()), Err(EmitError::MixedFamilies));
 }

@@ -3,7 +3,7 @@
 use lasthop_proto::event::Cause;
 use lasthop_proto::machine::{Out, Side};
 use lasthop_proto::udp;
-use lasthop_proto::wire::{FlowKey, Packet};
+use lasthop_proto::wire::FlowKey;
 use quinn_proto::EcnCodepoint;
 
 /// Sends a datagram of `flow` with `payload`.
@@ -18,6 +18,7 @@ pub(crate) fn send(
     let mut bytes = Vec::with_capacity(udp::HEADER as usize + payload.len());
     bytes.resize(udp::HEADER as usize, 0);
     bytes.extend_from_slice(payload);
-    let packet = Packet { tos: ecn.map_or(0, |ecn| ecn as u8), ..udp::packet(flow, bytes) };
+    let packet =
+        udp::packet(flow, bytes).with(|packet| packet.tos = ecn.map_or(0, |ecn| ecn as u8));
     out.originate(side, packet, cause);
 }

@@ -109,8 +109,10 @@ fn what_is_no_quic_is_no_harm() {
             }
             _ => {}
         }
-        let packet = Packet { body: Body::copy_of(&bytes), ..packet };
-        for other_kind in [packet.clone(), Packet { transport: Transport::Other(47), ..packet }] {
+        let packet = packet.with(|packet| packet.body = Body::copy_of(&bytes));
+        for other_kind in
+            [packet.clone(), packet.with(|packet| packet.transport = Transport::Other(47))]
+        {
             let mut out = Out::new(Wants::EVERYTHING);
             other.hosts[1].on_packet(Time::ZERO, Side::Left, other_kind, &mut out);
             assert!(out.sends.len() <= 20);

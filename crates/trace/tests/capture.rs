@@ -201,7 +201,7 @@ fn a_run_is_captured_at_each_link() {
     .unwrap();
     let plain = packet(1, 1, 1000);
     let again = packet(2, 1, 1000);
-    let damaged = Packet { damage: Damage::Tcp, ..again.clone() };
+    let damaged = again.clone().with(|packet| packet.damage = Damage::Tcp);
     let full = packet(3, 2001, 1000);
     for event in [
         event(1, 1, Op::Transmitted, &plain),
@@ -212,8 +212,13 @@ fn a_run_is_captured_at_each_link() {
         event(6, 3, Op::Transmitted, &packet(4, 1001, 1000)),
         event(7, 3, Op::Damaged, &damaged),
         event(8, 3, Op::Dropped(Cause::QueueFull), &full),
-        event(8, 3, Op::Damaged, &Packet { damage: Damage::Ip, ..packet(5, 3001, 1000) }),
-        event(9, 3, Op::Transmitted, &Packet { damage: Damage::Ip, ..packet(5, 3001, 1000) }),
+        event(8, 3, Op::Damaged, &packet(5, 3001, 1000).with(|packet| packet.damage = Damage::Ip)),
+        event(
+            9,
+            3,
+            Op::Transmitted,
+            &packet(5, 3001, 1000).with(|packet| packet.damage = Damage::Ip),
+        ),
         event(9, 0, Op::Dropped(Cause::TcpChecksum), &damaged),
         event(9, 7, Op::Transmitted, &plain),
     ] {
@@ -255,7 +260,7 @@ fn comments(file: &[u8]) -> Vec<&str> {
 fn damage_that_is_told_before_the_packet_is_sent_stands_beside_it() {
     let mut sink = CaptureSink::new(&short_path(), 0, |_| io::Result::Ok(Vec::new())).unwrap();
     let (early, never) = (packet(1, 1, 1000), packet(2, 1001, 1000));
-    let harmed = |packet: &Packet| Packet { damage: Damage::Tcp, ..packet.clone() };
+    let harmed = |packet: &Packet| packet.clone().with(|packet| packet.damage = Damage::Tcp);
     for event in [
         event(1, 1, Op::Damaged, &harmed(&early)),
         event(1, 1, Op::Damaged, &harmed(&never)),

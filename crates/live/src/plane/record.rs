@@ -4,7 +4,7 @@ use lasthop_proto::machine::Side;
 use lasthop_proto::wire::checksum::{Sum, checksum};
 use lasthop_proto::wire::parse::{Mode, View, view};
 use lasthop_proto::wire::protocol::PROTOCOL_TCP;
-use lasthop_proto::wire::{Body, Damage, Flags, Packet, PacketId, Transport};
+use lasthop_proto::wire::{Body, Damage, Flags, Packet, PacketId, Parts, Transport};
 
 use super::order::Order;
 use super::shared::{DIVERTED, RECORD, Record};
@@ -151,7 +151,7 @@ impl Plane {
             return Some(Outgoing::New(whole(frame, record)));
         }
         let piece = frame.get(from..from + packet.body.len() as usize)?;
-        let packet = Packet { body: Body::copy_of(piece), ..packet.clone() };
+        let packet = packet.clone().with(|packet| packet.body = Body::copy_of(piece));
         frame::write(&packet, &tagged(frame.get(VNET..at)?, record))
     }
 }
@@ -215,7 +215,7 @@ fn packet(frame: &[u8], record: Record, place: u64, order: &mut Order) -> Option
     }
     let body_at = place + HEADER + (RECORD - VNET + at + seen.body_at) as u64;
     let body = if seen.body_len == 0 { Body::EMPTY } else { Body::held(body_at, seen.body_len) };
-    Some(Packet {
+    Some(Packet::new(Parts {
         id: PacketId(0),
         src: seen.src,
         dst: seen.dst,
@@ -226,7 +226,7 @@ fn packet(frame: &[u8], record: Record, place: u64, order: &mut Order) -> Option
         damage: if record.gso_size == 0 { seen.damage } else { Damage::None },
         urgent: false,
         piece: record.gso_size,
-    })
+    }))
 }
 
 /// The frame with the tag that stands beside it.

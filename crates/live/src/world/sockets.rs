@@ -189,7 +189,7 @@ fn packet(meta: &RecvMeta, here: Addr, port: u16, datagram: &[u8]) -> Packet {
     let mut bytes = vec![0; udp::HEADER as usize];
     bytes.extend_from_slice(datagram);
     let flow = FlowKey { src, dst: here, src_port, dst_port: port };
-    Packet { tos: meta.ecn.map_or(0, |ecn| ecn as u8), ..udp::packet(flow, bytes) }
+    udp::packet(flow, bytes).with(|packet| packet.tos = meta.ecn.map_or(0, |ecn| ecn as u8))
 }
 
 /// What of the transfers of `scenario` did not arrive as it was sent.

@@ -52,7 +52,7 @@ fn packet(id: u64) -> Packet {
     let segment = Segment::new(1, 2, Seq(id as u32 * 1400), Seq(0), Flags::ACK);
     let body = Body::Pattern { stream: 1, len: 1400, offset: 0 };
     let tcp = Packet::tcp(Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2), segment, body);
-    Packet { id: PacketId(id), ..tcp }
+    tcp.with(|packet| packet.id = PacketId(id))
 }
 
 /// The base station, the mobile, and 1 Mb/s between them.

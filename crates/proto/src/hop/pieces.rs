@@ -148,7 +148,7 @@ mod tests {
         let (src, dst) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));
         let body = Body::Pattern { stream: 1, len: len - 20, offset: 0 };
         let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::NONE);
-        Packet { transport: Transport::Other(17), ..Packet::tcp(src, dst, segment, body) }
+        Packet::tcp(src, dst, segment, body).with(|packet| packet.transport = Transport::Other(17))
     }
 
     #[test]

@@ -45,7 +45,7 @@ use serde::Serialize;
 
 use crate::wire::checksum::Sum;
 use crate::wire::protocol::PROTOCOL_TCP;
-use crate::wire::{Addr, Body, Damage, Packet, PacketId, Segment, Transport, options};
+use crate::wire::{Addr, Body, Damage, Packet, PacketId, Parts, Segment, Transport, options};
 
 pub use compressor::Compressor;
 pub use decompressor::Decompressor;
@@ -302,7 +302,7 @@ struct Context {
 
 impl Context {
     fn packet(&self, body: Body, damage: Damage) -> Packet {
-        Packet {
+        Packet::new(Parts {
             id: PacketId(0),
             src: self.src,
             dst: self.dst,
@@ -313,7 +313,7 @@ impl Context {
             damage,
             urgent: false,
             piece: 0,
-        }
+        })
     }
 
     /// The checksum of this header before `body`; `None` if its options cannot be written.

@@ -15,11 +15,13 @@ pub(crate) struct Pipe<T = Packet> {
     under_way: VecDeque<(Time, T)>,
     /// When the first comes out: asked for after every call, so kept at hand.
     next: Time,
+    /// How many of the first have been fetched from memory.
+    fetched: usize,
 }
 
 impl<T> Default for Pipe<T> {
     fn default() -> Pipe<T> {
-        Pipe { under_way: VecDeque::new(), next: Time::NEVER }
+        Pipe { under_way: VecDeque::new(), next: Time::NEVER, fetched: 0 }
     }
 }
 
@@ -46,18 +48,6 @@ impl<T> Pipe<T> {
         }
         let (_, what) = self.under_way.pop_front()?;
         self.look_ahead();
-        Some(what)
-    }
-
-    /// Takes out the only one that comes out by `now`; none if there are several.
-    #[inline]
-    pub fn take_only(&mut self, now: Time) -> Option<T> {
-        let second = self.under_way.get(1).map_or(Time::NEVER, |(at, _)| *at);
-        if self.next > now || second <= now {
-            return None;
-        }
-        let (_, what) = self.under_way.pop_front()?;
-        self.next = second;
         Some(what)
     }
 
@@ -95,17 +85,56 @@ impl<T> Pipe<T> {
 }
 
 impl Pipe {
+    /// Takes out the only one that comes out by `now`; none if there are several.
+    #[inline]
+    pub fn take_only(&mut self, now: Time) -> Option<Packet> {
+        let second = self.under_way.get(1).map_or(Time::NEVER, |(at, _)| *at);
+        if self.next > now || second <= now {
+            return None;
+        }
+        self.fetch_ahead();
+        let (_, packet) = self.under_way.pop_front()?;
+        self.next = second;
+        Some(packet)
+    }
+
+    /// Where many packets are under way, the first ones lie in no near cache any more. Each would wait for memory by itself;
+    /// so some are looked at together, and wait once.
+    #[inline]
+    fn fetch_ahead(&mut self) {
+        if self.fetched > 0 {
+            self.fetched -= 1;
+        } else if self.under_way.len() > FAR {
+            self.fetch();
+        }
+    }
+
+    #[inline(never)]
+    fn fetch(&mut self) {
+        let mut all = 0;
+        for i in 0..FETCHED {
+            all ^= self.under_way.get(i).map_or(0, |(_, packet)| packet.fetch());
+        }
+        core::hint::black_box(all);
+        self.fetched = FETCHED - 1;
+    }
+
     /// Hands on to `side` what comes out by `now`.
     #[inline]
     pub fn deliver(&mut self, now: Time, side: Side, out: &mut Out) {
-        // Not by `take`: that would move each packet once more.
         while self.next <= now {
+            self.fetch_ahead();
             let Some((_, packet)) = self.under_way.pop_front() else { return };
             self.look_ahead();
             out.send_after(Op::Transmitted, side, packet);
         }
     }
 }
+
+/// So many packets under way do not stay in near caches.
+const FAR: usize = 256;
+/// So many are fetched from memory together.
+const FETCHED: usize = 16;
 
 /// One direction of a link.
 #[derive(Debug)]

@@ -226,7 +226,7 @@ mod tests {
         let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
         let (src, dst) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 1, host));
         let packet = Packet::tcp(src, dst, segment, Body::EMPTY);
-        Waiting { packet: Packet { id: PacketId(id), ..packet }, bytes: 40 }
+        Waiting { packet: packet.with(|packet| packet.id = PacketId(id)), bytes: 40 }
     }
 
     /// Three packets for host 1, two for host 2, one for host 3, in this order.

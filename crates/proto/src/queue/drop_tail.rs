@@ -116,7 +116,10 @@ mod tests {
         let packet = |id: u64, urgent| {
             let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
             let (src, dst) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));
-            Packet { id: PacketId(id), urgent, ..Packet::tcp(src, dst, segment, Body::EMPTY) }
+            Packet::tcp(src, dst, segment, Body::EMPTY).with(|packet| {
+                packet.id = PacketId(id);
+                packet.urgent = urgent;
+            })
         };
         let (mut fifo, mut room) = (Fifo::default(), Room::new(Limit::Packets(5)));
         let mut out = Out::new(Wants::NOTHING);

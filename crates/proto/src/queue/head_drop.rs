@@ -60,7 +60,7 @@ mod tests {
             let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
             let (src, dst) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));
             let packet = Packet::tcp(src, dst, segment, Body::EMPTY);
-            let packet = Packet { id: PacketId(id as u64), ..packet };
+            let packet = packet.with(|packet| packet.id = PacketId(id as u64));
             queue.enter(Time(0), Side::Right, packet, *bytes, &mut out);
         }
         let dropped = out.events.iter().filter_map(|event| match &event.what {

@@ -345,6 +345,7 @@ impl Host {
         self.act(index, |connection| {
             connection.on_arrival(now, segment, body, ecn, out);
         });
+        out.recycle(packet);
         Some(self.connections[index].steps())
     }
 

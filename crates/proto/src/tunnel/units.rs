@@ -7,7 +7,7 @@ use crate::link::frame::{Frame, Header, Load};
 use crate::link::tulip::codec;
 use crate::wire::parse::{Mode, view};
 use crate::wire::protocol::PROTOCOL_TCP;
-use crate::wire::{Addr, Body, Damage, Packet, PacketId, Transport};
+use crate::wire::{Addr, Body, Damage, Packet, PacketId, Parts, Transport};
 
 /// First byte of a frame without a link layer; those of TULIP begin with its version.
 const PLAIN: u8 = 0;
@@ -29,17 +29,19 @@ pub fn packet(bytes: Arc<[u8]>, id: u64) -> Packet {
     };
     let seen = view(&bytes, Mode { verify: false, wire_len: None });
     let none = Addr::v4(0, 0, 0, 0);
-    let opaque = |src, dst, transport, from| Packet {
-        id: PacketId(id),
-        src,
-        dst,
-        transport,
-        body: whole(from),
-        tos: 0,
-        ttl: 0,
-        damage: Damage::None,
-        urgent: false,
-        piece: 0,
+    let opaque = |src, dst, transport, from| {
+        Packet::new(Parts {
+            id: PacketId(id),
+            src,
+            dst,
+            transport,
+            body: whole(from),
+            tos: 0,
+            ttl: 0,
+            damage: Damage::None,
+            urgent: false,
+            piece: 0,
+        })
     };
     match seen {
         Ok(seen) if seen.body_at + seen.body_len as usize == len => match seen.transport {

@@ -20,7 +20,9 @@ pub mod seq;
 pub use body::Body;
 pub use ecn::EcnCounts;
 pub use icmp::{Notice, Quote};
-pub use packet::{Addr, CE, Damage, ECT, ECT1, FlowKey, Fragment, Packet, PacketId, Transport};
+pub use packet::{
+    Addr, CE, Damage, ECT, ECT1, FlowKey, Fragment, Packet, PacketId, Parts, Transport,
+};
 pub use segment::{
     Acc, Ackp, Eln, Flags, Nack, Options, SackBlocks, Scps, Segment, Smart, Snack, Stamp,
     Timestamps,

@@ -13,7 +13,9 @@ use super::checksum::{Sum, checksum};
 use super::icmp::{self, Notice};
 use super::options::{self, OptionError};
 use super::protocol::{PROTOCOL_ICMP, PROTOCOL_ICMPV6, PROTOCOL_TCP};
-use super::{Addr, Body, Damage, Flags, Fragment, Packet, PacketId, Segment, Seq, Transport};
+use super::{
+    Addr, Body, Damage, Flags, Fragment, Packet, PacketId, Parts, Segment, Seq, Transport,
+};
 
 /// Why bytes are not a packet. Positions count from the first byte of the IP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -328,7 +330,7 @@ pub fn parse(frame: &Arc<[u8]>, at: usize, verify: bool) -> Result<Packet, Parse
         0 => Body::EMPTY,
         len => Body::Bytes { frame: frame.clone(), from, len },
     };
-    Ok(Packet {
+    Ok(Packet::new(Parts {
         id: PacketId(0),
         src: view.src,
         dst: view.dst,
@@ -339,5 +341,5 @@ pub fn parse(frame: &Arc<[u8]>, at: usize, verify: bool) -> Result<Packet, Parse
         damage: view.damage,
         urgent: false,
         piece: 0,
-    })
+    }))
 }

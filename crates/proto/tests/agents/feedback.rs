@@ -111,7 +111,12 @@ fn other_signals_pass_and_so_do_packets() {
         assert_eq!(out.sends, [(from.other(), packet)]);
     }
     let mut out = Out::new(Wants::METRICS);
-    agent.on_packet(Time::ZERO, Side::Left, Packet { damage: Damage::Ip, ..data }, &mut out);
+    agent.on_packet(
+        Time::ZERO,
+        Side::Left,
+        data.with(|packet| packet.damage = Damage::Ip),
+        &mut out,
+    );
     assert!(out.sends.is_empty() && out.take_tally().discarded == 1);
 }
 

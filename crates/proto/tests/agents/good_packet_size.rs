@@ -96,7 +96,7 @@ fn what_is_no_syn_or_damaged_is_not_touched() {
     let data = syn(true, Flags::ACK, Some(1460));
     assert_eq!(pass(&mut agent(576), Side::Left, data.clone()), (data, None));
     let mut out = Out::new(Wants::METRICS);
-    let damaged = Packet { damage: Damage::Tcp, ..syn(true, Flags::SYN, Some(1460)) };
+    let damaged = syn(true, Flags::SYN, Some(1460)).with(|packet| packet.damage = Damage::Tcp);
     agent(576).on_packet(Time::ZERO, Side::Left, damaged.clone(), &mut out);
     assert_eq!(out.sends, [(Side::Right, damaged)]);
     // Even a size that no packet can have leaves one byte of payload.

@@ -19,7 +19,7 @@ fn packet(id: u64, bytes: u32) -> Packet {
     let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
     let body = Body::Pattern { stream: 1, len: bytes - 40, offset: 0 };
     let tcp = Packet::tcp(Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2), segment, body);
-    Packet { id: PacketId(id), ..tcp }
+    tcp.with(|packet| packet.id = PacketId(id))
 }
 
 fn radio() -> RadioConfig {

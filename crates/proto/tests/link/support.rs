@@ -16,7 +16,7 @@ pub fn packet(id: u64, len: u32) -> Packet {
     let segment = Segment::new(1, 2, Seq(id as u32), Seq(0), Flags::ACK);
     let body = Body::Pattern { stream: 1, len, offset: 0 };
     let tcp = Packet::tcp(Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2), segment, body);
-    Packet { id: PacketId(id), ..tcp }
+    tcp.with(|packet| packet.id = PacketId(id))
 }
 
 /// 1 Mb/s, 0.1 ms per frame, `propagation`.

@@ -128,7 +128,10 @@ impl Case {
     fn packet(&self, id: u64, from: Side, bytes: u32) -> Packet {
         let host = mobile(id.wrapping_mul(7) % self.mobiles);
         let (src, dst) = if from == Side::Left { (BASE, host) } else { (host, BASE) };
-        Packet { src, dst, ..packet(id, bytes) }
+        packet(id, bytes).with(|packet| {
+            packet.src = src;
+            packet.dst = dst;
+        })
     }
 
     /// [`play_packets`] asserts conservation at each step, and that nothing is left in the end.

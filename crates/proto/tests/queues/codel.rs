@@ -12,7 +12,10 @@ pub const PLENTY: Limit = Limit::Packets(100_000);
 /// A segment of 1000 bytes, of a connection that `port` names.
 pub fn data(port: u16, id: u64, capable: bool) -> Packet {
     let tos = if capable { ECT } else { 0 };
-    Packet { tos, id: PacketId(id), ..packet(&format!("data 1+960 port {port}"), Seq(0)) }
+    packet(&format!("data 1+960 port {port}"), Seq(0)).with(|packet| {
+        packet.tos = tos;
+        packet.id = PacketId(id);
+    })
 }
 
 /// What a line that sends a packet a millisecond sees for `millis`, when `arrivals(millisecond)` packets come before

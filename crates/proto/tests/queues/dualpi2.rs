@@ -13,7 +13,10 @@ use super::script::{Bench, packet};
 
 /// A segment of 1000 bytes with these ECN bits.
 fn data(tos: u8, id: u64) -> Packet {
-    Packet { tos, id: PacketId(id), ..packet("data 1+960", Seq(0)) }
+    packet("data 1+960", Seq(0)).with(|packet| {
+        packet.tos = tos;
+        packet.id = PacketId(id);
+    })
 }
 
 fn dualpi2(config: DualPi2Config) -> Bench {

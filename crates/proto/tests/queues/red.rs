@@ -20,7 +20,7 @@ fn quick() -> RedConfig {
 }
 
 fn data(capable: bool) -> Packet {
-    Packet { tos: if capable { ECT } else { 0 }, ..packet("data 1+960", Seq(0)) }
+    packet("data 1+960", Seq(0)).with(|packet| packet.tos = if capable { ECT } else { 0 })
 }
 
 /// Puts `n` packets in that nobody may choose.

@@ -270,7 +270,7 @@ impl Flow {
         entry.sent_as = sent_as;
         entry.attempts += 1;
         let end = entry.end;
-        let packet = Packet { urgent: config.priority, ..entry.packet.clone() };
+        let packet = entry.packet.clone().with(|packet| packet.urgent = config.priority);
         self.sent = sent_as;
         self.rtt.retransmitted(end, config.rtt_fault);
         self.busy = now;

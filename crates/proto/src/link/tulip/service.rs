@@ -100,7 +100,7 @@ mod tests {
         };
         let body = Body::Pattern { stream: 1, len, offset: 0 };
         let tcp = Packet::tcp(addr(1), addr(2), segment(), body);
-        Packet { transport, ..tcp }
+        tcp.with(|packet| packet.transport = transport)
     }
 
     fn segment() -> Segment {

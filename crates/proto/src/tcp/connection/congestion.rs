@@ -17,7 +17,7 @@ use crate::tcp::acc::Report;
 use crate::tcp::accurate::{Accurate, OFFER};
 use crate::tcp::sender::growth::Growth;
 use crate::units::Time;
-use crate::wire::{Acc, Body, CE, ECT, ECT1, Flags, Packet, Segment, options};
+use crate::wire::{Acc, Body, CE, ECT, ECT1, Flags, Segment, options};
 
 use super::Connection;
 
@@ -192,12 +192,5 @@ impl Connection {
         {
             self.report(kind, out);
         }
-    }
-
-    /// A packet of this connection.
-    #[inline]
-    pub(super) fn packet(&self, segment: Segment, body: Body, cause: Cause) -> Packet {
-        let tos = self.ecn_bits(&segment, &body, cause);
-        Packet { tos, ..Packet::tcp(self.flow.src, self.flow.dst, segment, body) }
     }
 }

@@ -8,7 +8,7 @@ use crate::tcp::state::{Input, State};
 use crate::tcp::work;
 use crate::units::Time;
 use crate::wire::{
-    Acc, Ackp, Body, Eln, Flags, Nack, Packet, Scps, Segment, Seq, Smart, Stamp, Timestamps,
+    Acc, Ackp, Body, Eln, Flags, Nack, Packet, Parts, Scps, Segment, Seq, Smart, Stamp, Timestamps,
     options,
 };
 
@@ -209,7 +209,9 @@ impl Connection {
         self.last_ack_sent = self.told();
         let mss = self.tx.core.window.mss;
         let piece = if body.len() > mss { mss.min(u16::MAX.into()) as u16 } else { 0 };
-        let packet = Packet { piece, ..self.packet(segment, body, cause) };
+        let tos = self.ecn_bits(&segment, &body, cause);
+        let parts = Parts::tcp(self.flow.src, self.flow.dst, segment, body);
+        let packet = out.packet(Parts { tos, piece, ..parts });
         self.launch(packet, cause, out);
     }
 

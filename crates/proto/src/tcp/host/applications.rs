@@ -89,7 +89,7 @@ impl Host {
         if self.echoes.contains(&datagram.flow.dst_port) && datagram.may_return() {
             // A mark on the way here says nothing about the way back.
             let tos = if packet.tos & ECT1 == ECT1 { ECT1 } else { 0 };
-            let back = Packet { tos, ..datagram.back().packet() };
+            let back = datagram.back().packet().with(|packet| packet.tos = tos);
             out.originate(self.config.side, back, Cause::Datagram);
         } else if out.wants(Wants::METRICS) {
             let datagram = if datagram.is_back() { datagram.back() } else { datagram };
