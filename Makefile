@@ -186,7 +186,7 @@ bench: ## Measure speed (minutes; not part of `make test`)
 
 CASES ?= 100000
 campaign: ## Try hostile scenarios by the hundred thousand (CASES=N; not part of `make test`, whose short form takes seconds)
-	$(CARGO) run --locked --profile quick --package lasthop-campaign -- scenarios --count $(CASES)
+	$(CARGO) run --locked --profile campaign --package lasthop-campaign -- scenarios --count $(CASES)
 
 # A sample, so that it ends: MUTANTS of them, drawn by MUTANTS_SEED, for at most MUTANTS_MINUTES once the tests are built.
 MUTANTS ?= 300

@@ -30,6 +30,7 @@ fn bounds(case: u64) -> Bounds {
 
 const USAGE: &str = "usage:
   lasthop-campaign scenarios [--from N] [--count N] [--minutes N] [--workers N]   hostile scenarios
+  lasthop-campaign costs [--from N] [--count N]                     what the time of hostile scenarios goes into
   lasthop-campaign show CASE                                        the scenario of a case
   lasthop-campaign try FILE [SEED]                                  what is wrong with the scenario of a file
   lasthop-campaign shrink CASE                                      a small scenario that is wrong in the same way
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["scenarios", options @ ..] => scenarios(options),
         ["worker", from, step] => worker(number(from), number(step)),
+        ["costs", options @ ..] => costs(options),
         ["show", case] => show(number(case)),
         ["try", file, seed @ ..] => attempt(file, seed.first().map_or(1, |seed| number(seed))),
         ["shrink", case] => shrink(number(case)),
@@ -182,6 +184,34 @@ fn worker(from: u64, step: u64) -> Result<bool, String> {
         }
         case += step;
     }
+}
+
+/// The time of a processor that this process has had.
+fn processor() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// Where the time of cases goes: into making a scenario that is valid, or into running it; and the dearest of them.
+fn costs(options: &[&str]) -> Result<bool, String> {
+    let from = option(options, "--from", 0);
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut all: Vec<(Duration, Duration, u64, u64)> = Vec::new();
+    for case in from..from + option(options, "--count", 1_000) {
+        let begun = processor();
+        let made = text::case(case);
+        let making = processor() - begun;
+        let events = made.map_or(0, |(_, scenario)| looked(&scenario, case).unwrap_or(0));
+        all.push((making, processor() - begun - making, events, case));
+    }
+    let making: Duration = all.iter().map(|(making, ..)| *making).sum();
+    let running: Duration = all.iter().map(|(_, running, ..)| *running).sum();
+    println!("{} cases: {making:?} to make them, {running:?} to run them", all.len());
+    all.sort_by_key(|(making, running, ..)| core::cmp::Reverse(*making + *running));
+    for (making, running, events, case) in all.iter().take(30) {
+        println!("case {case}: {making:?} to make, {running:?} to run, {events} events");
+    }
+    Ok(true)
 }
 
 fn show(case: u64) -> Result<bool, String> {

@@ -5,11 +5,13 @@ use core::fmt::Write;
 use lasthop_proto::describe::{Form, Need, Value};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::units::Rate;
-use lasthop_proto::{agent, channel, link, mac};
+use lasthop_proto::{agent, channel, link, mac, queue};
 use lasthop_scenario::keys::{Listed, list};
 use lasthop_scenario::manual::written;
-use lasthop_scenario::{PARTS, Scenario, Source, parse};
+use lasthop_scenario::{Code, PARTS, Part, Scenario, Source, parse};
 
+/// What a transfer carries that is nothing special.
+const PLAIN: &str = "bytes = \"100KB\"";
 /// Lines that are taken out of a text before it is given up.
 const MENDS: usize = 200;
 
@@ -20,19 +22,27 @@ pub fn case(number: u64) -> Option<(String, Scenario)> {
     draft.mended()
 }
 
+fn part(name: &str) -> &'static Part {
+    PARTS.iter().find(|known| known.name == name).expect("a part")
+}
+
 /// Lines of a file, and whether each may go.
 struct Draft {
     dice: Stream,
     lines: Vec<(String, bool)>,
     /// How many of the keys that may be left out are there, of 256.
     share: u64,
+    /// Most connections of one transfer: each costs microseconds before anything happens, so one case in sixteen may
+    /// have as many as are allowed.
+    connections: u64,
 }
 
 impl Draft {
     fn new(number: u64) -> Draft {
         let mut dice = Stream::new(number, "hostile");
         let share = [4, 16, 48, 128][dice.below(4) as usize];
-        Draft { dice, lines: Vec::new(), share }
+        let connections = if number.is_multiple_of(16) { u64::MAX } else { 1_000 };
+        Draft { dice, lines: Vec::new(), share, connections }
     }
 
     fn one_of<'a, T>(&mut self, from: &'a [T]) -> &'a T {
@@ -80,6 +90,15 @@ impl Draft {
             }
             self.fixed("[visits]");
             self.keys("visits", "");
+            // Nothing else says when a host is where.
+            if !self.since_table().any(|line| {
+                ["every =", "dwell =", "list =", "table ="].iter().any(|key| line.starts_with(key))
+            }) {
+                let key = *self.one_of(&["every", "dwell"]);
+                let part = part("visits").keys.iter().find(|listed| listed.key.name == key);
+                let part = part.expect("a key of visits");
+                self.put(key, &part.key.form, &part.default);
+            }
             self.fixed("[handoff]");
             self.keys("handoff", "");
         }
@@ -90,8 +109,10 @@ impl Draft {
             self.fixed(format!("[[{table}]]"));
             match self.dice.below(8) {
                 0..=2 => {
+                    let at = self.lines.len();
                     self.rate("link");
                     self.keys("link", "link.");
+                    self.agree("link.", at);
                 }
                 3..=5 => self.radio(),
                 6 => {
@@ -109,8 +130,10 @@ impl Draft {
     }
 
     fn radio(&mut self) {
+        let at = self.lines.len();
         self.rate("radio");
         self.keys("radio", "radio.");
+        self.agree("radio.", at);
         if self.dice.below(3) == 0 {
             let words: Vec<_> = mac::all_words().collect();
             let mac = self.one_of(&words);
@@ -146,10 +169,62 @@ impl Draft {
         self.fixed(format!("{of}.rate = \"{rate}\""));
     }
 
+    /// Makes the rates and disciplines of a line that begins at line `at` agree, whose keys begin with `before`: one for
+    /// both directions or one for each, and a discipline for the options that are there. Left to chance, nearly all of
+    /// them would have to go.
+    fn agree(&mut self, before: &str, at: usize) {
+        for key in ["rate", "discipline"] {
+            let sides = ["right", "left"].map(|side| format!("{before}{key}-{side} ="));
+            let has =
+                |side: &String| self.lines[at..].iter().any(|(line, _)| line.starts_with(side));
+            let missing: Vec<String> = sides.iter().filter(|side| !has(side)).cloned().collect();
+            if missing.len() < sides.len() {
+                let both = format!("{before}{key} =");
+                let own = self.lines[at..].iter().position(|(line, _)| line.starts_with(&both));
+                let own = own.map(|i| self.lines.remove(at + i).0[both.len()..].to_owned());
+                // A rate must be known in both.
+                for side in missing.iter().filter(|_| key == "rate") {
+                    let rate = own.as_deref().unwrap_or(" \"1mbit\"");
+                    self.lines.insert(at, (format!("{side}{rate}"), true));
+                }
+            }
+        }
+        let words: Vec<(&str, Vec<Listed>)> =
+            queue::words().map(|word| (word.word, list(|k| (word.read)(k, None)))).collect();
+        let name =
+            |line: &str| line.strip_prefix(before)?.split([' ', '.']).next().map(str::to_owned);
+        let of = |line: &str, keys: &[Listed]| {
+            name(line).is_some_and(|name| keys.iter().any(|listed| listed.key.name == name))
+        };
+        let asked: Vec<String> = self.lines[at..]
+            .iter()
+            .filter(|(line, _)| name(line).is_some_and(|name| name.starts_with("discipline")))
+            .filter_map(|(line, _)| Some(line.split('"').nth(1)?.to_owned()))
+            .collect();
+        let mut used: Vec<&(&str, Vec<Listed>)> =
+            words.iter().filter(|(word, _)| asked.iter().any(|asked| asked == word)).collect();
+        if asked.is_empty() {
+            let may = |(_, keys): &&(&str, Vec<Listed>)| {
+                self.lines[at..].iter().any(|(line, _)| of(line, keys))
+            };
+            let could: Vec<&(&str, Vec<Listed>)> = words.iter().filter(may).collect();
+            if !could.is_empty() {
+                let word = *self.one_of(&could);
+                self.lines.insert(at, (format!("{before}discipline = \"{}\"", word.0), true));
+                used.push(word);
+            }
+        }
+        let rest = self.lines.split_off(at);
+        let fits = |line: &str| {
+            used.iter().any(|(_, keys)| of(line, keys))
+                || !words.iter().any(|(_, keys)| of(line, keys))
+        };
+        self.lines.extend(rest.into_iter().filter(|(line, _)| fits(line)));
+    }
+
     /// Some of the keys of a part.
-    fn keys(&mut self, part: &str, before: &str) {
-        let part = PARTS.iter().find(|known| known.name == part).expect("a part");
-        self.all(&part.keys, before);
+    fn keys(&mut self, name: &str, before: &str) {
+        self.all(&part(name).keys, before);
     }
 
     fn all(&mut self, keys: &[Listed], before: &str) {
@@ -175,9 +250,19 @@ impl Draft {
             if key.form == Form::Tables {
                 continue;
             }
-            if let Some(value) = self.value(&key.form, default) {
-                self.lines.push((format!("{name} = {value}"), true));
+            match (name.as_str(), &key.form) {
+                ("count", Form::Count(least, most)) => {
+                    let most = self.connections.clamp(*least, *most);
+                    self.put(&name, &Form::Count(*least, most), default);
+                }
+                _ => self.put(&name, &key.form, default),
             }
+        }
+    }
+
+    fn put(&mut self, name: &str, form: &Form, default: &Value) {
+        if let Some(value) = self.value(form, default) {
+            self.lines.push((format!("{name} = {value}"), true));
         }
     }
 
@@ -278,6 +363,57 @@ impl Draft {
         })
     }
 
+    /// The lines of the table in which a line lies, its head among them.
+    fn table(&self, line: usize) -> core::ops::Range<usize> {
+        let head = |(line, _): &(String, bool)| line.starts_with('[');
+        let first = self.lines[..=line].iter().rposition(head).unwrap_or(line);
+        let next = self.lines[line + 1..].iter().position(head);
+        first..next.map_or(self.lines.len(), |next| line + 1 + next)
+    }
+
+    /// Whether a transfer is as plain as it gets.
+    fn is_plain(&self, line: usize) -> bool {
+        let mut free = self.lines[self.table(line)].iter().filter(|(_, free)| *free);
+        free.next().is_some_and(|(line, _)| line == PLAIN) && free.next().is_none()
+    }
+
+    /// Mends a path whose stages do not fit: an agent too many goes with its stage, what is left empty becomes a link, and
+    /// where no time passes there comes one; what a radio cannot be at once it is no longer. Whether that was it.
+    fn mend_path(&mut self, key: &str, wrong: usize) -> bool {
+        if key == "path" {
+            self.fixed("[[path]]");
+            self.rate("link");
+            return true;
+        }
+        if wrong >= self.lines.len() {
+            return false;
+        }
+        let table = self.table(wrong);
+        let begins = |line: &str, keys: &[&str]| keys.iter().any(|key| line.starts_with(key));
+        if key.ends_with(".agent") && begins(&self.lines[wrong].0, &["agent = "]) {
+            self.lines.drain(table);
+        } else if key.ends_with(".radio") {
+            let layers: &[&str] = &["mac = ", "link-layer = "];
+            let varying: &[&str] =
+                &["radio.rates", "radio.delays = ", "radio.losses = ", "radio.outage"];
+            let has = |keys| self.lines[table.clone()].iter().any(|(line, _)| begins(line, keys));
+            if !(has(layers) && has(varying)) {
+                return false;
+            }
+            let gone = *self.one_of(&[layers, varying]);
+            let rest = self.lines.split_off(table.start);
+            let inside = table.len();
+            let stays =
+                |(i, (line, _)): &(usize, (String, bool))| *i >= inside || !begins(line, gone);
+            self.lines.extend(rest.into_iter().enumerate().filter(stays).map(|(_, line)| line));
+        } else if table.len() == 1 && begins(&self.lines[wrong].0, &["[[path]]", "[[cell.path]]"]) {
+            self.lines.insert(table.end, ("link.rate = \"1mbit\"".to_owned(), false));
+        } else {
+            return false;
+        }
+        true
+    }
+
     /// Takes out what is not accepted, line by line, until the file is.
     fn mended(mut self) -> Option<(String, Scenario)> {
         for _ in 0..MENDS {
@@ -298,29 +434,36 @@ impl Draft {
             }
             let (line, _) = error.at.line_column(&text);
             let wrong = line - 1;
+            if error.code == Code::BadPath && self.mend_path(&error.key, wrong) {
+                continue;
+            }
             match self.lines.get(wrong) {
                 Some((_, true)) => {
                     self.lines.remove(wrong);
                 }
                 // What it was to carry instead has gone for other reasons: a plain transfer.
-                Some((table, _)) if table == "[[transfer]]" => {
-                    let rest = self.lines.split_off(wrong + 1);
-                    let end = rest.iter().position(|(line, _)| line.starts_with('['));
-                    let (own, after) = rest.split_at(end.unwrap_or(rest.len()));
-                    self.lines.extend(own.iter().filter(|(_, free)| !free).cloned());
-                    self.lines.push(("bytes = \"100KB\"".to_owned(), true));
-                    self.lines.extend_from_slice(after);
+                Some((table, _)) if table == "[[transfer]]" && !self.is_plain(wrong) => {
+                    let table = self.table(wrong);
+                    let after = self.lines.split_off(table.end);
+                    let own = self.lines.split_off(table.start);
+                    self.lines.extend(own.into_iter().filter(|(_, free)| !free));
+                    self.lines.push((PLAIN.to_owned(), true));
+                    self.lines.extend(after);
+                }
+                // So has what said when a host is where.
+                Some((table, _)) if table == "[visits]" && self.table(wrong).len() == 1 => {
+                    let way = *self.one_of(&["every = \"1s\"", "dwell = \"1s\"", "every = \"1h\""]);
+                    self.lines.insert(wrong + 1, (way.to_owned(), true));
                 }
                 // What is wrong lies in a whole table: one of its lines goes, whichever.
                 _ => {
-                    let first = wrong.min(self.lines.len());
-                    let table =
-                        self.lines[first..].iter().skip(1).take_while(|l| !l.0.starts_with('['));
-                    let inside: Vec<usize> = table
-                        .enumerate()
-                        .filter(|(_, (_, free))| *free)
-                        .map(|(i, _)| first + 1 + i)
-                        .collect();
+                    let rest = match self.lines.get(wrong) {
+                        Some(_) => wrong + 1..self.table(wrong).end,
+                        None => 0..0,
+                    };
+                    // A plain transfer is not the one.
+                    let may = |i: &usize| self.lines[*i].1 && self.lines[*i].0 != PLAIN;
+                    let inside: Vec<usize> = rest.filter(may).collect();
                     let all: Vec<usize> =
                         (0..self.lines.len()).filter(|i| self.lines[*i].1).collect();
                     let from = if inside.is_empty() { &all } else { &inside };

@@ -152,9 +152,32 @@ impl Pie {
                 self.next_update += self.config.update * (steps + 1);
                 return;
             }
+            let (drop, old_delay) = (self.drop, self.old_delay);
             self.update();
             self.next_update += self.config.update;
+            if self.drop == drop && self.old_delay == old_delay && self.next_update <= now {
+                // The controller stands where it was, and will until a packet comes or goes: time alone passes.
+                let steps = now.since(self.next_update).0 / self.config.update.0.max(1) + 1;
+                return self.repeat(steps);
+            }
         }
+    }
+
+    /// Many updates that leave the chance as it is.
+    fn repeat(&mut self, steps: u64) {
+        let PieConfig { max_burst, update, .. } = self.config;
+        self.next_update += update * steps;
+        let passed = Span(update.0.saturating_mul(steps));
+        self.burst = match self.is_calm() {
+            true => max_burst,
+            false => Span(self.burst.0.saturating_sub(passed.0)),
+        };
+    }
+
+    /// Whether bursts may pass again.
+    fn is_calm(&self) -> bool {
+        let half = Span(self.config.target.0 / 2);
+        self.drop == 0.0 && self.delay < half && self.old_delay < half
     }
 
     /// Whether another update would change nothing.
@@ -188,8 +211,7 @@ impl Pie {
         }
         self.drop = self.drop.clamp(0.0, 1.0);
         self.burst = Span(self.burst.0.saturating_sub(update.0));
-        let half = Span(target.0 / 2);
-        if self.drop == 0.0 && self.delay < half && self.old_delay < half {
+        if self.is_calm() {
             self.burst = max_burst;
         }
         self.old_delay = self.delay;

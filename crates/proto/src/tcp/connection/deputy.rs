@@ -67,8 +67,8 @@ impl Connection {
 
     /// The far end has acknowledged `bytes` of what came here, and the peer's FIN if `fin`.
     pub fn far_has(&mut self, now: Time, bytes: u64, fin: bool, out: &mut Out) {
+        self.hear_of_far(bytes, fin);
         let Some(deputy) = &mut self.deputy else { return };
-        deputy.far = deputy.far.max(1 + bytes + u64::from(fin));
         let reached = deputy.far >= self.rx.nxt;
         let owed = if reached { core::mem::take(&mut deputy.owed) } else { 0 };
         if self.sayable() > self.told() {
@@ -77,6 +77,13 @@ impl Connection {
         }
         for _ in 0..owed {
             self.insist(now, out);
+        }
+    }
+
+    /// The same, and what is sent next tells of it: nothing is sent for that alone.
+    pub fn hear_of_far(&mut self, bytes: u64, fin: bool) {
+        if let Some(deputy) = &mut self.deputy {
+            deputy.far = deputy.far.max(1 + bytes + u64::from(fin));
         }
     }
 
