@@ -82,11 +82,7 @@ pub fn try_one(mutant: &Mutant, tests: &[Test]) -> io::Result<Outcome> {
     for test in order {
         if test.fails(mutant.number)? {
             let name = test.full_name();
-            return Ok(if is_digest(test) {
-                Outcome::Digest(name)
-            } else {
-                Outcome::Caught(name)
-            });
+            return Ok(if is_digest(test) { Outcome::Digest(name) } else { Outcome::Caught(name) });
         }
     }
     Ok(Outcome::Missed)

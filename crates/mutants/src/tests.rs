@@ -87,7 +87,8 @@ fn noted(line: &str) -> Option<Noted> {
 /// The names of a program's tests.
 fn names(program: &Program) -> io::Result<Vec<String>> {
     let mut command = Command::new(&program.path);
-    let output = command.args(["--list", "--format", "terse"]).current_dir(&program.dir).output()?;
+    let output =
+        command.args(["--list", "--format", "terse"]).current_dir(&program.dir).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
 }
