@@ -62,9 +62,9 @@ fn what_is_kept_is_what_the_far_end_has_not_acknowledged() {
         22ms mobile P. 1+300 ack 1 => split-taken
         22ms right . 1201 ack 301 win 3700 => split-ack
         22ms left P. 1+300 ack 1201 win 2800 => split-data
-        23ms kept fixed 1+1000 fixed 1001+200 mobile 1+300
+        23ms kept mobile 1+300 fixed 1+1000 fixed 1001+200
         30ms mobile . 301 ack 1001 => split-taken
-        31ms kept fixed 1001+200 mobile 1+300
+        31ms kept mobile 1+300 fixed 1001+200
         32ms fixed . 1201 ack 301 => split-taken
         33ms kept fixed 1001+200
         40ms mobile . 301 ack 1201 => split-taken

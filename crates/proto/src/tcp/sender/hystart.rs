@@ -73,11 +73,12 @@ mod tests {
     use super::*;
     use crate::tcp::config::TcpConfig;
 
-    /// A round of eight ACKs of a segment each, all with the round trip `ms`; by how many bytes the last one opens.
+    /// A round of eight ACKs of a segment each, all with the round trip `ms`; by how many bytes the last one opens, if
+    /// none ends slow start.
     fn round(hystart: &mut HyStart, w: &mut Window, ms: u64) -> Option<u32> {
         (w.una, w.nxt) = (w.nxt, w.nxt + 8000);
         let acks = (0..8).map(|_| hystart.on_ack(w, 1000, Some(Span::millis(ms)), false));
-        acks.last().flatten()
+        acks.collect::<Option<Vec<u32>>>()?.last().copied()
     }
 
     /// RFC 9406 section 4.2: slow start is a quarter as fast for five rounds once round trips are an eighth longer, and
