@@ -194,7 +194,7 @@ MUTANTS_SEED ?= 1
 MUTANTS_MINUTES ?= 120
 MUTANTS_OF ?= proto,scenario,path,trace,live
 MUTANTS_ALSO ?= sim
-mutants: ## Change the source in one place, 300 times: which changes does no test notice? (MUTANTS=N; an hour or two; needs cargo-mutants)
+mutants: ## Change the source in one place, 300 times: which changes does no test notice? (MUTANTS=N; half an hour; needs cargo-mutants)
 	@cargo mutants --version >/dev/null 2>&1 || { \
 		echo 'changes are told by cargo-mutants 27.1 or later, which is missing: cargo install --locked cargo-mutants' >&2; exit 1; }
 	$(CARGO) run --locked --package lasthop-mutants -- --count $(MUTANTS) --seed $(MUTANTS_SEED) --minutes $(MUTANTS_MINUTES) \

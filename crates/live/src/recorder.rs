@@ -253,4 +253,17 @@ mod tests {
             assert_eq!(of(other), None, "{other}");
         }
     }
+
+    /// Two places write a file each of one generation.
+    #[test]
+    fn generations_are_told_in_order_and_once() {
+        let dir = tempfile::tempdir().expect("a directory");
+        assert!(generations(dir.path()).is_empty());
+        for name in
+            ["a.000012.pcapng", "b.000012.pcapng", "a.000003.pcapng", "a.000100.pcapng", "x"]
+        {
+            fs::write(dir.path().join(name), "").expect("written");
+        }
+        assert_eq!(generations(dir.path()), [3, 12, 100]);
+    }
 }

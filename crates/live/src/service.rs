@@ -377,3 +377,36 @@ fn reload(
         Err(trouble) => News::Warning(format!("nothing is changed: {trouble}; {}", trouble.help)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each fault that somebody can do something about says what.
+    #[test]
+    fn each_fault_has_its_remedy() {
+        let of = |kind: ErrorKind| io::Error::from(kind);
+        let interface = |kind| Fault::Interface { interface: "eth7".to_owned(), error: of(kind) };
+        let socket = |kind| Fault::Socket { path: "/run/x.sock".into(), error: of(kind) };
+        let address = SocketAddr::from(([127, 0, 0, 1], 9464));
+        let dir = "/nowhere".to_owned();
+        for (fault, remedy) in [
+            (interface(ErrorKind::PermissionDenied), "CAP_NET_RAW"),
+            (interface(ErrorKind::NotFound), "`ip link`"),
+            (socket(ErrorKind::AddrInUse), "stop the other station"),
+            (socket(ErrorKind::PermissionDenied), "--socket PATH"),
+            (Fault::Metrics { address, error: of(ErrorKind::AddrInUse) }, "listen ="),
+            (Fault::Capture { dir, error: of(ErrorKind::NotFound) }, "dir ="),
+            (
+                Fault::Base {
+                    interface: "eth7".to_owned(),
+                    error: of(ErrorKind::PermissionDenied),
+                },
+                "--clear",
+            ),
+        ] {
+            assert!(fault.remedy().contains(remedy), "{fault}: {}", fault.remedy());
+        }
+        assert_eq!(Fault::System(of(ErrorKind::OutOfMemory)).remedy(), "");
+    }
+}

@@ -197,6 +197,27 @@ proptest! {
         prop_assert_eq!(read.with(|made| made.body = packet.body.clone()), packet);
     }
 
+    /// Only what still goes the same way goes behind the header that it came with.
+    #[test]
+    fn a_packet_has_its_own_link_header_while_it_goes_the_same_way(
+        packet in packets(),
+        tags in 0usize..3,
+        (src, dst) in addresses(),
+    ) {
+        let link = link_of(&packet, tags);
+        let out = frame::write(&packet, &link).unwrap();
+        let Incoming::Packet(read) = frame::read(out.bytes()) else { panic!("a packet") };
+        // Of a packet without a body no frame is kept.
+        let own = matches!(read.body, Body::Bytes { .. }).then_some(&link[..]);
+        prop_assert_eq!(frame::own_link_header(&read), own);
+        let back = Packet { src: read.dst, dst: read.src, ..read.clone() };
+        prop_assert_eq!(frame::own_link_header(&back), own.filter(|_| read.src == read.dst));
+        for other in [Packet { src, ..read.clone() }, Packet { dst, ..read.clone() }] {
+            let same = (other.src, other.dst) == (read.src, read.dst);
+            prop_assert_eq!(frame::own_link_header(&other), own.filter(|_| same));
+        }
+    }
+
     #[test]
     fn the_pieces_of_a_frame_are_its_bytes_in_order(packet in packets(), mtu in 100usize..600) {
         let out = frame::write(&packet, &link_of(&packet, 1)).unwrap();

@@ -83,15 +83,12 @@ fn of_file(root: &Path, file: &Path, package: &str) -> io::Result<Vec<Mutant>> {
     Ok(mutants.iter().filter_map(|value| Mutant::of_json(value, &name, package)).collect())
 }
 
-/// `count` of `all`, drawn at random and in random order; the same for the same `seed`.
-pub fn sample(mut all: Vec<Mutant>, count: usize, seed: u64) -> Vec<Mutant> {
+/// Takes `count` out of `all`, drawn at random and in random order; the same for the same `seed`.
+pub fn sample(all: &mut Vec<Mutant>, count: usize, seed: u64) -> Vec<Mutant> {
     let mut state = seed;
     let mut drawn = Vec::new();
     while drawn.len() < count && !all.is_empty() {
         drawn.push(all.swap_remove((splitmix(&mut state) % all.len() as u64) as usize));
-    }
-    for (i, mutant) in drawn.iter_mut().enumerate() {
-        mutant.number = i as u32 + 1;
     }
     drawn
 }
@@ -126,7 +123,7 @@ mod tests {
     #[test]
     fn a_sample_is_that_of_its_seed_and_has_nobody_twice() {
         let names = |seed| -> Vec<String> {
-            sample(population(1000), 300, seed).into_iter().map(|m| m.name).collect()
+            sample(&mut population(1000), 300, seed).into_iter().map(|m| m.name).collect()
         };
         let first = names(1);
         assert_eq!(first, names(1));
@@ -135,10 +132,14 @@ mod tests {
         // From everywhere: of the first half about half, deviation 7.2.
         let line =
             |m: &Mutant| m.name.split(':').nth(1).and_then(|n| n.parse::<u32>().ok()).unwrap();
-        let all = sample(population(1000), 300, 1);
+        let mut rest = population(1000);
+        let all = sample(&mut rest, 300, 1);
         let half = all.iter().filter(|m| line(m) <= 500).count();
         assert!((110..=190).contains(&half), "{half}");
-        assert_eq!(sample(population(5), 300, 1).len(), 5);
+        assert_eq!(sample(&mut population(5), 300, 1).len(), 5);
+        // What was drawn is not drawn again.
+        let drawn: BTreeSet<String> = all.into_iter().map(|m| m.name).collect();
+        assert!(sample(&mut rest, 700, 2).iter().all(|m| !drawn.contains(&m.name)));
     }
 
     /// Modules of tests are not part of what is tried, wherever they are declared.

@@ -1,29 +1,37 @@
 //! Mutants of the source: a sample of them, all in one build, and which of them no test notices.
 //!
 //! ```text
-//! lasthop-mutants [--count 300] [--seed 1] [--crates proto,scenario,path,trace,live] [--also sim] [--minutes N]
+//! lasthop-mutants [--count 300] [--seed 1[,2...]] [--crates proto,scenario,path,trace,live] [--also sim] [--minutes N]
 //!                 [--dir target/mutants]
 //! ```
 //!
 //! cargo-mutants says what can be changed. It would build everything anew for each mutant, which takes minutes; here each
-//! is a branch that is taken where `LASTHOP_MUTANT` has its number. Tests run once without a mutant, and note which mutants
-//! they come by; a mutant is then tried with those test programs alone, the quickest first, until one fails.
+//! is a branch that is taken where `LASTHOP_MUTANT` has its number. Each test runs once without a mutant, by itself, and
+//! notes which mutants it comes by; a mutant is then tried with those tests alone, the quickest first, until one fails.
+//! Tests that compare with a digest come last: what only they notice is told apart.
 
+mod clock;
 mod list;
 mod places;
 mod run;
+mod tests;
 mod tree;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Mutex;
+use std::time::Duration;
 use std::{env, fs, io};
 
-use run::{Clock, Outcome};
+use clock::Clock;
+use run::{Outcome, at_once};
 
 /// What was asked for.
 struct Options {
     count: usize,
-    seed: u64,
+    /// Each draws a sample of its own; all are in one build.
+    seeds: Vec<u64>,
     crates: Vec<String>,
     also: Vec<String>,
     minutes: u64,
@@ -35,7 +43,7 @@ fn options() -> Result<Options, String> {
     let words = |text: &str| text.split(',').filter(|w| !w.is_empty()).map(str::to_owned).collect();
     let mut options = Options {
         count: 300,
-        seed: 1,
+        seeds: vec![1],
         crates: words("proto,scenario,path,trace,live"),
         also: Vec::new(),
         minutes: u64::MAX / 60,
@@ -49,11 +57,13 @@ fn options() -> Result<Options, String> {
             break;
         }
         let value = arguments.next().ok_or_else(|| format!("{argument} needs a value"))?;
-        let number =
-            || value.parse::<u64>().map_err(|_| format!("{argument}: `{value}` is no number"));
+        let parsed = |text: &str| {
+            text.parse::<u64>().map_err(|_| format!("{argument}: `{text}` is no number"))
+        };
+        let number = || parsed(&value);
         match argument.as_str() {
             "--count" => options.count = (number()? as usize).min(tree::MOST),
-            "--seed" => options.seed = number()?,
+            "--seed" => options.seeds = value.split(',').map(parsed).collect::<Result<_, _>>()?,
             "--minutes" => options.minutes = number()?,
             "--crates" => options.crates = words(&value),
             "--also" => options.also = words(&value),
@@ -85,10 +95,21 @@ fn campaign(options: &Options) -> io::Result<()> {
     fs::create_dir_all(&options.dir)?;
     let dir = fs::canonicalize(&options.dir)?;
     let crates: Vec<&str> = options.crates.iter().map(String::as_str).collect();
-    let all = list::all(&root, &crates)?;
+    let mut all = list::all(&root, &crates)?;
     let total = all.len();
-    let mutants = list::sample(all, options.count, options.seed);
-    eprintln!("{} of {total} mutants, seed {}", mutants.len(), options.seed);
+    let mut mutants: Vec<places::Mutant> = Vec::new();
+    let mut samples = Vec::new();
+    for seed in &options.seeds {
+        let first = mutants.len();
+        let count = options.count.min(tree::MOST - first);
+        // A later sample has none of those before.
+        mutants.extend(list::sample(&mut all, count, *seed));
+        samples.push((*seed, first as u32 + 1..=mutants.len() as u32));
+        eprintln!("{} of {total} mutants, seed {seed}", mutants.len() - first);
+    }
+    for (mutant, number) in mutants.iter_mut().zip(1..) {
+        mutant.number = number;
+    }
 
     let sample = mutants.iter().map(|m| format!("{}\t{}\n", m.number, m.name));
     fs::write(dir.join("sample.txt"), sample.collect::<String>())?;
@@ -102,35 +123,38 @@ fn campaign(options: &Options) -> io::Result<()> {
     let programs = cargo.programs(&copy, &packages)?;
     eprintln!("{} s: {} programs with tests are built", clock.seconds(), programs.len());
 
-    let baselines = run::baselines(&programs, &dir)?;
-    let mut outcomes: Vec<(&places::Mutant, Outcome)> = Vec::new();
+    let (tests, same) = tests::all(&programs, &dir)?;
+    let sum: Duration = tests.iter().map(|test| test.took).sum();
+    eprintln!("{} s: {} tests come by, {} s", clock.seconds(), tests.len(), sum.as_secs());
     let results = dir.join("outcomes.txt");
     let known = fs::read_to_string(&results).unwrap_or_default();
-    // Crate by crate, as they were named: tests of real packets take longest and come last.
-    let mut order: Vec<&places::Mutant> = mutants.iter().collect();
-    order.sort_by_key(|m| packages.iter().position(|package| *package == m.package));
-    for mutant in order {
-        // What was found before holds as long as it was this very place.
-        if let Some(outcome) = known.lines().find_map(|line| Outcome::of_line(line, &mutant.name)) {
-            outcomes.push((mutant, outcome));
-            continue;
-        }
-        if clock.seconds() / 60 >= options.minutes {
-            break;
-        }
-        let outcome = if unplaced.contains(&mutant.number) {
-            Outcome::Unplaced
-        } else if refused.contains(&mutant.number) {
-            Outcome::NoProgram
-        } else {
-            run::try_one(mutant, &baselines)?
+    let outcomes: Mutex<BTreeMap<u32, (&places::Mutant, Outcome)>> = Mutex::default();
+    at_once(&mutants, |mutant| {
+        // What was found before holds as long as it was this very place; what was missed, for the same tests.
+        let before = known.lines().find_map(|line| Outcome::of_line(line, &mutant.name));
+        let outcome = match before.filter(|outcome| same || !outcome.is_missed()) {
+            Some(outcome) => outcome,
+            None if clock.seconds() / 60 >= options.minutes => return Ok(()),
+            None if unplaced.contains(&mutant.number) => Outcome::Unplaced,
+            None if refused.contains(&mutant.number) => Outcome::NoProgram,
+            None => {
+                let outcome = run::try_one(mutant, &tests)?;
+                eprintln!("{} s: {} {outcome}: {}", clock.seconds(), mutant.number, mutant.name);
+                outcome
+            }
         };
-        eprintln!("{} s: {} {outcome}: {}", clock.seconds(), mutant.number, mutant.name);
-        outcomes.push((mutant, outcome));
-        fs::write(&results, listing(&outcomes))?;
+        let mut outcomes = outcomes.lock().map_err(|_| io::Error::other("a thread panicked"))?;
+        outcomes.insert(mutant.number, (mutant, outcome));
+        fs::write(&results, listing(outcomes.values()))
+    })?;
+    let outcomes = outcomes.into_inner().map_err(|_| io::Error::other("a thread panicked"))?;
+    let outcomes: Vec<_> = outcomes.into_values().collect();
+    for (seed, numbers) in samples {
+        let own: Vec<_> = outcomes.iter().filter(|(m, _)| numbers.contains(&m.number)).collect();
+        let tried = own.len();
+        println!("\nSeed {seed}: {tried} tried of {total}\n\n{}", table(&own, &options.crates));
     }
-    print!("{}", table(&outcomes, &options.crates, total));
-    println!("\nEach of them: {}", show(&results));
+    println!("Each of them: {}", show(&results));
     Ok(())
 }
 
@@ -138,31 +162,31 @@ fn show(path: &Path) -> String {
     path.display().to_string()
 }
 
-fn listing(outcomes: &[(&places::Mutant, Outcome)]) -> String {
+fn listing<'a>(outcomes: impl Iterator<Item = &'a (&'a places::Mutant, Outcome)>) -> String {
     let line = |(mutant, outcome): &(&places::Mutant, Outcome)| {
         format!("{}\t{outcome}\t{}\t{}\n", mutant.number, mutant.genre(), mutant.name)
     };
-    outcomes.iter().map(line).collect()
+    outcomes.map(line).collect()
 }
 
 /// How many were caught and missed, by crate.
-fn table(outcomes: &[(&places::Mutant, Outcome)], crates: &[String], total: usize) -> String {
-    let mut text = format!("\n{} tried of {total}\n\n", outcomes.len());
-    text += "| crate | tried | caught | missed | of these no test comes by | no program | in constants |\n";
-    text += "|---|---|---|---|---|---|---|\n";
+fn table(outcomes: &[&(&places::Mutant, Outcome)], crates: &[String]) -> String {
+    let mut text = "| crate | tried | no program, or in a constant | caught | of these by a digest alone | missed | of these \
+                    no test comes by |\n|---|---|---|---|---|---|---|\n"
+        .to_owned();
     for name in crates.iter().map(String::as_str).chain([""]) {
         let package = format!("lasthop-{name}");
         let own = || outcomes.iter().filter(|(m, _)| name.is_empty() || m.package == package);
         let count = |is: fn(&Outcome) -> bool| own().filter(|(_, outcome)| is(outcome)).count();
-        let caught = count(|o| matches!(o, Outcome::Caught(_)));
+        let digest = count(|o| matches!(o, Outcome::Digest(_)));
+        let caught = digest + count(|o| matches!(o, Outcome::Caught(_)));
+        let missed = count(Outcome::is_missed);
         let unreached = count(|o| matches!(o, Outcome::Unreached));
-        let missed = unreached + count(|o| matches!(o, Outcome::Missed));
-        let refused = count(|o| matches!(o, Outcome::NoProgram));
-        let unplaced = count(|o| matches!(o, Outcome::Unplaced));
+        let none = count(|o| matches!(o, Outcome::NoProgram | Outcome::Unplaced));
         let name = if name.is_empty() { "all" } else { name };
         let tried = own().count();
         text += &format!(
-            "| {name} | {tried} | {caught} | {missed} | {unreached} | {refused} | {unplaced} |\n"
+            "| {name} | {tried} | {none} | {caught} | {digest} | {missed} | {unreached} |\n"
         );
     }
     text

@@ -69,7 +69,7 @@ pub struct Written {
     pub text: String,
     /// For each mutant the lines of its branch, from 1, both included.
     pub lines: Vec<(u32, usize, usize)>,
-    /// Mutants that have no place: in constants, or where a pattern is matched.
+    /// Mutants that have no place: in constants, where a pattern is matched, or in place of an `impl Trait`.
     pub unplaced: Vec<u32>,
 }
 
@@ -166,8 +166,9 @@ impl Finder<'_> {
         self.wraps.push(Wrap { from, to, before, after: " })".to_owned(), number });
     }
 
-    fn body(&mut self, is_const: bool, block: &syn::Block) {
-        if is_const {
+    fn body(&mut self, sig: &syn::Signature, block: &syn::Block) {
+        // What is returned as `impl Trait` is of one type, that of the body.
+        if sig.constness.is_some() || returns_opaque(sig) {
             return;
         }
         let Some(first) = block.stmts.first() else { return };
@@ -189,6 +190,12 @@ impl Finder<'_> {
     }
 }
 
+/// Whether what it returns is named by a trait alone.
+fn returns_opaque(sig: &syn::Signature) -> bool {
+    let syn::ReturnType::Type(_, ty) = &sig.output else { return false };
+    matches!(&**ty, syn::Type::ImplTrait(_))
+}
+
 /// Whether a pattern is matched in it, outside of blocks of its own.
 fn matches_pattern(expr: &syn::Expr) -> bool {
     match expr {
@@ -201,7 +208,7 @@ fn matches_pattern(expr: &syn::Expr) -> bool {
 impl<'ast> Visit<'ast> for Finder<'_> {
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
         let is_const = item.sig.constness.is_some();
-        self.body(is_const, &item.block);
+        self.body(&item.sig, &item.block);
         self.constant += u32::from(is_const);
         visit::visit_item_fn(self, item);
         self.constant -= u32::from(is_const);
@@ -209,7 +216,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
 
     fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
         let is_const = item.sig.constness.is_some();
-        self.body(is_const, &item.block);
+        self.body(&item.sig, &item.block);
         self.constant += u32::from(is_const);
         visit::visit_impl_item_fn(self, item);
         self.constant -= u32::from(is_const);
@@ -217,7 +224,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
 
     fn visit_trait_item_fn(&mut self, item: &'ast syn::TraitItemFn) {
         if let Some(block) = &item.default {
-            self.body(item.sig.constness.is_some(), block);
+            self.body(&item.sig, block);
         }
         visit::visit_trait_item_fn(self, item);
     }
@@ -401,6 +408,14 @@ mod tests {
         assert_eq!(written.unplaced, [] as [u32; 0], "{}", written.text);
         syn::parse_file(&written.text).unwrap();
         assert!(written.text.contains("1 if !crate::is_mutant(1) =>"), "{}", written.text);
+    }
+
+    /// Two bodies of one function that is said to return `impl Trait` would have to be of one type.
+    #[test]
+    fn a_type_without_a_name_has_no_other_body() {
+        let text = "fn f() -> impl Iterator<Item = u32> {\n    0..3\n}\n";
+        let mutant = mutant(1, "FnValue", "::std::iter::empty()", (2, 4), (2, 8));
+        assert_eq!(write(text, &[&mutant]).unwrap().unplaced, [1]);
     }
 
     #[test]

@@ -1,20 +1,20 @@
-//! Runs test programs: once as they are, then with each mutant.
+//! Tries mutants: each with the tests that come by it, one after the other, until one fails.
 
-use std::collections::BTreeSet;
 use std::fmt;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
-use std::{fs, io, thread};
+use std::sync::Mutex;
+use std::time::Duration;
+use std::{io, thread};
 
 use crate::places::Mutant;
-use crate::tree::Program;
+use crate::tests::Test;
 
 /// What became of a mutant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// A test of this program failed, or did not end.
+    /// This test failed, or did not end.
     Caught(String),
+    /// This one failed, which compares with a digest, and no other.
+    Digest(String),
     /// All tests that come by passed.
     Missed,
     /// No test comes by.
@@ -35,7 +35,14 @@ impl Outcome {
             return None;
         }
         let caught = told.strip_prefix("caught by ").map(|by| Outcome::Caught(by.to_owned()));
+        let digest = told.strip_prefix("by a digest alone: ");
+        let caught = caught.or_else(|| digest.map(|by| Outcome::Digest(by.to_owned())));
         caught.or_else(|| all.into_iter().find(|outcome| outcome.to_string() == told))
+    }
+
+    /// Whether no test failed.
+    pub fn is_missed(&self) -> bool {
+        matches!(self, Outcome::Missed | Outcome::Unreached)
     }
 }
 
@@ -43,6 +50,7 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Outcome::Caught(by) => write!(f, "caught by {by}"),
+            Outcome::Digest(by) => write!(f, "by a digest alone: {by}"),
             Outcome::Missed => f.write_str("MISSED"),
             Outcome::Unreached => f.write_str("MISSED, no test comes by"),
             Outcome::NoProgram => f.write_str("no program"),
@@ -51,149 +59,89 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// How long it has been.
-#[derive(Clone, Copy, Debug)]
-pub struct Clock(Instant);
-
-impl Clock {
-    /// Starts it.
-    #[expect(clippy::disallowed_methods, reason = "what bounds a campaign is time on the wall")]
-    pub fn start() -> Clock {
-        Clock(Instant::now())
-    }
-
-    /// Time since then.
-    #[expect(clippy::disallowed_methods, reason = "what bounds a campaign is time on the wall")]
-    pub fn elapsed(self) -> Duration {
-        self.0.elapsed()
-    }
-
-    /// The same in seconds.
-    pub fn seconds(self) -> u64 {
-        self.elapsed().as_secs()
-    }
-}
-
-/// A program as it ran without a mutant.
-#[derive(Debug)]
-pub struct Baseline {
-    program: Program,
-    took: Duration,
-    /// The mutants that it comes by.
-    seen: BTreeSet<u32>,
-}
-
-/// Runs all programs without a mutant. One whose tests fail by themselves tells nothing and is left out. What was found
-/// stands in a file of `dir`, so that a campaign that is begun again need not ask again.
-pub fn baselines(programs: &[Program], dir: &Path) -> io::Result<Vec<Baseline>> {
-    let known_file = dir.join("baselines.txt");
-    let mut known = fs::read_to_string(&known_file).unwrap_or_default();
-    let mut baselines = Vec::new();
-    for program in programs {
-        let key =
-            format!("{} {:?}", program.path.display(), fs::metadata(&program.path)?.modified()?);
-        let noted = known.lines().find_map(|line| noted(line.strip_prefix(&*key)?));
-        let (passed, took, seen) = match noted {
-            Some(noted) => noted,
-            None => {
-                let (passed, took, seen) = run_alone(program, dir)?;
-                let list: Vec<String> = seen.iter().map(u32::to_string).collect();
-                let ms = took.as_millis();
-                known += &format!("{key}\t{passed}\t{ms}\t{}\n", list.join(","));
-                fs::write(&known_file, &known)?;
-                (passed, took, seen)
-            }
-        };
-        let name = &program.name;
-        eprintln!("{name}: {:.1} s, comes by {} mutants", took.as_secs_f64(), seen.len());
-        if !passed {
-            eprintln!("{name} fails without a mutant, and is left out");
-        } else if !seen.is_empty() {
-            baselines.push(Baseline { program: program.clone(), took, seen });
-        }
-    }
-    baselines.sort_by_key(|baseline| baseline.took);
-    Ok(baselines)
-}
-
-/// What is noted of a program: whether it passed, how long it took, what it came by.
-type Noted = (bool, Duration, BTreeSet<u32>);
-
-fn noted(line: &str) -> Option<Noted> {
-    let mut fields = line.split('\t').skip(1);
-    let passed = fields.next()? == "true";
-    let took = Duration::from_millis(fields.next()?.parse().ok()?);
-    let seen = fields.next()?.split(',').filter_map(|n| n.parse().ok()).collect();
-    Some((passed, took, seen))
-}
-
-fn run_alone(program: &Program, dir: &Path) -> io::Result<Noted> {
-    let notes = dir.join("seen");
-    let _ = fs::remove_file(&notes);
-    let clock = Clock::start();
-    let mut command = command(program);
-    command.env("LASTHOP_MUTANTS_SEEN", &notes);
-    let passed = passes(&mut command, Duration::from_secs(1200))?;
-    let seen = fs::read_to_string(&notes).unwrap_or_default();
-    Ok((passed, clock.elapsed(), seen.lines().filter_map(|line| line.parse().ok()).collect()))
-}
-
-/// How long tests of another package than the mutant's may take to be asked.
+/// How long a test of another package than the mutant's may take to be asked.
 const CHEAP: Duration = Duration::from_secs(3);
 
-/// Tries a mutant with the tests that come by: first those of its own package, then those of others that are quick.
-pub fn try_one(mutant: &Mutant, baselines: &[Baseline]) -> io::Result<Outcome> {
-    let comes_by = |b: &&Baseline| b.seen.contains(&mutant.number);
-    let is_asked = |b: &&Baseline| b.program.package == mutant.package || b.took <= CHEAP;
-    let mut order: Vec<&Baseline> = baselines.iter().filter(comes_by).filter(is_asked).collect();
-    order.sort_by_key(|b| b.program.package != mutant.package);
-    for Baseline { program, took, .. } in &order {
-        let mut command = command(program);
-        command.env("LASTHOP_MUTANT", mutant.number.to_string());
-        let limit = Duration::from_secs(20) + *took * 4;
-        // Tests of real packets may fail by chance on a busy machine: they have to fail twice.
-        let chances = if program.package == "lasthop-live" { 2 } else { 1 };
-        let mut failures = 0;
-        while failures < chances && !passes(&mut command, limit)? {
-            failures += 1;
-        }
-        if failures == chances {
-            return Ok(Outcome::Caught(program.name.clone()));
+/// Tests that compare with a digest: one that differs says that something did, and not what. They are asked last.
+const DIGESTS: [&str; 1] = ["sim/determinism"];
+
+/// Tries a mutant with the tests that come by: first those of its own package, then those of others that are quick, then
+/// digests; the quickest first.
+///
+/// # Errors
+/// When a program cannot be started.
+pub fn try_one(mutant: &Mutant, tests: &[Test]) -> io::Result<Outcome> {
+    let is_digest = |test: &Test| DIGESTS.contains(&&*test.program.name);
+    let is_own = |test: &Test| test.program.package == mutant.package;
+    let mut order: Vec<&Test> = tests.iter().filter(|t| t.seen.contains(&mutant.number)).collect();
+    if order.is_empty() {
+        return Ok(Outcome::Unreached);
+    }
+    order.retain(|test| is_own(test) || test.took <= CHEAP);
+    order.sort_by_key(|test| (is_digest(test), !is_own(test), test.took));
+    for test in order {
+        if test.fails(mutant.number)? {
+            let name = test.full_name();
+            return Ok(if is_digest(test) { Outcome::Digest(name) } else { Outcome::Caught(name) });
         }
     }
-    let is_reached = baselines.iter().any(|b| b.seen.contains(&mutant.number));
-    Ok(if !is_reached { Outcome::Unreached } else { Outcome::Missed })
+    Ok(Outcome::Missed)
 }
 
-fn command(program: &Program) -> Command {
-    let mut command = Command::new(&program.path);
-    command
-        .current_dir(&program.dir)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    // Not a shrunk example for each mutant: that it fails is enough.
-    command.env("PROPTEST_MAX_SHRINK_ITERS", "0").env("PROPTEST_FAILURE_PERSISTENCE", "off");
-    command
+/// Does `work` for each of `items`, as many at once as there are processors; the first error ends it.
+pub fn at_once<T: Send>(
+    items: impl IntoIterator<Item = T, IntoIter: Send>,
+    work: impl Fn(T) -> io::Result<()> + Sync,
+) -> io::Result<()> {
+    let left = Mutex::new(items.into_iter());
+    let next = || left.lock().ok()?.next();
+    let worker = || {
+        while let Some(item) = next() {
+            work(item)?;
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let workers = thread::available_parallelism().map_or(1, usize::from);
+        let running: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
+        let mut ended = running.into_iter().map(|thread| thread.join());
+        ended.try_for_each(|end| end.unwrap_or_else(|_| Err(io::Error::other("a thread panicked"))))
+    })
 }
 
-/// Whether the program ends with success within `limit`.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the standard library cannot wait for a child for so long and no longer"
-)]
-fn passes(command: &mut Command, limit: Duration) -> io::Result<bool> {
-    let clock = Clock::start();
-    let mut child: Child = command.spawn()?;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status.success());
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was found before is read again as it was written.
+    #[test]
+    fn outcomes_are_read_again() {
+        let all = [
+            Outcome::Caught("proto/tcp: f".to_owned()),
+            Outcome::Digest("sim/determinism: g".to_owned()),
+            Outcome::Missed,
+            Outcome::Unreached,
+            Outcome::NoProgram,
+            Outcome::Unplaced,
+        ];
+        for outcome in all {
+            let line = format!("7\t{outcome}\tFnValue\ta.rs:1:2: replace f");
+            assert_eq!(Outcome::of_line(&line, "a.rs:1:2: replace f"), Some(outcome));
+            assert_eq!(Outcome::of_line(&line, "a.rs:1:2: replace g"), None);
         }
-        if clock.elapsed() > limit {
-            child.kill()?;
-            child.wait()?;
-            return Ok(false);
-        }
-        thread::sleep(Duration::from_millis(10));
+    }
+
+    #[test]
+    fn each_item_is_worked_on_once_and_an_error_is_told() {
+        let done = Mutex::new(Vec::new());
+        let work = |i: u32| {
+            done.lock().unwrap().push(i);
+            if i == 50 { Err(io::Error::other("fifty")) } else { Ok(()) }
+        };
+        assert!(at_once(0..50, work).is_ok());
+        let mut seen = std::mem::take(&mut *done.lock().unwrap());
+        seen.sort_unstable();
+        assert_eq!(seen, (0..50).collect::<Vec<_>>());
+        assert_eq!(at_once(0..=50, work).unwrap_err().to_string(), "fifty");
     }
 }

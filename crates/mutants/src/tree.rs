@@ -142,8 +142,15 @@ pub fn plant(
             refused.extend(hit.map(|(number, _, _)| *number));
         }
         if refused.len() == before {
+            // Of an arm that is missing it is the head of the match that is named.
             let (file, line, _, said) = &faults[0];
-            return Err(io::Error::other(format!("{file}:{line}: {said}, and no mutant is there")));
+            let behind =
+                lines.get(file).into_iter().flatten().filter(|(_, first, _)| first >= line);
+            let Some((number, ..)) = behind.min_by_key(|(_, first, _)| *first) else {
+                let why = format!("{file}:{line}: {said}, and no mutant is there");
+                return Err(io::Error::other(why));
+            };
+            refused.insert(*number);
         }
         eprintln!("{} mutants are no programs", refused.len());
     }

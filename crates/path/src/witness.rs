@@ -427,3 +427,6 @@ impl Machine for Witness {
         None
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -308,6 +308,25 @@ mod tests {
         }
     }
 
+    /// A datagram may stand anywhere in the bytes that came, and others behind it.
+    #[test]
+    fn what_a_datagram_carries_ends_where_it_ends() {
+        let frame: Vec<u8> = (0..40).collect();
+        let packet = |from, len| Packet {
+            body: Body::Bytes { frame: frame.clone().into(), from, len },
+            ..Packet::opaque(
+                Addr::v4(1, 1, 1, 1),
+                Addr::v4(2, 2, 2, 2),
+                Transport::Other(PROTOCOL_UDP),
+                Body::EMPTY,
+            )
+        };
+        assert_eq!(payload(&packet(20, 12)), Some(&[28, 29, 30, 31][..]));
+        assert_eq!(payload(&packet(20, 8)), Some(&[][..]));
+        assert_eq!(payload(&packet(20, 7)), None, "less than its header");
+        assert_eq!(payload(&packet(30, 11)), None, "more than there is");
+    }
+
     #[test]
     fn a_source_has_its_rate() {
         let flow = FlowKey {

@@ -287,3 +287,34 @@ fn path_of(document: &mut Table) -> Option<&mut Vec<Node>> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The agent of the last radio stands between it and the radio before it.
+    #[test]
+    fn the_last_hop_has_the_agent_before_its_radio() {
+        for (stages, hop) in [
+            ("link", None),
+            ("radio", Some((0, None))),
+            ("agent radio", Some((1, Some(0)))),
+            ("agent link agent link radio", Some((4, Some(2)))),
+            ("radio agent", Some((0, None))),
+            ("agent radio radio", Some((2, None))),
+            ("agent radio link radio", Some((3, None))),
+            ("agent radio agent radio", Some((3, Some(2)))),
+            ("radio agent radio link", Some((2, Some(1)))),
+        ] {
+            let (at, mut document) = (Place::file(0..0), Table::default());
+            let stage = |kind: &str| {
+                let mut stage = Table::default();
+                stage.put(kind, &at, Node { at: at.clone(), value: Value::Bool(true) });
+                Node { at: at.clone(), value: Value::Table(stage) }
+            };
+            let all = Value::Array(stages.split(' ').map(stage).collect());
+            document.put("path", &at, Node { at: at.clone(), value: all });
+            assert_eq!(last_hop(&document), hop, "{stages}");
+        }
+    }
+}

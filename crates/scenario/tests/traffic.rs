@@ -38,6 +38,23 @@ fn a_transfer_may_stop() {
     refused("bytes = \"unlimited\"", Code::MissingKey, "horizon", "`stop = \"60s\"`");
 }
 
+/// Each session makes one transfer for each time that it thinks, and 20,000 are the most.
+#[test]
+fn short_transfers_are_as_many_as_sessions_and_thoughts() {
+    let most = "20000 is the most";
+    for (keys, fits) in [
+        ("web = { sessions = 20, think = \"1s\" }, stop = \"1000s\"", true),
+        ("web = { sessions = 21, think = \"1s\" }, stop = \"1000s\"", false),
+        ("web = { sessions = 20, think = \"500ms\" }, stop = \"1000s\"", false),
+        ("web = { sessions = 20, think = \"500ms\" }, start = \"500s\", stop = \"1000s\"", true),
+    ] {
+        match fits {
+            true => assert!(matches!(read(keys).traffic, Traffic::Web(_)), "{keys}"),
+            false => refused(keys, Code::OutOfRange, "transfer.web", most),
+        }
+    }
+}
+
 #[test]
 fn a_transfer_may_come_again() {
     let (plan, _) = parse(

@@ -55,3 +55,27 @@ impl Drop for Part {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A name that is taken, by a file or by one that still grows, is not written to.
+    #[test]
+    fn names_that_are_taken_are_left_alone() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let peer = SocketAddr::from(([10, 0, 0, 1], 7));
+        let create = || Part::create(dir.path(), peer, 3).expect("created");
+        let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let mut first = create();
+        first.write(b"one").expect("written");
+        let second = create();
+        let kept = [first, second].map(|part| name(&part.keep().expect("kept")));
+        assert_eq!(kept, [Some("10.0.0.1-7-3".to_owned()), Some("10.0.0.1-7-3-1".to_owned())]);
+        let third = create().keep().expect("kept");
+        assert_eq!(name(&third).as_deref(), Some("10.0.0.1-7-3-2"));
+        assert_eq!(fs::read(dir.path().join("10.0.0.1-7-3")).expect("read"), b"one");
+        drop(create());
+        assert_eq!(fs::read_dir(dir.path()).expect("read").count(), 3, "what is not kept is gone");
+    }
+}

@@ -116,3 +116,26 @@ pub fn path_mtu(peer: SocketAddr) -> io::Result<u32> {
     }
     Ok(u32::try_from(mtu).unwrap_or(0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The way to oneself carries what the loopback interface takes.
+    #[test]
+    fn the_kernel_tells_what_a_path_carries() {
+        let oneself = SocketAddr::from(([127, 0, 0, 1], 9));
+        let path = path_mtu(oneself).expect("a way");
+        assert!((1280..=65_536).contains(&path), "{path}");
+    }
+
+    #[test]
+    fn an_option_that_is_set_is_no_error_and_one_that_is_not_known_is() {
+        let socket = UdpSocket::bind(("127.0.0.1", 0)).expect("a socket");
+        for may in [false, true] {
+            may_fragment(&socket, may).expect("the option is there");
+        }
+        let error = set(&socket, libc::SOL_SOCKET, 9999, 1).expect_err("no such option");
+        assert_eq!(error.raw_os_error(), Some(libc::ENOPROTOOPT));
+    }
+}

@@ -239,5 +239,7 @@ mod tests {
         assert_eq!(Mac::host(0).to_string(), "02:6c:68:00:00:00");
         assert_eq!(Mac::host(258).to_string(), "02:6c:68:00:01:02");
         assert_eq!(Mac::station(3).to_string(), "02:6c:68:01:00:03");
+        let written = serde_json::to_string(&Mac::host(258)).expect("written");
+        assert_eq!(written, r#""02:6c:68:00:01:02""#);
     }
 }

@@ -199,6 +199,14 @@ mod tests {
         sock_cookie=0x5d (93) skbaddr=0xffff88816d244000 (-131385513459712) \
         skaddr=0xffff88821371a500 (-131382723369728)\n";
 
+    #[test]
+    fn other_tracepoints_are_none_of_ours() {
+        for name in ["tcp_probes", "tcp_send_reset", "sched_switch", ""] {
+            let line = PROBE.replace("tcp_probe", name);
+            assert!(matches!(parse(line.as_bytes()), Line::Other), "{name}");
+        }
+    }
+
     fn raw(line: &str) -> Raw {
         match parse(line.as_bytes()) {
             Line::Event(raw) => raw,

@@ -79,3 +79,31 @@ impl Copies {
         self.original(copy).is_some_and(|original| self.delivered.contains(&original))
     }
 }
+
+#[cfg(test)]
+mod copies {
+    use super::*;
+
+    /// Whichever copy came first, the others are known to be copies of what is there; of old ones nothing is remembered.
+    #[test]
+    fn a_copy_of_what_was_delivered_is_known() {
+        let mut copies = Copies::default();
+        let id = PacketId;
+        for n in 0..10 {
+            copies.made(id(n), id(100 + n), 2);
+        }
+        copies.delivered(id(109), 2);
+        copies.delivered(id(8), 2);
+        let known = |copies: &Copies| {
+            (100..110).filter(|n| copies.is_delivered(id(*n))).collect::<Vec<_>>()
+        };
+        assert_eq!(known(&copies), [108, 109]);
+        // Two are kept, so that of each list eight are remembered: of the copies those from the third on.
+        for n in 0..10 {
+            copies.delivered(id(n), 2);
+        }
+        assert_eq!(known(&copies), (102..110).collect::<Vec<_>>());
+        copies.delivered(id(50), 2);
+        assert_eq!(known(&copies), (103..110).collect::<Vec<_>>());
+    }
+}

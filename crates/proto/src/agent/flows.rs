@@ -238,6 +238,13 @@ mod tests {
                 prop_assert_eq!(flows.len(), plain.len());
                 prop_assert_eq!(flows.oldest().map(|i| flows.key(i)), plain.first().map(|n| key(*n)));
                 prop_assert!(flows.slots() <= 8);
+                let mut watched: Vec<u16> =
+                    flows.watched().iter().map(|i| flows.key(*i).src_port).collect();
+                watched.sort_unstable();
+                let mut all = plain.clone();
+                all.sort_unstable();
+                prop_assert_eq!(watched, all);
+                prop_assert!(flows.watched().is_sorted());
             }
         }
     }

@@ -172,3 +172,26 @@ impl Stretches {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn radio(told: Told) -> RadioStates {
+        RadioStates::new(Antenna { station: Station(0), delay: Span::micros(2), told })
+    }
+
+    /// A hop that tells of a transmission at its end leaves open what the longest one may have been; never is less known
+    /// than was settled.
+    #[test]
+    fn what_is_known_is_what_no_transmission_can_change() {
+        let now = Time(1_000_000);
+        assert_eq!(radio(Told::AtStart).known(now), now);
+        let mut late = radio(Told::AtEnd { longest: Span::micros(98) });
+        assert_eq!(late.known(now), Time(900_000));
+        assert_eq!(late.known(Time(50_000)), Time::ZERO);
+        late.settle(Time(950_000), |_, _, _| {});
+        assert_eq!(late.known(now), Time(950_000));
+        assert_eq!(late.known(Time(1_100_000)), Time(1_000_000));
+    }
+}

@@ -140,3 +140,22 @@ impl Peer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 6298 section 2: a quarter of each error goes into the variation, an eighth of each sample into the average.
+    #[test]
+    fn the_time_out_follows_the_round_trip_as_rfc_6298_says() {
+        let mut peer = Peer::new();
+        let (initial, least) = (Span::millis(500), Span::millis(20));
+        assert_eq!(peer.timeout(initial, least), initial, "nothing is known yet");
+        // Averages and variations: 80 and 40, 90 and 50, 80 and 57.5, all in ms.
+        for (rtt, micros) in [(80, 240_000), (160, 290_000), (10, 310_000)] {
+            peer.measured(Span::millis(rtt));
+            assert_eq!(peer.timeout(initial, least), Span::micros(micros), "after {rtt} ms");
+        }
+        assert_eq!(peer.timeout(initial, Span::secs(1)), Span::secs(1));
+    }
+}

@@ -280,3 +280,59 @@ impl Order for Pie {
         Some(waiting)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 8033 section 4.2: what is added to the chance is divided by more the smaller the chance is.
+    #[test]
+    fn a_small_chance_grows_slowly() {
+        // Each bound belongs to the step above it.
+        for (drop, divisor) in [
+            (0.0, 2048.0),
+            (0.000_000_9, 2048.0),
+            (0.000_001, 512.0),
+            (0.000_009, 512.0),
+            (0.000_01, 128.0),
+            (0.000_09, 128.0),
+            (0.000_1, 32.0),
+            (0.000_9, 32.0),
+            (0.001, 8.0),
+            (0.009, 8.0),
+            (0.01, 2.0),
+            (0.09, 2.0),
+            (0.1, 1.0),
+            (0.5, 1.0),
+        ] {
+            let config = PieConfig {
+                target: Span::millis(15),
+                alpha: 0.125,
+                beta: 1.25,
+                ..PieConfig::default()
+            };
+            let mut pie = Pie::new(config, Stream::new(1, "pie"));
+            (pie.drop, pie.delay, pie.old_delay) = (drop, Span::millis(23), Span::millis(22));
+            pie.update();
+            // 0.125 of the 8 ms above the target and 1.25 of the millisecond that came to it.
+            let step = (0.125 * 0.008 + 1.25 * 0.001) / divisor;
+            let grown = pie.drop - drop;
+            assert!((grown / step - 1.0).abs() < 1e-6, "{drop}: {grown}, not {step}");
+        }
+    }
+
+    /// From a tenth on no step is more than 0.02; a queue that is empty forgets.
+    #[test]
+    fn a_large_chance_grows_by_a_bounded_step_and_an_empty_queue_forgets() {
+        let mut pie = Pie::new(PieConfig::default(), Stream::new(1, "pie"));
+        (pie.drop, pie.delay, pie.old_delay) = (0.1, Span::secs(2), Span::ZERO);
+        pie.update();
+        assert!((pie.drop - 0.12).abs() < 1e-9, "{}", pie.drop);
+        (pie.delay, pie.old_delay) = (Span::ZERO, Span::ZERO);
+        pie.drop = 0.5;
+        pie.update();
+        let target = pie.config.target.0 as f64 / 1e9;
+        let want = (0.5 - pie.config.alpha * target) * 0.98;
+        assert!((pie.drop - want).abs() < 1e-9, "{} and not {want}", pie.drop);
+    }
+}

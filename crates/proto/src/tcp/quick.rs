@@ -178,6 +178,24 @@ mod tests {
         assert_eq!(quick(&mut acks), (6 * 20 * 1448 - 80_384usize).div_ceil(2 * 1448));
     }
 
+    /// A segment behind a hole is counted among what waits there only afterwards, so that it finds room for itself.
+    #[test]
+    fn behind_a_hole_there_is_room_for_one_segment_more() {
+        let mut acks = QuickAcks::default();
+        while quick(&mut acks) > 0 {}
+        let mut grows = |held, ahead| {
+            acks.arrived(1448, held, ahead);
+            let grows = acks.at_once();
+            while acks.at_once() {
+                acks.acked();
+            }
+            grows
+        };
+        assert!(!grows(0, false), "in order the first buffer is full");
+        assert!(!grows(1448, true), "as it is where a segment waits already");
+        assert!(grows(0, true) && !grows(0, true), "one segment behind a hole, and no other");
+    }
+
     #[test]
     fn the_round_trip_falls_at_once_and_rises_by_an_eighth_while_everything_is_read() {
         let mut acks = QuickAcks::default();

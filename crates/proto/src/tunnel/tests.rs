@@ -434,6 +434,26 @@ fn the_pace_is_kept() {
     assert!(world.end(0).counts().queue_full > 0);
 }
 
+/// Packets and bytes of one end are those that came out of the other.
+#[test]
+fn what_goes_in_at_one_end_is_counted_where_it_comes_out() {
+    let mut world = World::pair(NONE, 11);
+    world.run_for(Span::secs(1));
+    let mut bytes = 0;
+    for (n, len) in [(1, 100), (2, 700), (3, 33)] {
+        let packet = udp(n, len);
+        bytes += packet.len() as u64;
+        world.put(0, &packet);
+        world.run_for(Span::millis(100));
+    }
+    assert_eq!(world.got[1], [1, 2, 3]);
+    let [near, far] = [0, 1].map(|i| world.end(i).counts());
+    assert_eq!((near.packets_in, near.bytes_in), (3, bytes));
+    assert_eq!((far.packets_out, far.bytes_out), (3, bytes));
+    assert_eq!((near.packets_out, near.bytes_out, far.packets_in, far.bytes_in), (0, 0, 0, 0));
+    assert_eq!((near.not_ip, near.bad_frame, far.not_ip, far.bad_frame), (0, 0, 0, 0));
+}
+
 #[test]
 fn what_does_not_fit_is_counted() {
     let mut world = World::pair(NONE, 10);

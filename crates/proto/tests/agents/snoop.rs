@@ -56,6 +56,24 @@ fn one_duplicate_ack_brings_a_local_retransmission_and_is_hidden() {
     );
 }
 
+/// A partial acknowledgement is the word of a base station further on, not of the receiver: it is no duplicate here.
+#[test]
+fn partial_acknowledgements_of_another_base_station_pass_and_say_nothing() {
+    check(
+        &snoop(config()),
+        "
+        0ms    fixed   1+1460
+        1ms    fixed   1461+1460
+        4ms    mobile  ack 1
+        8ms    mobile  ack 1 partial
+        9ms    mobile  ack 1 partial
+        10ms   mobile  ack 1461 partial
+        20ms   mobile  ack 2921
+        5000ms end
+        ",
+    );
+}
+
 #[test]
 fn blocks_behind_a_hole_that_it_repairs_are_hidden() {
     // A sender with SACK takes 2921 for lost as soon as an ACK reports what lies behind it.

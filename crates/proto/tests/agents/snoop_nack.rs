@@ -89,6 +89,32 @@ fn silence_brings_a_bounded_number_of_repetitions() {
     );
 }
 
+/// It is over when the FIN is acknowledged, not at an ACK below it: what is missing is asked for until then.
+#[test]
+fn a_flow_is_followed_until_its_fin_is_acknowledged() {
+    check(
+        &agent(),
+        "
+        0ms    mobile  syn ack 0 nack
+        1ms    fixed   syn acks 1
+        10ms   mobile  1+1000 ack 1
+        11ms   mobile  fin 2001+1000 ack 1     # 1001 was lost
+        11ms   base    at 1 acks 1 missing 1001-2001   => loss-notification
+        14ms   fixed   at 1 acks 1001
+        311ms  base    at 1 acks 1001 missing 1001-2001   => loss-notification
+        320ms  mobile  1001+1000 ack 1
+        330ms  fixed   at 1 acks 3001          # all but the FIN
+        340ms  mobile  4003+1000 ack 1         # as if there were more, so that it shows who is followed
+        340ms  base    at 1 acks 3001 missing 3002-4003   => loss-notification
+        350ms  mobile  3002+1001 ack 1
+        360ms  fixed   at 1 acks 5003
+        360ms  note    flow-forgotten
+        370ms  mobile  6003+1000 ack 1
+        5000ms end
+        ",
+    );
+}
+
 #[test]
 fn what_is_acknowledged_is_no_concern_any_more() {
     check(

@@ -45,6 +45,36 @@ fn a_connection_may_be_opened_from_the_air() {
     );
 }
 
+/// Both ways at once: what one end was told to have arrived, and the other has not acknowledged, in segments.
+#[test]
+fn what_is_kept_is_what_the_far_end_has_not_acknowledged() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        19ms kept
+        20ms fixed . 1+1000 ack 1 => split-taken
+        20ms left . 1 ack 1001 win 3000 => split-ack
+        20ms right P. 1+1000 ack 1 => split-data
+        21ms fixed P. 1001+200 ack 1 => split-taken
+        21ms left . 1 ack 1201 win 2800 => split-ack
+        21ms right P. 1001+200 ack 1 => split-data
+        22ms mobile P. 1+300 ack 1 => split-taken
+        22ms right . 1201 ack 301 win 3700 => split-ack
+        22ms left P. 1+300 ack 1201 win 2800 => split-data
+        23ms kept mobile 1+300 fixed 1+1000 fixed 1001+200
+        30ms mobile . 301 ack 1001 => split-taken
+        31ms kept mobile 1+300 fixed 1001+200
+        32ms fixed . 1201 ack 301 => split-taken
+        33ms kept fixed 1001+200
+        40ms mobile . 301 ack 1201 => split-taken
+        41ms kept
+        60s end
+        ",
+        ),
+    );
+}
+
 //= rfc3168#section-6.1.3: ECE goes with every ACK until CWR comes
 #[test]
 fn a_mark_is_echoed_by_the_half_that_it_came_to() {

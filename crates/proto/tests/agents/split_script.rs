@@ -9,6 +9,7 @@
 //! 9ms  note no-room                         the base station notices something
 //! 9ms  move                                 its state goes to the next base station, where the script goes on
 //! 9ms  channel bad                          the radio says that its channel is bad, or good
+//! 9ms  kept fixed 1+1000 fixed 1001+200     what it has of the fixed host's that is not acknowledged
 //! ```
 //!
 //! Flags are tcpdump's. Numbers count from the initial sequence number of the end they belong to: `SEQ` or
@@ -16,7 +17,7 @@
 //! base station sends when it is not its whole buffer; `urg N` is the urgent pointer. `mss N`, `sackok` and `port N` are as elsewhere; a packet
 //! with `ce` was marked by a router.
 
-use lasthop_proto::agent::{Agent, AgentConfig, SplitConfig};
+use lasthop_proto::agent::{Agent, AgentConfig, BaseStation as _, SplitConfig};
 use lasthop_proto::event::{AgentNote, Op, Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side, Signal};
 use lasthop_proto::tcp::{DelayedAck, TcpConfig};
@@ -61,11 +62,15 @@ fn play(config: &SplitConfig, script: &str, isn: [Seq; 2]) -> Vec<String> {
         let side = match words[1] {
             "fixed" => Some(Side::Left),
             "mobile" => Some(Side::Right),
-            "end" | "move" | "leave" | "arrive" | "lose" | "channel" => None,
+            "end" | "move" | "leave" | "arrive" | "lose" | "channel" | "kept" => None,
             _ => continue,
         };
         wake_until(&mut agent, &mut out, at, |out| drain(out, config, isn, &mut record));
         let Some(side) = side else {
+            if words[1] == "kept" {
+                record.push(kept(&agent, words[0], isn));
+                continue;
+            }
             record.push(words.join(" "));
             if words[1] == "channel" {
                 let signal = Signal::ChannelGood(words[2] == "good");
@@ -88,6 +93,18 @@ fn play(config: &SplitConfig, script: &str, isn: [Seq; 2]) -> Vec<String> {
         assert_eq!(agent.holds(), 0);
     }
     record
+}
+
+/// What the agent has of data that is not acknowledged: who sent it, and the bytes of each piece.
+fn kept(agent: &Agent, at: &str, isn: [Seq; 2]) -> String {
+    let mut all = vec![at.to_owned(), "kept".to_owned()];
+    agent.kept(&mut |piece| {
+        assert_eq!(piece.attempts, 0);
+        let (whose, isn) =
+            if piece.flow.src == FIXED { ("fixed", isn[0]) } else { ("mobile", isn[1]) };
+        all.push(format!("{whose} {}+{}", piece.seq.0.wrapping_sub(isn.0), piece.len));
+    });
+    all.join(" ")
 }
 
 fn packet(from: Side, words: &[&str], isn: [Seq; 2]) -> Packet {

@@ -6,7 +6,7 @@ use lasthop_proto::air::Station;
 use lasthop_proto::link::end::{LinkEnd, MacSignal};
 use lasthop_proto::link::frame::Frame;
 use lasthop_proto::link::tulip::states::{RECEIVER, SENDER, SendEvent, markdown};
-use lasthop_proto::link::tulip::{Tulip, TulipConfig};
+use lasthop_proto::link::tulip::{Pacing, Tulip, TulipConfig};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::units::{Span, Time};
 
@@ -58,6 +58,36 @@ fn the_ends_do_what_the_tables_say_and_all_of_it() {
     let table: BTreeSet<_> =
         RECEIVER.iter().map(|(from, event, to, _)| (*from, *event, *to)).collect();
     assert_eq!(taken, table);
+}
+
+/// In full duplex the packets of a 64th of the window, or as many as were chosen, share an acknowledgement.
+#[test]
+fn an_acknowledgement_is_for_as_many_packets_as_were_chosen() {
+    for (window, lack_every, every) in [(64, Some(4), 4), (128, None, 2), (8, None, 1)] {
+        let config = TulipConfig {
+            window,
+            lack_every,
+            lack_delay: Some(Span::secs(1)),
+            pacing: Pacing::FullDuplex,
+            ..TulipConfig::default()
+        };
+        let timing = timing(Span::millis(1));
+        let [mut sender, mut receiver] = [0, 1].map(|i| Tulip::new(&config, Station(i), 2, timing));
+        let (mut above, mut below) = (Upper::default(), Upper::default());
+        for n in 1..=8 {
+            let now = Time(1_000_000 * n);
+            above.queue.push_back((Station(1), packet(n, 500)));
+            let frame = sender.next_frame(now, &mut above).expect("a packet");
+            sender.on_mac(now, MacSignal::Done { to: Station(1), acked: None }, &mut above);
+            receiver.on_frame(now, frame, &mut below);
+            let answer = receiver.next_frame(now, &mut below);
+            assert_eq!(answer.is_some(), n % every == 0, "one for {every}, packet {n}");
+            if answer.is_some() {
+                receiver.on_mac(now, MacSignal::Done { to: Station(0), acked: None }, &mut below);
+            }
+        }
+        assert_eq!(below.released.len(), 8);
+    }
 }
 
 #[test]

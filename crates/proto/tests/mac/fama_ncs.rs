@@ -214,6 +214,19 @@ fn answers_do_not_keep_the_channel_either() {
     assert!(sent[2] * 5 > sent.iter().sum::<u32>(), "{sent:?}");
 }
 
+/// Who hears the data frame of others leaves room for an answer, and not for the longest frame that there may be, which
+/// what could not be read might have been the end of.
+#[test]
+fn who_reads_the_data_of_others_waits_for_their_answer_alone() {
+    let sent = RTS + DELAY + TURN + CTS + DELAY + TURN + data(1440);
+    let (mut mac, mut air) = (mac(FamaConfig::default(), 3), Recorder::perfect());
+    mac.request(Time::ZERO, frame(0, 1, 1440), Access::Contend, &mut air);
+    run(&mut mac, &mut air, micros(sent + DELAY + Span::micros(1)), |_, _, _, _| {});
+    assert_eq!(mac.state(Station(2)), State::Remote, "an answer may come");
+    run(&mut mac, &mut air, micros(sent + Span::millis(2)), |_, _, _, _| {});
+    assert_eq!(mac.state(Station(2)), State::Passive, "none has come");
+}
+
 #[test]
 fn the_documentation_has_the_table_that_runs() {
     super::driver::is_in_docs("systems/fama-ncs.md", &markdown());

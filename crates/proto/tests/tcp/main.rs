@@ -19,6 +19,7 @@ mod nack;
 mod notices;
 mod pair;
 mod prediction;
+mod presets;
 mod rack;
 #[path = "../support/record.rs"]
 mod record;

@@ -179,6 +179,46 @@ fn a_time_out_keeps_what_was_reported_and_sends_only_what_is_lost() {
     );
 }
 
+/// Reports without a new left edge do not put the retransmission timer off.
+#[test]
+fn reports_do_not_put_a_time_out_off() {
+    check(
+        &rack(5),
+        "
+        100ms  established 4000 sackok
+        100ms  > . 1+1000 x3 ack 1
+        100ms  > FP. 3001+1000 ack 1
+        200ms  < . ack 1 sack 2001-3001
+        225ms  note FastRetransmit
+        225ms  > . 1+1000 ack 1 => fast-retransmit
+        1220ms < . ack 1 sack 2001-4002
+        1220ms > . 1001+1000 ack 1 => fast-retransmit
+        1225ms note Timeout
+        1225ms > . 1+1000 ack 1 => timeout-retransmit
+        1400ms end
+        ",
+    );
+}
+
+/// What the last report would have let the timer of the reordering window find at 1315 ms is lost by the time-out already.
+#[test]
+fn after_a_time_out_no_reordering_is_waited_for() {
+    check(
+        &rack(5),
+        "
+        100ms  established 4000 sackok
+        100ms  > . 1+1000 x3 ack 1
+        100ms  > FP. 3001+1000 ack 1
+        302ms  note TailLossProbe
+        302ms  > FP. 3001+1000 ack 1 => tail-loss-probe
+        1290ms < . ack 1 sack 1001-2001
+        1302ms note Timeout
+        1302ms > . 1+1000 ack 1 => timeout-retransmit
+        1500ms end
+        ",
+    );
+}
+
 #[test]
 fn a_receiver_that_reneged_gets_everything_again() {
     //= rfc2018#section-8: the first segment was reported and is not acknowledged: reports are forgotten

@@ -1,10 +1,48 @@
 //! The retransmission timer: when it expires, Karn's rule, back-off, and giving up.
 
-use lasthop_proto::tcp::TcpConfig;
+use lasthop_proto::tcp::config::TimerOrder;
+use lasthop_proto::tcp::{TcpConfig, Variant};
 use lasthop_proto::units::Span;
 
 use crate::script::check;
 use crate::{bsd, fine};
+
+/// Some TCPs set the timer before they take the round trip in, so that it runs by the estimate of before; with all
+/// acknowledged it does not run. Those back off from the second time-out on.
+#[test]
+fn the_timer_goes_by_the_estimate_of_before_or_of_after() {
+    // The handshake gives 100 ms and 50 ms: 300 ms. The first segment makes 100 ms and 37.5 ms of that: 250 ms.
+    for (timer_order, at, next) in
+        [(TimerOrder::Last, "450ms", "950ms"), (TimerOrder::First, "500ms", "750ms")]
+    {
+        let config = TcpConfig {
+            timer_order,
+            rto_min: Span::millis(100),
+            initial_window: 2,
+            variant: Variant::Reno,
+            ..fine()
+        };
+        check(
+            &config,
+            &format!(
+                "
+                100ms  established 2000
+                100ms  > . 1+1000 ack 1
+                100ms  > P. 1001+1000 ack 1
+                200ms  < . ack 1001
+                200ms  > F. at 2001 ack 1
+                {at}  note Timeout
+                {at}  > P. 1001+1000 ack 1 => timeout-retransmit
+                {next}  note Timeout
+                {next}  > P. 1001+1000 ack 1 => timeout-retransmit
+                1100ms  < . ack 2002
+                1100ms  note Complete
+                9000ms  end
+                "
+            ),
+        );
+    }
+}
 
 #[test]
 fn each_time_out_doubles_the_next_up_to_the_maximum() {

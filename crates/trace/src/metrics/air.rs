@@ -106,3 +106,25 @@ impl AirMetrics {
         self.clone().kinds_mut().into_iter().map(|counts| of(counts)).sum()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Kinds of frames that a medium does not have are not written; those that were sent are.
+    #[test]
+    fn frames_that_were_sent_are_written() {
+        let one = FrameCounts { frames: 1, ..FrameCounts::default() };
+        let text = |air: &AirMetrics| serde_json::to_string(air).unwrap();
+        let none = text(&AirMetrics::default());
+        for kind in ["beacons", "ps_polls", "nulls"] {
+            assert!(!none.contains(&format!("\"{kind}\"")), "{none}");
+        }
+        let all = AirMetrics { beacons: one, ps_polls: one, nulls: one, ..AirMetrics::default() };
+        let read: AirMetrics = serde_json::from_str(&text(&all)).unwrap();
+        assert_eq!(read, all, "{}", text(&all));
+        assert!(!text(&all).contains("missed"), "nobody slept");
+        let missed = AirMetrics { data: FrameCounts { missed: 2, ..one }, ..all };
+        assert_eq!(serde_json::from_str::<AirMetrics>(&text(&missed)).unwrap(), missed);
+    }
+}

@@ -189,3 +189,86 @@ pub(super) fn scalars(tables: &[Exchanges], all: &mut Vec<Scalar>) {
         ]);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table without pages has none, and one without videos as well.
+    #[test]
+    fn a_table_has_the_pages_and_videos_of_its_clients() {
+        let [from, to] = [1, 2].map(|n| lasthop_proto::wire::Addr::v4(10, 0, 0, n));
+        let info = ExchangeInfo { from, to, port: 80, cross: false };
+        let client = FlowKey { src: from, dst: to, src_port: 1024, dst_port: 80 };
+        let ms = |ms: u64| Time(ms * 1_000_000);
+        let mut clients = Clients::default();
+        assert_eq!((clients.pages(&info), clients.videos(&info, ms(0))), (None, None));
+        let mut tell = |at, news| clients.event(ms(at), &ClientEvent { client, news });
+        tell(100, ClientNews::PageAsked);
+        tell(150, ClientNews::PageBegins);
+        tell(400, ClientNews::PageLoaded);
+        tell(500, ClientNews::PageAsked);
+        let pages = clients.pages(&info).expect("pages");
+        assert_eq!((pages.asked, pages.loaded), (2, 1));
+        assert_eq!((pages.load_mean_s, pages.load_max_s, pages.first_byte_p50_s), (0.3, 0.3, 0.05));
+        assert_eq!(clients.videos(&info, ms(500)), None);
+        let elsewhere = ExchangeInfo { port: 81, ..info };
+        assert_eq!(clients.pages(&elsewhere), None, "another server's");
+    }
+
+    /// Of two tables of ours and one of others: pages and segments together, the longest of the times, and the rate
+    /// by segments.
+    #[test]
+    fn what_users_wait_for_is_put_together_from_all_their_tables() {
+        let table = |k: u64| {
+            let (x, n) = (k as f64, k);
+            let pages = Pages {
+                asked: 10 * n,
+                loaded: 9 * n,
+                load_mean_s: 50.0 * x,
+                load_p50_s: 1.0 * x,
+                load_p95_s: 2.0 * x,
+                load_max_s: 60.0 * x,
+                first_byte_p50_s: 0.25 * x,
+                first_byte_p95_s: 70.0 * x,
+            };
+            let videos = Videos {
+                clients: 80 * n,
+                ended: 90 * n,
+                startup_s: 3.0 * x,
+                rebuffers: 4 * n,
+                rebuffer_time_s: 5.0 * x,
+                segments: 100 * n,
+                bitrate: 1000.0 * x,
+                switches: 6 * n,
+            };
+            Exchanges { pages: Some(pages), videos: Some(videos), ..Exchanges::default() }
+        };
+        let others = Exchanges { cross: true, ..table(7) };
+        let mut all = Vec::new();
+        scalars(&[table(1), table(3), others], &mut all);
+        let all: Vec<_> = all.into_iter().map(|s| (s.name, s.unit, s.value)).collect();
+        assert_eq!(
+            all,
+            [
+                ("pages", "1", 36.0),
+                ("page_load_p50", "s", 3.0),
+                ("page_load_p95", "s", 6.0),
+                ("page_first_byte_p50", "s", 0.75),
+                ("video_startup", "s", 9.0),
+                ("video_rebuffers", "1", 16.0),
+                ("video_rebuffer_time", "s", 20.0),
+                // A hundred segments of 1000 bit/s and three hundred of 3000.
+                ("video_bitrate", "bit/s", 2500.0),
+                ("video_switches", "1", 24.0),
+            ]
+        );
+        let mut none = Vec::new();
+        scalars(&[Exchanges { cross: true, ..table(7) }, Exchanges::default()], &mut none);
+        assert_eq!(none.len(), 0, "others' traffic has no users of ours");
+        // A video of which nothing came has no rate.
+        let nothing = Exchanges { videos: Some(Videos::default()), ..Exchanges::default() };
+        scalars(&[nothing], &mut none);
+        assert!(none.iter().all(|scalar| scalar.value == 0.0), "{none:?}");
+    }
+}

@@ -283,6 +283,16 @@ mod tests {
     }
 
     #[test]
+    fn attempts_are_those_of_the_packet_that_ends_there() {
+        let mut cache = Cache::default();
+        for (start, attempts) in [(10, 0), (20, 3), (40, 5)] {
+            cache.insert(Entry { attempts, ..entry(start, start + 10) });
+        }
+        let all = [15, 20, 25, 30, 35, 40, 50, 60].map(|end| cache.attempts(end));
+        assert_eq!(all, [0, 0, 0, 3, 0, 0, 5, 0]);
+    }
+
+    #[test]
     fn a_hole_ends_the_contiguous_run() {
         let mut cache = Cache::default();
         put(&mut cache, 10, 20);

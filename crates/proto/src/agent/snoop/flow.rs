@@ -323,3 +323,32 @@ impl Flow {
         self.acked.or_else(|| self.complete.then_some(FIRST + 1))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Addr, Body, Flags, Segment};
+
+    /// Of two super-packets of three segments each: the first alone where only that can be meant, both where the receiver
+    /// reports what it has, and of a packet that has come in part the rest.
+    #[test]
+    fn super_packets_are_cut_as_far_as_an_ack_may_be_about_them() {
+        for (all, acked, entries) in
+            [(false, None, 4), (true, None, 6), (false, Some(2001), 2), (true, Some(2001), 4)]
+        {
+            let mut flow = Flow { acked, ..Flow::default() };
+            flow.cut(all);
+            assert_eq!(flow.cache.len(), 0, "nothing is there");
+            for start in [1, 3001] {
+                let segment = Segment::new(1, 2, Seq(start), Seq(0), Flags::ACK);
+                let body = Body::Pattern { stream: 1, len: 3000, offset: start.into() };
+                let (src, dst) = (Addr::v4(1, 1, 1, 1), Addr::v4(2, 2, 2, 2));
+                let packet = Packet { piece: 1000, ..Packet::tcp(src, dst, segment, body) };
+                let start = u64::from(start);
+                flow.store([start, start + 3000], &packet, start, false);
+            }
+            flow.cut(all);
+            assert_eq!(flow.cache.len(), entries, "all {all}, acknowledged {acked:?}");
+        }
+    }
+}

@@ -54,3 +54,43 @@ impl SnoopNack {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOP: u64 = 10_000;
+
+    fn hole(start: u64, end: u64) -> Hole {
+        Hole { start, end, asked_as: 1, asked: 1 }
+    }
+
+    fn flow(holes: &[Hole]) -> Flow {
+        Flow { top: TOP, acked: Some(1000), requests: 3, holes: holes.to_vec(), ..Flow::default() }
+    }
+
+    /// Each of what another base station may say that is not so.
+    #[test]
+    fn a_flow_that_cannot_be_is_not_taken_over() {
+        let sound = || flow(&[hole(1000, 2000), hole(2000, TOP)]);
+        assert!(sound().is_sound());
+        assert!(Flow { fin: Some(TOP), acked: None, ..sound() }.is_sound());
+        for (what, flow) in [
+            ("acknowledged too far", Flow { acked: Some(FAR), ..sound() }),
+            ("a FIN too far", Flow { fin: Some(FAR), ..sound() }),
+            ("the top too far", Flow { top: FAR, ..sound() }),
+            ("too many requests", Flow { requests: FAR, ..sound() }),
+            ("a hole of nothing", flow(&[hole(1000, 1000)])),
+            ("a hole beyond the top", flow(&[hole(1000, TOP + 1)])),
+            ("holes in one another", flow(&[hole(1000, 2001), hole(2000, 3000)])),
+            ("asked for too often", flow(&[Hole { asked: u32::MAX / 2, ..hole(1000, 2000) }])),
+            ("asked for too late", flow(&[Hole { asked_as: FAR, ..hole(1000, 2000) }])),
+            (
+                "too many holes",
+                flow(&(0..=HOLES as u64).map(|i| hole(10 * i, 10 * i + 5)).collect::<Vec<_>>()),
+            ),
+        ] {
+            assert!(!flow.is_sound(), "{what}");
+        }
+    }
+}

@@ -104,7 +104,7 @@ fn example(option: &str) -> &'static str {
         "loss" => "loss 1%` or `loss gemodel 1% 10%",
         "reorder" => "delay 10ms reorder 25% 50%",
         "corrupt" => "corrupt 0.1%",
-        "gap" => "gap 5",
+        "gap" => "delay 10ms reorder 25% gap 5",
         "duplicate" => "duplicate 1%",
         "distribution" => "delay 20ms 5ms distribution normal",
         "rate" => "rate 10mbit",
@@ -307,6 +307,28 @@ mod tests {
 
     fn p(p: f64) -> Probability {
         Probability::new(p).unwrap()
+    }
+
+    /// Whoever leaves out what stands behind a word is shown an example that can be read.
+    #[test]
+    fn each_example_is_one_that_can_be_read() {
+        for option in [
+            "limit",
+            "loss",
+            "reorder",
+            "corrupt",
+            "gap",
+            "duplicate",
+            "distribution",
+            "rate",
+            "delay",
+            "slot",
+        ] {
+            for text in example(option).split("` or `") {
+                Netem::parse(text).unwrap_or_else(|error| panic!("{option}: {text}: {error:?}"));
+                assert!(text.contains(option) || option == "slot", "{option}: {text}");
+            }
+        }
     }
 
     #[test]

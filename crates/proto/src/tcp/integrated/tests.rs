@@ -261,3 +261,31 @@ fn a_turn_that_was_not_used_is_not_lost() {
     shared.end(2, true);
     assert_eq!(shared.due(), Some(3));
 }
+
+/// A destination with connections is never forgotten; of those without, the one that was used longest ago.
+#[test]
+fn destinations_are_forgotten_when_nobody_speaks_to_them() {
+    let to = |i: usize| Addr::v4(10, 0, (i >> 8) as u8, i as u8);
+    let mut pairs = Pairs::default();
+    for i in 0..IDLE_MAX {
+        let mut state = pairs.lend(to(i));
+        state.join();
+        state.busy = at(1000 - i as u64);
+        // The first and the last keep a connection, and the second has lost one of two.
+        if i == 1 {
+            state.join();
+        }
+        if i > 0 && i + 1 < IDLE_MAX {
+            state.leave(7);
+        }
+        pairs.put_back(to(i), state);
+    }
+    for n in 0..3 {
+        let state = pairs.lend(to(5000 + n));
+        pairs.put_back(to(5000 + n), state);
+    }
+    let known = |i: usize| pairs.0.contains_key(&to(i));
+    assert!(known(0) && known(1) && known(IDLE_MAX - 1), "somebody speaks to them");
+    assert_eq!(pairs.0.len(), IDLE_MAX);
+    assert!(!known(IDLE_MAX - 2), "idle, and used longest ago");
+}

@@ -131,6 +131,33 @@ pub(super) fn new_data(w: &mut Window, pipe: u64) -> Option<Chunk> {
 mod tests {
     use super::*;
 
+    /// What is left of the peer's window, from nothing to a whole segment.
+    #[test]
+    fn a_burst_takes_a_part_of_a_segment_along_and_nothing_else() {
+        let mut w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });
+        (w.cwnd, w.una, w.nxt, w.end) = (30_000, 1, 5001, 1 << 20);
+        let bursts = Bursts { whole: true, ..Bursts::default() };
+        for (peer, len) in
+            [(4999, None), (5000, None), (5001, Some(1)), (5999, Some(999)), (6000, None)]
+        {
+            w.peer = peer;
+            let chunk = bursts.remainder(&w, 5000);
+            assert_eq!(
+                chunk.map(|chunk| (chunk.from, chunk.len)),
+                len.map(|len| (5001, len)),
+                "{peer}"
+            );
+        }
+        w.peer = 5500;
+        let goes = |bursts: &Bursts, w: &Window, pipe| bursts.remainder(w, pipe).is_some();
+        assert!(goes(&bursts, &w, 29_000) && !goes(&bursts, &w, 29_001), "room for a whole one");
+        assert!(!goes(&Bursts { small: 2, ..bursts }, &w, 5000), "another is on its way");
+        assert!(goes(&Bursts { small: 1, ..bursts }, &w, 5000), "that one has come");
+        assert!(!goes(&Bursts { whole: false, ..bursts }, &w, 5000), "no burst");
+        w.end = 5501;
+        assert!(!goes(&bursts, &w, 5000), "all the data there is goes by itself");
+    }
+
     #[test]
     fn a_segment_alone_waits_for_the_next_ack() {
         let mut w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });

@@ -215,6 +215,20 @@ mod tests {
         assert_eq!(w.ssthresh, 300_000);
     }
 
+    /// A loss ends the first flight, whatever has come of it: slow start opens by `2^rho - 1` from then on.
+    #[test]
+    fn a_loss_halves_what_is_in_flight_and_ends_the_first_flight() {
+        let mut w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });
+        (w.cwnd, w.ssthresh, w.largest) = (20_000, u32::MAX, u32::MAX);
+        (w.una, w.nxt, w.max) = (1, 16_001, 16_001);
+        let mut hybla = Hybla { rtt: Some(Span::millis(100)), first: First::Waiting, rest: 7 };
+        assert_eq!(hybla.after_loss(Time(1), &w, Loss::Timeout), 8_000);
+        (w.cwnd, w.ssthresh) = (1_000, 100_000);
+        hybla.on_ack(&mut w, &Acked { now: Time(2), bytes: 1000, rtt: None });
+        assert_eq!(w.cwnd, 16_000, "rho is 4: a segment brings 15 more");
+        assert_eq!(hybla.rest, 0);
+    }
+
     #[test]
     fn a_short_round_trip_is_renos() {
         let mut w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });

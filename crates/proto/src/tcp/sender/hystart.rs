@@ -67,3 +67,35 @@ impl HyStart {
         Some(if self.conservative.is_some() { opens / CONSERVATIVE_DIVISOR } else { opens })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::config::TcpConfig;
+
+    /// A round of eight ACKs of a segment each, all with the round trip `ms`; by how many bytes the last one opens, if
+    /// none ends slow start.
+    fn round(hystart: &mut HyStart, w: &mut Window, ms: u64) -> Option<u32> {
+        (w.una, w.nxt) = (w.nxt, w.nxt + 8000);
+        let acks = (0..8).map(|_| hystart.on_ack(w, 1000, Some(Span::millis(ms)), false));
+        acks.collect::<Option<Vec<u32>>>()?.last().copied()
+    }
+
+    /// RFC 9406 section 4.2: slow start is a quarter as fast for five rounds once round trips are an eighth longer, and
+    /// goes on as before if they shorten again.
+    #[test]
+    fn slow_start_is_careful_for_five_rounds_and_then_over() {
+        let mut w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });
+        let mut hystart = HyStart::default();
+        let mut opens = |ms| round(&mut hystart, &mut w, ms);
+        assert_eq!([opens(80), opens(89)], [Some(1000); 2], "not an eighth more");
+        assert_eq!(opens(101), Some(250), "an eighth more than 89 ms");
+        assert_eq!([101; 5].map(&mut opens), [Some(250); 5]);
+        assert_eq!(opens(101), None, "five rounds are over");
+
+        let mut hystart = HyStart::default();
+        let mut opens = |ms| round(&mut hystart, &mut w, ms);
+        assert_eq!([opens(80), opens(100), opens(100)], [Some(1000), Some(250), Some(250)]);
+        assert_eq!(opens(99), Some(1000), "shorter again");
+    }
+}

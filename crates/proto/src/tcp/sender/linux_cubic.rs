@@ -227,6 +227,18 @@ mod tests {
         assert_eq!(epoch.target(250, Span::secs(1)), at(2.0));
     }
 
+    /// The same window looks at the curve again after a 32nd of a second, seven ticks of 4 ms; another one does at once.
+    #[test]
+    fn the_curve_is_looked_at_anew_after_a_32nd_of_a_second() {
+        let mut cubic = LinuxCubic { last_max: 10, ..LinuxCubic::default() };
+        cubic.update(Time(400 * MS), 7, 1);
+        for (ms, window, looked) in [(428, 7, 100), (432, 7, 108), (436, 8, 109)] {
+            cubic.update(Time(ms * MS), window, 1);
+            assert_eq!(cubic.seen, (window, looked), "at {ms} ms");
+        }
+        assert_eq!(cubic.epoch.map(|epoch| (epoch.start, epoch.acked)), Some((100, 4)));
+    }
+
     /// On a short path Reno would be faster: half a segment a round trip, where the curve has hardly begun to rise.
     #[test]
     fn on_a_short_path_the_window_opens_as_reno_would() {

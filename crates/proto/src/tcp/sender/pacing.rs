@@ -111,6 +111,25 @@ mod tests {
         left
     }
 
+    /// Linux sends twice as fast below half of the threshold and a fifth faster from there on, so that the window may grow.
+    #[test]
+    fn far_below_the_threshold_a_window_leaves_in_half_a_round_trip() {
+        for (variant, cwnd, ms) in [
+            (Variant::Rack, 9_999, 50_005_000),
+            (Variant::Rack, 10_000, 83_333_333),
+            (Variant::Rack, 20_000, 41_666_666),
+            (Variant::Reno, 9_999, 100_010_001),
+            (Variant::Reno, 10_000, 100_000_000),
+        ] {
+            let config = TcpConfig { pacing: true, burst: 1, variant, ..TcpConfig::rfc() };
+            let mut pacer = Pacer::new(&config).unwrap();
+            pacer.sample(Span::millis(100));
+            pacer.sent(Time(0), 10_000, [cwnd, 20_000], None);
+            let at = pacer.blocked(Time(0)).expect("the next one waits").0;
+            assert!(at.abs_diff(ms) < 1_000, "{variant:?} with {cwnd}: {at} ns for 10,000 bytes");
+        }
+    }
+
     #[test]
     fn a_window_is_spread_over_a_round_trip() {
         let left = departures(pacer(1), 10);

@@ -65,3 +65,26 @@ impl Growth for SlowStartAvoidance {
         w.open((linear as u32 + extra).max(1));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An ACK that crosses the threshold counts with each part where it belongs: 501 bytes up to one above the threshold,
+    /// the others for the window that then has to arrive.
+    #[test]
+    fn an_ack_that_crosses_the_threshold_counts_on_both_sides_of_it() {
+        let config = TcpConfig { mss: 1000, byte_counting: 2, ..TcpConfig::rfc() };
+        let mut w = Window::new(&config);
+        (w.cwnd, w.ssthresh, w.largest) = (9_500, 10_000, u32::MAX);
+        let mut growth = SlowStartAvoidance::new(&config);
+        growth.count_bytes(&mut w, 5_000);
+        assert_eq!((w.cwnd, growth.counted), (10_001, 1_499), "two segments of an ACK count");
+        for counted in [3_499, 5_499, 7_499, 9_499] {
+            growth.count_bytes(&mut w, 2_000);
+            assert_eq!((w.cwnd, growth.counted), (10_001, counted));
+        }
+        growth.count_bytes(&mut w, 502);
+        assert_eq!((w.cwnd, growth.counted), (11_001, 0), "a window has arrived");
+    }
+}

@@ -173,3 +173,45 @@ impl Growth for Vegas {
         overdue
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::config::TcpConfig;
+
+    /// Window and threshold after a round trip in which `backlog` bytes stood in queues, with `alpha` 1, `beta` 3 and
+    /// `gamma` 2 segments of 1000 bytes, while 10,000 bytes were under way.
+    fn after(backlog: u64, cwnd: u32, ssthresh: u32) -> (u32, u32) {
+        let mut w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });
+        (w.cwnd, w.ssthresh, w.largest) = (cwnd, ssthresh, u32::MAX);
+        let mut vegas = Vegas::new(VegasRule { alpha: 1, beta: 3, gamma: 2 });
+        vegas.base = Some(Span(10_000 - backlog));
+        vegas.round(&mut w, 10_000, Span(10_000));
+        (w.cwnd, w.ssthresh)
+    }
+
+    /// brakmo95: less than alpha opens the window, more than beta closes it, and between them it stays.
+    #[test]
+    fn the_backlog_is_kept_between_alpha_and_beta() {
+        for (backlog, cwnd, becomes) in [
+            (999, 10_000, 11_000),
+            (1000, 10_000, 10_000),
+            (3000, 10_000, 10_000),
+            (3001, 10_000, 9_000),
+            (3001, 2_500, 2_000),
+            // It opens only where it was used: all but two segments.
+            (0, 11_999, 12_999),
+            (0, 12_000, 12_000),
+        ] {
+            assert_eq!(after(backlog, cwnd, 2_000).0, becomes, "{backlog} of {cwnd}");
+        }
+    }
+
+    /// Slow start is over when more than gamma waits; the window itself stays.
+    #[test]
+    fn slow_start_ends_when_more_than_gamma_waits() {
+        assert_eq!(after(2000, 10_000, 64_000), (10_000, 64_000));
+        assert_eq!(after(2001, 10_000, 64_000), (10_000, 10_000));
+        assert_eq!(after(2001, 1_000, 64_000), (1_000, 2_000));
+    }
+}

@@ -382,3 +382,31 @@ fn address(of: SocketAddr) -> [u8; 18] {
     bytes[16..].copy_from_slice(&of.port().to_be_bytes());
     bytes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tunnel::seal::Toy;
+    use crate::tunnel::tests::{at, config};
+
+    /// It is worth something to who asked, from the port that asked, until the age after that in which it was made is over.
+    #[test]
+    fn a_cookie_is_good_for_one_address_and_two_ages() {
+        let end = Session::new(config(None).session, Toy { key: 7 }, [1; 32]);
+        let other = Session::new(config(None).session, Toy { key: 7 }, [2; 32]);
+        let cookie = end.cookie(5, at(1));
+        let in_age = |age: u64| Time(COOKIE_AGE.0 * age + 1);
+        for (age, good) in [(4, false), (5, true), (6, true), (7, false)] {
+            assert_eq!(end.is_cookie(in_age(age), at(1), cookie), good, "age {age}");
+        }
+        let mut port = at(1);
+        port.set_port(4501);
+        let v6 = SocketAddr::from(([0xfd00, 0, 0, 0, 0, 0, 0, 1], 4500));
+        for elsewhere in [at(2), port, v6] {
+            assert!(!end.is_cookie(in_age(5), elsewhere, cookie), "{elsewhere}");
+        }
+        assert!(end.is_cookie(in_age(5), v6, end.cookie(5, v6)));
+        assert!(!other.is_cookie(in_age(5), at(1), cookie), "of another end");
+        assert!(!end.is_cookie(in_age(5), at(1), [0; TAG]), "none");
+    }
+}

@@ -143,3 +143,77 @@ fn after_ten_seconds_without_a_shorter_round_trip_the_path_is_drained() {
     assert_eq!((least, path.bbr.min_rtt), (4000, Some(Span::millis(45))));
     assert_ne!(path.bbr.mode, Mode::ProbeRtt);
 }
+
+/// A phase lasts longer than the shortest round trip. That which takes back ends at once when no more is in flight than
+/// fits, that which asks for more when it has more in flight; those between do neither.
+#[test]
+fn each_phase_ends_when_it_is_over() {
+    let settled = Path::settled();
+    let (up, down, between) = (0, 1, 2);
+    assert_eq!([up, down, between].map(|phase| CYCLE[phase].cmp(&UNIT) as i8), [1, -1, 0]);
+    for (phase, ms, pipe, lost, over) in [
+        (between, 40, 0, 0, false),
+        (between, 41, 0, 0, true),
+        (between, 90, 1 << 20, 0, true),
+        (down, 1, 10_000, 0, true),
+        (down, 40, 1 << 20, 0, false),
+        (down, 41, 1 << 20, 0, true),
+        (up, 41, 10_000, 0, false),
+        (up, 40, 1 << 20, 0, false),
+        (up, 41, 1 << 20, 0, true),
+        (up, 41, 10_000, 1, true),
+    ] {
+        let (mut bbr, w) = (settled.bbr.clone(), &settled.w);
+        (bbr.phase, bbr.phase_at, bbr.min_rtt) = (phase, Time(0), Some(Span::millis(40)));
+        let sample = Sample {
+            now: Time(ms * MS),
+            delivered: 1000,
+            lost,
+            ce_bytes: 0,
+            pipe: (pipe, pipe),
+            rtt: None,
+            rate: None,
+            total: 1 << 20,
+            repair: Repair::None,
+            repaired: false,
+        };
+        bbr.update_phase(w, &sample);
+        let is = if over { phase + 1 } else { phase };
+        assert_eq!(bbr.phase, is, "phase {phase}, {ms} ms, {pipe} in flight, {lost} lost");
+    }
+}
+
+/// The window opens by what arrives, up to its target; before the path is full also beyond it, for the first window.
+#[test]
+fn the_window_opens_by_what_arrives() {
+    let settled = Path::settled();
+    let target =
+        settled.bbr.target(&settled.w, 2 * UNIT, settled.bbr.lumps.extra(settled.bbr.rate.get()));
+    let target = target as u32;
+    assert!(target > 60_000, "{target}");
+    for (filled, total, cwnd, becomes) in [
+        (true, 1 << 20, 10_000, 13_000),
+        (true, 1 << 20, target - 1_000, target),
+        (true, 1 << 20, target + 5_000, target),
+        (false, 1 << 20, 10_000, 13_000),
+        (false, 9_999, 900_000, 903_000),
+        (false, 10_000, 900_000, 900_000),
+    ] {
+        let (mut bbr, mut w) = (settled.bbr.clone(), settled.w.clone());
+        (bbr.filled, w.cwnd) = (filled, cwnd);
+        let sample = Sample {
+            now: Time(settled.now * MS),
+            delivered: 3_000,
+            lost: 0,
+            ce_bytes: 0,
+            pipe: (cwnd.into(), cwnd.into()),
+            rtt: None,
+            rate: None,
+            total,
+            repair: Repair::None,
+            repaired: false,
+        };
+        bbr.update_window(&mut w, &sample, 2 * UNIT);
+        assert_eq!(w.cwnd, becomes, "filled {filled}, {total} delivered, a window of {cwnd}");
+    }
+}

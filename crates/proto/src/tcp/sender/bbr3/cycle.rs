@@ -211,3 +211,24 @@ impl Bbr3 {
         long.min(self.short.flight).max(Self::least(w))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Path;
+
+    /// What the path bears rises only while the window reaches it: by a segment for so many that arrive.
+    #[test]
+    fn the_bound_rises_only_while_it_holds_the_window_back() {
+        for (cwnd, long) in [(49_999, 50_000), (50_000, 51_000), (60_000, 51_000)] {
+            let mut path = Path::new();
+            (path.bbr.long, path.w.cwnd, path.bbr.limited) =
+                (50_000, cwnd, Some(path.bbr.rounds.count));
+            (path.bbr.probe.up_each, path.bbr.probe.up_acked) = (4000, 3000);
+            path.bbr.raise_long(&path.w, 1000);
+            assert_eq!(path.bbr.long, long, "{cwnd}");
+            path.bbr.limited = None;
+            path.bbr.raise_long(&path.w, 9000);
+            assert_eq!(path.bbr.long, long, "nobody used the window");
+        }
+    }
+}

@@ -98,3 +98,43 @@ impl Bbr3 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Path;
+    use super::*;
+    use crate::tcp::sender::growth::Repair;
+
+    /// The shortest round trip of the last seconds is known, also where it comes first or last.
+    #[test]
+    fn the_shortest_round_trip_is_kept() {
+        for rtts in [[40, 60, 50], [60, 40, 50], [60, 50, 40]] {
+            let mut path = Path::new();
+            for rtt in rtts {
+                let sample =
+                    Sample { rtt: Some(Span::millis(rtt)), ..path.sample(0, Repair::None) };
+                path.bbr.update_min_rtt(&mut path.w, &sample);
+            }
+            let rtt = &path.bbr.rtt;
+            assert_eq!(
+                (rtt.min, rtt.recent),
+                (Some(Span::millis(40)), Some(Span::millis(40))),
+                "{rtts:?}"
+            );
+        }
+    }
+
+    /// What the application held back, and what was sent while the path was being emptied, tells less than the path can carry.
+    #[test]
+    fn samples_of_an_emptied_path_say_as_little_as_those_of_a_slow_application() {
+        let mut path = Path::new();
+        path.bbr.rtt.emptied_until = 5_000;
+        for (app_limited, prior, less) in
+            [(false, 5_000, false), (false, 4_999, true), (true, 5_000, true), (true, 4_999, true)]
+        {
+            let rate =
+                path.sample(0, Repair::None).rate.map(|r| RateSample { app_limited, prior, ..r });
+            assert_eq!(path.bbr.is_app_limited(&rate.unwrap()), less, "{app_limited} {prior}");
+        }
+    }
+}

@@ -7,16 +7,16 @@ const MS: u64 = 1_000_000;
 const RATE: u64 = 10_000_000;
 const PRODUCT: u64 = 50_000;
 
-struct Path {
-    bbr: Bbr3,
-    w: Window,
+pub(super) struct Path {
+    pub(super) bbr: Bbr3,
+    pub(super) w: Window,
     now: u64,
     total: u64,
     flight: u64,
 }
 
 impl Path {
-    fn new() -> Path {
+    pub(super) fn new() -> Path {
         let config = TcpConfig { mss: 1000, initial_window: 10, ..TcpConfig::rfc() };
         let mut w = Window::new(&config);
         w.largest = u32::MAX;
@@ -24,7 +24,7 @@ impl Path {
     }
 
     /// What an ACK tells that ends a round trip of 40 ms, in which `lost` bytes were lost.
-    fn sample(&mut self, lost: u64, repair: Repair) -> Sample {
+    pub(super) fn sample(&mut self, lost: u64, repair: Repair) -> Sample {
         let (before, prior) = (self.flight, self.total);
         let delivered = (before - lost).min(RATE / 8 * 40 / 1000);
         self.flight -= delivered + lost;
@@ -292,4 +292,23 @@ fn an_echo_of_a_mark_without_a_count_is_a_loss() {
     path.round(0, Repair::None);
     path.round(0, Repair::None);
     assert_ne!(path.bbr.short.rate, NONE);
+}
+
+/// The window to come back to is the last one; during a repair and while the round trip is probed the largest.
+#[test]
+fn the_window_that_is_kept_is_the_largest_of_a_repair_and_else_the_last() {
+    for (repair, state, kept) in [
+        (Repair::None, State::Up, 9_000),
+        (Repair::None, State::Startup, 9_000),
+        (Repair::Recovery, State::Up, 20_000),
+        (Repair::None, State::ProbeRtt, 20_000),
+    ] {
+        let mut path = Path::new();
+        (path.bbr.repair, path.bbr.state, path.bbr.prior_cwnd) = (repair, state, 20_000);
+        path.w.cwnd = 9_000;
+        path.bbr.save_window(&path.w);
+        assert_eq!(path.bbr.prior_cwnd, kept, "{repair:?} {state:?}");
+        path.bbr.restore_window(&mut path.w);
+        assert_eq!(path.w.cwnd, kept);
+    }
 }
