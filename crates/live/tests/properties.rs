@@ -210,9 +210,12 @@ proptest! {
         // Of a packet without a body no frame is kept.
         let own = matches!(read.body, Body::Bytes { .. }).then_some(&link[..]);
         prop_assert_eq!(frame::own_link_header(&read), own);
-        let back = Packet { src: read.dst, dst: read.src, ..read.clone() };
+        let turned = |src, dst| {
+            read.clone().with(|packet| (packet.src, packet.dst) = (src, dst))
+        };
+        let back = turned(read.dst, read.src);
         prop_assert_eq!(frame::own_link_header(&back), own.filter(|_| read.src == read.dst));
-        for other in [Packet { src, ..read.clone() }, Packet { dst, ..read.clone() }] {
+        for other in [turned(src, read.dst), turned(read.src, dst)] {
             let same = (other.src, other.dst) == (read.src, read.dst);
             prop_assert_eq!(frame::own_link_header(&other), own.filter(|_| same));
         }

@@ -312,14 +312,10 @@ mod tests {
     #[test]
     fn what_a_datagram_carries_ends_where_it_ends() {
         let frame: Vec<u8> = (0..40).collect();
-        let packet = |from, len| Packet {
-            body: Body::Bytes { frame: frame.clone().into(), from, len },
-            ..Packet::opaque(
-                Addr::v4(1, 1, 1, 1),
-                Addr::v4(2, 2, 2, 2),
-                Transport::Other(PROTOCOL_UDP),
-                Body::EMPTY,
-            )
+        let packet = |from, len| {
+            let body = Body::Bytes { frame: frame.clone().into(), from, len };
+            let (src, dst) = (Addr::v4(1, 1, 1, 1), Addr::v4(2, 2, 2, 2));
+            Packet::opaque(src, dst, Transport::Other(PROTOCOL_UDP), body)
         };
         assert_eq!(payload(&packet(20, 12)), Some(&[28, 29, 30, 31][..]));
         assert_eq!(payload(&packet(20, 8)), Some(&[][..]));

@@ -343,7 +343,8 @@ mod tests {
                 let segment = Segment::new(1, 2, Seq(start), Seq(0), Flags::ACK);
                 let body = Body::Pattern { stream: 1, len: 3000, offset: start.into() };
                 let (src, dst) = (Addr::v4(1, 1, 1, 1), Addr::v4(2, 2, 2, 2));
-                let packet = Packet { piece: 1000, ..Packet::tcp(src, dst, segment, body) };
+                let packet =
+                    Packet::tcp(src, dst, segment, body).with(|packet| packet.piece = 1000);
                 let start = u64::from(start);
                 flow.store([start, start + 3000], &packet, start, false);
             }
