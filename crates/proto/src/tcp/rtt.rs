@@ -342,7 +342,8 @@ mod tests {
         assert_eq!(rtt.backoff(), 0);
     }
 
-    /// The estimate of before stays for three time-outs in a row; after the fourth the next measurement is like a first.
+    /// The estimate of before stays for three time-outs in a row; after the fourth the next measurement is like a
+    /// first.
     #[test]
     fn bsd_thinks_its_estimate_stale_after_four_time_outs() {
         let after = |measured: bool, time_outs: u32| {

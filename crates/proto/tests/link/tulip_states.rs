@@ -90,8 +90,8 @@ fn an_acknowledgement_is_for_as_many_packets_as_were_chosen() {
     }
 }
 
-/// Two packets are out, and the first is acknowledged: the alarm for the other begins anew, unless a packet to the same station
-/// is about to be sent, which sets it then.
+/// Two packets are out, and the first is acknowledged: the alarm for the other begins anew, unless a packet to the
+/// same station is about to be sent, which sets it then.
 #[test]
 fn the_alarm_waits_for_a_packet_that_medium_access_has_not_begun() {
     let config = TulipConfig { pacing: Pacing::FullDuplex, ..TulipConfig::default() };
