@@ -6,9 +6,9 @@
 //! ```
 //!
 //! cargo-mutants says what can be changed. It would build everything anew for each mutant, which takes minutes; here each
-//! is a branch that is taken where `LASTHOP_MUTANT` has its number. Each test runs once without a mutant, by itself, and
-//! notes which mutants it comes by; a mutant is then tried with those tests alone, the quickest first, until one fails.
-//! Tests that compare with a digest come last: what only they notice is told apart.
+//! is a branch that is taken where `LASTHOP_MUTANT` has its number. Each test runs once without a mutant, by itself,
+//! and notes which mutants it comes by; a mutant is then tried with those tests alone, the quickest first, until one
+//! fails. Tests that compare with a digest come last: what only they notice is told apart.
 
 mod clock;
 mod list;
@@ -171,8 +171,8 @@ fn listing<'a>(outcomes: impl Iterator<Item = &'a (&'a places::Mutant, Outcome)>
 
 /// How many were caught and missed, by crate.
 fn table(outcomes: &[&(&places::Mutant, Outcome)], crates: &[String]) -> String {
-    let mut text = "| crate | tried | no program, or in a constant | caught | of these by a digest alone | missed | of these \
-                    no test comes by |\n|---|---|---|---|---|---|---|\n"
+    let mut text = "| crate | tried | no program, or in a constant | caught | of these by a digest alone | missed | \
+                    of these no test comes by |\n|---|---|---|---|---|---|---|\n"
         .to_owned();
     for name in crates.iter().map(String::as_str).chain([""]) {
         let package = format!("lasthop-{name}");

@@ -65,8 +65,8 @@ const CHEAP: Duration = Duration::from_secs(3);
 /// Tests that compare with a digest: one that differs says that something did, and not what. They are asked last.
 const DIGESTS: [&str; 1] = ["sim/determinism"];
 
-/// Tries a mutant with the tests that come by: first those of its own package, then those of others that are quick, then
-/// digests; the quickest first.
+/// Tries a mutant with the tests that come by: first those of its own package, then those of others that are quick,
+/// then digests; the quickest first.
 ///
 /// # Errors
 /// When a program cannot be started.

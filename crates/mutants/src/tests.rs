@@ -101,9 +101,15 @@ fn alone(program: &Program, name: &str, number: usize) -> io::Result<Noted> {
     fs::set_permissions(&notes, fs::Permissions::from_mode(0o666))?;
     let mut command = command(program, name);
     command.env("LASTHOP_MUTANTS_SEEN", &notes);
-    let clock = Clock::start();
-    let passed = passes(&mut command, Duration::from_secs(600))?;
-    let took = clock.elapsed();
+    let (mut passed, mut took) = (false, Duration::ZERO);
+    for _ in 0..chances(program) {
+        let clock = Clock::start();
+        passed = passes(&mut command, Duration::from_secs(600))?;
+        took = clock.elapsed();
+        if passed {
+            break;
+        }
+    }
     let seen = fs::read_to_string(&notes)?;
     fs::remove_file(&notes)?;
     Ok((passed, took, seen.lines().filter_map(|line| line.parse().ok()).collect()))
@@ -127,6 +133,11 @@ fn command(program: &Program, name: &str) -> Command {
     command
 }
 
+/// How often a test has to fail: those of real packets may do so by chance on a busy machine.
+fn chances(program: &Program) -> u32 {
+    if program.package == "lasthop-live" { 2 } else { 1 }
+}
+
 impl Test {
     /// Program and test, for reports.
     pub fn full_name(&self) -> String {
@@ -141,9 +152,7 @@ impl Test {
         let mut command = command(&self.program, &self.name);
         command.env("LASTHOP_MUTANT", number.to_string());
         let limit = Duration::from_secs(5) + self.took * 5;
-        // Tests of real packets may fail by chance on a busy machine: they have to fail twice.
-        let chances = if self.program.package == "lasthop-live" { 2 } else { 1 };
-        for _ in 0..chances {
+        for _ in 0..chances(&self.program) {
             if passes(&mut command, limit)? {
                 return Ok(false);
             }

@@ -84,7 +84,8 @@ impl Copies {
 mod copies {
     use super::*;
 
-    /// Whichever copy came first, the others are known to be copies of what is there; of old ones nothing is remembered.
+    /// Whichever copy came first, the others are known to be copies of what is there; of old ones nothing is
+    /// remembered.
     #[test]
     fn a_copy_of_what_was_delivered_is_known() {
         let mut copies = Copies::default();

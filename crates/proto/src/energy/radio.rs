@@ -181,8 +181,8 @@ mod tests {
         RadioStates::new(Antenna { station: Station(0), delay: Span::micros(2), told })
     }
 
-    /// A hop that tells of a transmission at its end leaves open what the longest one may have been; never is less known
-    /// than was settled.
+    /// A hop that tells of a transmission at its end leaves open what the longest one may have been; never is less
+    /// known than was settled.
     #[test]
     fn what_is_known_is_what_no_transmission_can_change() {
         let now = Time(1_000_000);

@@ -342,6 +342,24 @@ mod tests {
         assert_eq!(rtt.backoff(), 0);
     }
 
+    /// The estimate of before stays for three time-outs in a row; after the fourth the next measurement is like a
+    /// first.
+    #[test]
+    fn bsd_thinks_its_estimate_stale_after_four_time_outs() {
+        let after = |measured: bool, time_outs: u32| {
+            let mut rtt = bsd(Span::ZERO);
+            if measured {
+                rtt.sample(Time(10 * MS), Time(20 * MS));
+            }
+            (0..time_outs).for_each(|_| rtt.back_off());
+            rtt.sample(Time(0), Time(5000 * MS));
+            rtt.rto()
+        };
+        assert_ne!(after(true, 0), after(false, 0));
+        assert_eq!([1, 2, 3].map(|n| after(true, n)), [after(true, 0); 3]);
+        assert_eq!([4, 5].map(|n| after(true, n)), [after(false, 0); 2]);
+    }
+
     /// Limits of the time-out that are no whole number of ticks count up to the next one.
     #[test]
     fn limits_of_the_time_out_hold_with_ticks() {

@@ -90,6 +90,46 @@ fn an_acknowledgement_is_for_as_many_packets_as_were_chosen() {
     }
 }
 
+/// Two packets are out, and the first is acknowledged: the alarm for the other begins anew, unless a packet to the
+/// same station is about to be sent, which sets it then.
+#[test]
+fn the_alarm_waits_for_a_packet_that_medium_access_has_not_begun() {
+    let config = TulipConfig { pacing: Pacing::FullDuplex, ..TulipConfig::default() };
+    let timing = timing(Span::millis(1));
+    let ms = |ms: u64| Time(ms * 1_000_000);
+    for (to, bytes, begun, rings) in [
+        (1, 500, false, false),
+        (1, 500, true, true),
+        // What is sent once sets no alarm, and that of another station is its own.
+        (1, 0, false, true),
+        (2, 500, false, true),
+    ] {
+        let mut sender = Tulip::new(&config, Station(0), 3, timing);
+        let mut receiver = Tulip::new(&config, Station(1), 3, timing);
+        let (mut above, mut below) = (Upper::default(), Upper::default());
+        let trans = |to| MacSignal::Trans { to: Station(to), airtime: Span::millis(4) };
+        let mut first = None;
+        for n in 1..=2 {
+            above.queue.push_back((Station(1), packet(n, 500)));
+            let frame = sender.next_frame(ms(n), &mut above).expect("a packet");
+            sender.on_mac(ms(n), trans(1), &mut above);
+            sender.on_mac(ms(n), MacSignal::Done { to: Station(1), acked: None }, &mut above);
+            first.get_or_insert(frame);
+        }
+        receiver.on_frame(ms(3), first.expect("sent"), &mut below);
+        let answer = receiver.next_frame(ms(3), &mut below).expect("an acknowledgement");
+        above.queue.push_back((Station(to), packet(3, bytes)));
+        assert!(sender.next_frame(ms(4), &mut above).is_some());
+        if begun {
+            sender.on_mac(ms(4), trans(to), &mut above);
+        }
+        sender.on_frame(ms(5), answer, &mut above);
+        let wake = sender.next_wake();
+        assert_eq!(wake.is_some(), rings, "to {to}, {bytes} bytes, begun {begun}: {wake:?}");
+        assert!(wake.is_none_or(|at| at > ms(5)), "anew");
+    }
+}
+
 #[test]
 fn the_manual_has_the_tables_as_they_are() {
     let manual = include_str!("../../../../docs/systems/tulip.md");

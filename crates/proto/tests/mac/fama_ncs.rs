@@ -214,6 +214,19 @@ fn answers_do_not_keep_the_channel_either() {
     assert!(sent[2] * 5 > sent.iter().sum::<u32>(), "{sent:?}");
 }
 
+/// Who hears the RTS of others leaves room for the CTS, also where none comes.
+#[test]
+fn who_reads_the_rts_of_others_waits_for_a_cts() {
+    let (mut mac, mut air) =
+        (mac(FamaConfig::default(), 3), Recorder::new(|_, kind, _| kind == FrameKind::Rts));
+    mac.request(Time::ZERO, frame(0, 1, 1440), Access::Contend, &mut air);
+    let heard = |after| micros(RTS + DELAY + Span::micros(after));
+    run(&mut mac, &mut air, heard(CTS.0 / 1000), |_, _, _, _| {});
+    assert_eq!(mac.state(Station(2)), State::Remote, "a CTS may be on its way");
+    run(&mut mac, &mut air, heard(CTS.0 / 1000 + 100), |_, _, _, _| {});
+    assert_eq!(mac.state(Station(2)), State::Passive, "none has come");
+}
+
 /// Who hears the data frame of others leaves room for an answer, and not for the longest frame that there may be, which
 /// what could not be read might have been the end of.
 #[test]

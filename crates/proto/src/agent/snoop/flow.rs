@@ -329,8 +329,8 @@ mod tests {
     use super::*;
     use crate::wire::{Addr, Body, Flags, Segment};
 
-    /// Of two super-packets of three segments each: the first alone where only that can be meant, both where the receiver
-    /// reports what it has, and of a packet that has come in part the rest.
+    /// Of two super-packets of two segments and a half each: the first alone where only that can be meant, both where
+    /// the receiver reports what it has, and of a packet that has come in part the rest.
     #[test]
     fn super_packets_are_cut_as_far_as_an_ack_may_be_about_them() {
         for (all, acked, entries) in
@@ -339,17 +339,20 @@ mod tests {
             let mut flow = Flow { acked, ..Flow::default() };
             flow.cut(all);
             assert_eq!(flow.cache.len(), 0, "nothing is there");
-            for start in [1, 3001] {
+            for start in [1, 2501] {
                 let segment = Segment::new(1, 2, Seq(start), Seq(0), Flags::ACK);
-                let body = Body::Pattern { stream: 1, len: 3000, offset: start.into() };
+                let body = Body::Pattern { stream: 1, len: 2500, offset: start.into() };
                 let (src, dst) = (Addr::v4(1, 1, 1, 1), Addr::v4(2, 2, 2, 2));
                 let packet =
                     Packet::tcp(src, dst, segment, body).with(|packet| packet.piece = 1000);
                 let start = u64::from(start);
-                flow.store([start, start + 3000], &packet, start, false);
+                flow.store([start, start + 2500], &packet, start, false);
             }
             flow.cut(all);
             assert_eq!(flow.cache.len(), entries, "all {all}, acknowledged {acked:?}");
+            let first = acked.unwrap_or(1);
+            assert_eq!(flow.cache.contiguous(first), 5001, "without a gap from {first} on");
+            assert_eq!(flow.cache.contiguous(first - 1), first - 1, "and nothing below");
         }
     }
 }

@@ -227,7 +227,8 @@ mod tests {
         assert_eq!(epoch.target(250, Span::secs(1)), at(2.0));
     }
 
-    /// The same window looks at the curve again after a 32nd of a second, seven ticks of 4 ms; another one does at once.
+    /// The same window looks at the curve again after a 32nd of a second, seven ticks of 4 ms; another one does at
+    /// once.
     #[test]
     fn the_curve_is_looked_at_anew_after_a_32nd_of_a_second() {
         let mut cubic = LinuxCubic { last_max: 10, ..LinuxCubic::default() };

@@ -111,7 +111,8 @@ mod tests {
         left
     }
 
-    /// Linux sends twice as fast below half of the threshold and a fifth faster from there on, so that the window may grow.
+    /// Linux sends twice as fast below half of the threshold and a fifth faster from there on, so that the window may
+    /// grow.
     #[test]
     fn far_below_the_threshold_a_window_leaves_in_half_a_round_trip() {
         for (variant, cwnd, ms) in [

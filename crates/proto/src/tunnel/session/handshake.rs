@@ -389,7 +389,8 @@ mod tests {
     use crate::tunnel::seal::Toy;
     use crate::tunnel::tests::{at, config};
 
-    /// It is worth something to who asked, from the port that asked, until the age after that in which it was made is over.
+    /// It is worth something to who asked, from the port that asked, until the age after that in which it was made is
+    /// over.
     #[test]
     fn a_cookie_is_good_for_one_address_and_two_ages() {
         let end = Session::new(config(None).session, Toy { key: 7 }, [1; 32]);

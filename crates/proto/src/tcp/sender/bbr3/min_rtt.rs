@@ -124,7 +124,8 @@ mod tests {
         }
     }
 
-    /// What the application held back, and what was sent while the path was being emptied, tells less than the path can carry.
+    /// What the application held back, and what was sent while the path was being emptied, tells less than the path
+    /// can carry.
     #[test]
     fn samples_of_an_emptied_path_say_as_little_as_those_of_a_slow_application() {
         let mut path = Path::new();

@@ -20,6 +20,20 @@ fn a_segment_is_reported_once_it_is_reported_whole() {
     assert_eq!((told, f.pipe(), f.sacked_segments()), (vec![1001], 2000, 1));
 }
 
+/// What the limit ends at is whole; what reaches beyond it is cut there, and the rest waits on.
+#[test]
+fn what_is_lost_is_cut_where_it_reaches_beyond_the_limit() {
+    let mut f = flight(3);
+    f.judge(|r| if r.from < 2001 { Judgement::Lost } else { Judgement::Later });
+    assert_eq!((f.next_lost(1), f.next_lost(1001)), (None, Some((1, 1001))));
+    assert_eq!(f.records.len(), 3, "it ends at the limit, and no piece of nothing is left");
+    f.sent(Time(50), 1, 1001, Stamp::default());
+    assert_eq!(f.next_lost(u64::MAX), Some((1001, 2001)));
+    assert_eq!((f.next_lost(1001), f.next_lost(1500)), (None, Some((1001, 1500))));
+    f.sent(Time(51), 1001, 1500, Stamp::default());
+    assert_eq!((f.next_lost(u64::MAX), f.lost()), (Some((1500, 2001)), 501));
+}
+
 #[test]
 fn what_is_lost_waits_lowest_first_and_counts_again_once_it_is_sent() {
     let mut f = flight(4);
