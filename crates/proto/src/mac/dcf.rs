@@ -70,10 +70,6 @@ struct Node {
 
 /// What a station wants to send.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "nearly all are frames, and a box would be an allocation for each"
-)]
 enum Sending {
     /// A frame of the link layer.
     Frame(Frame),
