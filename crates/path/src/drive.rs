@@ -12,9 +12,10 @@ use std::collections::VecDeque;
 use lasthop_proto::agent::BaseStation as _;
 use lasthop_proto::event::{Event, Op, Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side, StageId, Told};
+use lasthop_proto::tcp::Host;
 use lasthop_proto::units::Time;
 use lasthop_proto::wake::WakeTree;
-use lasthop_proto::wire::Packet;
+use lasthop_proto::wire::{FlowKey, Packet};
 
 use crate::counts::StageCount;
 use crate::roam::Roam;
@@ -35,6 +36,12 @@ pub trait Outside {
     fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
         let what = What::Packet { op, side, packet: packet.clone() };
         self.event(&Event { at, stage, what });
+    }
+
+    /// The next event: data was delivered to the end of a connection at `stage`; `flow` is that from there. Whoever need not
+    /// keep it overrides this.
+    fn delivered(&mut self, at: Time, stage: StageId, flow: FlowKey, bytes: u32) {
+        self.event(&Event { at, stage, what: What::delivered(flow, bytes) });
     }
 
     /// `packet` leaves the path towards `side` at `stage`: the witness of a host that is not ours, or the last
@@ -74,6 +81,8 @@ pub struct Path {
     busy: usize,
     /// The stage at which packets went round for ever, if they did.
     stuck: Option<StageId>,
+    /// Whether hosts have more connections than stay in near caches.
+    crowded: bool,
 }
 
 impl Path {
@@ -86,6 +95,7 @@ impl Path {
         wants: Wants,
     ) -> Path {
         let total = stages.len();
+        let crowded = stages.iter().filter_map(Stage::host).any(Host::is_crowded);
         let mut path = Path {
             stages,
             inner,
@@ -104,6 +114,7 @@ impl Path {
             branches: false,
             busy: 0,
             stuck: None,
+            crowded,
         };
         for i in 0..total {
             path.rearm(i);
@@ -142,6 +153,9 @@ impl Path {
             Stage::Line(line) if !self.branches && self.retired.is_empty() => {
                 if let Some((side, packet)) = line.take_only(now) {
                     self.wakes.set(i, line.next_wake());
+                    if self.crowded {
+                        self.look_ahead(i, side);
+                    }
                     return self.pass_on(now, i, side, packet, outside);
                 }
             }
@@ -169,6 +183,26 @@ impl Path {
         let next = self.hand_on(i, side, packet, outside);
         if !self.out.sends.is_empty() || !self.moving.is_empty() {
             self.forward(next, outside);
+        }
+    }
+
+    /// What comes out of line `i` next touches connections of a host that lie in no near cache. That is read before, for
+    /// several packets together, so that they wait for memory once.
+    #[inline(never)]
+    fn look_ahead(&self, i: usize, side: Side) {
+        let Stage::Line(line) = &self.stages[i] else { return };
+        if let Some(host) = self.only_host(i, side) {
+            core::hint::black_box(host.expect(line.read(side)));
+        }
+    }
+
+    /// The host that stage `i` hands on to towards `side`, if there is but one.
+    fn only_host(&self, i: usize, side: Side) -> Option<&Host> {
+        let Range { start, end } = self.inner;
+        match side {
+            Side::Left if i == start && start == 1 => self.stages[0].host(),
+            Side::Right if i + 1 == end && end + 1 == self.stages.len() => self.stages[end].host(),
+            _ => None,
         }
     }
 
@@ -387,6 +421,7 @@ impl Path {
         self.out.tell(|told| match told {
             Told::Event(event) => outside.event(event),
             Told::Packet(op, side, packet) => outside.packet(now, stage, op, side, packet),
+            Told::Delivered(flow, bytes) => outside.delivered(now, stage, flow, bytes),
         });
         let tally = self.out.take_tally();
         let sent = self.out.sends.len() as u64;

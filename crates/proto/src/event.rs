@@ -131,6 +131,13 @@ pub enum What {
     },
 }
 
+impl What {
+    /// Data was delivered to the end that `flow` comes from, told without its control block.
+    pub fn delivered(flow: FlowKey, bytes: u32) -> What {
+        What::Tcp(TcpEvent { flow, kind: TcpKind::Delivered { bytes }, tcb: Tcb::default() })
+    }
+}
+
 /// What a link layer noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "note")]

@@ -86,16 +86,17 @@ pub enum Told<'a> {
     Event(&'a Event),
     /// To a packet that is handed on towards the side: what an event would say of it, without a copy of the packet.
     Packet(Op, Side, &'a Packet),
+    /// So many bytes of a connection were handed to the application of its end: the flow from that end.
+    Delivered(FlowKey, u32),
 }
 
-/// What has happened to a packet just before it was handed on.
+/// What happens most often, without an event.
 #[derive(Clone, Copy, Debug)]
-struct Handed {
-    op: Op,
-    /// The packet's place in [`Out::sends`].
-    place: usize,
-    /// Events that were told before.
-    after: usize,
+enum Brief {
+    /// To a packet just before it was handed on: its place in [`Out::sends`].
+    Handed { op: Op, place: usize },
+    /// Data was delivered.
+    Delivered { flow: FlowKey, bytes: u32 },
 }
 
 /// What a machine answers. The driver keeps one and drains it after each call, so that no call allocates.
@@ -107,7 +108,8 @@ pub struct Out {
     pub signals: Vec<(Side, Signal)>,
     /// What happened, oldest first.
     pub events: Vec<Event>,
-    handed: Vec<Handed>,
+    /// What is told without an event, each with how many events were told before.
+    briefs: Vec<(usize, Brief)>,
     /// Whether the driver asks by [`Out::tell`] before it takes packets out.
     tells: bool,
     wants: Wants,
@@ -147,27 +149,41 @@ impl Out {
     /// Tells what has happened since this was last called, oldest first.
     #[inline]
     pub fn tell(&mut self, mut told: impl FnMut(Told<'_>)) {
-        if self.events.is_empty() && self.handed.is_empty() {
+        if self.events.is_empty() && self.briefs.is_empty() {
             return;
         }
-        let mut from = 0;
-        for handed in &self.handed {
-            self.events[from..handed.after].iter().for_each(|event| told(Told::Event(event)));
-            from = handed.after;
-            if let Some((side, packet)) = self.sends.get(handed.place) {
-                told(Told::Packet(handed.op, *side, packet));
-            }
+        let mut events = 0;
+        let mut briefs = self.briefs.iter();
+        let mut next = briefs.next();
+        loop {
+            let what = match next {
+                Some((after, brief)) if *after == events => {
+                    next = briefs.next();
+                    match *brief {
+                        Brief::Delivered { flow, bytes } => Told::Delivered(flow, bytes),
+                        Brief::Handed { op, place } => {
+                            let Some((side, packet)) = self.sends.get(place) else { continue };
+                            Told::Packet(op, *side, packet)
+                        }
+                    }
+                }
+                _ => {
+                    let Some(event) = self.events.get(events) else { break };
+                    events += 1;
+                    Told::Event(event)
+                }
+            };
+            told(what);
         }
-        self.events[from..].iter().for_each(|event| told(Told::Event(event)));
         self.events.clear();
-        self.handed.clear();
+        self.briefs.clear();
     }
 
     /// Whether a call has brought about nothing: nothing is sent, has ended or is to be told.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        let Out { sends, signals, events, handed, tally, .. } = self;
-        let lengths = sends.len() | signals.len() | events.len() | handed.len();
+        let Out { sends, signals, events, briefs, tally, .. } = self;
+        let lengths = sends.len() | signals.len() | events.len() | briefs.len();
         lengths == 0 && (tally.originated | tally.discarded) == 0
     }
 
@@ -221,7 +237,8 @@ impl Out {
             return;
         }
         if self.tells {
-            self.handed.push(Handed { op, place: self.sends.len(), after: self.events.len() });
+            let brief = Brief::Handed { op, place: self.sends.len() };
+            self.briefs.push((self.events.len(), brief));
         } else {
             self.event(What::Packet { op, side, packet: packet.clone() });
         }
@@ -302,8 +319,71 @@ impl Out {
         }
     }
 
+    /// Data of a connection was delivered; `flow` is that from its receiver. False where that takes an event, as for whoever
+    /// wants the control block with it.
+    #[inline]
+    pub(crate) fn delivered(&mut self, flow: FlowKey, bytes: u32) -> bool {
+        let brief = self.tells && !self.wants.has(Wants::DETAIL);
+        if brief && self.wants.has(Wants::METRICS) {
+            self.briefs.push((self.events.len(), Brief::Delivered { flow, bytes }));
+        }
+        brief
+    }
+
     /// Something happened. Callers check [`Out::wants`] first where building `what` costs.
     pub fn event(&mut self, what: What) {
         self.events.push(Event { at: self.now, stage: self.stage, what });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Addr, Damage, Flags, Segment};
+
+    fn parts() -> Parts {
+        let segment = Segment::new(1, 2, Seq(3), Seq(4), Flags::ACK);
+        Parts::tcp(Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2), segment, Body::EMPTY)
+    }
+
+    #[test]
+    fn what_has_ended_leaves_nothing_in_what_is_made_of_it() {
+        let mut out = Out::new(Wants::NOTHING);
+        let ended = Packet::new(parts()).with(|packet| {
+            (packet.damage, packet.urgent, packet.piece) = (Damage::Ip, true, 9);
+            packet.body = Body::copy_of(b"bytes");
+        });
+        let place: *const Parts = &*ended;
+        out.discard(Side::Right, ended, Cause::QueueFull);
+        let made = out.packet(parts());
+        assert!(core::ptr::eq(place, &*made));
+        assert_eq!(made, Packet::new(parts()));
+    }
+
+    #[test]
+    fn what_happened_is_told_in_its_order() {
+        let mut out = Out::telling(Wants::METRICS);
+        let packet = Packet::new(parts());
+        let flow = packet.flow().unwrap();
+        let turn = |good| What::Channel { side: Side::Left, good };
+        out.event(turn(true));
+        assert!(out.delivered(flow, 7));
+        out.send_after(Op::Transmitted, Side::Right, packet);
+        out.event(turn(false));
+        assert!(out.delivered(flow, 8));
+        let mut seen = Vec::new();
+        out.tell(|told| {
+            seen.push(match told {
+                Told::Event(Event { what: What::Channel { good, .. }, .. }) => format!("{good}"),
+                Told::Event(other) => format!("{other:?}"),
+                Told::Packet(op, side, _) => format!("{op:?} {side:?}"),
+                Told::Delivered(_, bytes) => format!("{bytes}"),
+            });
+        });
+        assert_eq!(seen, ["true", "7", "Transmitted Right", "false", "8"]);
+        // Whoever wants the control block is told by an event, and so is whoever does not ask.
+        for mut other in [Out::telling(Wants::EVERYTHING), Out::new(Wants::METRICS)] {
+            assert!(!other.delivered(flow, 7));
+        }
     }
 }

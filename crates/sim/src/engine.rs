@@ -8,7 +8,7 @@ use lasthop_proto::event::{Cause, Event, Op, Tcb, Wants, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::{Connection, Host};
 use lasthop_proto::units::Time;
-use lasthop_proto::wire::Packet;
+use lasthop_proto::wire::{FlowKey, Packet};
 use lasthop_scenario::Scenario;
 use lasthop_trace::Sink;
 
@@ -29,6 +29,11 @@ impl<S: Sink> Outside for Void<'_, S> {
     #[inline]
     fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
         self.0.packet(at, stage, op, side, packet);
+    }
+
+    #[inline]
+    fn delivered(&mut self, at: Time, stage: StageId, flow: FlowKey, bytes: u32) {
+        self.0.delivered(at, stage, flow, bytes);
     }
 
     /// No host has the packet's address: the last stage it passed drops it.

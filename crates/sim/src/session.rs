@@ -6,7 +6,7 @@ use lasthop_path::{Ends, Stage, no_ends};
 use lasthop_proto::event::{Event, Op, Tcb, Wants};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
-use lasthop_proto::wire::Packet;
+use lasthop_proto::wire::{FlowKey, Packet};
 use lasthop_scenario::Scenario;
 use lasthop_trace::Sink;
 
@@ -32,6 +32,11 @@ impl<T: Sink> Sink for Counted<'_, T> {
     fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
         self.events += 1;
         self.sink.packet(at, stage, op, side, packet);
+    }
+    #[inline]
+    fn delivered(&mut self, at: Time, stage: StageId, flow: FlowKey, bytes: u32) {
+        self.events += 1;
+        self.sink.delivered(at, stage, flow, bytes);
     }
 }
 

@@ -23,7 +23,7 @@ pub mod tools;
 use lasthop_proto::event::{Event, Op, Wants, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
-use lasthop_proto::wire::Packet;
+use lasthop_proto::wire::{FlowKey, Packet};
 
 /// Something that takes in the events of a run in order.
 pub trait Sink {
@@ -38,6 +38,12 @@ pub trait Sink {
     fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
         let what = What::Packet { op, side, packet: packet.clone() };
         self.event(&Event { at, stage, what });
+    }
+
+    /// The next event: data was delivered to the end of a connection at `stage`; `flow` is that from there. Told so where
+    /// nobody wants [`Wants::DETAIL`], to which its control block belongs; whoever need not keep it overrides this.
+    fn delivered(&mut self, at: Time, stage: StageId, flow: FlowKey, bytes: u32) {
+        self.event(&Event { at, stage, what: What::delivered(flow, bytes) });
     }
 
     /// A packet of any protocol on its way towards `side` comes into the path at one of its ends, or leaves it at the
@@ -98,6 +104,10 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
         self.0.packet(at, stage, op, side, packet);
         self.1.packet(at, stage, op, side, packet);
     }
+    fn delivered(&mut self, at: Time, stage: StageId, flow: FlowKey, bytes: u32) {
+        self.0.delivered(at, stage, flow, bytes);
+        self.1.delivered(at, stage, flow, bytes);
+    }
     fn passage(&mut self, at: Time, side: Side, packet: &Packet, passage: Passage) {
         self.0.passage(at, side, packet, passage);
         self.1.passage(at, side, packet, passage);
@@ -113,6 +123,9 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     }
     fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
         (**self).packet(at, stage, op, side, packet);
+    }
+    fn delivered(&mut self, at: Time, stage: StageId, flow: FlowKey, bytes: u32) {
+        (**self).delivered(at, stage, flow, bytes);
     }
     fn passage(&mut self, at: Time, side: Side, packet: &Packet, passage: Passage) {
         (**self).passage(at, side, packet, passage);
@@ -148,6 +161,11 @@ impl<S: Sink> Sink for Option<S> {
     fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
         if let Some(sink) = self {
             sink.packet(at, stage, op, side, packet);
+        }
+    }
+    fn delivered(&mut self, at: Time, stage: StageId, flow: FlowKey, bytes: u32) {
+        if let Some(sink) = self {
+            sink.delivered(at, stage, flow, bytes);
         }
     }
     fn passage(&mut self, at: Time, side: Side, packet: &Packet, passage: Passage) {

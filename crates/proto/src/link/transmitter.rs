@@ -15,13 +15,13 @@ pub(crate) struct Pipe<T = Packet> {
     under_way: VecDeque<(Time, T)>,
     /// When the first comes out: asked for after every call, so kept at hand.
     next: Time,
-    /// How many of the first have been fetched from memory.
-    fetched: usize,
+    /// How many of the first have been [read](Pipe::look_at_next).
+    seen: usize,
 }
 
 impl<T> Default for Pipe<T> {
     fn default() -> Pipe<T> {
-        Pipe { under_way: VecDeque::new(), next: Time::NEVER, fetched: 0 }
+        Pipe { under_way: VecDeque::new(), next: Time::NEVER, seen: 0 }
     }
 }
 
@@ -92,38 +92,43 @@ impl Pipe {
         if self.next > now || second <= now {
             return None;
         }
-        self.fetch_ahead();
+        self.look_at_next();
         let (_, packet) = self.under_way.pop_front()?;
         self.next = second;
         Some(packet)
     }
 
-    /// Where many packets are under way, the first ones lie in no near cache any more. Each would wait for memory by itself;
-    /// so some are looked at together, and wait once.
+    /// Where many packets are under way, the first ones lie in no near cache any more, and each would wait for memory by
+    /// itself. So some are read together before they come out, and wait once.
     #[inline]
-    fn fetch_ahead(&mut self) {
-        if self.fetched > 0 {
-            self.fetched -= 1;
+    fn look_at_next(&mut self) {
+        if self.seen > 0 {
+            self.seen -= 1;
         } else if self.under_way.len() > FAR {
-            self.fetch();
+            self.read_next();
         }
     }
 
     #[inline(never)]
-    fn fetch(&mut self) {
-        let mut all = 0;
-        for i in 0..FETCHED {
-            all ^= self.under_way.get(i).map_or(0, |(_, packet)| packet.fetch());
+    fn read_next(&mut self) {
+        let mut words = 0;
+        for i in 0..AHEAD {
+            words ^= self.under_way.get(i).map_or(0, |(_, packet)| packet.touch());
         }
-        core::hint::black_box(all);
-        self.fetched = FETCHED - 1;
+        core::hint::black_box(words);
+        self.seen = AHEAD - 1;
+    }
+
+    /// The packets that were read when the last one came out, without that one; none if none were.
+    pub fn read(&self) -> impl Iterator<Item = &Packet> {
+        let count = if self.seen == AHEAD - 1 { self.seen } else { 0 };
+        self.iter().take(count)
     }
 
     /// Hands on to `side` what comes out by `now`.
     #[inline]
     pub fn deliver(&mut self, now: Time, side: Side, out: &mut Out) {
         while self.next <= now {
-            self.fetch_ahead();
             let Some((_, packet)) = self.under_way.pop_front() else { return };
             self.look_ahead();
             out.send_after(Op::Transmitted, side, packet);
@@ -131,10 +136,10 @@ impl Pipe {
     }
 }
 
-/// So many packets under way do not stay in near caches.
-const FAR: usize = 256;
-/// So many are fetched from memory together.
-const FETCHED: usize = 16;
+/// More packets than this do not stay in near caches.
+const FAR: usize = 128;
+/// So many are read together before they come out.
+pub const AHEAD: usize = 16;
 
 /// One direction of a link.
 #[derive(Debug)]
@@ -234,5 +239,33 @@ pub(crate) fn tell_turn(side: Side, good: bool, neighbour: bool, out: &mut Out) 
     out.event(What::Channel { side, good });
     if neighbour {
         out.signal(side.other(), Signal::ChannelGood(good));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Addr, Body, Flags, PacketId, Segment, Seq};
+
+    #[test]
+    fn many_packets_are_read_ahead_and_come_out_in_their_order() {
+        let mut pipe = Pipe::default();
+        let count = 2 * FAR as u64;
+        for id in 0..count {
+            let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
+            let (src, dst) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));
+            let packet = Packet::tcp(src, dst, segment, Body::EMPTY);
+            pipe.push(Time(id), packet.with(|packet| packet.id = PacketId(id)));
+        }
+        let mut read = Vec::new();
+        for id in 0..count {
+            assert_eq!(pipe.take_only(Time(id)).map(|packet| packet.id), Some(PacketId(id)));
+            read.extend(pipe.read().map(|packet| packet.id.0));
+        }
+        // Each time the first was the one that came out; where few are left, none is read.
+        let far = count - FAR as u64;
+        let expected: Vec<u64> = (0..far).filter(|id| id % AHEAD as u64 != 0).collect();
+        assert_eq!(read, expected);
+        assert_eq!(pipe.take_only(Time(count)), None);
     }
 }

@@ -69,6 +69,9 @@ pub struct Host {
     lends: bool,
 }
 
+/// More connections than this do not stay in near caches.
+const CROWD: usize = 4096;
+
 /// Passive opens beyond this are refused.
 const CONNECTIONS_MAX: usize = 1 << 20;
 
@@ -210,6 +213,28 @@ impl Host {
     /// How many of the connections that this host opened are not over.
     pub fn unfinished(&self) -> usize {
         self.unfinished
+    }
+
+    /// These packets will arrive soon: what they will touch of their connections is read now. Several together wait for memory
+    /// once. The answer means nothing.
+    pub fn expect<'a>(&self, packets: impl Iterator<Item = &'a Packet>) -> u64 {
+        let mut found = [u32::MAX; 16];
+        // All are looked up before any is touched, so that none waits for another.
+        for (found, packet) in found.iter_mut().zip(packets) {
+            let index = packet.flow().and_then(|flow| self.lookup.peek(flow.reversed()));
+            *found = index.unwrap_or(u32::MAX);
+        }
+        let touch = |index: &u32| {
+            let connection = self.connections.get(*index as usize).map(Connection::touch);
+            connection.map_or(0, |word| word ^ self.wakes.touch(*index as usize))
+        };
+        found.iter().fold(0, |words, index| words ^ touch(index))
+    }
+
+    /// Whether its connections do not stay in near caches.
+    #[inline]
+    pub fn is_crowded(&self) -> bool {
+        self.connections.len() > CROWD
     }
 
     /// Whether it has as many connections as it may have.
@@ -457,11 +482,7 @@ impl Machine for Host {
     }
 
     fn next_wake(&self) -> Option<Time> {
-        let apps = self.apps.next();
-        let connections = self.wakes.first().map(|(at, _)| at);
-        match (connections, apps) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        let connections = self.wakes.first().map_or(Time::NEVER, |(at, _)| at);
+        connections.min(self.apps.next().unwrap_or(Time::NEVER)).or_none()
     }
 }

@@ -283,7 +283,7 @@ impl Packet {
 
     /// Reads a word of each cache line, so that both are at hand soon; the answer means nothing.
     #[inline]
-    pub(crate) fn fetch(&self) -> u64 {
+    pub fn touch(&self) -> u64 {
         self.dst.low ^ self.id.0 ^ u64::from(self.ttl) ^ u64::from(self.body.len())
     }
 

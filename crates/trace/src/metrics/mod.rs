@@ -35,7 +35,7 @@ use lasthop_proto::air::AirEvent;
 use lasthop_proto::event::{Cause, Event, Op, TcpEvent, TcpKind, Wants, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
-use lasthop_proto::wire::{Damage, Flags, Packet, Transport};
+use lasthop_proto::wire::{Damage, Flags, FlowKey, Packet, Transport};
 
 use self::air::AirCounter;
 use self::clients::Clients;
@@ -326,30 +326,26 @@ impl Metrics {
         self.counters.resize_with(stage + 1, Default::default);
     }
 
+    /// The side to which the end of a connection at `stage` sends.
+    #[inline]
+    fn towards(&self, stage: StageId) -> Side {
+        match self.first_link {
+            Some(first) if stage > first => Side::Left,
+            _ => Side::Right,
+        }
+    }
+
     fn tcp(&mut self, at: Time, stage: StageId, event: &TcpEvent) {
         if event.kind.level() != Wants::METRICS {
             return;
         }
-        self.events += 1;
-        let towards = match self.first_link {
-            Some(first) if stage > first => Side::Left,
-            _ => Side::Right,
-        };
-        let id = self.flows.id(event.flow, towards);
-        match event.kind {
-            TcpKind::Delivered { bytes } => {
-                self.flows.all[id ^ 1].deliver(at, bytes);
-                self.visits.delivered(at, [event.flow.src, event.flow.dst]);
-                let from = event.flow.dst;
-                self.powered
-                    .iter_mut()
-                    .for_each(|node| node.delivered(at, stage, from, bytes.into()));
-            }
-            kind => {
-                self.corrupted += u64::from(kind == TcpKind::Corrupted);
-                self.flows.all[id].sender_event(at, kind, &event.tcb);
-            }
+        if let TcpKind::Delivered { bytes } = event.kind {
+            return self.delivered(at, stage, event.flow, bytes);
         }
+        self.events += 1;
+        let id = self.flows.id(event.flow, self.towards(stage));
+        self.corrupted += u64::from(event.kind == TcpKind::Corrupted);
+        self.flows.all[id].sender_event(at, event.kind, &event.tcb);
     }
 }
 
@@ -457,6 +453,16 @@ impl Sink for Metrics {
             Op::Redirected(cause) => counter.redirected.add(cause),
             Op::Received => {}
         }
+    }
+
+    #[inline]
+    fn delivered(&mut self, at: Time, stage: StageId, flow: FlowKey, bytes: u32) {
+        self.events += 1;
+        let id = self.flows.id(flow, self.towards(stage));
+        self.flows.all[id ^ 1].deliver(at, bytes);
+        self.visits.delivered(at, [flow.src, flow.dst]);
+        let nodes = self.powered.iter_mut();
+        nodes.for_each(|node| node.delivered(at, stage, flow.dst, bytes.into()));
     }
 
     #[inline]

@@ -432,7 +432,9 @@ impl Connection {
             self.report(TcpKind::Corrupted, out);
         }
         if taken.delivered > 0 {
-            self.report(TcpKind::Delivered { bytes: taken.delivered }, out);
+            if self.relay || !out.delivered(self.flow, taken.delivered) {
+                self.report(TcpKind::Delivered { bytes: taken.delivered }, out);
+            }
             self.exchange_delivered(out);
         }
         if taken.fin && self.go(Input::Fin) {
