@@ -96,7 +96,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         Ok(answer) => Ok(answer),
         Err(error) => {
             let help = match error.kind() {
-                std::io::ErrorKind::InvalidData => "ask with the program of the station's version",
+                ErrorKind::InvalidData => "ask with the program of the station's version",
                 _ => "is the station still running?",
             };
             Err(Asked::Failure(Failure::file(&socket, error, help)))
