@@ -272,3 +272,21 @@ proptest! {
         let _ = analyze_capture(&capture, Config { verify: true, ..Config::default() });
     }
 }
+
+/// Captures as 0.1.0 wrote them (`kept/capture` in the tests of the command), of a run with two losses: all of its
+/// packets, and those that were dropped, with the reason in a comment. Whoever changes the format must still read these.
+#[test]
+fn captures_of_an_earlier_program_are_read() {
+    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/data/kept/capture/");
+    let read = |name: &str| {
+        let bytes = std::fs::read(format!("{kept}{name}")).expect("it is there");
+        analyze_capture(&bytes, Config::default()).expect("it is read")
+    };
+    let all = read("radio.pcapng");
+    let sent = &all.connections[0].to_server;
+    assert_eq!((all.packets, all.malformed_packets, all.truncated), (28, 0, false));
+    assert_eq!((sent.bytes, sent.unique_bytes), (22_920, 20_000));
+    assert_eq!((sent.retransmissions.fast, sent.retransmissions.timeout), (1, 1));
+    let dropped = read("drops.pcapng");
+    assert_eq!((dropped.packets, dropped.connections[0].to_server.bytes), (2, 2_920));
+}

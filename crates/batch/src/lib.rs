@@ -31,4 +31,4 @@ pub mod tables;
 
 pub use error::Error;
 pub use provenance::Provenance;
-pub use run::{Done, Work, measure, run};
+pub use run::{Done, Work, measure, run, start_threads};

@@ -56,6 +56,19 @@ impl Work<'_> {
     }
 }
 
+/// Starts the threads of what makes no pool of its own: a program does so once, before its first run. Left to the pool
+/// itself, a system that gives no threads ends the program by a panic.
+///
+/// # Errors
+///
+/// If the system gives no threads, or they have been started before.
+pub fn start_threads() -> Result<(), Error> {
+    rayon::ThreadPoolBuilder::new().build_global().map_err(|error| {
+        let help = "give it more memory (`ulimit -v`) or more processes (`ulimit -u`)";
+        Error::input(format!("cannot start a thread for each processor: {error}"), help)
+    })
+}
+
 /// Makes all runs of a plan in the simulator. The results are the same whatever the number of threads; there are fewer
 /// of them if `work` said stop. `command` is what they say made them.
 ///

@@ -62,9 +62,9 @@ pub struct Disks {
 }
 
 /// Files by name.
-type Tree = BTreeMap<String, Vec<u8>>;
+pub(crate) type Tree = BTreeMap<String, Vec<u8>>;
 
-fn read(root: &Path, at: &Path, into: &mut Tree) -> io::Result<()> {
+pub(crate) fn read(root: &Path, at: &Path, into: &mut Tree) -> io::Result<()> {
     for entry in fs::read_dir(at)? {
         let path = entry?.path();
         if path.is_dir() {
@@ -78,21 +78,22 @@ fn read(root: &Path, at: &Path, into: &mut Tree) -> io::Result<()> {
 }
 
 /// Whether a file is written under a name that nobody reads until it is whole.
-fn is_temporary(name: &str) -> bool {
-    let last = name.rsplit('/').next().unwrap_or(name);
-    last.starts_with('.') || last.ends_with(".tmp") || last.contains(".partial")
+pub(crate) fn is_temporary(name: &str) -> bool {
+    let is =
+        |part: &str| part.starts_with('.') || part.ends_with(".tmp") || part.contains(".partial");
+    name.split('/').any(is)
 }
 
 /// A list of finished runs grows at its end; what a crash leaves of the last line is passed over when it is read.
-fn grows(name: &str) -> bool {
+pub(crate) fn grows(name: &str) -> bool {
     name.ends_with(".jsonl")
 }
 
 /// The program, and where it may work.
 #[derive(Debug)]
 pub struct Bench {
-    program: PathBuf,
-    base: PathBuf,
+    pub(crate) program: PathBuf,
+    pub(crate) base: PathBuf,
 }
 
 impl Bench {

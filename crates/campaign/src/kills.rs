@@ -1,4 +1,5 @@
-//! A sweep that is killed again and again: whoever starts it once more must end with the files of one that never was.
+//! A sweep or a run that is killed again and again: whoever starts it once more must end with the files of one that
+//! never was, and what a killed one leaves under a final name is whole.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,8 +11,28 @@ use std::time::Duration;
 use lasthop_proto::rng::Stream;
 use rustix::process::{Pid, Signal, kill_process};
 
-/// What is run: its words, without the directory of its results.
-pub const SWEEP: &[&str] = &["run", "west97-lan", "--seeds", "300"];
+use crate::clock::Jumps;
+use crate::disk::is_temporary;
+
+/// What is killed.
+#[derive(Clone, Copy, Debug)]
+pub struct Job {
+    /// What it is called in tables.
+    pub name: &'static str,
+    /// Its words, without the directory of its results.
+    pub words: &'static [&'static str],
+}
+
+/// Many runs.
+pub const SWEEP: Job = Job {
+    name: "a sweep, started again until it is done",
+    words: &["run", "west97-lan", "--seeds", "300"],
+};
+/// One run of each of three agents, with all of its events, captures and plots.
+pub const RUN: Job = Job {
+    name: "a run with all of its traces, started again until it is done",
+    words: &["run", "west97-lan", "--seeds", "1", "--trace", "all", "--trace-size", "unlimited"],
+};
 /// Finished runs in the order in which they finished, which may differ.
 const UNORDERED: &str = "runs.jsonl";
 
@@ -20,8 +41,8 @@ const UNORDERED: &str = "runs.jsonl";
 pub struct Kills {
     /// Processes that were killed before they ended.
     pub kills: u64,
-    /// Sweeps that came to their end after some.
-    pub sweeps: u64,
+    /// Those that came to their end after some.
+    pub ended: u64,
     /// What was wrong.
     pub wrong: Vec<String>,
 }
@@ -39,16 +60,41 @@ fn files(root: &Path, at: &Path, into: &mut BTreeMap<String, Vec<u8>>) -> io::Re
     Ok(())
 }
 
-fn tree(root: &Path) -> io::Result<BTreeMap<String, Vec<u8>>> {
+pub(crate) fn tree(root: &Path) -> io::Result<BTreeMap<String, Vec<u8>>> {
     let mut found = BTreeMap::new();
     files(root, root, &mut found)?;
     Ok(found)
 }
 
-fn sweep(program: &Path, out: &Path) -> io::Result<Child> {
+fn start(program: &Path, job: Job, out: &Path) -> io::Result<Child> {
     let mut command = Command::new(program);
-    command.args(SWEEP).arg("-o").arg(out);
+    command.args(job.words).arg("-o").arg(out);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+}
+
+/// Runs `job` of `program` below `base` on a wall clock that jumps: what differs from one on the machine's.
+///
+/// # Errors
+///
+/// Files could not be read or written, the program could not be started, or the clock cannot jump here.
+pub fn on_a_clock_that_jumps(program: &Path, base: &Path, job: Job) -> io::Result<Vec<String>> {
+    let (whole, other) = (base.join("whole"), base.join("jumped"));
+    for out in [&whole, &other] {
+        let _ = fs::remove_dir_all(out);
+    }
+    let status = start(program, job, &whole)?.wait()?;
+    if !status.success() {
+        return Err(io::Error::other(format!("on the machine's clock it ended so: {status}")));
+    }
+    let jumps = Jumps::new(base)?;
+    let mut command = Command::new(program);
+    command.args(job.words).arg("-o").arg(&other).stdin(Stdio::null()).stdout(Stdio::null());
+    let status = jumps.on(&mut command).stderr(Stdio::null()).status()?;
+    let mut wrong = differences(&whole, &other)?;
+    if !status.success() {
+        wrong.push(format!("it ended so: {status}"));
+    }
+    Ok(wrong)
 }
 
 /// What differs between the results of two sweeps.
@@ -60,22 +106,44 @@ fn differences(one: &Path, other: &Path) -> io::Result<Vec<String>> {
     Ok(names.into_iter().filter(differs).cloned().collect())
 }
 
-/// Kills sweeps of `program` below `base` until `count` were killed. A sweep takes `takes` where nobody kills it.
+/// Files that a killed one has left under final names, and that are not those of a whole one.
+fn halves(whole: &Path, killed: &Path) -> io::Result<Vec<String>> {
+    if !killed.exists() {
+        return Ok(Vec::new());
+    }
+    let (whole, left) = (tree(whole)?, tree(killed)?);
+    let wrong = |(name, bytes): &(&String, &Vec<u8>)| {
+        !is_temporary(name) && !name.ends_with(UNORDERED) && whole.get(*name) != Some(bytes)
+    };
+    Ok(left
+        .iter()
+        .filter(wrong)
+        .map(|(name, bytes)| format!("{name} ({} bytes)", bytes.len()))
+        .collect())
+}
+
+/// Kills `job` of `program` below `base` until `count` were killed. It takes `takes` where nobody kills it.
 ///
 /// # Errors
 ///
 /// Files could not be read or written, or the program could not be started.
 #[expect(clippy::disallowed_methods, reason = "real processes are killed at any time")]
-pub fn kills(program: &Path, base: &Path, count: u64, takes: Duration) -> io::Result<Kills> {
+pub fn kills(
+    program: &Path,
+    base: &Path,
+    job: Job,
+    count: u64,
+    takes: Duration,
+) -> io::Result<Kills> {
     let mut dice = Stream::new(1, "kills");
     let mut all = Kills::default();
     let (whole, killed) = (base.join("whole"), base.join("killed"));
-    let status = sweep(program, &whole)?.wait()?;
+    let status = start(program, job, &whole)?.wait()?;
     if !status.success() {
-        return Err(io::Error::other(format!("a sweep that nobody killed ended so: {status}")));
+        return Err(io::Error::other(format!("one that nobody killed ended so: {status}")));
     }
     while all.kills < count {
-        let mut child = sweep(program, &killed)?;
+        let mut child = start(program, job, &killed)?;
         let wait = Duration::from_nanos(dice.below(takes.as_nanos() as u64));
         std::thread::sleep(wait);
         let signal =
@@ -91,14 +159,19 @@ pub fn kills(program: &Path, base: &Path, count: u64, takes: Duration) -> io::Re
                 status.success().then_some(status)
             }
         };
-        let Some(status) = ended else { continue };
+        let Some(status) = ended else {
+            for name in halves(&whole, &killed)? {
+                all.wrong.push(format!("kill {} leaves {name}, which is not whole", all.kills));
+            }
+            continue;
+        };
         if !status.success() {
             all.wrong.push(format!("after {} kills it ends so: {status}", all.kills));
         }
         for name in differences(&whole, &killed)? {
             all.wrong.push(format!("after {} kills {name} differs", all.kills));
         }
-        all.sweeps += 1;
+        all.ended += 1;
         fs::remove_dir_all(&killed)?;
     }
     Ok(all)

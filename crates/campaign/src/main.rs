@@ -11,7 +11,9 @@ use lasthop_campaign::examine::{Bounds, examine};
 use lasthop_campaign::kills;
 use lasthop_campaign::report::Records;
 use lasthop_campaign::stations;
+use lasthop_campaign::testbeds;
 use lasthop_campaign::text;
+use lasthop_campaign::tunnels;
 use lasthop_campaign::workers::{Tally, drive, says};
 use lasthop_scenario::{Scenario, parse};
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -34,9 +36,14 @@ const USAGE: &str = "usage:
   lasthop-campaign show CASE                                        the scenario of a case
   lasthop-campaign try FILE [SEED]                                  what is wrong with the scenario of a file
   lasthop-campaign shrink CASE                                      a small scenario that is wrong in the same way
-  lasthop-campaign kills LASTHOP DIR [--count N] [--millis N]       sweeps that are killed at any time; in DIR
+  lasthop-campaign kills LASTHOP DIR [--run] [--count N] [--millis N]   sweeps, or runs, that are killed; in DIR
   lasthop-campaign disk LASTHOP DIR [--steps N]                     commands that write, on full disks; in DIR
-  lasthop-campaign stations LASTHOP [--plane WORD] [--count N]      stations under load that are killed at any time
+  lasthop-campaign memory LASTHOP DIR [--steps N]                   commands that write, with little memory; in DIR
+  lasthop-campaign clock LASTHOP DIR                                a sweep and a run while the wall clock jumps; in DIR
+  lasthop-campaign stations LASTHOP [--plane WORD] [--count N] [--clock]
+                                    stations under load that are killed at any time, on a clock that jumps
+  lasthop-campaign tunnels LASTHOP [--count N]                      ends of a tunnel under load that are killed
+  lasthop-campaign testbeds LASTHOP DIR [--count N] [--millis N]    runs on real packets that are killed; in DIR
   lasthop-campaign report RECORDS PAGE                              writes the tables of the page anew
 
   --record FILE adds what a campaign came to to a file of records";
@@ -51,9 +58,17 @@ fn main() -> ExitCode {
         ["show", case] => show(number(case)),
         ["try", file, seed @ ..] => attempt(file, seed.first().map_or(1, |seed| number(seed))),
         ["shrink", case] => shrink(number(case)),
-        ["kills", program, base, options @ ..] => kill_sweeps(program, base, options),
+        ["kills", program, base, options @ ..] => kill_jobs(program, base, options),
         ["disk", program, base, options @ ..] => fill_disks(program, base, options),
         ["stations", program, options @ ..] => kill_stations(program, options),
+        ["memory", program, base, options @ ..] => starve(program, base, options),
+        ["clock", program, base] => jump(program, base),
+        ["tunnels", program, options @ ..] => inside("tunnels-inside", &[program], options),
+        ["tunnels-inside", program, options @ ..] => kill_tunnels(program, options),
+        ["testbeds", program, base, options @ ..] => {
+            inside("testbeds-inside", &[program, base], options)
+        }
+        ["testbeds-inside", program, base, options @ ..] => kill_testbeds(program, base, options),
         ["stations-inside", program, plane, count, options @ ..] => {
             stations_inside(program, plane, number(count), options)
         }
@@ -234,18 +249,22 @@ fn attempt(file: &str, seed: u64) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Kills sweeps, each within so many milliseconds.
-fn kill_sweeps(program: &str, base: &str, options: &[&str]) -> Result<bool, String> {
-    let takes = Duration::from_millis(option(options, "--millis", 1_500));
+/// Kills sweeps or runs, each within so many milliseconds.
+fn kill_jobs(program: &str, base: &str, options: &[&str]) -> Result<bool, String> {
+    let (job, takes) = match options.contains(&"--run") {
+        true => (kills::RUN, 250),
+        false => (kills::SWEEP, 1_500),
+    };
+    let takes = Duration::from_millis(option(options, "--millis", takes));
     let count = option(options, "--count", 100);
-    let found = kills::kills(Path::new(program), Path::new(base), count, takes)
+    let found = kills::kills(Path::new(program), Path::new(base), job, count, takes)
         .map_err(|e| format!("{program}, {base}: {e}"))?;
     for wrong in &found.wrong {
         println!("{wrong}");
     }
-    let (kills, ended, wrong) = (found.kills, found.sweeps, found.wrong.len());
-    println!("{kills} kills, {ended} sweeps ended; {wrong} wrong");
-    let of = "a sweep, started again until it is done";
+    let (kills, ended, wrong) = (found.kills, found.ended, found.wrong.len());
+    let of = job.name;
+    println!("{of}: {kills} kills, {ended} ended; {wrong} wrong");
     record(
         options,
         &format!("[[kills]]\nof = \"{of}\"\nkills = {kills}\nended = {ended}\nwrong = {wrong}"),
@@ -261,13 +280,20 @@ const STATION: &str =
 fn kill_stations(program: &str, options: &[&str]) -> Result<bool, String> {
     let plane = options.iter().position(|word| *word == "--plane").and_then(|i| options.get(i + 1));
     let count = option(options, "--count", 100).to_string();
-    let program = std::fs::canonicalize(program).map_err(|e| format!("{program}: {e}"))?;
+    let words = [program, plane.unwrap_or(&"auto"), &count];
+    inside("stations-inside", &words, options)
+}
+
+/// Starts this program once more, in namespaces of its own, with `word`, `words` and `options`. The first of `words` is the
+/// file of a program.
+fn inside(word: &str, words: &[&str], options: &[&str]) -> Result<bool, String> {
+    let program = std::fs::canonicalize(words[0]).map_err(|e| format!("{}: {e}", words[0]))?;
     let this = std::env::current_exe().map_err(|e| format!("this program: {e}"))?;
     // Root keeps its rights over the kernel's programs; who is not is root in there only.
     let user = if rustix::process::geteuid().is_root() { "-nmpf" } else { "-rnmpf" };
     let mut command = Command::new("unshare");
-    command.args([user, "--mount-proc", "--kill-child"]).arg(this).arg("stations-inside");
-    command.arg(program).arg(plane.unwrap_or(&"auto")).arg(count).args(options);
+    command.args([user, "--mount-proc", "--kill-child"]).arg(this).arg(word);
+    command.arg(program).args(&words[1..]).args(options);
     let status = command.status().map_err(|e| format!("unshare (util-linux): {e}"))?;
     match status.code() {
         Some(0) => Ok(true),
@@ -276,13 +302,93 @@ fn kill_stations(program: &str, options: &[&str]) -> Result<bool, String> {
     }
 }
 
+/// Prints what was wrong with killed ones, and adds them to the records.
+fn kept_kills(
+    of: &str,
+    counts: (u64, u64),
+    wrong: &[String],
+    options: &[&str],
+) -> Result<bool, String> {
+    for wrong in wrong {
+        println!("{wrong}");
+    }
+    let ((kills, ended), wrong) = (counts, wrong.len());
+    println!("{of}: {kills} kills, {ended} ended; {wrong} wrong");
+    let of = of.replace('"', "\\\"");
+    let block =
+        format!("[[kills]]\nof = \"{of}\"\nkills = {kills}\nended = {ended}\nwrong = {wrong}");
+    record(options, &block)?;
+    Ok(wrong == 0)
+}
+
+fn kill_tunnels(program: &str, options: &[&str]) -> Result<bool, String> {
+    let found = tunnels::kills(Path::new(program), option(options, "--count", 100))
+        .map_err(|e| format!("no world for tunnels here: {e}"))?;
+    println!("{} transfers through a tunnel that had come anew", found.transfers);
+    kept_kills("an end of a tunnel under load", (found.kills, found.orderly), &found.wrong, options)
+}
+
+fn kill_testbeds(program: &str, base: &str, options: &[&str]) -> Result<bool, String> {
+    let takes = Duration::from_millis(option(options, "--millis", 5_000));
+    let count = option(options, "--count", 100);
+    let found = testbeds::kills(Path::new(program), Path::new(base), count, takes)
+        .map_err(|e| format!("{program}, {base}: {e}"))?;
+    kept_kills("a run on real packets", (found.kills, found.ended), &found.wrong, options)
+}
+
+/// A sweep and a run with its traces while the wall clock jumps.
+fn jump(program: &str, base: &str) -> Result<bool, String> {
+    let mut holds = true;
+    for job in [kills::SWEEP, kills::RUN] {
+        let wrong = kills::on_a_clock_that_jumps(Path::new(program), Path::new(base), job)
+            .map_err(|e| format!("{program}, {base}: {e}"))?;
+        for name in &wrong {
+            println!("differs: {name}");
+        }
+        println!(
+            "{}, on a wall clock that jumps: {} files differ",
+            job.words.join(" "),
+            wrong.len()
+        );
+        holds &= wrong.is_empty();
+    }
+    Ok(holds)
+}
+
+/// Lets commands have little memory.
+fn starve(program: &str, base: &str, options: &[&str]) -> Result<bool, String> {
+    let steps = option(options, "--steps", 12);
+    let bench = disk::Bench::new(Path::new(program), Path::new(base))
+        .map_err(|e| format!("{program}, {base}: {e}"))?;
+    let mut holds = true;
+    for writer in disk::WRITERS {
+        let found = bench.starve(writer, steps).map_err(|e| e.to_string())?;
+        for wrong in &found.wrong {
+            println!("{wrong}");
+        }
+        let (name, wrong) = (writer.name, found.wrong.len());
+        let (refused, killed, done) = (found.refused, found.killed, found.done);
+        println!(
+            "{name}: {refused} refused, {killed} ended in the midst, {done} done, from {} KiB on; {wrong} wrong",
+            found.least
+        );
+        let block = format!(
+            "[[memory]]\ncommand = \"{name}\"\nrefused = {refused}\nkilled = {killed}\ndone = {done}\nwrong = {wrong}"
+        );
+        record(options, &block)?;
+        holds &= found.wrong.is_empty();
+    }
+    Ok(holds)
+}
+
 fn stations_inside(
     program: &str,
     plane: &str,
     count: u64,
     options: &[&str],
 ) -> Result<bool, String> {
-    let found = stations::kills(Path::new(program), plane, STATION, count)
+    let jumps = options.contains(&"--clock");
+    let found = stations::kills(Path::new(program), plane, STATION, count, jumps)
         .map_err(|e| format!("no world for stations here: {e}"))?;
     for wrong in &found.wrong {
         println!("{wrong}");
@@ -298,7 +404,8 @@ fn stations_inside(
         found.wrong.len()
     );
     let (kills, ended, wrong) = (found.kills, found.orderly, found.wrong.len());
-    let of = format!("a station under load, `plane = \\\"{plane}\\\"`");
+    let clock = if jumps { ", on a wall clock that jumps" } else { "" };
+    let of = format!("a station under load, `plane = \\\"{plane}\\\"`{clock}");
     record(
         options,
         &format!("[[kills]]\nof = \"{of}\"\nkills = {kills}\nended = {ended}\nwrong = {wrong}"),

@@ -13,6 +13,7 @@ pub struct Records {
     fuzz: Vec<Fuzz>,
     kills: Vec<Kills>,
     disk: Vec<Disk>,
+    memory: Vec<Memory>,
     found: Vec<Found>,
 }
 
@@ -34,7 +35,13 @@ struct Scenarios {
 struct Fuzz {
     target: String,
     executions: u64,
+    /// By the clock, of a machine that does other things too.
+    #[serde(default)]
+    #[expect(dead_code, reason = "older records have it; it says little")]
     seconds: u64,
+    /// Of a processor, where that was measured.
+    #[serde(default)]
+    processor: u64,
     wrong: u64,
 }
 
@@ -59,6 +66,19 @@ struct Disk {
     wrong: u64,
 }
 
+/// A command with little memory.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Memory {
+    command: String,
+    /// How often it ended with an error.
+    refused: u64,
+    /// How often it was ended by the system, in the midst.
+    killed: u64,
+    done: u64,
+    wrong: u64,
+}
+
 /// Something that was found.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -67,6 +87,9 @@ struct Found {
     what: String,
     mended: String,
 }
+
+/// The heads of the table of fuzzing. Seconds are those of a processor, of the executions for which they were measured.
+const FUZZ: [&str; 5] = ["target", "executions", "seconds", "a second", "wrong"];
 
 /// A number with its thousands apart.
 fn apart(number: u64) -> String {
@@ -132,21 +155,25 @@ impl Records {
             [sum[0] + s.runs, sum[1] + s.events, sum[2] + s.none, sum[3] + s.wrong]
         });
         let scenarios = scenarios.chain([row("all".to_owned(), all)]);
-        let fuzz = summed(
-            self.fuzz.iter().map(|f| (f.target.clone(), [f.executions, f.seconds, f.wrong])),
-        );
-        let fuzz = fuzz.map(|(name, [executions, seconds, wrong])| {
-            let rate = executions / seconds.max(1);
-            row(format!("`{name}`"), [executions, seconds, rate, wrong])
+        let fuzz = summed(self.fuzz.iter().map(|f| {
+            let measured = if f.processor > 0 { f.executions } else { 0 };
+            (f.target.clone(), [f.executions, measured, f.processor, f.wrong])
+        }));
+        let fuzz = fuzz.map(|(name, [executions, measured, processor, wrong])| {
+            let rate = measured.checked_div(processor).map_or("-".to_owned(), apart);
+            vec![format!("`{name}`"), apart(executions), apart(processor), rate, apart(wrong)]
         });
         let kills = summed(self.kills.iter().map(|k| (k.of.clone(), [k.kills, k.ended, k.wrong])));
         let disk =
             summed(self.disk.iter().map(|d| (d.command.clone(), [d.refused, d.done, d.wrong])));
+        let memory = summed(
+            self.memory.iter().map(|m| (m.command.clone(), [m.refused, m.killed, m.done, m.wrong])),
+        );
         let found = self.found.iter().map(|f| vec![f.what.clone(), f.by.clone(), f.mended.clone()]);
         let heads = ["cases", "runs", "events", "without a valid scenario", "wrong"];
         vec![
             ("scenarios", table(&heads, scenarios)),
-            ("fuzz", table(&["target", "executions", "seconds", "a second", "wrong"], fuzz)),
+            ("fuzz", table(&FUZZ, fuzz)),
             (
                 "kills",
                 table(
@@ -159,6 +186,13 @@ impl Records {
                 table(
                     &["command", "too little room, and said so", "enough room", "wrong"],
                     disk.map(|(name, sums)| row(format!("`{name}`"), sums)),
+                ),
+            ),
+            (
+                "memory",
+                table(
+                    &["command", "an error", "ended in the midst", "enough", "wrong"],
+                    memory.map(|(name, sums)| row(format!("`{name}`"), sums)),
                 ),
             ),
             ("found", table(&["what broke", "found by", "mended"], found)),

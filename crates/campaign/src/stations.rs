@@ -14,10 +14,14 @@ use std::time::{Duration, Instant};
 use lasthop_proto::rng::Stream;
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::clock::Jumps;
+
 /// Where the control socket lies.
 const SOCKETS: &str = "/run/lasthop";
+/// What the station says on stderr.
+const SAID: &str = "/run/said";
 /// How long a station may take to answer, or to end when it is asked to.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What many kills came to.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +40,7 @@ pub struct Killed {
     pub wrong: Vec<String>,
 }
 
-fn run(command: &str) -> io::Result<String> {
+pub(crate) fn run(command: &str) -> io::Result<String> {
     let mut words = command.split(' ');
     let program = words.next().unwrap_or_default();
     let output = Command::new(program).args(words).stdin(Stdio::null()).output()?;
@@ -49,14 +53,14 @@ fn run(command: &str) -> io::Result<String> {
     }
 }
 
-fn signal(child: &Child, signal: Signal) {
+pub(crate) fn signal(child: &Child, signal: Signal) {
     let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     // It may have ended since.
     let _ = id.map(|id| kill_process(id, signal));
 }
 
 /// A child that ends with its owner.
-struct Owned(Child);
+pub(crate) struct Owned(pub(crate) Child);
 
 impl Drop for Owned {
     fn drop(&mut self) {
@@ -69,6 +73,8 @@ impl Drop for Owned {
 struct World<'a> {
     program: &'a Path,
     plane: &'a str,
+    /// The wall clock that stations see, if it is not the machine's.
+    clock: Option<Jumps>,
 }
 
 impl World<'_> {
@@ -106,7 +112,11 @@ impl World<'_> {
     }
 
     fn station(&self) -> io::Result<Child> {
-        self.command(None, &["station", "/run/base.toml"]).spawn()
+        let mut command = self.command(None, &["station", "/run/base.toml"]);
+        if let Some(clock) = &self.clock {
+            clock.on(&mut command);
+        }
+        command.stderr(fs::File::create(SAID)?).spawn()
     }
 
     fn answers(&self) -> bool {
@@ -162,15 +172,24 @@ impl World<'_> {
 }
 
 /// Kills stations of `program` until `count` were; must run in namespaces of its own, with one of processes. `plane` is
-/// `sockets`, `kernel` or `auto`, `path` the stages.
+/// `sockets`, `kernel` or `auto`, `path` the stages. With `jumps` their wall clock jumps.
 ///
 /// # Errors
 ///
 /// No such world can be made here.
 #[expect(clippy::disallowed_methods, reason = "real processes are killed at any time")]
-pub fn kills(program: &Path, plane: &str, path: &str, count: u64) -> io::Result<Killed> {
-    let world = World { program, plane };
+pub fn kills(
+    program: &Path,
+    plane: &str,
+    path: &str,
+    count: u64,
+    jumps: bool,
+) -> io::Result<Killed> {
+    let mut world = World { program, plane, clock: None };
     world.make(path)?;
+    if jumps {
+        world.clock = Some(Jumps::new(Path::new("/run"))?);
+    }
     let mut dice = Stream::new(1, "stations");
     let mut all = Killed::default();
     let before = world.left()?;
@@ -225,7 +244,8 @@ pub fn kills(program: &Path, plane: &str, path: &str, count: u64) -> io::Result<
         };
         // Ended by a signal it has no code.
         if status.code().is_some_and(|code| code != 0) {
-            wrong(format!("it ended so: {status}"));
+            let said = fs::read_to_string(SAID).unwrap_or_default();
+            wrong(format!("it ended so: {status}; it said: {}", said.trim().replace('\n', " / ")));
         }
         let left: Vec<String> = world.left()?.difference(&before).cloned().collect();
         let ours = |what: &String| {

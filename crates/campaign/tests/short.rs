@@ -109,11 +109,12 @@ fn the_page_of_what_was_tried_is_that_of_the_records() {
 
 #[test]
 fn records_of_one_thing_add_up() {
-    let block = "[[fuzz]]\ntarget = \"packet\"\nexecutions = 1234567\nseconds = 10\nwrong = 1\n";
-    let records = Records::read(&block.repeat(2)).expect("they are right");
+    let block = "[[fuzz]]\ntarget = \"packet\"\nexecutions = 1234567\nprocessor = 10\nwrong = 1\n";
+    let by_the_clock = block.replace("processor = 10", "seconds = 10");
+    let records = Records::read(&(block.repeat(2) + &by_the_clock)).expect("they are right");
     let tables = records.tables();
     let (_, fuzz) = tables.iter().find(|(name, _)| *name == "fuzz").expect("it is there");
-    assert!(fuzz.ends_with("| `packet` | 2,469,134 | 20 | 123,456 | 2 |\n"), "{fuzz}");
+    assert!(fuzz.ends_with("| `packet` | 3,703,701 | 20 | 123,456 | 3 |\n"), "{fuzz}");
 }
 
 /// A program that minds a full disk in one command and not in another.

@@ -95,7 +95,11 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         Ok(Answer::Error(trouble)) => Err(Asked::Trouble(trouble)),
         Ok(answer) => Ok(answer),
         Err(error) => {
-            Err(Asked::Failure(Failure::file(&socket, error, "is the station still running?")))
+            let help = match error.kind() {
+                ErrorKind::InvalidData => "ask with the program of the station's version",
+                _ => "is the station still running?",
+            };
+            Err(Asked::Failure(Failure::file(&socket, error, help)))
         }
     };
     let units = args.units;

@@ -34,7 +34,7 @@ impl Client {
     /// Asks.
     ///
     /// # Errors
-    /// When the station goes away, or answers what is no answer.
+    /// When the station goes away, or answers what this version does not understand (`InvalidData`).
     pub fn ask(&mut self, request: &Request) -> io::Result<Answer> {
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
@@ -46,7 +46,7 @@ impl Client {
             sent.and(read)?;
             return Err(io::Error::new(ErrorKind::UnexpectedEof, "the station went away"));
         }
-        serde_json::from_slice(&line).map_err(io::Error::from)
+        Answer::parse(&line).map_err(|why| io::Error::new(ErrorKind::InvalidData, why))
     }
 }
 

@@ -6,6 +6,11 @@
 //! {"do":"set","values":["agent=none"],"endings":"drain"}
 //! {"do":"status"}                                  {"status":{"version":"0.1.0", ...
 //! ```
+//!
+//! Requests carry no version. Both sides may be of another one: what there is keeps its name and its meaning, and new
+//! requests, keys of answers and answers come beside it. A station refuses a request that it does not know, or a key in
+//! one, before it does anything, and says of which version it is. A client passes over keys of an answer that it does not
+//! know, and says of which version the station is if it understands no answer ([`Answer::parse`]).
 
 use std::fmt;
 
@@ -16,6 +21,9 @@ pub use crate::status::{Counts, PortStatus, StageStatus, Status, TunnelStatus};
 
 /// Longest request in bytes.
 pub const MAX_REQUEST: usize = 16 << 10;
+
+/// The version that answers.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Most values set by one request.
 pub const MAX_VALUES: usize = 64;
@@ -61,10 +69,11 @@ impl Request {
             code: "bad-request".to_owned(),
             message,
             key: String::new(),
-            help:
-                "a request is one line of JSON, for example {\"do\":\"get\",\"key\":\"agent\"} or \
-                   {\"do\":\"set\",\"values\":[\"agent=snoop\"]} or {\"do\":\"status\"}"
-                    .to_owned(),
+            help: format!(
+                "a request is one line of JSON, for example {{\"do\":\"get\",\"key\":\"agent\"}} or \
+                 {{\"do\":\"set\",\"values\":[\"agent=snoop\"]}} or {{\"do\":\"status\"}}; here runs lasthop \
+                 {VERSION}, and a client of another version may know others"
+            ),
             at: None,
         };
         if line.len() > MAX_REQUEST {
@@ -98,6 +107,23 @@ pub enum Answer {
     Changed(Changed),
     /// Why nothing was done.
     Error(Trouble),
+}
+
+impl Answer {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// When it is no answer that this version understands; of which version the station is, where the line tells.
+    pub fn parse(line: &[u8]) -> Result<Answer, String> {
+        serde_json::from_slice(line).map_err(|error| {
+            let value: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
+            let told =
+                ["status", "link"].iter().find_map(|answer| value[answer]["version"].as_str());
+            let who = told
+                .map_or("of another version".to_owned(), |version| format!("lasthop {version}"));
+            format!("an answer that lasthop {VERSION} does not understand; is it {who}? ({error})")
+        })
+    }
 }
 
 /// What a request has changed.
@@ -182,6 +208,62 @@ impl fmt::Display for Trouble {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What was said to a station and a tunnel of 0.1.0, and what they answered (`kept/control` in the tests of the
+    /// command). Whoever changes requests or answers must still read these, so that a client and a station of two
+    /// releases understand each other.
+    #[test]
+    fn what_an_earlier_client_asks_and_an_earlier_station_answers_is_understood() {
+        let kept = |name: &str| {
+            let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/data/kept/control/");
+            std::fs::read_to_string(format!("{kept}{name}")).expect("it is there")
+        };
+        let requests = kept("requests.jsonl");
+        for line in requests.lines() {
+            let request = Request::parse(line.as_bytes()).unwrap_or_else(|e| panic!("{line}: {e}"));
+            let again = serde_json::to_string(&request).expect("it is JSON");
+            assert_eq!(again, line, "it is asked so today");
+        }
+        let answers = kept("answers.jsonl");
+        let read =
+            |line: &str| Answer::parse(line.as_bytes()).unwrap_or_else(|e| panic!("{line}: {e}"));
+        let answers: Vec<Answer> = answers.lines().map(read).collect();
+        let kinds = answers.iter().map(|answer| match answer {
+            Answer::Status(status) => format!("status of {} stages", status.stages.len()),
+            Answer::Link(link) => format!("link {}", link.tun),
+            Answer::Value(value) => format!("value {value:?}"),
+            Answer::Changed(changed) => format!("changed {}", changed.settings[0].key),
+            Answer::Error(trouble) => format!("error {}", trouble.code),
+        });
+        let kinds: Vec<String> = kinds.collect();
+        assert_eq!(
+            kinds,
+            [
+                "status of 4 stages",
+                "value Some(\"snoop\")",
+                "error bad-axis",
+                "changed errors.mean",
+                "changed agent",
+                "changed agent",
+                "error unknown-key",
+                "link lasthop0",
+            ]
+        );
+    }
+
+    #[test]
+    fn another_version_is_told() {
+        // What a later station tells beside what is known does no harm.
+        let more = r#"{"changed":{"settings":[],"warnings":[],"lost":0,"moved":3}}"#;
+        assert!(Answer::parse(more.as_bytes()).is_ok());
+        let parse = |line: &str| Answer::parse(line.as_bytes()).unwrap_err();
+        let other = parse(r#"{"status":{"version":"9.1.0","stages":{}}}"#);
+        assert!(other.contains("is it lasthop 9.1.0?"), "{other}");
+        assert!(parse(r#"{"histogram":[]}"#).contains("is it of another version?"));
+        let unknown = Request::parse(br#"{"do":"histogram"}"#).unwrap_err();
+        assert!(unknown.message.contains("histogram"), "{unknown}");
+        assert!(unknown.help.contains(&format!("here runs lasthop {VERSION}")), "{}", unknown.help);
+    }
 
     #[test]
     fn a_request_is_one_of_three() {

@@ -101,6 +101,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         output::prepare(dir)?;
     }
     let watch = Watch(Stop::listen()?);
+    lasthop_batch::start_threads()?;
     let mut kept = Kept::open(dir.as_deref(), &question.claims)?;
     let explained = question.answer(&mut |trial: &Trial<'_>, sets: &[Vec<String>]| {
         kept.judge_all(trial, sets, &watch, &Progress::of_work(sets.len() as u64, json))

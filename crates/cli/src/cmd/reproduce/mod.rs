@@ -148,6 +148,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let directory = args.output.clone().or_else(default);
     let store = directory.as_deref().map(Store::open).transpose()?;
     let origin = Origin::new(args.seeds);
+    lasthop_batch::start_threads()?;
     let done = evaluate_all(args, &chosen, store.as_ref(), &origin, json)?;
 
     if json {

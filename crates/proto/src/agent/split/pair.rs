@@ -377,9 +377,11 @@ impl Pair {
             }
         }
         if source.peer_has_closed() {
-            // Its FIN acknowledges all there is to acknowledge. Whoever has got that FIN believes no later copy of it, and
-            // once it is acknowledged nobody stays to say again what the peer has not heard.
-            sink.hear_of_far(source.acknowledged(), source.has_ended());
+            if source.has_ended() {
+                // Its FIN acknowledges the peer's. Whoever has got that FIN believes no later copy of it, and once it is
+                // acknowledged nobody stays to say again what the peer has not heard.
+                sink.hear_of_far(source.acknowledged(), true);
+            }
             sink.close(now, out);
         }
         source.far_has(now, acked, sink.has_ended(), out);
