@@ -93,13 +93,16 @@ fn backoff_factor(backoff: u32) -> u64 {
     1 << backoff.min(6)
 }
 
+/// A round trip of more ticks is taken for one of so many: eight of it fit an estimate.
+const MOST_TICKS: u64 = 1 << 26;
+
 impl RttEstimator {
     /// An estimator without measurements. `slow` is the host's slow beat, used with [`Clock::Ticks`].
     pub fn new(config: &TcpConfig, slow: Beat) -> RttEstimator {
         let kind = match config.clock {
             // 4.4BSD starts with no estimate and a variation of three seconds.
             Clock::Ticks { slow: period, .. } => {
-                let default = (Span::secs(3).0 / period.0.max(1)) as i32;
+                let default = (Span::secs(3).0 / period.0.max(1)).min(MOST_TICKS) as i32;
                 Kind::Ticks { beat: slow, srtt: 0, rttvar: default << 2 }
             }
             Clock::Fine { granularity } if config.rtt_arithmetic == Arithmetic::Integer => {
@@ -141,7 +144,7 @@ impl RttEstimator {
         match &mut self.kind {
             Kind::Ticks { beat, srtt, rttvar } => {
                 // t_rtt counts from one.
-                let rtt = (beat.count(now) - beat.count(sent)) as i32;
+                let rtt = (beat.count(now) - beat.count(sent)).min(MOST_TICKS) as i32;
                 average(srtt, rttvar, rtt + 1, rtt);
             }
             Kind::Integer { beat, rounding, srtt, rttvar } => {
