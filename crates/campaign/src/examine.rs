@@ -92,11 +92,11 @@ pub fn examine(scenario: &Scenario, seed: u64, bounds: Bounds) -> Result<Looked,
     let (watch, books) = watch;
     let reason = session.ended();
     let end = session.finish();
+    demand(end.reason != Reason::Stuck, || format!("stuck at {}", end.at))?;
     if bounds.books {
         books.0.check(end.stages.iter().map(|(_, count)| count.held).sum())?;
     }
     demand(!watch.corrupted, || "a wrong byte was delivered".into())?;
-    demand(end.reason != Reason::Stuck, || format!("stuck at {}", end.at))?;
     for (stage, count) in &end.stages {
         demand(count.is_conserved(), || format!("stage {}: {count:?}", stage.0))?;
     }

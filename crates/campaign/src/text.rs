@@ -380,7 +380,7 @@ impl Draft {
     /// Mends a path whose stages do not fit: an agent too many goes with its stage, what is left empty becomes a link, and
     /// where no time passes there comes one; what a radio cannot be at once it is no longer. Whether that was it.
     fn mend_path(&mut self, key: &str, wrong: usize) -> bool {
-        if key == "path" {
+        if key == "path" || key == "cell" {
             self.fixed("[[path]]");
             self.rate("link");
             return true;

@@ -150,6 +150,12 @@ fn paths_must_fit_together() {
     let error = fault(&format!("{HEAD}{HOSTS}[[path]]\ncross = {{ loss = \"1%\" }}\n"));
     assert_eq!((error.code, error.key.as_str()), (Code::BadPath, "path"));
     assert!(error.message.contains("no time passes"), "{}", error.message);
+    // So did TCP in a cell of an agent alone: a gigabyte within an instant.
+    let cells = "[[path]]\nagent = \"none\"\n[[cell]]\nname = \"west\"\n[[cell.path]]\nradio = { rate = \"1mbit\" }\n\
+                 [[cell]]\nname = \"east\"\n[[cell.path]]\nagent = \"none\"\n[visits]\nevery = \"1s\"\n";
+    let error = fault(&format!("{HEAD}{HOSTS}{cells}"));
+    assert_eq!((error.code, error.key.as_str()), (Code::BadPath, "cell"));
+    assert!(error.message.contains("through cell `east`"), "{}", error.message);
 
     let agents = "[[path]]\nagent = \"snoop\"\n[[path]]\nlink = { delay = \"1ms\" }\n[[path]]\n\
                   agent = \"seq-cache\"\n[[path]]\nradio = { rate = \"1mbit\" }\n";

@@ -55,8 +55,8 @@ pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<No
     let mut path = path::read(&file, data, &mut notes)?;
     let around = cells::Around { hosts: &hosts, data, wired: &path, horizon };
     let roaming = cells::read(&file, &around, &mut notes)?.map(Box::new);
+    path::takes_time(&path, roaming.as_deref(), &hosts, &file)?;
     if roaming.is_none() {
-        path::takes_time(&path, &hosts, &file)?;
         path::give_stations(&mut path, &hosts);
     }
     let batteries: Vec<Option<Place>> =

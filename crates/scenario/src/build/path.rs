@@ -15,6 +15,7 @@ use crate::error::{Code, Diagnostic, Error, listed};
 use crate::keys::{self, take};
 use crate::model::{CrossTraffic, Host, HostSide, RadioStage, Stage, StageKind};
 use crate::read::Reader;
+use crate::roaming::{RadioCell, Roaming};
 use crate::schema;
 
 /// Most stages of a path.
@@ -60,17 +61,34 @@ pub(super) fn read(
 }
 
 /// Without a line or a radio on the way all that is sent arrives at the same instant, and so does the answer, for ever.
-pub(super) fn takes_time(path: &[Stage], hosts: &[Host], file: &Reader<'_>) -> Result<(), Error> {
+pub(super) fn takes_time(
+    path: &[Stage],
+    roaming: Option<&Roaming>,
+    hosts: &[Host],
+    file: &Reader<'_>,
+) -> Result<(), Error> {
     let lines =
         |end| hosts.iter().filter(|host| host.side == end).all(|host| host.access.is_some());
-    if path.iter().any(|stage| stage.kind.is_link())
-        || lines(HostSide::Left)
-        || lines(HostSide::Right)
-    {
+    let has_line = |path: &[Stage]| path.iter().any(|stage| stage.kind.is_link());
+    if has_line(path) || lines(HostSide::Left) || lines(HostSide::Right) {
         return Ok(());
     }
-    Err(Diagnostic::new(Code::BadPath, "path", &file.place("path"))
-        .message("no time passes on the path: it has neither a link nor a radio")
+    let fault = match roaming {
+        None => Diagnostic::new(Code::BadPath, "path", &file.place("path"))
+            .message("no time passes on the path: it has neither a link nor a radio"),
+        Some(roaming) => match roaming.cells.iter().find(|cell| !has_line(&cell.path)) {
+            None => return Ok(()),
+            Some(RadioCell { name, .. }) => Diagnostic::new(
+                Code::BadPath,
+                "cell",
+                &file.place("cell"),
+            )
+            .message(format!(
+                "no time passes on the way through cell `{name}`: it has neither a link nor a radio"
+            )),
+        },
+    };
+    Err(fault
         .label("no stage carries packets from one place to another")
         .help(format!("at least one must, {EXAMPLE}"))
         .into())
