@@ -294,7 +294,7 @@ impl Out {
         self.signals.push((side, signal));
     }
 
-    /// Whether packets come in batches and super-packets may be sent ([`Packet::piece`]): on real interfaces, where no
+    /// Whether packets come in batches and super-packets may be sent ([`Parts::piece`]): on real interfaces, where no
     /// stage has to tell the packets of the wire.
     pub fn is_bulk(&self) -> bool {
         self.bulk
