@@ -201,15 +201,30 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// How long a frame of `bytes` is on the air.
+    /// How long a frame of `bytes` is on the air; seven months are as long as any.
     pub fn on_air(&self, bytes: u32) -> Span {
-        self.frame + Span((u64::from(bytes) * self.byte_ps).div_ceil(1000))
+        self.frame + Span(u64::from(bytes).saturating_mul(self.byte_ps).div_ceil(1000))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The longest frame at one bit a second, each bit of which is sent 35 times.
+    #[test]
+    fn the_slowest_frame_takes_months() {
+        let timing = Timing {
+            byte_ps: 8_000_000_000_000 * 35,
+            frame: Span::secs(1),
+            propagation: Span::ZERO,
+            turnaround: Span::ZERO,
+            processing: Span::ZERO,
+            turn: Span::ZERO,
+        };
+        assert_eq!(timing.on_air(1000), Span::secs(280_001));
+        assert!(timing.on_air(u32::MAX) > Span::secs(200 * 86_400));
+    }
 
     #[test]
     fn bits_stand_where_they_were_set() {
