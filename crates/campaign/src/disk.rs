@@ -89,6 +89,28 @@ pub(crate) fn grows(name: &str) -> bool {
     name.ends_with(".jsonl")
 }
 
+/// What is wrong with the files that are `left` where those of `whole` should be; all of them if the command says that it
+/// is `done`.
+pub(crate) fn files(whole: &Tree, left: &Tree, done: bool, wrong: &mut impl FnMut(&str)) {
+    for name in whole.keys().filter(|name| done && !left.contains_key(*name)) {
+        wrong(&format!("it says that all is done, and `{name}` is not there"));
+    }
+    for (name, bytes) in left {
+        let is_right = match whole.get(name) {
+            _ if is_temporary(name) => true,
+            // A key is another one each time.
+            Some(_) if name.ends_with(".key") => !bytes.is_empty(),
+            // Runs finish in any order.
+            Some(full) if grows(name) => bytes.len() <= full.len() + 4096,
+            Some(full) => full == bytes,
+            None => false,
+        };
+        if !is_right {
+            wrong(&format!("`{name}` is there, with {} bytes, and is another one", bytes.len()));
+        }
+    }
+}
+
 /// The program, and where it may work.
 #[derive(Debug)]
 pub struct Bench {
@@ -205,30 +227,9 @@ impl Bench {
         if said.contains("panicked") {
             wrong("it panicked");
         }
-        if output.status.success() {
-            for name in whole.keys().filter(|name| !left.contains_key(*name)) {
-                wrong(&format!("it says that all is done, and `{name}` is not there"));
-            }
-        }
-        for (name, bytes) in left {
-            // A key is another one each time.
-            let is_right = match whole.get(name) {
-                _ if is_temporary(name) => true,
-                Some(_) if name.ends_with(".key") => !bytes.is_empty(),
-                // Runs finish in any order.
-                Some(full) if grows(name) => bytes.len() <= full.len() + 4096,
-                Some(full) => full == bytes,
-                None => false,
-            };
-            if !is_right {
-                wrong(&format!(
-                    "`{name}` is there, with {} bytes, and is another one",
-                    bytes.len()
-                ));
-            }
-            if is_temporary(name) {
-                wrong(&format!("`{name}` was left behind"));
-            }
+        files(whole, left, output.status.success(), &mut wrong);
+        for name in left.keys().filter(|name| is_temporary(name)) {
+            wrong(&format!("`{name}` was left behind"));
         }
     }
 }

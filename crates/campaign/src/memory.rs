@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::process::{Command, Output, Stdio};
 
-use crate::disk::{Bench, Tree, Writer, grows, is_temporary, read};
+use crate::disk::{Bench, Tree, Writer, files, read};
 
 /// More than any of the commands needs, in KiB.
 const PLENTY: u64 = 16 << 20;
@@ -114,24 +114,6 @@ impl Bench {
         if output.status.code() == Some(139) {
             wrong("it was ended by SIGSEGV");
         }
-        for name in whole.keys().filter(|name| output.status.success() && !left.contains_key(*name))
-        {
-            wrong(&format!("it says that all is done, and `{name}` is not there"));
-        }
-        for (name, bytes) in left {
-            let is_right = match whole.get(name) {
-                _ if is_temporary(name) => true,
-                Some(_) if name.ends_with(".key") => !bytes.is_empty(),
-                Some(full) if grows(name) => bytes.len() <= full.len() + 4096,
-                Some(full) => full == bytes,
-                None => false,
-            };
-            if !is_right {
-                wrong(&format!(
-                    "`{name}` is there, with {} bytes, and is another one",
-                    bytes.len()
-                ));
-            }
-        }
+        files(whole, left, output.status.success(), &mut wrong);
     }
 }
