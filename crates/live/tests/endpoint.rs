@@ -367,6 +367,21 @@ fn a_stop_in_mid_transfer_breaks_the_connection() {
 }
 
 #[test]
+fn who_has_answered_before_a_stop_stands_in_the_report() {
+    let stop = AtomicBool::new(true);
+    let session = Session { clock: Clock::start(), stop: &stop };
+    let listener = TcpListener::bind((V4, 0)).expect("a listener");
+    // The kernel answers one, which nobody takes, and drops the next.
+    let none = nix::sys::socket::Backlog::new(0).expect("a length");
+    nix::sys::socket::listen(&listener, none).expect("set");
+    let to = listener.local_addr().expect("an address");
+    let report = send(&SendOptions::new(to), &mut pattern(1), &session, &mut ());
+    assert_eq!(report.expect("a connection").end, End::Stopped);
+    let error = send(&SendOptions::new(to), &mut pattern(1), &session, &mut ()).unwrap_err();
+    assert!(matches!(error, EndpointError::Stopped(at) if at == to), "{error}");
+}
+
+#[test]
 fn a_peer_that_closes_first_still_gets_everything() {
     let (took, taken) = channel();
     let report = against_peer(None, 5_000_000, move |mut stream, _, _| {

@@ -138,20 +138,22 @@ pub(crate) fn connected(
     }
     let give_up = session.clock.now() + options.connect_timeout;
     loop {
-        if session.stopped() {
-            return Err(EndpointError::Stopped(to));
-        }
+        // Who has answered before the end was asked for has a connection, and is told as one.
+        let stopped = session.stopped();
         let left = give_up.since(session.clock.now());
-        if left == Span::ZERO {
-            return Err(EndpointError::TimedOut { to, after: options.connect_timeout });
-        }
         let mut watched = [PollFd::new(stream.as_fd(), PollFlags::POLLOUT)];
-        wait(&mut watched, left.min(LOOK))?;
+        wait(&mut watched, if stopped { Span::ZERO } else { left.min(LOOK) })?;
         if watched[0].any().unwrap_or(false) {
             return match stream.take_error()? {
                 None => Ok(stream),
                 Some(error) => Err(refused(to, Errno::from_raw(error.raw_os_error().unwrap_or(0)))),
             };
+        }
+        if stopped {
+            return Err(EndpointError::Stopped(to));
+        }
+        if left == Span::ZERO {
+            return Err(EndpointError::TimedOut { to, after: options.connect_timeout });
         }
     }
 }
