@@ -9,7 +9,7 @@ use lasthop_trace::Sink;
 use lasthop_trace::conservation::Conservation;
 use lasthop_trace::layout::{Layout, Role};
 
-/// Notices bytes that are not those that were sent, and servers that gave up.
+/// Notices bytes that are not those that were sent, and servers (or base stations in their place) that gave up.
 #[derive(Default)]
 struct Watch {
     corrupted: bool,
@@ -21,7 +21,7 @@ impl Sink for Watch {
         Wants::METRICS
     }
     fn event(&mut self, event: &Event) {
-        if let What::Tcp(tcp) = &event.what {
+        if let What::Tcp(tcp) | What::Split(tcp) = &event.what {
             self.corrupted |= tcp.kind == TcpKind::Corrupted;
             self.abandoned |= tcp.kind == TcpKind::Aborted;
         }
@@ -116,15 +116,15 @@ fn check_transfers(end: &RunEnd, split: bool, waits: bool) -> Result<(), String>
         let honest = !split;
         let ahead = transfer.acknowledged > transfer.delivered;
         demand(!honest || !ahead, "acknowledged but not delivered")?;
+        let waits = waits && transfer.wanted.is_none() && end.reason == Reason::Idle;
         demand(
-            !ahead || transfer.aborted || end.reason == Reason::Horizon,
+            !ahead || transfer.aborted || waits || end.reason == Reason::Horizon,
             "acknowledged, not delivered, and no reset told",
         )?;
         if transfer.complete && !(split && ahead) {
             demand(transfer.delivered == wanted, "complete but not delivered")?;
             demand(transfer.acknowledged == wanted, "complete but not acknowledged")?;
         }
-        let waits = waits && transfer.wanted.is_none() && end.reason == Reason::Idle;
         let settled = transfer.complete || transfer.aborted || waits;
         demand(settled || end.reason == Reason::Horizon, "neither complete nor given up")?;
     }

@@ -76,6 +76,8 @@ pub struct Connection {
     active: bool,
     open_at: Option<Time>,
     time_wait_until: Option<Time>,
+    /// When segments without data that cannot be taken in are answered again.
+    challenge_from: Time,
     complete: bool,
     aborted: bool,
     /// What an application has written that the peer has not acknowledged; without it this end sends bytes of
@@ -162,6 +164,7 @@ impl Connection {
             active: false,
             open_at: None,
             time_wait_until: None,
+            challenge_from: Time(0),
             complete: false,
             aborted: false,
             outbox: None,

@@ -202,11 +202,44 @@ fn acks_of_what_was_never_sent_or_long_ago_are_challenged() {
         40ms   < . ack 2001 win 1500
         40ms   > . 2001+1000 ack 1
         41ms   < . ack 501 win 1500      # within the largest window: merely old
-        42ms   < . ack 500 win 1500
-        42ms   > . at 3001 ack 1
-        43ms   < . ack 4000000000
-        43ms   > . at 3001 ack 1
-        50ms   end
+        42ms   < . ack 500 win 1500      # so is this, but there was an answer 22 ms ago
+        43ms   < . ack 3001 win 1500
+        43ms   > . 3001+1000 ack 1
+        44ms   < . ack 4001 win 1500
+        44ms   > . 4001+1000 ack 1
+        520ms  < . ack 2500 win 1500
+        520ms  > . at 5001 ack 1
+        1s     end
+        ",
+    );
+}
+
+#[test]
+fn segments_without_data_are_answered_twice_a_second() {
+    //= rfc5961#section-7
+    check(
+        &fine(),
+        "
+        0ms    < S mss 1000
+        0ms    > S. ack 1 mss 1000
+        10ms   < . ack 1
+        10ms   note Established
+        20ms   < . at 3000000000 ack 1   # from a peer that is elsewhere, which answers our answer
+        20ms   > . ack 1
+        21ms   < . at 3000000000 ack 1
+        22ms   < . ack 90000
+        23ms   < R at 2
+        519ms  < . at 3000000000 ack 1
+        520ms  < . ack 90000
+        520ms  > . ack 1
+        521ms  < . at 3000000000 ack 1
+        522ms  < . 3000000000+10 ack 1   # data are sent for an answer
+        522ms  > . ack 1
+        523ms  < S at 0
+        523ms  > . ack 1
+        524ms  < F. at 0 ack 1
+        524ms  > . ack 1
+        60s    end
         ",
     );
 }

@@ -121,7 +121,7 @@ impl Connection {
             }
         }
         if self.fails_paws(segment) || self.agreed.counts && self.is_foreign(segment, &body) {
-            self.challenge(now, out);
+            self.challenge(now, segment, body.len(), out);
             return;
         }
         if self.predicts(Prediction::AfterPaws) || self.shortens && self.predicts(Prediction::Off) {
@@ -148,7 +148,7 @@ impl Connection {
             let again = (self.told()..self.rx.nxt).contains(&from);
             if again && segment.flags.without(Flags::PSH | Flags::FIN | Flags::URG) == Flags::ACK {
                 // M-TCP has it but has not acknowledged it: the peer is right to send it, and what it has got counts.
-                self.take_ack(now, segment, len > 0, out);
+                self.take_ack(now, segment, body.len(), out);
             }
             self.turn_away(now, segment, from, body.len(), acceptable, out);
             return;
@@ -162,7 +162,7 @@ impl Connection {
         if !segment.flags.has(Flags::ACK) {
             return;
         }
-        if !self.take_ack(now, segment, len > 0, out) {
+        if !self.take_ack(now, segment, body.len(), out) {
             return;
         }
         if segment.flags.has(Flags::URG) {
@@ -189,7 +189,7 @@ impl Connection {
             if acceptable && from == self.rx.nxt {
                 self.take_reset(out);
             } else if acceptable {
-                self.challenge(now, out);
+                self.challenge(now, segment, len, out);
             }
         } else if flags.has(Flags::SYN) {
             let same = segment.seq == self.irs && !flags.has(Flags::ACK);
@@ -200,7 +200,7 @@ impl Connection {
             } else {
                 self.marks.accurate.iter_mut().for_each(|accurate| accurate.reflect_again());
                 //= rfc5961#section-4.2: a SYN is challenged, whatever its sequence number
-                self.challenge(now, out);
+                self.challenge(now, segment, len, out);
             }
         } else {
             //= rfc9293#section-3.10.7.4: an unacceptable segment is answered with an ACK
@@ -209,9 +209,9 @@ impl Connection {
                 self.time_wait_until = Some(now + self.time_wait(now));
             }
             self.rx.note_duplicate(from, (from + u64::from(len)).min(self.rx.nxt));
-            let len = u64::from(segment.seq_len(len));
-            if len == 0 || self.answers_repeated(now, segment, (from, from + len)) {
-                self.challenge(now, out);
+            let room = u64::from(segment.seq_len(len));
+            if room == 0 || self.answers_repeated(now, segment, (from, from + room)) {
+                self.challenge(now, segment, len, out);
             }
         }
     }
@@ -228,14 +228,15 @@ impl Connection {
         }
     }
 
-    /// Acknowledgement processing. False when the segment must not be looked at further.
+    /// Acknowledgement processing of a segment with `len` bytes. False when it must not be looked at further.
     pub(super) fn take_ack(
         &mut self,
         now: Time,
         segment: &Segment,
-        carries: bool,
+        len: u32,
         out: &mut Out,
     ) -> bool {
+        let carries = segment.seq_len(len) > 0;
         let una = self.tx.core.window.una;
         let known = segment.ack.unwrap_near(self.iss, una);
         //= rfc5961#section-5.2: an ACK from further back than the largest window is challenged
@@ -244,7 +245,7 @@ impl Connection {
             match self.state {
                 //= rfc9293#section-3.10.7.4: whoever answers a SYN that came late with another ACK is told so by a reset
                 State::SynReceived => self.refuse_ack(segment, out),
-                _ => self.challenge(now, out),
+                _ => self.challenge(now, segment, len, out),
             }
             return false;
         };
@@ -279,7 +280,7 @@ impl Connection {
         }
         if ack > self.tx.core.window.max {
             //= rfc9293#section-3.10.7.4: an ACK of what was never sent is answered with an ACK
-            self.challenge(now, out);
+            self.challenge(now, segment, len, out);
             return false;
         }
         let mut sacked = [(0, 0); 4];

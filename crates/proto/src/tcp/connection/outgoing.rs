@@ -6,7 +6,7 @@ use crate::tcp::config::{AckpReaction, ElnMode, ElnReaction, Variant};
 use crate::tcp::sender::Chunk;
 use crate::tcp::state::{Input, State};
 use crate::tcp::work;
-use crate::units::Time;
+use crate::units::{Span, Time};
 use crate::wire::{
     Acc, Ackp, Body, Eln, Flags, Nack, Packet, Parts, Scps, Segment, Seq, Smart, Stamp, Timestamps,
     options,
@@ -18,6 +18,9 @@ use super::{Connection, payload_mss, scale_for};
 
 /// The most that a super-packet carries: with the headers of IP, and of TCP with all its options, it is an IP packet.
 const BULK: u32 = 65_535 - 40 - 60;
+
+/// How often segments without data that cannot be taken in are answered: Linux's `tcp_invalid_ratelimit`.
+const CHALLENGE_EVERY: Span = Span::millis(500);
 
 impl Connection {
     /// Sends what the windows allow, and an ACK if one is due and no data carried it.
@@ -225,8 +228,18 @@ impl Connection {
         out.originate(self.side, packet, self.cause(cause));
     }
 
-    /// Tells the peer what is expected, in answer to a segment that cannot be taken in.
-    pub(super) fn challenge(&mut self, now: Time, out: &mut Out) {
+    /// Tells the peer what is expected, in answer to `segment` with `len` bytes, which cannot be taken in.
+    ///
+    /// What takes no sequence numbers is answered twice a second at most. Else two ends that disagree on where they
+    /// are would answer each other's ACKs for ever.
+    //= rfc5961#section-7
+    pub(super) fn challenge(&mut self, now: Time, segment: &Segment, len: u32, out: &mut Out) {
+        if segment.seq_len(len) == 0 {
+            if now < self.challenge_from {
+                return;
+            }
+            self.challenge_from = now + CHALLENGE_EVERY;
+        }
         self.insist(now, out);
     }
 
