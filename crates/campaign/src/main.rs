@@ -10,7 +10,7 @@ use lasthop_campaign::disk;
 use lasthop_campaign::examine::{Bounds, examine};
 use lasthop_campaign::kills;
 use lasthop_campaign::report::Records;
-use lasthop_campaign::stations;
+use lasthop_campaign::stations::{self, Trouble};
 use lasthop_campaign::testbeds;
 use lasthop_campaign::text;
 use lasthop_campaign::tunnels;
@@ -40,9 +40,9 @@ const USAGE: &str = "usage:
   lasthop-campaign disk LASTHOP DIR [--steps N]                     commands that write, on full disks; in DIR
   lasthop-campaign memory LASTHOP DIR [--steps N]                   commands that write, with little memory; in DIR
   lasthop-campaign clock LASTHOP DIR                                a sweep and a run while the wall clock jumps; in DIR
-  lasthop-campaign stations LASTHOP [--plane WORD] [--count N] [--clock]
-                                    stations under load that are killed at any time, on a clock that jumps
-  lasthop-campaign tunnels LASTHOP [--count N]                      ends of a tunnel under load that are killed
+  lasthop-campaign stations LASTHOP [--plane WORD] [--count N] [--clock] [--memory]
+                    stations under load that are killed at any time, on a clock that jumps, with too little memory
+  lasthop-campaign tunnels LASTHOP [--count N] [--memory]           ends of a tunnel under load that are killed
   lasthop-campaign testbeds LASTHOP DIR [--count N] [--millis N]    runs on real packets that are killed; in DIR
   lasthop-campaign report RECORDS PAGE                              writes the tables of the page anew
 
@@ -322,10 +322,13 @@ fn kept_kills(
 }
 
 fn kill_tunnels(program: &str, options: &[&str]) -> Result<bool, String> {
-    let found = tunnels::kills(Path::new(program), option(options, "--count", 100))
+    let starved = options.contains(&"--memory");
+    let found = tunnels::kills(Path::new(program), option(options, "--count", 100), starved)
         .map_err(|e| format!("no world for tunnels here: {e}"))?;
     println!("{} transfers through a tunnel that had come anew", found.transfers);
-    kept_kills("an end of a tunnel under load", (found.kills, found.orderly), &found.wrong, options)
+    let under = if starved { ", with too little memory" } else { "" };
+    let of = format!("an end of a tunnel under load{under}");
+    kept_kills(&of, (found.kills, found.orderly), &found.wrong, options)
 }
 
 fn kill_testbeds(program: &str, base: &str, options: &[&str]) -> Result<bool, String> {
@@ -387,8 +390,12 @@ fn stations_inside(
     count: u64,
     options: &[&str],
 ) -> Result<bool, String> {
-    let jumps = options.contains(&"--clock");
-    let found = stations::kills(Path::new(program), plane, STATION, count, jumps)
+    let (trouble, under) = match options {
+        _ if options.contains(&"--clock") => (Trouble::Clock, ", on a wall clock that jumps"),
+        _ if options.contains(&"--memory") => (Trouble::Memory, ", with too little memory"),
+        _ => (Trouble::None, ""),
+    };
+    let found = stations::kills(Path::new(program), plane, STATION, count, trouble)
         .map_err(|e| format!("no world for stations here: {e}"))?;
     for wrong in &found.wrong {
         println!("{wrong}");
@@ -404,8 +411,7 @@ fn stations_inside(
         found.wrong.len()
     );
     let (kills, ended, wrong) = (found.kills, found.orderly, found.wrong.len());
-    let clock = if jumps { ", on a wall clock that jumps" } else { "" };
-    let of = format!("a station under load, `plane = \\\"{plane}\\\"`{clock}");
+    let of = format!("a station under load, `plane = \\\"{plane}\\\"`{under}");
     record(
         options,
         &format!("[[kills]]\nof = \"{of}\"\nkills = {kills}\nended = {ended}\nwrong = {wrong}"),

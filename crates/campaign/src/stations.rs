@@ -15,6 +15,7 @@ use lasthop_proto::rng::Stream;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::clock::Jumps;
+use crate::memory::Little;
 
 /// Where the control socket lies.
 const SOCKETS: &str = "/run/lasthop";
@@ -22,6 +23,17 @@ const SOCKETS: &str = "/run/lasthop";
 const SAID: &str = "/run/said";
 /// How long a station may take to answer, or to end when it is asked to.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What makes the life of stations harder than kills do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trouble {
+    /// Nothing.
+    None,
+    /// A wall clock that jumps.
+    Clock,
+    /// Too little memory, from the start or later.
+    Memory,
+}
 
 /// What many kills came to.
 #[derive(Clone, Debug, Default)]
@@ -75,6 +87,8 @@ struct World<'a> {
     plane: &'a str,
     /// The wall clock that stations see, if it is not the machine's.
     clock: Option<Jumps>,
+    /// How they come to too little memory, if they do.
+    little: Option<Little>,
 }
 
 impl World<'_> {
@@ -111,8 +125,11 @@ impl World<'_> {
         command
     }
 
-    fn station(&self) -> io::Result<Child> {
+    fn station(&mut self) -> io::Result<Child> {
         let mut command = self.command(None, &["station", "/run/base.toml"]);
+        if let Some(little) = &mut self.little {
+            command = little.start(command);
+        }
         if let Some(clock) = &self.clock {
             clock.on(&mut command);
         }
@@ -125,7 +142,8 @@ impl World<'_> {
 
     /// Whether packets go from one host to the other.
     fn flows(&self) -> bool {
-        run("ip netns exec a ping -c 1 -W 1 10.9.0.2").is_ok()
+        // One may be lost while the station ends.
+        run("ip netns exec a ping -c 3 -i 0.2 -W 1 10.9.0.2").is_ok()
     }
 
     /// What stations have left: interfaces, filters, files, processes.
@@ -172,7 +190,7 @@ impl World<'_> {
 }
 
 /// Kills stations of `program` until `count` were; must run in namespaces of its own, with one of processes. `plane` is
-/// `sockets`, `kernel` or `auto`, `path` the stages. With `jumps` their wall clock jumps.
+/// `sockets`, `kernel` or `auto`, `path` the stages.
 ///
 /// # Errors
 ///
@@ -183,11 +201,12 @@ pub fn kills(
     plane: &str,
     path: &str,
     count: u64,
-    jumps: bool,
+    trouble: Trouble,
 ) -> io::Result<Killed> {
-    let mut world = World { program, plane, clock: None };
+    let little = (trouble == Trouble::Memory).then(|| Little::new(program));
+    let mut world = World { program, plane, clock: None, little };
     world.make(path)?;
-    if jumps {
+    if trouble == Trouble::Clock {
         world.clock = Some(Jumps::new(Path::new("/run"))?);
     }
     let mut dice = Stream::new(1, "stations");
@@ -199,12 +218,13 @@ pub fn kills(
     let words = "while :; do ip netns exec a \"$0\" send 10.9.0.2 -b 300kB --connect-timeout 1s --idle 1s; done";
     load.args(["-c", words]).arg(program).stdin(Stdio::null()).stdout(Stdio::null());
     let _load = Owned(load.stderr(Stdio::null()).spawn()?);
+    let mut earlier = Vec::new();
     while all.kills < count {
         let n = all.kills;
         let mut wrong = |what: String| all.wrong.push(format!("kill {n}: {what}"));
         let mut station = world.station()?;
-        // Every tenth one lives until a transfer has passed; the others die whenever they do.
-        if n % 10 == 9 {
+        // Every tenth one lives until a transfer has passed; the others die whenever they do. With little memory none need.
+        if n % 10 == 9 && world.little.is_none() {
             if !world.wait_until(|| world.answers()) {
                 wrong("it does not answer".to_owned());
             }
@@ -214,6 +234,10 @@ pub fn kills(
                 false => wrong("no transfer passes".to_owned()),
             }
         } else {
+            std::thread::sleep(Duration::from_micros(dice.below(400_000)));
+        }
+        if let Some(little) = &mut world.little {
+            little.take_away(&station)?;
             std::thread::sleep(Duration::from_micros(dice.below(400_000)));
         }
         let kind = dice.below(4);
@@ -242,9 +266,13 @@ pub fn kills(
             let _ = station.wait();
             continue;
         };
-        // Ended by a signal it has no code.
-        if status.code().is_some_and(|code| code != 0) {
-            let said = fs::read_to_string(SAID).unwrap_or_default();
+        let said = fs::read_to_string(SAID).unwrap_or_default();
+        let excused = match &world.little {
+            Some(_) => Little::excuses(status, &said),
+            // Ended by a signal it has no code.
+            None => status.code().is_none_or(|code| code == 0),
+        };
+        if !excused {
             wrong(format!("it ended so: {status}; it said: {}", said.trim().replace('\n', " / ")));
         }
         let left: Vec<String> = world.left()?.difference(&before).cloned().collect();
@@ -254,10 +282,12 @@ pub fn kills(
         for what in left.iter().filter(|what| !ours(what)) {
             wrong(format!("left behind: {what}"));
         }
-        if status.success() {
-            all.orderly += 1;
-            for what in &left {
-                wrong(format!("left behind in order: {what}"));
+        all.orderly += u64::from(status.success());
+        if status.code().is_some() {
+            // One that cannot begin leaves what others left.
+            for what in left.iter().filter(|what| status.success() || !earlier.contains(*what)) {
+                let said = said.trim().replace('\n', " / ");
+                wrong(format!("left behind in order: {what} ({status}); it said: {said}"));
             }
         }
         // Packets flow past a dead station where its base filter stands, and nowhere else.
@@ -269,7 +299,9 @@ pub fn kills(
                 (flows, _) => wrong(format!("packets flow: {flows}; left: {left:?}")),
             }
         }
+        earlier = left;
     }
+    world.little = None;
     // A last one comes up, ends in order, and takes everything with it.
     let mut last = world.station()?;
     if !world.wait_until(|| world.answers()) {

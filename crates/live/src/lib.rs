@@ -21,6 +21,7 @@ pub mod port;
 pub mod recorder;
 pub mod service;
 pub mod shell;
+mod shortage;
 pub mod sniff;
 pub mod station;
 pub mod status;

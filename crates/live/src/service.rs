@@ -24,6 +24,7 @@ use crate::metrics::{self, Endpoint};
 use crate::notify::Manager;
 use crate::plane::{self, Plane, Refusal};
 use crate::recorder::Recorder;
+use crate::shortage;
 use crate::station::{Port, Station};
 use crate::sys::heap;
 
@@ -83,6 +84,18 @@ pub enum Fault {
 impl Fault {
     /// What to do about it.
     pub fn remedy(&self) -> String {
+        let error = match self {
+            Fault::Interface { error, .. }
+            | Fault::Socket { error, .. }
+            | Fault::Metrics { error, .. }
+            | Fault::Capture { error, .. }
+            | Fault::Plane(Refusal { error, .. })
+            | Fault::Base { error, .. }
+            | Fault::System(error) => error,
+        };
+        if let Some(remedy) = shortage::remedy(error) {
+            return remedy.to_owned();
+        }
         match self {
             Fault::Interface { error, .. } if error.kind() == ErrorKind::PermissionDenied => {
                 "packet sockets need the capability CAP_NET_RAW: install the systemd unit, or run as root \

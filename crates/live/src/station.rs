@@ -290,6 +290,7 @@ impl Station {
             let _ = slice::shorten();
         }
         self.adapt(sink)?;
+        self.plane.iter_mut().for_each(Plane::stays);
         let mut ready = [EpollEvent::empty(); 64];
         self.stopping = false;
         loop {

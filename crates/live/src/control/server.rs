@@ -77,10 +77,11 @@ pub fn serve(running: Arc<dyn Served>, path: &Path) -> io::Result<Guard> {
     let inode = fs::symlink_metadata(path)?.ino();
     let over = Arc::new(AtomicBool::new(false));
     let ended = over.clone();
-    let listening = thread::Builder::new()
-        .name("control".to_owned())
-        .spawn(move || listen(&listener, &running, &ended))?;
-    Ok(Guard { path: path.to_owned(), inode, over, listening: Some(listening) })
+    // From here on the socket goes with its guard, also where there is no thread to be had.
+    let mut guard = Guard { path: path.to_owned(), inode, over, listening: None };
+    let thread = thread::Builder::new().name("control".to_owned());
+    guard.listening = Some(thread.spawn(move || listen(&listener, &running, &ended))?);
+    Ok(guard)
 }
 
 fn bind(path: &Path) -> io::Result<UnixListener> {

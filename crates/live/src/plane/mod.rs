@@ -145,7 +145,18 @@ pub(crate) struct Passed {
     pub forwarded: [u64; 2],
 }
 
-/// The kernel as data plane between two interfaces.
+/// Base filters that go again if their station does not come to run, unless they stood there before.
+struct Attempt(Option<[u32; 2]>);
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        // One may not be there yet.
+        self.0.iter().flatten().for_each(|index| drop(base::clear(*index)));
+    }
+}
+
+/// The kernel as data plane between two interfaces. Dropped before its station runs, it leaves nothing behind; afterwards
+/// the kernel goes on to forward, until [`Plane::clear`].
 pub struct Plane {
     control: SharedControl,
     ring: Ring,
@@ -153,6 +164,7 @@ pub struct Plane {
     counts: OwnedFd,
     /// The programs stay attached while these are open.
     _links: [OwnedFd; 2],
+    attempt: Attempt,
     indices: [u32; 2],
     processors: usize,
     /// Of diverted packets: those that were handled.
@@ -251,26 +263,16 @@ impl Plane {
         control.peer[1].store(indices[0], Relaxed);
         control.limit.store(LIMIT.0, Relaxed);
         control.wake_at.store(WAKE_AT, Relaxed);
-        let clear = || {
-            // It may not be there yet.
-            indices.into_iter().for_each(|index| drop(base::clear(index)));
-        };
-        let set = || {
-            let what = "the base filter";
-            step(what, base::set(indices[0], base_left))?;
-            step(what, base::set(indices[1], base_right))?;
-            let what = "a program at the interface (tcx)";
-            Ok([
-                step(what, bpf::attach(left, indices[0]))?,
-                step(what, bpf::attach(right, indices[1]))?,
-            ])
-        };
-        let before = indices.map(base::is_there);
-        let links = set().inspect_err(|_| {
-            if before == [false; 2] {
-                clear();
-            }
-        })?;
+        let alone = indices.map(base::is_there) == [false; 2];
+        let attempt = Attempt(alone.then_some(indices));
+        let what = "the base filter";
+        step(what, base::set(indices[0], base_left))?;
+        step(what, base::set(indices[1], base_right))?;
+        let what = "a program at the interface (tcx)";
+        let links = [
+            step(what, bpf::attach(left, indices[0]))?,
+            step(what, bpf::attach(right, indices[1]))?,
+        ];
         let copy = |name| step("a descriptor", programs.map(name).try_clone());
         Ok(Plane {
             control,
@@ -278,6 +280,7 @@ impl Plane {
             ring_fd: copy("ring")?,
             counts: copy("counts")?,
             _links: links,
+            attempt,
             indices,
             processors: step("how many processors there are", processors())?,
             done: 0,
@@ -290,6 +293,11 @@ impl Plane {
             outdated: false,
             needs: Needs::Nothing,
         })
+    }
+
+    /// The station runs: whatever becomes of it, packets go on.
+    pub(crate) fn stays(&mut self) {
+        self.attempt.0 = None;
     }
 
     /// Takes the base filter away: from now on nothing passes unless somebody else forwards.

@@ -27,7 +27,7 @@ use crate::metrics::{self, Endpoint};
 use crate::status::TunnelStatus;
 use crate::sys::{path_mtu, tun};
 use crate::testbed::ip;
-use crate::{control, notify::Manager};
+use crate::{control, notify::Manager, shortage};
 
 use driver::Driver;
 use seal::{Ciphers, KEY};
@@ -77,6 +77,12 @@ pub enum Fault {
 impl Fault {
     /// What to do about it.
     pub fn remedy(&self) -> String {
+        if let Fault::Tun { error, .. } | Fault::Listen { error, .. } | Fault::System(error) = self
+        {
+            if let Some(remedy) = shortage::remedy(error) {
+                return remedy.to_owned();
+            }
+        }
         match self {
             Fault::Tun { error, .. } => match error.kind() {
                 ErrorKind::NotFound => "load the module: `sudo modprobe tun`; in a container pass the device on: \

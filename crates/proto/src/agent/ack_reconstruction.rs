@@ -11,7 +11,8 @@
 //! one that the receiver has promised.
 //!
 //! **What passes unchanged**: duplicates, ACKs with SACK blocks, ECN marks, notifications or unknown options, window
-//! updates, data, SYN, FIN, RST. Such a segment makes what is held go first, at once, so that order is kept. A newer
+//! updates, data, SYN, FIN, RST. Such a segment makes what is held go first, at once, so that order is kept. Nothing is
+//! filled in before an ACK that would need more than a thousand others: with tiny segments it could be millions. A newer
 //! plain ACK takes the place of the one that is held (cause `superseded-ack`): it says the same and more.
 //!
 //! **State** is soft: the last ACK of each connection and at most one packet. Without it ACKs just pass. The length of
@@ -34,6 +35,9 @@ use crate::wire::{Body, Damage, Flags, FlowKey, Packet, Segment, Seq};
 const SHARE: u64 = 4;
 /// ACKs that are further apart do not clock a sender: the connection paused.
 const PAUSE: Span = Span::secs(1);
+
+/// The most that go before one ACK of the receiver.
+const FILLS_MAX: u32 = 1024;
 
 /// Configuration of the agent.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -236,7 +240,7 @@ impl AckReconstruction {
             Some(interval) => Some(Span(interval.0.saturating_mul(fills.into()))),
             None => flow.interval,
         };
-        let (Some(spread), true) = (spread, fills > 0) else {
+        let (Some(spread), 1..=FILLS_MAX) = (spread, fills) else {
             flow.sent = Some(said);
             self.wakes.set(i, None);
             return out.send(Side::Left, packet);

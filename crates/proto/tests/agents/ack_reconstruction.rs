@@ -42,7 +42,7 @@ impl World {
     fn new(config: Reconstruction) -> World {
         let agent = Agent::new(&AgentConfig::AckReconstruction(config));
         let out = Out::new(Wants::METRICS);
-        let mut world = World { agent, out, id: 0, put: 0, seen: vec![], dropped: vec![] };
+        let mut world = World { agent, out, id: 1 << 40, put: 0, seen: vec![], dropped: vec![] };
         world.put(0, Side::Left, data(1, MSS));
         world
     }
@@ -145,6 +145,21 @@ fn the_threshold_says_how_many_and_a_given_interval_when() {
     let mut world = World::with_a_gap(config);
     world.until(Time(1_000_000_000));
     assert_eq!(world.seen[3..], [(40_000, 10_001, FORGED), (43_000, 14_001, None)]);
+}
+
+#[test]
+fn an_ack_has_a_thousand_others_before_it_at_most() {
+    let config = Reconstruction { interval: Some(Span::ZERO), ..Reconstruction::default() };
+    let sent = |segments: u32| {
+        let mut world = World::new(config.clone());
+        world.put(0, Side::Right, ack(1));
+        world.put(10, Side::Right, ack(1 + segments * MSS));
+        world.seen.len()
+    };
+    // The first, the last, and one for each two segments between them.
+    assert_eq!(sent(2 * 1025), 1026);
+    assert_eq!(sent(2 * 1025 + 1), 2);
+    assert_eq!(sent(2_000_000), 2);
 }
 
 #[test]

@@ -1,0 +1,26 @@
+//! Whether a system refuses because it has no more memory or threads, which has one remedy whatever was asked for.
+
+use std::io::{self, ErrorKind};
+
+/// What to do about `error`, if it is for want of memory or threads (`ENOMEM`, `EAGAIN`).
+pub(crate) fn remedy(error: &io::Error) -> Option<&'static str> {
+    matches!(error.kind(), ErrorKind::OutOfMemory | ErrorKind::WouldBlock).then_some(
+        "there is too little memory, or there are too many threads: raise the limits of the service (`MemoryMax=`, `TasksMax=`) or \
+         of the shell (`ulimit -v`, `ulimit -u`)",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn want_of_memory_is_told_from_other_reasons() {
+        for (code, told) in
+            [(nix::libc::ENOMEM, true), (nix::libc::EAGAIN, true), (nix::libc::EACCES, false)]
+        {
+            let remedy = remedy(&io::Error::from_raw_os_error(code));
+            assert_eq!(remedy.is_some_and(|remedy| remedy.contains("MemoryMax")), told, "{code}");
+        }
+    }
+}
