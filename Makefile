@@ -43,6 +43,8 @@ fmt-check: ## Is the code formatted?
 figures: ## Write the figures of the manual anew, from runs of the program
 	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-study --test figures the_figures_of_the_manual
 	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-sim --test hand_off
+	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-campaign --test short net::
+	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-live --test frames what_becomes_of_bytes
 
 PARITY = today --world testbed --seeds 5 --set stack=kernel --set transfer.bytes=1GB --set horizon=12s
 SENDERS = --vary tcp=rack,cubic,bbr --json
