@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use lasthop_proto::event::{Event, Op, TcpKind, Wants, What};
-use lasthop_scenario::Scenario;
+use lasthop_scenario::{Scenario, StageKind};
 use lasthop_sim::{Session, layout};
 use lasthop_trace::Sink;
 use lasthop_trace::metrics::Metrics;
@@ -87,6 +87,19 @@ impl Observed {
             self.acknowledged += transfer.acknowledged;
         }
         let metrics = sink.1.finish(end.at);
+        // Who wants metrics alone is told in fewer words.
+        let mut brief = Metrics::new(layout(scenario));
+        let mut session = Session::with_ends(scenario, seed, &lasthop_quic::end, &brief);
+        session.run_until(end.at, &mut brief);
+        let short = session.finish();
+        let same = short.at == end.at && over.is_some();
+        let told = format!("{:?}", brief.finish(end.at));
+        assert!(!same || told == format!("{metrics:?}"), "metrics depend on who else looks");
+        for stage in &scenario.path {
+            if let StageKind::Agent(agent) = &stage.kind {
+                let _ = write!(self.scalars, "{} {}", agent.word(), agent.plan());
+            }
+        }
         let _ = writeln!(self.scalars, "{end:?} {metrics:?}");
         let _ = writeln!(self.scalars, "{:?}", metrics.scalars());
     }
