@@ -13,7 +13,7 @@ use crate::tests::Test;
 pub enum Outcome {
     /// This test failed, or did not end.
     Caught(String),
-    /// This one failed, which compares with a digest, and no other.
+    /// This one failed, which compares with a digest, and none before that takes less than [`LONG`].
     Digest(String),
     /// All tests that come by passed.
     Missed,
@@ -64,10 +64,19 @@ const CHEAP: Duration = Duration::from_secs(6);
 
 /// Tests that compare with a digest of all that happens, by program and the beginning of their name: one that differs says
 /// that something did, and at best in which system. They are asked last.
-const DIGESTS: [(&str, &str); 2] = [("sim/determinism", ""), ("campaign/short", "net::")];
+const DIGESTS: [(&str, &str); 5] = [
+    ("sim/determinism", ""),
+    ("campaign/short", "net::"),
+    ("live/frames", "what_becomes_of_bytes"),
+    ("proto/lasthop_proto", "tunnel::net::"),
+    ("proto/agents", "handoff_net::"),
+];
+
+/// What takes longer is asked after the digests.
+const LONG: Duration = Duration::from_secs(2);
 
 /// Tries a mutant with the tests that come by: first those of its own package, then those of others that are quick,
-/// then digests; the quickest first.
+/// then digests, then what takes long; the quickest first.
 ///
 /// # Errors
 /// When a program cannot be started.
@@ -84,7 +93,7 @@ pub fn try_one(mutant: &Mutant, tests: &[Test]) -> io::Result<Outcome> {
         return Ok(Outcome::Unreached);
     }
     order.retain(|test| is_own(test) || test.took <= CHEAP);
-    order.sort_by_key(|test| (is_digest(test), !is_own(test), test.took));
+    order.sort_by_key(|test| (test.took > LONG, is_digest(test), !is_own(test), test.took));
     for test in order {
         if test.fails(mutant.number)? {
             let name = test.full_name();

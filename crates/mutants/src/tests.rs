@@ -101,7 +101,7 @@ fn names(program: &Program) -> io::Result<Vec<String>> {
 }
 
 /// How long a test may take by itself.
-const LONGEST: Duration = Duration::from_secs(600);
+const LONGEST: Duration = Duration::from_secs(60);
 /// The same of packages whose sources are not changed: what takes longer is not asked anyway.
 const LONGEST_OF_OTHERS: Duration = Duration::from_secs(10);
 
