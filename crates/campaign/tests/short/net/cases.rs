@@ -141,7 +141,7 @@ impl Draft {
         part("[host.mobile]", &self.mobile);
         part("[[path]]", &self.wire);
         if self.top.iter().any(|line| line.starts_with("visits")) {
-            for name in ["west", "east"] {
+            for name in ["west", "east", "north"] {
                 part("[[cell]]", &[format!("name = \"{name}\"")]);
                 part("[[cell.path]]", &self.between);
                 part("[[cell.path]]", &self.radio);

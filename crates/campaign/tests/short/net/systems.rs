@@ -310,6 +310,36 @@ fn keys_of_scenarios_and_transfers() {
     );
 }
 
+/// Hosts that move in many ways, with base stations that speak to senders.
+#[test]
+fn moves() {
+    let ways = [
+        "every = \"700ms\"", "dwell = \"2s\"", "dwell = \"300ms\"", "table = \"0s west, 2s -, 3s north, 5s east\"",
+        "every = \"2s\", cells = [\"north\", \"west\"]",
+        "list = [{ cell = \"east\", from = \"0s\", until = \"3s\" }, { cell = \"west\", from = \"4s\" }]",
+    ];
+    let keys: Vec<Listed> = part("handoff").to_vec();
+    let mut blocks = Vec::new();
+    for agent in ["none", "ebsn", "snoop", "split", "eln-rxmt", "source-quench", "m-tcp", "ackp"] {
+        let mut seen = Observed::default();
+        for way in ways {
+            let mut draft = Draft::moving().with(At::Rest, "[handoff]");
+            draft.set(At::Top, &format!("visits = {{ {way} }}"));
+            draft.set(At::Between, &format!("agent = \"{agent}\""));
+            if draft.scenario().is_err() {
+                seen.refuse(way);
+                continue;
+            }
+            let size = Size { single: 0, drawn: 6_000, draws: 6 };
+            vary(&mut seen, &draft, &keys, "", At::Rest, size);
+        }
+        if !seen.is_empty() {
+            blocks.push(seen.block(&format!("moves, agent {agent}")));
+        }
+    }
+    keep("moves.txt", &blocks);
+}
+
 #[test]
 fn hostile_scenarios() {
     let mut blocks = Vec::new();

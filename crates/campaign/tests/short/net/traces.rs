@@ -1,8 +1,15 @@
 //! The net over what is written of runs: tables of events and control blocks, captures, sequence plots, metrics.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::sync::Arc;
 
+use lasthop_proto::event::What;
 use lasthop_proto::machine::StageId;
+use lasthop_proto::tcp::words::TCPS;
+use lasthop_proto::wire::Transport;
+use lasthop_proto::wire::emit::emit;
+use lasthop_proto::wire::parse::{Mode, parse as parse_packet, view};
 use lasthop_scenario::{Scenario, examples, parse};
 use lasthop_sim::{Session, layout};
 use lasthop_trace::conservation::Conservation;
@@ -13,6 +20,7 @@ use lasthop_trace::pcapng::{CaptureSink, Place};
 use lasthop_trace::sequence::{Sequence, Watch};
 use lasthop_trace::{Record, Sink, capture};
 
+use super::cases::{At, Draft};
 use super::{Block, Digest, keep};
 
 /// Hands on what was recorded.
@@ -107,6 +115,85 @@ fn written(block: &mut Block, scenario: &Scenario, most: u64) {
     let mut books = Conservation::default();
     replay(&record, &mut books);
     block.put("packets in flight", books.in_flight());
+}
+
+/// What is read of the bytes of a packet, whole, cut and in a capture.
+fn read_packet(bytes: &[u8], digest: &mut Digest) {
+    let captured = Mode { verify: true, wire_len: Some(bytes.len() + 40) };
+    for mode in [Mode::WHOLE, Mode { verify: false, wire_len: None }, captured] {
+        let _ = write!(digest, "{:?}", view(bytes, mode));
+    }
+    let frame: Arc<[u8]> = bytes.into();
+    match parse_packet(&frame, 0, true) {
+        Ok(packet) => {
+            let mut again = Vec::new();
+            let written = emit(&packet, &mut again);
+            let _ = write!(digest, "{packet:?} {written:?} {:?}", packet.wire_len());
+            digest.bytes(&again);
+        }
+        Err(error) => {
+            let _ = write!(digest, "{error}");
+        }
+    }
+}
+
+/// Packets of each kind of header that the runs have, with each byte of their headers changed in turn.
+#[test]
+fn what_is_read_of_packets_that_were_changed() {
+    let mut seen = BTreeSet::new();
+    let mut blocks = Vec::new();
+    for tcp in TCPS {
+        let mut block = Block::new(tcp.key);
+        let (mut kinds, mut digest) = (0, Digest::default());
+        for (preset, address) in [("linux", "10.0.0.1"), ("freebsd-2.1", "fd00::1")] {
+            let line = format!("tcp = \"{}\"", tcp.key);
+            let preset = format!("preset = \"{preset}\"");
+            let mut draft = Draft::lossy();
+            for at in [At::Fixed, At::Mobile] {
+                draft = draft.with(at, &preset).with(at, &line);
+            }
+            if address.contains(':') {
+                let addresses = [(At::Fixed, "addr = \"fd00::1\""), (At::Mobile, "addr = \"fd00::2\"")];
+                for (at, address) in addresses {
+                    draft = draft.with(at, address);
+                }
+            }
+            let Ok(scenario) = draft.scenario() else { continue };
+            let mut record = Record::default();
+            Session::with_ends(&scenario, 1, &lasthop_quic::end, &record)
+                .run_bounded(4_000, &mut record);
+            for event in &record.events {
+                let What::Packet { packet, .. } = &event.what else { continue };
+                let mut bytes = Vec::new();
+                if emit(packet, &mut bytes).is_err() {
+                    continue;
+                }
+                let header = bytes.len() - packet.body.len() as usize;
+                let kind = match &packet.transport {
+                    Transport::Tcp(segment) => format!("{} {:?}", header, segment.flags),
+                    _ => format!("{header}"),
+                };
+                if !seen.insert(kind) {
+                    continue;
+                }
+                kinds += 1;
+                bytes.truncate(header + 20.min(packet.body.len() as usize));
+                read_packet(&bytes, &mut digest);
+                for at in 0..bytes.len() {
+                    for change in [1, 2, 0x10, 0x80, 0xff] {
+                        let mut bytes = bytes.clone();
+                        bytes[at] ^= change;
+                        read_packet(&bytes, &mut digest);
+                    }
+                    read_packet(&bytes[..at], &mut digest);
+                }
+            }
+        }
+        block.put("kinds of packets", kinds);
+        block.put("digest", digest.text());
+        blocks.push(block);
+    }
+    keep("changed-packets.txt", &blocks);
 }
 
 /// Every fourth example, from `first`.
