@@ -60,7 +60,9 @@ impl fmt::Display for Outcome {
 }
 
 /// How long a test of another package than the mutant's may take to be asked.
-const CHEAP: Duration = Duration::from_secs(6);
+const CHEAP: Duration = Duration::from_secs(2);
+/// The same of tests that compare with a digest.
+const CHEAP_DIGEST: Duration = Duration::from_secs(8);
 
 /// Tests that compare with a digest of all that happens, by program and the beginning of their name: one that differs says
 /// that something did, and at best in which system. They are asked last.
@@ -92,7 +94,8 @@ pub fn try_one(mutant: &Mutant, tests: &[Test]) -> io::Result<Outcome> {
     if order.is_empty() {
         return Ok(Outcome::Unreached);
     }
-    order.retain(|test| is_own(test) || test.took <= CHEAP);
+    let cheap = |test: &Test| if is_digest(test) { CHEAP_DIGEST } else { CHEAP };
+    order.retain(|test| is_own(test) || test.took <= cheap(test));
     order.sort_by_key(|test| (test.took > LONG, is_digest(test), !is_own(test), test.took));
     for test in order {
         if test.fails(mutant.number)? {

@@ -29,7 +29,7 @@ fn told(name: &str, world: &World) -> Block {
         let end = world.end(i);
         let mut rest = Digest::default();
         let _ = write!(rest, "{:?} {:?}", world.got[i], world.notices[i]);
-        let _ = write!(rest, "{:?} {:?}", end.repeated(), end.session().agreed());
+        let _ = write!(rest, "{:?} {:?} {:?}", end.repeated(), end.notes(), end.session().agreed());
         let counts = format!("{:?}", end.counts()).replace("TunnelCounts ", "");
         let session = format!("{:?}", end.session().counts()).replace("SessionCounts ", "");
         block.put(&format!("end {i} got"), world.got[i].len());
