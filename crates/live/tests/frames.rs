@@ -486,7 +486,8 @@ fn what_is_too_long_for_the_other_side_is_cut_or_counted() {
 
 #[test]
 fn what_becomes_of_bytes_is_what_it_was() {
-    let bare = |(name, bytes): (&str, Vec<u8>)| (name.to_owned(), [&[0; VNET][..], &bytes].concat());
+    let bare =
+        |(name, bytes): (&str, Vec<u8>)| (name.to_owned(), [&[0; VNET][..], &bytes].concat());
     let mut all: Vec<(String, Vec<u8>)> = zoo().into_iter().map(bare).collect();
     let payload: Vec<u8> = (0..700).map(|i| i as u8).collect();
     let tag = [0x81, 0, 0, 7];
@@ -506,7 +507,10 @@ fn what_becomes_of_bytes_is_what_it_was() {
     for port in [4789_u16, 8472, 6081, 53] {
         let mut datagram = udp(&payload);
         datagram[2..4].copy_from_slice(&port.to_be_bytes());
-        all.push((format!("super-packet to port {port}"), super_packet(v4(PLAIN, 17, &datagram), &[], 5, 200)));
+        all.push((
+            format!("super-packet to port {port}"),
+            super_packet(v4(PLAIN, 17, &datagram), &[], 5, 200),
+        ));
     }
     frames_net::net(&all);
 }

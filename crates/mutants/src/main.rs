@@ -123,7 +123,8 @@ fn campaign(options: &Options) -> io::Result<()> {
         name => format!("lasthop-{name}"),
     };
     let own: Vec<String> = options.crates.iter().map(package).collect();
-    let packages: Vec<String> = own.iter().cloned().chain(options.also.iter().map(package)).collect();
+    let packages: Vec<String> =
+        own.iter().cloned().chain(options.also.iter().map(package)).collect();
     let programs = cargo.programs(&copy, &packages)?;
     eprintln!("{} s: {} programs with tests are built", clock.seconds(), programs.len());
 

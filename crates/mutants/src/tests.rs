@@ -34,11 +34,7 @@ type Noted = (bool, Duration, BTreeSet<u32>);
 ///
 /// # Errors
 /// When a program cannot be started, or `dir` not be written.
-pub fn all(
-    programs: &[Program],
-    own: &[String],
-    dir: &Path,
-) -> io::Result<(Vec<Test>, bool)> {
+pub fn all(programs: &[Program], own: &[String], dir: &Path) -> io::Result<(Vec<Test>, bool)> {
     let notes = dir.join("tests.txt");
     let known = fs::read_to_string(&notes).unwrap_or_default();
     let known: BTreeMap<&str, &str> =

@@ -314,7 +314,9 @@ mod tests {
             (148, |i, n| i.min_rtt = Span::micros(n.into())),
             (228, |i, n| i.snd_wnd = Some(n)),
             (4, |i, n| i.backoff = n.to_ne_bytes()[0]),
-            (240, |i, n| i.total_rto = Some(u16::from_ne_bytes([n.to_ne_bytes()[0], n.to_ne_bytes()[1]]))),
+            (240, |i, n| {
+                i.total_rto = Some(u16::from_ne_bytes([n.to_ne_bytes()[0], n.to_ne_bytes()[1]]))
+            }),
         ];
         for (at, set) in words {
             let mut bytes = [0; 256];
@@ -346,7 +348,10 @@ mod tests {
         let states = [1, 6, 9].map(|n| states[n].unwrap());
         assert_eq!(states, [State::Established, State::TimeWait, State::LastAck]);
         use CaState::{Cwr, Disorder, Loss, Open, Recovery, Unknown};
-        assert_eq!([0, 1, 2, 3, 4, 5].map(ca_state), [Open, Disorder, Cwr, Recovery, Loss, Unknown]);
+        assert_eq!(
+            [0, 1, 2, 3, 4, 5].map(ca_state),
+            [Open, Disorder, Cwr, Recovery, Loss, Unknown]
+        );
         assert_eq!(TcpInfo { rto: ms(3), ..zero }.tcb().rto, ms(3));
     }
 }

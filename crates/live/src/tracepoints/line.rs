@@ -302,7 +302,8 @@ mod tests {
             };
             assert_eq!(parse(changed.as_bytes()), wanted, "{changed}");
         }
-        let times = [("6496.02183", None), ("6496.0218360", None), ("7.000001", Some(7_000_001_000))];
+        let times =
+            [("6496.02183", None), ("6496.0218360", None), ("7.000001", Some(7_000_001_000))];
         for (time, wanted) in times {
             let line = OPENING.replace("6496.021836", time);
             let found = match parse(line.as_bytes()) {

@@ -35,7 +35,11 @@ impl Seen {
         let _ = write!(
             self.digest,
             "{src:?} {dst:?} {transport:?} {} {} {:?} {} {}",
-            packet.tos, packet.ttl, packet.damage, packet.piece, packet.wire_len()
+            packet.tos,
+            packet.ttl,
+            packet.damage,
+            packet.piece,
+            packet.wire_len()
         );
         self.outgoing(frame::untouched(packet));
         for damage in [Damage::None, Damage::Ip, Damage::Tcp] {
@@ -71,7 +75,9 @@ impl Seen {
                 }
             }
         }
-        for pieces in [offload::segments(bytes), offload::refit(bytes, 100), offload::refit(bytes, 40)] {
+        for pieces in
+            [offload::segments(bytes), offload::refit(bytes, 100), offload::refit(bytes, 40)]
+        {
             for piece in pieces.iter().flatten() {
                 self.digest.bytes(piece);
             }

@@ -53,7 +53,11 @@ impl Draft {
         Draft {
             top: lines(&["horizon = \"900s\""]),
             transfer: lines(&["bytes = 250000"]),
-            wire: lines(&["link.rate = \"2mbit\"", "link.delay = \"15ms\"", "link.queue = \"12p\""]),
+            wire: lines(&[
+                "link.rate = \"2mbit\"",
+                "link.delay = \"15ms\"",
+                "link.queue = \"12p\"",
+            ]),
             between: lines(&["agent = \"none\""]),
             radio: lines(&[
                 "radio.rate = \"1mbit\"",
@@ -136,7 +140,10 @@ impl Draft {
         };
         part("", &self.top);
         part("[[transfer]]\nfrom = \"fixed\"\nto = \"mobile\"", &self.transfer);
-        part("[[transfer]]\nfrom = \"mobile\"\nto = \"fixed\"\nstart = \"300ms\"\nbytes = 80000", &[]);
+        part(
+            "[[transfer]]\nfrom = \"mobile\"\nto = \"fixed\"\nstart = \"300ms\"\nbytes = 80000",
+            &[],
+        );
         part("[host.fixed]", &self.fixed);
         part("[host.mobile]", &self.mobile);
         part("[[path]]", &self.wire);
@@ -163,9 +170,12 @@ impl Draft {
                 let _ = warnings;
                 Ok(cell.scenario)
             }
-            Err(error) => {
-                Err(format!("{} {:?} {error}: {}", error.key, error.at.line_column(&text), error.help))
-            }
+            Err(error) => Err(format!(
+                "{} {:?} {error}: {}",
+                error.key,
+                error.at.line_column(&text),
+                error.help
+            )),
         }
     }
 
@@ -286,14 +296,7 @@ pub struct Size {
 }
 
 /// Runs `draft` as it is, with each key of `keys` at each of its values, and with some of them at once.
-pub fn vary(
-    seen: &mut Observed,
-    draft: &Draft,
-    keys: &[Listed],
-    before: &str,
-    at: At,
-    size: Size,
-) {
+pub fn vary(seen: &mut Observed, draft: &Draft, keys: &[Listed], before: &str, at: At, size: Size) {
     let mut all = Vec::new();
     settings(keys, before, &mut all);
     let mut seed = 0;

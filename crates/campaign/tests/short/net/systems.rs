@@ -291,10 +291,7 @@ fn keys_of_radios_and_cross_traffic() {
 fn keys_of_hops() {
     let dcf = Draft::lossy().with(At::Radio, "mac = \"dcf\"");
     let layer = Draft::dead().with(At::Radio, "link-layer = \"ll\"");
-    keys(
-        "hops.txt",
-        &[("hop", "", At::Radio, dcf), ("hop", "", At::Radio, layer)],
-    );
+    keys("hops.txt", &[("hop", "", At::Radio, dcf), ("hop", "", At::Radio, layer)]);
 }
 
 #[test]
@@ -314,7 +311,10 @@ fn keys_of_scenarios_and_transfers() {
 #[test]
 fn moves() {
     let ways = [
-        "every = \"700ms\"", "dwell = \"2s\"", "dwell = \"300ms\"", "table = \"0s west, 2s -, 3s north, 5s east\"",
+        "every = \"700ms\"",
+        "dwell = \"2s\"",
+        "dwell = \"300ms\"",
+        "table = \"0s west, 2s -, 3s north, 5s east\"",
         "every = \"2s\", cells = [\"north\", \"west\"]",
         "list = [{ cell = \"east\", from = \"0s\", until = \"3s\" }, { cell = \"west\", from = \"4s\" }]",
     ];

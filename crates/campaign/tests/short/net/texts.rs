@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use lasthop_scenario::{
-    Argument, Comparison, File, Grid, LivePath, PARTS, Wanted, compare, examples, json_schema, parse,
-    parse_station, parse_tunnel, schemes_of, sliders,
+    Argument, Comparison, File, Grid, LivePath, PARTS, Wanted, compare, examples, json_schema,
+    parse, parse_station, parse_tunnel, schemes_of, sliders,
 };
 
-use super::cases::settings;
+use super::cases::{At, Draft, settings};
 use super::{Block, Digest, keep};
 
 /// Most cells of a plan that are looked at.
@@ -222,17 +222,150 @@ fn faults_in_examples() {
     keep("faults.txt", &blocks);
 }
 
+/// Words of netem, alone and together, right and wrong.
+#[test]
+fn lines_of_netem() {
+    let options = [
+        "delay 10ms",
+        "delay 20ms 5ms",
+        "delay 20ms 5ms 25%",
+        "latency 3000",
+        "delay 2s",
+        "delay 1001s",
+        "delay 7 msec",
+        "delay 4usecs 1ns",
+        "loss 1%",
+        "loss random 2% 30%",
+        "loss gemodel 1% 20% 80% 3%",
+        "loss gemodel 2%",
+        "loss state 1%",
+        "loss 101%",
+        "loss",
+        "corrupt 0.1% 5%",
+        "corrupt x",
+        "duplicate 3% 10%",
+        "reorder 25% 50% gap 5",
+        "reorder 20%",
+        "gap 4",
+        "gap x",
+        "distribution normal",
+        "distribution pareto",
+        "distribution none",
+        "limit 40",
+        "limit 0",
+        "rate 2mbit",
+        "rate 100kbps 18",
+        "rate 1gibit 10001",
+        "rate 3mibps 20 48",
+        "rate 5kibit",
+        "rate 7x",
+        "rate 500",
+        "seed 7",
+        "slot 1ms",
+        "ecn",
+        "nothing",
+        "del 9ms",
+        "d 9ms",
+        "",
+        "tc qdisc add dev x root netem delay 9ms",
+    ];
+    let mut faults = Faults::default();
+    let with = ["", " loss 3%", " delay 10ms 2ms", " reorder 10%", " rate 1mbit"];
+    for line in options.iter().flat_map(|one| with.map(|other| format!("{one}{other}"))) {
+        let mut draft = Draft::lossy();
+        draft.wire.retain(|line| !line.contains("delay") && !line.contains("queue"));
+        if line.contains("rate") {
+            draft.wire.retain(|line| !line.contains("rate"));
+        }
+        let text = draft.with(At::Wire, &format!("link.netem = \"{line}\"")).text();
+        let read = parse(&text, "netem", &[]);
+        if let Ok((plan, warnings)) = &read {
+            let _ = write!(faults.digest, "{:?} {warnings:?}", plan.cells[0].scenario.path);
+        }
+        faults.note(&text, read);
+    }
+    keep("netem.txt", &[faults.block("link.netem")]);
+}
+
+/// Schemes of a file, whose values have every form.
+#[test]
+fn schemes_of_a_file() {
+    let own = "[schemes]\n\
+        eager = { change = [\"base station\"], what = \"snoop\", set = { agent = \"snoop\", dupacks = 1 } }\n\
+        big = { change = [\"receiver\"], set = { receiver.recv-buffer = \"256KiB\", receiver.sack = true } }\n\
+        bad = { change = [\"link\", \"router\"], run = \"station\", set = { errors = { model = \"packet-loss\", \
+        loss = 0.02, on = [\"data\", \"ack\"] } } }\n\
+        none = { set = { nothing = [1, 2.5, \"x\", [true]] } }\n\
+        slow = { change = [\"gateway\"], set = { return.rate = \"9600bit\", sender.mss = 536 } }\n";
+    let mut blocks = Vec::new();
+    for name in ["west97-lan", "slow-return", "wisp", "quickstart"] {
+        let text = format!("{}\n{own}", lasthop_scenario::example(name).expect("it is there").text);
+        let mut block = Block::new(name);
+        let mut digest = Digest::default();
+        match schemes_of(&text) {
+            Ok(schemes) => {
+                for scheme in &schemes {
+                    let _ = write!(digest, "{scheme:?}");
+                    for (key, value) in scheme.settings() {
+                        let _ = write!(digest, "{key} {value} {:?}", scheme.written(key));
+                    }
+                }
+                block.put("schemes", schemes.len());
+            }
+            Err(error) => block.put("error", format!("{error}: {}", error.help).replace('\n', " ")),
+        }
+        let named = Wanted::Named(vec!["eager".to_owned(), "big".to_owned(), "bad".to_owned()]);
+        for (wanted, baseline) in
+            [(Wanted::Own, None), (Wanted::All, Some("eager")), (named, Some("big"))]
+        {
+            match compare(&text, name, &[], &wanted, &[], baseline, None) {
+                Ok(comparison) => said(&comparison, &mut digest),
+                Err(error) => {
+                    let _ = write!(digest, "{error} {}", error.help);
+                }
+            }
+        }
+        block.put("digest", digest.text());
+        blocks.push(block);
+    }
+    keep("own-schemes.txt", &blocks);
+}
+
 #[test]
 fn arguments_of_examples() {
     let arguments = [
-        "path.1.link.delay=7ms", "path.1.link.rate=3mbit", "path.2.radio.rate=1mbit", "seed=9", "runs=3",
-        "host.*.mss=700", "transfer.bytes=5kB", "transfer.1.bytes=unlimited", "path.9.link.rate=1mbit",
-        "nothing=1", "host.nobody.mss=3", "path.1=3", "errors=none", "path.2.errors.mean=9KiB", "agent=snoop",
-        "tcp=sack,reno", "horizon=3s,5s", "path.1.link.queue=3p,9p", "seed=1..4", "runs=1..9..2", "=", "a=b=c",
-        "path.radio.rate=1mbit", "radio.rate=1mbit", "link.delay=1ms,2ms,3ms", "horizon=", "tcp=", "mss=0",
+        "path.1.link.delay=7ms",
+        "path.1.link.rate=3mbit",
+        "path.2.radio.rate=1mbit",
+        "seed=9",
+        "runs=3",
+        "host.*.mss=700",
+        "transfer.bytes=5kB",
+        "transfer.1.bytes=unlimited",
+        "path.9.link.rate=1mbit",
+        "nothing=1",
+        "host.nobody.mss=3",
+        "path.1=3",
+        "errors=none",
+        "path.2.errors.mean=9KiB",
+        "agent=snoop",
+        "tcp=sack,reno",
+        "horizon=3s,5s",
+        "path.1.link.queue=3p,9p",
+        "seed=1..4",
+        "runs=1..9..2",
+        "=",
+        "a=b=c",
+        "path.radio.rate=1mbit",
+        "radio.rate=1mbit",
+        "link.delay=1ms,2ms,3ms",
+        "horizon=",
+        "tcp=",
+        "mss=0",
     ];
     let mut blocks = Vec::new();
-    for name in ["west97-lan", "west97-wan", "handoff-wavelan", "web", "quickstart", "energy-today"] {
+    for name in ["west97-lan", "west97-wan", "handoff-wavelan", "web", "quickstart", "energy-today"]
+    {
         let example = lasthop_scenario::example(name).expect("an example");
         let mut faults = Faults::default();
         for argument in arguments {
@@ -277,7 +410,7 @@ fn files_of_stations_and_tunnels() {
         ("link.example.toml", read("link.example.toml")),
     ] {
         let mut faults = Faults::default();
-        let is_tunnel = name.contains("link.") ;
+        let is_tunnel = name.contains("link.");
         let lines: Vec<&str> = text.lines().collect();
         let mut note = |text: &str| {
             if is_tunnel {

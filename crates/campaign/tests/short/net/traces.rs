@@ -109,7 +109,8 @@ fn written(block: &mut Block, scenario: &Scenario, most: u64) {
         block.put(scalar.name, format!("{} {}", scalar.value, scalar.unit));
     }
     let mut all = Digest::default();
-    let _ = write!(all, "{told:?} {:?}", metrics.finish(end.at + lasthop_proto::units::Span::secs(1)));
+    let _ =
+        write!(all, "{told:?} {:?}", metrics.finish(end.at + lasthop_proto::units::Span::secs(1)));
     let _ = write!(all, "{} {} {}", told.complete(), told.mean_delay_s(), told.delay_sd_s());
     block.put("digest of metrics", all.text());
     let mut books = Conservation::default();
@@ -153,7 +154,8 @@ fn what_is_read_of_packets_that_were_changed() {
                 draft = draft.with(at, &preset).with(at, &line);
             }
             if address.contains(':') {
-                let addresses = [(At::Fixed, "addr = \"fd00::1\""), (At::Mobile, "addr = \"fd00::2\"")];
+                let addresses =
+                    [(At::Fixed, "addr = \"fd00::1\""), (At::Mobile, "addr = \"fd00::2\"")];
                 for (at, address) in addresses {
                     draft = draft.with(at, address);
                 }
