@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use lasthop_proto::event::What;
+use lasthop_proto::event::{Wants, What};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::wire::Transport;
 use lasthop_proto::wire::emit::emit;
 use lasthop_proto::wire::parse::{Mode, parse as parse_packet, view};
-use lasthop_scenario::{Scenario, examples, parse};
+use lasthop_proto::units::Time;
+use lasthop_scenario::{Scenario, example, examples, parse};
 use lasthop_sim::{Session, layout};
 use lasthop_trace::conservation::Conservation;
 use lasthop_trace::csv::{EventCsv, TcbCsv};
@@ -116,6 +117,16 @@ fn written(block: &mut Block, scenario: &Scenario, most: u64) {
     let mut books = Conservation::default();
     replay(&record, &mut books);
     block.put("packets in flight", books.in_flight());
+    block.put("books", format!("{:?}", books.check(books.in_flight())));
+    // Some events twice, some never.
+    let mut wrong = Conservation::default();
+    for (i, event) in record.events.iter().enumerate().filter(|(i, _)| i % 11 != 5) {
+        (0..=usize::from(i % 7 == 0)).for_each(|_| wrong.event(event));
+    }
+    block.put("wrong books", format!("{:?}, {} in flight", wrong.check(3), wrong.in_flight()));
+    let mut halved = Conservation::default();
+    record.events.iter().take(record.events.len() / 2).for_each(|event| halved.event(event));
+    block.put("books of the first half", format!("{:?}", halved.check(0)));
 }
 
 /// What is read of the bytes of a packet, whole, cut and in a capture.
@@ -196,6 +207,47 @@ fn what_is_read_of_packets_that_were_changed() {
         blocks.push(block);
     }
     keep("changed-packets.txt", &blocks);
+}
+
+/// What `sink` is told of a run.
+fn run(scenario: &Scenario, sink: &mut impl Sink) -> Time {
+    let mut session = Session::new(scenario, 3, &*sink);
+    session.run_bounded(4_000, sink);
+    session.finish().at
+}
+
+/// A sink that is one of two, one of many, one that may be there or is lent sees what it sees alone.
+#[test]
+fn sinks_within_sinks_see_the_same() {
+    for name in ["west97-lan", "web", "energy-today", "handoff-wavelan"] {
+        let example = example(name).expect("an example");
+        let (plan, _) = parse(example.text, name, &[]).expect("an example");
+        let scenario = &plan.cells[0].scenario;
+        let new = || Metrics::new(layout(scenario));
+        let mut alone = new();
+        let end = run(scenario, &mut alone);
+        let told = |metrics: &Metrics| format!("{:?}", metrics.finish(end));
+        let wanted = told(&alone);
+        let (mut pair, mut many, mut maybe) = ((new(), new()), vec![new(), new()], Some(new()));
+        run(scenario, &mut pair);
+        run(scenario, &mut many);
+        run(scenario, &mut maybe);
+        let mut lent = new();
+        run(scenario, &mut &mut lent);
+        let all = [&pair.0, &pair.1, &many[0], &many[1], &lent];
+        for metrics in all.into_iter().chain(&maybe) {
+            assert_eq!(told(metrics), wanted, "{name}");
+        }
+        assert_eq!((maybe.wants(), many.wants()), (alone.wants(), alone.wants()));
+        assert_eq!((pair.wants(), (&mut lent).wants()), (alone.wants(), alone.wants()));
+        assert_eq!(None::<Metrics>.wants(), Wants::NOTHING);
+        assert_eq!(Vec::<Metrics>::new().wants(), Wants::NOTHING);
+        // With each packet by itself.
+        let (mut record, mut kept) = (Record::default(), Some(Record::default()));
+        run(scenario, &mut record);
+        run(scenario, &mut kept);
+        assert_eq!(kept.expect("it is there").events, record.events, "{name}");
+    }
 }
 
 /// Every fourth example, from `first`.
