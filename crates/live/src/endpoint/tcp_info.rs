@@ -297,7 +297,9 @@ mod tests {
     fn each_field_stands_at_its_place() {
         let zero = TcpInfo::parse(&[0; 256]).unwrap();
         let ms = Span::millis;
-        let words: [(usize, fn(&mut TcpInfo, u32)); 17] = [
+        type Word = fn(&mut TcpInfo, u32);
+        type Long = fn(&mut TcpInfo, u64);
+        let words: [(usize, Word); 17] = [
             (8, |i, n| i.rto = Span::micros(n.into())),
             (16, |i, n| i.snd_mss = n),
             (24, |i, n| i.unacked = n),
@@ -326,7 +328,7 @@ mod tests {
             set(&mut wanted, number);
             assert_eq!(TcpInfo::parse(&bytes), Some(wanted), "at {at}");
         }
-        let long: [(usize, fn(&mut TcpInfo, u64)); 5] = [
+        let long: [(usize, Long); 5] = [
             (120, |i, n| i.bytes_acked = n),
             (128, |i, n| i.bytes_received = n),
             (160, |i, n| i.delivery_rate = Some(n)),

@@ -59,6 +59,9 @@ fn talk(world: &mut World, packets: u32) {
     world.run_for(Span::secs(4));
 }
 
+/// What a setting changes.
+type Set = fn(&mut TunnelConfig);
+
 #[test]
 fn tunnels_do_what_they_did() {
     let harms = [
@@ -66,7 +69,7 @@ fn tunnels_do_what_they_did() {
         ("losses", Harm { lose: 0.1, ..NONE }),
         ("everything", Harm { lose: 0.05, repeat: 0.1, reorder: 0.2, forge: 0.03 }),
     ];
-    let settings: [(&str, fn(&mut TunnelConfig)); 9] = [
+    let settings: [(&str, Set); 9] = [
         ("as usual", |_| {}),
         ("repeats nothing", |c| c.rule = None),
         ("slow", |c| c.rate = Rate::from_bps(2_000_000)),

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use lasthop_proto::event::{Wants, What};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::tcp::words::TCPS;
+use lasthop_proto::units::Time;
 use lasthop_proto::wire::Transport;
 use lasthop_proto::wire::emit::emit;
 use lasthop_proto::wire::parse::{Mode, parse as parse_packet, view};
-use lasthop_proto::units::Time;
 use lasthop_scenario::{Scenario, example, examples, parse};
 use lasthop_sim::{Session, layout};
 use lasthop_trace::conservation::Conservation;
@@ -75,7 +75,7 @@ fn written(block: &mut Block, scenario: &Scenario, most: u64) {
         for file in files {
             all.bytes(file);
             let mut capture = capture::open(file).expect("a capture");
-            while let Some(frame) = capture.next() {
+            for frame in capture.by_ref() {
                 let _ = match frame {
                     Ok(frame) => write!(read, "{frame:?} {:?}", frame.view(true)),
                     Err(error) => write!(read, "{error}"),
@@ -216,6 +216,10 @@ fn run(scenario: &Scenario, sink: &mut impl Sink) -> Time {
     session.finish().at
 }
 
+fn wants(sink: impl Sink) -> Wants {
+    sink.wants()
+}
+
 /// A sink that is one of two, one of many, one that may be there or is lent sees what it sees alone.
 #[test]
 fn sinks_within_sinks_see_the_same() {
@@ -239,7 +243,7 @@ fn sinks_within_sinks_see_the_same() {
             assert_eq!(told(metrics), wanted, "{name}");
         }
         assert_eq!((maybe.wants(), many.wants()), (alone.wants(), alone.wants()));
-        assert_eq!((pair.wants(), (&mut lent).wants()), (alone.wants(), alone.wants()));
+        assert_eq!((pair.wants(), wants(&mut lent)), (alone.wants(), alone.wants()));
         assert_eq!(None::<Metrics>.wants(), Wants::NOTHING);
         assert_eq!(Vec::<Metrics>::new().wants(), Wants::NOTHING);
         // With each packet by itself.
