@@ -43,6 +43,10 @@ fmt-check: ## Is the code formatted?
 figures: ## Write the figures of the manual anew, from runs of the program
 	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-study --test figures the_figures_of_the_manual
 	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-sim --test hand_off
+	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-campaign --test short net::
+	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-live --test frames what_becomes_of_bytes
+	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-proto --lib tunnel::net
+	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-proto --test agents handoff_net
 
 PARITY = today --world testbed --seeds 5 --set stack=kernel --set transfer.bytes=1GB --set horizon=12s
 SENDERS = --vary tcp=rack,cubic,bbr --json
@@ -193,7 +197,7 @@ MUTANTS ?= 300
 MUTANTS_SEED ?= 1
 MUTANTS_MINUTES ?= 120
 MUTANTS_OF ?= proto,scenario,path,trace,live
-MUTANTS_ALSO ?= sim
+MUTANTS_ALSO ?= sim,campaign,cli,analyze,study
 mutants: ## Change the source in one place, 300 times: which changes does no test notice? (MUTANTS=N; half an hour; needs cargo-mutants)
 	@cargo mutants --version >/dev/null 2>&1 || { \
 		echo 'changes are told by cargo-mutants 27.1 or later, which is missing: cargo install --locked cargo-mutants' >&2; exit 1; }

@@ -1,6 +1,8 @@
 //! What no stage changes leaves byte for byte as it came.
 
 mod common;
+#[path = "support/frames_net.rs"]
+mod frames_net;
 
 use common::*;
 use lasthop_live::header::{VNET, VnetHeader};
@@ -480,4 +482,35 @@ fn what_is_too_long_for_the_other_side_is_cut_or_counted() {
             assert_eq!((port.refitted, port.refused, port.refused_long), (1, 1, 1));
         }
     });
+}
+
+#[test]
+fn what_becomes_of_bytes_is_what_it_was() {
+    let bare =
+        |(name, bytes): (&str, Vec<u8>)| (name.to_owned(), [&[0; VNET][..], &bytes].concat());
+    let mut all: Vec<(String, Vec<u8>)> = zoo().into_iter().map(bare).collect();
+    let payload: Vec<u8> = (0..700).map(|i| i as u8).collect();
+    let tag = [0x81, 0, 0, 7];
+    let options = [1, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 5];
+    for (name, ip, kind, size) in [
+        ("v4", v4(PLAIN, 6, &tcp(&options, &payload)), 1, 300),
+        ("v4 with CWR", v4(PLAIN, 6, &tcp(&[], &payload)), 0x81, 100),
+        ("v6", v6(7, 2, 6, &tcp(&options, &payload)), 4, 256),
+        ("UDP", v4(PLAIN, 17, &udp(&payload)), 5, 350),
+        ("UDP v6", v6(7, 2, 17, &udp(&payload)), 5, 699),
+        ("v4 of one piece", v4(PLAIN, 6, &tcp(&[], &payload)), 1, 700),
+    ] {
+        all.push((format!("super-packet {name}"), super_packet(ip.clone(), &[], kind, size)));
+        all.push((format!("super-packet {name} with a tag"), super_packet(ip, &tag, kind, size)));
+    }
+    // The kernel's tunnels, by their ports.
+    for port in [4789_u16, 8472, 6081, 53] {
+        let mut datagram = udp(&payload);
+        datagram[2..4].copy_from_slice(&port.to_be_bytes());
+        all.push((
+            format!("super-packet to port {port}"),
+            super_packet(v4(PLAIN, 17, &datagram), &[], 5, 200),
+        ));
+    }
+    frames_net::net(&all);
 }

@@ -118,12 +118,17 @@ fn campaign(options: &Options) -> io::Result<()> {
     tree::copy(&root, &copy, &mutants)?;
     let cargo = tree::Cargo { target: dir.join("build"), arguments: options.cargo.clone() };
     let (unplaced, refused) = tree::plant(&root, &copy, &mutants, &cargo)?;
+    let package = |name: &String| match name.as_str() {
+        "cli" => "lasthop".to_owned(),
+        name => format!("lasthop-{name}"),
+    };
+    let own: Vec<String> = options.crates.iter().map(package).collect();
     let packages: Vec<String> =
-        options.crates.iter().chain(&options.also).map(|name| format!("lasthop-{name}")).collect();
+        own.iter().cloned().chain(options.also.iter().map(package)).collect();
     let programs = cargo.programs(&copy, &packages)?;
     eprintln!("{} s: {} programs with tests are built", clock.seconds(), programs.len());
 
-    let (tests, same) = tests::all(&programs, &dir)?;
+    let (tests, same) = tests::all(&programs, &own, &dir)?;
     let sum: Duration = tests.iter().map(|test| test.took).sum();
     eprintln!("{} s: {} tests come by, {} s", clock.seconds(), tests.len(), sum.as_secs());
     let results = dir.join("outcomes.txt");

@@ -13,7 +13,7 @@ use crate::tests::Test;
 pub enum Outcome {
     /// This test failed, or did not end.
     Caught(String),
-    /// This one failed, which compares with a digest, and no other.
+    /// This one failed, which compares with a digest, and none before that takes less than [`LONG`].
     Digest(String),
     /// All tests that come by passed.
     Missed,
@@ -60,25 +60,43 @@ impl fmt::Display for Outcome {
 }
 
 /// How long a test of another package than the mutant's may take to be asked.
-const CHEAP: Duration = Duration::from_secs(3);
+const CHEAP: Duration = Duration::from_secs(2);
+/// The same of tests that compare with a digest.
+const CHEAP_DIGEST: Duration = Duration::from_secs(8);
 
-/// Tests that compare with a digest: one that differs says that something did, and not what. They are asked last.
-const DIGESTS: [&str; 1] = ["sim/determinism"];
+/// Tests that compare with a digest of all that happens, by program and the beginning of their name: one that differs says
+/// that something did, and at best in which system. They are asked last.
+const DIGESTS: [(&str, &str); 5] = [
+    ("sim/determinism", ""),
+    ("campaign/short", "net::"),
+    ("live/frames", "what_becomes_of_bytes"),
+    ("proto/lasthop_proto", "tunnel::net::"),
+    ("proto/agents", "handoff_net::"),
+];
+
+/// What takes longer is asked after the digests.
+const LONG: Duration = Duration::from_secs(2);
 
 /// Tries a mutant with the tests that come by: first those of its own package, then those of others that are quick,
-/// then digests; the quickest first.
+/// then digests, then what takes long; the quickest first.
 ///
 /// # Errors
 /// When a program cannot be started.
 pub fn try_one(mutant: &Mutant, tests: &[Test]) -> io::Result<Outcome> {
-    let is_digest = |test: &Test| DIGESTS.contains(&&*test.program.name);
+    let is_digest = |test: &Test| {
+        let is = |(program, name): &(&str, &str)| {
+            test.program.name == *program && test.name.starts_with(name)
+        };
+        DIGESTS.iter().any(is)
+    };
     let is_own = |test: &Test| test.program.package == mutant.package;
     let mut order: Vec<&Test> = tests.iter().filter(|t| t.seen.contains(&mutant.number)).collect();
     if order.is_empty() {
         return Ok(Outcome::Unreached);
     }
-    order.retain(|test| is_own(test) || test.took <= CHEAP);
-    order.sort_by_key(|test| (is_digest(test), !is_own(test), test.took));
+    let cheap = |test: &Test| if is_digest(test) { CHEAP_DIGEST } else { CHEAP };
+    order.retain(|test| is_own(test) || test.took <= cheap(test));
+    order.sort_by_key(|test| (test.took > LONG, is_digest(test), !is_own(test), test.took));
     for test in order {
         if test.fails(mutant.number)? {
             let name = test.full_name();

@@ -28,13 +28,13 @@ pub struct Test {
 /// What is noted of a test: whether it passed, how long it took, what it came by.
 type Noted = (bool, Duration, BTreeSet<u32>);
 
-/// Runs each test without a mutant, and gives those that come by one. A test that fails by itself tells nothing and is
+/// Runs each test without a mutant, and gives those that come by one; `own` are the packages with mutants. A test that fails by itself tells nothing and is
 /// left out. What was found stands in a file of `dir`, so that a campaign that is begun again need not ask again; also
 /// told is whether that was so for all.
 ///
 /// # Errors
 /// When a program cannot be started, or `dir` not be written.
-pub fn all(programs: &[Program], dir: &Path) -> io::Result<(Vec<Test>, bool)> {
+pub fn all(programs: &[Program], own: &[String], dir: &Path) -> io::Result<(Vec<Test>, bool)> {
     let notes = dir.join("tests.txt");
     let known = fs::read_to_string(&notes).unwrap_or_default();
     let known: BTreeMap<&str, &str> =
@@ -52,7 +52,10 @@ pub fn all(programs: &[Program], dir: &Path) -> io::Result<(Vec<Test>, bool)> {
     at_once(asked.iter().enumerate(), |(i, (program, name, key))| {
         let noted = match known.get(&**key).and_then(|told| noted(told)) {
             Some(noted) => noted,
-            None => alone(program, name, i)?,
+            None => {
+                let is_own = own.contains(&program.package);
+                alone(program, name, i, if is_own { LONGEST } else { LONGEST_OF_OTHERS })?
+            }
         };
         if let Ok(mut found) = found.lock() {
             found[i] = Some(noted);
@@ -93,8 +96,13 @@ fn names(program: &Program) -> io::Result<Vec<String>> {
     Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
 }
 
+/// How long a test may take by itself.
+const LONGEST: Duration = Duration::from_secs(60);
+/// The same of packages whose sources are not changed: what takes longer is not asked anyway.
+const LONGEST_OF_OTHERS: Duration = Duration::from_secs(10);
+
 /// Runs the test called `name`, the `number`th of all.
-fn alone(program: &Program, name: &str, number: usize) -> io::Result<Noted> {
+fn alone(program: &Program, name: &str, number: usize, limit: Duration) -> io::Result<Noted> {
     // Some tests run as nobody: that user must be able to write it as well.
     let notes = env::temp_dir().join(format!("lasthop-mutants-{}-{number}", process::id()));
     fs::write(&notes, "")?;
@@ -104,9 +112,9 @@ fn alone(program: &Program, name: &str, number: usize) -> io::Result<Noted> {
     let (mut passed, mut took) = (false, Duration::ZERO);
     for _ in 0..chances(program) {
         let clock = Clock::start();
-        passed = passes(&mut command, Duration::from_secs(600))?;
+        passed = passes(&mut command, limit)?;
         took = clock.elapsed();
-        if passed {
+        if passed || took > limit {
             break;
         }
     }

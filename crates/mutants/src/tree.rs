@@ -53,7 +53,7 @@ pub struct Program {
 }
 
 /// Copies the tree at `root`, as far as git knows it or would, to `to`. What is the same there stays untouched, so that
-/// it is not built again; so do the files of `mutants`, which [`plant`] writes.
+/// it is not built again; so do the files of `mutants`, which [`plant`] writes. What is gone goes there too.
 pub fn copy(root: &Path, to: &Path, mutants: &[Mutant]) -> io::Result<()> {
     let planted = by_file(mutants);
     let listed = Command::new("git")
@@ -63,8 +63,11 @@ pub fn copy(root: &Path, to: &Path, mutants: &[Mutant]) -> io::Result<()> {
     if !listed.status.success() {
         return Err(io::Error::other(String::from_utf8_lossy(&listed.stderr).into_owned()));
     }
-    for name in listed.stdout.split(|b| *b == 0).filter(|name| !name.is_empty()) {
-        let name = String::from_utf8_lossy(name).into_owned();
+    let names = listed.stdout.split(|b| *b == 0).filter(|name| !name.is_empty());
+    let names: BTreeSet<String> =
+        names.map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+    forget(to, to, &names)?;
+    for name in names {
         let (from, to) = (root.join(&name), to.join(&name));
         if !from.is_file() || planted.contains_key(&name) && to.exists() {
             continue;
@@ -74,6 +77,21 @@ pub fn copy(root: &Path, to: &Path, mutants: &[Mutant]) -> io::Result<()> {
         }
         if fs::read(&from)? != fs::read(&to).unwrap_or_default() || !to.exists() {
             fs::copy(&from, &to)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes the files below `dir` that none of `names` is, which are paths within `tree`.
+fn forget(tree: &Path, dir: &Path, names: &BTreeSet<String>) -> io::Result<()> {
+    let Ok(entries) = fs::read_dir(dir) else { return Ok(()) };
+    for entry in entries {
+        let path = entry?.path();
+        let name = path.strip_prefix(tree).unwrap_or(&path).to_string_lossy().into_owned();
+        if path.is_dir() {
+            forget(tree, &path, names)?;
+        } else if !names.contains(&name) {
+            fs::remove_file(path)?;
         }
     }
     Ok(())

@@ -135,4 +135,21 @@ mod tests {
         assert_eq!(serde_json::from_str::<CauseCounts>(&json).unwrap(), counts);
         assert!(serde_json::from_str::<CauseCounts>(r#"{"moths":1}"#).is_err());
     }
+
+    #[test]
+    fn what_was_counted_is_there_and_what_was_not_is_none() {
+        let mut counts = CauseCounts::default();
+        assert!(counts.is_empty() && counts.total() == 0);
+        counts.add(Cause::QueueFull);
+        counts.add(Cause::Data);
+        counts.add(Cause::QueueFull);
+        assert!(!counts.is_empty());
+        assert_eq!(
+            (counts.total(), counts.get(Cause::QueueFull), counts.get(Cause::Ack)),
+            (3, 2, 0)
+        );
+        assert_eq!(counts.total_of(|cause| cause == Cause::Data), 1);
+        let all: Vec<(Cause, u64)> = counts.iter().collect();
+        assert_eq!(all, [(Cause::Data, 1), (Cause::QueueFull, 2)]);
+    }
 }

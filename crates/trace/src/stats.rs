@@ -360,4 +360,13 @@ mod tests {
         close(jain_index(&[1.0, 2.0]), 0.9, 1e-12);
         assert_eq!(jain_index(&[]), 1.0);
     }
+
+    #[test]
+    fn an_interval_lies_around_its_mean_in_every_unit() {
+        let summary = Summary { n: 9, mean: 6.0, sd: 3.0, ci95: 1.5 };
+        assert_eq!((summary.low(), summary.high()), (4.5, 7.5));
+        let halves = summary.in_units_of(2.0);
+        assert_eq!(halves, Summary { n: 9, mean: 3.0, sd: 1.5, ci95: 0.75 });
+        assert_eq!((halves.low(), halves.high()), (2.25, 3.75));
+    }
 }

@@ -175,7 +175,15 @@ fn big_endian_sections_and_other_resolutions() {
 #[test]
 fn what_is_no_capture_is_named() {
     assert_eq!(open(&[]).unwrap_err(), CaptureError::Empty);
-    assert!(open(&[0x1f, 0x8b, 8, 0]).unwrap_err().to_string().contains("gzip"));
+    for (first, hint) in [
+        ([0x1f, 0x8b, 8, 0], "gzip"),
+        ([0x28, 0xb5, 0x2f, 0xfd], "zstd"),
+        ([0x04, 0x22, 0x4d, 0x18], "lz4"),
+        (*b"snoo", "editcap"),
+    ] {
+        let error = open(&first).unwrap_err().to_string();
+        assert!(error.contains(hint), "{error}");
+    }
     assert!(matches!(open(b"GET / HTTP"), Err(CaptureError::NotACapture { .. })));
     let mut huge = pcap(false, false, 101, &ip(), 60);
     huge[32..36].copy_from_slice(&u32::MAX.to_le_bytes());

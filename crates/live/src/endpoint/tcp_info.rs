@@ -291,4 +291,69 @@ mod tests {
             assert_eq!(TcpInfo::parse(&raw(length)), None);
         }
     }
+
+    /// Each field by itself: the number that stands there, and no other field moves.
+    #[test]
+    fn each_field_stands_at_its_place() {
+        let zero = TcpInfo::parse(&[0; 256]).unwrap();
+        let ms = Span::millis;
+        type Word = fn(&mut TcpInfo, u32);
+        type Long = fn(&mut TcpInfo, u64);
+        let words: [(usize, Word); 17] = [
+            (8, |i, n| i.rto = Span::micros(n.into())),
+            (16, |i, n| i.snd_mss = n),
+            (24, |i, n| i.unacked = n),
+            (28, |i, n| i.sacked = n),
+            (32, |i, n| i.lost = n),
+            (36, |i, n| i.retrans = n),
+            (60, |i, n| i.pmtu = n),
+            (68, |i, n| i.srtt = Span::micros(n.into())),
+            (72, |i, n| i.rttvar = Span::micros(n.into())),
+            (76, |i, n| i.ssthresh = n),
+            (80, |i, n| i.cwnd = n),
+            (100, |i, n| i.total_retrans = n),
+            (144, |i, n| i.notsent = n),
+            (148, |i, n| i.min_rtt = Span::micros(n.into())),
+            (228, |i, n| i.snd_wnd = Some(n)),
+            (4, |i, n| i.backoff = n.to_ne_bytes()[0]),
+            (240, |i, n| {
+                i.total_rto = Some(u16::from_ne_bytes([n.to_ne_bytes()[0], n.to_ne_bytes()[1]]))
+            }),
+        ];
+        for (at, set) in words {
+            let mut bytes = [0; 256];
+            let number = if at == 4 { 7_u32.to_le() } else { 1_234_567 };
+            bytes[at..at + 4].copy_from_slice(&number.to_ne_bytes());
+            let mut wanted = zero;
+            set(&mut wanted, number);
+            assert_eq!(TcpInfo::parse(&bytes), Some(wanted), "at {at}");
+        }
+        let long: [(usize, Long); 5] = [
+            (120, |i, n| i.bytes_acked = n),
+            (128, |i, n| i.bytes_received = n),
+            (160, |i, n| i.delivery_rate = Some(n)),
+            (200, |i, n| i.bytes_sent = Some(n)),
+            (208, |i, n| i.bytes_retrans = Some(n)),
+        ];
+        for (at, set) in long {
+            let mut bytes = [0; 256];
+            bytes[at..at + 8].copy_from_slice(&(1_u64 << 40).to_ne_bytes());
+            let mut wanted = zero;
+            set(&mut wanted, 1 << 40);
+            assert_eq!(TcpInfo::parse(&bytes), Some(wanted), "at {at}");
+        }
+        let states: Vec<Option<State>> = (0..14).map(state).collect();
+        let none = [0, 10, 12, 13];
+        assert!((0..14).all(|n| states[n].is_none() == none.contains(&n)), "{states:?}");
+        let distinct = |n: usize| states.iter().filter(|other| **other == states[n]).count() == 1;
+        assert!((0..14).all(|n| none.contains(&n) || distinct(n)), "{states:?}");
+        let states = [1, 6, 9].map(|n| states[n].unwrap());
+        assert_eq!(states, [State::Established, State::TimeWait, State::LastAck]);
+        use CaState::{Cwr, Disorder, Loss, Open, Recovery, Unknown};
+        assert_eq!(
+            [0, 1, 2, 3, 4, 5].map(ca_state),
+            [Open, Disorder, Cwr, Recovery, Loss, Unknown]
+        );
+        assert_eq!(TcpInfo { rto: ms(3), ..zero }.tcb().rto, ms(3));
+    }
 }

@@ -468,4 +468,23 @@ mod tests {
         }
         assert!(follower.unknown.len() <= UNKNOWN);
     }
+
+    #[test]
+    fn each_field_of_a_probe_is_in_the_block() {
+        let info = info(0, 3);
+        let probe = Probe {
+            cookie: 70,
+            snd_nxt: ISS.wrapping_add(5000),
+            snd_una: ISS.wrapping_add(2000),
+            cwnd: 11,
+            ssthresh: 7,
+            snd_wnd: 40_000,
+            srtt: 1250,
+        };
+        let block = block(&probe, ISS, &info, None);
+        assert_eq!((block.snd_una, block.snd_nxt, block.snd_max), (2000, 5000, 5000));
+        assert_eq!((block.cwnd, block.ssthresh), (11 * info.snd_mss, 7 * info.snd_mss));
+        assert_eq!((block.snd_wnd, block.srtt), (40_000, Span::micros(1250)));
+        assert!(info.snd_mss > 1);
+    }
 }

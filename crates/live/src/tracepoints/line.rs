@@ -274,6 +274,49 @@ mod tests {
         assert_eq!(missing("", &["sport"]), Some("sport"));
     }
 
+    /// Each byte of each line changed in turn: what is read of it is what was read before, or it is told as damaged.
+    #[test]
+    fn every_field_is_where_it_stands() {
+        for (line, name, value) in [
+            (OPENING, "skaddr", "0x7"),
+            (OPENING, "newstate", "0x1"),
+            (OPENING, "sport", "0x9999999"),
+            (STATE, "cong_state", "(300)"),
+            (STATE, "sport", "0x10000"),
+            (PROBE, "snd_nxt", "0x1ffffffff"),
+            (PROBE, "snd_una", "0x1ffffffff"),
+            (PROBE, "snd_cwnd", "0x1ffffffff"),
+            (PROBE, "ssthresh", "0x1ffffffff"),
+            (PROBE, "snd_wnd", "0x1ffffffff"),
+            (PROBE, "srtt", "0x1ffffffff"),
+            (PROBE, "sock_cookie", "zz"),
+        ] {
+            let from = line.find(&format!(" {name}=")).expect("it is there") + name.len() + 2;
+            let to = from + line[from..].find(' ').unwrap_or(line.len() - 1 - from);
+            let changed = format!("{}{value}{}", &line[..from], &line[to..]);
+            let wanted = match name {
+                // Another socket, and a state that is no opening.
+                "skaddr" => Line::Event(Raw { socket: 7, ..raw(OPENING) }),
+                "newstate" => Line::Other,
+                _ => Line::Damaged,
+            };
+            assert_eq!(parse(changed.as_bytes()), wanted, "{changed}");
+        }
+        let times =
+            [("6496.02183", None), ("6496.0218360", None), ("7.000001", Some(7_000_001_000))];
+        for (time, wanted) in times {
+            let line = OPENING.replace("6496.021836", time);
+            let found = match parse(line.as_bytes()) {
+                Line::Event(raw) => Some(raw.at),
+                other => {
+                    assert_eq!(other, Line::Damaged, "{time}");
+                    None
+                }
+            };
+            assert_eq!(found, wanted, "{time}");
+        }
+    }
+
     proptest! {
         #[test]
         fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..600)) {

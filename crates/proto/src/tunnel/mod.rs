@@ -20,6 +20,8 @@ pub mod discovery;
 mod fit;
 pub mod limit;
 pub mod message;
+#[cfg(test)]
+mod net;
 pub mod replay;
 pub mod seal;
 pub mod session;

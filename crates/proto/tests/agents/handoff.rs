@@ -402,7 +402,7 @@ fn the_bytes_of_a_hand_over_are_those_on_the_wire() {
     }
 }
 
-fn agents() -> [AgentConfig; 4] {
+pub fn agents() -> [AgentConfig; 4] {
     [
         snoop(),
         AgentConfig::SnoopNack(NackAgent { snoop: SnoopConfig::west97() }),

@@ -8,6 +8,7 @@ mod bursts;
 mod feedback;
 mod good_packet_size;
 mod handoff;
+mod handoff_net;
 mod m_tcp;
 mod path;
 mod properties;

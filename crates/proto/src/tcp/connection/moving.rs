@@ -113,6 +113,16 @@ impl Snapshot {
         self.outbound.iter().map(|body| u64::from(body.len())).sum()
     }
 
+    /// Whether nothing more is written.
+    pub fn has_ended(&self) -> bool {
+        self.fin
+    }
+
+    /// Whether all of what the peer sends has come, its FIN too.
+    pub fn has_heard_end(&self) -> bool {
+        self.inbound.fin_at.is_some_and(|at| at < self.inbound.nxt)
+    }
+
     /// Whether it acknowledges for another end.
     pub fn is_deputy(&self) -> bool {
         self.deputy.is_some()

@@ -29,11 +29,15 @@ impl Moved {
         let [left, right] = self.rooms.map(|(limit, _)| u64::from(limit));
         let [from_left, from_right] = &self.halves;
         let bounded = |(limit, freed): &(u32, u64)| (1..=1 << 30).contains(limit) && *freed < FAR;
+        // What has ended takes no more: nothing may be to come from the other side.
+        let ended = |from: &Snapshot, to: &Snapshot| !to.has_ended() || from.has_heard_end();
         self.rooms.iter().all(bounded)
             && from_left.is_sound([left, right])
             && from_right.is_sound([right, left])
             && from_right.held() <= from_left.unread()
             && from_left.held() <= from_right.unread()
+            && ended(from_left, from_right)
+            && ended(from_right, from_left)
     }
 
     /// Whether its ends acknowledge for each other (M-TCP).

@@ -1,7 +1,8 @@
 //! The short form of the campaign, and that it notices what goes wrong.
 
-#[path = "../../checks/shared/can_run.rs"]
+#[path = "../../../checks/shared/can_run.rs"]
 mod can_run;
+mod net;
 
 use std::path::Path;
 use std::process::Command;

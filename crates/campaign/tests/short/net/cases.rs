@@ -1,0 +1,339 @@
+//! Scenario files that have one system, at its defaults and with its keys at other values.
+
+use lasthop_proto::describe::{Form, Value};
+use lasthop_proto::rng::Stream;
+use lasthop_proto::units::{Bytes, Rate, Span};
+use lasthop_scenario::keys::Listed;
+use lasthop_scenario::manual::written;
+use lasthop_scenario::{Scenario, Source, parse};
+
+use super::observed::Observed;
+
+/// A file in parts, each a place where keys of one system may stand.
+#[derive(Clone, Default)]
+pub struct Draft {
+    /// Lines at the top.
+    pub top: Vec<String>,
+    /// Lines of the first transfer, from the fixed host to the mobile one.
+    pub transfer: Vec<String>,
+    /// Lines of the fixed host.
+    pub fixed: Vec<String>,
+    /// Lines of the mobile host.
+    pub mobile: Vec<String>,
+    /// Lines of the wired link.
+    pub wire: Vec<String>,
+    /// Lines of the stage between.
+    pub between: Vec<String>,
+    /// Lines of the radio hop.
+    pub radio: Vec<String>,
+    /// What follows the path.
+    pub rest: Vec<String>,
+}
+
+/// Where the keys of a system stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum At {
+    Top,
+    Transfer,
+    Fixed,
+    Mobile,
+    Wire,
+    Between,
+    Radio,
+    Rest,
+}
+
+fn lines(text: &[&str]) -> Vec<String> {
+    text.iter().map(|line| (*line).to_owned()).collect()
+}
+
+impl Draft {
+    /// A last hop with losses, data both ways: long enough for recovery, and it ends.
+    pub fn lossy() -> Draft {
+        Draft {
+            top: lines(&["horizon = \"900s\""]),
+            transfer: lines(&["bytes = 250000"]),
+            wire: lines(&[
+                "link.rate = \"2mbit\"",
+                "link.delay = \"15ms\"",
+                "link.queue = \"12p\"",
+            ]),
+            between: lines(&["agent = \"none\""]),
+            radio: lines(&[
+                "radio.rate = \"1mbit\"",
+                "radio.delay = \"3ms\"",
+                "radio.queue = \"15p\"",
+                "errors = { model = \"exponential\", mean = \"24KiB\", on = [\"data\", \"ack\"] }",
+            ]),
+            ..Draft::default()
+        }
+    }
+
+    /// A radio that is dead for seconds: time-outs, probes, back-off.
+    pub fn dead() -> Draft {
+        let mut draft = Draft::lossy();
+        draft.radio = lines(&[
+            "radio.rate = \"1mbit\"",
+            "radio.delay = \"40ms\"",
+            "radio.queue = \"30p\"",
+            "errors = { model = \"two-state\", good = \"1500ms\", bad = \"1200ms\", ber-bad = 0.01 }",
+        ]);
+        draft
+    }
+
+    /// A queue that overflows behind a long path, and nothing else.
+    pub fn crowded() -> Draft {
+        let mut draft = Draft::lossy();
+        draft.transfer = lines(&["bytes = 1000000"]);
+        draft.wire =
+            lines(&["link.rate = \"10mbit\"", "link.delay = \"60ms\"", "link.queue = \"8p\""]);
+        draft.radio =
+            lines(&["radio.rate = \"3mbit\"", "radio.delay = \"5ms\"", "radio.queue = \"10p\""]);
+        draft
+    }
+
+    /// Two cells between which the mobile host goes.
+    pub fn moving() -> Draft {
+        let mut draft = Draft::lossy();
+        draft.top = lines(&["horizon = \"20s\"", "visits = { every = \"2s\" }"]);
+        draft.transfer = lines(&["bytes = 300000"]);
+        draft
+    }
+
+    pub fn at(&mut self, at: At) -> &mut Vec<String> {
+        match at {
+            At::Top => &mut self.top,
+            At::Transfer => &mut self.transfer,
+            At::Fixed => &mut self.fixed,
+            At::Mobile => &mut self.mobile,
+            At::Wire => &mut self.wire,
+            At::Between => &mut self.between,
+            At::Radio => &mut self.radio,
+            At::Rest => &mut self.rest,
+        }
+    }
+
+    /// Puts a line in, in the place of another one for the same key.
+    pub fn set(&mut self, at: At, line: &str) {
+        let key = |line: &str| line.split(" =").next().unwrap_or_default().to_owned();
+        let own = key(line);
+        let lines = self.at(at);
+        lines.retain(|old| key(old) != own);
+        lines.push(line.to_owned());
+    }
+
+    pub fn with(mut self, at: At, line: &str) -> Draft {
+        self.set(at, line);
+        self
+    }
+
+    /// The file.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let mut part = |head: &str, lines: &[String]| {
+            text.push_str(head);
+            text.push('\n');
+            for line in lines {
+                text.push_str(line);
+                text.push('\n');
+            }
+        };
+        part("", &self.top);
+        part("[[transfer]]\nfrom = \"fixed\"\nto = \"mobile\"", &self.transfer);
+        part(
+            "[[transfer]]\nfrom = \"mobile\"\nto = \"fixed\"\nstart = \"300ms\"\nbytes = 80000",
+            &[],
+        );
+        part("[host.fixed]", &self.fixed);
+        part("[host.mobile]", &self.mobile);
+        part("[[path]]", &self.wire);
+        if self.top.iter().any(|line| line.starts_with("visits")) {
+            for name in ["west", "east", "north"] {
+                part("[[cell]]", &[format!("name = \"{name}\"")]);
+                part("[[cell.path]]", &self.between);
+                part("[[cell.path]]", &self.radio);
+            }
+        } else {
+            part("[[path]]", &self.between);
+            part("[[path]]", &self.radio);
+        }
+        part("", &self.rest);
+        text
+    }
+
+    /// What it says, or why it is refused.
+    pub fn scenario(&self) -> Result<Scenario, String> {
+        let text = self.text();
+        match parse(&text, "net", &[]) {
+            Ok((plan, warnings)) => {
+                let cell = plan.cells.into_iter().next().ok_or("no cell")?;
+                let _ = warnings;
+                Ok(cell.scenario)
+            }
+            Err(error) => Err(format!(
+                "{} {:?} {error}: {}",
+                error.key,
+                error.at.line_column(&text),
+                error.help
+            )),
+        }
+    }
+
+    /// The same without what is refused; nothing where that is one of the lines that make it what it is.
+    fn mended(mut self, free: &[(At, String)]) -> Option<Scenario> {
+        for _ in 0..=free.len() {
+            let text = self.text();
+            let error = match parse(&text, "net", &[]) {
+                Ok((plan, _)) => return Some(plan.cells.into_iter().next()?.scenario),
+                Err(error) => error,
+            };
+            if error.at.source != Source::File {
+                return None;
+            }
+            let (line, _) = error.at.line_column(&text);
+            let wrong = text.lines().nth(line - 1).unwrap_or_default().to_owned();
+            let (at, line) = free.iter().find(|(_, line)| *line == wrong).or_else(|| {
+                // It stands elsewhere: the last that is left goes.
+                free.iter().rev().find(|(at, line)| self.clone().at(*at).contains(line))
+            })?;
+            let line = line.clone();
+            self.at(*at).retain(|old| *old != line);
+        }
+        None
+    }
+}
+
+/// Values that may stand at a key and are not its default, as they would be written: two, or each of its words.
+pub fn values(form: &Form, default: &Value) -> Vec<String> {
+    let text = |value: Value| written(&value);
+    let two = |a: String, b: String| vec![a, b];
+    let strings = |of: &[&str]| of.iter().map(|word| format!("\"{word}\"")).collect();
+    match (form, default) {
+        (Form::Flag, _) => two("true".into(), "false".into()),
+        (Form::Count(least, most), Value::Count(count)) => two(
+            count.saturating_mul(3).saturating_add(1).clamp(*least, *most).to_string(),
+            (count / 2).clamp(*least, *most).to_string(),
+        ),
+        (Form::Count(least, most), _) => {
+            two((least + 2).min(*most).to_string(), (least + 9).min(*most).to_string())
+        }
+        (Form::Number(least, most), Value::Number(number)) => two(
+            format!("{:?}", (number * 1.5).clamp(*least, *most)),
+            format!("{:?}", (number * 0.5).clamp(*least, *most)),
+        ),
+        (Form::Number(least, most), _) => two(
+            format!("{:?}", (least + 0.25).min(*most)),
+            format!("{:?}", (least + 1.5).min(*most)),
+        ),
+        (Form::Time(least, most), Value::Time(time)) if time.0 > 0 => {
+            let of = |n: u64| text(Value::Time(Span(n.clamp(least.0, most.0))));
+            [of(time.0 * 3), of(time.0 / 3)].into_iter().flatten().collect()
+        }
+        (Form::Time(least, most), _) => {
+            let of = |n: u64| text(Value::Time(Span(n.clamp(least.0, most.0))));
+            [of(20_000_000), of(700_000_000)].into_iter().flatten().collect()
+        }
+        (Form::Size(least, most), Value::Size(size)) => two(
+            (size.0 * 2 + 1).clamp(least.0, most.0).to_string(),
+            (size.0 / 3).clamp(least.0, most.0).to_string(),
+        ),
+        (Form::Size(least, most), _) => two(
+            Bytes(100_u64.clamp(least.0, most.0)).0.to_string(),
+            Bytes(3_000_u64.clamp(least.0, most.0)).0.to_string(),
+        ),
+        (Form::Rate, _) => strings(&["300kbit", "5mbit"]),
+        (Form::Probability, _) => two("0.04".into(), "0.3".into()),
+        (Form::Limit, _) => strings(&["4p", "9000"]),
+        (Form::Speed(..), _) => strings(&["5km/h", "60km/h"]),
+        (Form::Frequency(..), _) => strings(&["900MHz", "2.4GHz"]),
+        (Form::Decibels(..), _) => strings(&["15dB", "8dB"]),
+        (Form::Power, _) => strings(&["123mW", "2W"]),
+        (Form::Energy, _) => strings(&["12345J", "3J"]),
+        (Form::Voltage, _) => strings(&["5V", "3.3V"]),
+        (Form::Word(words), _) => strings(words),
+        (Form::Words(words), _) => {
+            let mut all: Vec<String> = words.iter().map(|word| format!("[\"{word}\"]")).collect();
+            if let [one, .., other] = words.as_slice() {
+                all.push(format!("[\"{one}\", \"{other}\"]"));
+            }
+            all
+        }
+        (Form::Text(example) | Form::Texts(example), _) => vec![(*example).to_owned()],
+        (Form::Or(words, form), default) => {
+            let mut all: Vec<String> = strings(words);
+            all.extend(values(form, default));
+            all
+        }
+        (Form::TableOr(form), default) => values(form, default),
+        (Form::File(_) | Form::Table | Form::Tables, _) => Vec::new(),
+    }
+}
+
+/// Every key of a list with its values, in tables within tables too: `key = value`.
+pub fn settings(keys: &[Listed], before: &str, into: &mut Vec<Vec<String>>) {
+    for Listed { key, default, inner } in keys {
+        let name = format!("{before}{}", key.name);
+        if matches!(name.as_str(), "name" | "from" | "to" | "side" | "runs" | "seed") {
+            continue;
+        }
+        if !inner.is_empty() && key.form != Form::Tables {
+            settings(inner, &format!("{name}."), into);
+        }
+        let all = values(&key.form, default);
+        if !all.is_empty() {
+            into.push(all.into_iter().map(|value| format!("{name} = {value}")).collect());
+        }
+    }
+}
+
+/// Events of the runs in which one key has another value, and of those with more of them.
+#[derive(Clone, Copy)]
+pub struct Size {
+    pub single: u64,
+    pub drawn: u64,
+    /// Scenarios with several keys.
+    pub draws: u64,
+}
+
+/// Runs `draft` as it is, with each key of `keys` at each of its values, and with some of them at once.
+pub fn vary(seen: &mut Observed, draft: &Draft, keys: &[Listed], before: &str, at: At, size: Size) {
+    let mut all = Vec::new();
+    settings(keys, before, &mut all);
+    let mut seed = 0;
+    let mut take = |seen: &mut Observed, draft: &Draft, most| {
+        seed += 1;
+        match draft.scenario() {
+            Ok(scenario) => seen.run(&scenario, seed, most),
+            Err(why) => seen.refuse(&why),
+        }
+    };
+    if let Err(why) = draft.scenario() {
+        panic!("{why}\n{}", draft.text());
+    }
+    take(seen, draft, size.drawn);
+    for lines in all.iter().filter(|_| size.single > 0) {
+        for line in lines {
+            take(seen, &draft.clone().with(at, line), size.single);
+        }
+    }
+    for number in 0..if all.is_empty() { 0 } else { size.draws } {
+        let mut dice = Stream::new(number, "net");
+        let mut drawn = draft.clone();
+        let mut free = Vec::new();
+        for lines in &all {
+            if dice.below(4) == 0 {
+                let line = &lines[dice.below(lines.len() as u64) as usize];
+                drawn.set(at, line);
+                free.push((at, line.clone()));
+            }
+        }
+        if let Some(scenario) = drawn.mended(&free) {
+            seen.run(&scenario, number, size.drawn);
+        }
+    }
+}
+
+/// A rate for what needs one to list its keys.
+pub fn any_rate() -> Rate {
+    Rate::from_bps(1_000_000).expect("a rate")
+}

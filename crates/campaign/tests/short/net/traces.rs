@@ -1,0 +1,293 @@
+//! The net over what is written of runs: tables of events and control blocks, captures, sequence plots, metrics.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use lasthop_proto::event::{Wants, What};
+use lasthop_proto::machine::StageId;
+use lasthop_proto::tcp::words::TCPS;
+use lasthop_proto::units::Time;
+use lasthop_proto::wire::Transport;
+use lasthop_proto::wire::emit::emit;
+use lasthop_proto::wire::parse::{Mode, parse as parse_packet, view};
+use lasthop_scenario::{Scenario, example, examples, parse};
+use lasthop_sim::{Session, layout};
+use lasthop_trace::conservation::Conservation;
+use lasthop_trace::csv::{EventCsv, TcbCsv};
+use lasthop_trace::layout::flow_name;
+use lasthop_trace::metrics::Metrics;
+use lasthop_trace::pcapng::{CaptureSink, Place};
+use lasthop_trace::sequence::{Sequence, Watch};
+use lasthop_trace::{Record, Sink, capture};
+
+use super::cases::{At, Draft};
+use super::{Block, Digest, keep};
+
+/// Hands on what was recorded.
+fn replay(record: &Record, sink: &mut impl Sink) {
+    for event in &record.events {
+        sink.event(event);
+    }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    let mut digest = Digest::default();
+    digest.bytes(bytes);
+    format!("{} bytes, {}", bytes.len(), digest.text())
+}
+
+fn written(block: &mut Block, scenario: &Scenario, most: u64) {
+    let layout = layout(scenario);
+    let mut record = Record::default();
+    let mut session = Session::with_ends(scenario, 1, &lasthop_quic::end, &record);
+    session.run_bounded(most, &mut record);
+    let end = session.finish();
+    block.put("events", record.events.len());
+    block.put("end", format!("{:?}", end.at));
+
+    let mut csv = EventCsv::new(&layout, Vec::new());
+    replay(&record, &mut csv);
+    block.put("table of events", digest(&csv.finish().expect("it is written")));
+    let mut tcb = TcbCsv::new(Vec::new());
+    replay(&record, &mut tcb);
+    block.put("table of control blocks", digest(&tcb.finish().expect("it is written")));
+
+    let places: Vec<Place> = layout
+        .stages
+        .iter()
+        .enumerate()
+        .map(|(i, stage)| Place {
+            stage: StageId(i as u16),
+            name: stage.name.clone(),
+            is_link: stage.role.is_link(),
+        })
+        .collect();
+    for payload in [0, 64] {
+        let sink = CaptureSink::new(&places, payload, |_| Ok(Vec::new()));
+        let mut sink = sink.expect("it begins");
+        replay(&record, &mut sink);
+        let captures = sink.finish().expect("it is written");
+        block.put(&format!("captures of {payload} bytes"), format!("{:?}", captures.stats));
+        let mut all = Digest::default();
+        let mut read = Digest::default();
+        let files = captures.links.iter().map(|(_, file)| file).chain([&captures.drops]);
+        for file in files {
+            all.bytes(file);
+            let mut capture = capture::open(file).expect("a capture");
+            for frame in capture.by_ref() {
+                let _ = match frame {
+                    Ok(frame) => write!(read, "{frame:?} {:?}", frame.view(true)),
+                    Err(error) => write!(read, "{error}"),
+                };
+            }
+            let _ = write!(read, "{} {:?}", capture.packets(), capture.interfaces());
+        }
+        block.put(&format!("digest of captures of {payload} bytes"), all.text());
+        block.put(&format!("read again of {payload} bytes"), read.text());
+    }
+
+    let mut series = Digest::default();
+    let mut points = 0;
+    let link = layout.stages.iter().position(|stage| stage.role.is_link());
+    for flow in layout.flows.iter().take(4) {
+        let watches = [Some(Watch::EndPoints), link.map(|i| Watch::Link(StageId(i as u16)))];
+        for watch in watches.into_iter().flatten() {
+            let mut sequence = Sequence::new(flow.key, watch).in_cells(&layout);
+            replay(&record, &mut sequence);
+            let told = sequence.finish(end.at);
+            points += told.sent.len();
+            let _ = write!(series, "{} {told:?}", flow_name(&flow.key));
+        }
+    }
+    block.put("segments of sequence plots", points);
+    block.put("digest of sequence plots", series.text());
+
+    let mut metrics = Metrics::new(layout);
+    replay(&record, &mut metrics);
+    let told = metrics.finish(end.at);
+    for scalar in told.scalars() {
+        block.put(scalar.name, format!("{} {}", scalar.value, scalar.unit));
+    }
+    let mut all = Digest::default();
+    let _ =
+        write!(all, "{told:?} {:?}", metrics.finish(end.at + lasthop_proto::units::Span::secs(1)));
+    let _ = write!(all, "{} {} {}", told.complete(), told.mean_delay_s(), told.delay_sd_s());
+    block.put("digest of metrics", all.text());
+    let mut books = Conservation::default();
+    replay(&record, &mut books);
+    block.put("packets in flight", books.in_flight());
+    block.put("books", format!("{:?}", books.check(books.in_flight())));
+    // Some events twice, some never.
+    let mut wrong = Conservation::default();
+    for (i, event) in record.events.iter().enumerate().filter(|(i, _)| i % 11 != 5) {
+        (0..=usize::from(i % 7 == 0)).for_each(|_| wrong.event(event));
+    }
+    block.put("wrong books", format!("{:?}, {} in flight", wrong.check(3), wrong.in_flight()));
+    let mut halved = Conservation::default();
+    record.events.iter().take(record.events.len() / 2).for_each(|event| halved.event(event));
+    block.put("books of the first half", format!("{:?}", halved.check(0)));
+}
+
+/// What is read of the bytes of a packet, whole, cut and in a capture.
+fn read_packet(bytes: &[u8], digest: &mut Digest) {
+    let captured = Mode { verify: true, wire_len: Some(bytes.len() + 40) };
+    for mode in [Mode::WHOLE, Mode { verify: false, wire_len: None }, captured] {
+        let _ = write!(digest, "{:?}", view(bytes, mode));
+    }
+    let frame: Arc<[u8]> = bytes.into();
+    match parse_packet(&frame, 0, true) {
+        Ok(packet) => {
+            let mut again = Vec::new();
+            let written = emit(&packet, &mut again);
+            let _ = write!(digest, "{packet:?} {written:?} {:?}", packet.wire_len());
+            digest.bytes(&again);
+        }
+        Err(error) => {
+            let _ = write!(digest, "{error}");
+        }
+    }
+}
+
+/// Packets of each kind of header that the runs have, with each byte of their headers changed in turn.
+#[test]
+fn what_is_read_of_packets_that_were_changed() {
+    let mut seen = BTreeSet::new();
+    let mut blocks = Vec::new();
+    for tcp in TCPS {
+        let mut block = Block::new(tcp.key);
+        let (mut kinds, mut digest) = (0, Digest::default());
+        for (preset, address) in [("linux", "10.0.0.1"), ("freebsd-2.1", "fd00::1")] {
+            let line = format!("tcp = \"{}\"", tcp.key);
+            let preset = format!("preset = \"{preset}\"");
+            let mut draft = Draft::lossy();
+            for at in [At::Fixed, At::Mobile] {
+                draft = draft.with(at, &preset).with(at, &line);
+            }
+            if address.contains(':') {
+                let addresses =
+                    [(At::Fixed, "addr = \"fd00::1\""), (At::Mobile, "addr = \"fd00::2\"")];
+                for (at, address) in addresses {
+                    draft = draft.with(at, address);
+                }
+            }
+            let Ok(scenario) = draft.scenario() else { continue };
+            let mut record = Record::default();
+            Session::with_ends(&scenario, 1, &lasthop_quic::end, &record)
+                .run_bounded(4_000, &mut record);
+            for event in &record.events {
+                let What::Packet { packet, .. } = &event.what else { continue };
+                let mut bytes = Vec::new();
+                if emit(packet, &mut bytes).is_err() {
+                    continue;
+                }
+                let header = bytes.len() - packet.body.len() as usize;
+                let kind = match &packet.transport {
+                    Transport::Tcp(segment) => format!("{} {:?}", header, segment.flags),
+                    _ => format!("{header}"),
+                };
+                if !seen.insert(kind) {
+                    continue;
+                }
+                kinds += 1;
+                bytes.truncate(header + 20.min(packet.body.len() as usize));
+                read_packet(&bytes, &mut digest);
+                for at in 0..bytes.len() {
+                    for change in [1, 2, 0x10, 0x80, 0xff] {
+                        let mut bytes = bytes.clone();
+                        bytes[at] ^= change;
+                        read_packet(&bytes, &mut digest);
+                    }
+                    read_packet(&bytes[..at], &mut digest);
+                }
+            }
+        }
+        block.put("kinds of packets", kinds);
+        block.put("digest", digest.text());
+        blocks.push(block);
+    }
+    keep("changed-packets.txt", &blocks);
+}
+
+/// What `sink` is told of a run.
+fn run(scenario: &Scenario, sink: &mut impl Sink) -> Time {
+    let mut session = Session::new(scenario, 3, &*sink);
+    session.run_bounded(4_000, sink);
+    session.finish().at
+}
+
+fn wants(sink: impl Sink) -> Wants {
+    sink.wants()
+}
+
+/// A sink that is one of two, one of many, one that may be there or is lent sees what it sees alone.
+#[test]
+fn sinks_within_sinks_see_the_same() {
+    for name in ["west97-lan", "web", "energy-today", "handoff-wavelan"] {
+        let example = example(name).expect("an example");
+        let (plan, _) = parse(example.text, name, &[]).expect("an example");
+        let scenario = &plan.cells[0].scenario;
+        let new = || Metrics::new(layout(scenario));
+        let mut alone = new();
+        let end = run(scenario, &mut alone);
+        let told = |metrics: &Metrics| format!("{:?}", metrics.finish(end));
+        let wanted = told(&alone);
+        let (mut pair, mut many, mut maybe) = ((new(), new()), vec![new(), new()], Some(new()));
+        run(scenario, &mut pair);
+        run(scenario, &mut many);
+        run(scenario, &mut maybe);
+        let mut lent = new();
+        run(scenario, &mut &mut lent);
+        let all = [&pair.0, &pair.1, &many[0], &many[1], &lent];
+        for metrics in all.into_iter().chain(&maybe) {
+            assert_eq!(told(metrics), wanted, "{name}");
+        }
+        assert_eq!((maybe.wants(), many.wants()), (alone.wants(), alone.wants()));
+        assert_eq!((pair.wants(), wants(&mut lent)), (alone.wants(), alone.wants()));
+        assert_eq!(None::<Metrics>.wants(), Wants::NOTHING);
+        assert_eq!(Vec::<Metrics>::new().wants(), Wants::NOTHING);
+        // With each packet by itself.
+        let (mut record, mut kept) = (Record::default(), Some(Record::default()));
+        run(scenario, &mut record);
+        run(scenario, &mut kept);
+        assert_eq!(kept.expect("it is there").events, record.events, "{name}");
+    }
+}
+
+/// Every fourth example, from `first`.
+fn examples_from(file: &str, first: usize) {
+    let mut blocks = Vec::new();
+    for example in examples().iter().skip(first).step_by(4) {
+        let (plan, _) = parse(example.text, example.name, &[]).expect("an example");
+        let last = plan.cells.len() - 1;
+        for i in [0, last] {
+            let mut block = Block::new(&format!("{} {i}", example.name));
+            written(&mut block, &plan.cells[i].scenario, 2_500);
+            blocks.push(block);
+            if last == 0 {
+                break;
+            }
+        }
+    }
+    keep(file, &blocks);
+}
+
+#[test]
+fn what_is_written_of_examples() {
+    examples_from("written-1.txt", 0);
+}
+
+#[test]
+fn what_is_written_of_examples_of_the_second_quarter() {
+    examples_from("written-2.txt", 1);
+}
+
+#[test]
+fn what_is_written_of_examples_of_the_third_quarter() {
+    examples_from("written-3.txt", 2);
+}
+
+#[test]
+fn what_is_written_of_examples_of_the_last_quarter() {
+    examples_from("written-4.txt", 3);
+}

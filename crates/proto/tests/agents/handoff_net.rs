@@ -1,0 +1,135 @@
+//! A net over state that travels: what agents give away in the middle of transfers, and what the next one makes of it when
+//! one byte is another. Figures are kept in `tests/net/handed-over.txt`; `make figures` writes them anew.
+
+#[path = "../../../campaign/tests/short/net/kept.rs"]
+mod kept;
+
+use std::fmt::Write as _;
+
+use kept::{Block, Digest, keep};
+use lasthop_proto::agent::{Agent, AgentConfig, BaseStation as _, Handover};
+use lasthop_proto::event::Wants;
+use lasthop_proto::machine::{Machine as _, Out, Side};
+use lasthop_proto::units::{Span, Time};
+use lasthop_proto::wire::{Body, Eln, Flags, Nack, Packet, Segment, Seq};
+
+use crate::handoff::agents;
+use crate::path::{FIXED, MOBILE};
+
+/// A segment from `side`: where it begins, how long it is, what it acknowledges.
+fn segment(side: Side, flags: Flags, seq: u32, len: u32, ack: u32) -> (Side, Packet) {
+    let [src, dst] = if side == Side::Left { [FIXED, MOBILE] } else { [MOBILE, FIXED] };
+    let [from, to] = if side == Side::Left { [5001, 9] } else { [9, 5001] };
+    let mut segment = Segment::new(from, to, Seq(seq), Seq(ack), flags);
+    segment.window = 20_000;
+    if flags.has(Flags::SYN) {
+        let options = segment.options_mut();
+        options.mss = Some(1460);
+        options.eln = Some(Eln::Permitted);
+        options.nack = Some(Nack::Permitted);
+        options.sack_permitted = true;
+    }
+    let body = Body::Pattern { stream: 1, len, offset: u64::from(seq.wrapping_sub(1)) };
+    (side, Packet::tcp(src, dst, segment, body))
+}
+
+/// A transfer with holes, duplicates and data both ways.
+fn transfer() -> Vec<(Side, Packet)> {
+    let (fixed, mobile) = (Side::Left, Side::Right);
+    let mut all = vec![
+        segment(fixed, Flags::SYN, 0, 0, 0),
+        segment(mobile, Flags::SYN | Flags::ACK, 0, 0, 1),
+        segment(fixed, Flags::ACK, 1, 0, 1),
+    ];
+    for i in 0..8 {
+        all.push(segment(fixed, Flags::ACK, 1 + 1000 * i, 1000, 1));
+    }
+    all.push(segment(mobile, Flags::ACK, 1, 0, 2001));
+    all.push(segment(fixed, Flags::ACK, 10_001, 1000, 1));
+    for _ in 0..4 {
+        all.push(segment(mobile, Flags::ACK, 1, 0, 2001));
+    }
+    all.push(segment(mobile, Flags::ACK, 1, 500, 2001));
+    all.push(segment(mobile, Flags::ACK, 1001, 500, 3001));
+    all
+}
+
+fn pass(agent: &mut Agent, packets: &[(Side, Packet)], now: &mut Time, told: &mut Digest) {
+    let mut out = Out::new(Wants::EVERYTHING);
+    for (side, packet) in packets {
+        let at = *now + Span::millis(40);
+        while let Some(wake) = agent.next_wake().filter(|wake| *wake <= at) {
+            *now = wake.max(*now);
+            agent.on_wake(*now, &mut out);
+        }
+        *now = at;
+        agent.on_packet(at, *side, packet.clone(), &mut out);
+        let _ = write!(told, "{at:?} {:?} {:?}", out.sends, out.events);
+        out.sends.clear();
+        out.events.clear();
+    }
+}
+
+/// The state of an agent of this kind after the first `packets` of a transfer, as bytes.
+fn bytes_after(config: &AgentConfig, packets: usize) -> Vec<u8> {
+    let mut agent = Agent::new(config);
+    let mut now = Time::ZERO;
+    pass(&mut agent, &transfer()[..packets], &mut now, &mut Digest::default());
+    let state = agent.give_away(now, MOBILE, &mut Out::new(Wants::NOTHING));
+    state.expect("it knows the host").encode()
+}
+
+#[test]
+fn what_is_handed_over_does_what_it_did() {
+    let mut blocks = Vec::new();
+    for config in agents() {
+        for packets in [4, 11, transfer().len()] {
+            let bytes = bytes_after(&config, packets);
+            let (mut refused, mut taken, mut declined) = (0, 0, 0);
+            let mut told = Digest::default();
+            told.bytes(&bytes);
+            let whole = core::iter::once(bytes.clone());
+            let changed = (0..bytes.len()).flat_map(|at| {
+                let bytes = &bytes;
+                [0, 1, bytes[at] ^ 1, bytes[at].wrapping_add(1), 0x80, 0xff].map(|value| {
+                    let mut bytes = bytes.clone();
+                    bytes[at] = value;
+                    bytes
+                })
+            });
+            let cut = (0..bytes.len()).step_by(7).map(|len| bytes[..len].to_vec());
+            for bytes in whole.chain(changed).chain(cut) {
+                let state = match Handover::decode(&bytes) {
+                    Ok(state) => state,
+                    Err(error) => {
+                        refused += 1;
+                        let _ = write!(told, "{error:?}");
+                        continue;
+                    }
+                };
+                let _ = write!(told, "{}", state.bytes());
+                let mut agent = Agent::new(&config);
+                let mut out = Out::new(Wants::EVERYTHING);
+                let mut now = Time::ZERO + Span::secs(1);
+                if agent.take_over(now, state, &mut out).is_err() {
+                    declined += 1;
+                    continue;
+                }
+                taken += 1;
+                let _ = write!(told, "{:?} {:?}", out.sends, out.events);
+                pass(&mut agent, &transfer()[packets.min(11)..], &mut now, &mut told);
+                if let Some(state) = agent.give_away(now, MOBILE, &mut out) {
+                    told.bytes(&state.encode());
+                }
+            }
+            let mut block = Block::new(&format!("{} after {packets} packets", config.word()));
+            block.put("bytes", bytes.len());
+            block.put("refused", refused);
+            block.put("declined", declined);
+            block.put("taken", taken);
+            block.put("digest", told.text());
+            blocks.push(block);
+        }
+    }
+    keep("handed-over.txt", &blocks);
+}
