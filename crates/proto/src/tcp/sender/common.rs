@@ -1,9 +1,12 @@
 //! What the seams of a sender work on together: its windows, its timers, and what is counted until the left edge
 //! moves.
 
-use crate::tcp::config::{Clock, ElnReaction, Halving, TcpConfig, TimerOrder};
-use crate::tcp::rtt::{Beat, RttEstimator};
-use crate::units::Time;
+use std::sync::Arc;
+
+use crate::tcp::Settings;
+use crate::tcp::config::{Clock, ElnReaction, Halving, TimerOrder};
+use crate::tcp::rtt::RttEstimator;
+use crate::units::{Due, Time};
 
 use super::Window;
 use super::control::AnyGrowth;
@@ -36,7 +39,7 @@ pub struct Core {
     pub(super) ce_bytes: u32,
     pub(super) pacer: Option<Box<Pacer>>,
     /// When the pacer lets the next segment go, if one waits for that.
-    pub(super) pace_at: Option<Time>,
+    pub(super) pace_at: Due,
     /// The peer's window is to be probed now.
     pub(super) probe_now: bool,
     /// Whether a window that is taken back is probed at once, as 4.4BSD does.
@@ -45,8 +48,8 @@ pub struct Core {
 
 impl Core {
     /// Before the handshake.
-    pub fn new(config: &TcpConfig, slow: Beat) -> Core {
-        let rtt = RttEstimator::new(config, slow);
+    pub fn new(config: &Arc<Settings>) -> Core {
+        let rtt = RttEstimator::new(config);
         Core {
             window: Window::new(config),
             growth: AnyGrowth::new(config),
@@ -54,8 +57,8 @@ impl Core {
                 rtt,
                 order: config.timer_order,
                 timed: None,
-                rexmt: None,
-                persist: None,
+                rexmt: Due::NEVER,
+                persist: Due::NEVER,
                 persist_backoff: 0,
             },
             tally: Tally::default(),
@@ -70,7 +73,7 @@ impl Core {
             reduced: false,
             ce_bytes: 0,
             pacer: Pacer::new(config).map(Box::new),
-            pace_at: None,
+            pace_at: Due::NEVER,
             probe_now: false,
             persists_at_once: matches!(config.clock, Clock::Ticks { .. }),
         }
@@ -93,9 +96,9 @@ pub struct Timers {
     /// One segment is timed at a time: the position past its end, and when it was sent.
     pub timed: Option<(u64, Time)>,
     /// When the retransmission timer expires.
-    pub rexmt: Option<Time>,
+    pub rexmt: Due,
     /// When a closed window is probed.
-    pub persist: Option<Time>,
+    pub persist: Due,
     /// Probes in a row without an answer that opens the window.
     pub persist_backoff: u32,
 }
@@ -103,7 +106,7 @@ pub struct Timers {
 impl Timers {
     /// The retransmission timer starts again, with the time-out in force.
     pub fn rearm(&mut self, now: Time) {
-        self.rexmt = Some(self.rtt.deadline(now, 1));
+        self.rexmt = Due::at(self.rtt.deadline(now, 1));
     }
 
     /// The time-out doubles, and the retransmission timer starts again.
@@ -118,7 +121,7 @@ impl Timers {
 
     /// The timer of window probes starts, with `factor` times the time-out in force.
     pub fn probe_later(&mut self, now: Time, factor: u64) {
-        self.persist = Some(self.rtt.deadline(now, factor));
+        self.persist = Due::at(self.rtt.deadline(now, factor));
     }
 }
 
@@ -137,10 +140,26 @@ pub struct Tally {
     pub ackp_run: u32,
     /// Time-outs since the left edge last moved.
     pub retries: u32,
+    /// What base stations have told of single losses, as few do.
+    told: Option<Box<ToldLosses>>,
+}
+
+/// Losses that a base station has told of.
+#[derive(Clone, Debug, Default)]
+pub struct ToldLosses {
     /// Positions that were lost on the wireless link and have been sent again, lowest first.
     pub notified: Vec<u64>,
     /// Ranges that a base station misses, to be sent again.
     pub missing: Vec<(u64, u64)>,
+}
+
+impl ToldLosses {
+    /// What begins at `position` was lost on the wireless link and is sent again.
+    pub fn note(&mut self, position: u64) {
+        if let Err(at) = self.notified.binary_search(&position) {
+            self.notified.insert(at, position);
+        }
+    }
 }
 
 impl Tally {
@@ -149,24 +168,34 @@ impl Tally {
         (self.dupacks, self.notices, self.nacks, self.marked) = (0, 0, 0, false);
     }
 
-    /// What begins at `position` was lost on the wireless link and is sent again.
-    pub fn note(&mut self, position: u64) {
-        if let Err(at) = self.notified.binary_search(&position) {
-            self.notified.insert(at, position);
-        }
+    /// What base stations have told of single losses.
+    pub fn told(&mut self) -> &mut ToldLosses {
+        self.told.get_or_insert_default()
+    }
+
+    /// Whether a base station misses anything that is to be sent again.
+    #[inline]
+    pub fn misses(&self) -> bool {
+        self.told.as_ref().is_some_and(|told| !told.missing.is_empty())
+    }
+
+    /// Whether the lowest position that was lost on the wireless link is this one.
+    pub fn is_noted(&self, position: u64) -> bool {
+        self.told.as_ref().is_some_and(|told| told.notified.first() == Some(&position))
     }
 
     /// The left edge has moved to `una`.
     pub fn edge_moved(&mut self, una: u64) {
         self.reset();
         (self.ackp_run, self.retries) = (0, 0);
-        self.notified.retain(|position| *position >= una);
+        if let Some(told) = &mut self.told {
+            told.notified.retain(|position| *position >= una);
+        }
     }
 
     /// What was in flight counts as lost.
     pub fn start_over(&mut self) {
         self.reset();
-        self.notified.clear();
-        self.missing.clear();
+        self.told = None;
     }
 }
