@@ -274,7 +274,7 @@ impl Metrics {
     /// A packet enters the path, where that is counted for each flow.
     fn enters(&mut self, side: Side, packet: &Packet) {
         if let Some(id) = self.flows.of_packet(packet, side) {
-            self.flows.all[id].entered += 1;
+            self.flows.all[id].rare().entered += 1;
         }
     }
 
@@ -290,8 +290,9 @@ impl Metrics {
         let Some(id) = self.flows.of_packet(packet, side) else { return };
         let flow = &mut self.flows.all[id];
         let len = packet.body.len();
-        flow.wired_packets += u64::from(marks.has(Marks::WIRED));
-        flow.wireless_packets += u64::from(marks.has(Marks::WIRELESS));
+        let carried = flow.carried();
+        carried.wired_packets += u64::from(marks.has(Marks::WIRED));
+        carried.wireless_packets += u64::from(marks.has(Marks::WIRELESS));
         let Some(segment) = packet.segment() else { return flow.datagram(len) };
         if marks.has(Marks::FIRST) {
             flow.offer(at, segment, len);
@@ -408,7 +409,7 @@ impl Sink for Metrics {
             }
             Op::Marked | Op::MarkedBy(_) => {
                 if let Some(id) = self.flows.of_packet(packet, side) {
-                    self.flows.all[id].marked += 1;
+                    self.flows.all[id].rare().marked += 1;
                 }
             }
             Op::Damaged => {
@@ -423,7 +424,7 @@ impl Sink for Metrics {
                 counter.dropped.add(cause);
                 let marks = counter.marks;
                 let Some(id) = self.flows.of_packet(packet, side) else { return };
-                self.flows.all[id].dropped.add(cause);
+                self.flows.all[id].drop_for(cause);
                 let Some(segment) = packet.segment().filter(|_| is_data) else { return };
                 if marks.has(Marks::FIRST) {
                     self.flows.all[id].offer(at, segment, packet.body.len());
@@ -440,14 +441,15 @@ impl Sink for Metrics {
                     flow.originate(cause);
                     match packet.segment().filter(|_| is_data) {
                         Some(segment) => flow.offer(at, segment, packet.body.len()),
-                        None => flow.new_packets += u64::from(cause == Cause::Data),
+                        None if cause == Cause::Data => flow.originate_empty(),
+                        None => {}
                     }
                 }
             }
             Op::Repeated(cause) => {
                 counter.repeated.add(cause);
                 if let Some(id) = self.flows.of_packet(packet, side) {
-                    self.flows.all[id].repeated.add(cause);
+                    self.flows.all[id].rare().repeated.add(cause);
                 }
             }
             Op::Redirected(cause) => counter.redirected.add(cause),
