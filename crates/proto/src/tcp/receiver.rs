@@ -56,8 +56,10 @@ pub struct Receiver {
     /// A segment that came twice and is to be reported, if this end does so.
     duplicate: Option<Box<(u64, u64)>>,
     fin_at: Option<u64>,
-    /// The stream that the first delivered byte belonged to, and how far it is.
-    stream: Option<(u32, u64)>,
+    /// The stream that the first delivered byte belonged to.
+    stream: Option<u32>,
+    /// How far that is.
+    offset: u64,
     settings: Arc<Settings>,
     ack_now: bool,
     ack_at: Due,
@@ -112,6 +114,7 @@ impl Receiver {
             duplicate: None,
             fin_at: None,
             stream: None,
+            offset: 0,
             ack_now: false,
             ack_at: Due::NEVER,
             unacked: 0,
@@ -307,9 +310,9 @@ impl Receiver {
             return;
         }
         if let Body::Pattern { stream, offset, .. } = body {
-            let (expected, at) = self.stream.unwrap_or((*stream, 0));
-            taken.corrupted |= expected != *stream || at != *offset;
-            self.stream = Some((expected, offset + u64::from(len)));
+            let expected = *self.stream.get_or_insert(*stream);
+            taken.corrupted |= expected != *stream || self.offset != *offset;
+            self.offset = offset + u64::from(len);
         }
         if let Some(inbox) = &mut self.inbox {
             inbox.push(body.clone());

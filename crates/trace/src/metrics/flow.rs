@@ -266,14 +266,19 @@ impl Flow {
     /// What there is of its data, from now on.
     #[inline]
     pub(super) fn carried(&mut self) -> &mut Carried {
-        let opened = self.opened;
-        self.carried.get_or_insert_with(|| {
-            let mut carried = Box::<Carried>::default();
-            if let Some(at) = opened.get() {
-                carried.stalls.begin(at);
-            }
-            carried
-        })
+        if self.carried.is_none() {
+            self.begin_to_carry();
+        }
+        self.carried.get_or_insert_default()
+    }
+
+    #[cold]
+    fn begin_to_carry(&mut self) {
+        let mut carried = Box::<Carried>::default();
+        if let Some(at) = self.opened.get() {
+            carried.stalls.begin(at);
+        }
+        self.carried = Some(carried);
     }
 
     /// What few flows have, from now on.
@@ -377,39 +382,39 @@ impl Flow {
         }
     }
 
-    /// Stream positions of a data packet's payload, 1 for the first byte.
+    /// Stream positions of a data packet's payload, 1 for the first byte, with what there is of the flow's data.
     #[inline]
-    fn span(&mut self, segment: &Segment, len: u32) -> (u64, u64) {
+    fn span(&mut self, segment: &Segment, len: u32) -> (&mut Carried, u64, u64) {
         let first = segment.seq + u32::from(segment.flags.has(Flags::SYN));
         // A flow that was joined midway begins with the first packet seen.
         let origin = *self.origin.get_or_insert(Seq(first.0.wrapping_sub(1)));
-        let start = first.unwrap_near(origin, self.carried().offered).unwrap_or(0);
-        (start, start + u64::from(len))
+        let carried = self.carried();
+        let start = first.unwrap_near(origin, carried.offered).unwrap_or(0);
+        (carried, start, start + u64::from(len))
     }
 
     /// A data packet entered the path: its host put it there, or, where hosts are not ours, it was seen on
     /// the first link. Only the first sight of its bytes counts.
     #[inline]
     pub(super) fn offer(&mut self, at: Time, segment: &Segment, len: u32) {
-        let (_, end) = self.span(segment, len);
-        // Whoever has offered anything is open.
-        if self.carried().offered == 0 && end > 0 && !self.opened.is_set() {
-            self.open(at);
-        }
-        let carried = self.carried();
+        let (carried, _, end) = self.span(segment, len);
         carried.largest = carried.largest.max(len);
         if end > carried.offered {
+            let first = carried.offered == 0;
             carried.offered = end;
             carried.new_packets += 1;
             carried.waiting.push_back((end, at));
+            // Whoever has offered anything is open.
+            if first && !self.opened.is_set() {
+                self.open(at);
+            }
         }
     }
 
     /// An unharmed data packet crosses the last link.
     #[inline]
     pub(super) fn cross(&mut self, id: PacketId, segment: &Segment, len: u32) {
-        let (start, end) = self.span(segment, len);
-        let carried = self.carried();
+        let (carried, start, end) = self.span(segment, len);
         let new = carried.crossed.insert(start, end);
         carried.redundant += u64::from(!new);
         let at = usize::from(carried.crossing);
@@ -424,8 +429,8 @@ impl Flow {
         let Some(at) = carried.recent.iter().position(|recent| *recent == id) else { return };
         carried.recent[at] = PacketId(u64::MAX);
         if carried.news[at] {
-            let (start, end) = self.span(segment, len);
-            self.carried().crossed.remove(start, end);
+            let (carried, start, end) = self.span(segment, len);
+            carried.crossed.remove(start, end);
         } else {
             carried.redundant -= 1;
         }

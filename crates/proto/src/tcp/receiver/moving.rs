@@ -59,7 +59,7 @@ impl Receiver {
             unread: self.unread,
             pieces: self.pieces().iter().map(|piece| (piece.from, piece.body.clone())).collect(),
             fin_at: self.fin_at,
-            stream: self.stream,
+            stream: self.stream.map(|stream| (stream, self.offset)),
         }
     }
 
@@ -67,7 +67,8 @@ impl Receiver {
     pub fn resume(&mut self, now: Time, inbound: Inbound) {
         let Inbound { nxt, edge, unread, pieces, fin_at, stream } = inbound;
         (self.nxt, self.edge, self.unread) = (nxt, edge, unread);
-        (self.fin_at, self.stream) = (fin_at, stream);
+        self.fin_at = fin_at;
+        (self.stream, self.offset) = stream.map_or((None, 0), |(of, at)| (Some(of), at));
         let piece =
             |(from, body): (u64, Body)| Piece { from, to: from + u64::from(body.len()), body };
         self.kept = pieces.last().map(|(last, _)| *last).map(|last| {

@@ -38,8 +38,6 @@ pub struct Core {
     /// What ACKs have told of marks ([`AckInfo::ce_bytes`](super::AckInfo)) since the growth was last told.
     pub(super) ce_bytes: u32,
     pub(super) pacer: Option<Box<Pacer>>,
-    /// When the pacer lets the next segment go, if one waits for that.
-    pub(super) pace_at: Due,
     /// The peer's window is to be probed now.
     pub(super) probe_now: bool,
     /// Whether a window that is taken back is probed at once, as 4.4BSD does.
@@ -73,10 +71,15 @@ impl Core {
             reduced: false,
             ce_bytes: 0,
             pacer: Pacer::new(config).map(Box::new),
-            pace_at: Due::NEVER,
             probe_now: false,
             persists_at_once: matches!(config.clock, Clock::Ticks { .. }),
         }
+    }
+
+    /// When the pacer lets the next segment go, if one waits for that.
+    #[inline]
+    pub(super) fn paced(&self) -> Due {
+        self.pacer.as_ref().map_or(Due::NEVER, |pacer| pacer.waits)
     }
 
     /// Whether the peer has taken back its whole window below what is under way, and nothing of that is waited for.
@@ -130,30 +133,30 @@ impl Timers {
 pub struct Tally {
     /// Duplicate ACKs.
     pub dupacks: u32,
+    /// A duplicate ACK has said that the left edge was lost on the wireless link.
+    pub marked: bool,
+    /// Time-outs since the left edge last moved.
+    pub retries: u32,
+    /// What base stations have told, as few do.
+    told: Option<Box<ToldByBase>>,
+}
+
+/// What base stations have told.
+#[derive(Clone, Debug, Default)]
+pub struct ToldByBase {
     /// Loss notifications for the left edge.
     pub notices: u32,
     /// Negative acknowledgements.
     pub nacks: u32,
-    /// A duplicate ACK has said that the left edge was lost on the wireless link.
-    pub marked: bool,
     /// Partial acknowledgements since the last complete one. A time-out does not end the row.
     pub ackp_run: u32,
-    /// Time-outs since the left edge last moved.
-    pub retries: u32,
-    /// What base stations have told of single losses, as few do.
-    told: Option<Box<ToldLosses>>,
-}
-
-/// Losses that a base station has told of.
-#[derive(Clone, Debug, Default)]
-pub struct ToldLosses {
     /// Positions that were lost on the wireless link and have been sent again, lowest first.
     pub notified: Vec<u64>,
     /// Ranges that a base station misses, to be sent again.
     pub missing: Vec<(u64, u64)>,
 }
 
-impl ToldLosses {
+impl ToldByBase {
     /// What begins at `position` was lost on the wireless link and is sent again.
     pub fn note(&mut self, position: u64) {
         if let Err(at) = self.notified.binary_search(&position) {
@@ -165,11 +168,14 @@ impl ToldLosses {
 impl Tally {
     /// What progress and a time-out clear alike.
     fn reset(&mut self) {
-        (self.dupacks, self.notices, self.nacks, self.marked) = (0, 0, 0, false);
+        (self.dupacks, self.marked) = (0, false);
+        if let Some(told) = &mut self.told {
+            (told.notices, told.nacks) = (0, 0);
+        }
     }
 
-    /// What base stations have told of single losses.
-    pub fn told(&mut self) -> &mut ToldLosses {
+    /// What base stations have told.
+    pub fn told(&mut self) -> &mut ToldByBase {
         self.told.get_or_insert_default()
     }
 
@@ -187,8 +193,9 @@ impl Tally {
     /// The left edge has moved to `una`.
     pub fn edge_moved(&mut self, una: u64) {
         self.reset();
-        (self.ackp_run, self.retries) = (0, 0);
+        self.retries = 0;
         if let Some(told) = &mut self.told {
+            told.ackp_run = 0;
             told.notified.retain(|position| *position >= una);
         }
     }
@@ -196,6 +203,9 @@ impl Tally {
     /// What was in flight counts as lost.
     pub fn start_over(&mut self) {
         self.reset();
-        self.told = None;
+        if let Some(told) = &mut self.told {
+            told.notified.clear();
+            told.missing.clear();
+        }
     }
 }

@@ -61,10 +61,10 @@ impl<R: Recovery> Way<'_, R> {
         if position == w.una {
             // A link that damages every packet must not be sent one for each notification, for ever: after so
             // many without progress the timer decides, and it backs off.
-            if tally.notices >= NOTICES_MAX {
+            if tally.told().notices >= NOTICES_MAX {
                 return false;
             }
-            tally.notices += 1;
+            tally.told().notices += 1;
         }
         tally.told().note(position);
         w.repair = Some((position, Cause::ElnRetransmit));

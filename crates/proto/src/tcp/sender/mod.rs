@@ -221,7 +221,7 @@ impl Sender {
         let timers = &self.core.timers;
         let own = timers.rexmt.or_never().min(timers.persist.or_never());
         let repairs = self.recovery.next_wake().unwrap_or(Time::NEVER);
-        own.min(self.core.pace_at.or_never()).min(repairs).or_none()
+        own.min(self.core.paced().or_never()).min(repairs).or_none()
     }
 
     /// Time-outs since the peer last acknowledged something. A closed window is probed for ever, so probes do
@@ -234,7 +234,7 @@ impl Sender {
 
     /// Stops all timers.
     pub fn stop(&mut self) {
-        self.core.pace_at = Due::NEVER;
+        self.core.pacer.iter_mut().for_each(|pacer| pacer.waits = Due::NEVER);
         (self.core.timers.rexmt, self.core.timers.persist) = (Due::NEVER, Due::NEVER);
         self.recovery.stop();
     }

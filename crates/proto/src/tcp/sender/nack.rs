@@ -17,10 +17,11 @@ impl Sender {
     pub fn on_nack(&mut self, now: Time, missing: &[(u64, u64)]) -> Option<TcpKind> {
         let (w, tally) = (&self.core.window, &mut self.core.tally);
         // As with loss notifications: a link that loses everything must not be sent more and more.
-        if tally.nacks >= NACKS_MAX {
+        let told = tally.told();
+        if told.nacks >= NACKS_MAX {
             return None;
         }
-        let all = &mut tally.told().missing;
+        let all = &mut told.missing;
         let before = all.len();
         for &(from, to) in missing {
             let (from, to) = (from.max(w.una), to.min(w.max));
@@ -31,7 +32,7 @@ impl Sender {
         if all.len() == before {
             return None;
         }
-        tally.nacks += 1;
+        told.nacks += 1;
         self.core.timers.timed = None;
         self.core.timers.rearm(now);
         Some(TcpKind::LossNotified)

@@ -87,9 +87,10 @@ impl Sender {
         timers.rexmt = Due::at(match self.ackp {
             AckpReaction::Constant => rtt.constant_deadline(now),
             AckpReaction::Exponential => {
-                tally.ackp_run = (tally.ackp_run + 1).min(6);
+                let run = &mut tally.told().ackp_run;
+                *run = (*run + 1).min(6);
                 let most = rtt.max().0 / rtt.rto().0.max(1);
-                rtt.deadline(now, (1u64 << tally.ackp_run).min(most.max(1)))
+                rtt.deadline(now, (1u64 << *run).min(most.max(1)))
             }
             AckpReaction::Rearm | AckpReaction::Off => rtt.deadline(now, 1),
         });

@@ -11,8 +11,7 @@ use super::{Chunk, Way};
 impl<R: Recovery> Way<'_, R> {
     /// The next piece to send, if the windows allow one. Call until it answers `None`.
     pub(super) fn poll(&mut self, now: Time) -> Option<Chunk> {
-        self.core.pace_at = self.core.pacer.as_ref().and_then(|pacer| pacer.blocked(now)).into();
-        if self.core.pace_at.is_set() {
+        if self.core.pacer.as_mut().is_some_and(|pacer| pacer.holds_back(now)) {
             return None;
         }
         let chunk = self.choose(now)?;

@@ -13,8 +13,8 @@ impl<R: Recovery> Way<'_, R> {
     pub(super) fn on_wake(&mut self, now: Time) -> Verdict {
         self.recovery.called();
         // What waited for the pacer may have been acknowledged meanwhile: then nobody polls.
-        if self.core.pace_at.is_past(now) {
-            self.core.pace_at = Due::NEVER;
+        if let Some(pacer) = self.core.pacer.as_mut().filter(|pacer| pacer.waits.is_past(now)) {
+            pacer.waits = Due::NEVER;
         }
         let timers = &mut self.core.timers;
         if timers.persist.is_past(now) {
