@@ -222,6 +222,30 @@ impl Default for Carried {
     }
 }
 
+impl Carried {
+    /// Bytes up to position `end` entered the path in a packet with `len` of them. Whether they are the first.
+    #[inline]
+    pub(super) fn offer(&mut self, at: Time, end: u64, len: u32) -> bool {
+        self.largest = self.largest.max(len);
+        if end <= self.offered {
+            return false;
+        }
+        self.new_packets += 1;
+        self.waiting.push_back((end, at));
+        core::mem::replace(&mut self.offered, end) == 0
+    }
+
+    /// An unharmed packet with these positions crosses the last link.
+    #[inline]
+    pub(super) fn cross(&mut self, id: PacketId, start: u64, end: u64) {
+        let new = self.crossed.insert(start, end);
+        self.redundant += u64::from(!new);
+        let at = usize::from(self.crossing);
+        (self.recent[at], self.news[at]) = (id, new);
+        self.crossing = (self.crossing + 1) % REMEMBERED as u8;
+    }
+}
+
 /// What few flows have.
 #[derive(Debug, Default)]
 pub(super) struct Rare {
@@ -383,8 +407,8 @@ impl Flow {
     }
 
     /// Stream positions of a data packet's payload, 1 for the first byte, with what there is of the flow's data.
-    #[inline]
-    fn span(&mut self, segment: &Segment, len: u32) -> (&mut Carried, u64, u64) {
+    #[inline(always)]
+    pub(super) fn span(&mut self, segment: &Segment, len: u32) -> (&mut Carried, u64, u64) {
         let first = segment.seq + u32::from(segment.flags.has(Flags::SYN));
         // A flow that was joined midway begins with the first packet seen.
         let origin = *self.origin.get_or_insert(Seq(first.0.wrapping_sub(1)));
@@ -398,28 +422,16 @@ impl Flow {
     #[inline]
     pub(super) fn offer(&mut self, at: Time, segment: &Segment, len: u32) {
         let (carried, _, end) = self.span(segment, len);
-        carried.largest = carried.largest.max(len);
-        if end > carried.offered {
-            let first = carried.offered == 0;
-            carried.offered = end;
-            carried.new_packets += 1;
-            carried.waiting.push_back((end, at));
-            // Whoever has offered anything is open.
-            if first && !self.opened.is_set() {
-                self.open(at);
-            }
+        if carried.offer(at, end, len) {
+            self.open_with_data(at);
         }
     }
 
-    /// An unharmed data packet crosses the last link.
-    #[inline]
-    pub(super) fn cross(&mut self, id: PacketId, segment: &Segment, len: u32) {
-        let (carried, start, end) = self.span(segment, len);
-        let new = carried.crossed.insert(start, end);
-        carried.redundant += u64::from(!new);
-        let at = usize::from(carried.crossing);
-        (carried.recent[at], carried.news[at]) = (id, new);
-        carried.crossing = (carried.crossing + 1) % REMEMBERED as u8;
+    /// Its first bytes enter the path: whoever has offered anything is open.
+    pub(super) fn open_with_data(&mut self, at: Time) {
+        if !self.opened.is_set() {
+            self.open(at);
+        }
     }
 
     /// It did not arrive after all: the channel damaged it, or it was dropped behind the last link.

@@ -58,6 +58,8 @@ impl Marks {
     const LAST: Marks = Marks(2);
     const WIRED: Marks = Marks(4);
     const WIRELESS: Marks = Marks(8);
+    /// The first or the last.
+    const ENDS: Marks = Marks(3);
     /// Behind the last link.
     const BEYOND: Marks = Marks(16);
 
@@ -290,15 +292,24 @@ impl Metrics {
         let Some(id) = self.flows.of_packet(packet, side) else { return };
         let flow = &mut self.flows.all[id];
         let len = packet.body.len();
-        let carried = flow.carried();
+        let segment = packet.segment().filter(|_| marks.has(Marks::ENDS));
+        let (carried, start, end) = match segment {
+            Some(segment) => flow.span(segment, len),
+            None => (flow.carried(), 0, 0),
+        };
         carried.wired_packets += u64::from(marks.has(Marks::WIRED));
         carried.wireless_packets += u64::from(marks.has(Marks::WIRELESS));
-        let Some(segment) = packet.segment() else { return flow.datagram(len) };
-        if marks.has(Marks::FIRST) {
-            flow.offer(at, segment, len);
+        if segment.is_none() {
+            if packet.segment().is_none() {
+                flow.datagram(len);
+            }
+            return;
         }
         if marks.has(Marks::LAST) && packet.damage == Damage::None {
-            flow.cross(packet.id, segment, len);
+            carried.cross(packet.id, start, end);
+        }
+        if marks.has(Marks::FIRST) && carried.offer(at, end, len) {
+            flow.open_with_data(at);
         }
     }
 
