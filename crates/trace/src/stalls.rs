@@ -89,6 +89,10 @@ impl StallWatch {
             listed.retain(|(from, to)| to.since(*from) > threshold);
         }
         if listed.len() < KEPT {
+            // A hundred thousand flows may each have dozens: little is taken in advance.
+            if listed.len() == listed.capacity() {
+                listed.reserve_exact(listed.len() / 4 + 2);
+            }
             listed.push((from, to));
         } else if to.since(from) > threshold {
             unlisted.0 += 1;

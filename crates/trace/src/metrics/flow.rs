@@ -260,7 +260,9 @@ pub(super) struct Rare {
 }
 
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Flow>() == 112 && size_of::<Carried>() == 304);
+const _: () = assert!(
+    size_of::<Flow>() == 112 && size_of::<Carried>() == 304 && size_of::<Episodes>() == 144
+);
 
 /// The exchanges of a connection.
 #[derive(Clone, Debug, Default)]
