@@ -11,15 +11,14 @@
 
 use std::hint::black_box;
 use std::process::{Command, ExitCode};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering::Relaxed};
 
 use lasthop_proto::energy::Operation;
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Out, Side};
-use lasthop_proto::tcp::connection::Beats;
 use lasthop_proto::tcp::lookup::Lookup;
 use lasthop_proto::tcp::rtt::Beat;
+use lasthop_proto::tcp::settings::{Beats, Settings};
 use lasthop_proto::tcp::{Connection, DelayedAck, Prediction, TcpConfig, Variant};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::checksum::{Sum, checksum};
@@ -194,7 +193,7 @@ fn config(timestamps: bool, prediction: Prediction) -> TcpConfig {
 fn connection(config: TcpConfig) -> Connection {
     let beat = Beat::new(Span::millis(500), Span::ZERO);
     let beats = Beats { slow: beat, fast: beat };
-    Connection::new(Arc::new(config), FLOW, Side::Right, OURS, beats, 1)
+    Connection::new(Settings::new(config, beats), FLOW, Side::Right, OURS, 1)
 }
 
 fn out(sends: u32) -> Out {

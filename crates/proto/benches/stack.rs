@@ -3,22 +3,20 @@
 
 #![allow(missing_docs, reason = "criterion's macro makes a public function")]
 
-use std::hint::black_box;
-use std::sync::Arc;
-
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Out, Side};
 use lasthop_proto::rng::Stream;
-use lasthop_proto::tcp::connection::Beats;
 use lasthop_proto::tcp::lookup::Lookup;
 use lasthop_proto::tcp::rtt::Beat;
+use lasthop_proto::tcp::settings::{Beats, Settings};
 use lasthop_proto::tcp::{Connection, DelayedAck, Prediction, TcpConfig};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::checksum::reference::by_definition;
 use lasthop_proto::wire::checksum::{Sum, checksum};
 use lasthop_proto::wire::emit::emit;
 use lasthop_proto::wire::{Addr, Body, Flags, FlowKey, Packet, Segment, Seq, Timestamps};
+use std::hint::black_box;
 
 /// Packets of both media of agarwal00, and the largest that leaves a host today.
 const SIZES: [usize; 3] = [1448, 2244, 65_536];
@@ -167,7 +165,7 @@ fn receiver(timestamps: bool, window_scale: bool, prediction: Prediction) -> Con
     };
     let beat = Beat::new(Span::millis(500), Span::ZERO);
     let beats = Beats { slow: beat, fast: beat };
-    let mut end = Connection::new(Arc::new(config), flow(1), Side::Right, Seq(1), beats, 1);
+    let mut end = Connection::new(Settings::new(config, beats), flow(1), Side::Right, Seq(1), 1);
     let mut out = Out::new(Wants::NOTHING);
     let mut syn = segment(0, timestamps);
     (syn.seq, syn.ack, syn.flags) = (Seq(5000), Seq(0), Flags::SYN);

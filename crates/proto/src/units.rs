@@ -3,6 +3,7 @@
 //! Words follow `tc`: `2mbit`, `20ms`, `64KiB`. A rate of `mbps` is refused, because `tc` reads it
 //! as megabytes while most people mean megabits.
 
+mod due;
 mod electric;
 mod limit;
 mod physical;
@@ -13,6 +14,7 @@ use core::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+pub use due::Due;
 pub use electric::{Charge, Current, Energy, Power, Voltage};
 pub use limit::Limit;
 pub use physical::{Decibels, Frequency, Speed};

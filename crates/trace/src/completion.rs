@@ -2,25 +2,27 @@
 //! sends it on over a connection of its own.
 
 use lasthop_proto::event::TcpKind;
-use lasthop_proto::units::Time;
+use lasthop_proto::units::{Due, Time};
 
 /// Watches the sender of a flow, and the base stations that split its connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Completion {
     /// When the sender had all its data acknowledged.
-    sender: Option<Time>,
+    sender: Due,
     /// Base stations that send the flow on, and how many of them had all of it acknowledged, last when.
     relays: u32,
     relayed: u32,
-    last: Option<Time>,
+    last: Due,
     /// When the receiver had all that was to be sent.
-    received: Option<Time>,
+    received: Due,
 }
 
 impl Completion {
     /// The sender's data was all acknowledged.
     pub(crate) fn sender_complete(&mut self, at: Time) {
-        self.sender.get_or_insert(at);
+        if !self.sender.is_set() {
+            self.sender = Due::at(at);
+        }
     }
 
     /// Something happened to the end from which a base station sends the flow on.
@@ -29,7 +31,7 @@ impl Completion {
             TcpKind::Established => self.relays += 1,
             TcpKind::Complete => {
                 self.relayed += 1;
-                self.last = Some(at);
+                self.last = Due::at(at);
             }
             _ => {}
         }
@@ -42,19 +44,22 @@ impl Completion {
 
     /// The receiver has all that was to be sent.
     pub(crate) fn received(&mut self, at: Time) {
-        self.received.get_or_insert(at);
+        if !self.received.is_set() {
+            self.received = Due::at(at);
+        }
     }
 
     /// When the flow was complete, now that nothing more happens. A base station that the mobile host has left waits for
     /// ever for an acknowledgement: what counts then is that the receiver has all, and that the sender knows.
     pub(crate) fn at_last(&self) -> Option<Time> {
-        self.at().or_else(|| Some(self.sender?.max(self.received?)))
+        self.at().or_else(|| Some(self.sender.get()?.max(self.received.get()?)))
     }
 
     /// When the flow was complete, if it was.
     pub(crate) fn at(&self) -> Option<Time> {
-        let sender = self.sender?;
-        (self.relayed >= self.relays).then(|| self.last.map_or(sender, |last| last.max(sender)))
+        let sender = self.sender.get()?;
+        (self.relayed >= self.relays)
+            .then(|| self.last.get().map_or(sender, |last| last.max(sender)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Stalls: the flat parts of a time-sequence plot (west97 5.1).
 
-use lasthop_proto::units::{Span, Time};
+use lasthop_proto::units::{Due, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
@@ -38,22 +38,32 @@ impl Stall {
 /// kept and judged then; it comes from a histogram with four classes an octave, exact to 12 %.
 #[derive(Clone, Debug, Default)]
 pub struct StallWatch {
-    last: Option<Time>,
+    last: Due,
     gaps: Histogram,
-    long: Vec<(Time, Time)>,
-    /// Gaps that found no room in `long` although they were stalls by what was known then.
+    /// Gaps that may be stalls, once there is one.
+    long: Option<Box<Long>>,
+}
+
+/// Gaps that may be stalls.
+#[derive(Clone, Debug, Default)]
+struct Long {
+    listed: Vec<(Time, Time)>,
+    /// Gaps that found no room there although they were stalls by what was known then.
     unlisted: (u64, Span),
 }
 
 impl StallWatch {
     /// Business begins: from now on, silence counts.
     pub fn begin(&mut self, at: Time) {
-        self.last.get_or_insert(at);
+        if !self.last.is_set() {
+            self.last = Due::at(at);
+        }
     }
 
     /// Something new was delivered, or all is done.
     pub fn progress(&mut self, at: Time) {
-        let Some(last) = self.last.replace(at) else { return };
+        let last = core::mem::replace(&mut self.last, Due::at(at));
+        let Some(last) = last.get() else { return };
         let gap = at.since(last);
         if gap == Span::ZERO {
             return;
@@ -67,20 +77,26 @@ impl StallWatch {
     /// The flow has ended at `at`: later silence is rest, not a stall.
     pub fn end(&mut self, at: Time) {
         self.progress(at);
-        self.last = None;
+        self.last = Due::NEVER;
     }
 
     #[cold]
     fn keep(&mut self, from: Time, to: Time) {
-        if self.long.len() == KEPT {
-            let threshold = self.threshold();
-            self.long.retain(|(from, to)| to.since(*from) > threshold);
+        let full = self.long.as_ref().is_some_and(|long| long.listed.len() == KEPT);
+        let threshold = if full { self.threshold() } else { MIN_STALL };
+        let Long { listed, unlisted } = &mut **self.long.get_or_insert_default();
+        if full {
+            listed.retain(|(from, to)| to.since(*from) > threshold);
         }
-        if self.long.len() < KEPT {
-            self.long.push((from, to));
-        } else if to.since(from) > self.threshold() {
-            self.unlisted.0 += 1;
-            self.unlisted.1 = self.unlisted.1 + to.since(from);
+        if listed.len() < KEPT {
+            // A hundred thousand flows may each have dozens: little is taken in advance.
+            if listed.len() == listed.capacity() {
+                listed.reserve_exact(listed.len() / 4 + 2);
+            }
+            listed.push((from, to));
+        } else if to.since(from) > threshold {
+            unlisted.0 += 1;
+            unlisted.1 = unlisted.1 + to.since(from);
         }
     }
 
@@ -97,8 +113,9 @@ impl StallWatch {
     /// The stalls so far, oldest first, the one still going on at `now` included.
     pub fn stalls(&self, now: Time) -> Vec<Stall> {
         let threshold = self.threshold();
-        let open = self.last.map(|last| (last, now));
-        let all = self.long.iter().copied().chain(open);
+        let open = self.last.get().map(|last| (last, now));
+        let listed = self.long.iter().flat_map(|long| &long.listed);
+        let all = listed.copied().chain(open);
         all.filter(|(from, to)| to.since(*from) > threshold)
             .map(|(from, to)| Stall { from_s: from.as_secs_f64(), to_s: to.as_secs_f64() })
             .collect()
@@ -106,7 +123,7 @@ impl StallWatch {
 
     /// Stalls beyond those listed: how many, and their time together.
     pub fn unlisted(&self) -> (u64, Span) {
-        self.unlisted
+        self.long.as_ref().map_or((0, Span::ZERO), |long| long.unlisted)
     }
 }
 

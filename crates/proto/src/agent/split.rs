@@ -36,12 +36,12 @@ use super::{
 use crate::describe::{Descriptor, Form, Keys, Kind, Need, System, Value};
 use crate::event::{AgentNote, Cause, Wants, What};
 use crate::machine::{Machine, Out, Side, Signal};
-use crate::tcp::TcpConfig;
-use crate::tcp::config::{Clock, PRESETS};
-use crate::tcp::connection::Beats;
+use crate::tcp::config::PRESETS;
 use crate::tcp::rtt::Beat;
 use crate::tcp::sender::integrated;
+use crate::tcp::settings::Beats;
 use crate::tcp::words::TCPS;
+use crate::tcp::{Settings, TcpConfig};
 use crate::units::{Bytes, Span, Time};
 use crate::wake::WakeTree;
 use crate::wire::{Addr, Body, Damage, Flags, FlowKey, Packet};
@@ -179,16 +179,12 @@ pub struct Split {
 }
 
 /// A TCP whose windows are the largest buffer, and its clocks. They beat from time zero: nothing is random here.
-fn end(tcp: &TcpConfig, largest: u32, deputy: bool) -> (Arc<TcpConfig>, Beats) {
+fn end(tcp: &TcpConfig, largest: u32, deputy: bool) -> Arc<Settings> {
     // The ends of M-TCP must be able to go on with each other, and each would take the other's clock for an old one.
     let timestamps = tcp.timestamps && !deputy;
     let tcp = TcpConfig { send_buffer: largest, recv_buffer: largest, timestamps, ..tcp.clone() };
-    let (slow, fast) = match tcp.clock {
-        Clock::Ticks { slow, fast } => (slow, fast),
-        Clock::Fine { granularity } => (granularity, granularity),
-    };
-    let beat = |period| Beat::new(period, Span::ZERO);
-    (Arc::new(tcp), Beats { slow: beat(slow), fast: beat(fast) })
+    let beats = Beats::new(&tcp, |period| Beat::new(period, Span::ZERO));
+    Settings::new(tcp, beats)
 }
 
 impl Split {
@@ -198,16 +194,9 @@ impl Split {
         let buffer = bytes(config.buffer);
         let largest = config.largest.map_or(buffer, |largest| bytes(largest).max(buffer));
         let deputy = config.mtcp.is_some();
-        let (wired, wired_beats) = end(&config.wired, largest, deputy);
-        let (wireless, wireless_beats) = end(&config.wireless, largest, deputy);
+        let tcp = [&config.wired, &config.wireless].map(|tcp| end(tcp, largest, deputy));
         Split {
-            ends: Ends {
-                tcp: [wired, wireless],
-                beats: [wired_beats, wireless_beats],
-                buffer,
-                grows: largest > buffer,
-                mtcp: config.mtcp,
-            },
+            ends: Ends { tcp, buffer, grows: largest > buffer, mtcp: config.mtcp },
             pairs: Flows::new(config.flows),
             wakes: WakeTree::new(1),
             most: config.flows,

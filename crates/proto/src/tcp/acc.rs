@@ -15,6 +15,7 @@
 //! d changes once in a round trip at most, as a sender halves its window once for all marks of a window.
 
 use crate::describe::{Kind, SIM, System};
+use crate::units::Span;
 use crate::wire::Seq;
 
 use super::config::AccConfig;
@@ -75,6 +76,11 @@ pub struct AckControl {
 }
 
 impl AckControl {
+    /// Acknowledge at the latest so long after an unacknowledged segment.
+    pub fn timeout(&self) -> Span {
+        self.config.timeout
+    }
+
     /// Acknowledges every segment, until the first mark.
     pub fn new(config: AccConfig) -> AckControl {
         AckControl { config, factor: 1, bound: 1, marks: 0, changed: None }

@@ -17,9 +17,10 @@ use std::sync::Arc;
 
 use crate::event::{Cause, Tcb, TcpEvent, TcpKind, Wants, What};
 use crate::machine::{Out, Side};
-use crate::units::{Bytes, Span, Time};
+use crate::units::{Bytes, Due, Span, Time};
 use crate::wire::{Flags, FlowKey, Segment, Seq};
 
+use super::Settings;
 use super::accurate::Marks;
 use super::config::{Clock, TcpConfig};
 use super::exchange::Talk;
@@ -27,21 +28,12 @@ use super::integrated::Integrated;
 use super::opening::Opening;
 use super::receiver::Receiver;
 use super::rope::Rope;
-use super::rtt::Beat;
 use super::sender::Sender;
 use super::state::{Input, State};
 use super::work::Steps;
 
+pub use super::settings::Beats;
 pub use moving::Snapshot;
-
-/// The host-wide clocks that BSD timers beat to.
-#[derive(Clone, Copy, Debug)]
-pub struct Beats {
-    /// Retransmission clock.
-    pub slow: Beat,
-    /// Delayed-ACK clock.
-    pub fast: Beat,
-}
 
 /// A TCP connection.
 #[derive(Clone, Debug)]
@@ -50,7 +42,7 @@ pub struct Connection {
     pub flow: FlowKey,
     /// Which way the peer lies.
     side: Side,
-    config: Arc<TcpConfig>,
+    config: Arc<Settings>,
     state: State,
     iss: Seq,
     irs: Seq,
@@ -58,13 +50,7 @@ pub struct Connection {
     rx: Receiver,
     /// What the handshake agreed on.
     agreed: Agreed,
-    /// Segments that came damaged and have not come again, as ranges: ACKs that ask for them are marked.
-    damaged: Vec<(u64, u64)>,
-    /// The sequence number of the segment that the next ACK answers.
-    caused: Option<Seq>,
     ts_recent: u32,
-    /// When the peer sent the data that came last, if it says so beside the header.
-    stamped: Option<Time>,
     /// Marks of congestion.
     marks: Marks,
     /// ACKs of the peer that came marked.
@@ -74,8 +60,8 @@ pub struct Connection {
     stream: u32,
     /// Whether this end opened actively.
     active: bool,
-    open_at: Option<Time>,
-    time_wait_until: Option<Time>,
+    open_at: Due,
+    time_wait_until: Due,
     /// When segments without data that cannot be taken in are answered again.
     challenge_from: Time,
     complete: bool,
@@ -101,10 +87,23 @@ pub struct Connection {
     corked: bool,
     /// Whether a segment may take the way of header prediction although nothing is predicted.
     shortens: bool,
-    /// One past the urgent data that an application has written, and that the peer has: positions.
-    urgent: [u64; 2],
+    /// What few connections need.
+    rare: Option<Box<Rare>>,
     /// What was done with the segment that came last.
     steps: Steps,
+}
+
+/// What few connections need.
+#[derive(Clone, Debug, Default)]
+struct Rare {
+    /// Segments that came damaged and have not come again, as ranges: ACKs that ask for them are marked.
+    damaged: Vec<(u64, u64)>,
+    /// The sequence number of the segment that the next ACK answers, if ACKs name it.
+    caused: Option<Seq>,
+    /// When the peer sent the data that came last, if it says so beside the header.
+    stamped: Option<Time>,
+    /// One past the urgent data that an application has written, and that the peer has: positions.
+    urgent: [u64; 2],
 }
 
 /// What an application has written.
@@ -137,11 +136,10 @@ struct Agreed {
 impl Connection {
     /// A connection that is not open yet.
     pub fn new(
-        config: Arc<TcpConfig>,
+        config: Arc<Settings>,
         flow: FlowKey,
         side: Side,
         iss: Seq,
-        beats: Beats,
         stream: u32,
     ) -> Connection {
         Connection {
@@ -150,20 +148,17 @@ impl Connection {
             state: State::Closed,
             iss,
             irs: Seq(0),
-            tx: Sender::new(&config, beats.slow),
-            rx: Receiver::new(&config, beats.fast),
+            tx: Sender::new(&config),
+            rx: Receiver::new(&config),
             agreed: Agreed::default(),
-            damaged: Vec::new(),
-            caused: None,
             ts_recent: 0,
-            stamped: None,
             marks: Marks::default(),
             marked_acks: 0,
             last_ack_sent: 0,
             stream,
             active: false,
-            open_at: None,
-            time_wait_until: None,
+            open_at: Due::NEVER,
+            time_wait_until: Due::NEVER,
             challenge_from: Time(0),
             complete: false,
             aborted: false,
@@ -177,7 +172,7 @@ impl Connection {
             frozen: false,
             corked: false,
             shortens: false,
-            urgent: [0; 2],
+            rare: None,
             steps: Steps::default(),
             config,
         }
@@ -199,7 +194,7 @@ impl Connection {
 
     /// Opens actively at `at`, sends `bytes` and closes; without a number it sends for ever.
     pub fn open(&mut self, at: Time, bytes: Option<Bytes>) {
-        self.open_at = Some(at);
+        self.open_at = Due::at(at);
         self.active = true;
         match bytes {
             Some(bytes) => {
@@ -238,7 +233,7 @@ impl Connection {
 
     /// Nothing more will happen that matters to either application.
     pub fn is_over(&self) -> bool {
-        self.open_at.is_none() && matches!(self.state, State::Closed | State::TimeWait)
+        !self.open_at.is_set() && matches!(self.state, State::Closed | State::TimeWait)
     }
 
     /// Bytes of the peer that were delivered in order so far.
@@ -263,10 +258,10 @@ impl Connection {
         let (w, timers, tally) = (&tx.core.window, &tx.core.timers, &tx.core.tally);
         let sends =
             w.una ^ u64::from(w.cwnd) ^ timers.rtt.rto().0 ^ u64::from(timers.rtt.backoff());
-        let timer = timers.rexmt.map_or(0, |at| at.0) ^ u64::from(tx.keeps_records());
-        let counted = u64::from(tally.dupacks) ^ tally.notified.len() as u64;
+        let timer = timers.rexmt.or_never().0 ^ u64::from(tx.keeps_records());
+        let counted = u64::from(tally.dupacks);
         let own = u64::from(self.iss.0) ^ self.last_ack_sent ^ u64::from(self.flow.src_port);
-        let ends = self.open_at.map_or(0, |at| at.0) ^ self.stamped.map_or(0, |at| at.0);
+        let ends = self.open_at.or_never().0;
         sends ^ timer ^ counted ^ rx.touch() ^ own ^ ends
     }
 
@@ -296,15 +291,14 @@ impl Connection {
     pub fn next_wake(&self) -> Option<Time> {
         let or_never = |at: Option<Time>| at.unwrap_or(Time::NEVER);
         let timers = or_never(self.tx.next_wake()).min(or_never(self.rx.next_wake()));
-        let ends = or_never(self.open_at).min(or_never(self.time_wait_until));
-        let at = timers.min(ends);
-        (at != Time::NEVER).then_some(at)
+        let ends = self.open_at.or_never().min(self.time_wait_until.or_never());
+        timers.min(ends).or_none()
     }
 
     /// A timer may have expired.
     pub fn on_wake(&mut self, now: Time, out: &mut Out) {
-        if self.open_at.is_some_and(|at| at <= now) {
-            self.open_at = None;
+        if self.open_at.is_past(now) {
+            self.open_at = Due::NEVER;
             if !self.config.handshake {
                 self.report(TcpKind::Opening, out);
                 self.begin(now, [Input::Open, Input::SynAck], out);
@@ -317,8 +311,8 @@ impl Connection {
             self.report(TcpKind::Opening, out);
             return;
         }
-        if self.time_wait_until.is_some_and(|until| until <= now) {
-            self.time_wait_until = None;
+        if self.time_wait_until.is_past(now) {
+            self.time_wait_until = Due::NEVER;
             self.go(Input::Expired);
             // The pacer's turn and a delayed ACK may come later still: nobody would be there to take them.
             self.finish(out);
@@ -349,6 +343,17 @@ impl Connection {
         self.flush(now, out);
     }
 
+    /// What few connections need, made when it is first needed.
+    fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    /// One past the urgent data that an application has written, and that the peer has.
+    #[inline]
+    fn urgent(&self) -> [u64; 2] {
+        self.rare.as_ref().map_or([0; 2], |rare| rare.urgent)
+    }
+
     fn go(&mut self, input: Input) -> bool {
         match self.state.after(input) {
             Some(state) => {
@@ -364,7 +369,7 @@ impl Connection {
         if matches!(self.state, State::Closing | State::LastAck | State::TimeWait) {
             //= rfc9293#section-3.10.7.4: both sides have closed; the application need not hear of it
             self.go(Input::Abort);
-            self.time_wait_until = None;
+            self.time_wait_until = Due::NEVER;
             self.finish(out);
         } else {
             self.abort(out);
@@ -376,7 +381,7 @@ impl Connection {
         self.aborted = true;
         self.tx.stop();
         self.rx.stop();
-        self.time_wait_until = None;
+        self.time_wait_until = Due::NEVER;
         if let Some(outbox) = &mut self.outbox {
             outbox.rope = Rope::default();
         }

@@ -12,13 +12,14 @@ use crate::units::{Bytes, Span, Time};
 use crate::wake::WakeTree;
 use crate::wire::{Addr, Body, Damage, Flags, FlowKey, Packet, Segment, Seq, Transport};
 
-use super::config::{Clock, ElnMode, TcpConfig};
-use super::connection::{Beats, Connection};
+use super::config::{ElnMode, TcpConfig};
+use super::connection::Connection;
 use super::exchange::Service;
 use super::integrated::Pairs;
 use super::lookup::Lookup;
 use super::opening::{Memory, Succession};
 use super::rtt::Beat;
+use super::settings::{Beats, Settings};
 use super::state::State;
 use super::traffic::Apps;
 use super::work::{self, Arrival, Steps};
@@ -41,7 +42,7 @@ pub struct HostConfig {
 #[derive(Debug)]
 pub struct Host {
     config: HostConfig,
-    beats: Beats,
+    settings: Arc<Settings>,
     chance: Stream,
     connections: Vec<Connection>,
     lookup: Lookup,
@@ -92,19 +93,16 @@ impl Host {
     /// numbers are drawn from its stream.
     pub fn new(config: HostConfig, seed: u64) -> Host {
         let mut chance = Stream::new(seed, &format!("host.{}", config.name));
-        let (slow, fast) = match config.tcp.clock {
-            Clock::Ticks { slow, fast } => (slow, fast),
-            Clock::Fine { granularity } => (granularity, granularity),
-        };
-        let mut beat = |period: Span| Beat::new(period, Span(chance.below(period.0.max(1))));
         let quick = config.tcp.handshake && (config.tcp.t_tcp || config.tcp.fast_open);
         let opening = || Stream::new(seed, &format!("opening.{}", config.name));
         let memory = quick.then(|| Box::new(Memory::new(&mut opening())));
-        let beats = Beats { slow: beat(slow), fast: beat(fast) };
+        let beat = |period: Span| Beat::new(period, Span(chance.below(period.0.max(1))));
+        let beats = Beats::new(&config.tcp, beat);
+        let settings = Settings::new((*config.tcp).clone(), beats);
         let lends = config.tcp.integrated || memory.is_some();
         Host {
             config,
-            beats,
+            settings,
             chance,
             connections: Vec::new(),
             lookup: Lookup::default(),
@@ -305,9 +303,8 @@ impl Host {
 
     fn add(&mut self, flow: FlowKey, stream: u32) -> usize {
         let iss = Seq(self.chance.next_u64() as u32);
-        let config = self.config.tcp.clone();
-        let mut connection =
-            Connection::new(config, flow, self.config.side, iss, self.beats, stream);
+        let settings = self.settings.clone();
+        let mut connection = Connection::new(settings, flow, self.config.side, iss, stream);
         if self.shortens {
             connection.shorten();
         }

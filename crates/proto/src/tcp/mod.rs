@@ -29,6 +29,7 @@ pub mod receiver;
 pub mod rope;
 pub mod rtt;
 pub mod sender;
+pub mod settings;
 pub mod state;
 pub mod t_tcp;
 pub mod traffic;
@@ -44,3 +45,4 @@ pub use config::{
 };
 pub use connection::Connection;
 pub use host::{Host, HostConfig};
+pub use settings::Settings;

@@ -2,15 +2,17 @@
 
 mod blocks;
 
+use std::sync::Arc;
+
 use crate::describe::{Kind, SIM, System};
-use crate::units::{Span, Time};
+use crate::units::{Due, Time};
 use crate::wire::{Body, Snack};
 
+use super::Settings;
 use super::acc::{AckControl, Report};
 use super::config::{AccConfig, Clock, DelayedAck, MaxSeg, TcpConfig};
 use super::quick::QuickAcks;
 use super::rope::Rope;
-use super::rtt::Beat;
 
 /// What it is, for lists.
 pub const DELAYED_ACK: System = System::new(
@@ -49,30 +51,42 @@ pub struct Receiver {
     pub reading: bool,
     /// What was delivered and not taken by the application, if it wants the bytes themselves.
     pub inbox: Option<Box<Rope>>,
-    /// Out-of-order pieces: sorted by position, disjoint.
+    /// What came out of order, while there is any.
+    kept: Option<Box<Kept>>,
+    /// A segment that came twice and is to be reported, if this end does so.
+    duplicate: Option<Box<(u64, u64)>>,
+    fin_at: Option<u64>,
+    /// The stream that the first delivered byte belonged to.
+    stream: Option<u32>,
+    /// How far that is.
+    offset: u64,
+    settings: Arc<Settings>,
+    ack_now: bool,
+    ack_at: Due,
+    unacked: u32,
+    /// Bytes are counted, in multiples of so many; 0 counts segments.
+    maxseg: u32,
+    /// Congestion control of what this end acknowledges, if both ends agreed on it.
+    control: Option<Box<AckControl>>,
+    /// ACKs go when Linux sends them.
+    quick: Option<Box<QuickAcks>>,
+}
+
+/// What a receiver keeps behind a hole.
+#[derive(Clone, Debug)]
+struct Kept {
+    /// Sorted by position, disjoint.
     pieces: Vec<Piece>,
     /// A position in each of the blocks that were added to last, newest first: the order of SACK blocks.
     recent: [u64; 4],
     /// Where the newest piece of the first of them ended.
     grew_to: u64,
-    /// A segment that came twice and is to be reported, if this end does so.
-    duplicate: Option<(u64, u64)>,
-    dsack: bool,
-    fin_at: Option<u64>,
-    /// The stream that the first delivered byte belonged to, and how far it is.
-    stream: Option<(u32, u64)>,
-    ack_now: bool,
-    ack_at: Option<Time>,
-    unacked: u32,
-    every: u32,
-    /// Bytes are counted, in multiples of so many; 0 counts segments.
-    maxseg: u32,
-    /// Congestion control of what this end acknowledges, if both ends agreed on it.
-    control: Option<Box<AckControl>>,
-    timeout: Span,
-    fast: Option<Beat>,
-    /// ACKs go when Linux sends them.
-    quick: Option<Box<QuickAcks>>,
+}
+
+impl Default for Kept {
+    fn default() -> Kept {
+        Kept { pieces: Vec::new(), recent: [u64::MAX; 4], grew_to: u64::MAX }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -86,8 +100,8 @@ struct Piece {
 const PIECES_MAX: usize = 1024;
 
 impl Receiver {
-    /// A receiver before the handshake. `fast` is the host's fast beat, used with [`Clock::Ticks`].
-    pub fn new(config: &TcpConfig, fast: Beat) -> Receiver {
+    /// A receiver before the handshake.
+    pub fn new(config: &Arc<Settings>) -> Receiver {
         Receiver {
             nxt: 0,
             buffer: config.recv_buffer,
@@ -96,22 +110,18 @@ impl Receiver {
             unread: 0,
             reading: true,
             inbox: None,
-            pieces: Vec::new(),
-            recent: [u64::MAX; 4],
-            grew_to: u64::MAX,
+            kept: None,
             duplicate: None,
-            dsack: config.dsack,
             fin_at: None,
             stream: None,
+            offset: 0,
             ack_now: false,
-            ack_at: None,
+            ack_at: Due::NEVER,
             unacked: 0,
-            every: config.delayed_ack.every.max(1),
             maxseg: 0,
             control: None,
-            timeout: config.delayed_ack.timeout,
-            fast: matches!(config.clock, Clock::Ticks { .. }).then_some(fast),
             quick: config.quick_acks.then(Box::default),
+            settings: config.clone(),
         }
     }
 
@@ -148,7 +158,6 @@ impl Receiver {
 
     /// Both ends agreed on congestion control of acknowledgements.
     pub fn control_acks(&mut self, config: AccConfig) {
-        self.timeout = config.timeout;
         self.control = Some(Box::new(AckControl::new(config)));
     }
 
@@ -195,7 +204,7 @@ impl Receiver {
 
     /// Whether nothing waits for something missing before it.
     pub fn has_no_gap(&self) -> bool {
-        self.pieces.is_empty() && self.fin_at.is_none()
+        self.kept.is_none() && self.fin_at.is_none()
     }
 
     /// Whether the peer's FIN was reached: nothing more will be delivered.
@@ -203,14 +212,20 @@ impl Receiver {
         self.fin_at.is_some_and(|at| at < self.nxt)
     }
 
+    /// Out-of-order pieces.
+    #[inline]
+    fn pieces(&self) -> &[Piece] {
+        self.kept.as_ref().map_or(&[], |kept| &kept.pieces)
+    }
+
     /// Bytes kept out of order.
     fn behind_hole(&self) -> u64 {
-        self.pieces.iter().map(|p| p.to - p.from).sum()
+        self.pieces().iter().map(|p| p.to - p.from).sum()
     }
 
     /// How far what is kept out of order reaches.
     fn reach(&self) -> u64 {
-        self.pieces.last().map_or(0, |last| last.to - self.nxt)
+        self.pieces().last().map_or(0, |last| last.to - self.nxt)
     }
 
     /// Bytes kept out of order, and delivered bytes that the application has not taken.
@@ -235,7 +250,7 @@ impl Receiver {
         if let Some(quick) = self.quick.as_mut().filter(|_| !body.is_empty()) {
             quick.arrived(self.mss, held, from > self.nxt);
         }
-        if from == self.nxt && self.pieces.is_empty() {
+        if from == self.nxt && self.kept.is_none() {
             self.deliver(&body, &mut taken);
             if !body.is_empty() {
                 self.count_in_order(now, body.len());
@@ -252,8 +267,7 @@ impl Receiver {
                 let held = self.reach();
                 self.quick.iter_mut().for_each(|quick| quick.spread(held, self.buffer));
             }
-            while self.pieces.first().is_some_and(|p| p.from <= self.nxt) {
-                let piece = self.pieces.remove(0);
+            while let Some(piece) = self.next_piece() {
                 let skip = (self.nxt - piece.from).min(piece.to - piece.from) as u32;
                 self.deliver(&piece.body.slice(skip, u32::MAX), &mut taken);
             }
@@ -270,11 +284,21 @@ impl Receiver {
         taken
     }
 
+    /// Takes out the first piece that is kept, if nothing is missing before it.
+    fn next_piece(&mut self) -> Option<Piece> {
+        let nxt = self.nxt;
+        let kept =
+            self.kept.as_mut().filter(|kept| kept.pieces.first().is_some_and(|p| p.from <= nxt))?;
+        let piece = kept.pieces.remove(0);
+        self.kept.take_if(|kept| kept.pieces.is_empty());
+        Some(piece)
+    }
+
     /// Data from `from` on came, behind a hole or into one: an ACK goes at once, unless duplicates are put together.
     fn acknowledge_hole(&mut self, now: Time, from: u64) {
         let fills = from == self.nxt;
         match self.quick.as_mut().filter(|_| !fills).and_then(|q| q.behind_hole(now, self.nxt)) {
-            Some(at) => self.ack_at = Some(self.ack_at.map_or(at, |due| due.min(at))),
+            Some(at) => self.ack_at = Due::at(self.ack_at.or_never().min(at)),
             None => self.ack_now = true,
         }
     }
@@ -286,9 +310,9 @@ impl Receiver {
             return;
         }
         if let Body::Pattern { stream, offset, .. } = body {
-            let (expected, at) = self.stream.unwrap_or((*stream, 0));
-            taken.corrupted |= expected != *stream || at != *offset;
-            self.stream = Some((expected, offset + u64::from(len)));
+            let expected = *self.stream.get_or_insert(*stream);
+            taken.corrupted |= expected != *stream || self.offset != *offset;
+            self.offset = offset + u64::from(len);
         }
         if let Some(inbox) = &mut self.inbox {
             inbox.push(body.clone());
@@ -305,7 +329,10 @@ impl Receiver {
     fn count_in_order(&mut self, now: Time, len: u32) {
         // A super-packet is several.
         self.unacked += if len <= self.mss { 1 } else { len.div_ceil(self.mss) };
-        let every = self.control.as_ref().map_or(self.every, |control| control.every());
+        let every = self
+            .control
+            .as_ref()
+            .map_or(self.settings.delayed_ack.every.max(1), |control| control.every());
         let enough = if self.maxseg > 0 && every != DelayedAck::BY_TIME {
             self.opens_by(u64::from(every) * u64::from(self.maxseg))
         } else {
@@ -314,10 +341,14 @@ impl Receiver {
         let quick = self.quick.as_ref().is_some_and(|quick| quick.at_once());
         if quick || enough || every == DelayedAck::BY_TIME && self.opens_twofold() {
             self.ack_now = true;
-        } else if self.ack_at.is_none() {
-            self.ack_at = Some(match self.fast {
-                Some(beat) => beat.nth_after(now, 1),
-                None => now + self.timeout,
+        } else if !self.ack_at.is_set() {
+            let timeout = match &self.control {
+                Some(control) => control.timeout(),
+                None => self.settings.delayed_ack.timeout,
+            };
+            self.ack_at = Due::at(match self.settings.clock {
+                Clock::Ticks { .. } => self.settings.fast.nth_after(now, 1),
+                Clock::Fine { .. } => now + timeout,
             });
         }
     }
@@ -339,12 +370,11 @@ impl Receiver {
     fn keep(&mut self, from: u64, to: u64, body: Body) {
         let mut from = from.max(self.nxt);
         let start = to - u64::from(body.len());
-        let at = self.pieces.partition_point(|p| p.to <= from);
-        let mut at = at;
+        let mut at = self.pieces().partition_point(|p| p.to <= from);
         // Fill only the gaps between what is kept already: bytes are never replaced.
-        while from < to && self.pieces.len() < PIECES_MAX {
+        while from < to && self.pieces().len() < PIECES_MAX {
             let (next_from, next_to) =
-                self.pieces.get(at).map_or((u64::MAX, u64::MAX), |p| (p.from, p.to));
+                self.pieces().get(at).map_or((u64::MAX, u64::MAX), |p| (p.from, p.to));
             if next_from <= from {
                 self.note_duplicate(from, to.min(next_to));
                 from = from.max(next_to);
@@ -353,12 +383,13 @@ impl Receiver {
             }
             let end = to.min(next_from);
             let part = body.slice((from - start) as u32, (end - from) as u32);
-            let before = at.checked_sub(1).map(|i| &mut self.pieces[i]);
+            let pieces = &mut self.kept.get_or_insert_default().pieces;
+            let before = at.checked_sub(1).map(|i| &mut pieces[i]);
             match before.filter(|p| p.to == from).and_then(|p| p.body.joined(&part).map(|b| (p, b)))
             {
                 Some((piece, whole)) => (piece.to, piece.body) = (end, whole),
                 None => {
-                    self.pieces.insert(at, Piece { from, to: end, body: part.compact() });
+                    pieces.insert(at, Piece { from, to: end, body: part.compact() });
                     at += 1;
                 }
             }
@@ -373,15 +404,15 @@ impl Receiver {
         if let Some(quick) = self.quick.as_mut().filter(|_| from < to && from > 0) {
             quick.came_twice();
         }
-        if self.dsack && from < to && from > 0 && self.duplicate.is_none() {
-            self.duplicate = Some((from, to));
+        if self.settings.dsack && from < to && from > 0 && self.duplicate.is_none() {
+            self.duplicate = Some(Box::new((from, to)));
         }
     }
 
     /// What is missing below what is held, in units of the segment size, with at most `most` bytes of bit vector. Where
     /// a segment was short, the unit that holds its end counts as missing.
     pub fn snack(&self, most: usize) -> Option<Snack> {
-        let first = self.pieces.first()?;
+        let first = self.pieces().first()?;
         let unit = u64::from(self.mss.max(1));
         let size = u16::try_from((first.from - self.nxt).div_ceil(unit)).unwrap_or(u16::MAX);
         let start = self.nxt + u64::from(size) * unit;
@@ -390,7 +421,7 @@ impl Receiver {
         let mut used = 0;
         // A unit has arrived when neighbouring pieces hold all of it.
         let mut run = (0, 0);
-        for piece in &self.pieces {
+        for piece in self.pieces() {
             run = if piece.from == run.1 { (run.0, piece.to) } else { (piece.from, piece.to) };
             let units =
                 run.0.saturating_sub(start).div_ceil(unit)..run.1.saturating_sub(start) / unit;
@@ -415,7 +446,7 @@ impl Receiver {
     /// An ACK went out.
     pub fn acked(&mut self) {
         self.ack_now = false;
-        self.ack_at = None;
+        self.ack_at = Due::NEVER;
         self.unacked = 0;
         self.duplicate = None;
         if let Some(quick) = &mut self.quick {
@@ -425,20 +456,24 @@ impl Receiver {
 
     /// Reads a word of each part that a segment touches; the answer means nothing.
     pub(super) fn touch(&self) -> u64 {
-        let counted = u64::from(self.buffer) ^ u64::from(self.unacked) ^ self.timeout.0;
-        self.nxt ^ self.edge ^ self.pieces.len() as u64 ^ counted ^ u64::from(self.inbox.is_some())
+        let counted = u64::from(self.buffer) ^ u64::from(self.unacked);
+        self.nxt
+            ^ self.edge
+            ^ u64::from(self.kept.is_some())
+            ^ counted
+            ^ u64::from(self.inbox.is_some())
     }
 
     /// When a delayed ACK is due.
     pub fn next_wake(&self) -> Option<Time> {
-        self.ack_at
+        self.ack_at.get()
     }
 
     /// The delayed-ACK timer may have expired.
     pub fn on_wake(&mut self, now: Time) {
-        if self.ack_at.is_some_and(|at| at <= now) {
+        if self.ack_at.is_past(now) {
             self.ack_now = true;
-            self.ack_at = None;
+            self.ack_at = Due::NEVER;
         }
     }
 
@@ -456,7 +491,7 @@ impl Receiver {
 
     /// Stops the delayed-ACK timer.
     pub fn stop(&mut self) {
-        self.ack_at = None;
+        self.ack_at = Due::NEVER;
         self.ack_now = false;
     }
 }

@@ -1,7 +1,10 @@
 //! Round-trip estimation and the retransmission time-out, by BSD ticks or by RFC 6298.
 
+use std::sync::Arc;
+
 use crate::units::{Span, Time};
 
+use super::Settings;
 use super::config::{Arithmetic, Clock, Rounding, RtoRule, TcpConfig};
 
 /// A clock that beats at a period from a phase: BSD's slow and fast time-outs are host-wide.
@@ -30,36 +33,66 @@ impl Beat {
     }
 }
 
-/// Estimates the round-trip time and derives the time-out from it.
+/// How the round trips of a host are measured, and within what its time-outs stay.
 #[derive(Clone, Debug)]
-pub struct RttEstimator {
+pub struct Timing {
     kind: Kind,
     min: Span,
     max: Span,
     initial: Span,
-    backoff: u32,
-    sampled: bool,
-    /// The time-out in force, kept because every ACK restarts the timer with it.
-    rto: Span,
-    rto_ticks: u64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Kind {
     /// 4.4BSD: `srtt` in eighths of a tick, `rttvar` in quarters, integer arithmetic throughout. The
     /// truncation keeps a LAN's time-out at three ticks, so it is part of what the papers measured.
-    Ticks { beat: Beat, srtt: i32, rttvar: i32 },
+    Ticks { beat: Beat },
     /// The simulators of LBNL: the same arithmetic in units of the granularity, with timers of their own.
-    Integer { beat: Beat, rounding: Rounding, srtt: i32, rttvar: i32 },
+    Integer { beat: Beat, rounding: Rounding },
+    /// RFC 6298, in nanoseconds.
     Fine {
         granularity: Span,
         /// The least that is added to `srtt`: the granularity by RFC 6298, nothing by Jacobson, the least time-out
         /// by Linux.
         margin: Span,
         rounding: Rounding,
-        srtt: Option<Span>,
-        rttvar: Span,
     },
+}
+
+impl Timing {
+    /// As `config` has it. `slow` is the host's slow beat, used with [`Clock::Ticks`].
+    pub fn new(config: &TcpConfig, slow: Beat) -> Timing {
+        let kind = match config.clock {
+            Clock::Ticks { .. } => Kind::Ticks { beat: slow },
+            Clock::Fine { granularity } if config.rtt_arithmetic == Arithmetic::Integer => {
+                let beat = Beat { period: Span(granularity.0.max(1)), ..slow };
+                Kind::Integer { beat, rounding: config.rtt_rounding }
+            }
+            Clock::Fine { granularity } => {
+                let margin = match config.rto_rule {
+                    RtoRule::Rfc6298 => granularity,
+                    RtoRule::Jacobson => Span::ZERO,
+                    RtoRule::Linux => config.rto_min,
+                };
+                Kind::Fine { granularity, margin, rounding: config.rtt_rounding }
+            }
+        };
+        let TcpConfig { rto_min: min, rto_max: max, rto_initial: initial, .. } = *config;
+        Timing { kind, min, max, initial }
+    }
+}
+
+/// Estimates the round-trip time and derives the time-out from it.
+#[derive(Clone, Debug)]
+pub struct RttEstimator {
+    settings: Arc<Settings>,
+    /// Zero before the first measurement, and what it is counted in is that of [`Timing`].
+    srtt: u64,
+    rttvar: u64,
+    /// The time-out in force, kept because every ACK restarts the timer with it.
+    rto: Span,
+    backoff: u32,
+    sampled: bool,
 }
 
 impl Rounding {
@@ -77,14 +110,14 @@ impl Rounding {
 }
 
 /// Takes a round trip of `rtt` units into the integer estimate; `later` is what counts of it once there is one.
-fn average(srtt: &mut i32, rttvar: &mut i32, rtt: i32, later: i32) {
+fn average(srtt: &mut u64, rttvar: &mut u64, rtt: u64, later: u64) {
     if *srtt == 0 {
         *srtt = rtt << 3;
         *rttvar = rtt << 1;
     } else {
-        let error = later - (*srtt >> 3);
-        *srtt = (*srtt + error).max(1);
-        *rttvar = (*rttvar + error.abs() - (*rttvar >> 2)).max(1);
+        let old = *srtt >> 3;
+        *srtt = (*srtt + later).saturating_sub(old).max(1);
+        *rttvar = (*rttvar + later.abs_diff(old) - (*rttvar >> 2)).max(1);
     }
 }
 
@@ -97,40 +130,23 @@ fn backoff_factor(backoff: u32) -> u64 {
 const MOST_TICKS: u64 = 1 << 26;
 
 impl RttEstimator {
-    /// An estimator without measurements. `slow` is the host's slow beat, used with [`Clock::Ticks`].
-    pub fn new(config: &TcpConfig, slow: Beat) -> RttEstimator {
-        let kind = match config.clock {
+    /// An estimator without measurements.
+    pub fn new(settings: &Arc<Settings>) -> RttEstimator {
+        let rttvar = match &settings.timing.kind {
             // 4.4BSD starts with no estimate and a variation of three seconds.
-            Clock::Ticks { slow: period, .. } => {
-                let default = (Span::secs(3).0 / period.0.max(1)).min(MOST_TICKS) as i32;
-                Kind::Ticks { beat: slow, srtt: 0, rttvar: default << 2 }
-            }
-            Clock::Fine { granularity } if config.rtt_arithmetic == Arithmetic::Integer => {
-                let beat = Beat { period: Span(granularity.0.max(1)), ..slow };
-                Kind::Integer { beat, rounding: config.rtt_rounding, srtt: 0, rttvar: 0 }
-            }
-            Clock::Fine { granularity } => {
-                let margin = match config.rto_rule {
-                    RtoRule::Rfc6298 => granularity,
-                    RtoRule::Jacobson => Span::ZERO,
-                    RtoRule::Linux => config.rto_min,
-                };
-                let rounding = config.rtt_rounding;
-                Kind::Fine { granularity, margin, rounding, srtt: None, rttvar: Span::ZERO }
-            }
+            Kind::Ticks { beat } => (Span::secs(3).0 / beat.period.0).min(MOST_TICKS) << 2,
+            Kind::Integer { .. } | Kind::Fine { .. } => 0,
         };
-        let mut estimator = RttEstimator {
-            kind,
-            min: config.rto_min,
-            max: config.rto_max,
-            initial: config.rto_initial,
-            backoff: 0,
-            sampled: false,
-            rto: Span::ZERO,
-            rto_ticks: 0,
-        };
+        let settings = settings.clone();
+        let (srtt, rto, backoff, sampled) = (0, Span::ZERO, 0, false);
+        let mut estimator = RttEstimator { settings, srtt, rttvar, rto, backoff, sampled };
         estimator.set_rto(true);
         estimator
+    }
+
+    #[inline]
+    fn timing(&self) -> &Timing {
+        &self.settings.timing
     }
 
     /// A segment sent at `sent`, and only once, was acknowledged at `now`. Ends any back-off.
@@ -141,30 +157,27 @@ impl RttEstimator {
 
     /// What was sent at `sent` was acknowledged at `now`; it may have been sent before. A back-off goes on.
     pub fn estimate(&mut self, sent: Time, now: Time) {
-        match &mut self.kind {
-            Kind::Ticks { beat, srtt, rttvar } => {
+        let (srtt, rttvar) = (&mut self.srtt, &mut self.rttvar);
+        match &self.settings.timing.kind {
+            Kind::Ticks { beat } => {
                 // t_rtt counts from one.
-                let rtt = (beat.count(now) - beat.count(sent)).min(MOST_TICKS) as i32;
+                let rtt = (beat.count(now) - beat.count(sent)).min(MOST_TICKS);
                 average(srtt, rttvar, rtt + 1, rtt);
             }
-            Kind::Integer { beat, rounding, srtt, rttvar } => {
-                let rtt = rounding.count(*beat, sent, now).min(1 << 20) as i32;
+            Kind::Integer { beat, rounding } => {
+                let rtt = rounding.count(*beat, sent, now).min(1 << 20);
                 average(srtt, rttvar, rtt, rtt);
             }
-            Kind::Fine { granularity, rounding, srtt, rttvar, .. } => {
+            Kind::Fine { granularity, rounding, .. } => {
                 let beat = Beat::new(*granularity, Span::ZERO);
-                let rtt = beat.period * rounding.count(beat, sent, now);
-                match srtt {
+                let rtt = (beat.period * rounding.count(beat, sent, now)).0;
+                if *srtt == 0 {
                     //= rfc6298#section-2.2: the first measurement sets both
-                    None => {
-                        *rttvar = rtt / 2;
-                        *srtt = Some(rtt);
-                    }
+                    (*srtt, *rttvar) = (rtt, rtt / 2);
+                } else {
                     //= rfc6298#section-2.3: RTTVAR before SRTT, gains 1/4 and 1/8
-                    Some(srtt) => {
-                        *rttvar = Span((3 * rttvar.0 + srtt.0.abs_diff(rtt.0)) / 4);
-                        *srtt = Span((7 * srtt.0 + rtt.0) / 8);
-                    }
+                    *rttvar = (3 * *rttvar + srtt.abs_diff(rtt)) / 4;
+                    *srtt = (7 * *srtt + rtt) / 8;
                 }
             }
         }
@@ -179,13 +192,9 @@ impl RttEstimator {
         self.set_rto(false);
         // 4.4BSD: after the fourth time-out in a row the estimate is thought stale; it moves into the
         // variation, so that the next measurement starts afresh.
-        if let Kind::Ticks { srtt, rttvar, .. } | Kind::Integer { srtt, rttvar, .. } =
-            &mut self.kind
-        {
-            if self.backoff > 3 {
-                *rttvar += *srtt >> 3;
-                *srtt = 0;
-            }
+        if self.backoff > 3 && !matches!(self.timing().kind, Kind::Fine { .. }) {
+            self.rttvar += self.srtt >> 3;
+            self.srtt = 0;
         }
     }
 
@@ -193,28 +202,27 @@ impl RttEstimator {
     /// third 24 s later, since then the default variation counts.)
     fn set_rto(&mut self, initial: bool) {
         let factor = backoff_factor(self.backoff);
-        match &self.kind {
-            Kind::Ticks { beat, srtt, rttvar } => {
-                let ticks = |span: Span| span.0.div_ceil(beat.period.0);
-                let base =
-                    if initial { ticks(self.initial) } else { ((*srtt >> 3) + *rttvar) as u64 };
-                self.rto_ticks = (base * factor).clamp(ticks(self.min), ticks(self.max));
-                self.rto = beat.period * self.rto_ticks;
+        let Timing { kind, min, max, initial: first } = self.timing();
+        self.rto = match kind {
+            Kind::Ticks { beat } => {
+                let ticks = |span: &Span| span.0.div_ceil(beat.period.0);
+                let base = if initial { ticks(first) } else { (self.srtt >> 3) + self.rttvar };
+                beat.period * (base * factor).clamp(ticks(min), ticks(max))
             }
-            Kind::Integer { beat, srtt, rttvar, .. } => {
-                let ticks = ((*srtt >> 3) + *rttvar) as u64;
-                let base = if self.sampled { beat.period * ticks } else { self.initial };
-                self.rto = (base * factor).max(self.min).min(self.max);
+            Kind::Integer { beat, .. } => {
+                let ticks = (self.srtt >> 3) + self.rttvar;
+                let base = if self.sampled { beat.period * ticks } else { *first };
+                (base * factor).max(*min).min(*max)
             }
-            Kind::Fine { margin, srtt, rttvar, .. } => {
-                let base = match srtt {
-                    None => self.initial,
+            Kind::Fine { margin, .. } => {
+                let base = match self.srtt {
+                    0 => *first,
                     //= rfc6298#section-2.3: RTO = SRTT + max(G, 4 RTTVAR)
-                    Some(srtt) => (*srtt + Span(margin.0.max(4 * rttvar.0))).max(self.min),
+                    srtt => Span(srtt + margin.0.max(4 * self.rttvar)).max(*min),
                 };
-                self.rto = (base * factor).min(self.max);
+                (base * factor).min(*max)
             }
-        }
+        };
     }
 
     /// Goes on with what another estimator of the same path has come to; nothing, if that was nothing.
@@ -225,15 +233,14 @@ impl RttEstimator {
         // To the nearest unit, as it was before it was told.
         let units = |span: Span, beat: &Beat, parts: u64| {
             let scaled = u128::from(span.0) * u128::from(parts) + u128::from(beat.period.0) / 2;
-            (scaled / u128::from(beat.period.0)).clamp(1, 1 << 24) as i32
+            (scaled / u128::from(beat.period.0)).clamp(1, 1 << 24) as u64
         };
-        match &mut self.kind {
-            Kind::Ticks { beat, srtt, rttvar } | Kind::Integer { beat, srtt, rttvar, .. } => {
-                *srtt = units(smoothed, beat, 8);
-                *rttvar = units(variation, beat, 4);
+        (self.srtt, self.rttvar) = match &self.timing().kind {
+            Kind::Ticks { beat } | Kind::Integer { beat, .. } => {
+                (units(smoothed, beat, 8), units(variation, beat, 4))
             }
-            Kind::Fine { srtt, rttvar, .. } => (*srtt, *rttvar) = (Some(smoothed), variation),
-        }
+            Kind::Fine { .. } => (smoothed.0, variation.0),
+        };
         self.sampled = true;
         self.set_rto(false);
     }
@@ -241,12 +248,13 @@ impl RttEstimator {
     /// When a timer that is started at `now` with `factor` times the time-out in force expires; no later than
     /// the largest time-out.
     pub fn deadline(&self, now: Time, factor: u64) -> Time {
-        match &self.kind {
-            Kind::Ticks { beat, .. } => {
-                let most = self.max.0.div_ceil(beat.period.0);
-                beat.nth_after(now, self.rto_ticks.saturating_mul(factor).min(most))
+        let Timing { kind, max, .. } = self.timing();
+        match kind {
+            Kind::Ticks { beat } => {
+                let (ticks, most) = (self.rto.0 / beat.period.0, max.0.div_ceil(beat.period.0));
+                beat.nth_after(now, ticks.saturating_mul(factor).min(most))
             }
-            Kind::Integer { .. } | Kind::Fine { .. } => now + (self.rto * factor).min(self.max),
+            Kind::Integer { .. } | Kind::Fine { .. } => now + (self.rto * factor).min(*max),
         }
     }
 
@@ -271,26 +279,22 @@ impl RttEstimator {
 
     /// Largest time-out.
     pub fn max(&self) -> Span {
-        self.max
+        self.timing().max
     }
 
     /// Smoothed round-trip time; zero before the first measurement.
     pub fn srtt(&self) -> Span {
-        match &self.kind {
-            Kind::Ticks { beat, srtt, .. } | Kind::Integer { beat, srtt, .. } => {
-                beat.period * (*srtt as u64) / 8
-            }
-            Kind::Fine { srtt, .. } => srtt.unwrap_or(Span::ZERO),
+        match &self.timing().kind {
+            Kind::Ticks { beat } | Kind::Integer { beat, .. } => beat.period * self.srtt / 8,
+            Kind::Fine { .. } => Span(self.srtt),
         }
     }
 
     /// Round-trip time variation.
     pub fn rttvar(&self) -> Span {
-        match &self.kind {
-            Kind::Ticks { beat, rttvar, .. } | Kind::Integer { beat, rttvar, .. } => {
-                beat.period * (*rttvar as u64) / 4
-            }
-            Kind::Fine { rttvar, .. } => *rttvar,
+        match &self.timing().kind {
+            Kind::Ticks { beat } | Kind::Integer { beat, .. } => beat.period * self.rttvar / 4,
+            Kind::Fine { .. } => Span(self.rttvar),
         }
     }
 }
@@ -298,11 +302,16 @@ impl RttEstimator {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::settings::Beats;
 
     const MS: u64 = 1_000_000;
 
+    fn estimator(config: TcpConfig, slow: Beat) -> RttEstimator {
+        RttEstimator::new(&Settings::new(config, Beats { slow, fast: slow }))
+    }
+
     fn bsd(phase: Span) -> RttEstimator {
-        RttEstimator::new(&TcpConfig::freebsd_2_1(), Beat::new(Span::millis(500), phase))
+        estimator(TcpConfig::freebsd_2_1(), Beat::new(Span::millis(500), phase))
     }
 
     #[test]
@@ -368,7 +377,7 @@ mod tests {
     fn limits_of_the_time_out_hold_with_ticks() {
         let (rto_min, rto_max) = (Span::millis(2_200), Span::millis(5_200));
         let config = TcpConfig { rto_min, rto_max, ..TcpConfig::freebsd_2_1() };
-        let mut rtt = RttEstimator::new(&config, Beat::new(Span::millis(500), Span::ZERO));
+        let mut rtt = estimator(config, Beat::new(Span::millis(500), Span::ZERO));
         rtt.sample(Time(10 * MS), Time(20 * MS));
         assert_eq!(rtt.rto(), Span::millis(2_500), "three ticks are less than the least time-out");
         rtt.back_off();
@@ -388,7 +397,7 @@ mod tests {
     #[test]
     fn real_starts_at_three_units_and_comes_down_to_one() {
         let beat = Beat::new(Span::millis(1), Span::ZERO);
-        let mut rtt = RttEstimator::new(&TcpConfig::real(), beat);
+        let mut rtt = estimator(TcpConfig::real(), beat);
         rtt.sample(Time(0), Time(30 * MS));
         assert_eq!(rtt.rto(), Span::millis(1500));
         for _ in 0..100 {
@@ -404,11 +413,11 @@ mod tests {
         let config = TcpConfig::bakshi96();
         let beat = Beat::new(Span::millis(100), Span::ZERO);
         for (measured, counted) in [(1, 100), (149, 100), (150, 200), (2_449, 2_400)] {
-            let mut rtt = RttEstimator::new(&config, beat);
+            let mut rtt = estimator(config.clone(), beat);
             rtt.sample(Time(0), Time(measured * MS));
             assert_eq!(rtt.srtt(), Span::millis(counted), "{measured} ms");
         }
-        let mut rtt = RttEstimator::new(&config, beat);
+        let mut rtt = estimator(config.clone(), beat);
         assert_eq!(rtt.rto(), Span::secs(6));
         for _ in 0..60 {
             rtt.sample(Time(0), Time(MS));
@@ -418,7 +427,7 @@ mod tests {
 
     #[test]
     fn rfc6298_by_hand() {
-        let mut rtt = RttEstimator::new(&TcpConfig::rfc(), Beat::new(Span::millis(1), Span::ZERO));
+        let mut rtt = estimator(TcpConfig::rfc(), Beat::new(Span::millis(1), Span::ZERO));
         assert_eq!(rtt.rto(), Span::secs(1));
         rtt.sample(Time(0), Time(800 * MS));
         assert_eq!((rtt.srtt(), rtt.rttvar()), (Span::millis(800), Span::millis(400)));

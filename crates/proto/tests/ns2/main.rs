@@ -2,16 +2,14 @@
 //!
 //! `orders.txt` is what ns-2 2.35 does. `orders.sh` writes it anew with `orders.tcl`; these tests need neither.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
-
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Out, Side};
-use lasthop_proto::tcp::connection::Beats;
 use lasthop_proto::tcp::rtt::Beat;
+use lasthop_proto::tcp::settings::{Beats, Settings};
 use lasthop_proto::tcp::{Connection, TcpConfig, Variant};
 use lasthop_proto::units::{Bytes, Rate, Span, Time};
 use lasthop_proto::wire::{Addr, Flags, FlowKey, Packet, Seq};
+use std::collections::VecDeque;
 
 const ORDERS: &str = include_str!("orders.txt");
 
@@ -43,15 +41,15 @@ fn number(packet: &Packet) -> Option<u64> {
 /// on it.
 fn order(variant: Variant, lost: &[u64]) -> Vec<u64> {
     let sack = variant == Variant::Sack;
-    let config = Arc::new(TcpConfig { variant, sack, ..TcpConfig::ns() });
+    let config = TcpConfig { variant, sack, ..TcpConfig::ns() };
     // The phase that ns-2 draws with its own seed.
     let beat = Beat::new(Span::millis(100), Span::millis(45));
-    let beats = Beats { slow: beat, fast: beat };
+    let config = Settings::new(config, Beats { slow: beat, fast: beat });
     let [here, there] = [Addr::v4(10, 0, 0, 1), Addr::v4(10, 1, 0, 1)];
     let flow = FlowKey { src: here, dst: there, src_port: 1024, dst_port: 9 };
     let mut ends = [
-        Connection::new(config.clone(), flow, Side::Right, Seq(0), beats, 1),
-        Connection::new(config, flow.reversed(), Side::Left, Seq(0), beats, 0),
+        Connection::new(config.clone(), flow, Side::Right, Seq(0), 1),
+        Connection::new(config, flow.reversed(), Side::Left, Seq(0), 0),
     ];
     ends[0].open(Time::ZERO, Some(Bytes(100_000)));
     let mut out = Out::new(Wants::NOTHING);

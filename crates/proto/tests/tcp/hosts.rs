@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use lasthop_proto::event::{Cause, Op, TcpKind, Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side};
-use lasthop_proto::tcp::connection::Beats;
 use lasthop_proto::tcp::rtt::Beat;
+use lasthop_proto::tcp::settings::{Beats, Settings};
 use lasthop_proto::tcp::state::State;
 use lasthop_proto::tcp::{Connection, Host, HostConfig, TcpConfig};
 use lasthop_proto::units::{Bytes, Span, Time};
@@ -65,14 +65,13 @@ fn transfer(
     delay: Span,
     mut drop: impl FnMut(u64) -> bool,
 ) -> ([Connection; 2], u64) {
-    let config = Arc::new(config);
     let beat = Beat::new(Span::millis(500), Span::ZERO);
-    let beats = Beats { slow: beat, fast: beat };
+    let config = Settings::new(config, Beats { slow: beat, fast: beat });
     let flow = FlowKey { src: THERE, dst: HERE, src_port: 1024, dst_port: 9 };
     let near_wrap = Seq(u32::MAX - 5000);
     let mut ends = [
-        Connection::new(config.clone(), flow, Side::Right, near_wrap, beats, 1),
-        Connection::new(config, flow.reversed(), Side::Left, Seq(3), beats, 0),
+        Connection::new(config.clone(), flow, Side::Right, near_wrap, 1),
+        Connection::new(config, flow.reversed(), Side::Left, Seq(3), 0),
     ];
     ends[0].open(Time::ZERO, Some(Bytes(bytes)));
     let mut out = Out::new(Wants::METRICS);

@@ -36,13 +36,11 @@
 //! 10ms   > . 1+1000 x3 ack 1         1+1000, 1001+1000 and 2001+1000
 //! ```
 
-use std::sync::Arc;
-
 use lasthop_proto::event::{Op, Wants, What};
 use lasthop_proto::machine::{Out, Side};
-use lasthop_proto::tcp::connection::Beats;
 use lasthop_proto::tcp::opening::Memory;
 use lasthop_proto::tcp::rtt::Beat;
+use lasthop_proto::tcp::settings::{Beats, Settings};
 use lasthop_proto::tcp::{Connection, TcpConfig};
 use lasthop_proto::units::{Bytes, Span, Time};
 use lasthop_proto::wire::opening::{Cookie, Count};
@@ -143,10 +141,10 @@ impl Player {
             src_port: 1024,
             dst_port: 9,
         };
-        let config = Arc::new(config.clone());
+        let config = Settings::new(config.clone(), beats);
         Player {
             full_window: config.recv_buffer,
-            connection: Connection::new(config, flow, Side::Right, iss, beats, 1),
+            connection: Connection::new(config, flow, Side::Right, iss, 1),
             out: Out::new(Wants::EVERYTHING),
             iss,
             irs,

@@ -83,11 +83,12 @@ impl Exchanges {
             all.connections += 1;
             all.aborted += u64::from(there.aborted || back.aborted);
             all.delivered += back.delivered;
-            all.packets += requests.entered + responses.entered;
+            let rare = [requests, responses].map(Flow::has_rare);
+            all.packets += rare.iter().flatten().map(|rare| rare.entered).sum::<u64>();
             all.timeouts += there.timeouts + back.timeouts;
             all.fast_retransmits += there.fast_retransmits + back.fast_retransmits;
             all.retransmissions += there.host_retransmissions() + back.host_retransmissions();
-            if let Some(asked) = &requests.asked {
+            if let Some(asked) = requests.has_rare().and_then(|rare| rare.asked.as_ref()) {
                 all.asked += (asked.open.len() + asked.times.len()) as u64;
                 times.extend(&asked.times);
             }

@@ -58,6 +58,8 @@ impl Marks {
     const LAST: Marks = Marks(2);
     const WIRED: Marks = Marks(4);
     const WIRELESS: Marks = Marks(8);
+    /// The first or the last.
+    const ENDS: Marks = Marks(3);
     /// Behind the last link.
     const BEYOND: Marks = Marks(16);
 
@@ -274,7 +276,7 @@ impl Metrics {
     /// A packet enters the path, where that is counted for each flow.
     fn enters(&mut self, side: Side, packet: &Packet) {
         if let Some(id) = self.flows.of_packet(packet, side) {
-            self.flows.all[id].entered += 1;
+            self.flows.all[id].rare().entered += 1;
         }
     }
 
@@ -290,14 +292,24 @@ impl Metrics {
         let Some(id) = self.flows.of_packet(packet, side) else { return };
         let flow = &mut self.flows.all[id];
         let len = packet.body.len();
-        flow.wired_packets += u64::from(marks.has(Marks::WIRED));
-        flow.wireless_packets += u64::from(marks.has(Marks::WIRELESS));
-        let Some(segment) = packet.segment() else { return flow.datagram(len) };
-        if marks.has(Marks::FIRST) {
-            flow.offer(at, segment, len);
+        let segment = packet.segment().filter(|_| marks.has(Marks::ENDS));
+        let (carried, start, end) = match segment {
+            Some(segment) => flow.span(segment, len),
+            None => (flow.carried(), 0, 0),
+        };
+        carried.wired_packets += u64::from(marks.has(Marks::WIRED));
+        carried.wireless_packets += u64::from(marks.has(Marks::WIRELESS));
+        if segment.is_none() {
+            if packet.segment().is_none() {
+                flow.datagram(len);
+            }
+            return;
         }
         if marks.has(Marks::LAST) && packet.damage == Damage::None {
-            flow.cross(packet.id, segment, len);
+            carried.cross(packet.id, start, end);
+        }
+        if marks.has(Marks::FIRST) && carried.offer(at, end, len) {
+            flow.open_with_data(at);
         }
     }
 
@@ -408,7 +420,7 @@ impl Sink for Metrics {
             }
             Op::Marked | Op::MarkedBy(_) => {
                 if let Some(id) = self.flows.of_packet(packet, side) {
-                    self.flows.all[id].marked += 1;
+                    self.flows.all[id].rare().marked += 1;
                 }
             }
             Op::Damaged => {
@@ -423,7 +435,7 @@ impl Sink for Metrics {
                 counter.dropped.add(cause);
                 let marks = counter.marks;
                 let Some(id) = self.flows.of_packet(packet, side) else { return };
-                self.flows.all[id].dropped.add(cause);
+                self.flows.all[id].drop_for(cause);
                 let Some(segment) = packet.segment().filter(|_| is_data) else { return };
                 if marks.has(Marks::FIRST) {
                     self.flows.all[id].offer(at, segment, packet.body.len());
@@ -440,14 +452,15 @@ impl Sink for Metrics {
                     flow.originate(cause);
                     match packet.segment().filter(|_| is_data) {
                         Some(segment) => flow.offer(at, segment, packet.body.len()),
-                        None => flow.new_packets += u64::from(cause == Cause::Data),
+                        None if cause == Cause::Data => flow.originate_empty(),
+                        None => {}
                     }
                 }
             }
             Op::Repeated(cause) => {
                 counter.repeated.add(cause);
                 if let Some(id) = self.flows.of_packet(packet, side) {
-                    self.flows.all[id].repeated.add(cause);
+                    self.flows.all[id].rare().repeated.add(cause);
                 }
             }
             Op::Redirected(cause) => counter.redirected.add(cause),

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::agent::{Kept, MtcpConfig};
 use crate::machine::{Out, Side};
-use crate::tcp::connection::{Beats, Connection};
-use crate::tcp::{Connection as Half, TcpConfig};
+use crate::tcp::connection::Connection;
+use crate::tcp::{Connection as Half, Settings};
 use crate::units::{Span, Time};
 use crate::wire::{Body, FlowKey, Packet, Segment, Seq};
 pub(in crate::agent) use travel::Moved;
@@ -32,9 +32,7 @@ pub(super) enum Fate {
 #[derive(Debug)]
 pub(super) struct Ends {
     /// The TCP towards each side, with the buffer as its windows.
-    pub(super) tcp: [Arc<TcpConfig>; 2],
-    /// The clocks of each TCP.
-    pub(super) beats: [Beats; 2],
+    pub(super) tcp: [Arc<Settings>; 2],
     /// Bytes held for each direction at first.
     pub(super) buffer: u32,
     /// Whether that grows with the path.
@@ -162,7 +160,7 @@ impl Pair {
     ) -> Pair {
         let half = |side: Side, flow: FlowKey, iss: Seq| {
             let i = side.index();
-            let mut half = Connection::new(ends.tcp[i].clone(), flow, side, iss, ends.beats[i], 0);
+            let mut half = Connection::new(ends.tcp[i].clone(), flow, side, iss, 0);
             half.set_relay();
             if ends.mtcp.is_some() {
                 half.acknowledge_for_another();

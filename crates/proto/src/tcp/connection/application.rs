@@ -15,7 +15,7 @@ use crate::event::Cause;
 use crate::machine::Out;
 use crate::tcp::rope::Rope;
 use crate::tcp::state::{Input, State};
-use crate::units::Time;
+use crate::units::{Due, Time};
 use crate::wire::{Body, Flags, Packet, Segment, Seq};
 
 use super::{Connection, Outbox};
@@ -64,7 +64,7 @@ impl Connection {
 
     /// Opens actively at `at`. What is sent then is what the application writes.
     pub fn connect(&mut self, at: Time) {
-        self.open_at = Some(at);
+        self.open_at = Due::at(at);
         self.active = true;
     }
 
@@ -93,13 +93,14 @@ impl Connection {
 
     /// One past the urgent data that the peer has told of; as a position of its stream, 0 being its SYN.
     pub fn heard_urgent(&self) -> u64 {
-        self.urgent[1]
+        self.urgent()[1]
     }
 
     /// What is written is urgent up to this position of our stream: segments before it say so.
     //= rfc9293#section-3.8.5: urgent data, which the pointer tells of ahead of itself
     pub fn set_urgent(&mut self, position: u64) {
-        self.urgent[0] = self.urgent[0].max(position);
+        let written = &mut self.rare().urgent[0];
+        *written = (*written).max(position);
     }
 
     /// What is due from now on waits until [`Connection::uncork`], so that it goes together: data, and ACKs where
@@ -222,7 +223,7 @@ impl Connection {
     pub fn reset(&mut self, now: Time, out: &mut Out) {
         match self.state {
             State::Closed => {
-                self.open_at = None;
+                self.open_at = Due::NEVER;
                 return;
             }
             // Nobody to tell: the peer never answered, or is done.
@@ -239,7 +240,7 @@ impl Connection {
         }
         if self.state == State::TimeWait {
             self.go(Input::Abort);
-            self.time_wait_until = None;
+            self.time_wait_until = Due::NEVER;
             self.finish(out);
         } else {
             self.abort(out);

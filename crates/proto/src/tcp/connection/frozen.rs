@@ -9,7 +9,7 @@ impl Connection {
     /// Whether the retransmission timer has expired, and nothing was done about it.
     pub fn waits_in_vain(&self, now: Time) -> bool {
         let outstanding = self.tx.core.window.una < self.tx.core.window.max;
-        outstanding && self.tx.core.timers.rexmt.is_some_and(|at| at <= now)
+        outstanding && self.tx.core.timers.rexmt.is_past(now)
     }
 
     /// Whether it is frozen.

@@ -6,7 +6,7 @@ use crate::tcp::config::{ElnReaction, Prediction};
 use crate::tcp::sender::AckInfo;
 use crate::tcp::state::{Input, State};
 use crate::tcp::work::Steps;
-use crate::units::Time;
+use crate::units::{Due, Time};
 use crate::wire::{Ackp, Body, Eln, Flags, Nack, Segment, Seq, Smart};
 
 use super::Connection;
@@ -36,7 +36,7 @@ impl Connection {
 
     /// Whether data opens this connection, since there is no handshake.
     fn awaits_data(&self) -> bool {
-        let fresh = self.open_at.is_none() && !self.aborted && !self.complete;
+        let fresh = !self.open_at.is_set() && !self.aborted && !self.complete;
         self.state == State::Closed && !self.config.handshake && fresh
     }
 
@@ -48,7 +48,7 @@ impl Connection {
         body: Body,
         out: &mut Out,
     ) {
-        if self.open_at.is_some() || self.aborted || self.complete {
+        if self.open_at.is_set() || self.aborted || self.complete {
             return;
         }
         if segment.flags.has(Flags::SYN) && !segment.flags.any(Flags::ACK | Flags::RST) {
@@ -141,8 +141,10 @@ impl Connection {
                 from + len > self.rx.nxt && from < self.rx.edge()
             };
         if len > 0 {
-            self.caused = Some(segment.seq);
-            self.stamped = segment.options().stamp.map(|stamp| stamp.sent);
+            self.note_cause(segment);
+            if self.config.stamps {
+                self.rare().stamped = segment.options().stamp.map(|stamp| stamp.sent);
+            }
         }
         if !acceptable || segment.flags.any(Flags::RST | Flags::SYN) {
             let again = (self.told()..self.rx.nxt).contains(&from);
@@ -166,7 +168,8 @@ impl Connection {
             return;
         }
         if segment.flags.has(Flags::URG) {
-            self.urgent[1] = self.urgent[1].max(from + u64::from(segment.options().urgent));
+            let heard = &mut self.rare().urgent[1];
+            *heard = (*heard).max(from + u64::from(segment.options().urgent));
         }
         self.take_marks(now, segment, body.len(), out);
         self.take_data(now, from, segment, body, out);
@@ -206,7 +209,7 @@ impl Connection {
             //= rfc9293#section-3.10.7.4: an unacceptable segment is answered with an ACK
             if self.state == State::TimeWait && flags.has(Flags::FIN) {
                 //= rfc9293#section-3.10.7.4: the peer's FIN again: TIME-WAIT starts anew
-                self.time_wait_until = Some(now + self.time_wait(now));
+                self.time_wait_until = Due::at(now + self.time_wait(now));
             }
             self.rx.note_duplicate(from, (from + u64::from(len)).min(self.rx.nxt));
             let room = u64::from(segment.seq_len(len));
@@ -360,7 +363,7 @@ impl Connection {
     pub(super) fn fin_acked(&mut self, now: Time, out: &mut Out) {
         if self.go(Input::FinAcked) {
             match self.state {
-                State::TimeWait => self.time_wait_until = Some(now + self.time_wait(now)),
+                State::TimeWait => self.time_wait_until = Due::at(now + self.time_wait(now)),
                 State::Closed => self.finish(out),
                 _ => {}
             }
@@ -440,7 +443,7 @@ impl Connection {
         }
         if taken.fin && self.go(Input::Fin) {
             match self.state {
-                State::TimeWait => self.time_wait_until = Some(now + self.time_wait(now)),
+                State::TimeWait => self.time_wait_until = Due::at(now + self.time_wait(now)),
                 // Nobody is there who could have more to say.
                 State::CloseWait if self.outbox.is_none() || self.exchange.is_some() => {
                     self.tx.core.window.fin = true;
@@ -463,9 +466,9 @@ impl Connection {
         let Some(from) = position.filter(plausible) else { return false };
         if self.agreed.marks {
             //= balakrishnan97#3.1.2: the sender is told by the ACKs that later segments cause
-            if self.damaged.len() < DAMAGED_MAX && !self.damaged.iter().any(|range| range.0 == from)
-            {
-                self.damaged.push((from, from + u64::from(body.len())));
+            let damaged = &mut self.rare().damaged;
+            if damaged.len() < DAMAGED_MAX && !damaged.iter().any(|range| range.0 == from) {
+                damaged.push((from, from + u64::from(body.len())));
             }
             return true;
         }

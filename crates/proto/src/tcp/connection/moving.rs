@@ -7,16 +7,16 @@
 use std::sync::Arc;
 
 use super::deputy::Deputy;
-use super::{Agreed, Beats, Connection, Outbox};
+use super::{Agreed, Connection, Outbox};
 use crate::machine::Side;
-use crate::tcp::TcpConfig;
+use crate::tcp::Settings;
 use crate::tcp::accurate::Marks;
 use crate::tcp::receiver::Inbound;
 use crate::tcp::rope::Rope;
 use crate::tcp::state::State;
 use crate::travel::FAR;
 use crate::travel::{Reader, Travels, Writer, travels};
-use crate::units::{Span, Time};
+use crate::units::{Due, Span, Time};
 use crate::wire::{Body, FlowKey, Seq};
 
 /// No window is larger (RFC 7323 section 2.3), nor what is held for one.
@@ -179,7 +179,7 @@ impl Connection {
             active: self.active,
             complete: self.complete,
             held: self.held,
-            urgent: self.urgent,
+            urgent: self.urgent(),
             mss: w.mss.min(u16::MAX.into()) as u16,
             cwnd: w.cwnd,
             ssthresh: w.ssthresh,
@@ -203,19 +203,21 @@ impl Connection {
     pub fn resume(
         now: Time,
         snapshot: Snapshot,
-        config: Arc<TcpConfig>,
+        config: Arc<Settings>,
         (flow, side): (FlowKey, Side),
-        beats: Beats,
         room: u32,
     ) -> Connection {
         let it = snapshot;
-        let mut c = Connection::new(config.clone(), flow, side, it.iss, beats, 0);
+        let mut c = Connection::new(config.clone(), flow, side, it.iss, 0);
         c.set_relay();
         c.attach(room);
         c.set_inbox(room);
         (c.state, c.irs, c.agreed, c.ts_recent) = (it.state, it.irs, it.agreed, it.ts_recent);
         (c.marks, c.last_ack_sent, c.active) = (it.marks, it.last_ack_sent, it.active);
-        (c.complete, c.held, c.urgent) = (it.complete, it.held, it.urgent);
+        (c.complete, c.held) = (it.complete, it.held);
+        if it.urgent != [0; 2] {
+            c.rare().urgent = it.urgent;
+        }
         (c.deputy, c.resumed) = (it.deputy, true);
         let mss = u32::from(it.mss);
         if it.inbound.nxt > 0 {
@@ -259,7 +261,7 @@ impl Connection {
             c.rx.stop();
         }
         if it.state == State::TimeWait {
-            c.time_wait_until = Some(now + config.time_wait);
+            c.time_wait_until = Due::at(now + config.time_wait);
         }
         c
     }

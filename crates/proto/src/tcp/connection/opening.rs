@@ -9,7 +9,7 @@ use crate::tcp::opening::{DEFAULT_MSS, Half, Memory, Opening, Succession};
 use crate::tcp::sender::Chunk;
 use crate::tcp::state::{Input, State};
 use crate::tcp::t_tcp::TIME_WAIT_RTOS;
-use crate::units::{Span, Time};
+use crate::units::{Due, Span, Time};
 use crate::wire::opening::{COUNT_LEN, Cookie, Count};
 use crate::wire::{Body, Flags, Segment, Seq, opening, options};
 
@@ -260,7 +260,7 @@ impl Connection {
         self.originate(segment, Body::EMPTY, Cause::Control, out);
         self.rx.acked();
         self.note_syn_sent();
-        if self.tx.core.timers.rexmt.is_none() {
+        if !self.tx.core.timers.rexmt.is_set() {
             self.tx.core.timers.rearm(now);
         }
     }
@@ -333,7 +333,7 @@ impl Connection {
             opening.half = Half::No;
             let (w, timers) = (&self.tx.core.window, &mut self.tx.core.timers);
             if w.max == 1 {
-                timers.rexmt = None;
+                timers.rexmt = Due::NEVER;
             }
         }
     }
@@ -436,6 +436,6 @@ impl Connection {
         if self.go(Input::Expired) {
             self.finish(out);
         }
-        self.time_wait_until = None;
+        self.time_wait_until = Due::NEVER;
     }
 }

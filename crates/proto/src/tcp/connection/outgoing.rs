@@ -73,7 +73,7 @@ impl Connection {
                 let plain = chunk.cause == Cause::Data
                     && next.cause == Cause::Data
                     && !chunk.fin
-                    && self.urgent[0] <= chunk.from;
+                    && self.urgent()[0] <= chunk.from;
                 let fits = chunk.len.is_multiple_of(mss) && chunk.len + next.len <= most;
                 let joins = follows && plain && fits;
                 if joins {
@@ -112,8 +112,9 @@ impl Connection {
         if chunk.len > 0 {
             self.tell_of_acks(&mut segment);
         }
-        if self.urgent[0] > chunk.from && chunk.len > 0 {
-            let ahead = (self.urgent[0] - chunk.from).min(u16::MAX.into());
+        let urgent = self.urgent()[0];
+        if urgent > chunk.from && chunk.len > 0 {
+            let ahead = (urgent - chunk.from).min(u16::MAX.into());
             segment.flags = segment.flags | Flags::URG;
             segment.options_mut().urgent = ahead as u16;
         }
@@ -123,7 +124,9 @@ impl Connection {
         let cause = if control { Cause::Control } else { chunk.cause };
         self.originate(segment, body, cause, out);
         self.rx.acked();
-        self.caused = None;
+        if let Some(rare) = &mut self.rare {
+            rare.caused = None;
+        }
     }
 
     /// The `len` bytes of our stream from `offset` on.
@@ -155,7 +158,7 @@ impl Connection {
             self.add_count(&mut segment);
         }
         if self.config.stamps {
-            segment.options_mut().stamp = Some(Stamp { sent: now, echo: self.stamped });
+            segment.options_mut().stamp = Some(Stamp { sent: now, echo: self.rare().stamped });
         }
         segment
     }
@@ -174,10 +177,20 @@ impl Connection {
         }
     }
 
+    /// `segment` is what the next ACK answers.
+    #[inline]
+    pub(super) fn note_cause(&mut self, segment: &Segment) {
+        if self.agreed.smart {
+            self.rare().caused = Some(segment.seq);
+        }
+    }
+
     /// The segment that has caused the ACK; what nothing has caused, as a window update, names nothing.
     //= balakrishnan97#3.1.2: a simple SACK scheme based on a subset of SMART
     pub(super) fn add_cause(&mut self, ack: &mut Segment) {
-        if let (true, Some(seq)) = (self.agreed.smart, self.caused.take()) {
+        if let (true, Some(seq)) =
+            (self.agreed.smart, self.rare.as_mut().and_then(|rare| rare.caused.take()))
+        {
             ack.options_mut().smart = Some(Smart::Caused(seq));
         }
     }
@@ -198,12 +211,10 @@ impl Connection {
     /// A mark, if what the ACK asks for came damaged.
     //= balakrishnan97#3.1.2: ACKs with the ELN bit set, for packets lost on the wireless hop
     pub(super) fn add_mark(&mut self, ack: &mut Segment) {
-        if self.damaged.is_empty() {
-            return;
-        }
         let expected = self.rx.nxt;
-        self.damaged.retain(|(_, to)| *to > expected);
-        if self.damaged.iter().any(|(from, _)| *from <= expected) {
+        let Some(rare) = self.rare.as_mut().filter(|rare| !rare.damaged.is_empty()) else { return };
+        rare.damaged.retain(|(_, to)| *to > expected);
+        if rare.damaged.iter().any(|(from, _)| *from <= expected) {
             ack.options_mut().eln = Some(Eln::Marked);
         }
     }

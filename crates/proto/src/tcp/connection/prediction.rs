@@ -74,7 +74,7 @@ impl Connection {
             self.hear(now, &AckInfo { echoed, ..AckInfo::plain(ack, peer, carries) }, out);
         }
         if !body.is_empty() {
-            self.caused = Some(segment.seq);
+            self.note_cause(segment);
             self.time_receiver(now, segment);
             self.absorb(now, self.rx.nxt, body, false, out);
         }

@@ -2,23 +2,11 @@
 
 use crate::wire::{SackBlocks, Seq};
 
-use super::Receiver;
+use super::{Kept, Receiver};
 
-impl Receiver {
-    /// Positions `from` to `to` are kept: their block is the newest.
-    pub(super) fn note_recent(&mut self, from: u64, to: u64) {
-        let grows = core::mem::replace(&mut self.grew_to, to) == from;
-        if grows && self.recent[0] < from && self.recent[0] >= self.nxt {
-            return;
-        }
-        let (start, end) = self.block_at(from).unwrap_or((from, to));
-        let mut others = self.recent.into_iter().filter(|at| !(start..end).contains(at));
-        self.recent =
-            core::array::from_fn(|i| if i == 0 { from } else { others.next().unwrap_or(u64::MAX) });
-    }
-
+impl Kept {
     /// The block that holds a position: neighbouring pieces make one.
-    pub(super) fn block_at(&self, at: u64) -> Option<(u64, u64)> {
+    fn block_at(&self, at: u64) -> Option<(u64, u64)> {
         let i = self.pieces.partition_point(|p| p.to <= at);
         let piece = self.pieces.get(i).filter(|p| p.from <= at)?;
         let (mut start, mut end) = (piece.from, piece.to);
@@ -36,18 +24,31 @@ impl Receiver {
         }
         Some((start, end))
     }
+}
+
+impl Receiver {
+    /// Positions `from` to `to` are kept: their block is the newest.
+    pub(super) fn note_recent(&mut self, from: u64, to: u64) {
+        let nxt = self.nxt;
+        let Some(kept) = &mut self.kept else { return };
+        let grows = core::mem::replace(&mut kept.grew_to, to) == from;
+        if grows && kept.recent[0] < from && kept.recent[0] >= nxt {
+            return;
+        }
+        let (start, end) = kept.block_at(from).unwrap_or((from, to));
+        let mut others = kept.recent.into_iter().filter(|at| !(start..end).contains(at));
+        kept.recent =
+            core::array::from_fn(|i| if i == 0 { from } else { others.next().unwrap_or(u64::MAX) });
+    }
 
     /// Whether a segment from `from` to `to` adds to none of the two newest blocks while an ACK waits to be put together with
     /// others: then that goes first, or it would not tell of them (`TCP_SACK_BLOCKS_EXPECTED`).
     pub fn crowds(&self, from: u64, to: u64) -> bool {
-        if self.quick.is_none()
-            || self.ack_at.is_none()
-            || self.pieces.is_empty()
-            || from <= self.nxt
-        {
+        if self.quick.is_none() || !self.ack_at.is_set() || from <= self.nxt {
             return false;
         }
-        let blocks = self.recent.iter().filter_map(|at| self.block_at(*at));
+        let Some(kept) = &self.kept else { return false };
+        let blocks = kept.recent.iter().filter_map(|at| kept.block_at(*at));
         let mut others = 0;
         for (start, end) in blocks {
             if others < 2 && (end == from || to == start) {
@@ -63,7 +64,7 @@ impl Receiver {
     pub fn sack(&self, irs: Seq, most: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         let most = most.min(4);
-        let most = match self.duplicate {
+        let most = match self.duplicate.as_deref().copied() {
             //= rfc2883#section-4: the duplicate comes first, and once
             Some((from, to)) => {
                 blocks.push(irs + from as u32, irs + to as u32);
@@ -71,13 +72,11 @@ impl Receiver {
             }
             None => most,
         };
-        if self.pieces.is_empty() {
-            return blocks;
-        }
+        let Some(kept) = &self.kept else { return blocks };
         let mut told: [(u64, u64); 4] = [(0, 0); 4];
         let mut count = 0;
-        for start in self.recent {
-            let Some(block) = self.block_at(start) else { continue };
+        for start in kept.recent {
+            let Some(block) = kept.block_at(start) else { continue };
             if told[..count].contains(&block) || count >= most {
                 continue;
             }

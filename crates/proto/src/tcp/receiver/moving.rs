@@ -1,6 +1,6 @@
 //! What of a receiver moves with its connection, and how another one goes on with it.
 
-use super::{PIECES_MAX, Piece, Receiver};
+use super::{Kept, PIECES_MAX, Piece, Receiver};
 use crate::travel::travels;
 use crate::units::Time;
 use crate::wire::Body;
@@ -57,9 +57,9 @@ impl Receiver {
             nxt: self.nxt,
             edge: self.edge,
             unread: self.unread,
-            pieces: self.pieces.iter().map(|piece| (piece.from, piece.body.clone())).collect(),
+            pieces: self.pieces().iter().map(|piece| (piece.from, piece.body.clone())).collect(),
             fin_at: self.fin_at,
-            stream: self.stream,
+            stream: self.stream.map(|stream| (stream, self.offset)),
         }
     }
 
@@ -67,14 +67,15 @@ impl Receiver {
     pub fn resume(&mut self, now: Time, inbound: Inbound) {
         let Inbound { nxt, edge, unread, pieces, fin_at, stream } = inbound;
         (self.nxt, self.edge, self.unread) = (nxt, edge, unread);
-        (self.fin_at, self.stream) = (fin_at, stream);
+        self.fin_at = fin_at;
+        (self.stream, self.offset) = stream.map_or((None, 0), |(of, at)| (Some(of), at));
         let piece =
             |(from, body): (u64, Body)| Piece { from, to: from + u64::from(body.len()), body };
-        self.pieces = pieces.into_iter().map(piece).collect();
-        self.recent = [u64::MAX; 4];
-        if let Some(last) = self.pieces.last() {
-            self.recent[0] = last.from;
-        }
+        self.kept = pieces.last().map(|(last, _)| *last).map(|last| {
+            let recent = [last, u64::MAX, u64::MAX, u64::MAX];
+            let pieces = pieces.into_iter().map(piece).collect();
+            Box::new(Kept { pieces, recent, ..Kept::default() })
+        });
         self.established(now);
     }
 }

@@ -1,10 +1,15 @@
 use super::*;
+use crate::tcp::rtt::Beat;
+use crate::tcp::settings::Beats;
+use crate::units::Span;
 use crate::wire::Seq;
 use proptest::prelude::*;
 
 fn receiver() -> Receiver {
     let config = TcpConfig { recv_buffer: 65_535, ..TcpConfig::rfc() };
-    let mut r = Receiver::new(&config, Beat::new(Span::millis(200), Span::ZERO));
+    let beat = Beat::new(Span::millis(200), Span::ZERO);
+    let config = Settings::new(config, Beats { slow: beat, fast: beat });
+    let mut r = Receiver::new(&config);
     r.synchronise(&config, 1000, 1000);
     r
 }

@@ -3,7 +3,7 @@
 
 use crate::event::{Cause, TcpKind};
 use crate::tcp::config::TimerOrder;
-use crate::units::{Span, Time};
+use crate::units::{Due, Span, Time};
 
 use super::detect::{Detect, Evidence};
 use super::growth::{Acked, Growth, Loss};
@@ -23,7 +23,7 @@ impl<R: Recovery> Way<'_, R> {
             w.set_peer(info.window);
         }
         if w.peer > 0 {
-            timers.persist = None;
+            timers.persist = Due::NEVER;
             timers.persist_backoff = 0;
         }
         let news = self.recovery.hear(now, w, info);
@@ -82,8 +82,8 @@ impl<R: Recovery> Way<'_, R> {
             verdict = TcpKind::FastRetransmit;
         }
         self.recovery.settle(self.core, &step);
-        if let (Some((outstanding, at)), true) = (early, self.core.timers.rexmt.is_some()) {
-            self.core.timers.rexmt = outstanding.then_some(at);
+        if let (Some((outstanding, at)), true) = (early, self.core.timers.rexmt.is_set()) {
+            self.core.timers.rexmt = outstanding.then_some(at).into();
         }
         if verdict == TcpKind::RecoveryEnded && self.recovery.unfinished() {
             verdict = self.enter_recovery(now);
@@ -116,7 +116,7 @@ impl<R: Recovery> Way<'_, R> {
     ) -> Verdict {
         let (w, counts) = (&self.core.window, self.core.detector.counts());
         // While a closed window is probed, the answers to the probes are no duplicates: no timer, no data sent.
-        let outstanding = w.max > w.una && (self.core.timers.rexmt.is_some() || !counts);
+        let outstanding = w.max > w.una && (self.core.timers.rexmt.is_set() || !counts);
         //= rfc6675#section-2: with SACK a duplicate ACK is one that reports something new
         let duplicate = outstanding && news.reported.unwrap_or(plain);
         if counts && !duplicate {
@@ -153,7 +153,7 @@ impl<R: Recovery> Way<'_, R> {
             return Some(self.recovery.on_dup_ack(self.core, now));
         }
         let (w, tally) = (&mut self.core.window, &self.core.tally);
-        if tally.notified.first() == Some(&w.una) {
+        if tally.is_noted(w.una) {
             // The retransmission is under way; keep the ACK clock going, keep the window.
             w.extra = w.mss.saturating_mul(tally.dupacks);
             return Some(TcpKind::DupAck);

@@ -1,9 +1,12 @@
 //! What the seams of a sender work on together: its windows, its timers, and what is counted until the left edge
 //! moves.
 
-use crate::tcp::config::{Clock, ElnReaction, Halving, TcpConfig, TimerOrder};
-use crate::tcp::rtt::{Beat, RttEstimator};
-use crate::units::Time;
+use std::sync::Arc;
+
+use crate::tcp::Settings;
+use crate::tcp::config::{Clock, ElnReaction, Halving, TimerOrder};
+use crate::tcp::rtt::RttEstimator;
+use crate::units::{Due, Time};
 
 use super::Window;
 use super::control::AnyGrowth;
@@ -35,8 +38,6 @@ pub struct Core {
     /// What ACKs have told of marks ([`AckInfo::ce_bytes`](super::AckInfo)) since the growth was last told.
     pub(super) ce_bytes: u32,
     pub(super) pacer: Option<Box<Pacer>>,
-    /// When the pacer lets the next segment go, if one waits for that.
-    pub(super) pace_at: Option<Time>,
     /// The peer's window is to be probed now.
     pub(super) probe_now: bool,
     /// Whether a window that is taken back is probed at once, as 4.4BSD does.
@@ -45,8 +46,8 @@ pub struct Core {
 
 impl Core {
     /// Before the handshake.
-    pub fn new(config: &TcpConfig, slow: Beat) -> Core {
-        let rtt = RttEstimator::new(config, slow);
+    pub fn new(config: &Arc<Settings>) -> Core {
+        let rtt = RttEstimator::new(config);
         Core {
             window: Window::new(config),
             growth: AnyGrowth::new(config),
@@ -54,8 +55,8 @@ impl Core {
                 rtt,
                 order: config.timer_order,
                 timed: None,
-                rexmt: None,
-                persist: None,
+                rexmt: Due::NEVER,
+                persist: Due::NEVER,
                 persist_backoff: 0,
             },
             tally: Tally::default(),
@@ -70,10 +71,15 @@ impl Core {
             reduced: false,
             ce_bytes: 0,
             pacer: Pacer::new(config).map(Box::new),
-            pace_at: None,
             probe_now: false,
             persists_at_once: matches!(config.clock, Clock::Ticks { .. }),
         }
+    }
+
+    /// When the pacer lets the next segment go, if one waits for that.
+    #[inline]
+    pub(super) fn paced(&self) -> Due {
+        self.pacer.as_ref().map_or(Due::NEVER, |pacer| pacer.waits)
     }
 
     /// Whether the peer has taken back its whole window below what is under way, and nothing of that is waited for.
@@ -93,9 +99,9 @@ pub struct Timers {
     /// One segment is timed at a time: the position past its end, and when it was sent.
     pub timed: Option<(u64, Time)>,
     /// When the retransmission timer expires.
-    pub rexmt: Option<Time>,
+    pub rexmt: Due,
     /// When a closed window is probed.
-    pub persist: Option<Time>,
+    pub persist: Due,
     /// Probes in a row without an answer that opens the window.
     pub persist_backoff: u32,
 }
@@ -103,7 +109,7 @@ pub struct Timers {
 impl Timers {
     /// The retransmission timer starts again, with the time-out in force.
     pub fn rearm(&mut self, now: Time) {
-        self.rexmt = Some(self.rtt.deadline(now, 1));
+        self.rexmt = Due::at(self.rtt.deadline(now, 1));
     }
 
     /// The time-out doubles, and the retransmission timer starts again.
@@ -118,7 +124,7 @@ impl Timers {
 
     /// The timer of window probes starts, with `factor` times the time-out in force.
     pub fn probe_later(&mut self, now: Time, factor: u64) {
-        self.persist = Some(self.rtt.deadline(now, factor));
+        self.persist = Due::at(self.rtt.deadline(now, factor));
     }
 }
 
@@ -127,46 +133,79 @@ impl Timers {
 pub struct Tally {
     /// Duplicate ACKs.
     pub dupacks: u32,
+    /// A duplicate ACK has said that the left edge was lost on the wireless link.
+    pub marked: bool,
+    /// Time-outs since the left edge last moved.
+    pub retries: u32,
+    /// What base stations have told, as few do.
+    told: Option<Box<ToldByBase>>,
+}
+
+/// What base stations have told.
+#[derive(Clone, Debug, Default)]
+pub struct ToldByBase {
     /// Loss notifications for the left edge.
     pub notices: u32,
     /// Negative acknowledgements.
     pub nacks: u32,
-    /// A duplicate ACK has said that the left edge was lost on the wireless link.
-    pub marked: bool,
     /// Partial acknowledgements since the last complete one. A time-out does not end the row.
     pub ackp_run: u32,
-    /// Time-outs since the left edge last moved.
-    pub retries: u32,
     /// Positions that were lost on the wireless link and have been sent again, lowest first.
     pub notified: Vec<u64>,
     /// Ranges that a base station misses, to be sent again.
     pub missing: Vec<(u64, u64)>,
 }
 
-impl Tally {
-    /// What progress and a time-out clear alike.
-    fn reset(&mut self) {
-        (self.dupacks, self.notices, self.nacks, self.marked) = (0, 0, 0, false);
-    }
-
+impl ToldByBase {
     /// What begins at `position` was lost on the wireless link and is sent again.
     pub fn note(&mut self, position: u64) {
         if let Err(at) = self.notified.binary_search(&position) {
             self.notified.insert(at, position);
         }
     }
+}
+
+impl Tally {
+    /// What progress and a time-out clear alike.
+    fn reset(&mut self) {
+        (self.dupacks, self.marked) = (0, false);
+        if let Some(told) = &mut self.told {
+            (told.notices, told.nacks) = (0, 0);
+        }
+    }
+
+    /// What base stations have told.
+    pub fn told(&mut self) -> &mut ToldByBase {
+        self.told.get_or_insert_default()
+    }
+
+    /// Whether a base station misses anything that is to be sent again.
+    #[inline]
+    pub fn misses(&self) -> bool {
+        self.told.as_ref().is_some_and(|told| !told.missing.is_empty())
+    }
+
+    /// Whether the lowest position that was lost on the wireless link is this one.
+    pub fn is_noted(&self, position: u64) -> bool {
+        self.told.as_ref().is_some_and(|told| told.notified.first() == Some(&position))
+    }
 
     /// The left edge has moved to `una`.
     pub fn edge_moved(&mut self, una: u64) {
         self.reset();
-        (self.ackp_run, self.retries) = (0, 0);
-        self.notified.retain(|position| *position >= una);
+        self.retries = 0;
+        if let Some(told) = &mut self.told {
+            told.ackp_run = 0;
+            told.notified.retain(|position| *position >= una);
+        }
     }
 
     /// What was in flight counts as lost.
     pub fn start_over(&mut self) {
         self.reset();
-        self.notified.clear();
-        self.missing.clear();
+        if let Some(told) = &mut self.told {
+            told.notified.clear();
+            told.missing.clear();
+        }
     }
 }

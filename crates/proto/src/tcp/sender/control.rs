@@ -26,7 +26,7 @@ variants! {
     /// The window growth that `config` asks for.
     new(config: &TcpConfig) by (&config.custom, config.congestion, config.growth);
     {
-        Custom(Box<dyn CustomGrowth>): (Some(custom), _, _) => custom.make(config),
+        Custom(Box<Box<dyn CustomGrowth>>): (Some(custom), _, _) => Box::new(custom.make(config)),
         LinuxReno(LinuxReno): (None, Congestion::Reno, GrowthRule::Linux) => LinuxReno::default(),
         LinuxCubic(Box<LinuxCubic>): (None, Congestion::Cubic, GrowthRule::Linux) => Box::default(),
         Reno(SlowStartAvoidance): (None, Congestion::Reno, _) => SlowStartAvoidance::new(config),

@@ -55,18 +55,18 @@ impl<R: Recovery> Way<'_, R> {
     //= west97#2.3.3: the sender retransmits at once and takes no congestion measures
     pub(super) fn notify(&mut self, now: Time, position: u64) -> bool {
         let (w, tally) = (&mut self.core.window, &mut self.core.tally);
-        if position < w.una || position >= w.max || tally.notified.len() >= NOTIFIED_MAX {
+        if position < w.una || position >= w.max || tally.told().notified.len() >= NOTIFIED_MAX {
             return false;
         }
         if position == w.una {
             // A link that damages every packet must not be sent one for each notification, for ever: after so
             // many without progress the timer decides, and it backs off.
-            if tally.notices >= NOTICES_MAX {
+            if tally.told().notices >= NOTICES_MAX {
                 return false;
             }
-            tally.notices += 1;
+            tally.told().notices += 1;
         }
-        tally.note(position);
+        tally.told().note(position);
         w.repair = Some((position, Cause::ElnRetransmit));
         self.core.timers.timed = None;
         self.core.timers.rearm(now);

@@ -34,7 +34,7 @@ impl<R: Recovery> Way<'_, R> {
         let core = &mut *self.core;
         let w = &mut core.window;
         // A closed window is probed, which no hand-off changes.
-        if w.una >= w.max || core.timers.persist.is_some() {
+        if w.una >= w.max || core.timers.persist.is_set() {
             return None;
         }
         let lowered = core.tally.retries > 0 || self.recovery.active();

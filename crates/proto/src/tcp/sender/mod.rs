@@ -52,11 +52,13 @@ pub mod veno;
 pub mod westwood;
 pub mod window;
 
-use crate::event::{Cause, Tcb, TcpKind};
-use crate::units::Time;
+use std::sync::Arc;
 
+use crate::event::{Cause, Tcb, TcpKind};
+use crate::units::{Due, Time};
+
+use super::Settings;
 use super::config::{AckpReaction, Congestion, TcpConfig, Variant};
-use super::rtt::Beat;
 pub use ack_info::AckInfo;
 pub use common::{Core, Tally, Timers};
 use control::AnyGrowth;
@@ -118,9 +120,9 @@ pub struct Sender {
 
 impl Sender {
     /// A sender before its handshake. `mss` is corrected by [`Sender::established`].
-    pub fn new(config: &TcpConfig, slow: Beat) -> Sender {
+    pub fn new(config: &Arc<Settings>) -> Sender {
         Sender {
-            core: Core::new(config, slow),
+            core: Core::new(config),
             recovery: AnyRecovery::new(config.variant, config),
             ackp: config.ackp,
             ackp_karn: config.ackp_karn,
@@ -182,7 +184,7 @@ impl Sender {
             timers.rtt.sample(sent, now);
         }
         w.una = w.una.max(1);
-        timers.rexmt = None;
+        timers.rexmt = Due::NEVER;
     }
 
     /// Everything that was ever sent has been acknowledged, and there is nothing more to send.
@@ -193,7 +195,7 @@ impl Sender {
     /// Nothing is in flight, and no window is probed: an ACK with nothing new leaves this sender as it is.
     pub fn is_idle(&self) -> bool {
         let (w, timers) = (&self.core.window, &self.core.timers);
-        w.una == w.max && timers.persist.is_none() && timers.persist_backoff == 0
+        w.una == w.max && !timers.persist.is_set() && timers.persist_backoff == 0
     }
 
     /// Whether segments are recorded one by one, so that each segment of the peer is looked at.
@@ -208,7 +210,7 @@ impl Sender {
         w.nxt < w.last()
             || self.core.yields()
             || w.repair.is_some()
-            || !self.core.tally.missing.is_empty()
+            || self.core.tally.misses()
             || self.core.probe_now
             || self.recovery.has_work()
     }
@@ -217,9 +219,9 @@ impl Sender {
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {
         let timers = &self.core.timers;
-        let or_never = |at: Option<Time>| at.unwrap_or(Time::NEVER);
-        let own = or_never(timers.rexmt).min(or_never(timers.persist));
-        own.min(or_never(self.core.pace_at)).min(or_never(self.recovery.next_wake())).or_none()
+        let own = timers.rexmt.or_never().min(timers.persist.or_never());
+        let repairs = self.recovery.next_wake().unwrap_or(Time::NEVER);
+        own.min(self.core.paced().or_never()).min(repairs).or_none()
     }
 
     /// Time-outs since the peer last acknowledged something. A closed window is probed for ever, so probes do
@@ -232,8 +234,8 @@ impl Sender {
 
     /// Stops all timers.
     pub fn stop(&mut self) {
-        self.core.pace_at = None;
-        (self.core.timers.rexmt, self.core.timers.persist) = (None, None);
+        self.core.pacer.iter_mut().for_each(|pacer| pacer.waits = Due::NEVER);
+        (self.core.timers.rexmt, self.core.timers.persist) = (Due::NEVER, Due::NEVER);
         self.recovery.stop();
     }
 

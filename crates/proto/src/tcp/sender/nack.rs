@@ -17,20 +17,22 @@ impl Sender {
     pub fn on_nack(&mut self, now: Time, missing: &[(u64, u64)]) -> Option<TcpKind> {
         let (w, tally) = (&self.core.window, &mut self.core.tally);
         // As with loss notifications: a link that loses everything must not be sent more and more.
-        if tally.nacks >= NACKS_MAX {
+        let told = tally.told();
+        if told.nacks >= NACKS_MAX {
             return None;
         }
-        let before = tally.missing.len();
+        let all = &mut told.missing;
+        let before = all.len();
         for &(from, to) in missing {
             let (from, to) = (from.max(w.una), to.min(w.max));
-            if from < to && tally.missing.len() < RANGES_MAX {
-                tally.missing.push((from, to));
+            if from < to && all.len() < RANGES_MAX {
+                all.push((from, to));
             }
         }
-        if tally.missing.len() == before {
+        if all.len() == before {
             return None;
         }
-        tally.nacks += 1;
+        told.nacks += 1;
         self.core.timers.timed = None;
         self.core.timers.rearm(now);
         Some(TcpKind::LossNotified)
@@ -40,21 +42,21 @@ impl Sender {
 impl Core {
     /// The next segment of what the base station misses.
     pub(super) fn next_missing(&mut self) -> Option<Chunk> {
-        let (w, tally) = (&self.window, &mut self.tally);
-        while let Some((from, to)) = tally.missing.first_mut() {
+        let (w, told) = (&self.window, self.tally.told());
+        while let Some((from, to)) = told.missing.first_mut() {
             *from = (*from).max(w.una);
             if *from >= *to {
-                tally.missing.remove(0);
+                told.missing.remove(0);
                 continue;
             }
             let chunk = w.chunk_between(*from, *to, Cause::ElnRetransmit);
             if chunk.end() == *from {
-                tally.missing.remove(0);
+                told.missing.remove(0);
                 continue;
             }
             *from = chunk.end();
-            if tally.notified.len() < NOTIFIED_MAX {
-                tally.note(chunk.from);
+            if told.notified.len() < NOTIFIED_MAX {
+                told.note(chunk.from);
             }
             return Some(chunk);
         }

@@ -4,7 +4,7 @@
 use crate::describe::{Kind, SIM, System};
 use crate::event::{Cause, TcpKind};
 use crate::tcp::config::AckpReaction;
-use crate::units::Time;
+use crate::units::{Due, Time};
 use crate::wire::Notice;
 
 use super::{Sender, Verdict};
@@ -62,7 +62,7 @@ impl Sender {
     /// runs there is none to start again: a closed window is being probed.
     //= bakshi96#4.2.3: the previous time-out is cancelled and a new one put in place, identical to it
     fn on_bad_state(&mut self, now: Time) -> Option<TcpKind> {
-        self.core.timers.rexmt?;
+        self.core.timers.rexmt.get()?;
         self.core.timers.rearm(now);
         Some(TcpKind::BadStateNotified)
     }
@@ -79,17 +79,18 @@ impl Sender {
     //= west97#3.4: the retransmission timer is reset, nothing else is done
     pub fn on_partial_ack(&mut self, now: Time, position: u64) -> Verdict {
         let (timers, tally) = (&mut self.core.timers, &mut self.core.tally);
-        let heeded = self.ackp != AckpReaction::Off && timers.rexmt.is_some();
+        let heeded = self.ackp != AckpReaction::Off && timers.rexmt.is_set();
         if !heeded || position <= self.core.window.una {
             return None;
         }
         let rtt = &timers.rtt;
-        timers.rexmt = Some(match self.ackp {
+        timers.rexmt = Due::at(match self.ackp {
             AckpReaction::Constant => rtt.constant_deadline(now),
             AckpReaction::Exponential => {
-                tally.ackp_run = (tally.ackp_run + 1).min(6);
+                let run = &mut tally.told().ackp_run;
+                *run = (*run + 1).min(6);
                 let most = rtt.max().0 / rtt.rto().0.max(1);
-                rtt.deadline(now, (1u64 << tally.ackp_run).min(most.max(1)))
+                rtt.deadline(now, (1u64 << *run).min(most.max(1)))
             }
             AckpReaction::Rearm | AckpReaction::Off => rtt.deadline(now, 1),
         });

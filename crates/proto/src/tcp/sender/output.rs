@@ -1,7 +1,7 @@
 //! What a sender sends next, and what it notes about it.
 
 use crate::event::Cause;
-use crate::units::Time;
+use crate::units::{Due, Time};
 
 use super::detect::Detect;
 use super::growth::Growth;
@@ -11,8 +11,7 @@ use super::{Chunk, Way};
 impl<R: Recovery> Way<'_, R> {
     /// The next piece to send, if the windows allow one. Call until it answers `None`.
     pub(super) fn poll(&mut self, now: Time) -> Option<Chunk> {
-        self.core.pace_at = self.core.pacer.as_ref().and_then(|pacer| pacer.blocked(now));
-        if self.core.pace_at.is_some() {
+        if self.core.pacer.as_mut().is_some_and(|pacer| pacer.holds_back(now)) {
             return None;
         }
         let chunk = self.choose(now)?;
@@ -24,7 +23,7 @@ impl<R: Recovery> Way<'_, R> {
             pacer.sent(now, chunk.len, windows, core.growth.pacing());
         }
         let (end, probe) = (chunk.end(), chunk.cause == Cause::WindowProbe);
-        if core.timers.rexmt.is_none() && !probe {
+        if !core.timers.rexmt.is_set() && !probe {
             core.timers.rearm(now);
         }
         core.growth.on_sent(now, &core.window, &chunk);
@@ -58,7 +57,7 @@ impl<R: Recovery> Way<'_, R> {
                 return Some(w.chunk_at(position, cause));
             }
         }
-        if !core.tally.missing.is_empty()
+        if core.tally.misses()
             && core.detector.counts()
             && let Some(chunk) = core.next_missing()
         {
@@ -94,16 +93,16 @@ impl<R: Recovery> Way<'_, R> {
     fn rest(&mut self, now: Time) {
         let yields = self.core.yields();
         let (w, timers) = (&mut self.core.window, &mut self.core.timers);
-        if yields && timers.persist.is_none() {
+        if yields && !timers.persist.is_set() {
             w.nxt = w.una;
         }
         let unsent = w.nxt == w.una && w.nxt < w.last() && (w.una == w.max || w.peer == 0);
         let blocked = unsent || w.peer == 0 && self.recovery.waits();
-        if blocked && (timers.rexmt.is_none() || w.peer == 0) && timers.persist.is_none() {
-            timers.rexmt = None;
+        if blocked && (!timers.rexmt.is_set() || w.peer == 0) && !timers.persist.is_set() {
+            timers.rexmt = Due::NEVER;
             timers.probe_later(now, 1);
             self.recovery.on_blocked();
-        } else if w.una < w.nxt && timers.rexmt.is_none() && timers.persist.is_none() {
+        } else if w.una < w.nxt && !timers.rexmt.is_set() && !timers.persist.is_set() {
             // Whatever is outstanding has a timer.
             timers.rearm(now);
         }

@@ -6,7 +6,7 @@
 
 use crate::describe::{Kind, SIM, System};
 use crate::tcp::config::{TcpConfig, Variant};
-use crate::units::{Rate, Span, Time};
+use crate::units::{Due, Rate, Span, Time};
 
 /// What it is, for lists.
 pub const ADAPTATION: System = System::new(
@@ -38,6 +38,8 @@ pub struct Pacer {
     due: Time,
     /// How much earlier than that it may leave.
     slack: Span,
+    /// When the next segment may leave, if one waits for that.
+    pub(super) waits: Due,
 }
 
 impl Pacer {
@@ -48,6 +50,7 @@ impl Pacer {
             percent: if config.variant == Variant::Rack { LINUX } else { [100; 2] },
             srtt: None,
             due: Time(0),
+            waits: Due::NEVER,
             slack: Span::ZERO,
         })
     }
@@ -64,6 +67,12 @@ impl Pacer {
     pub fn blocked(&self, now: Time) -> Option<Time> {
         let at = Time(self.due.0.saturating_sub(self.slack.0));
         (at > now).then_some(at)
+    }
+
+    /// Whether nothing may leave at `now`; then a segment waits.
+    pub fn holds_back(&mut self, now: Time) -> bool {
+        self.waits = self.blocked(now).into();
+        self.waits.is_set()
     }
 
     /// `bytes` leave at `now` under a congestion window of `cwnd` and this threshold; `rate` is what the congestion control

@@ -14,7 +14,7 @@ use crate::event::{Cause, TcpKind};
 use crate::tcp::config::{Clock, GrowthRule, TcpConfig, Variant};
 use crate::tcp::rtt::RttEstimator;
 use crate::tcp::word::Word;
-use crate::units::{Span, Time};
+use crate::units::{Due, Span, Time};
 
 use super::bursts::{Asked, Bursts, new_data};
 use super::flight::{Flight, Judgement, Sent};
@@ -190,7 +190,7 @@ impl Rack {
     /// Sets the timer of the tail loss probe, where one is of use.
     //= rfc8985#section-7.2: not while a loss is being repaired or segments are reported
     fn schedule_probe(&mut self, now: Time, w: &Window, timers: &Timers) {
-        let Some(rto) = timers.rexmt else { return };
+        let Some(rto) = timers.rexmt.get() else { return };
         let flight = &self.flight;
         let calm = !self.active && !self.after_timeout(w) && flight.lost() == 0;
         if calm && flight.sacked_segments() == 0 && !flight.is_empty() && timers.rtt.backoff() == 0
@@ -417,19 +417,19 @@ impl Recovery for Rack {
     fn settle(&mut self, core: &mut Core, step: &Step) {
         let (w, timers, now) = (&core.window, &mut core.timers, step.ack.now);
         if w.una >= w.last() {
-            timers.persist = None;
+            timers.persist = Due::NEVER;
         }
         if w.una >= w.max {
-            timers.rexmt = None;
+            timers.rexmt = Due::NEVER;
             self.probe.cancel();
-        } else if step.moved && timers.persist.is_none() {
+        } else if step.moved && !timers.persist.is_set() {
             timers.rearm(now);
             self.schedule_probe(now, w, timers);
         } else if self.last.reported {
             // A probe is for when nothing comes back.
             self.probe.cancel();
         }
-        if timers.rexmt.is_none() && timers.persist.is_none() && w.una < w.nxt {
+        if !timers.rexmt.is_set() && !timers.persist.is_set() && w.una < w.nxt {
             timers.rearm(now);
         }
     }

@@ -1,7 +1,7 @@
 //! Loss recovery: what a sender does from the detection of a loss until it is repaired.
 
 use crate::event::TcpKind;
-use crate::units::{Span, Time};
+use crate::units::{Due, Span, Time};
 
 use super::growth::{Acked, Growth};
 use super::integrated::Part;
@@ -197,10 +197,10 @@ pub trait Recovery {
             return;
         }
         if w.una >= w.last() {
-            timers.persist = None;
+            timers.persist = Due::NEVER;
         }
         if w.una >= w.max {
-            timers.rexmt = None;
+            timers.rexmt = Due::NEVER;
         } else if step.rearm {
             timers.rearm(step.ack.now);
         }

@@ -29,16 +29,18 @@ pub struct Reno {
     more: bool,
     deflation: Deflation,
     exit_growth: bool,
-    /// One recovery for each window of data: an ACK of this or more is for data first sent after the last loss.
-    recover: Option<u64>,
+    /// One recovery for each window of data.
+    once: bool,
+    /// Then an ACK of this or more is for data first sent after the last loss.
+    recover: u64,
 }
 
 impl Reno {
     /// Reno with what `config` says of the end of a recovery.
     pub fn new(config: &TcpConfig) -> Reno {
         let TcpConfig { deflation, exit_growth, .. } = *config;
-        let recover = config.once_per_window.then_some(0);
-        Reno { active: false, more: false, deflation, exit_growth, recover }
+        let once = config.once_per_window;
+        Reno { active: false, more: false, deflation, exit_growth, once, recover: 0 }
     }
 }
 
@@ -54,11 +56,11 @@ impl Recovery for Reno {
         self.active
     }
     fn may_enter(&self, w: &Window) -> bool {
-        self.recover.is_none_or(|recover| w.una >= recover)
+        !self.once || w.una >= self.recover
     }
     fn enter(&mut self, w: &mut Window, dupacks: u32) {
         (self.active, self.more) = (true, false);
-        self.recover = self.recover.map(|_| w.max + 1);
+        self.recover = w.max + 1;
         inflate(w, dupacks);
     }
     fn on_dup_ack(&mut self, core: &mut Core, _: Time) -> TcpKind {
@@ -82,7 +84,7 @@ impl Recovery for Reno {
     }
     fn on_timeout(&mut self, _: Time, core: &mut Core) -> Option<u64> {
         self.active = false;
-        self.recover = self.recover.map(|_| core.window.max + 1);
+        self.recover = core.window.max + 1;
         None
     }
 }

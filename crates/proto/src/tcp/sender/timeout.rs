@@ -2,7 +2,7 @@
 
 use crate::event::{Cause, TcpKind};
 use crate::tcp::config::TimerOrder;
-use crate::units::Time;
+use crate::units::{Due, Time};
 
 use super::growth::{Growth, Loss};
 use super::recovery::{Recovery, Step, Woken};
@@ -13,10 +13,12 @@ impl<R: Recovery> Way<'_, R> {
     pub(super) fn on_wake(&mut self, now: Time) -> Verdict {
         self.recovery.called();
         // What waited for the pacer may have been acknowledged meanwhile: then nobody polls.
-        self.core.pace_at = self.core.pace_at.filter(|at| *at > now);
+        if let Some(pacer) = self.core.pacer.as_mut().filter(|pacer| pacer.waits.is_past(now)) {
+            pacer.waits = Due::NEVER;
+        }
         let timers = &mut self.core.timers;
-        if timers.persist.is_some_and(|at| at <= now) {
-            timers.persist = None;
+        if timers.persist.is_past(now) {
+            timers.persist = Due::NEVER;
             timers.persist_backoff = (timers.persist_backoff + 1).min(6);
             self.core.probe_now = true;
             return Some(TcpKind::WindowProbe);
@@ -29,9 +31,9 @@ impl<R: Recovery> Way<'_, R> {
             }
             None => {}
         }
-        if self.core.timers.rexmt.is_some_and(|at| at <= now) {
+        if self.core.timers.rexmt.is_past(now) {
             if let Some(at) = self.recovery.postponed(now, &self.core.timers) {
-                self.core.timers.rexmt = Some(at);
+                self.core.timers.rexmt = Due::at(at);
                 return None;
             }
             self.on_timeout(now);

@@ -1,5 +1,7 @@
 //! The recoveries by name: to register a variant is one file and one line here.
 
+use core::ops::{Deref, DerefMut};
+
 use crate::tcp::config::{TcpConfig, Variant};
 use crate::units::Time;
 
@@ -15,6 +17,24 @@ use super::snack::Holes;
 use super::tahoe::Tahoe;
 use super::{AckInfo, Chunk, Sender, Verdict, Way};
 
+/// A recovery that is small enough to lie in its sender: with many connections each pointer is another wait for memory.
+#[derive(Clone, Debug)]
+pub struct Inline<R>(R);
+
+impl<R> Deref for Inline<R> {
+    type Target = R;
+
+    fn deref(&self) -> &R {
+        &self.0
+    }
+}
+
+impl<R> DerefMut for Inline<R> {
+    fn deref_mut(&mut self) -> &mut R {
+        &mut self.0
+    }
+}
+
 variants! {
     /// The recovery of a configured variant.
     #[derive(Clone, Debug)]
@@ -24,8 +44,8 @@ variants! {
     {
         Together(Box<Together>): (Variant::Reno, true) => Box::new(Together::new(config)),
         Tahoe(Box<Tahoe>): (Variant::Tahoe, _) => Box::default(),
-        Reno(Box<Reno>): (Variant::Reno, false) => Box::new(Reno::new(config)),
-        NewReno(Box<NewReno>): (Variant::NewReno, _) => Box::new(NewReno::new(config)),
+        Reno(Inline<Reno>): (Variant::Reno, false) => Inline(Reno::new(config)),
+        NewReno(Inline<NewReno>): (Variant::NewReno, _) => Inline(NewReno::new(config)),
         Sack(Box<Sack>): (Variant::Sack, _) => Box::default(),
         Smart(Box<Smart>): (Variant::Smart, _) => Box::new(Smart::new(config.smart_repeat)),
         Snack(Box<Holes>): (Variant::Snack, _) => Box::new(Holes::new(config.loss_cause)),

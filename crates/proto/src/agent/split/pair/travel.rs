@@ -71,8 +71,7 @@ impl Pair {
         let half = |side: Side, snapshot: Snapshot, flow: FlowKey| {
             let i = side.index();
             let tcp = ends.tcp[i].clone();
-            let mut half =
-                Connection::resume(now, snapshot, tcp, (flow, side), ends.beats[i], limits[i]);
+            let mut half = Connection::resume(now, snapshot, tcp, (flow, side), limits[i]);
             half.grow_outbox(limits[1 - i]);
             half
         };

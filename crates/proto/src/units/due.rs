@@ -1,0 +1,68 @@
+//! When something is due, if it is.
+
+use super::Time;
+
+/// When a timer expires, if it runs: an `Option<Time>` of one word, since every connection has several.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Due(Time);
+
+impl Due {
+    /// The timer does not run.
+    pub const NEVER: Due = Due(Time::NEVER);
+
+    /// It expires at `at`.
+    #[inline]
+    pub fn at(at: Time) -> Due {
+        Due(at)
+    }
+
+    /// When it expires, if it runs.
+    #[inline]
+    pub fn get(self) -> Option<Time> {
+        self.0.or_none()
+    }
+
+    /// The same, with [`Time::NEVER`] for none.
+    #[inline]
+    pub fn or_never(self) -> Time {
+        self.0
+    }
+
+    /// Whether it runs.
+    #[inline]
+    pub fn is_set(self) -> bool {
+        self.0 != Time::NEVER
+    }
+
+    /// Whether it has expired by `now`.
+    #[inline]
+    pub fn is_past(self, now: Time) -> bool {
+        self.is_set() && self.0 <= now
+    }
+}
+
+impl Default for Due {
+    fn default() -> Due {
+        Due::NEVER
+    }
+}
+
+impl From<Option<Time>> for Due {
+    fn from(at: Option<Time>) -> Due {
+        Due(at.unwrap_or(Time::NEVER))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_run_never_expires() {
+        assert!(!Due::NEVER.is_set() && !Due::NEVER.is_past(Time::NEVER));
+        assert_eq!((Due::NEVER.get(), Due::from(None)), (None, Due::NEVER));
+        let due = Due::at(Time(5));
+        assert_eq!((due.get(), Due::from(Some(Time(5)))), (Some(Time(5)), due));
+        assert_eq!([4, 5, 6].map(|now| due.is_past(Time(now))), [false, true, true]);
+    }
+}
