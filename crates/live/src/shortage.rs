@@ -16,9 +16,7 @@ mod tests {
 
     #[test]
     fn want_of_memory_is_told_from_other_reasons() {
-        for (code, told) in
-            [(nix::libc::ENOMEM, true), (nix::libc::EAGAIN, true), (nix::libc::EACCES, false)]
-        {
+        for (code, told) in [(libc::ENOMEM, true), (libc::EAGAIN, true), (libc::EACCES, false)] {
             let remedy = remedy(&io::Error::from_raw_os_error(code));
             assert_eq!(remedy.is_some_and(|remedy| remedy.contains("MemoryMax")), told, "{code}");
         }

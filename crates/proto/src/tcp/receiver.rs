@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::describe::{Kind, SIM, System};
 use crate::units::{Due, Time};
-use crate::wire::{Body, Snack};
+use crate::wire::Body;
 
 use super::Settings;
 use super::acc::{AckControl, Report};
@@ -396,41 +396,6 @@ impl Receiver {
             self.note_recent(from, end);
             from = end;
         }
-    }
-
-    /// Positions `from` to `to` came twice: the next ACK says so. The first report of several stays.
-    //= rfc2883#section-4
-    pub fn note_duplicate(&mut self, from: u64, to: u64) {
-        if let Some(quick) = self.quick.as_mut().filter(|_| from < to && from > 0) {
-            quick.came_twice();
-        }
-        if self.settings.dsack && from < to && from > 0 && self.duplicate.is_none() {
-            self.duplicate = Some(Box::new((from, to)));
-        }
-    }
-
-    /// What is missing below what is held, in units of the segment size, with at most `most` bytes of bit vector. Where
-    /// a segment was short, the unit that holds its end counts as missing.
-    pub fn snack(&self, most: usize) -> Option<Snack> {
-        let first = self.pieces().first()?;
-        let unit = u64::from(self.mss.max(1));
-        let size = u16::try_from((first.from - self.nxt).div_ceil(unit)).unwrap_or(u16::MAX);
-        let start = self.nxt + u64::from(size) * unit;
-        let most = most.min(Snack::BYTES_MAX);
-        let mut vector = [0u8; Snack::BYTES_MAX];
-        let mut used = 0;
-        // A unit has arrived when neighbouring pieces hold all of it.
-        let mut run = (0, 0);
-        for piece in self.pieces() {
-            run = if piece.from == run.1 { (run.0, piece.to) } else { (piece.from, piece.to) };
-            let units =
-                run.0.saturating_sub(start).div_ceil(unit)..run.1.saturating_sub(start) / unit;
-            for at in units.take_while(|at| *at < 8 * most as u64) {
-                vector[at as usize / 8] |= 0x80 >> (at % 8);
-                used = at as usize / 8 + 1;
-            }
-        }
-        Some(Snack::new(0, size, &vector[..used]))
     }
 
     /// An ACK should go out now, whatever data there is to send.
