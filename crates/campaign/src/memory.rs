@@ -4,7 +4,7 @@
 //! The bound is that of the address space (`ulimit -v`), which every allocation meets at once; what a group of processes
 //! may have (`memory.max`) ends a process by SIGKILL instead, as the campaigns of kills do.
 //!
-//! Stations and tunnels meet it as well ([`Little`]): some start with too little, others get no more from some time on.
+//! Stations and tunnels meet it as well (`Little`): some start with too little, others get no more from some time on.
 
 use std::fs;
 use std::io;
