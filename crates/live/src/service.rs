@@ -420,6 +420,11 @@ mod tests {
         ] {
             assert!(fault.remedy().contains(remedy), "{fault}: {}", fault.remedy());
         }
-        assert_eq!(Fault::System(of(ErrorKind::OutOfMemory)).remedy(), "");
+        assert_eq!(Fault::System(of(ErrorKind::BrokenPipe)).remedy(), "");
+        for short in [ErrorKind::OutOfMemory, ErrorKind::WouldBlock] {
+            for fault in [Fault::System(of(short)), socket(short), interface(short)] {
+                assert!(fault.remedy().contains("MemoryMax"), "{fault}: {}", fault.remedy());
+            }
+        }
     }
 }
