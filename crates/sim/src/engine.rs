@@ -136,26 +136,29 @@ impl<S: Borrow<Scenario>> Engine<S> {
         let stage = |i: usize| self.path.stages().get(self.path.host_stages()[i]);
         let host = |i: usize| stage(i).and_then(Stage::host);
         let end = |i: usize| stage(i).and_then(Stage::end);
-        let mut used = vec![0; scenario.hosts.len()];
+        // Each host's connections are gone through once, however many transfers there are.
+        let hosts = 0..scenario.hosts.len();
+        let mut ours: Vec<_> = hosts.clone().map(|i| host(i).map(|host| host.opened())).collect();
+        let mut theirs: Vec<_> =
+            hosts.map(|i| end(i).map(|end| end.opened().into_iter())).collect();
         let mut all = Vec::new();
         for transfer in &scenario.transfers {
             let count = transfer.connections() as usize;
-            if let (Some(from), Some(to)) = (end(transfer.from), end(transfer.to)) {
-                let own = from.opened().into_iter().skip(used[transfer.from]).take(count);
+            if let (Some(own), Some(to)) = (&mut theirs[transfer.from], end(transfer.to)) {
                 all.extend(
-                    own.map(|sent| Transfer::Theirs(sent, to.delivered(sent.flow.reversed()))),
+                    own.take(count)
+                        .map(|sent| Transfer::Theirs(sent, to.delivered(sent.flow.reversed()))),
                 );
-                used[transfer.from] += count;
                 continue;
             }
-            let (Some(from), Some(to)) = (host(transfer.from), host(transfer.to)) else { continue };
-            let own = from.opened().skip(used[transfer.from]).take(count);
-            all.extend(own.map(|sender| Transfer::Ours(sender, Some(to))));
-            used[transfer.from] += count;
+            let (Some(own), Some(to)) = (&mut ours[transfer.from], host(transfer.to)) else {
+                continue;
+            };
+            all.extend(own.take(count).map(|sender| Transfer::Ours(sender, Some(to))));
         }
         // Behind them come the short transfers, host by host.
-        for (i, used) in used.into_iter().enumerate() {
-            for sender in host(i).into_iter().flat_map(|from| from.opened().skip(used)) {
+        for own in ours.into_iter().flatten() {
+            for sender in own {
                 let peer = scenario.hosts.iter().position(|h| h.addr == sender.flow.dst);
                 all.push(Transfer::Ours(sender, peer.and_then(host)));
             }

@@ -243,6 +243,11 @@ pub(super) fn protocols(
     transfers: &[TransferSpec],
 ) -> Result<(), Error> {
     let by_quic = |spec: &&TransferSpec| spec.transfer.quic.is_some();
+    let mut by_tcp = vec![false; hosts.len()];
+    for spec in transfers.iter().filter(|spec| !by_quic(spec)) {
+        by_tcp[spec.transfer.from] = true;
+        by_tcp[spec.transfer.to] = true;
+    }
     for TransferSpec { transfer, at, key, .. } in transfers.iter().filter(by_quic) {
         let ends = [transfer.from, transfer.to];
         let refuse = |message: String, label, help: String| -> Result<(), Error> {
@@ -257,9 +262,7 @@ pub(super) fn protocols(
             let help = format!("leave out the `stack` of `{name}`");
             return refuse(message, "its packets would be lasthop's own", help);
         }
-        let others = transfers.iter().filter(|spec| !by_quic(spec));
-        let both = others.map(|spec| &spec.transfer).flat_map(|t| [t.from, t.to]);
-        if let Some(host) = both.into_iter().find(|host| ends.contains(host)) {
+        if let Some(host) = ends.into_iter().find(|host| by_tcp[*host]) {
             let name = &hosts[host].name;
             let message = format!("`{name}` has transfers by TCP and by QUIC");
             let help = "give one of them a host of its own at the same end of the path";
