@@ -175,8 +175,14 @@ impl Out {
             };
             told(what);
         }
-        self.events.clear();
         self.briefs.clear();
+        let mut events = core::mem::take(&mut self.events);
+        for event in events.drain(..) {
+            if let What::Packet { packet, .. } = event.what {
+                self.recycle(packet);
+            }
+        }
+        self.events = events;
     }
 
     /// Whether a call has brought about nothing: nothing is sent, has ended or is to be told.
@@ -205,6 +211,18 @@ impl Out {
         match self.spare.pop() {
             Some(packet) => packet.renewed(parts),
             None => Packet::new(parts),
+        }
+    }
+
+    /// A copy of a packet, in the place of one that has ended if there is any.
+    #[inline]
+    pub fn copy(&mut self, packet: &Packet) -> Packet {
+        match self.spare.pop() {
+            Some(mut copy) => {
+                copy.clone_from(packet);
+                copy
+            }
+            None => packet.clone(),
         }
     }
 
@@ -315,7 +333,8 @@ impl Out {
     #[inline]
     pub fn packet_event(&mut self, op: Op, side: Side, packet: &Packet) {
         if self.wants.has(op.level()) {
-            self.event(What::Packet { op, side, packet: packet.clone() });
+            let packet = self.copy(packet);
+            self.event(What::Packet { op, side, packet });
         }
     }
 

@@ -168,8 +168,19 @@ pub const CE: u8 = 0b11;
 
 /// A packet in flight. It is handed on several times a hop, so it is a pointer to its [`Parts`], which stay where they were
 /// made.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 pub struct Packet(Box<Parts>);
+
+impl Clone for Packet {
+    fn clone(&self) -> Packet {
+        Packet(self.0.clone())
+    }
+
+    /// Without memory of its own: that of the packet which was there is taken.
+    fn clone_from(&mut self, source: &Packet) {
+        self.0.clone_from(&source.0);
+    }
+}
 
 /// What a packet consists of. It begins with a cache line, so that it lies in two.
 #[derive(Clone, PartialEq, Eq)]
