@@ -150,6 +150,20 @@ fn paths_must_fit_together() {
     let error = fault(&format!("{HEAD}{HOSTS}[[path]]\ncross = {{ loss = \"1%\" }}\n"));
     assert_eq!((error.code, error.key.as_str()), (Code::BadPath, "path"));
     assert!(error.message.contains("no time passes"), "{}", error.message);
+    // Three million segments went into a buffer within one instant.
+    let beside = |mss: u32, link: &str| {
+        let hosts = format!("[host.fixed]\nmss = {mss}\nsend-buffer = 10_000_000\n[host.mobile]\n");
+        let split = "[[path]]\nagent = \"split\"\nbuffer = 5777583\n";
+        let line = "[[path]]\nlink = { rate = \"1mbit\" }\n";
+        format!("{HEAD}{hosts}{}{split}{line}", if link.is_empty() { "" } else { line })
+    };
+    let error = fault(&beside(2, ""));
+    assert_eq!((error.code, error.key.as_str()), (Code::BadTransfer, "transfer"), "{error}");
+    let told = "between `fixed` and the base station that splits its connections, 2888792 segments";
+    assert!(error.message.contains(told), "{}", error.message);
+    for (mss, link) in [(2, "between"), (1460, "")] {
+        assert!(parse(&beside(mss, link), "test", &[]).is_ok(), "{mss} {link}");
+    }
     // So did TCP in a cell of an agent alone: a gigabyte within an instant.
     let cells = "[[path]]\nagent = \"none\"\n[[cell]]\nname = \"west\"\n[[cell.path]]\nradio = { rate = \"1mbit\" }\n\
                  [[cell]]\nname = \"east\"\n[[cell.path]]\nagent = \"none\"\n[visits]\nevery = \"1s\"\n";

@@ -1,5 +1,6 @@
 //! What the application of a transfer does: bulk, on and off, or short transfers.
 
+use lasthop_proto::agent::{AgentConfig, SplitConfig};
 use lasthop_proto::describe::Keys;
 use lasthop_proto::tcp::traffic::{OnOff, Periods, Sizes, Web};
 use lasthop_proto::udp::{self, Arrivals, Codec, Udp, Voice};
@@ -9,11 +10,13 @@ use super::exchange::{self, exchange};
 use super::fetching;
 use super::transfer::{MAX_CONNECTIONS, TransferSpec};
 use crate::error::{Code, Diagnostic, Error};
-use crate::model::{Host, Stack, Traffic};
+use crate::model::{Host, HostSide, Stack, Stage, StageKind, Traffic};
 use crate::read::Reader;
 
 /// Packets that the connections of one table may begin with: each takes a hundred bytes while it is on its way.
 const MAX_BURST: u64 = 10_000_000;
+/// Segments that a base station may take in, and acknowledge, within one instant.
+const MAX_AT_ONCE: u64 = 1_000_000;
 /// Short transfers that the sessions of one table may be expected to make.
 const MAX_SHORT: u64 = MAX_CONNECTIONS / 5;
 const DAY: Span = Span::secs(86_400);
@@ -266,6 +269,55 @@ pub(super) fn bursts(hosts: &[Host], transfers: &[TransferSpec]) -> Result<(), E
         }
     }
     Ok(())
+}
+
+/// Beside a host, with no link between them, a base station that ends connections takes in as much as its buffer holds within
+/// one instant.
+pub(super) fn beside_hosts(
+    hosts: &[Host],
+    transfers: &[TransferSpec],
+    path: &[Stage],
+) -> Result<(), Error> {
+    let beside = |host: &Host| {
+        let mut stages: Box<dyn Iterator<Item = &Stage>> = match host.side {
+            HostSide::Left => Box::new(path.iter()),
+            HostSide::Right => Box::new(path.iter().rev()),
+        };
+        let first = stages.find(|stage| stage.kind.is_link() || split(stage).is_some());
+        first.filter(|_| host.access.is_none()).and_then(split)
+    };
+    for TransferSpec { transfer, at, key, .. } in
+        transfers.iter().filter(|t| t.transfer.quic.is_none())
+    {
+        for from in [transfer.from, transfer.to] {
+            let Some(split) = beside(&hosts[from]) else { continue };
+            let tcp = &hosts[from].tcp;
+            let bytes = u64::from(tcp.send_buffer).min(split.buffer.0);
+            let all = bytes.div_ceil(u64::from(tcp.mss).max(1)) * u64::from(transfer.connections());
+            if all > MAX_AT_ONCE {
+                let name = &hosts[from].name;
+                return Err(Diagnostic::new(Code::BadTransfer, key, at)
+                    .message(format!(
+                        "with no link between `{name}` and the base station that splits its connections, {all} segments \
+                         may pass at one instant"
+                    ))
+                    .label("too many at once")
+                    .help(format!(
+                        "at most {MAX_AT_ONCE}: put a link between them, or make the base station's `buffer` smaller"
+                    ))
+                    .into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The base station of a stage that splits connections.
+fn split(stage: &Stage) -> Option<&SplitConfig> {
+    match &stage.kind {
+        StageKind::Agent(AgentConfig::Split(split)) => Some(split),
+        _ => None,
+    }
 }
 
 /// Applications that come and go are ours: a kernel's would need programs on its host.
