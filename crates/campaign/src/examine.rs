@@ -3,6 +3,7 @@
 
 use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::event::{Cause, Event, Op, TcpKind, Wants, What};
+use lasthop_proto::wire::Transport;
 use lasthop_scenario::{Scenario, Stage, StageKind};
 use lasthop_sim::{Reason, RunEnd, Session, layout};
 use lasthop_trace::Sink;
@@ -28,7 +29,7 @@ impl Sink for Watch {
     }
 }
 
-/// Follows every packet. A host takes in what it refuses, and then drops it: that counts once. What a link layer sends
+/// Follows every packet. A host takes in what it refuses, but notices, and then drops it: that counts once. What a link layer sends
 /// once more may long have arrived: only its acknowledgement has not.
 struct Books(Conservation, Layout);
 
@@ -40,7 +41,10 @@ impl Sink for Books {
         let refused = Op::Dropped(Cause::NoSuchConnection);
         let role = self.1.stages[usize::from(event.stage.0)].role;
         match &event.what {
-            What::Packet { op, .. } if *op == refused && role == Role::Host => {}
+            What::Packet { op, packet, .. }
+                if *op == refused
+                    && role == Role::Host
+                    && !matches!(packet.transport, Transport::Icmp(_)) => {}
             What::Packet { op: Op::Repeated(_) | Op::Transmitted | Op::Damaged, .. } => {}
             _ => self.0.event(event),
         }

@@ -92,9 +92,10 @@ impl Sender {
         }
     }
 
-    /// Nothing new is sent from now on.
+    /// Nothing new is sent from now on: what was written is all that was wanted.
     pub(crate) fn stop(&mut self, connection: &mut Connection) {
         self.streams.iter_mut().filter(|s| !s.finished).for_each(|s| s.finish(connection));
+        self.wanted = Some(Bytes(self.streams.iter().map(|stream| stream.written).sum()));
     }
 
     /// All of a stream has been acknowledged; whether that was the last one.

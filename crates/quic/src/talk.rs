@@ -22,6 +22,10 @@ use crate::sender::Sender;
 /// kernel cuts them (`MAX_TRANSMIT_SEGMENTS` of quinn).
 const TRAIN: usize = 10;
 
+/// Between two expirations of timers lies this at least: where a round trip takes no more than some nanoseconds the stack's
+/// pacing asks for the time that it is, for ever.
+const FINEST: Span = Span::micros(1);
+
 /// A connection.
 pub(crate) struct Talk {
     /// From this end to its peer.
@@ -31,6 +35,8 @@ pub(crate) struct Talk {
     planned: bool,
     /// A timer of the stack has expired since it was last driven.
     woken: bool,
+    /// When a timer of the stack was last told to have expired.
+    handled: Option<Time>,
 }
 
 /// What its application does.
@@ -42,7 +48,7 @@ pub(crate) enum Role {
 impl Talk {
     pub(crate) fn new(flow: FlowKey, role: Role) -> Talk {
         let planned = matches!(role, Role::Sends(_));
-        Talk { flow, role, stack: None, planned, woken: false }
+        Talk { flow, role, stack: None, planned, woken: false, handled: None }
     }
 
     /// Whether it is still to be opened.
@@ -89,6 +95,10 @@ impl Talk {
     pub(crate) fn next_wake(&mut self, clock: Clock) -> Option<Time> {
         let (_, connection) = self.stack.as_mut()?;
         let timer = connection.poll_timeout().map(|at| clock.time(at));
+        let timer = timer.map(|at| match self.handled {
+            Some(handled) if at <= handled => handled + FINEST,
+            _ => at,
+        });
         let stop = match &self.role {
             Role::Sends(sender) if !sender.is_over() => sender.stop,
             _ => None,
@@ -107,6 +117,7 @@ impl Talk {
         }
         if connection.poll_timeout().is_some_and(|at| at <= there) {
             connection.handle_timeout(there);
+            self.handled = Some(now);
             self.woken = true;
         }
     }

@@ -104,6 +104,33 @@ fn connections_share_a_path_and_end_when_told() {
 }
 
 #[test]
+fn what_was_written_until_it_is_told_to_end_is_all() {
+    for (stop, some) in [("1s", true), ("5ms", false)] {
+        let keys = format!("bytes = \"1GB\", stop = \"{stop}\"");
+        let Ran { end, .. } = ran(&lossy(0.001, "", &keys), 1);
+        let transfer = end.transfers[0];
+        assert_eq!(
+            (transfer.complete, transfer.delivered > 0),
+            (true, some),
+            "{stop}: {transfer:?}"
+        );
+        let wanted = transfer.wanted.map(|bytes| bytes.0);
+        assert_eq!(wanted, Some(transfer.delivered), "{stop}: {transfer:?}");
+        assert_eq!(transfer.acknowledged, transfer.delivered, "{stop}: {transfer:?}");
+        // Before, one that was told so while the connection opened sent all that it had.
+        assert!(end.at.as_secs_f64() < 3.0, "{stop}: {}", end.at);
+    }
+}
+
+#[test]
+fn time_goes_on_where_a_round_trip_takes_next_to_none() {
+    let text = "transfer = { from = \"a\", to = \"b\", bytes = \"20MB\", protocol = \"quic\", quic.ack-threshold = 1 }\n\
+         [host.a]\n[host.b]\n[[path]]\nlink = { delay = \"1ns\" }\n";
+    let Ran { end, .. } = ran(&scenario(text), 1);
+    assert_eq!((end.reason, end.transfers[0].delivered), (Reason::Finished, 20_000_000));
+}
+
+#[test]
 fn an_outage_makes_the_timer_expire() {
     let text = "horizon = \"600s\"\n\
          transfer = { from = \"fixed\", to = \"mobile\", bytes = \"3MB\", protocol = \"quic\" }\n\
