@@ -4,7 +4,7 @@ use core::hash::{BuildHasher, BuildHasherDefault};
 use std::sync::Arc;
 
 use hashbrown::HashTable;
-use lasthop_proto::flows::{FlowHasher, common_bits};
+use lasthop_proto::flows::{FlowHasher, Guesses};
 use lasthop_proto::machine::Side;
 use lasthop_proto::wire::{FlowKey, Packet, Segment, Transport};
 
@@ -30,9 +30,8 @@ const _: () = assert!(size_of::<Connection>() == 128);
 #[derive(Debug, Default)]
 pub(super) struct Flows {
     connections: Vec<Connection>,
-    /// The place of a connection, by [`common_bits`] of its key: that of the one met last where several have the same. It is
-    /// only where to look first, so whoever makes all keys alike gains nothing.
-    guesses: Vec<u32>,
+    /// The places of most connections.
+    guesses: Guesses,
     /// The places of all connections. It has no keys: the connection that is found is looked at anyway.
     index: HashTable<u32>,
     /// The place of the connection asked for last: what a packet brings about follows on it, and packets come in trains.
@@ -51,7 +50,7 @@ impl Flows {
 
     #[inline(never)]
     fn look_up(&mut self, key: FlowKey, towards: Side) -> usize {
-        let place = self.guesses.get(self.slot(&key)).copied();
+        let place = self.guesses.of(&key);
         let id = match place.and_then(|place| self.direction(place, &key)) {
             Some(id) => id,
             None => self.find(key, towards),
@@ -105,16 +104,10 @@ impl Flows {
         }
     }
 
-    #[inline]
-    fn slot(&self, key: &FlowKey) -> usize {
-        common_bits(key) as usize & self.guesses.len().wrapping_sub(1)
-    }
-
     #[cold]
     fn find(&mut self, key: FlowKey, towards: Side) -> usize {
         let id = self.known(key).unwrap_or_else(|| self.add(key, towards));
-        let slot = self.slot(&key);
-        self.guesses[slot] = (id / 2) as u32;
+        self.guesses.note(&key, (id / 2) as u32);
         id
     }
 
@@ -125,19 +118,8 @@ impl Flows {
         self.connections.push(Connection { key, ways });
         let hash_of = |place: &u32| hash(connection(self.connections[*place as usize].key));
         self.index.insert_unique(hash(connection(key)), place as u32, hash_of);
-        if place >= self.guesses.len() {
-            self.guess_anew();
-        }
+        self.guesses.added(self.connections.iter().map(|connection| &connection.key));
         2 * place
-    }
-
-    /// Makes room for guesses at twice as many connections.
-    fn guess_anew(&mut self) {
-        self.guesses = vec![u32::MAX; self.connections.len().next_power_of_two()];
-        for place in 0..self.connections.len() {
-            let slot = self.slot(&self.connections[place].key);
-            self.guesses[slot] = place as u32;
-        }
     }
 
     /// Makes the flows that the layout names. What is said of all connections of a transfer stands in memory once.
