@@ -73,9 +73,6 @@ pub struct Host {
     lends: bool,
 }
 
-/// More connections than this do not stay in near caches.
-const CROWD: usize = 4096;
-
 /// Passive opens beyond this are refused.
 const CONNECTIONS_MAX: usize = 1 << 20;
 
@@ -215,28 +212,6 @@ impl Host {
     /// How many of the connections that this host opened are not over.
     pub fn unfinished(&self) -> usize {
         self.unfinished
-    }
-
-    /// These packets will arrive soon: what they will touch of their connections is read now. Several together wait for memory
-    /// once. The answer means nothing.
-    pub fn expect<'a>(&self, packets: impl Iterator<Item = &'a Packet>) -> u64 {
-        let mut found = [u32::MAX; 16];
-        // All are guessed before any is touched, so that none waits for another. A wrong guess does no harm.
-        for (found, packet) in found.iter_mut().zip(packets) {
-            let index = packet.flow().and_then(|flow| self.guesses.of(&flow));
-            *found = index.unwrap_or(u32::MAX);
-        }
-        let touch = |index: &u32| {
-            let connection = self.connections.get(*index as usize).map(Connection::touch);
-            connection.map_or(0, |word| word ^ self.wakes.touch(*index as usize))
-        };
-        found.iter().fold(0, |words, index| words ^ touch(index))
-    }
-
-    /// Whether its connections do not stay in near caches.
-    #[inline]
-    pub fn is_crowded(&self) -> bool {
-        self.connections.len() > CROWD
     }
 
     /// Whether it has as many connections as it may have.
