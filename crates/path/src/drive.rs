@@ -1,7 +1,6 @@
 //! The driver: calls a stage, takes what it answers, and forwards its packets.
 
 mod access;
-mod ahead;
 mod moves;
 mod replaced;
 mod state;
@@ -13,7 +12,6 @@ use std::collections::VecDeque;
 use lasthop_proto::agent::BaseStation as _;
 use lasthop_proto::event::{Event, Op, Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side, StageId, Told};
-use lasthop_proto::tcp::Host;
 use lasthop_proto::units::Time;
 use lasthop_proto::wake::WakeTree;
 use lasthop_proto::wire::{FlowKey, Packet};
@@ -82,8 +80,6 @@ pub struct Path {
     busy: usize,
     /// The stage at which packets went round for ever, if they did.
     stuck: Option<StageId>,
-    /// Whether hosts have more connections than stay in near caches.
-    crowded: bool,
 }
 
 impl Path {
@@ -96,7 +92,6 @@ impl Path {
         wants: Wants,
     ) -> Path {
         let total = stages.len();
-        let crowded = stages.iter().filter_map(Stage::host).any(Host::is_crowded);
         let mut path = Path {
             stages,
             inner,
@@ -115,7 +110,6 @@ impl Path {
             branches: false,
             busy: 0,
             stuck: None,
-            crowded,
         };
         for i in 0..total {
             path.rearm(i);
@@ -154,9 +148,6 @@ impl Path {
             Stage::Line(line) if !self.branches && self.retired.is_empty() => {
                 if let Some((side, packet)) = line.take_only(now) {
                     self.wakes.set(i, line.next_wake());
-                    if self.crowded {
-                        self.look_ahead(i, side);
-                    }
                     return self.pass_on(now, i, side, packet, outside);
                 }
             }

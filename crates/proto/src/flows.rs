@@ -41,3 +41,98 @@ impl Hasher for FlowHasher {
         self.0 ^ (self.0 >> 32)
     }
 }
+
+/// Where to look first for what belongs to a connection: its number among others, which is to be trusted only after a look at
+/// the key of that number. Whoever makes all keys alike makes only the guesses wrong.
+///
+/// ```
+/// use lasthop_proto::flows::Guesses;
+/// use lasthop_proto::wire::{Addr, FlowKey};
+/// let (src, dst) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));
+/// let keys: Vec<_> = (0..3).map(|n| FlowKey { src, dst, src_port: 1024 + n, dst_port: 9 }).collect();
+/// let mut guesses = Guesses::default();
+/// assert_eq!(guesses.of(&keys[0]), None);
+/// (1..=3).for_each(|n| guesses.added(keys[..n].iter()));
+/// assert_eq!([guesses.of(&keys[0]), guesses.of(&keys[2].reversed())], [Some(0), Some(2)]);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Guesses {
+    /// By [`common_bits`]; of several connections with the same the one that was noted last.
+    numbers: Vec<u32>,
+}
+
+impl Guesses {
+    /// The number that a connection may have, if there is any: that of both directions.
+    #[inline]
+    pub fn of(&self, key: &FlowKey) -> Option<u32> {
+        self.numbers.get(self.slot(key)).copied()
+    }
+
+    /// The connection with this key has this number.
+    pub fn note(&mut self, key: &FlowKey, number: u32) {
+        let slot = self.slot(key);
+        if let Some(place) = self.numbers.get_mut(slot) {
+            *place = number;
+        }
+    }
+
+    /// The last of these connections has just been added: their keys in the order of their numbers.
+    pub fn added<'a>(
+        &mut self,
+        keys: impl ExactSizeIterator<Item = &'a FlowKey> + DoubleEndedIterator,
+    ) {
+        let count = keys.len();
+        let mut numbered = (0..count as u32).zip(keys);
+        if count > self.numbers.len() {
+            self.numbers = vec![u32::MAX; count.next_power_of_two()];
+            numbered.for_each(|(number, key)| self.note(key, number));
+        } else if let Some((number, key)) = numbered.next_back() {
+            self.note(key, number);
+        }
+    }
+
+    #[inline]
+    fn slot(&self, key: &FlowKey) -> usize {
+        common_bits(key) as usize & self.numbers.len().wrapping_sub(1)
+    }
+}
+
+/// Bits that both directions of a connection have in common. The low ones differ between connections of two hosts that number
+/// their ports in a row: whoever looks by them finds connections in a row too. The lower port, mostly that of a service, tells
+/// those apart that have come round to the same port again. No hash: others may have the same.
+#[inline]
+fn common_bits(flow: &FlowKey) -> u32 {
+    let [src, dst] = [flow.src, flow.dst].map(|addr| addr.words()[1] as u32);
+    let service = u32::from(flow.src_port.min(flow.dst_port)) << 16;
+    let ports = u32::from(flow.src_port ^ flow.dst_port);
+    (src ^ dst).wrapping_mul(0x9e37_79b1).wrapping_add(service).wrapping_add(ports)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::host::flow_of;
+
+    /// More connections than there are ports: the next ones go to the next port of the service.
+    #[test]
+    fn connections_of_two_hosts_are_guessed_right() {
+        let (from, to) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));
+        let keys: Vec<FlowKey> = (0..100_000).map(|n| flow_of(from, to, 9, n)).collect();
+        let mut guesses = Guesses::default();
+        (1..=keys.len()).for_each(|count| guesses.added(keys[..count].iter()));
+        let right = |(number, key): &(u32, &FlowKey)| {
+            guesses.of(key) == Some(*number) && guesses.of(&key.reversed()) == Some(*number)
+        };
+        assert_eq!((0..).zip(&keys).filter(right).count(), keys.len());
+    }
+
+    #[test]
+    fn of_connections_alike_the_last_is_guessed() {
+        let key = flow_of(Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2), 9, 7);
+        let mut guesses = Guesses::default();
+        (1..=5).for_each(|count| guesses.added(vec![key; count].iter()));
+        assert_eq!(guesses.of(&key), Some(4));
+        guesses.note(&key, 2);
+        assert_eq!(guesses.of(&key), Some(2));
+    }
+}

@@ -106,13 +106,6 @@ impl WakeTree {
         }
     }
 
-    /// Reads what a change of sleeper `i` touches first; the answer means nothing.
-    #[inline]
-    pub fn touch(&self, i: usize) -> u64 {
-        let due = self.due.get(i).map_or(0, |at| at.0);
-        due ^ self.nodes.get(self.leaves + i).map_or(0, |(at, _)| at.0)
-    }
-
     /// The earliest sleeper and its time.
     #[inline]
     pub fn first(&self) -> Option<(Time, usize)> {

@@ -6,48 +6,51 @@ use lasthop_proto::units::Span;
 /// occurred take room: the delays of a flow are in a few.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Histogram {
+    counts: Box<[u32]>,
     /// The class of the first count.
-    first: u16,
-    /// The class of the length that came last, and how many came in a row that are not in `counts` yet: most lengths are
-    /// like the one before, and then nothing else of a histogram is touched.
-    last: u16,
-    row: u32,
-    counts: Vec<u32>,
+    first: u8,
+    /// How many lengths wait.
+    waiting: u8,
+    /// Classes of the lengths that came last and are not in `counts` yet: it lies elsewhere, and is touched for several of
+    /// them together.
+    recent: [u8; WAITING],
 }
 
 const FIRST_OCTAVE: usize = 10;
 const LAST_OCTAVE: usize = 42;
+const WAITING: usize = 6;
 
 impl Histogram {
     /// Takes in one length.
+    #[inline]
     pub(crate) fn add(&mut self, gap: Span) {
         let nanos = gap.0.clamp(1 << FIRST_OCTAVE, (1 << (LAST_OCTAVE + 1)) - 1);
         let octave = nanos.ilog2() as usize;
         let quarter = (nanos >> (octave - 2)) as usize & 3;
-        let class = ((octave - FIRST_OCTAVE) * 4 + quarter) as u16;
-        if class != self.last {
-            self.end_row();
-            self.last = class;
+        if usize::from(self.waiting) == WAITING {
+            self.count();
         }
-        self.row = self.row.saturating_add(1);
+        self.recent[usize::from(self.waiting)] = ((octave - FIRST_OCTAVE) * 4 + quarter) as u8;
+        self.waiting += 1;
     }
 
-    /// Counts the lengths that came in a row.
-    fn end_row(&mut self) {
-        if self.row == 0 {
-            return;
-        }
-        let (class, row) = (self.last, core::mem::take(&mut self.row));
-        // A class below the first wraps to a number beyond the last.
-        match self.counts.get_mut(usize::from(class.wrapping_sub(self.first))) {
-            Some(n) => *n = n.saturating_add(row),
-            None => self.widen(class, row),
+    /// Counts the lengths that wait.
+    #[inline(never)]
+    fn count(&mut self) {
+        let waiting = usize::from(core::mem::take(&mut self.waiting));
+        for at in 0..waiting.min(WAITING) {
+            let class = self.recent[at];
+            // A class below the first wraps to a number beyond the last.
+            match self.counts.get_mut(usize::from(class.wrapping_sub(self.first))) {
+                Some(n) => *n = n.saturating_add(1),
+                None => self.widen(class),
+            }
         }
     }
 
-    /// Makes room for `class` and counts the first lengths in it.
+    /// Makes room for `class` and counts the first length in it.
     #[cold]
-    fn widen(&mut self, class: u16, row: u32) {
+    fn widen(&mut self, class: u8) {
         if self.counts.is_empty() {
             self.first = class;
         }
@@ -55,10 +58,10 @@ impl Histogram {
         self.first = self.first.min(class);
         let place = usize::from(class - self.first);
         let room = (place + 1).max(self.counts.len() + below);
-        self.counts.reserve_exact(room - self.counts.len());
-        self.counts.splice(0..0, std::iter::repeat_n(0, below));
-        self.counts.resize(room, 0);
-        self.counts[place] = row;
+        let mut counts = vec![0; room].into_boxed_slice();
+        counts[below..below + self.counts.len()].copy_from_slice(&self.counts);
+        counts[place] = 1;
+        self.counts = counts;
     }
 
     /// The middle of the class that holds the median.
@@ -69,7 +72,7 @@ impl Histogram {
     /// The middle of the class that holds the quantile `q` of 0 to 1: at most 12.5 % off.
     pub(crate) fn quantile(&self, q: f64) -> Span {
         let mut all = self.clone();
-        all.end_row();
+        all.count();
         let total: u64 = all.counts.iter().map(|n| u64::from(*n)).sum();
         let wanted = q * total as f64;
         let mut below = 0;
@@ -98,13 +101,13 @@ mod tests {
             let got = histogram.quantile(q).as_secs_f64();
             assert!((got / want - 1.0_f64).abs() <= 0.125, "{q}: {got}");
         }
-        // Rows, upwards and downwards.
-        let mut rows = Histogram::default();
+        // More than wait at once, upwards and downwards.
+        let mut mixed = Histogram::default();
         for ms in [8, 8, 8, 64, 64, 1, 1, 1, 1, 8] {
-            rows.add(Span::millis(ms));
+            mixed.add(Span::millis(ms));
         }
         for (q, want) in [(0.3, 1.0), (0.7, 8.0), (0.9, 64.0)] {
-            let got = rows.quantile(q).as_secs_f64() * 1e3;
+            let got = mixed.quantile(q).as_secs_f64() * 1e3;
             assert!((got / want - 1.0_f64).abs() <= 0.125, "{q}: {got}");
         }
         let mut one = Histogram::default();

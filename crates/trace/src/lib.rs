@@ -8,6 +8,7 @@ pub mod conservation;
 pub mod counts;
 pub mod cpu_time;
 pub mod csv;
+mod gaps;
 mod histogram;
 pub mod layout;
 pub mod metrics;

@@ -3,6 +3,7 @@
 use lasthop_proto::units::{Due, Span, Time};
 use serde::{Deserialize, Serialize};
 
+use crate::gaps::Gaps;
 use crate::histogram::Histogram;
 
 /// A gap shorter than this is never a stall: half a tick of the coarsest TCP timer in use, well above a
@@ -47,7 +48,7 @@ pub struct StallWatch {
 /// Gaps that may be stalls.
 #[derive(Clone, Debug, Default)]
 struct Long {
-    listed: Vec<(Time, Time)>,
+    listed: Gaps,
     /// Gaps that found no room there although they were stalls by what was known then.
     unlisted: (u64, Span),
 }
@@ -86,14 +87,10 @@ impl StallWatch {
         let threshold = if full { self.threshold() } else { MIN_STALL };
         let Long { listed, unlisted } = &mut **self.long.get_or_insert_default();
         if full {
-            listed.retain(|(from, to)| to.since(*from) > threshold);
+            listed.retain_longer(threshold);
         }
         if listed.len() < KEPT {
-            // A hundred thousand flows may each have dozens: little is taken in advance.
-            if listed.len() == listed.capacity() {
-                listed.reserve_exact(listed.len() / 4 + 2);
-            }
-            listed.push((from, to));
+            listed.push(from, to);
         } else if to.since(from) > threshold {
             unlisted.0 += 1;
             unlisted.1 = unlisted.1 + to.since(from);
@@ -114,8 +111,8 @@ impl StallWatch {
     pub fn stalls(&self, now: Time) -> Vec<Stall> {
         let threshold = self.threshold();
         let open = self.last.get().map(|last| (last, now));
-        let listed = self.long.iter().flat_map(|long| &long.listed);
-        let all = listed.copied().chain(open);
+        let listed = self.long.iter().flat_map(|long| long.listed.iter());
+        let all = listed.chain(open);
         all.filter(|(from, to)| to.since(*from) > threshold)
             .map(|(from, to)| Stall { from_s: from.as_secs_f64(), to_s: to.as_secs_f64() })
             .collect()

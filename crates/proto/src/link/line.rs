@@ -65,13 +65,6 @@ impl Line {
     }
 }
 
-impl Line {
-    /// The packets that come out towards `side` next, when several have just been read together; none at other times.
-    pub fn read(&self, side: Side) -> impl Iterator<Item = &Packet> {
-        self.directions[side.index()].transmitter.pipe.read()
-    }
-}
-
 impl Direction {
     /// When something is to be done.
     #[inline]

@@ -252,19 +252,6 @@ impl Connection {
         self.tx.core.window.una.min(self.tx.core.window.end).saturating_sub(1)
     }
 
-    /// Reads a word of each part that a segment touches; the answer means nothing.
-    pub(super) fn touch(&self) -> u64 {
-        let Connection { tx, rx, .. } = self;
-        let (w, timers, tally) = (&tx.core.window, &tx.core.timers, &tx.core.tally);
-        let sends =
-            w.una ^ u64::from(w.cwnd) ^ timers.rtt.rto().0 ^ u64::from(timers.rtt.backoff());
-        let timer = timers.rexmt.or_never().0 ^ u64::from(tx.keeps_records());
-        let counted = u64::from(tally.dupacks);
-        let own = u64::from(self.iss.0) ^ self.last_ack_sent ^ u64::from(self.flow.src_port);
-        let ends = self.open_at.or_never().0;
-        sends ^ timer ^ counted ^ rx.touch() ^ own ^ ends
-    }
-
     /// What was done with the segment that came last.
     pub fn steps(&self) -> Steps {
         self.steps

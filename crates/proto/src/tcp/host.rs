@@ -6,6 +6,7 @@ mod fetching;
 use std::sync::Arc;
 
 use crate::event::{Cause, Op, Wants};
+use crate::flows::Guesses;
 use crate::machine::{Machine, Out, Side};
 use crate::rng::Stream;
 use crate::units::{Bytes, Span, Time};
@@ -46,6 +47,8 @@ pub struct Host {
     chance: Stream,
     connections: Vec<Connection>,
     lookup: Lookup,
+    /// The numbers of most connections, which need not be looked up.
+    guesses: Guesses,
     wakes: WakeTree,
     opened: Vec<u32>,
     /// Connections that come in get an application that may write so many bytes ahead.
@@ -69,9 +72,6 @@ pub struct Host {
     /// Whether anything is lent to a connection that is called: of `pairs`, or `memory`.
     lends: bool,
 }
-
-/// More connections than this do not stay in near caches.
-const CROWD: usize = 4096;
 
 /// Passive opens beyond this are refused.
 const CONNECTIONS_MAX: usize = 1 << 20;
@@ -106,6 +106,7 @@ impl Host {
             chance,
             connections: Vec::new(),
             lookup: Lookup::default(),
+            guesses: Guesses::default(),
             wakes: WakeTree::new(1),
             opened: Vec::new(),
             serving: None,
@@ -213,28 +214,6 @@ impl Host {
         self.unfinished
     }
 
-    /// These packets will arrive soon: what they will touch of their connections is read now. Several together wait for memory
-    /// once. The answer means nothing.
-    pub fn expect<'a>(&self, packets: impl Iterator<Item = &'a Packet>) -> u64 {
-        let mut found = [u32::MAX; 16];
-        // All are looked up before any is touched, so that none waits for another.
-        for (found, packet) in found.iter_mut().zip(packets) {
-            let index = packet.flow().and_then(|flow| self.lookup.peek(flow.reversed()));
-            *found = index.unwrap_or(u32::MAX);
-        }
-        let touch = |index: &u32| {
-            let connection = self.connections.get(*index as usize).map(Connection::touch);
-            connection.map_or(0, |word| word ^ self.wakes.touch(*index as usize))
-        };
-        found.iter().fold(0, |words, index| words ^ touch(index))
-    }
-
-    /// Whether its connections do not stay in near caches.
-    #[inline]
-    pub fn is_crowded(&self) -> bool {
-        self.connections.len() > CROWD
-    }
-
     /// Whether it has as many connections as it may have.
     fn is_full(&self) -> bool {
         self.connections.len() >= CONNECTIONS_MAX
@@ -313,12 +292,30 @@ impl Host {
         self.wakes.grow(index + 1);
         // A tuple that is used again replaces a connection that is over.
         self.lookup.insert(flow, index as u32);
+        self.guesses.added(self.connections.iter().map(|connection| &connection.flow));
         index
     }
 
     #[inline]
     fn find(&mut self, flow: FlowKey) -> Option<usize> {
-        self.lookup.find(flow).map(|index| index as usize)
+        if let Some(index) = self.lookup.find_cached(flow) {
+            return Some(index as usize);
+        }
+        let guess = self.guesses.of(&flow);
+        let index = match guess.filter(|guess| self.is_of(*guess as usize, flow)) {
+            Some(index) => {
+                self.lookup.spared(flow, index);
+                index
+            }
+            None => self.lookup.find_hashed(flow)?,
+        };
+        Some(index as usize)
+    }
+
+    /// Whether that is the connection of `flow`. Of several with one tuple, the newest was noted last.
+    #[inline]
+    fn is_of(&self, index: usize, flow: FlowKey) -> bool {
+        self.connections.get(index).is_some_and(|connection| connection.flow == flow)
     }
 
     /// Takes a segment in; what its connection did with it.

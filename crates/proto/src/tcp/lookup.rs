@@ -52,24 +52,36 @@ impl Lookup {
     /// The connection of `flow`.
     #[inline]
     pub fn find(&mut self, flow: FlowKey) -> Option<u32> {
-        if let Some((last, index)) = self.last
-            && last == flow
-            && self.caching
-        {
-            self.cached += 1;
-            self.how = Some(Operation::LookupCached);
-            return Some(index);
+        self.find_cached(flow).or_else(|| self.find_hashed(flow))
+    }
+
+    /// The same if the cache has it; nothing is counted otherwise.
+    #[inline]
+    pub(super) fn find_cached(&mut self, flow: FlowKey) -> Option<u32> {
+        let (last, index) = self.last?;
+        if last != flow || !self.caching {
+            return None;
         }
-        self.find_hashed(flow)
+        self.cached += 1;
+        self.how = Some(Operation::LookupCached);
+        Some(index)
     }
 
     #[inline(never)]
-    fn find_hashed(&mut self, flow: FlowKey) -> Option<u32> {
+    pub(super) fn find_hashed(&mut self, flow: FlowKey) -> Option<u32> {
+        let index = self.peek(flow);
         self.hashed += 1;
         self.how = Some(Operation::LookupHashed);
-        let index = *self.by_flow.get(&flow)?;
+        self.last = index.map(|index| (flow, index)).or(self.last);
+        index
+    }
+
+    /// The hash would have answered `index`, which is known otherwise: it is counted as if it had.
+    #[inline]
+    pub(super) fn spared(&mut self, flow: FlowKey, index: u32) {
+        self.hashed += 1;
+        self.how = Some(Operation::LookupHashed);
         self.last = Some((flow, index));
-        Some(index)
     }
 
     /// The same for an observer: nothing is counted or kept.

@@ -419,16 +419,6 @@ impl Receiver {
         }
     }
 
-    /// Reads a word of each part that a segment touches; the answer means nothing.
-    pub(super) fn touch(&self) -> u64 {
-        let counted = u64::from(self.buffer) ^ u64::from(self.unacked);
-        self.nxt
-            ^ self.edge
-            ^ u64::from(self.kept.is_some())
-            ^ counted
-            ^ u64::from(self.inbox.is_some())
-    }
-
     /// When a delayed ACK is due.
     pub fn next_wake(&self) -> Option<Time> {
         self.ack_at.get()

@@ -7,6 +7,7 @@ use super::Metrics;
 use super::clients::{Pages, Videos};
 use super::flow::Flow;
 use super::short::quantile;
+use super::told::Told;
 use crate::layout::ExchangeInfo;
 
 /// The exchanges of the clients of a table. The time of one is from the first byte that is asked for to the last byte of
@@ -64,10 +65,10 @@ impl Exchanges {
             && self.videos.as_ref().is_none_or(|videos| videos.ended == videos.clients)
     }
 
-    /// Adds up connections, each as the flow of its requests and that of its responses.
+    /// Adds up connections, each as the flow of its requests.
     pub(super) fn of<'a>(
         info: &ExchangeInfo,
-        connections: impl Iterator<Item = [&'a Flow; 2]>,
+        connections: impl Iterator<Item = Told<'a>>,
         end: Time,
     ) -> Exchanges {
         let mut all = Exchanges {
@@ -77,9 +78,9 @@ impl Exchanges {
             ..Exchanges::default()
         };
         let mut times: Vec<Span> = Vec::new();
-        for [requests, responses] in connections {
-            let (there, back) =
-                (requests.metrics(responses, end), responses.metrics(requests, end));
+        for told in connections {
+            let (there, back) = (told.metrics(end), told.reversed().metrics(end));
+            let Told { flow: requests, acks: responses, .. } = told;
             all.connections += 1;
             all.aborted += u64::from(there.aborted || back.aborted);
             all.delivered += back.delivered;
@@ -109,9 +110,7 @@ impl Metrics {
         let tables = self.layout.exchanges.iter();
         tables
             .map(|info| {
-                let pairs = self.flows.all.iter().enumerate();
-                let those = pairs.filter(|(_, flow)| flow.asks(info));
-                let those = those.map(|(i, flow)| [flow, &self.flows.all[i ^ 1]]);
+                let those = self.flows.iter().filter(|told| told.asks(info));
                 Exchanges {
                     pages: self.clients.pages(info),
                     videos: self.clients.videos(info, end),

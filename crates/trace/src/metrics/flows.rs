@@ -1,79 +1,158 @@
 //! All flows of a run, found by their addresses and ports.
 
 use core::hash::{BuildHasher, BuildHasherDefault};
+use std::sync::Arc;
 
 use hashbrown::HashTable;
-use lasthop_proto::flows::FlowHasher;
+use lasthop_proto::flows::{FlowHasher, Guesses};
 use lasthop_proto::machine::Side;
-use lasthop_proto::wire::{FlowKey, Packet, Transport};
+use lasthop_proto::wire::{FlowKey, Packet, Segment, Transport};
 
+use super::carried::Declared;
 use super::flow::Flow;
+use super::told::Told;
 use crate::layout::FlowInfo;
 
-/// Flows in pairs: both directions of a connection stand side by side, so that the peer of index `i` is
-/// `i ^ 1`.
+/// Both directions of a connection. By far most packets are of one that was not met lately, and its key is compared first:
+/// where the data of the first direction is stands in the same cache line.
+#[derive(Debug)]
+#[repr(C, align(64))]
+struct Connection {
+    /// That of the first direction.
+    key: FlowKey,
+    ways: [Flow; 2],
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Connection>() == 128);
+
+/// Flows by their numbers. Both directions of a connection have numbers side by side, so that the peer of `i` is `i ^ 1`.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
-    /// The first of the two. It has no keys: the flow that is found is looked at anyway.
+    connections: Vec<Connection>,
+    /// The places of most connections.
+    guesses: Guesses,
+    /// The places of all connections. It has no keys: the connection that is found is looked at anyway.
     index: HashTable<u32>,
-    pub(super) all: Vec<Flow>,
-    /// The connection asked for last, in both directions: packets of one flow come in trains, and
-    /// deliveries at the other end between them.
-    last: Option<[(FlowKey, u32); 2]>,
+    /// The place of the connection asked for last: what a packet brings about follows on it, and packets come in trains.
+    last: u32,
 }
 
 impl Flows {
-    /// The flow with this key, made if it is new.
+    /// The number of the flow with this key, made if it is new.
     #[inline]
     pub(super) fn id(&mut self, key: FlowKey, towards: Side) -> usize {
-        if let Some(pair) = &self.last {
-            for (last, id) in pair {
-                if *last == key {
-                    return *id as usize;
-                }
-            }
+        match self.direction(self.last, &key) {
+            Some(id) => id,
+            None => self.look_up(key, towards),
         }
-        self.find(key, towards)
-    }
-
-    /// The flow with this key, if there is one.
-    pub(super) fn known(&self, key: FlowKey) -> Option<usize> {
-        let connection = connection(key);
-        let back = key.reversed();
-        let is_it = |first: &u32| [key, back].contains(&self.all[*first as usize].key);
-        let first = *self.index.find(hash(connection), is_it)? as usize;
-        Some(first + usize::from(self.all[first].key != key))
     }
 
     #[inline(never)]
+    fn look_up(&mut self, key: FlowKey, towards: Side) -> usize {
+        let place = self.guesses.of(&key);
+        let id = match place.and_then(|place| self.direction(place, &key)) {
+            Some(id) => id,
+            None => self.find(key, towards),
+        };
+        self.last = (id / 2) as u32;
+        id
+    }
+
+    /// The number of the flow with this key, if there is one.
+    pub(super) fn known(&self, key: FlowKey) -> Option<usize> {
+        let is_it = |place: &u32| self.direction(*place, &key).is_some();
+        let place = *self.index.find(hash(connection(key)), is_it)?;
+        self.direction(place, &key)
+    }
+
+    /// The flow with this number.
+    #[inline]
+    pub(super) fn flow(&self, id: usize) -> &Flow {
+        &self.connections[id / 2].ways[id % 2]
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub(super) fn flow_mut(&mut self, id: usize) -> &mut Flow {
+        &mut self.connections[id / 2].ways[id % 2]
+    }
+
+    /// All flows, in the order of their numbers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Told<'_>> {
+        self.connections.iter().flat_map(|Connection { key, ways: [first, second] }| {
+            [
+                Told { key: *key, flow: first, acks: second },
+                Told { key: key.reversed(), flow: second, acks: first },
+            ]
+        })
+    }
+
+    /// The number of the flow with this key, if it is of the connection at `place`.
+    #[inline]
+    fn direction(&self, place: u32, key: &FlowKey) -> Option<usize> {
+        let own = &self.connections.get(place as usize)?.key;
+        let first = 2 * place as usize;
+        // The ports first: by those, most keys differ.
+        let ports = (key.src_port, key.dst_port);
+        if (own.src_port, own.dst_port) == ports && own == key {
+            Some(first)
+        } else if (own.dst_port, own.src_port) == ports && own.reversed() == *key {
+            Some(first + 1)
+        } else {
+            None
+        }
+    }
+
+    #[cold]
     fn find(&mut self, key: FlowKey, towards: Side) -> usize {
         let id = self.known(key).unwrap_or_else(|| self.add(key, towards));
-        self.last = Some([(key, id as u32), (key.reversed(), id as u32 ^ 1)]);
+        self.guesses.note(&key, (id / 2) as u32);
         id
     }
 
     #[cold]
     fn add(&mut self, key: FlowKey, towards: Side) -> usize {
-        let id = self.all.len();
-        self.all.push(Flow::new(key, towards));
-        self.all.push(Flow::new(key.reversed(), towards.other()));
-        let hash_of = |first: &u32| hash(connection(self.all[*first as usize].key));
-        self.index.insert_unique(hash(connection(key)), id as u32, hash_of);
-        id
+        let place = self.connections.len();
+        let ways = [towards, towards.other()].map(Flow::new);
+        self.connections.push(Connection { key, ways });
+        let hash_of = |place: &u32| hash(connection(self.connections[*place as usize].key));
+        self.index.insert_unique(hash(connection(key)), place as u32, hash_of);
+        self.guesses.added(self.connections.iter().map(|connection| &connection.key));
+        2 * place
     }
 
-    /// Makes the flow that `info` declares.
-    pub(super) fn declare(&mut self, info: &FlowInfo) {
-        let id = self.id(info.key, info.towards);
-        self.all[id].declare(info);
+    /// Makes the flows that the layout names. What is said of all connections of a transfer stands in memory once.
+    pub(super) fn declare(&mut self, infos: Vec<FlowInfo>) {
+        self.connections.reserve_exact(infos.len());
+        let mut last = Arc::<Declared>::default();
+        for info in infos {
+            let declared = Declared::of(&info);
+            if *last != declared {
+                last = Arc::new(declared);
+            }
+            let id = self.id(info.key, info.towards);
+            self.flow_mut(id).declare(last.clone());
+        }
     }
 
-    /// The flow of a packet, if it is TCP, or UDP on which a transfer was declared; a message to a source counts among the
-    /// packets that travel to it.
+    /// The number of the flow of a packet, if it is TCP, or UDP on which a transfer was declared; a message to a source counts
+    /// among the packets that travel to it.
     #[inline]
     pub(super) fn of_packet(&mut self, packet: &Packet, towards: Side) -> Option<usize> {
+        // Mostly the first direction: then no key need be made.
+        match (packet.segment(), self.connections.get(self.last as usize)) {
+            (Some(segment), Some(last)) if is_of(packet, segment, &last.key) => {
+                Some(2 * self.last as usize)
+            }
+            _ => self.look_up_packet(packet, towards),
+        }
+    }
+
+    #[inline(never)]
+    fn look_up_packet(&mut self, packet: &Packet, towards: Side) -> Option<usize> {
         match packet.flow() {
-            Some(key) => Some(self.id(key, towards)),
+            Some(key) => Some(self.look_up(key, towards)),
             None => self.of_other(packet, towards),
         }
     }
@@ -87,6 +166,13 @@ impl Flows {
             _ => None,
         }
     }
+}
+
+/// Whether a packet is of this flow.
+#[inline]
+fn is_of(packet: &Packet, segment: &Segment, key: &FlowKey) -> bool {
+    (segment.src_port, segment.dst_port) == (key.src_port, key.dst_port)
+        && (packet.src, packet.dst) == (key.src, key.dst)
 }
 
 /// The same name for both directions of a connection.

@@ -9,15 +9,19 @@
 //! that the same run has the same metrics however it is watched.
 
 mod air;
+mod carried;
 mod clients;
 mod datagrams;
 mod energy;
+mod episodes;
 mod exchanges;
+mod finish;
 mod flow;
 mod flow_metrics;
 mod flows;
 mod model;
 mod short;
+mod told;
 mod visits;
 pub mod voice;
 
@@ -44,8 +48,7 @@ use self::datagrams::Sources;
 use self::flows::Flows;
 use crate::Sink;
 use crate::counts::CauseCounts;
-use crate::layout::{Layout, Role, ShortInfo};
-use crate::stats::jain_index;
+use crate::layout::{Layout, Role};
 
 /// How many stalls of a flow are listed one by one in [`FlowMetrics::stall_list`].
 pub const LISTED_STALLS: usize = 256;
@@ -105,7 +108,7 @@ pub struct Metrics {
 
 impl Metrics {
     /// Ready for the first event of a run over `layout`.
-    pub fn new(layout: Layout) -> Metrics {
+    pub fn new(mut layout: Layout) -> Metrics {
         let mut counters = vec![<[Counter; 2]>::default(); layout.stages.len()];
         let mut mark = |stage: Option<StageId>, side: Side, mark: Marks| {
             if let Some(stage) = stage {
@@ -127,7 +130,8 @@ impl Metrics {
         let bases = layout.stages.iter().enumerate().filter(|(_, info)| info.role == Role::Base);
         bases.for_each(|(i, _)| mark(Some(StageId(i as u16)), Side::Right, Marks::BEYOND));
         let mut flows = Flows::default();
-        layout.flows.iter().for_each(|info| flows.declare(info));
+        // From now on they stand there.
+        flows.declare(core::mem::take(&mut layout.flows));
         let powered = layout.powered.iter().map(energy::Node::new).collect();
         let visits = Visits::default();
         let (sources, clients) = (Sources::default(), Clients::default());
@@ -143,122 +147,6 @@ impl Metrics {
             events: 0,
             corrupted: 0,
         }
-    }
-
-    /// The numbers so far, for a run that ended at `end`.
-    pub fn finish(&self, end: Time) -> RunMetrics {
-        let pairs = self.flows.all.iter().enumerate();
-        let measured: Vec<_> = pairs
-            .filter(|(_, flow)| flow.counts() && !flow.is_grouped(&self.layout))
-            .map(|(i, flow)| flow.metrics(&self.flows.all[i ^ 1], end))
-            .collect();
-        let ours = || measured.iter().filter(|f| !f.cross);
-        let throughputs: Vec<f64> = ours().map(|f| f.throughput).collect();
-        let opened = ours().filter_map(|f| f.opened_s).fold(f64::INFINITY, f64::min);
-        let until = ours().map(|f| f.completed_s.unwrap_or(end.as_secs_f64()));
-        let makespan = until.fold(0.0, f64::max) - opened;
-        let delivered: u64 = ours().map(|f| f.delivered).sum();
-        let exchanges = self.exchanges(end);
-        let seconds = |s: f64| Time((s * 1e9).round() as u64);
-        let first = measured.iter().filter_map(|f| f.opened_s).reduce(f64::min).map(seconds);
-        let done =
-            measured.iter().filter_map(|f| f.completed_s).reduce(f64::min).map_or(end, seconds);
-        let loaded = first.map(|first| first..done);
-        let tables = self.layout.datagrams.iter();
-        let datagrams: Vec<_> = tables.map(|info| self.sources.of(info, loaded.clone())).collect();
-        let waited = || exchanges.iter().filter(|e| !e.cross && measured.is_empty());
-        let waiting: f64 = waited().map(|e| e.time_mean_s * e.answered as f64).sum();
-        let (makespan, delivered) = match waiting > 0.0 {
-            true => (waiting, waited().map(|e| e.delivered).sum()),
-            false if measured.is_empty() && self.layout.datagrams.iter().any(|d| !d.cross) => {
-                let ours = datagrams.iter().filter(|d| !d.cross);
-                (end.as_secs_f64(), ours.map(|d| d.delivered).sum())
-            }
-            false => (makespan, delivered),
-        };
-        RunMetrics {
-            end_s: end.as_secs_f64(),
-            events: self.events,
-            stages: self.stage_metrics(),
-            aggregate_throughput: if makespan > 0.0 { delivered as f64 / makespan } else { 0.0 },
-            jain_index: jain_index(&throughputs),
-            corrupted: self.corrupted,
-            short: self.short(end),
-            exchanges,
-            datagrams,
-            energy: self.energy(end),
-            visits: self.visits.told(&self.layout, end),
-            handoffs: self.visits.handoffs(),
-            flows: measured,
-        }
-    }
-
-    /// What the hosts on batteries have spent.
-    fn energy(&self, end: Time) -> Vec<NodeEnergy> {
-        let nodes = self.powered.iter().zip(&self.layout.powered);
-        nodes.map(|(node, info)| node.metrics(self.layout.name(info.host), end)).collect()
-    }
-
-    /// Short transfers, by who makes them.
-    fn short(&self, end: Time) -> Vec<ShortTransfers> {
-        let between = self.layout.short.iter().enumerate();
-        // Several tables may name the same hosts.
-        let first = |(i, info): &(usize, &ShortInfo)| {
-            !self.layout.short[..*i].iter().any(|o| (o.from, o.to) == (info.from, info.to))
-        };
-        between
-            .filter(first)
-            .map(|(_, info)| {
-                let pairs = self.flows.all.iter().enumerate();
-                let those = pairs
-                    .filter(|(_, flow)| flow.is_between(info) && flow.begun())
-                    .map(|(i, flow)| flow.metrics(&self.flows.all[i ^ 1], end));
-                ShortTransfers {
-                    from: info.from.to_string(),
-                    to: info.to.to_string(),
-                    cross: info.cross,
-                    ..ShortTransfers::of(those)
-                }
-            })
-            .collect()
-    }
-
-    fn stage_metrics(&self) -> Vec<StageMetrics> {
-        let mut all = Vec::new();
-        for (i, pair) in self.counters.iter().enumerate() {
-            for side in [Side::Right, Side::Left] {
-                let c = &pair[side.index()];
-                let ended = c.dropped.total() + c.redirected.total();
-                if c.packets + c.damaged + ended + c.originated.total() == 0 {
-                    continue;
-                }
-                let info = self.layout.stages.get(i);
-                let in_cell = self.layout.cells.iter().any(|stages| stages.contains(&i));
-                let radio = info.is_some_and(|info| info.role == Role::Radio);
-                let this_way = self.flows.all.iter().filter(|f| f.counts() && f.towards == side);
-                let ideal: u64 = this_way.map(|f| f.ideal(radio)).sum();
-                all.push(StageMetrics {
-                    name: info.map_or_else(|| format!("stage{i}"), |info| info.name.clone()),
-                    role: info.map_or(Role::Link, |info| info.role),
-                    towards: Some(side),
-                    packets: c.packets,
-                    bytes: c.bytes,
-                    data_packets: c.data_packets,
-                    data_bytes: c.data_bytes,
-                    damaged: c.damaged,
-                    damaged_data: c.damaged_data,
-                    dropped: c.dropped.clone(),
-                    originated: c.originated.clone(),
-                    repeated: c.repeated.clone(),
-                    redirected: c.redirected.clone(),
-                    air: c.air.as_ref().and_then(|air| air.metrics()),
-                    // What flows carry in other cells is not told apart.
-                    goodput: (c.data_packets > 0 && !in_cell)
-                        .then(|| ideal as f64 / c.data_packets as f64),
-                });
-            }
-        }
-        all
     }
 
     /// A transmitter of a radio hop was on the air.
@@ -277,7 +165,7 @@ impl Metrics {
     /// A packet enters the path, where that is counted for each flow.
     fn enters(&mut self, side: Side, packet: &Packet) {
         if let Some(id) = self.flows.of_packet(packet, side) {
-            self.flows.all[id].rare().entered += 1;
+            self.flows.flow_mut(id).rare().entered += 1;
         }
     }
 
@@ -285,13 +173,13 @@ impl Metrics {
     #[cold]
     fn is_of_transfer(&self, packet: &Packet) -> bool {
         let flow = packet.datagram_flow().and_then(|key| self.flows.known(key));
-        flow.is_some_and(|id| self.flows.all[id].is_declared())
+        flow.is_some_and(|id| self.flows.flow(id).is_declared())
     }
 
     #[inline]
     fn data_on_link(&mut self, at: Time, marks: Marks, side: Side, packet: &Packet) {
         let Some(id) = self.flows.of_packet(packet, side) else { return };
-        let flow = &mut self.flows.all[id];
+        let flow = self.flows.flow_mut(id);
         let len = packet.body.len();
         let segment = packet.segment().filter(|_| marks.has(Marks::ENDS));
         let (carried, start, end) = match segment {
@@ -306,10 +194,16 @@ impl Metrics {
             }
             return;
         }
-        if marks.has(Marks::LAST) && packet.damage == Damage::None {
-            carried.cross(packet.id, start, end);
+        let crosses = marks.has(Marks::LAST) && packet.damage == Damage::None;
+        if crosses {
+            core::hint::black_box(carried.touch());
         }
-        if marks.has(Marks::FIRST) && carried.offer(at, end, len) {
+        let again = crosses && !carried.cross(packet.id, start, end);
+        let opens = marks.has(Marks::FIRST) && carried.offer(at, end, len);
+        if again {
+            flow.episodes().redundant += 1;
+        }
+        if opens {
             flow.open_with_data(at);
         }
     }
@@ -320,7 +214,7 @@ impl Metrics {
         if segment.flags.has(Flags::SYN)
             && let Some(id) = self.flows.of_packet(packet, side)
         {
-            self.flows.all[id].syn(at, segment);
+            self.flows.flow_mut(id).syn(at, segment);
         }
     }
 
@@ -330,7 +224,7 @@ impl Metrics {
         else {
             return;
         };
-        self.flows.all[id].uncross(packet.id, segment, packet.body.len());
+        self.flows.flow_mut(id).uncross(packet.id, segment, packet.body.len());
     }
 
     /// Events of a stage that the layout does not know still count.
@@ -358,7 +252,7 @@ impl Metrics {
         self.events += 1;
         let id = self.flows.id(event.flow, self.towards(stage));
         self.corrupted += u64::from(event.kind == TcpKind::Corrupted);
-        self.flows.all[id].sender_event(at, event.kind, &event.tcb);
+        self.flows.flow_mut(id).sender_event(at, event.kind, &event.tcb);
     }
 }
 
@@ -371,7 +265,7 @@ impl Metrics {
         self.events += 1;
         self.corrupted += u64::from(event.kind == TcpKind::Corrupted);
         if let Some(id) = self.flows.known(event.flow) {
-            self.flows.all[id].relay_event(at, event.kind);
+            self.flows.flow_mut(id).relay_event(at, event.kind);
         }
     }
 }
@@ -421,7 +315,7 @@ impl Sink for Metrics {
             }
             Op::Marked | Op::MarkedBy(_) => {
                 if let Some(id) = self.flows.of_packet(packet, side) {
-                    self.flows.all[id].rare().marked += 1;
+                    self.flows.flow_mut(id).rare().marked += 1;
                 }
             }
             Op::Damaged => {
@@ -436,10 +330,10 @@ impl Sink for Metrics {
                 counter.dropped.add(cause);
                 let marks = counter.marks;
                 let Some(id) = self.flows.of_packet(packet, side) else { return };
-                self.flows.all[id].drop_for(cause);
+                self.flows.flow_mut(id).drop_for(cause);
                 let Some(segment) = packet.segment().filter(|_| is_data) else { return };
                 if marks.has(Marks::FIRST) {
-                    self.flows.all[id].offer(at, segment, packet.body.len());
+                    self.flows.flow_mut(id).offer(at, segment, packet.body.len());
                 }
                 // What the channel damaged never counted as crossed.
                 if marks.has(Marks::BEYOND) && packet.damage == Damage::None && cause.is_loss() {
@@ -449,7 +343,7 @@ impl Sink for Metrics {
             Op::Originated(cause) => {
                 counter.originated.add(cause);
                 if let Some(id) = self.flows.of_packet(packet, side) {
-                    let flow = &mut self.flows.all[id];
+                    let flow = self.flows.flow_mut(id);
                     flow.originate(cause);
                     match packet.segment().filter(|_| is_data) {
                         Some(segment) => flow.offer(at, segment, packet.body.len()),
@@ -461,7 +355,7 @@ impl Sink for Metrics {
             Op::Repeated(cause) => {
                 counter.repeated.add(cause);
                 if let Some(id) = self.flows.of_packet(packet, side) {
-                    self.flows.all[id].rare().repeated.add(cause);
+                    self.flows.flow_mut(id).rare().repeated.add(cause);
                 }
             }
             Op::Redirected(cause) => counter.redirected.add(cause),
@@ -473,7 +367,7 @@ impl Sink for Metrics {
     fn delivered(&mut self, at: Time, stage: StageId, flow: FlowKey, bytes: u32) {
         self.events += 1;
         let id = self.flows.id(flow, self.towards(stage));
-        self.flows.all[id ^ 1].deliver(at, bytes);
+        self.flows.flow_mut(id ^ 1).deliver(at, bytes);
         self.visits.delivered(at, [flow.src, flow.dst]);
         let nodes = self.powered.iter_mut();
         nodes.for_each(|node| node.delivered(at, stage, flow.dst, bytes.into()));

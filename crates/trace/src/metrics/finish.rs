@@ -1,0 +1,124 @@
+//! The numbers of a run, made when it is over.
+
+use lasthop_proto::machine::Side;
+use lasthop_proto::units::Time;
+
+use super::told::Told;
+use super::{Metrics, NodeEnergy, RunMetrics, ShortTransfers, StageMetrics};
+use crate::layout::{Role, ShortInfo};
+use crate::stats::jain_index;
+
+impl Metrics {
+    /// The numbers so far, for a run that ended at `end`.
+    pub fn finish(&self, end: Time) -> RunMetrics {
+        let alone = |told: &Told<'_>| told.flow.counts() && !told.is_grouped(&self.layout);
+        let measured: Vec<_> =
+            self.flows.iter().filter(alone).map(|told| told.metrics(end)).collect();
+        let ours = || measured.iter().filter(|f| !f.cross);
+        let throughputs: Vec<f64> = ours().map(|f| f.throughput).collect();
+        let opened = ours().filter_map(|f| f.opened_s).fold(f64::INFINITY, f64::min);
+        let until = ours().map(|f| f.completed_s.unwrap_or(end.as_secs_f64()));
+        let makespan = until.fold(0.0, f64::max) - opened;
+        let delivered: u64 = ours().map(|f| f.delivered).sum();
+        let exchanges = self.exchanges(end);
+        let seconds = |s: f64| Time((s * 1e9).round() as u64);
+        let first = measured.iter().filter_map(|f| f.opened_s).reduce(f64::min).map(seconds);
+        let done =
+            measured.iter().filter_map(|f| f.completed_s).reduce(f64::min).map_or(end, seconds);
+        let loaded = first.map(|first| first..done);
+        let tables = self.layout.datagrams.iter();
+        let datagrams: Vec<_> = tables.map(|info| self.sources.of(info, loaded.clone())).collect();
+        let waited = || exchanges.iter().filter(|e| !e.cross && measured.is_empty());
+        let waiting: f64 = waited().map(|e| e.time_mean_s * e.answered as f64).sum();
+        let (makespan, delivered) = match waiting > 0.0 {
+            true => (waiting, waited().map(|e| e.delivered).sum()),
+            false if measured.is_empty() && self.layout.datagrams.iter().any(|d| !d.cross) => {
+                let ours = datagrams.iter().filter(|d| !d.cross);
+                (end.as_secs_f64(), ours.map(|d| d.delivered).sum())
+            }
+            false => (makespan, delivered),
+        };
+        RunMetrics {
+            end_s: end.as_secs_f64(),
+            events: self.events,
+            stages: self.stage_metrics(),
+            aggregate_throughput: if makespan > 0.0 { delivered as f64 / makespan } else { 0.0 },
+            jain_index: jain_index(&throughputs),
+            corrupted: self.corrupted,
+            short: self.short(end),
+            exchanges,
+            datagrams,
+            energy: self.energy(end),
+            visits: self.visits.told(&self.layout, end),
+            handoffs: self.visits.handoffs(),
+            flows: measured,
+        }
+    }
+
+    /// What the hosts on batteries have spent.
+    fn energy(&self, end: Time) -> Vec<NodeEnergy> {
+        let nodes = self.powered.iter().zip(&self.layout.powered);
+        nodes.map(|(node, info)| node.metrics(self.layout.name(info.host), end)).collect()
+    }
+
+    /// Short transfers, by who makes them.
+    fn short(&self, end: Time) -> Vec<ShortTransfers> {
+        let between = self.layout.short.iter().enumerate();
+        // Several tables may name the same hosts.
+        let first = |(i, info): &(usize, &ShortInfo)| {
+            !self.layout.short[..*i].iter().any(|o| (o.from, o.to) == (info.from, info.to))
+        };
+        between
+            .filter(first)
+            .map(|(_, info)| {
+                let those = self.flows.iter();
+                let those = those.filter(|told| told.is_between(info) && told.flow.begun());
+                ShortTransfers {
+                    from: info.from.to_string(),
+                    to: info.to.to_string(),
+                    cross: info.cross,
+                    ..ShortTransfers::of(those.map(|told| told.metrics(end)))
+                }
+            })
+            .collect()
+    }
+
+    fn stage_metrics(&self) -> Vec<StageMetrics> {
+        let mut all = Vec::new();
+        for (i, pair) in self.counters.iter().enumerate() {
+            for side in [Side::Right, Side::Left] {
+                let c = &pair[side.index()];
+                let ended = c.dropped.total() + c.redirected.total();
+                if c.packets + c.damaged + ended + c.originated.total() == 0 {
+                    continue;
+                }
+                let info = self.layout.stages.get(i);
+                let in_cell = self.layout.cells.iter().any(|stages| stages.contains(&i));
+                let radio = info.is_some_and(|info| info.role == Role::Radio);
+                let flows = self.flows.iter().map(|told| told.flow);
+                let this_way = flows.filter(|f| f.counts() && f.towards == side);
+                let ideal: u64 = this_way.map(|f| f.ideal(radio)).sum();
+                all.push(StageMetrics {
+                    name: info.map_or_else(|| format!("stage{i}"), |info| info.name.clone()),
+                    role: info.map_or(Role::Link, |info| info.role),
+                    towards: Some(side),
+                    packets: c.packets,
+                    bytes: c.bytes,
+                    data_packets: c.data_packets,
+                    data_bytes: c.data_bytes,
+                    damaged: c.damaged,
+                    damaged_data: c.damaged_data,
+                    dropped: c.dropped.clone(),
+                    originated: c.originated.clone(),
+                    repeated: c.repeated.clone(),
+                    redirected: c.redirected.clone(),
+                    air: c.air.as_ref().and_then(|air| air.metrics()),
+                    // What flows carry in other cells is not told apart.
+                    goodput: (c.data_packets > 0 && !in_cell)
+                        .then(|| ideal as f64 / c.data_packets as f64),
+                });
+            }
+        }
+        all
+    }
+}
