@@ -247,7 +247,13 @@ mod tests {
     /// the other side, beside what the station sent itself.
     #[test]
     fn what_the_kernel_forwards_is_counted_at_both_ends() {
-        let own = PortCounts { received: 1, received_bytes: 2, sent: 3, passed: 4, ..PortCounts::default() };
+        let own = PortCounts {
+            received: 1,
+            received_bytes: 2,
+            sent: 3,
+            passed: 4,
+            ..PortCounts::default()
+        };
         assert_eq!(own.with(None, Side::Left), own);
         let passed = Passed { packets: [10, 20], bytes: [100, 200], forwarded: [7, 8] };
         let left = own.with(Some(passed), Side::Left);

@@ -111,13 +111,21 @@ mod tests {
     #[test]
     fn books_balance_with_what_is_held_and_with_nothing_else() {
         let (sent, lost) = (Op::Originated(Cause::Data), Op::Dropped(Cause::QueueFull));
-        let books =
-            books(&[(1, sent), (2, sent), (3, sent), (4, sent), (1, Op::Received), (2, lost), (3, Op::Received)]);
+        let books = books(&[
+            (1, sent),
+            (2, sent),
+            (3, sent),
+            (4, sent),
+            (1, Op::Received),
+            (2, lost),
+            (3, Op::Received),
+        ]);
         assert_eq!((books.received, books.dropped.total(), books.in_flight()), (2, 1, 1));
         assert_eq!(books.check(1), Ok(()));
         for held in [0, 2] {
             let said = books.check(held).unwrap_err();
-            let wanted = format!("4 sent is not 2 received + 1 dropped {{\"queue-full\": 1}} + {held} held");
+            let wanted =
+                format!("4 sent is not 2 received + 1 dropped {{\"queue-full\": 1}} + {held} held");
             assert_eq!(said, wanted);
         }
         assert_eq!(books.wants(), Wants::EVERYTHING);
@@ -137,13 +145,19 @@ mod tests {
         ];
         for op in on_the_way.into_iter().chain([Op::Received, Op::Dropped(Cause::QueueFull)]) {
             assert_eq!(books(&[(1, sent), (1, op)]).ghosts, 0, "{op:?}");
-            for events in [&[(1, op), (2, op)][..], &[(1, sent), (1, Op::Received), (1, op), (1, op)]] {
+            for events in
+                [&[(1, op), (2, op)][..], &[(1, sent), (1, Op::Received), (1, op), (1, op)]]
+            {
                 let books = books(events);
                 assert_eq!(books.ghosts, 2, "{op:?}");
                 let said = books.check(0).unwrap_err();
                 assert_eq!(said, "2 events of packets that do not exist", "{op:?}");
             }
         }
-        assert_eq!(books(&[(1, sent), (1, sent), (1, sent)]).ghosts, 2, "sent again under its number");
+        assert_eq!(
+            books(&[(1, sent), (1, sent), (1, sent)]).ghosts,
+            2,
+            "sent again under its number"
+        );
     }
 }

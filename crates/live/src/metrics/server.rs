@@ -234,7 +234,11 @@ mod tests {
     const ASK: &[u8] = b"GET /metrics HTTP/1.1\r\n\r\n";
 
     /// All that the client gets, and how often the connection had to go on.
-    fn all(mut client: TcpStream, mut connection: Connection, figures: &dyn Figures) -> (Vec<u8>, usize) {
+    fn all(
+        mut client: TcpStream,
+        mut connection: Connection,
+        figures: &dyn Figures,
+    ) -> (Vec<u8>, usize) {
         let (mut got, mut rounds) = (Vec::new(), 1);
         client.set_nonblocking(true).unwrap();
         let mut buffer = vec![0; 1 << 16];

@@ -147,7 +147,11 @@ mod tests {
                     continue;
                 }
                 loads += 1;
-                assert_eq!((a[0], a[1] >> 4, a[1] & 15), (0x18, 1, was[1] & 15), "{name}, byte {at}");
+                assert_eq!(
+                    (a[0], a[1] >> 4, a[1] & 15),
+                    (0x18, 1, was[1] & 15),
+                    "{name}, byte {at}"
+                );
                 assert_eq!(a[4..], 0x0102_0304_i32.to_le_bytes(), "{name}, byte {at}");
                 assert_eq!(b[4..], 0x1112_1314_i32.to_le_bytes(), "{name}, byte {at}");
             }
@@ -170,7 +174,9 @@ mod tests {
         let object = Object::read(OBJECT).unwrap();
         assert!(object.program("left_out", &maps(1)).is_none(), "no such program");
         assert!(object.program("left_in", &[]).is_none(), "a map that is not there");
-        for (at, what) in [(0, "no ELF"), (4, "32 bits"), (5, "big-endian"), (18, "another machine")] {
+        for (at, what) in
+            [(0, "no ELF"), (4, "32 bits"), (5, "big-endian"), (18, "another machine")]
+        {
             let mut bytes = OBJECT.to_vec();
             bytes[at] ^= 3;
             assert!(Object::read(&bytes).is_none(), "{what}");

@@ -357,7 +357,8 @@ mod tests {
         };
         let table = |only: &str, name: &str| {
             let states = if only == name || only.is_empty() { states(name) } else { Vec::new() };
-            let line = |state| format!("   1: 0100007F:1F90 00000000:0000 {state} 00000000:0 00:0 0\n");
+            let line =
+                |state| format!("   1: 0100007F:1F90 00000000:0000 {state} 00000000:0 00:0 0\n");
             // The head's fourth word is `st`.
             let lines: String = states.into_iter().map(line).collect();
             format!("  sl  local_address rem_address   0A 07 tx_queue\n{lines}")

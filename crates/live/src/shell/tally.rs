@@ -336,7 +336,14 @@ mod tests {
         tally.passage(at(1), Side::Right, &packet(1 + FOLLOWED as u64, 10), Passage::In);
         happens(&mut tally, 50, WAN, Op::Transmitted, Side::Right, &packet(1, 10));
         assert_eq!(tally.tallied().down.queue_delay, None);
-        happens(&mut tally, 50, WAN, Op::Transmitted, Side::Right, &packet(1 + FOLLOWED as u64, 10));
+        happens(
+            &mut tally,
+            50,
+            WAN,
+            Op::Transmitted,
+            Side::Right,
+            &packet(1 + FOLLOWED as u64, 10),
+        );
         assert_eq!(tally.tallied().down.queue_delay.map(|waits| waits.max_ms), Some(44.0));
     }
 
@@ -371,8 +378,11 @@ mod tests {
             (Op::Originated(Cause::LocalDupAck), 2),
             (Op::Originated(Cause::FastRetransmit), 5),
         ];
-        let lost: Vec<Cause> = Cause::ALL.into_iter().filter(|cause| cause.is_loss()).take(2).collect();
-        for (op, times) in ops.into_iter().chain([(Op::Dropped(lost[0]), 2), (Op::Dropped(lost[1]), 1)]) {
+        let lost: Vec<Cause> =
+            Cause::ALL.into_iter().filter(|cause| cause.is_loss()).take(2).collect();
+        for (op, times) in
+            ops.into_iter().chain([(Op::Dropped(lost[0]), 2), (Op::Dropped(lost[1]), 1)])
+        {
             (0..times).for_each(|_| happens(&mut tally, 10, WAN, op, Side::Right, &one));
         }
         let Tallied { down, up } = tally.tallied();

@@ -312,7 +312,8 @@ mod tests {
             let setting = Setting { optional, ..sysctl("tcp_ecn", "2", "") };
             Found { setting, value: value.map(str::to_owned) }.holds()
         };
-        let held = [Some("2"), Some("1"), None].map(|value| [found(false, value), found(true, value)]);
+        let held =
+            [Some("2"), Some("1"), None].map(|value| [found(false, value), found(true, value)]);
         assert_eq!(held, [[true, true], [false, false], [false, true]]);
     }
 
@@ -330,8 +331,13 @@ mod tests {
             assert_eq!(value("tcp_no_metrics_save"), Some("1"), "{name}");
             let count = |knob| preset.settings().filter(|s| s.knob == knob).count();
             let wanted = if old { [17, 3, 1] } else { [17, 1, 1] };
-            assert_eq!([Knob::Sysctl, Knob::Route, Knob::CongestionControl].map(count), wanted, "{name}");
-            let optional: Vec<_> = preset.settings().filter(|s| s.optional).map(|s| s.key).collect();
+            assert_eq!(
+                [Knob::Sysctl, Knob::Route, Knob::CongestionControl].map(count),
+                wanted,
+                "{name}"
+            );
+            let optional: Vec<_> =
+                preset.settings().filter(|s| s.optional).map(|s| s.key).collect();
             assert_eq!(optional, ["tcp_syn_linear_timeouts"], "{name}");
             assert!(!preset.what().is_empty(), "{name}");
             let setting = preset.settings().find(|s| s.key == "tcp_sack").unwrap();

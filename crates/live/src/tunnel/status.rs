@@ -135,7 +135,9 @@ mod tests {
         let shown = Shown::default();
         shown.put(&TunnelStatus { waiting: 3, ..TunnelStatus::default() });
         shown.put(&TunnelStatus { waiting: 4, ..TunnelStatus::default() });
-        assert!(matches!(shown.answer(&Request::Status {}), Answer::Link(found) if found.waiting == 4));
+        assert!(
+            matches!(shown.answer(&Request::Status {}), Answer::Link(found) if found.waiting == 4)
+        );
         assert_eq!(shown.page(), Ok(shown.get().page()));
     }
 }

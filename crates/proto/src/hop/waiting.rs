@@ -290,7 +290,11 @@ mod tests {
             assert_eq!(found, (closed, u64::from(closed)), "{backoff:?}, {after:?}");
         }
         for channel in [Knowledge::None, Knowledge::Oracle] {
-            assert_eq!(closes(channel, backoff, None), (false, 0), "{channel:?} does not go by failures");
+            assert_eq!(
+                closes(channel, backoff, None),
+                (false, 0),
+                "{channel:?} does not go by failures"
+            );
         }
     }
 }

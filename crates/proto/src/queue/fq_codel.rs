@@ -305,10 +305,18 @@ mod tests {
             let count = seen.len();
             seen.sort_unstable();
             seen.dedup();
-            assert_eq!(seen.len(), count, "of ports beside {base_from} and {base_to} some are alike");
+            assert_eq!(
+                seen.len(),
+                count,
+                "of ports beside {base_from} and {base_to} some are alike"
+            );
         }
-        let same = |packet: Packet, beside: &[u8]| ports(&packet) == ports(&other(PROTOCOL_UDP, beside));
-        assert!(same(udp(1, 2), &[0, 1, 0, 2, 0, 50, 1, 1, 7]), "what is behind the ports is none of them");
+        let same =
+            |packet: Packet, beside: &[u8]| ports(&packet) == ports(&other(PROTOCOL_UDP, beside));
+        assert!(
+            same(udp(1, 2), &[0, 1, 0, 2, 0, 50, 1, 1, 7]),
+            "what is behind the ports is none of them"
+        );
         assert!(!same(udp(1, 2), &[0, 1]), "a datagram that is cut");
         assert_eq!([50, 51].map(|protocol| ports(&other(protocol, &[1; 8]))), [50, 51]);
     }

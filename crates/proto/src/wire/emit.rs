@@ -252,7 +252,11 @@ mod tests {
         ];
         for (end, damage, wanted) in cases {
             assert_eq!(written(end, damage, &[1, 2, 4], u32::MAX), wanted, "{end:?}, {damage:?}");
-            assert_eq!(written(end, damage, &[1, 2, 4], 3), wanted, "{end:?}, {damage:?}, just all");
+            assert_eq!(
+                written(end, damage, &[1, 2, 4], 3),
+                wanted,
+                "{end:?}, {damage:?}, just all"
+            );
             assert_eq!(written(end, damage, &[1, 2, 4], 2), [1, 2], "{end:?}, {damage:?}, cut");
             assert_eq!(written(end, damage, &[], u32::MAX), [], "{end:?}, {damage:?}, no body");
         }

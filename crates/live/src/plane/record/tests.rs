@@ -69,7 +69,11 @@ fn each_field_of_a_record_stands_at_its_place() {
     (bytes[22], bytes[23]) = (1, 3);
     bytes[24] = 1;
     let wanted = Record {
-        at: if cfg!(target_endian = "little") { 0x1112_1314_2122_2324 } else { 0x2122_2324_1112_1314 },
+        at: if cfg!(target_endian = "little") {
+            0x1112_1314_2122_2324
+        } else {
+            0x2122_2324_1112_1314
+        },
         len: 0x3132_3334,
         captured: 0x4142_4344,
         gso_size: 0x5152,
@@ -92,7 +96,11 @@ fn a_packet_keeps_its_headers_and_its_body_stays_in_the_ring() {
         let sent = tcp(v6, 100, Flags::ACK, 50).with(|p| (p.tos, p.ttl) = (0x28, 33));
         let frame = framed(&sent);
         let got = packet(&frame, record(&frame), 4096, &mut Order::new()).unwrap();
-        assert_eq!((got.src, got.dst, got.tos, got.ttl), (sent.src, sent.dst, 0x28, 33), "v6: {v6}");
+        assert_eq!(
+            (got.src, got.dst, got.tos, got.ttl),
+            (sent.src, sent.dst, 0x28, 33),
+            "v6: {v6}"
+        );
         assert_eq!(got.transport, sent.transport, "v6: {v6}");
         assert_eq!((got.damage, got.piece, got.body.len()), (Damage::None, 0, 50), "v6: {v6}");
         // Behind the place: the ring's header, the record, then the frame without what stands for virtio's.
@@ -202,7 +210,11 @@ fn a_super_packet_says_how_it_is_to_be_cut() {
                 checksum_offset: 16,
             };
             assert_eq!(VnetHeader::read(&out), Some(wanted), "v6: {v6}, {flags:?}, tag: {vlan:?}");
-            let bare = [&frame[VNET..VNET + 12], vlan.as_ref().map_or(&[], |t| &t[..]), &frame[VNET + 12..]];
+            let bare = [
+                &frame[VNET..VNET + 12],
+                vlan.as_ref().map_or(&[], |t| &t[..]),
+                &frame[VNET + 12..],
+            ];
             assert_eq!(out[VNET..], bare.concat(), "the tag stands behind the addresses");
         }
     }
