@@ -238,3 +238,27 @@ impl Port {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where the kernel forwards, what came in here is what it saw here, and what went out is what it forwarded from
+    /// the other side, beside what the station sent itself.
+    #[test]
+    fn what_the_kernel_forwards_is_counted_at_both_ends() {
+        let own = PortCounts {
+            received: 1,
+            received_bytes: 2,
+            sent: 3,
+            passed: 4,
+            ..PortCounts::default()
+        };
+        assert_eq!(own.with(None, Side::Left), own);
+        let passed = Passed { packets: [10, 20], bytes: [100, 200], forwarded: [7, 8] };
+        let left = own.with(Some(passed), Side::Left);
+        assert_eq!(left, PortCounts { received: 10, received_bytes: 100, sent: 3 + 8, ..own });
+        let right = own.with(Some(passed), Side::Right);
+        assert_eq!(right, PortCounts { received: 20, received_bytes: 200, sent: 3 + 7, ..own });
+    }
+}

@@ -85,3 +85,79 @@ impl Sink for Conservation {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use lasthop_proto::event::Cause;
+    use lasthop_proto::machine::{Side, StageId};
+    use lasthop_proto::units::Time;
+    use lasthop_proto::wire::{Addr, Body, Flags, Packet, Segment, Seq};
+
+    use super::*;
+
+    fn books(events: &[(u64, Op)]) -> Conservation {
+        let mut books = Conservation::default();
+        for (id, op) in events {
+            let (src, dst) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));
+            let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
+            let packet = Packet::tcp(src, dst, segment, Body::EMPTY)
+                .with(|packet| packet.id = PacketId(*id));
+            let what = What::Packet { op: *op, side: Side::Right, packet };
+            books.event(&Event { at: Time::ZERO, stage: StageId(1), what });
+        }
+        books
+    }
+
+    #[test]
+    fn books_balance_with_what_is_held_and_with_nothing_else() {
+        let (sent, lost) = (Op::Originated(Cause::Data), Op::Dropped(Cause::QueueFull));
+        let books = books(&[
+            (1, sent),
+            (2, sent),
+            (3, sent),
+            (4, sent),
+            (1, Op::Received),
+            (2, lost),
+            (3, Op::Received),
+        ]);
+        assert_eq!((books.received, books.dropped.total(), books.in_flight()), (2, 1, 1));
+        assert_eq!(books.check(1), Ok(()));
+        for held in [0, 2] {
+            let said = books.check(held).unwrap_err();
+            let wanted =
+                format!("4 sent is not 2 received + 1 dropped {{\"queue-full\": 1}} + {held} held");
+            assert_eq!(said, wanted);
+        }
+        assert_eq!(books.wants(), Wants::EVERYTHING);
+    }
+
+    /// Each event of a packet that was never sent, or has ended, is one too many.
+    #[test]
+    fn what_happens_to_nobody_is_told() {
+        let sent = Op::Originated(Cause::Data);
+        let on_the_way = [
+            Op::Transmitted,
+            Op::Marked,
+            Op::MarkedBy(Cause::QueueFull),
+            Op::Damaged,
+            Op::Repeated(Cause::LocalTimeout),
+            Op::Redirected(Cause::HandoffStale),
+        ];
+        for op in on_the_way.into_iter().chain([Op::Received, Op::Dropped(Cause::QueueFull)]) {
+            assert_eq!(books(&[(1, sent), (1, op)]).ghosts, 0, "{op:?}");
+            for events in
+                [&[(1, op), (2, op)][..], &[(1, sent), (1, Op::Received), (1, op), (1, op)]]
+            {
+                let books = books(events);
+                assert_eq!(books.ghosts, 2, "{op:?}");
+                let said = books.check(0).unwrap_err();
+                assert_eq!(said, "2 events of packets that do not exist", "{op:?}");
+            }
+        }
+        assert_eq!(
+            books(&[(1, sent), (1, sent), (1, sent)]).ghosts,
+            2,
+            "sent again under its number"
+        );
+    }
+}

@@ -125,6 +125,18 @@ mod tests {
     }
 
     #[test]
+    fn totals_are_of_all_causes_or_of_those_that_are_named() {
+        let mut counts = CauseCounts::default();
+        assert!(counts.is_empty());
+        assert_eq!((counts.total(), counts.total_of(|_| true)), (0, 0));
+        (0..3).for_each(|_| counts.add(Cause::QueueFull));
+        (0..4).for_each(|_| counts.add(Cause::Data));
+        assert!(!counts.is_empty());
+        assert_eq!((counts.total(), counts.total_of(|cause| cause != Cause::Data)), (7, 3));
+        assert_eq!(format!("{counts:?}"), r#"{"data": 4, "queue-full": 3}"#);
+    }
+
+    #[test]
     fn counts_survive_json() {
         let mut counts = CauseCounts::default();
         counts.add(Cause::PartialAck);

@@ -175,3 +175,70 @@ impl<S: Sink> Sink for Option<S> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use lasthop_proto::wire::{Addr, Body, Flags, Segment, Seq};
+
+    use super::*;
+
+    /// What a sink was told, a word each.
+    #[derive(Default)]
+    struct Told(Vec<&'static str>);
+
+    impl Sink for Told {
+        fn wants(&self) -> Wants {
+            Wants::METRICS
+        }
+        fn event(&mut self, _: &Event) {
+            self.0.push("event");
+        }
+        fn packet(&mut self, _: Time, _: StageId, _: Op, _: Side, _: &Packet) {
+            self.0.push("packet");
+        }
+        fn delivered(&mut self, _: Time, _: StageId, _: FlowKey, _: u32) {
+            self.0.push("delivered");
+        }
+        fn passage(&mut self, _: Time, _: Side, _: &Packet, _: Passage) {
+            self.0.push("passage");
+        }
+    }
+
+    const ALL: [&str; 4] = ["event", "packet", "delivered", "passage"];
+
+    fn tell(sink: &mut dyn Sink) {
+        let (src, dst) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));
+        let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
+        let packet = Packet::tcp(src, dst, segment, Body::EMPTY);
+        let flow = FlowKey { src, dst, src_port: 1, dst_port: 2 };
+        let (at, stage, op, side) = (Time::ZERO, StageId(1), Op::Transmitted, Side::Left);
+        sink.event(&Event { at, stage, what: What::Packet { op, side, packet: packet.clone() } });
+        sink.packet(at, stage, op, side, &packet);
+        sink.delivered(at, stage, flow, 1);
+        sink.passage(at, side, &packet, Passage::In);
+    }
+
+    #[test]
+    fn whoever_stands_before_a_sink_hands_on_all_and_wants_what_it_wants() {
+        let mut told = Told::default();
+        {
+            let mut behind = &mut told;
+            assert_eq!(behind.wants(), Wants::METRICS, "a reference");
+            tell(&mut behind);
+        }
+        assert_eq!(told.0, ALL, "a reference");
+
+        let mut some = Some(Told::default());
+        assert_eq!((some.wants(), None::<Told>.wants()), (Wants::METRICS, Wants::NOTHING));
+        tell(&mut some);
+        assert_eq!(some.unwrap().0, ALL, "one that is there");
+        tell(&mut None::<Told>);
+
+        let mut pair = (Told::default(), Told::default());
+        assert_eq!(pair.wants(), Wants::METRICS);
+        assert_eq!((Nothing, Told::default()).wants(), Wants::METRICS, "what one of two wants");
+        assert_eq!((Told::default(), Nothing).wants(), Wants::METRICS, "what one of two wants");
+        tell(&mut pair);
+        assert_eq!((&pair.0.0[..], &pair.1.0[..]), (&ALL[..], &ALL[..]), "both of two");
+    }
+}

@@ -199,3 +199,126 @@ fn answer(line: &str, running: &dyn Figures) -> (&'static str, String) {
         _ => ("404 Not Found", "the figures are at /metrics\n".to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// A page of as many bytes.
+    struct Long(usize);
+
+    impl Figures for Long {
+        fn page(&self) -> Result<String, String> {
+            if self.0 == 0 { Err("it has ended".to_owned()) } else { Ok("x".repeat(self.0)) }
+        }
+    }
+
+    /// Somebody who asks, and what answers.
+    fn pair() -> (TcpStream, Connection) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        stream.set_nonblocking(true).unwrap();
+        let connection = Connection {
+            stream,
+            since: Time::ZERO,
+            head: Vec::new(),
+            answer: Vec::new(),
+            written: 0,
+        };
+        (client, connection)
+    }
+
+    const ASK: &[u8] = b"GET /metrics HTTP/1.1\r\n\r\n";
+
+    /// All that the client gets, and how often the connection had to go on.
+    fn all(
+        mut client: TcpStream,
+        mut connection: Connection,
+        figures: &dyn Figures,
+    ) -> (Vec<u8>, usize) {
+        let (mut got, mut rounds) = (Vec::new(), 1);
+        client.set_nonblocking(true).unwrap();
+        let mut buffer = vec![0; 1 << 16];
+        let mut more = true;
+        loop {
+            while more && connection.go_on(Time::ZERO, figures) {
+                rounds += 1;
+                while let Ok(len @ 1..) = client.read(&mut buffer) {
+                    got.extend_from_slice(&buffer[..len]);
+                }
+            }
+            more = false;
+            let _ = connection.stream.shutdown(std::net::Shutdown::Write);
+            match client.read(&mut buffer) {
+                Ok(0) => return (got, rounds),
+                Ok(len) => got.extend_from_slice(&buffer[..len]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_page_that_does_not_fit_at_once_goes_on_where_it_stood() {
+        let (mut client, connection) = pair();
+        client.write_all(ASK).unwrap();
+        let (got, rounds) = all(client, connection, &Long(32 << 20));
+        let body = got.windows(4).position(|end| end == b"\r\n\r\n").unwrap() + 4;
+        assert!(got.starts_with(b"HTTP/1.1 200 OK\r\n"));
+        assert_eq!(got.len() - body, 32 << 20);
+        assert!(got[body..].iter().all(|byte| *byte == b'x'));
+        assert!(rounds > 1, "it was to be more than a buffer holds");
+    }
+
+    #[test]
+    fn each_request_has_its_answer() {
+        let cases: [(&[u8], usize, &str); 7] = [
+            (ASK, 1, "HTTP/1.1 200 OK\r\n"),
+            (b"GET /metrics?x=1 HTTP/1.0\r\n\r\n", 1, "HTTP/1.1 200 OK\r\n"),
+            (ASK, 0, "HTTP/1.1 503 Service Unavailable\r\n"),
+            (b"GET / HTTP/1.1\r\n\r\n", 1, "HTTP/1.1 404 Not Found\r\n"),
+            (b"PUT /metrics HTTP/1.1\r\n\r\n", 1, "HTTP/1.1 405 Method Not Allowed\r\n"),
+            (b"GET /metrics\r\n\r\n", 1, "HTTP/1.1 400 Bad Request\r\n"),
+            (b"\xff\xff HTTP/1.1\r\n\r\n", 1, "HTTP/1.1 400 Bad Request\r\n"),
+        ];
+        for (asked, figures, wanted) in cases {
+            let (mut client, connection) = pair();
+            client.write_all(asked).unwrap();
+            let (got, _) = all(client, connection, &Long(figures));
+            let text = String::from_utf8_lossy(&got);
+            let asked = String::from_utf8_lossy(asked);
+            assert!(text.starts_with(wanted), "{asked}: {text}");
+            assert_eq!(text.contains("Allow: GET\r\n"), text.contains(" 405 "), "{text}");
+            assert_eq!(text.contains("version=0.0.4"), text.contains(" 200 "), "{text}");
+        }
+    }
+
+    #[test]
+    fn who_says_too_little_or_too_much_is_not_waited_for_longer_than_allowed() {
+        let figures = &Long(1);
+        let late = Time::ZERO + SLOWEST + Span::millis(1);
+        let (mut client, mut connection) = pair();
+        client.write_all(b"GET /metrics HT").unwrap();
+        assert!(connection.go_on(Time::ZERO + SLOWEST, figures), "there is still time");
+        assert!(!connection.go_on(late, figures), "it is late");
+        assert!(connection.answer.starts_with(b"HTTP/1.1 400"), "it is told so");
+
+        let (mut client, mut connection) = pair();
+        client.write_all(&vec![b'x'; MAX_REQUEST + 2000]).unwrap();
+        while connection.go_on(Time::ZERO, figures) {}
+        assert!(connection.answer.starts_with(b"HTTP/1.1 400"), "no head is so long");
+
+        let (mut client, mut connection) = pair();
+        client.write_all(ASK).unwrap();
+        assert!(connection.go_on(Time::ZERO, &Long(32 << 20)), "it has not been read");
+        assert!(!connection.go_on(late, figures), "who does not read is left");
+
+        let (client, mut connection) = pair();
+        drop(client);
+        assert!(!connection.go_on(Time::ZERO, figures), "who has gone is left");
+        assert!(connection.answer.is_empty());
+    }
+}

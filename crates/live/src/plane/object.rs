@@ -106,3 +106,84 @@ impl<'a> Object<'a> {
         Some(code)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OBJECT: &[u8] = include_bytes!("../../bpf/station.bpf.o");
+    const PROGRAMS: [&str; 4] = ["left_in", "right_in", "base_left", "base_right"];
+
+    /// The maps that the file names, each with `fd`.
+    fn maps(fd: i32) -> Vec<(&'static str, i32)> {
+        let object = Object::read(OBJECT).unwrap();
+        let table = object.section(".reltc").unwrap();
+        let target = |entry: &[u8]| object.symbols[number(entry, 12, 4).unwrap() as usize].name;
+        let mut names: Vec<&str> = table.data.chunks_exact(16).map(target).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.into_iter().map(|name| (name, fd)).collect()
+    }
+
+    /// Where two programs differ, there alone stand loads of an address, each with its descriptor.
+    #[test]
+    fn descriptors_are_put_in_where_a_map_is_loaded_and_nowhere_else() {
+        let object = Object::read(OBJECT).unwrap();
+        assert_eq!(object.license(), Some(c"MIT OR Apache-2.0"));
+        let (first, second) = (maps(0x0102_0304), maps(0x1112_1314));
+        assert!(first.len() > 2, "{first:?}");
+        for name in PROGRAMS {
+            let [one, two] = [&first, &second].map(|maps| object.program(name, maps).unwrap());
+            let symbol = object.symbols.iter().find(|symbol| symbol.name == name).unwrap();
+            assert_eq!(one.len(), symbol.len, "{name}");
+            let section = object.section(SECTION).unwrap().data;
+            let raw = &section[symbol.at..symbol.at + symbol.len];
+            assert_eq!(one.len() % 8, 0, "{name} has whole instructions");
+            let mut loads = 0;
+            for at in (0..one.len()).step_by(8) {
+                let [was, a, b] = [raw, &one, &two].map(|code| &code[at..at + 8]);
+                if a == b {
+                    assert_eq!(a, was, "{name}, byte {at}");
+                    continue;
+                }
+                loads += 1;
+                assert_eq!(
+                    (a[0], a[1] >> 4, a[1] & 15),
+                    (0x18, 1, was[1] & 15),
+                    "{name}, byte {at}"
+                );
+                assert_eq!(a[4..], 0x0102_0304_i32.to_le_bytes(), "{name}, byte {at}");
+                assert_eq!(b[4..], 0x1112_1314_i32.to_le_bytes(), "{name}, byte {at}");
+            }
+            let table = object.section(".reltc").unwrap();
+            let inside = |entry: &[u8]| {
+                let at = number(entry, 0, 8).unwrap() as usize;
+                (symbol.at..symbol.at + symbol.len).contains(&at)
+            };
+            assert_eq!(loads, table.data.chunks_exact(16).filter(|e| inside(e)).count(), "{name}");
+            assert!(loads > 0, "{name}");
+        }
+        let starts: Vec<usize> = PROGRAMS
+            .map(|name| object.symbols.iter().find(|s| s.name == name).unwrap().at)
+            .to_vec();
+        assert!(starts.iter().any(|at| *at > 0), "{starts:?}: all begin at once");
+    }
+
+    #[test]
+    fn what_is_not_our_file_is_refused() {
+        let object = Object::read(OBJECT).unwrap();
+        assert!(object.program("left_out", &maps(1)).is_none(), "no such program");
+        assert!(object.program("left_in", &[]).is_none(), "a map that is not there");
+        for (at, what) in
+            [(0, "no ELF"), (4, "32 bits"), (5, "big-endian"), (18, "another machine")]
+        {
+            let mut bytes = OBJECT.to_vec();
+            bytes[at] ^= 3;
+            assert!(Object::read(&bytes).is_none(), "{what}");
+        }
+        // Wherever it is cut, it is refused or lacks the programs: the table of sections stands at the end.
+        for len in (0..OBJECT.len()).step_by(7) {
+            assert!(Object::read(&OBJECT[..len]).is_none(), "cut to {len} bytes");
+        }
+    }
+}

@@ -272,3 +272,6 @@ fn vnet(frame: &[u8], record: Record) -> Option<VnetHeader> {
     }
     Some(vnet)
 }
+
+#[cfg(test)]
+mod tests;

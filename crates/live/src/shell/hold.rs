@@ -260,8 +260,15 @@ fn pause(step: Duration) {
 
 /// Sockets of the calling thread's network that wait for somebody.
 fn listeners() -> usize {
+    listening(|name| {
+        fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default()
+    })
+}
+
+/// The same, of what `table` gives for each protocol.
+fn listening(table: impl Fn(&str) -> String) -> usize {
     let count = |name: &str, state: &str| {
-        let text = fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
+        let text = table(name);
         let states = text.lines().skip(1).filter_map(|line| line.split_ascii_whitespace().nth(3));
         states.filter(|found| *found == state).count()
     };
@@ -332,4 +339,33 @@ fn obey(program: Arc<AtomicI32>, words: BufReader<File>) {
         }
         std::process::exit(1);
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What waits for somebody is told from what is connected, by the state of each protocol.
+    #[test]
+    fn sockets_that_wait_are_counted_by_protocol() {
+        let states = |name: &str| match name {
+            "tcp" => vec!["0A", "01", "0A", "07", "0A"],
+            "tcp6" => vec!["0A", "0A", "06", "0A", "0A", "0A"],
+            "udp" => vec!["07", "01", "0A", "07"],
+            "udp6" => vec!["07"; 11],
+            _ => panic!("{name}"),
+        };
+        let table = |only: &str, name: &str| {
+            let states = if only == name || only.is_empty() { states(name) } else { Vec::new() };
+            let line =
+                |state| format!("   1: 0100007F:1F90 00000000:0000 {state} 00000000:0 00:0 0\n");
+            // The head's fourth word is `st`.
+            let lines: String = states.into_iter().map(line).collect();
+            format!("  sl  local_address rem_address   0A 07 tx_queue\n{lines}")
+        };
+        for (only, wanted) in [("tcp", 3), ("tcp6", 5), ("udp", 2), ("udp6", 11), ("", 21)] {
+            assert_eq!(listening(|name| table(only, name)), wanted, "{only}");
+        }
+        assert_eq!(listening(|_| String::new()), 0);
+    }
 }

@@ -268,6 +268,151 @@ impl Histogram {
 mod tests {
     use super::*;
 
+    const WAN: u16 = 1;
+    const RADIO: u16 = 3;
+
+    /// A host, a link of 5 ms, an agent, a link of 2 ms, a host.
+    fn tally(ends: bool) -> Tally {
+        let delay = |ms| -> Option<Delay> { Some(Box::new(move |_| Span::millis(ms))) };
+        let delays = vec![None, delay(5), None, delay(2), None];
+        Tally {
+            counted_at: Some(1).filter(|_| ends),
+            delays,
+            followed: vec![(PacketId(u64::MAX), Time::ZERO); FOLLOWED],
+            directions: Default::default(),
+        }
+    }
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::millis(ms)
+    }
+
+    fn packet(id: u64, bytes: usize) -> Packet {
+        use lasthop_proto::wire::{Addr, Body, Flags, Segment, Seq};
+        let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
+        let body = Body::copy_of(&vec![0; bytes]);
+        Packet::tcp(Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2), segment, body)
+            .with(|packet| packet.id = PacketId(id))
+    }
+
+    fn happens(tally: &mut Tally, ms: u64, stage: u16, op: Op, side: Side, packet: &Packet) {
+        let what = What::Packet { op, side, packet: packet.clone() };
+        let stage = lasthop_proto::machine::StageId(stage);
+        tally.event(&Event { at: at(ms), stage, what });
+    }
+
+    #[test]
+    fn a_packet_is_counted_where_it_comes_out_and_its_waits_link_by_link() {
+        let mut tally = tally(false);
+        let one = packet(7, 960);
+        let bytes = u64::from(one.wire_len());
+        tally.passage(at(100), Side::Right, &one, Passage::In);
+        // Sent on after 5 ms of waiting and 5 of propagation, and after 10 and 2.
+        happens(&mut tally, 110, WAN, Op::Transmitted, Side::Right, &one);
+        happens(&mut tally, 122, RADIO, Op::Transmitted, Side::Right, &one);
+        assert_eq!(tally.tallied().down.packets, 0, "it is still on its way");
+        tally.passage(at(122), Side::Right, &one, Passage::Out);
+        let Tallied { down, up } = tally.tallied();
+        assert_eq!((down.packets, down.bytes, down.rate), (1, bytes, None), "22 ms say no rate");
+        let waits = down.queue_delay.unwrap();
+        assert!((waits.median_ms / 5.0 - 1.0).abs() < 0.008, "{waits:?}");
+        assert!((waits.p99_ms / 10.0 - 1.0).abs() < 0.008, "{waits:?}");
+        assert_eq!(waits.max_ms, 10.0);
+        assert_eq!(up, Direction::default(), "nothing went the other way");
+
+        let two = packet(8, 960);
+        tally.passage(at(180), Side::Right, &two, Passage::In);
+        tally.passage(at(200), Side::Right, &two, Passage::Out);
+        let down = tally.tallied().down;
+        // From the first that came in to the last that came out: 100 ms.
+        assert_eq!((down.packets, down.rate), (2, Some(bytes as f64 * 2.0 * 8.0 / 0.1)));
+    }
+
+    /// Another packet has the place of one whose number ends alike: what is not known is not said.
+    #[test]
+    fn a_packet_that_is_no_longer_followed_has_no_wait() {
+        let mut tally = tally(false);
+        tally.passage(at(0), Side::Right, &packet(1, 10), Passage::In);
+        tally.passage(at(1), Side::Right, &packet(1 + FOLLOWED as u64, 10), Passage::In);
+        happens(&mut tally, 50, WAN, Op::Transmitted, Side::Right, &packet(1, 10));
+        assert_eq!(tally.tallied().down.queue_delay, None);
+        happens(
+            &mut tally,
+            50,
+            WAN,
+            Op::Transmitted,
+            Side::Right,
+            &packet(1 + FOLLOWED as u64, 10),
+        );
+        assert_eq!(tally.tallied().down.queue_delay.map(|waits| waits.max_ms), Some(44.0));
+    }
+
+    #[test]
+    fn where_connections_end_at_the_base_station_the_first_link_counts_what_the_program_sends() {
+        for ends in [false, true] {
+            let mut tally = tally(ends);
+            let (one, other) = (packet(1, 100), packet(2, 1000));
+            tally.passage(at(0), Side::Left, &one, Passage::In);
+            happens(&mut tally, 10, RADIO, Op::Transmitted, Side::Left, &one);
+            happens(&mut tally, 20, WAN, Op::Transmitted, Side::Left, &other);
+            happens(&mut tally, 20, WAN, Op::Transmitted, Side::Right, &one);
+            tally.passage(at(30), Side::Left, &one, Passage::Out);
+            tally.passage(at(30), Side::Right, &one, Passage::Out);
+            let Tallied { down, up } = tally.tallied();
+            let counted = if ends { &other } else { &one };
+            assert_eq!((up.packets, up.bytes), (1, counted.wire_len().into()), "ends: {ends}");
+            assert_eq!(down.packets, 1, "ends: {ends}");
+        }
+    }
+
+    #[test]
+    fn each_fate_has_a_figure_of_its_own() {
+        let mut tally = tally(false);
+        let one = packet(1, 100);
+        let ops = [
+            (Op::Dropped(Cause::SplitTaken), 1),
+            (Op::Marked, 1),
+            (Op::MarkedBy(Cause::Data), 1),
+            (Op::Damaged, 3),
+            (Op::Repeated(Cause::LocalTimeout), 2),
+            (Op::Originated(Cause::LocalDupAck), 2),
+            (Op::Originated(Cause::FastRetransmit), 5),
+        ];
+        let lost: Vec<Cause> =
+            Cause::ALL.into_iter().filter(|cause| cause.is_loss()).take(2).collect();
+        for (op, times) in
+            ops.into_iter().chain([(Op::Dropped(lost[0]), 2), (Op::Dropped(lost[1]), 1)])
+        {
+            (0..times).for_each(|_| happens(&mut tally, 10, WAN, op, Side::Right, &one));
+        }
+        let Tallied { down, up } = tally.tallied();
+        assert_eq!((down.marked, down.damaged, down.repeated), (2, 3, 4));
+        let wanted = [(lost[0].name().to_owned(), 2), (lost[1].name().to_owned(), 1)];
+        assert_eq!(down.lost, BTreeMap::from(wanted), "what was taken in is not lost");
+        assert_eq!(up, Direction::default());
+    }
+
+    /// What an agent puts into the path waits from then on; what a host does was told when it came in.
+    #[test]
+    fn an_agents_packet_waits_from_when_it_is_made() {
+        let mut tally = tally(false);
+        for (id, cause, wait) in [
+            (1, Cause::LocalTimeout, Some(38.0)),
+            (2, Cause::FastRetransmit, None),
+            (3, Cause::Data, None),
+            (4, Cause::Ack, None),
+            (5, Cause::Control, None),
+            (6, Cause::WindowProbe, None),
+        ] {
+            tally.directions = Default::default();
+            let one = packet(id, 10);
+            happens(&mut tally, 10, 2, Op::Originated(cause), Side::Right, &one);
+            happens(&mut tally, 50, RADIO, Op::Transmitted, Side::Right, &one);
+            let waits = tally.tallied().down.queue_delay;
+            assert_eq!(waits.map(|waits| waits.max_ms), wait, "{cause:?}");
+        }
+    }
+
     #[test]
     fn quantiles_are_near_the_values() {
         let mut histogram = Histogram::default();

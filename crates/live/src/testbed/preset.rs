@@ -307,6 +307,60 @@ mod tests {
     }
 
     #[test]
+    fn a_setting_holds_where_it_reads_back_or_may_be_missing() {
+        let found = |optional, value: Option<&str>| {
+            let setting = Setting { optional, ..sysctl("tcp_ecn", "2", "") };
+            Found { setting, value: value.map(str::to_owned) }.holds()
+        };
+        let held =
+            [Some("2"), Some("1"), None].map(|value| [found(false, value), found(true, value)]);
+        assert_eq!(held, [[true, true], [false, false], [false, true]]);
+    }
+
+    /// Where each setting is made, and what belongs to all or to one.
+    #[test]
+    fn each_preset_has_its_share() {
+        for preset in Preset::ALL {
+            let value = |key: &str| preset.settings().find(|s| s.key == key).map(|s| s.value);
+            let (name, old) = (preset.name(), preset == Preset::Linux1997);
+            let control = name.strip_prefix("linux-").filter(|_| !old).unwrap_or("reno");
+            assert_eq!(value("tcp_congestion_control"), Some(control), "{name}");
+            assert_eq!(value("tcp_sack"), Some(if old { "0" } else { "1" }), "{name}");
+            assert_eq!(value("rto_min"), Some(if old { "1000" } else { "200" }), "{name}");
+            assert_eq!(value("initcwnd"), Some("1").filter(|_| old), "{name}");
+            assert_eq!(value("tcp_no_metrics_save"), Some("1"), "{name}");
+            let count = |knob| preset.settings().filter(|s| s.knob == knob).count();
+            let wanted = if old { [17, 3, 1] } else { [17, 1, 1] };
+            assert_eq!(
+                [Knob::Sysctl, Knob::Route, Knob::CongestionControl].map(count),
+                wanted,
+                "{name}"
+            );
+            let optional: Vec<_> =
+                preset.settings().filter(|s| s.optional).map(|s| s.key).collect();
+            assert_eq!(optional, ["tcp_syn_linear_timeouts"], "{name}");
+            assert!(!preset.what().is_empty(), "{name}");
+            let setting = preset.settings().find(|s| s.key == "tcp_sack").unwrap();
+            assert_eq!(path(setting), Path::new("/proc/sys/net/ipv4/tcp_sack"));
+        }
+    }
+
+    #[test]
+    fn each_refusal_has_its_remedy() {
+        let path = Path::new("/proc/sys/net/ipv4/tcp_sack");
+        let cases = [
+            (io::ErrorKind::NotFound, "use a newer one"),
+            (io::ErrorKind::ReadOnlyFilesystem, "--privileged"),
+            (io::ErrorKind::PermissionDenied, "lasthop doctor"),
+        ];
+        for (kind, remedy) in cases {
+            let error = refused(path, "1", &io::Error::from(kind));
+            assert!(error.message.starts_with("cannot set net.ipv4.tcp_sack to `1`: "), "{error}");
+            assert!(error.help.contains(remedy), "{kind:?}: {}", error.help);
+        }
+    }
+
+    #[test]
     fn a_preset_sets_everything_once_and_says_why() {
         for preset in Preset::ALL {
             let mut keys: Vec<_> = preset.settings().map(|setting| setting.key).collect();

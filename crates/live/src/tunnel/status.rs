@@ -93,3 +93,51 @@ impl Figures for Shown {
         Ok(self.get().page())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_figure_of_a_tunnel_is_on_its_page_with_its_label() {
+        let counts = |name: &str, n: u64| Counts::from([(name.to_owned(), n)]);
+        let mut status = TunnelStatus {
+            version: "1.2".to_owned(),
+            tun: "lh0".to_owned(),
+            state: "up".to_owned(),
+            packets: counts("sent", 11),
+            session: counts("handshakes", 12),
+            repeated: counts("timeout", 13),
+            notes: counts("gap", 14),
+            refused: counts("full", 15),
+            ..TunnelStatus::default()
+        };
+        let page = status.page();
+        let value = |line: &str| {
+            let mut lines = page.lines().filter_map(|found| found.strip_prefix("lasthop_"));
+            let found = lines.find_map(|found| found.strip_prefix(line));
+            found.map(str::to_owned).unwrap_or_else(|| panic!("no `{line}` in\n{page}"))
+        };
+        assert_eq!(value("link_info{version=\"1.2\",tun=\"lh0\",state=\"up\"}"), " 1");
+        assert_eq!(value("link_up"), " 1");
+        assert_eq!(value("link_packets_total{what=\"sent\"}"), " 11");
+        assert_eq!(value("link_session_total{what=\"handshakes\"}"), " 12");
+        assert_eq!(value("link_repeated_packets_total{cause=\"timeout\"}"), " 13");
+        assert_eq!(value("link_notes_total{note=\"gap\"}"), " 14");
+        assert_eq!(value("link_refused_total{reason=\"full\"}"), " 15");
+        status.state = "calling".to_owned();
+        assert!(status.page().contains("lasthop_link_up 0\n"), "{}", status.page());
+    }
+
+    /// Others see the last picture, as it was put; what a tunnel does not have is said.
+    #[test]
+    fn what_is_shown_is_the_last_picture() {
+        let shown = Shown::default();
+        shown.put(&TunnelStatus { waiting: 3, ..TunnelStatus::default() });
+        shown.put(&TunnelStatus { waiting: 4, ..TunnelStatus::default() });
+        assert!(
+            matches!(shown.answer(&Request::Status {}), Answer::Link(found) if found.waiting == 4)
+        );
+        assert_eq!(shown.page(), Ok(shown.get().page()));
+    }
+}

@@ -126,3 +126,131 @@ impl Reports {
         wrong
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use lasthop_proto::units::Span;
+
+    use super::*;
+
+    /// Three transfers to a host whose TCP is the kernel's; `stack` is the sender's.
+    fn scenario(stack: &str) -> Scenario {
+        let transfer = |kib| {
+            format!("[[transfer]]\nfrom = \"fixed\"\nto = \"mobile\"\nbytes = \"{kib}KiB\"\n")
+        };
+        let text = format!(
+            "{}[host.fixed]\nstack = \"{stack}\"\n[host.mobile]\n\
+             [[path]]\nlink = {{ rate = \"1mbit\", delay = \"1ms\" }}\n",
+            [100, 150, 150].map(transfer).concat()
+        );
+        let (plan, _) = lasthop_scenario::parse(&text, "t", &[]).unwrap();
+        plan.cells.into_iter().next().unwrap().scenario
+    }
+
+    fn sent(port: u16, sha256: &str) -> SendReport {
+        let end = |last: u8| SocketAddr::from(([10, 0, 0, last], port));
+        SendReport {
+            local: end(1),
+            peer: end(2),
+            end: End::Closed,
+            bytes: 1,
+            acked: 1,
+            sha256: sha256.to_owned(),
+            began: Time::ZERO,
+            connected: Span::ZERO,
+            first_byte: None,
+            last_byte: None,
+            all_acked: None,
+            ended: Span::ZERO,
+            congestion: None,
+            timeouts: None,
+            tcp: None,
+        }
+    }
+
+    fn received(peer: SocketAddr, sha256: &str, end: End) -> Received {
+        Received {
+            number: 1,
+            peer,
+            local: peer,
+            end,
+            bytes: 1,
+            sha256: sha256.to_owned(),
+            accepted: Time::ZERO,
+            first_byte: None,
+            seconds: Span::ZERO,
+            wrong: None,
+            file: None,
+        }
+    }
+
+    #[test]
+    fn each_thing_that_can_be_wrong_is_told_with_its_transfer() {
+        let scenario = scenario("kernel");
+        let from = scenario.hosts[scenario.transfers[0].from].addr.ip();
+        let peer = |port| SocketAddr::new(from, port);
+        let right = || {
+            let mut reports = Reports::default();
+            for (index, sum) in ["aa", "bb", "cc"].into_iter().enumerate() {
+                let port = 1000 + index as u16;
+                reports.sent.insert(index, Ok(sent(port, sum)));
+                reports.received.push(received(peer(port), sum, End::Closed));
+            }
+            reports
+        };
+        let ours = Ours::default();
+        let wrong = |change: &dyn Fn(&mut Reports)| {
+            let mut reports = right();
+            change(&mut reports);
+            reports.wrong(&scenario, &ours)
+        };
+        let none: [&str; 0] = [];
+        assert_eq!(wrong(&|_| {}), none);
+        for index in 0..3 {
+            let name = format!("transfer {} from fixed to mobile", index + 1);
+            let told = |what: &str| vec![format!("{name}: {what}")];
+            assert_eq!(
+                wrong(&|r| r.received[index].end = End::Idle),
+                told("gave up: nothing moved any more")
+            );
+            assert_eq!(
+                wrong(&|r| r.received[index].sha256 = "dd".into()),
+                told("other bytes arrived than were sent")
+            );
+            assert_eq!(wrong(&|r| r.received[index].peer = peer(999)), told("nothing arrived"));
+            let refused = |r: &mut Reports| {
+                r.sent.insert(index, Err("refused".to_owned()));
+            };
+            assert_eq!(wrong(&refused), told("refused"));
+        }
+        assert_eq!(wrong(&|r| r.received.swap(0, 1)), none, "in whatever order they end");
+    }
+
+    /// Of a sender whose TCP is ours there is no report: its port and its bytes are known beforehand.
+    #[test]
+    fn what_ours_sends_is_compared_with_its_pattern() {
+        let scenario = scenario("lasthop");
+        let (from, to) = (&scenario.hosts[0], &scenario.hosts[1]);
+        assert_eq!((&*from.name, &*to.name), ("fixed", "mobile"));
+        let mut reports = Reports::default();
+        for (nth, kib) in [(0, 100), (1, 150), (2, 150)] {
+            let port = flow_of(from.addr, to.addr, DISCARD, nth).src_port;
+            let mut bytes = Vec::new();
+            Pattern { stream: nth as u32 + 1 }.fill(0, kib << 10, &mut bytes);
+            let sum = hex(Sha256::new().chain_update(&bytes));
+            reports.received.push(received(
+                SocketAddr::new(from.addr.ip(), port),
+                &sum,
+                End::Closed,
+            ));
+        }
+        let ours = Ours::default();
+        let none: [&str; 0] = [];
+        assert_eq!(reports.wrong(&scenario, &ours), none);
+        reports.received.remove(1);
+        assert_eq!(
+            reports.wrong(&scenario, &ours),
+            ["transfer 2 from fixed to mobile: nothing arrived"]
+        );
+    }
+}

@@ -250,3 +250,51 @@ impl Scheduler {
         quiet && self.failed(to)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a scheduler of this knowledge thinks of a station whose frame is sent once more `after` something came
+    /// from it.
+    fn closes(channel: Knowledge, backoff: Span, after: Option<Span>) -> (bool, u64) {
+        let config = CsdpConfig { channel, backoff, ..CsdpConfig::default() };
+        let mut waiting = Waiting::scheduled(config, Limit::Packets(10), 3);
+        let scheduler = waiting.scheduler().unwrap();
+        let to = Station(1);
+        let heard = Time::ZERO + Span::secs(1);
+        scheduler.now = heard;
+        if let Some(after) = after {
+            scheduler.served[to.index()].heard = Some(heard);
+            scheduler.now = heard + after;
+        }
+        let closed = scheduler.repeated(to);
+        (closed, scheduler.served[to.index()].tally.closed)
+    }
+
+    #[test]
+    fn a_repetition_closes_a_channel_from_which_nothing_came_for_as_long_as_it_then_is() {
+        let backoff = Span::millis(10);
+        let late = |nanos| Some(Span(nanos));
+        let cases = [
+            (backoff, None, true),
+            (backoff, late(9_999_999), false),
+            (backoff, late(10_000_000), true),
+            (backoff, late(20_000_000), true),
+            // At the same instant something has been heard.
+            (Span::ZERO, late(0), false),
+            (Span::ZERO, late(1), true),
+        ];
+        for (backoff, after, closed) in cases {
+            let found = closes(Knowledge::Failures, backoff, after);
+            assert_eq!(found, (closed, u64::from(closed)), "{backoff:?}, {after:?}");
+        }
+        for channel in [Knowledge::None, Knowledge::Oracle] {
+            assert_eq!(
+                closes(channel, backoff, None),
+                (false, 0),
+                "{channel:?} does not go by failures"
+            );
+        }
+    }
+}

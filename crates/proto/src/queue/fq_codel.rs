@@ -263,3 +263,61 @@ impl Order for FqCodel {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Body, Damage, Flags, PacketId, Parts, Segment, Seq};
+
+    /// What tells flows apart: each bit of each port, and the protocol.
+    #[test]
+    fn each_bit_of_the_ports_tells_flows_apart() {
+        let end = Addr::v4(10, 0, 0, 1);
+        let tcp = |from, to| {
+            let segment = Segment::new(from, to, Seq(0), Seq(0), Flags::ACK);
+            Packet::tcp(end, end, segment, Body::EMPTY)
+        };
+        let other = |protocol, bytes: &[u8]| {
+            Packet::new(Parts {
+                id: PacketId(0),
+                src: end,
+                dst: end,
+                transport: Transport::Other(protocol),
+                body: Body::copy_of(bytes),
+                tos: 0,
+                ttl: 64,
+                damage: Damage::None,
+                urgent: false,
+                piece: 0,
+            })
+        };
+        let udp = |from: u16, to: u16| {
+            let bytes = [from.to_be_bytes(), to.to_be_bytes()].concat();
+            other(PROTOCOL_UDP, &[&bytes[..], &[0, 9, 0, 0]].concat())
+        };
+        for (base_from, base_to) in [(0, 0), (0xa5a5, 0x5a5a)] {
+            let mut seen = vec![ports(&tcp(base_from, base_to)), ports(&udp(base_from, base_to))];
+            for bit in 0..16 {
+                let (from, to) = (base_from ^ 1 << bit, base_to ^ 1 << bit);
+                seen.extend([ports(&tcp(from, base_to)), ports(&tcp(base_from, to))]);
+                seen.extend([ports(&udp(from, base_to)), ports(&udp(base_from, to))]);
+            }
+            let count = seen.len();
+            seen.sort_unstable();
+            seen.dedup();
+            assert_eq!(
+                seen.len(),
+                count,
+                "of ports beside {base_from} and {base_to} some are alike"
+            );
+        }
+        let same =
+            |packet: Packet, beside: &[u8]| ports(&packet) == ports(&other(PROTOCOL_UDP, beside));
+        assert!(
+            same(udp(1, 2), &[0, 1, 0, 2, 0, 50, 1, 1, 7]),
+            "what is behind the ports is none of them"
+        );
+        assert!(!same(udp(1, 2), &[0, 1]), "a datagram that is cut");
+        assert_eq!([50, 51].map(|protocol| ports(&other(protocol, &[1; 8]))), [50, 51]);
+    }
+}

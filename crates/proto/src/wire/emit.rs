@@ -214,3 +214,51 @@ fn tcp(segment: &Segment, options: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&header);
     out.extend_from_slice(options);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Addr, Body, PacketId, Parts};
+
+    /// Damage to what has no checksum of ours is one bit of its last byte, if that is written.
+    #[test]
+    fn damage_to_another_protocol_spoils_its_last_byte() {
+        let v4 = Addr::v4(10, 0, 0, 1);
+        let v6 = Addr::from(core::net::IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, 1]));
+        let written = |end: Addr, damage, body: &[u8], most: u32| {
+            let packet = Packet::new(Parts {
+                id: PacketId(0),
+                src: end,
+                dst: end,
+                transport: Transport::Other(50),
+                body: Body::copy_of(body),
+                tos: 0,
+                ttl: 64,
+                damage,
+                urgent: false,
+                piece: 0,
+            });
+            let mut out = Vec::new();
+            emit_prefix(&packet, most, &mut out).unwrap();
+            out.split_off(packet.ip_header_len() as usize)
+        };
+        let cases = [
+            (v4, Damage::None, [1, 2, 4]),
+            (v4, Damage::Tcp, [1, 2, 5]),
+            (v4, Damage::Ip, [1, 2, 4]),
+            (v6, Damage::Tcp, [1, 2, 5]),
+            // There is no checksum of the header.
+            (v6, Damage::Ip, [1, 2, 5]),
+        ];
+        for (end, damage, wanted) in cases {
+            assert_eq!(written(end, damage, &[1, 2, 4], u32::MAX), wanted, "{end:?}, {damage:?}");
+            assert_eq!(
+                written(end, damage, &[1, 2, 4], 3),
+                wanted,
+                "{end:?}, {damage:?}, just all"
+            );
+            assert_eq!(written(end, damage, &[1, 2, 4], 2), [1, 2], "{end:?}, {damage:?}, cut");
+            assert_eq!(written(end, damage, &[], u32::MAX), [], "{end:?}, {damage:?}, no body");
+        }
+    }
+}

@@ -215,6 +215,17 @@ mod tests {
     }
 
     #[test]
+    fn each_spreading_factor_is_what_it_was_made_of() {
+        let made: Vec<u8> = (0..=20).filter_map(Spreading::new).map(Spreading::get).collect();
+        assert_eq!(made, [7, 8, 9, 10, 11, 12]);
+        let longest = [7, 8, 9, 10, 11, 12].map(|factor| spreading(factor).longest());
+        assert_eq!(longest, [222, 222, 115, 51, 51, 51]);
+        // Twelve symbols to SF10, eight from SF11 on.
+        let windows = [7, 10, 11, 12].map(|factor| spreading(factor).window());
+        assert_eq!(windows, [12_288, 98_304, 131_072, 262_144].map(Span::micros));
+    }
+
+    #[test]
     fn a_report_is_one_frame_and_two_empty_windows() {
         let lora = LORAS[0];
         // 7 bytes are 20 with the overhead: 56.576 ms at 41.54 mA, 12 x 1.024 + 32.768 ms at 12.68 mA, both at 3.3 V.

@@ -66,6 +66,44 @@ mod tests {
         assert!((58..=61).contains(&seen[10]), "{seen:?}");
     }
 
+    /// Samples and what the largest is after each.
+    fn follows(span: u64, samples: &[(u64, u64, u64)]) {
+        let mut most = Maximum::new(span);
+        for (at, value, wanted) in samples {
+            most.add(*at, *value);
+            assert_eq!(most.get(), *wanted, "over {span}, at {at}: {value}");
+        }
+    }
+
+    #[test]
+    fn the_second_best_may_have_left_the_window_with_the_best() {
+        let kept = [(0, 100, 100), (3, 90, 100), (6, 80, 100)];
+        let behind = |more: &[(u64, u64, u64)]| follows(10, &[&kept[..], more].concat());
+        behind(&[(11, 50, 90)]);
+        behind(&[(13, 50, 90)]);
+        behind(&[(14, 50, 80), (15, 40, 80), (17, 30, 50)]);
+        follows(10, &[(0, 100, 100), (10, 90, 100)]);
+        follows(10, &[(0, 100, 100), (11, 90, 90)]);
+    }
+
+    #[test]
+    fn a_second_best_is_taken_behind_a_quarter_and_a_third_behind_half_of_the_window() {
+        follows(8, &[(0, 100, 100), (2, 50, 100), (3, 40, 100), (9, 10, 40)]);
+        follows(
+            8,
+            &[(0, 100, 100), (3, 50, 100), (4, 40, 100), (5, 30, 100), (9, 10, 50), (12, 5, 30)],
+        );
+        // As good as the second or the third best is better: it is younger.
+        follows(
+            8,
+            &[(0, 100, 100), (3, 50, 100), (5, 30, 100), (7, 50, 100), (12, 1, 50), (15, 1, 50)],
+        );
+        follows(
+            8,
+            &[(0, 100, 100), (3, 50, 100), (5, 30, 100), (7, 30, 100), (12, 1, 30), (15, 1, 30)],
+        );
+    }
+
     #[test]
     fn a_new_peak_counts_at_once() {
         let mut most = Maximum::new(10);
