@@ -104,3 +104,33 @@ impl Lookup {
         self.how.take()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::host::flow_of;
+    use crate::flows::Guesses;
+    use crate::wire::{Addr, FlowKey};
+
+    /// What hosts and metrics guess. More connections than there are ports: the next ones go to the next port of the service.
+    #[test]
+    fn connections_of_two_hosts_are_guessed_right() {
+        let (from, to) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));
+        let keys: Vec<FlowKey> = (0..100_000).map(|n| flow_of(from, to, 9, n)).collect();
+        let mut guesses = Guesses::default();
+        (1..=keys.len()).for_each(|count| guesses.added(keys[..count].iter()));
+        let right = |(number, key): &(u32, &FlowKey)| {
+            guesses.of(key) == Some(*number) && guesses.of(&key.reversed()) == Some(*number)
+        };
+        assert_eq!((0..).zip(&keys).filter(right).count(), keys.len());
+    }
+
+    #[test]
+    fn of_connections_alike_the_last_is_guessed() {
+        let key = flow_of(Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2), 9, 7);
+        let mut guesses = Guesses::default();
+        (1..=5).for_each(|count| guesses.added(vec![key; count].iter()));
+        assert_eq!(guesses.of(&key), Some(4));
+        guesses.note(&key, 2);
+        assert_eq!(guesses.of(&key), Some(2));
+    }
+}
