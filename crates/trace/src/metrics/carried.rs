@@ -55,7 +55,7 @@ pub(super) struct Carried {
     /// Positions that crossed the last link unharmed.
     crossed: Ranges,
     pub(super) wireless_packets: u64,
-    /// The last packets that crossed, by their [short](short) names; a ring.
+    /// The last packets that crossed, by their [short] names; a ring.
     recent: [u32; REMEMBERED],
 
     pub(super) delivered: u64,
