@@ -182,6 +182,7 @@ fn a_station_in_a_process_of_its_own() {
     let stage = match &*stage {
         "none" => none(),
         "snoop" => snoop(),
+        "split" => split(),
         _ => link(),
     };
     let path = path_of(vec![stage], Wants::NOTHING);
@@ -246,6 +247,36 @@ fn packets_flow_when_the_station_dies_hangs_and_comes_back() {
         }
         inside("bs", || ["bl", "br"].map(|name| assert!(base::clear(index(name)).unwrap())));
         assert_nothing_left();
+    });
+}
+
+/// Whether 40 MB came while the station was stopped for so many seconds; what began afterwards does come.
+fn arrives_past_a_pause_of(seconds: u64) -> bool {
+    let station = Far::start("split");
+    let other = std::thread::spawn(|| transfer("fh", "mh", V4[1], 40_000_000));
+    pause(30);
+    station.signal(Signal::SIGSTOP);
+    pause(1000 * seconds);
+    station.signal(Signal::SIGCONT);
+    let whole = other.join().is_ok();
+    transfer("fh", "mh", V4[1], 1_000_000);
+    station.kill();
+    whole
+}
+
+#[test]
+fn connections_that_end_at_a_station_outlast_a_pause_or_are_reset() {
+    alone_as_root("connections_that_end_at_a_station_outlast_a_pause_or_are_reset", || {
+        wire(Wires::default());
+        assert!(arrives_past_a_pause_of(1), "split connections did not outlast a second");
+        // Past a station that is away for longer, the hosts have heard each other: nobody waits for ever.
+        let resets = || ["fh", "mh"].map(|host| counter(host, "Tcp", "EstabResets"));
+        let before = resets();
+        assert!(!arrives_past_a_pause_of(5), "the station was not passed by");
+        let after = resets();
+        assert!(after[0] > before[0] && after[1] > before[1], "{before:?}, then {after:?}");
+        inside("bs", || ["bl", "br"].map(|name| assert!(base::clear(index(name)).unwrap())));
+        unwire();
     });
 }
 

@@ -53,8 +53,10 @@ const WAKE_AT: u64 = 8 << 20;
 /// How long the program waits for a station that has something to decide and does not get on.
 pub const LIMIT: Span = Span::millis(5);
 
-/// The same where connections end at the station: what passes it by then belongs to neither of their halves.
-pub const LIMIT_ENDING: Span = Span::millis(250);
+/// The same where connections end at the station. What passes it by breaks them: a host that has seen a timestamp of the
+/// other host takes those of the station for old (PAWS, RFC 7323 5) and drops all that it sends. So the program waits
+/// longer than a busy machine keeps a program from its processors, and less than the watchdog of a service.
+pub const LIMIT_ENDING: Span = Span::secs(3);
 
 /// While data flows, what was copied is read this often at least.
 pub const GLANCE_MS: u16 = 5;

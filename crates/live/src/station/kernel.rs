@@ -232,6 +232,10 @@ impl Station {
                 port.taken = plane.held_from(port.side);
             }
         }
+        // Hosts that have heard each other past the station would wait for ever.
+        for i in self.path.inner() {
+            self.reset_endings(i, sink);
+        }
         self.flush();
         Ok(())
     }

@@ -19,11 +19,12 @@ use lasthop_live::plane::{Plane, PlaneCounts};
 use lasthop_live::station::{Handle, Port, PortCounts, Station};
 use lasthop_live::sys::packet_socket::{Inbox, PacketSocket};
 use lasthop_path::{Path, Stage, Witness};
-use lasthop_proto::agent::{Agent, AgentConfig, SnoopAgent, SnoopConfig};
+use lasthop_proto::agent::{Agent, AgentConfig, SnoopAgent, SnoopConfig, SplitConfig};
 use lasthop_proto::event::Wants;
 use lasthop_proto::link::{Line, LineConfig};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::queue::{Discipline, Limit};
+use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::units::Span;
 use lasthop_trace::{Nothing, Sink};
 use nix::sched::{CloneFlags, setns};
@@ -188,6 +189,10 @@ pub fn none() -> Stage {
 pub fn snoop() -> Stage {
     let config = AgentConfig::Snoop(SnoopAgent { snoop: SnoopConfig::west97(), ackp: None });
     Stage::Agent(Box::new(Agent::new(&config)))
+}
+
+pub fn split() -> Stage {
+    Stage::Agent(Box::new(Agent::new(&AgentConfig::Split(SplitConfig::new(TcpConfig::linux())))))
 }
 
 pub fn link() -> Stage {

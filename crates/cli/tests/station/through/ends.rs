@@ -67,7 +67,10 @@ pub fn iperf3(scale: &Scale) -> Found {
         let [sent, received] =
             ["sum_sent", "sum_received"].map(|key| told["end"][key]["bytes"].as_u64());
         let whole = received >= Some(scale.bytes as u64) && received <= sent;
-        demand(whole, || format!("{from} to {to}, {flows} flows: {sent:?}, {received:?}"))?;
+        demand(whole, || {
+            let error = &told["error"];
+            format!("{from} to {to}, {flows} flows: {sent:?}, {received:?}, {error}")
+        })?;
     }
     Ok(())
 }
