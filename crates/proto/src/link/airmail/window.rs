@@ -195,7 +195,7 @@ mod tests {
         let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
         let addr = Addr::v4(10, 0, 0, 1);
         let packet = Packet::tcp(addr, addr, segment, Body::copy_of(&[0; 20]));
-        Load::Whole(packet.with(|packet| packet.id = PacketId(id)))
+        Load::Packet(packet.with(|packet| packet.id = PacketId(id)))
     }
 
     /// What has not arrived is kept, and told with whether it was or will be sent again.
@@ -212,7 +212,7 @@ mod tests {
         out.send(3);
         let mut kept = Vec::new();
         out.kept(&mut |load, again| {
-            let Load::Whole(packet) = load else { panic!("{load:?}") };
+            let Load::Packet(packet) = load else { panic!("{load:?}") };
             kept.push((packet.id.0, again));
         });
         assert_eq!(kept, [(1, false), (3, true), (4, true), (5, false), (6, false)]);
