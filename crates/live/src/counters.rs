@@ -321,10 +321,7 @@ mod tests {
             (air(FrameFate::Damaged), Some(("frames-damaged", 1))),
             (air(FrameFate::Collided), Some(("frames-collided", 1))),
             (air(FrameFate::Missed), Some(("frames-missed", 1))),
-            (
-                What::Link { station, peer: to, note: LinkNote::Duplicate },
-                Some(("link-notes", 1)),
-            ),
+            (What::Link { station, peer: to, note: LinkNote::Duplicate }, Some(("link-notes", 1))),
             (marked(Op::Marked), Some(("congestion-marks", 1))),
             (marked(Op::MarkedBy(Cause::Data)), Some(("congestion-marks", 1))),
             (What::Channel { side: Side::Left, good: true }, None),

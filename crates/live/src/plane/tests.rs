@@ -80,9 +80,8 @@ fn sent(frame: Option<Outgoing>) -> Option<Vec<u8>> {
 fn what_is_taken_says_where_and_when_it_came() {
     let (mut plane, mut writer) = plane();
     let one = frame(&packet(100, 50));
-    let places = [(11, 0, 0), (12, 1, 0), (13, 1, DIVERTED)].map(|(at, side, act)| {
-        (put(&mut writer, &record(&one, at, side, act, 0)), at, side, act)
-    });
+    let places = [(11, 0, 0), (12, 1, 0), (13, 1, DIVERTED)]
+        .map(|(at, side, act)| (put(&mut writer, &record(&one, at, side, act, 0)), at, side, act));
     for (place, at, side, act) in places {
         let taken = plane.take(20).unwrap();
         let side = if side == 0 { Side::Left } else { Side::Right };

@@ -215,10 +215,7 @@ impl Preset {
     }
 
     /// The words of a route; `write` sets the sysctl of the congestion control.
-    fn route_words(
-        self,
-        write: impl Fn(&Path, &str) -> io::Result<()>,
-    ) -> Result<String, Error> {
+    fn route_words(self, write: impl Fn(&Path, &str) -> io::Result<()>) -> Result<String, Error> {
         let mut words = Vec::new();
         for setting in self.settings() {
             match setting.knob {

@@ -197,7 +197,9 @@ mod tests {
     /// What each file of an instance is set to.
     #[test]
     fn an_instance_is_set_up_for_the_ports() {
-        for (processors, size) in [(0, "2048"), (2, "2048"), (16, "1024"), (100, "163"), (200, "128")] {
+        for (processors, size) in
+            [(0, "2048"), (2, "2048"), (16, "1024"), (100, "163"), (200, "128")]
+        {
             let (dir, mut instance) = directory(processors);
             instance.set_up(&(500..520)).unwrap();
             let text = |file: &str| fs::read_to_string(dir.path().join(file)).unwrap();
