@@ -169,7 +169,7 @@ impl Laboratory {
 
 /// Which of `count` cases comes at `place` of a round: every second round goes backwards.
 fn place_in(round: u32, place: usize, count: usize) -> usize {
-    if round % 2 == 0 { place } else { count - 1 - place }
+    if round.is_multiple_of(2) { place } else { count - 1 - place }
 }
 
 #[cfg(test)]

@@ -386,14 +386,14 @@ mod tests {
         let wrong = |what: &str| Err(what.to_owned());
         let text = "the congestion window is 201 segments, wanted 200 at most";
         assert_eq!(said(case, true, &good, &wide), wrong(text));
-        let less = Sample { bytes: 76, ..good.clone() };
+        let less = Sample { bytes: 76, ..good };
         assert_eq!(said(case, true, &less, &info), wrong("76 bytes of 77 arrived"));
-        let small = Sample { payload: 1000, ..good.clone() };
+        let small = Sample { payload: 1000, ..good };
         let text = "segments carry 1000 bytes instead of 988";
         assert_eq!(said(case, true, &small, &info), wrong(text));
         let text = "packets were not taken in by the threads that are there for it";
         for (sender, receiver) in [(0, 1), (1, 0), (0, 0)] {
-            let idle = Sample { sender: spent(sender), receiver: spent(receiver), ..good.clone() };
+            let idle = Sample { sender: spent(sender), receiver: spent(receiver), ..good };
             assert_eq!(said(case, true, &idle, &info), wrong(text), "{sender}, {receiver}");
             let together = Case { wire: Wire::Whole, ..case };
             assert_eq!(said(together, true, &idle, &info), Ok(()), "nobody can tell them apart");
@@ -404,7 +404,7 @@ mod tests {
         {
             let case = Case { change, ..case };
             let payload = if i == 0 { 1000 } else { 988 };
-            let sample = Sample { payload, ..good.clone() };
+            let sample = Sample { payload, ..good };
             let off = |at: usize| TcpInfo {
                 timestamps: at != 0,
                 sack: at != 1,
