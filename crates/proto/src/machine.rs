@@ -409,7 +409,8 @@ mod tests {
     /// Each thing that a call may bring about, alone and with each other: none of them is nothing.
     #[test]
     fn a_call_that_brought_anything_about_is_not_empty() {
-        let things: [(&str, fn(&mut Out)); 6] = [
+        type Thing = (&'static str, fn(&mut Out));
+        let things: [Thing; 6] = [
             ("sent", |out| out.send(Side::Right, Packet::new(parts()))),
             ("a signal", |out| out.signals.push((Side::Left, Signal::ChannelGood(true)))),
             ("an event", |out| out.event(What::Channel { side: Side::Left, good: true })),
