@@ -54,3 +54,37 @@ impl AsFd for Alarm {
         self.timer.as_fd()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+    use super::*;
+
+    /// Whether it rings within the time.
+    fn rings(alarm: &Alarm, patience: PollTimeout) -> bool {
+        let mut fds = [PollFd::new(alarm.as_fd(), PollFlags::POLLIN)];
+        poll(&mut fds, patience).unwrap() > 0
+    }
+
+    /// It rings for the wake that it was set for, not before it and not when it was set for none.
+    #[test]
+    fn it_rings_for_the_wake_that_it_was_set_for() {
+        let clock = Clock::start();
+        let mut alarm = Alarm::new().unwrap();
+        let doze = EpollTimeout::from(DOZE_MS);
+        assert_eq!(alarm.set(clock, None).unwrap(), doze);
+        assert_eq!(alarm.set(clock, Some(Time::ZERO)).unwrap(), EpollTimeout::ZERO, "it is over");
+        let hour = clock.now() + Span::secs(3600);
+        assert_eq!(alarm.set(clock, Some(hour)).unwrap(), doze);
+        assert_eq!(alarm.set_for, Some(hour));
+        assert!(!rings(&alarm, PollTimeout::ZERO), "in an hour");
+        let soon = clock.now() + Span::millis(20);
+        assert_eq!(alarm.set(clock, Some(soon)).unwrap(), doze);
+        assert!(rings(&alarm, PollTimeout::from(60_000_u16)), "it was set for 20 ms from now");
+        assert!(clock.now() >= soon, "too early");
+        alarm.rang();
+        assert_eq!(alarm.set_for, None);
+        assert!(!rings(&alarm, PollTimeout::ZERO), "it rings once");
+    }
+}

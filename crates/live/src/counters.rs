@@ -273,4 +273,117 @@ mod tests {
         counters.set_idle(true);
         assert_eq!(tap.wants(), Wants::NOTHING);
     }
+
+    /// Each thing that happens has a count of its own, and what is named in no list has none.
+    #[test]
+    fn each_thing_that_happens_is_counted_by_its_name() {
+        use lasthop_proto::air::{AirEvent, FrameKind, Station};
+        use lasthop_proto::event::{LinkNote, Tcb, TcpEvent};
+        use lasthop_proto::units::Span;
+        use lasthop_proto::wire::{Body, Flags, Packet, Segment, Seq};
+
+        let addr = Addr::v4(10, 0, 0, 1);
+        let flow = FlowKey { src: addr, dst: addr, src_port: 1, dst_port: 2 };
+        let tcp = |kind| What::Tcp(TcpEvent { flow, kind, tcb: Tcb::default() });
+        let split = |kind| What::Split(TcpEvent { flow, kind, tcb: Tcb::default() });
+        let agent = |note| What::Agent { flow, note };
+        let (station, to) = (Station::BASE, Station(1));
+        let air = |fate| {
+            let (kind, airtime) = (FrameKind::Data, Span::ZERO);
+            What::Air(AirEvent { station, to, kind, bytes: 9, airtime, fate })
+        };
+        let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
+        let packet = Packet::tcp(addr, addr, segment, Body::copy_of(&[0; 60]));
+        let marked = |op| What::Packet { op, side: Side::Right, packet: packet.clone() };
+        let cases = [
+            (tcp(TcpKind::Opening), Some(("connections-opened", 1))),
+            (split(TcpKind::Complete), Some(("connections-complete", 1))),
+            (tcp(TcpKind::Aborted), Some(("connections-aborted", 1))),
+            (tcp(TcpKind::Timeout), Some(("timeouts", 1))),
+            (split(TcpKind::FastRetransmit), Some(("fast-retransmits", 1))),
+            (tcp(TcpKind::DupAck), Some(("dup-acks", 1))),
+            (tcp(TcpKind::Delivered { bytes: 77 }), Some(("delivered-bytes", 77))),
+            (tcp(TcpKind::BadStateNotified), Some(("bad-state-notices", 1))),
+            (tcp(TcpKind::Quenched), Some(("quenches", 1))),
+            (tcp(TcpKind::CongestionEchoed), Some(("congestion-echoes", 1))),
+            (tcp(TcpKind::Acked), None),
+            (tcp(TcpKind::Closed), None),
+            (agent(AgentNote::FlowSeen), Some(("flows-seen", 1))),
+            (agent(AgentNote::FlowForgotten), Some(("flows-forgotten", 1))),
+            (agent(AgentNote::CacheEvicted), Some(("cache-evictions", 1))),
+            (agent(AgentNote::SenderRetransmission), Some(("sender-retransmissions", 1))),
+            (agent(AgentNote::CongestionHole), Some(("congestion-holes", 1))),
+            (agent(AgentNote::NoticeWithheld), Some(("notices-withheld", 1))),
+            (agent(AgentNote::SegmentClamped { mss: 500 }), Some(("segments-clamped", 1))),
+            (agent(AgentNote::BlocksHidden), Some(("blocks-hidden", 1))),
+            (agent(AgentNote::NoRoom), Some(("other-notes", 1))),
+            (air(FrameFate::Received), Some(("frames-received", 1))),
+            (air(FrameFate::Damaged), Some(("frames-damaged", 1))),
+            (air(FrameFate::Collided), Some(("frames-collided", 1))),
+            (air(FrameFate::Missed), Some(("frames-missed", 1))),
+            (What::Link { station, peer: to, note: LinkNote::Duplicate }, Some(("link-notes", 1))),
+            (marked(Op::Marked), Some(("congestion-marks", 1))),
+            (marked(Op::MarkedBy(Cause::Data)), Some(("congestion-marks", 1))),
+            (What::Channel { side: Side::Left, good: true }, None),
+        ];
+        for (what, wanted) in cases {
+            let counters = Counters::new(1);
+            let event = Event { at: Default::default(), stage: StageId(0), what };
+            Tap(counters.clone()).event(&event);
+            let wanted = wanted.map(|(name, n)| (name.to_owned(), n));
+            let happened = counters.at(0);
+            assert_eq!(happened.notes.into_iter().next(), wanted, "{event:?}");
+            let none = DirectionCounts::default();
+            assert_eq!((happened.right, happened.left), (none.clone(), none), "{event:?}");
+        }
+    }
+
+    /// What becomes of packets is counted by direction and by cause.
+    #[test]
+    fn each_fate_of_a_packet_is_counted_in_its_direction() {
+        use lasthop_proto::wire::{Body, Flags, Packet, Segment, Seq};
+        let addr = Addr::v4(10, 0, 0, 1);
+        let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
+        let packet = Packet::tcp(addr, addr, segment, Body::copy_of(&[0; 60]));
+        let counters = Counters::new(1);
+        let mut tap = Tap(counters.clone());
+        let causes = [Cause::Data, Cause::LocalTimeout];
+        for (side, factor) in [(Side::Right, 1), (Side::Left, 10)] {
+            let ops = [
+                (Op::Originated(causes[0]), 1),
+                (Op::Originated(causes[1]), 2),
+                (Op::Dropped(causes[1]), 3),
+                (Op::Repeated(causes[0]), 4),
+                (Op::Damaged, 5),
+                (Op::Transmitted, 6),
+                (Op::Received, 7),
+                (Op::Redirected(causes[0]), 8),
+            ];
+            for (op, times) in ops {
+                let what = What::Packet { op, side, packet: packet.clone() };
+                let event = Event { at: Default::default(), stage: StageId(0), what };
+                (0..times * factor).for_each(|_| tap.event(&event));
+            }
+        }
+        let wanted = |factor: u64| {
+            let of = |counts: [u64; 2]| {
+                CauseCounts::from_fn(|cause| {
+                    let place = causes.iter().position(|known| *known == cause);
+                    place.map_or(0, |place| counts[place] * factor)
+                })
+            };
+            DirectionCounts {
+                originated: of([1, 2]),
+                dropped: of([0, 3]),
+                repeated: of([4, 0]),
+                damaged: 5 * factor,
+                transmitted: 6 * factor,
+                transmitted_bytes: 6 * factor * u64::from(packet.wire_len()),
+            }
+        };
+        let happened = counters.at(0);
+        assert_eq!(happened.right, wanted(1), "to the right");
+        assert_eq!(happened.left, wanted(10), "to the left");
+        assert_eq!(happened.notes, BTreeMap::new());
+    }
 }

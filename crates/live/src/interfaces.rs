@@ -81,4 +81,20 @@ mod tests {
         assert!(error.contains("there are") && error.contains("lo"), "{error}");
         assert!(names().contains(&"lo".to_owned()));
     }
+
+    /// The loopback interface has addresses, and nothing else that would disturb.
+    #[test]
+    fn addresses_of_its_own_are_warned_about() {
+        let own = addresses("lo");
+        assert!(own.iter().all(|address| address == "127.0.0.1" || address == "::1"), "{own:?}");
+        let found = warnings("lo");
+        assert_eq!(found.len(), usize::from(!own.is_empty()), "{found:?}");
+        for warning in found {
+            let wanted = format!("lo has addresses of its own ({})", own.join(", "));
+            assert!(warning.starts_with(&wanted), "{warning}");
+            assert!(warning.ends_with("`ip address flush dev lo`"), "{warning}");
+        }
+        assert_eq!(warnings("no-such-thing"), [""; 0]);
+        assert!(index("lo").unwrap() > 0);
+    }
 }

@@ -146,6 +146,8 @@ fn snoop_repairs_what_the_last_hop_loses() {
     alone_as_root("snoop_repairs_what_the_last_hop_loses", || {
         for offload in [false, true] {
             wire(Wires { offload, ..Wires::default() });
+            // Super-packets of eleven segments: of larger ones too few cross, and each that is lost costs a time-out.
+            sh("ip -n fh link set dev fl gso_max_size 16384");
             // Plain snoop hides losses from senders that count duplicate ACKs. One with SACK learns of them from the new
             // ACKs between, and sends more again, whatever the plane.
             for host in ["fh", "mh"] {
@@ -155,13 +157,13 @@ fn snoop_repairs_what_the_last_hop_loses() {
             let again = [none, roomy_snoop].map(|stage| {
                 let station = by_kernel(stage);
                 let before = counter("fh", "Tcp", "RetransSegs");
-                transfer("fh", "mh", V4[1], 150_000_000);
+                transfer("fh", "mh", V4[1], 20_000_000);
                 let again = counter("fh", "Tcp", "RetransSegs") - before;
                 (again, station.stop().1)
             });
             drop(lossy);
             let ((alone, _), (with, ended)) = (&again[0], &again[1]);
-            assert!(*alone > 50, "{again:?}");
+            assert!(*alone > 20, "{again:?}");
             assert!(with * 5 <= *alone, "{with} of {alone}: {ended:?}");
             assert_eq!(counter("mh", "Tcp", "InCsumErrors"), 0);
             unwire();

@@ -405,4 +405,38 @@ mod tests {
             assert!(!other.delivered(flow, 7));
         }
     }
+
+    /// Each thing that a call may bring about, alone and with each other: none of them is nothing.
+    #[test]
+    fn a_call_that_brought_anything_about_is_not_empty() {
+        type Thing = (&'static str, fn(&mut Out));
+        let things: [Thing; 6] = [
+            ("sent", |out| out.send(Side::Right, Packet::new(parts()))),
+            ("a signal", |out| out.signals.push((Side::Left, Signal::ChannelGood(true)))),
+            ("an event", |out| out.event(What::Channel { side: Side::Left, good: true })),
+            ("delivered", |out| {
+                let flow = Packet::new(parts()).flow().unwrap();
+                assert!(out.delivered(flow, 7));
+            }),
+            ("made", |out| out.tally.originated += 1),
+            ("ended", |out| out.tally.discarded += 1),
+        ];
+        let empty = || Out::telling(Wants::METRICS);
+        assert!(empty().is_empty());
+        for (i, (one, happens)) in things.iter().enumerate() {
+            for (other, also) in &things[i..] {
+                let mut out = empty();
+                happens(&mut out);
+                if one != other {
+                    also(&mut out);
+                }
+                assert!(!out.is_empty(), "{one}, {other}");
+            }
+        }
+        let mut out = empty();
+        let packet = Packet::new(parts());
+        out.discard(Side::Right, packet, Cause::QueueFull);
+        assert_eq!(out.take_tally(), Tally { originated: 0, discarded: 1 });
+        assert_eq!(out.take_tally(), Tally::default(), "it is asked anew");
+    }
 }

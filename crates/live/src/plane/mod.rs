@@ -459,3 +459,6 @@ impl Plane {
         Passed { packets: [n[0], n[1]], bytes: [n[2], n[3]], forwarded }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -49,7 +49,8 @@ fn place_of(ends: [Addr; 2], segment: &Segment) -> (usize, u32) {
         }
     });
     let mut hash = ports;
-    for part in [from, to] {
+    // The last round brings what the upper bits of an address have changed to the bits that are used.
+    for part in [from, to, 0] {
         hash = (hash ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     }
     (hash as usize % PLACES, (hash >> 32) as u32)
@@ -85,5 +86,44 @@ mod tests {
         assert_eq!(asked(301, Flags::ACK, 0, true), (true, true), "without data");
         assert_eq!(asked(200, Flags::ACK, 50, true), (true, true), "again");
         assert_eq!(asked(250, Flags::ACK, 50, false), (false, true), "what follows that");
+    }
+
+    /// What continues one flow continues no other, whatever of addresses and ports differs.
+    #[test]
+    fn flows_are_told_apart_by_addresses_and_ports() {
+        use core::net::Ipv6Addr;
+        let v4 = |i| Addr::from(IpAddr::V4(Ipv4Addr::new(10, 0, 0, i)));
+        let v6 = |high, low| Addr::from(IpAddr::V6(Ipv6Addr::new(high, 0, 0, 0, 0, 0, 0, low)));
+        let flows = [
+            (v4(1), v4(2), 1000, 80),
+            (v4(2), v4(1), 1000, 80),
+            (v4(3), v4(2), 1000, 80),
+            (v4(1), v4(3), 1000, 80),
+            (v4(1), v4(2), 80, 1000),
+            (v4(1), v4(2), 1001, 80),
+            (v4(1), v4(2), 1000, 81),
+            (v6(0xfd00, 1), v6(0xfd00, 2), 1000, 80),
+            (v6(0xfd01, 1), v6(0xfd00, 2), 1000, 80),
+            (v6(0xfd00, 1), v6(0xfd01, 2), 1000, 80),
+            (v6(0xfd00, 3), v6(0xfd00, 2), 1000, 80),
+        ];
+        let place = |(from, to, src, dst): (Addr, Addr, u16, u16)| {
+            place_of([from, to], &Segment::new(src, dst, Seq(1), Seq(0), Flags::ACK))
+        };
+        for (i, one) in flows.into_iter().enumerate() {
+            let (at, tag) = place(one);
+            assert!(at < PLACES, "{one:?}");
+            for other in &flows[..i] {
+                assert_ne!(place(*other).1, tag, "{one:?} is taken for {other:?}");
+                assert_ne!(place(*other).0, at, "{one:?} has the place of {other:?}");
+            }
+        }
+        // Places are used evenly: of as many flows as there are places about 63 % have one.
+        let mut used = vec![false; PLACES];
+        for port in 0..PLACES as u16 {
+            used[place((v4(1), v4(2), 10_000 + port, 80)).0] = true;
+        }
+        let share = used.iter().filter(|used| **used).count() as f64 / PLACES as f64;
+        assert!(share > 0.5, "{share}");
     }
 }

@@ -78,3 +78,70 @@ impl Sink for Capture {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use lasthop_proto::machine::{Side, StageId};
+    use lasthop_proto::wire::{Addr, Body, Flags, Packet, Segment, Seq};
+    use lasthop_trace::capture;
+
+    use super::*;
+
+    /// What becomes of a packet stands beside it, at the interface of the stage where it happened; what passes on is not
+    /// written twice.
+    #[test]
+    fn each_packet_that_comes_out_or_is_lost_is_written_with_the_cause() {
+        let segment = Segment::new(1000, 80, Seq(1), Seq(2), Flags::ACK);
+        let addrs = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));
+        let packet = Packet::tcp(addrs.0, addrs.1, segment, Body::copy_of(b"hello"));
+        let loss = Cause::ALL.into_iter().find(|cause| cause.is_loss()).unwrap();
+        let dropped = format!("dropped: {}", loss.name());
+        let name = |cause: Cause| Some(cause.name());
+        let cases = [
+            (Op::Transmitted, Some("")),
+            (Op::Dropped(loss), Some(dropped.as_str())),
+            (Op::Dropped(Cause::SplitTaken), None),
+            (Op::Repeated(Cause::LocalTimeout), name(Cause::LocalTimeout)),
+            (Op::Redirected(Cause::Data), name(Cause::Data)),
+            (Op::Originated(Cause::LocalDupAck), name(Cause::LocalDupAck)),
+            (Op::Originated(Cause::PartialAck), name(Cause::PartialAck)),
+            (Op::Originated(Cause::ReconstructedAck), name(Cause::ReconstructedAck)),
+            (Op::Originated(Cause::Data), None),
+            (Op::Received, None),
+            (Op::Damaged, None),
+        ];
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("shell.pcapng");
+        let epoch = 1_700_000_000_000_000_000;
+        let mut sink = Capture::create(&path, &[], epoch).unwrap();
+        assert_eq!(sink.wants(), Wants::METRICS);
+        let happens = |op, at, stage| {
+            let what = What::Packet { op, side: Side::Right, packet: packet.clone() };
+            Event { at: Time(at), stage: StageId(stage), what }
+        };
+        for (i, (op, _)) in cases.iter().enumerate() {
+            sink.event(&happens(*op, i as u64, (i % 2) as u16));
+        }
+        sink.event(&happens(Op::Transmitted, 99, 2));
+        sink.event(&Event {
+            at: Time(99),
+            stage: StageId(0),
+            what: What::Channel { side: Side::Left, good: true },
+        });
+        sink.finish().unwrap();
+
+        let bytes = std::fs::read(&path).unwrap();
+        let mut read = capture::open(&bytes).unwrap();
+        let frames: Vec<_> = read.by_ref().map(|frame| frame.unwrap()).collect();
+        assert_eq!(read.interfaces(), ["far", "near"]);
+        let found = frames.iter().map(|frame| {
+            let seen = frame.view(true).unwrap().unwrap();
+            assert_eq!((seen.src, seen.dst, seen.body_len), (packet.src, packet.dst, 5));
+            (frame.at.0, frame.interface, frame.comment.unwrap_or(""))
+        });
+        let wanted = (0..).zip(cases).filter_map(|(i, (_, comment))| {
+            comment.map(|comment| (epoch + i, i as u32 % 2, comment))
+        });
+        assert_eq!(found.collect::<Vec<_>>(), wanted.collect::<Vec<_>>());
+    }
+}

@@ -355,3 +355,6 @@ impl Ring {
             .store(self.released, Ordering::Release);
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

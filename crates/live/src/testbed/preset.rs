@@ -211,6 +211,11 @@ impl Preset {
 
     /// Sets the congestion control where a sysctl does, and gives the words that a route needs for the rest.
     pub(super) fn route_metrics(self) -> Result<String, Error> {
+        self.route_words(|path, value| std::fs::write(path, value))
+    }
+
+    /// The words of a route; `write` sets the sysctl of the congestion control.
+    fn route_words(self, write: impl Fn(&Path, &str) -> io::Result<()>) -> Result<String, Error> {
         let mut words = Vec::new();
         for setting in self.settings() {
             match setting.knob {
@@ -221,7 +226,7 @@ impl Preset {
                 Knob::Route => words.push(format!("{} {}", setting.key, setting.value)),
                 Knob::CongestionControl => {
                     let path = path(setting);
-                    match std::fs::write(&path, setting.value) {
+                    match write(&path, setting.value) {
                         Ok(()) => {}
                         // Only the machine itself may make one the default that is not in
                         // tcp_allowed_congestion_control. A route may, in anybody's namespace.
@@ -380,5 +385,33 @@ mod tests {
         let error = refused(path, "vegas", &io::Error::from(io::ErrorKind::NotFound));
         assert!(error.message.contains("net.ipv4.tcp_congestion_control to `vegas`"), "{error}");
         assert!(error.help.contains("modprobe tcp_vegas"), "{}", error.help);
+    }
+
+    /// What a route carries, whether or not the congestion control may be set as a sysctl.
+    #[test]
+    fn a_route_carries_what_no_sysctl_sets() {
+        let cases = [
+            (Preset::Linux1997, "rto_min 1000ms window 16384 initcwnd 1", "reno"),
+            (Preset::LinuxReno, "rto_min 200ms", "reno"),
+            (Preset::LinuxCubic, "rto_min 200ms", "cubic"),
+            (Preset::LinuxBbr, "rto_min 200ms", "bbr"),
+        ];
+        for (preset, words, control) in cases {
+            let name = preset.name();
+            let written = std::cell::RefCell::new(Vec::new());
+            let allowed = preset.route_words(|path, value| {
+                written.borrow_mut().push((path.to_owned(), value.to_owned()));
+                Ok(())
+            });
+            assert_eq!(allowed.unwrap(), words, "{name}");
+            let path = Path::new("/proc/sys/net/ipv4/tcp_congestion_control").to_owned();
+            assert_eq!(*written.borrow(), [(path, control.to_owned())], "{name}");
+            let denied = |_: &Path, _: &str| Err(io::ErrorKind::PermissionDenied.into());
+            let wanted = format!("congctl {control} {words}");
+            assert_eq!(preset.route_words(denied).unwrap(), wanted, "{name}");
+            let missing = |_: &Path, _: &str| Err(io::ErrorKind::NotFound.into());
+            let error = preset.route_words(missing).unwrap_err();
+            assert!(error.message.contains(control), "{name}: {error}");
+        }
     }
 }

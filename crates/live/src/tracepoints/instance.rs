@@ -169,4 +169,85 @@ mod tests {
             assert_eq!(owner(name), None, "{name}");
         }
     }
+
+    /// A directory with the files that tracefs has in an instance, each with other text in it.
+    fn directory(processors: usize) -> (tempfile::TempDir, Instance) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut files = vec!["buffer_size_kb", "trace_clock", "options/fields", "trace_pipe"];
+        let points: Vec<String> = POINTS
+            .iter()
+            .flat_map(|(group, name, _)| {
+                ["filter", "enable"].map(|file| format!("events/{group}/{name}/{file}"))
+            })
+            .collect();
+        files.extend(points.iter().map(String::as_str));
+        files.push("events/enable");
+        for file in files {
+            let path = dir.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        for i in 0..processors {
+            fs::create_dir_all(dir.path().join(format!("per_cpu/cpu{i}"))).unwrap();
+        }
+        let instance = Instance { path: dir.path().to_owned(), pipe: None };
+        (dir, instance)
+    }
+
+    /// What each file of an instance is set to.
+    #[test]
+    fn an_instance_is_set_up_for_the_ports() {
+        for (processors, size) in
+            [(0, "2048"), (2, "2048"), (16, "1024"), (100, "163"), (200, "128")]
+        {
+            let (dir, mut instance) = directory(processors);
+            instance.set_up(&(500..520)).unwrap();
+            let text = |file: &str| fs::read_to_string(dir.path().join(file)).unwrap();
+            assert_eq!(text("buffer_size_kb"), size, "{processors} processors");
+            assert_eq!((text("trace_clock"), text("options/fields")), ("mono".into(), "1".into()));
+            for (group, name, _) in POINTS {
+                let opening = if name == "inet_sock_set_state" { " && newstate == 2" } else { "" };
+                let wanted = format!("sport >= 500 && sport < 520{opening}");
+                assert_eq!(text(&format!("events/{group}/{name}/filter")), wanted, "{name}");
+                assert_eq!(text(&format!("events/{group}/{name}/enable")), "1", "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_set_is_named_and_what_is_there_is_read() {
+        let (dir, mut instance) = directory(1);
+        assert_eq!(instance.read(&mut [0; 8]).unwrap(), 0, "it is not open yet");
+        fs::write(dir.path().join("trace_pipe"), "a line").unwrap();
+        instance.set_up(&(1..2)).unwrap();
+        let mut room = [0; 100];
+        let read = instance.read(&mut room).unwrap();
+        assert_eq!(&room[..read], b"a line");
+        assert_eq!(instance.read(&mut room).unwrap(), 0, "the end");
+        drop(instance);
+        assert_eq!(fs::read_to_string(dir.path().join("events/enable")).unwrap(), "0");
+
+        let (dir, mut instance) = directory(1);
+        fs::remove_file(dir.path().join("trace_clock")).unwrap();
+        let said = instance.set_up(&(1..2)).unwrap_err();
+        assert!(said.contains("trace_clock cannot be set to `mono`"), "{said}");
+        assert!(!dir.path().join("trace_clock").exists(), "a file was made");
+    }
+
+    /// Of a process that is gone the buffer goes too; ours and those of others stay.
+    #[test]
+    fn what_killed_runs_have_left_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let own = Process::own().unwrap();
+        let ours = format!("{PREFIX}{}-{}", own.pid, own.start);
+        // The number of this process, which began at another time.
+        let dead = format!("{PREFIX}{}-{}", own.pid, own.start + 1);
+        for name in [ours.as_str(), dead.as_str(), "other-1-2"] {
+            fs::create_dir_all(dir.path().join("instances").join(name)).unwrap();
+        }
+        assert_eq!(sweep_in(dir.path()), [own.pid]);
+        let left = |name: &str| dir.path().join("instances").join(name).exists();
+        assert_eq!([left(&ours), left(&dead), left("other-1-2")], [true, false, true]);
+        assert_eq!(sweep_in(&dir.path().join("none")), [0; 0], "no instances");
+    }
 }

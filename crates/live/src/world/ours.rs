@@ -81,3 +81,32 @@ impl Ours {
         Some((hex(one.hash.clone()), one.closed))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What came from a peer is what the last connection between the two has hashed.
+    #[test]
+    fn what_arrived_is_known_by_both_ends_of_its_connection() {
+        let (host, other) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));
+        let peer = |addr: Addr, port| SocketAddr::new(addr.ip(), port);
+        let hash = |text: &str| Sha256::new().chain_update(text);
+        let mut ours = Ours::default();
+        for (key, src, dst, dst_port, text, closed) in [
+            ((1, 0), host, other, 7, "first", true),
+            ((1, 1), host, other, 7, "last", false),
+            ((1, 2), host, other, 8, "another port", true),
+            ((2, 0), other, host, 7, "another host", true),
+        ] {
+            let flow = FlowKey { src, dst, src_port: 9, dst_port };
+            ours.arrived.insert(key, Arrived { flow, hash: hash(text), closed });
+        }
+        let came = |text, closed| Some((hex(hash(text)), closed));
+        assert_eq!(ours.received(peer(other, 7), host), came("last", false));
+        assert_eq!(ours.received(peer(other, 8), host), came("another port", true));
+        assert_eq!(ours.received(peer(host, 7), other), came("another host", true));
+        assert_eq!(ours.received(peer(other, 9), host), None, "nobody has that port");
+        assert_eq!(ours.received(peer(other, 7), other), None, "it came to another host");
+    }
+}

@@ -235,4 +235,73 @@ mod tests {
             prop_assert!(found.size() <= most && found.size() + GRAIN > most, "{:?}", found);
         }
     }
+
+    /// The probes of a search without losses on a path of this width, one after the other.
+    fn asked(width: u32, hint: Option<u32>) -> Vec<u32> {
+        let mut found = Discovery::new(Time::ZERO, 600, 1500, Span::millis(20));
+        if let Some(hint) = hint {
+            found.doubt(Time::ZERO, Some(hint));
+        }
+        let (mut sizes, mut now) = (Vec::new(), Time::ZERO);
+        while found.trial.is_some() {
+            now = now.max(found.next_wake());
+            let Some(size) = found.on_wake(now) else { break };
+            if sizes.last() != Some(&size) {
+                sizes.push(size);
+            }
+            if size <= width {
+                found.passed(now, size);
+                assert_eq!(found.size(), size);
+            }
+        }
+        assert!(found.trial.is_none() && found.confirm == now + CONFIRM, "{found:?}");
+        sizes
+    }
+
+    /// Which lengths are asked, in their order: the longest, a hint, the common one, then the middle of what is open.
+    #[test]
+    fn a_search_asks_the_longest_then_the_likely_then_the_middle() {
+        assert_eq!(asked(1500, None), [1500]);
+        assert_eq!(asked(1280, None), [1500, 1280, 1390, 1335, 1307, 1293, 1286, 1283]);
+        assert_eq!(asked(1400, None), [1500, 1280, 1390, 1445, 1417, 1403, 1396, 1399]);
+        assert_eq!(asked(1400, Some(1400)), [1500, 1400, 1450, 1425, 1412, 1406, 1403]);
+        assert_eq!(asked(600, Some(576)).last(), Some(&602), "what is taken to pass is not asked");
+    }
+
+    /// A length that is known to fail passes after all: what is longer is open again.
+    #[test]
+    fn what_passes_is_no_longer_known_to_fail() {
+        let mut found = Discovery::new(Time::ZERO, 600, 1500, Span::millis(20));
+        found.fails = 1000;
+        found.trial = Some(Trial { size: 1200, sent: 3, at: Time::ZERO });
+        found.passed(Time::ZERO, 1199);
+        assert_eq!((found.size(), found.fails), (1500, 1000), "it was another length");
+        found.passed(Time::ZERO, 1200);
+        assert_eq!((found.size(), found.fails), (1200, 1201));
+        assert_eq!(found.trial.map(|trial| trial.size), None, "nothing is left between");
+    }
+
+    /// A doubt is listened to once a second, and not where what is told is no news.
+    #[test]
+    fn a_doubt_is_listened_to_now_and_then() {
+        let mut found = Discovery::new(Time::ZERO, 600, 1500, Span::millis(20));
+        found.passed(Time::ZERO, 1500);
+        let trial = |found: &Discovery| found.trial.map(|trial| trial.size);
+        assert_eq!((found.next_wake(), trial(&found)), (Time::ZERO + CONFIRM, None));
+        found.doubt(Time::ZERO, Some(1500));
+        assert_eq!(trial(&found), None, "what is in use is no less");
+        found.doubt(Time::ZERO, Some(1400));
+        assert_eq!(trial(&found), Some(1500), "what is in use is asked");
+        found.passed(Time::ZERO, 1500);
+        let later = Time::ZERO + Span::secs(1);
+        found.doubt(Time(later.0 - 1), None);
+        assert_eq!(trial(&found), None, "within a second");
+        found.doubt(later, Some(1400));
+        assert_eq!(trial(&found), None, "the same hint");
+        found.doubt(later, None);
+        assert_eq!(trial(&found), Some(1500), "after a second");
+        let pace = |rtt| Discovery::new(Time::ZERO, 600, 1500, rtt).pace;
+        let paces = [20, 100, 400, 9000].map(|ms| pace(Span::millis(ms)));
+        assert_eq!(paces, [50, 50, 200, 1000].map(Span::millis), "half a round trip, in bounds");
+    }
 }

@@ -153,7 +153,7 @@ impl Laboratory {
                 if stop.load(Ordering::Relaxed) {
                     return Ok(());
                 }
-                let place = if round % 2 == 0 { place } else { cases.len() - 1 - place };
+                let place = place_in(round, place, cases.len());
                 let sample = match self.measure(cases[place], bytes, stop) {
                     _ if stop.load(Ordering::Relaxed) => return Ok(()),
                     sample => sample?,
@@ -164,5 +164,21 @@ impl Laboratory {
             }
         }
         Ok(())
+    }
+}
+
+/// Which of `count` cases comes at `place` of a round: every second round goes backwards.
+fn place_in(round: u32, place: usize, count: usize) -> usize {
+    if round.is_multiple_of(2) { place } else { count - 1 - place }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_second_round_goes_backwards() {
+        let order = |round| [0, 1, 2].map(|place| place_in(round, place, 3));
+        assert_eq!([0, 1, 2, 3].map(order), [[0, 1, 2], [2, 1, 0], [0, 1, 2], [2, 1, 0]]);
     }
 }

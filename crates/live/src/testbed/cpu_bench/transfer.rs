@@ -283,3 +283,139 @@ fn receive(
     let bytes = move_all().map_err(|error| failed("the receiver", &error))?;
     Ok((bytes, threads::own()? - began))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use lasthop_trace::cpu_time::Wire;
+    use nix::sched::sched_getaffinity;
+    use nix::unistd::Pid;
+
+    use super::*;
+
+    fn spent_some() {
+        let mut sum = 0_u64;
+        while threads::own().unwrap() < 2_000_000 {
+            sum = std::hint::black_box(sum.wrapping_add(1));
+        }
+    }
+
+    /// A processor that this process may use.
+    fn processor() -> usize {
+        let set = sched_getaffinity(Pid::from_raw(0)).unwrap();
+        (0..1024).find(|i| set.is_set(*i) == Ok(true)).unwrap()
+    }
+
+    /// Both ends tell the bytes, and of the time of their threads what the transfer took.
+    #[test]
+    fn both_ends_count_the_bytes_and_their_own_time() {
+        let listener = endpoint::listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        listener.set_nonblocking(false).unwrap();
+        let to = listener.local_addr().unwrap();
+        let on = processor();
+        let bytes = 3 * CHUNK as u64 + 7;
+        let reader = std::thread::spawn(move || {
+            spent_some();
+            let before = threads::own().unwrap();
+            let (read, spent) = receive(&listener, on, &AtomicBool::new(false)).unwrap();
+            let most = threads::own().unwrap() - before;
+            let set = sched_getaffinity(Pid::from_raw(0)).unwrap();
+            let used = (0..1024).filter(|i| set.is_set(*i) == Ok(true)).collect::<Vec<_>>();
+            (read, spent, most, used)
+        });
+        let writer = std::thread::spawn(move || {
+            spent_some();
+            let before = threads::own().unwrap();
+            let stop = AtomicBool::new(false);
+            let session = Session { clock: Clock::start(), stop: &stop };
+            let sent = send(&SendOptions::new(to), &session, bytes, on).unwrap();
+            (sent.spent, threads::own().unwrap() - before, sent.info)
+        });
+        let (read, spent, most, used) = reader.join().unwrap();
+        assert_eq!(read, bytes);
+        assert!(0 < spent && spent <= most, "the receiver: {spent} ns of {most} ns");
+        assert_eq!(used, [on], "the processor that it stays on");
+        let (spent, most, info) = writer.join().unwrap();
+        assert!(0 < spent && spent <= most, "the sender: {spent} ns of {most} ns");
+        // The FIN counts as a byte, and so does the SYN.
+        assert!((bytes..=bytes + 2).contains(&info.bytes_acked), "{info:?}");
+    }
+
+    /// A receiver that nobody will write to ends.
+    #[test]
+    fn a_receiver_that_is_not_wanted_any_more_gives_up() {
+        let listener = endpoint::listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        listener.set_nonblocking(false).unwrap();
+        let error = receive(&listener, processor(), &AtomicBool::new(true)).unwrap_err();
+        assert_eq!(error.message, format!("the receiver: nothing has moved for {PATIENCE} s"));
+    }
+
+    /// A sample counts only if the transfer was what was asked for; what was not is named.
+    #[test]
+    fn what_was_not_asked_for_is_refused() {
+        let mut room = [0_u8; 248];
+        // TCP_INFO with timestamps, SACK and scaling, and a window of so many segments.
+        room[5] = 7;
+        room[80..84].copy_from_slice(&FLIGHT.to_ne_bytes());
+        let info = TcpInfo::parse(&room).unwrap();
+        let spent = |kernel_ns| Spent { caller_ns: 5, kernel_ns };
+        let case = Case { mss: 1000, wire: Wire::Plain, change: Change::Base };
+        let good = Sample {
+            case: 0,
+            round: 0,
+            bytes: 77,
+            sender: spent(1),
+            receiver: spent(1),
+            wall_ns: 1,
+            busy_ns: 1,
+            softirqs: 0,
+            payload: 988,
+            segments: 1,
+            acks: 1,
+            retransmitted: 0,
+            window: 1,
+        };
+        let said = |case: Case, measured: bool, sample: &Sample, info: &TcpInfo| {
+            let told = check(case, (77, measured), sample, info);
+            told.map_err(|error| error.message.split_once(": ").unwrap().1.to_owned())
+        };
+        assert_eq!(said(case, true, &good, &info), Ok(()));
+        let wide = TcpInfo { cwnd: FLIGHT + 1, ..info };
+        assert_eq!(said(case, false, &good, &wide), Ok(()), "the trial may have any window");
+        let wrong = |what: &str| Err(what.to_owned());
+        let text = "the congestion window is 201 segments, wanted 200 at most";
+        assert_eq!(said(case, true, &good, &wide), wrong(text));
+        let less = Sample { bytes: 76, ..good };
+        assert_eq!(said(case, true, &less, &info), wrong("76 bytes of 77 arrived"));
+        let small = Sample { payload: 1000, ..good };
+        let text = "segments carry 1000 bytes instead of 988";
+        assert_eq!(said(case, true, &small, &info), wrong(text));
+        let text = "packets were not taken in by the threads that are there for it";
+        for (sender, receiver) in [(0, 1), (1, 0), (0, 0)] {
+            let idle = Sample { sender: spent(sender), receiver: spent(receiver), ..good };
+            assert_eq!(said(case, true, &idle, &info), wrong(text), "{sender}, {receiver}");
+            let together = Case { wire: Wire::Whole, ..case };
+            assert_eq!(said(together, true, &idle, &info), Ok(()), "nobody can tell them apart");
+        }
+        // Each option that is switched off must be off, and no other.
+        for (i, change) in
+            [Change::NoTimestamps, Change::NoSack, Change::NoScaling].into_iter().enumerate()
+        {
+            let case = Case { change, ..case };
+            let payload = if i == 0 { 1000 } else { 988 };
+            let sample = Sample { payload, ..good };
+            let off = |at: usize| TcpInfo {
+                timestamps: at != 0,
+                sack: at != 1,
+                window_scaling: at != 2,
+                ..info
+            };
+            assert_eq!(said(case, true, &sample, &off(i)), Ok(()), "{change:?}");
+            for other in [0, 1, 2, 3].into_iter().filter(|other| *other != i) {
+                let told = said(case, true, &sample, &off(other)).unwrap_err();
+                assert!(told.starts_with("the ends agreed on"), "{change:?}: {told}");
+            }
+        }
+    }
+}

@@ -185,3 +185,36 @@ impl Incoming {
         LinkAck { cumulative: self.expected.wrapping_sub(1), vector, heard: self.heard }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq};
+
+    fn load(id: u64) -> Load {
+        let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
+        let addr = Addr::v4(10, 0, 0, 1);
+        let packet = Packet::tcp(addr, addr, segment, Body::copy_of(&[0; 20]));
+        Load::Packet(packet.with(|packet| packet.id = PacketId(id)))
+    }
+
+    /// What has not arrived is kept, and told with whether it was or will be sent again.
+    #[test]
+    fn what_has_not_arrived_is_kept() {
+        let mut out = Outgoing::default();
+        (1..=5).for_each(|id| {
+            let place = out.push(load(id));
+            out.send(place);
+        });
+        out.push(load(6));
+        out.slots[1].acked = true;
+        out.slots[2].again = Some(Cause::LinkNack);
+        out.send(3);
+        let mut kept = Vec::new();
+        out.kept(&mut |load, again| {
+            let Load::Packet(packet) = load else { panic!("{load:?}") };
+            kept.push((packet.id.0, again));
+        });
+        assert_eq!(kept, [(1, false), (3, true), (4, true), (5, false), (6, false)]);
+    }
+}

@@ -43,6 +43,12 @@ pub(super) struct Deputy {
 travels!(Deputy { far, told, shut, .. });
 
 impl Deputy {
+    /// One whose far end has what lies before `far`, of which the peer knows what lies before `told`.
+    #[cfg(test)]
+    pub(super) fn at(far: u64, told: u64) -> Deputy {
+        Deputy { far, told, ..Deputy::default() }
+    }
+
     /// Whether it can be so at an end that expects `next`.
     pub(super) fn is_sound(&self, next: u64) -> bool {
         self.far < FAR && self.told <= next.max(1)

@@ -266,3 +266,137 @@ impl Connection {
         c
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Half of a connection that has sent 20 of 30 bytes, of which 10 are acknowledged, and expects position 51.
+    fn sound() -> Snapshot {
+        Snapshot {
+            state: State::Established,
+            iss: Seq(1),
+            irs: Seq(2),
+            agreed: Agreed::default(),
+            ts_recent: 0,
+            marks: Marks::default(),
+            last_ack_sent: 51,
+            active: false,
+            complete: false,
+            held: false,
+            urgent: [0; 2],
+            mss: 1000,
+            cwnd: 4000,
+            ssthresh: 8000,
+            peer: 5000,
+            peer_max: 6000,
+            una: 11,
+            nxt: 21,
+            max: 21,
+            end: 31,
+            fin: false,
+            srtt: Span::millis(10),
+            rttvar: Span::millis(5),
+            inbound: Inbound { nxt: 51, edge: 151, ..Inbound::default() },
+            deputy: None,
+            outbound: vec![Body::copy_of(&[1; 15]), Body::copy_of(&[2; 5])],
+        }
+    }
+
+    const ROOM: [u64; 2] = [100, 20];
+
+    /// One fact changed, named.
+    type Change = (&'static str, fn(&mut Snapshot));
+
+    /// What is at a bound, and still can be.
+    #[test]
+    fn what_is_at_its_bounds_is_sound() {
+        let all: [Change; 17] = [
+            ("as it is", |_| {}),
+            ("all is sent", |it| (it.nxt, it.max) = (31, 31)),
+            ("the FIN too", |it| (it.nxt, it.max, it.fin) = (32, 32, true)),
+            ("what is sent goes back to what is acknowledged", |it| it.nxt = 11),
+            ("largest window", |it| it.cwnd = 1 << 30),
+            ("largest of the peer", |it| (it.peer, it.peer_max) = (1 << 30, 1 << 30)),
+            ("largest scales", |it| (it.agreed.send_scale, it.agreed.recv_scale) = (14, 14)),
+            ("smallest segment", |it| it.mss = 1),
+            ("no window", |it| (it.cwnd, it.peer) = (0, 0)),
+            ("urgent far away", |it| it.urgent = [FAR - 1; 2]),
+            ("told far away", |it| it.last_ack_sent = FAR - 1),
+            ("far away", |it| {
+                (it.una, it.nxt, it.max, it.end) = (FAR - 21, FAR - 20, FAR - 1, FAR - 1);
+            }),
+            ("expected far away", |it| (it.inbound.nxt, it.inbound.edge) = (FAR - 2, FAR - 1)),
+            ("a SYN of its own that is not acknowledged", |it| {
+                (it.state, it.una, it.nxt, it.max) = (State::SynReceived, 0, 1, 1);
+                (it.end, it.outbound) = (21, it.outbound.clone());
+            }),
+            ("nothing has come", |it| {
+                (it.state, it.una, it.nxt, it.max) = (State::SynSent, 0, 1, 1);
+                (it.end, it.inbound) = (21, Inbound::default());
+            }),
+            ("nothing was written", |it| {
+                (it.una, it.nxt, it.max, it.end) = (1, 1, 1, 1);
+                it.outbound.clear();
+            }),
+            ("the far end has all", |it| {
+                it.deputy = Some(Box::new(Deputy::at(FAR - 1, 51)));
+            }),
+        ];
+        for (what, change) in all {
+            let mut snapshot = sound();
+            change(&mut snapshot);
+            assert!(snapshot.is_sound(ROOM), "{what}");
+        }
+    }
+
+    /// What no connection can be: each alone makes it unsound.
+    #[test]
+    fn what_cannot_be_is_not_sound() {
+        let all: [Change; 25] = [
+            ("acknowledged beyond what is sent", |it| it.nxt = 10),
+            ("next beyond the most", |it| it.nxt = 22),
+            ("more sent than written", |it| (it.nxt, it.max) = (32, 32)),
+            ("a FIN twice", |it| (it.nxt, it.max, it.fin) = (33, 33, true)),
+            ("window of the sender", |it| it.cwnd = (1 << 30) + 1),
+            ("window of the peer", |it| it.peer = (1 << 30) + 1),
+            ("largest window of the peer", |it| it.peer_max = (1 << 30) + 1),
+            ("scale of what it sends", |it| it.agreed.send_scale = 15),
+            ("scale of what it receives", |it| it.agreed.recv_scale = 15),
+            ("no segment size", |it| it.mss = 0),
+            ("urgent", |it| it.urgent = [FAR, 0]),
+            ("urgent of the peer", |it| it.urgent = [0, FAR]),
+            ("told", |it| it.last_ack_sent = FAR),
+            ("too far", |it| (it.una, it.nxt, it.max, it.end) = (FAR - 20, FAR, FAR, FAR)),
+            ("expected too far", |it| (it.inbound.nxt, it.inbound.edge) = (FAR, FAR)),
+            ("edge too far", |it| (it.inbound.nxt, it.inbound.edge) = (FAR - 1, FAR)),
+            ("open without a SYN of its own", |it| (it.una, it.end) = (0, 21)),
+            ("open without one of the peer", |it| it.inbound = Inbound::default()),
+            ("a half that waits and has heard nothing", |it| {
+                (it.state, it.una, it.nxt, it.max, it.end) = (State::SynReceived, 0, 1, 1, 21);
+                it.inbound = Inbound::default();
+            }),
+            ("a piece of nothing", |it| it.outbound.push(Body::EMPTY)),
+            ("bytes that are missing", |it| it.outbound.truncate(1)),
+            ("bytes that nobody has written", |it| it.outbound.push(Body::copy_of(&[3]))),
+            ("nothing written, not even a SYN's place", |it| {
+                (it.state, it.una, it.nxt, it.max, it.end) = (State::SynSent, 0, 0, 0, 0);
+                it.outbound.clear();
+            }),
+            ("a far end that is too far", |it| it.deputy = Some(Box::new(Deputy::at(FAR, 51)))),
+            ("told of more than came", |it| it.deputy = Some(Box::new(Deputy::at(1, 52)))),
+        ];
+        for (what, change) in all {
+            let mut snapshot = sound();
+            change(&mut snapshot);
+            assert!(!snapshot.is_sound(ROOM), "{what}");
+        }
+        assert!(!sound().is_sound([99, 20]), "more may come than there is room for");
+        assert!(!sound().is_sound([100, 19]), "more is held than there is room for");
+        let unread = |it: &mut Snapshot| it.inbound.unread = 1;
+        let mut snapshot = sound();
+        unread(&mut snapshot);
+        assert!(!snapshot.is_sound(ROOM), "a byte that is not read takes room");
+        assert!(snapshot.is_sound([101, 20]));
+    }
+}

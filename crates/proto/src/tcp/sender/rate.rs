@@ -237,4 +237,66 @@ mod tests {
         send(&mut f, 1, 0, 1);
         assert_eq!(ack(&mut f, 9, 1), None);
     }
+
+    /// What a segment remembers of the meter, field by field.
+    #[test]
+    fn a_stamp_says_what_was_in_the_network_and_whether_the_application_bound_it() {
+        let mut meter = RateMeter::default();
+        meter.start(Time(3 * MS));
+        let most = u64::from(LIMITED) - 1;
+        for (flight, wanted) in [(0, 0), (1, 1), (most, most), (most + 1, most), (1 << 40, most)] {
+            let stamp = meter.stamp(flight);
+            assert_eq!((stamp.in_flight(), stamp.app_limited()), (wanted, false), "{flight}");
+            let mut bound = meter;
+            bound.app_limited(0);
+            let stamp = bound.stamp(flight);
+            assert_eq!((stamp.in_flight(), stamp.app_limited()), (wanted, true), "{flight}");
+        }
+        // Losses since are counted also where the lower half goes round.
+        meter.lose(u64::from(u32::MAX));
+        let stamp = meter.stamp(1);
+        meter.lose(7);
+        assert_eq!(meter.lost_since(&stamp), 7);
+    }
+
+    /// The application bounds until more than what was in the network then has arrived, at least a byte.
+    #[test]
+    fn the_application_bounds_until_all_of_that_time_has_arrived() {
+        for (pipe, until) in [(0, 1), (1, 1), (5000, 5000)] {
+            let mut meter = RateMeter::default();
+            let stamp = meter.stamp(0);
+            meter.delivered(Time(MS), 300, stamp, Time::ZERO);
+            meter.app_limited(pipe);
+            meter.delivered(Time(2 * MS), until, stamp, Time::ZERO);
+            meter.sample(Span::ZERO);
+            assert!(meter.is_app_limited(), "{pipe}: just {until} bytes have come");
+            meter.delivered(Time(3 * MS), 1, stamp, Time::ZERO);
+            meter.sample(Span::ZERO);
+            assert!(!meter.is_app_limited(), "{pipe}: one more");
+            assert_eq!(meter.total(), 301 + until);
+        }
+    }
+
+    /// The segment that was sent with the most delivered before, or else the latest, is the one that is measured by.
+    #[test]
+    fn the_newest_of_the_segments_that_arrive_is_measured_by() {
+        let stamp = |delivered, flight| Stamp { delivered, flight, ..Stamp::default() };
+        let cases = [
+            ([(100, 5), (200, 4)], 1),
+            ([(200, 4), (100, 5)], 0),
+            ([(100, 4), (100, 5)], 1),
+            ([(100, 5), (100, 4)], 0),
+            ([(100, 5), (100, 5)], 0),
+        ];
+        for (segments, newest) in cases {
+            let mut meter = RateMeter::default();
+            for ((delivered, sent), flight) in segments.into_iter().zip(1..) {
+                meter.delivered(Time(9 * MS), 1000, stamp(delivered, flight), Time(sent * MS));
+            }
+            let sample = meter.sample(Span::ZERO).unwrap();
+            assert_eq!(sample.in_flight, newest as u64 + 1, "{segments:?}");
+            assert_eq!(sample.prior, segments[newest].0, "{segments:?}");
+            assert_eq!(meter.sample(Span::ZERO), None, "it is told once");
+        }
+    }
 }

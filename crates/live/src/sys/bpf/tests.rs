@@ -1,0 +1,165 @@
+//! What the reader makes of a ring that lies as the kernel lays it out, in memory of our own.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+
+use nix::sys::memfd::{MFdFlags, memfd_create};
+
+use super::*;
+
+/// Memory of `pages` that can be mapped.
+pub(crate) fn memory(name: &std::ffi::CStr, len: u64) -> File {
+    let memory = File::from(memfd_create(name, MFdFlags::MFD_CLOEXEC).unwrap());
+    memory.set_len(len).unwrap();
+    memory
+}
+
+/// The writer's side of a ring: the reader's page, the writer's page, and the data twice in a row.
+pub(crate) struct Writer {
+    memory: File,
+    size: u64,
+    written: u64,
+}
+
+impl Writer {
+    pub fn new(name: &std::ffi::CStr, size: u32) -> Writer {
+        let size = u64::from(size);
+        Writer { memory: memory(name, 2 * PAGE as u64 + 2 * size), size, written: 0 }
+    }
+
+    pub fn reader(&self) -> Ring {
+        Ring::new(&self.memory, self.size as u32).unwrap()
+    }
+
+    fn store(&self, at: u64, bytes: &[u8]) {
+        let from = at % self.size;
+        let (first, rest) = bytes.split_at(bytes.len().min((self.size - from) as usize));
+        for copy in [0, self.size] {
+            let data = 2 * PAGE as u64 + copy;
+            self.memory.write_all_at(first, data + from).unwrap();
+            self.memory.write_all_at(rest, data).unwrap();
+        }
+    }
+
+    /// The header of the record at `at`.
+    pub fn mark(&self, at: u64, header: u32) {
+        self.store(at, &header.to_ne_bytes());
+    }
+
+    /// A record of `len` bytes that begins with `bytes`, and where it lies; `flags` stand beside its length.
+    pub fn put(&mut self, bytes: &[u8], len: u32, flags: u32) -> u64 {
+        let at = self.written;
+        self.mark(at, len | flags);
+        self.store(at + HEADER, bytes);
+        self.written = (at + HEADER + u64::from(len)).next_multiple_of(8);
+        self.memory.write_all_at(&self.written.to_ne_bytes(), PAGE as u64).unwrap();
+        at
+    }
+
+    /// How far the reader has given it back.
+    pub fn given_back(&self) -> u64 {
+        let mut word = [0; 8];
+        self.memory.read_exact_at(&mut word, 0).unwrap();
+        u64::from_ne_bytes(word)
+    }
+}
+
+#[test]
+fn records_are_read_one_by_one_and_stay_until_they_are_given_back() {
+    let mut writer = Writer::new(c"ring-one-by-one", 4096);
+    let mut ring = writer.reader();
+    assert_eq!((ring.advance(), ring.written()), (None, 0), "nothing is there");
+    let first = writer.put(b"first", 5, 0);
+    let second = writer.put(b"the second one", 14, 0);
+    assert_eq!((first, second), (0, 16));
+    assert_eq!(ring.record(first), None, "what was not read is not lent");
+    assert_eq!(ring.after(first), None);
+    assert_eq!(ring.advance(), Some(first));
+    assert_eq!((ring.position(), ring.released(), ring.written()), (16, 0, 40));
+    assert_eq!(ring.record(first), Some(&b"first"[..]));
+    assert_eq!((ring.record(second), ring.after(second)), (None, None), "it was not come to");
+    assert_eq!(ring.advance(), Some(second));
+    assert_eq!(ring.record(second), Some(&b"the second one"[..]));
+    assert_eq!((ring.after(first), ring.after(second)), (Some(16), Some(40)));
+    assert_eq!((ring.record(4), ring.after(4)), (None, None), "no record begins there");
+    assert_eq!(ring.advance(), None, "the end");
+
+    assert_eq!(writer.given_back(), 0);
+    ring.release(second);
+    assert_eq!((writer.given_back(), ring.released()), (16, 16));
+    assert_eq!((ring.record(first), ring.after(first)), (None, None), "it was given back");
+    assert_eq!(ring.record(second), Some(&b"the second one"[..]), "the next one was not");
+    ring.release(0);
+    assert_eq!(writer.given_back(), 16, "what was given back is not taken again");
+    ring.release(1000);
+    assert_eq!(writer.given_back(), 40, "no more than was read");
+}
+
+#[test]
+fn what_is_being_written_is_waited_for_and_what_was_given_up_is_passed_over() {
+    let mut writer = Writer::new(c"ring-busy", 4096);
+    let mut ring = writer.reader();
+    let busy = writer.put(b"abc", 3, BUSY);
+    let given_up = writer.put(b"defg", 4, DISCARDED);
+    let last = writer.put(b"hi", 2, 0);
+    assert_eq!((ring.advance(), ring.position()), (None, 0), "its writer has not ended");
+    writer.mark(busy, 3);
+    assert_eq!([ring.advance(), ring.advance(), ring.advance()], [busy, given_up, last].map(Some));
+    assert_eq!(ring.record(busy), Some(&b"abc"[..]));
+    assert_eq!((ring.record(given_up), ring.after(given_up)), (None, Some(last)));
+    assert_eq!(ring.record(last), Some(&b"hi"[..]));
+    // A header that claims more than was read.
+    writer.mark(last, 9);
+    assert_eq!(ring.record(last), None);
+}
+
+#[test]
+fn records_go_on_round_the_end_of_the_ring() {
+    let mut writer = Writer::new(c"ring-round", 4096);
+    let mut ring = writer.reader();
+    let mut places = Vec::new();
+    for i in 0..50_u8 {
+        let bytes = vec![i; 700 + usize::from(i)];
+        let at = writer.put(&bytes, bytes.len() as u32, 0);
+        assert_eq!(ring.advance(), Some(at), "record {i}");
+        assert_eq!(ring.record(at), Some(&bytes[..]), "record {i}");
+        if let Some(last) = places.last() {
+            assert_eq!(ring.after(*last), Some(at), "record {i}");
+        }
+        ring.release(at);
+        places.push(at);
+    }
+    assert!(places.last() > Some(&(8 * 4096)), "more than once round");
+}
+
+/// Whether this process has mapped the memory of this name.
+fn is_mapped(name: &str) -> bool {
+    std::fs::read_to_string("/proc/self/maps").unwrap().contains(name)
+}
+
+#[test]
+fn who_drops_a_ring_has_its_memory_no_more() {
+    let writer = Writer::new(c"ring-that-goes", 4096);
+    let ring = writer.reader();
+    assert!(is_mapped("ring-that-goes"));
+    drop(ring);
+    assert!(!is_mapped("ring-that-goes"), "a mapping is left");
+    let page = memory(c"control-that-goes", PAGE as u64);
+    let control = SharedControl::new(&page).unwrap();
+    control.mode.store(7, Ordering::Relaxed);
+    let mut word = [0; 4];
+    page.read_exact_at(&mut word, 0).unwrap();
+    assert_eq!(u32::from_ne_bytes(word), 7, "the first word of the page is the mode");
+    drop(control);
+    assert!(!is_mapped("control-that-goes"), "a mapping is left");
+}
+
+#[test]
+fn an_argument_has_its_words_at_their_places() {
+    let attr = Attr::new(&[(0, 0x1112_1314), (140, 5)], &[(8, 0x2122_2324_3132_3334)]);
+    let mut wanted = [0; 144];
+    wanted[..4].copy_from_slice(&0x1112_1314_u32.to_ne_bytes());
+    wanted[8..16].copy_from_slice(&0x2122_2324_3132_3334_u64.to_ne_bytes());
+    wanted[140..].copy_from_slice(&5_u32.to_ne_bytes());
+    assert_eq!(attr.0, wanted);
+}
