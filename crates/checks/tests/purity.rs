@@ -17,8 +17,7 @@ const TARGET: &str = "wasm32-unknown-unknown";
 
 /// Builds the module as the page's is, and says where it is: then the pure crates are compiled once for both.
 fn build() -> PathBuf {
-    let args =
-        ["build", "--locked", "--profile", "module", "--package", "lasthop-checks", "--lib"];
+    let args = ["build", "--locked", "--profile", "module", "--package", "lasthop-checks", "--lib"];
     let output = Command::new(env!("CARGO"))
         .args(args)
         .args(["--target", TARGET, "--message-format", "json"])
