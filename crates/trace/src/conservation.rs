@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 
 use lasthop_proto::event::{Event, Op, Wants, What};
-use lasthop_proto::wire::PacketId;
+use lasthop_proto::machine::{Side, StageId};
+use lasthop_proto::units::Time;
+use lasthop_proto::wire::{Packet, PacketId};
 
 use crate::Sink;
 use crate::counts::CauseCounts;
@@ -60,8 +62,13 @@ impl Sink for Conservation {
     }
 
     fn event(&mut self, event: &Event) {
-        let What::Packet { op, packet, .. } = &event.what else { return };
-        match *op {
+        if let What::Packet { op, side, packet } = &event.what {
+            self.packet(event.at, event.stage, *op, *side, packet);
+        }
+    }
+
+    fn packet(&mut self, _: Time, _: StageId, op: Op, _: Side, packet: &Packet) {
+        match op {
             Op::Originated(cause) => {
                 self.originated.add(cause);
                 self.ghosts += u64::from(!self.on_the_way.insert(packet.id));

@@ -157,7 +157,7 @@ impl<W: Write> EventCsv<W> {
         self.rows.comma();
     }
 
-    fn packet(&mut self, op: Op, side: Side, packet: &Packet) {
+    fn packet_row(&mut self, op: Op, side: Side, packet: &Packet) {
         let rows = &mut self.rows;
         let (event, cause) = match op {
             Op::Originated(cause) => ("originated", cause.name()),
@@ -274,7 +274,7 @@ impl<W: Write> Sink for EventCsv<W> {
         }
         self.begin(event.at, event.stage);
         match &event.what {
-            What::Packet { op, side, packet } => self.packet(*op, *side, packet),
+            What::Packet { op, side, packet } => self.packet_row(*op, *side, packet),
             What::Tcp(tcp) => {
                 let value = match tcp.kind {
                     TcpKind::Delivered { bytes } => Some(bytes.into()),
@@ -367,6 +367,11 @@ impl<W: Write> Sink for EventCsv<W> {
             What::Work(_) | What::Datagram { .. } => {}
         }
     }
+
+    fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
+        self.begin(at, stage);
+        self.packet_row(op, side, packet);
+    }
 }
 
 /// The sink that writes the control block at each event of a TCP end point; columns: [`TCB_COLUMNS`].
@@ -394,6 +399,8 @@ impl<W: Write> Sink for TcbCsv<W> {
     fn wants(&self) -> Wants {
         Wants::EVERYTHING
     }
+
+    fn packet(&mut self, _: Time, _: StageId, _: Op, _: Side, _: &Packet) {}
 
     fn event(&mut self, event: &Event) {
         let What::Tcp(tcp) = &event.what else { return };

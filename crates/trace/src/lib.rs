@@ -143,6 +143,16 @@ impl<S: Sink> Sink for Vec<S> {
             sink.event(event);
         }
     }
+    fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
+        for sink in self {
+            sink.packet(at, stage, op, side, packet);
+        }
+    }
+    fn delivered(&mut self, at: Time, stage: StageId, flow: FlowKey, bytes: u32) {
+        for sink in self {
+            sink.delivered(at, stage, flow, bytes);
+        }
+    }
     fn passage(&mut self, at: Time, side: Side, packet: &Packet, passage: Passage) {
         for sink in self {
             sink.passage(at, side, packet, passage);

@@ -323,7 +323,7 @@ impl Sequence {
         }
     }
 
-    fn packet(&mut self, at: Time, op: Op, stage: StageId, packet: &Packet) {
+    fn follow(&mut self, at: Time, op: Op, stage: StageId, packet: &Packet) {
         let (Some(flow), Some(segment)) = (packet.flow(), packet.segment()) else { return };
         if flow == self.flow {
             if packet.is_data() {
@@ -359,10 +359,7 @@ impl Sink for Sequence {
         let at = event.at;
         match &event.what {
             What::Packet { op, packet, side } => {
-                if packet.is_data() && packet.flow() == Some(self.flow) {
-                    self.towards = *side;
-                }
-                self.packet(at, *op, event.stage, packet);
+                self.packet(at, event.stage, *op, *side, packet);
             }
             What::Channel { side, good } => {
                 self.bad.turn(event.stage, *side, *good, at.as_secs_f64());
@@ -407,6 +404,13 @@ impl Sink for Sequence {
             }
             _ => {}
         }
+    }
+
+    fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
+        if packet.is_data() && packet.flow() == Some(self.flow) {
+            self.towards = side;
+        }
+        self.follow(at, op, stage, packet);
     }
 }
 

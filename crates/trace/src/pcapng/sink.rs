@@ -268,9 +268,15 @@ impl<W: Write> CaptureSink<W> {
         Ok(())
     }
 
-    fn take(&mut self, event: &Event) -> io::Result<()> {
-        let What::Packet { op, side, packet } = &event.what else { return Ok(()) };
-        match *op {
+    fn take(
+        &mut self,
+        at: Time,
+        stage: StageId,
+        op: Op,
+        side: Side,
+        packet: &Packet,
+    ) -> io::Result<()> {
+        match op {
             Op::Originated(
                 Cause::Data | Cause::Ack | Cause::Control | Cause::SplitData | Cause::SplitAck,
             )
@@ -282,20 +288,20 @@ impl<W: Write> CaptureSink<W> {
                 self.causes.insert(packet.id, cause)
             }
             Op::Transmitted => {
-                if let Some(route) = self.route(event.stage) {
-                    self.transmitted(event.at, route, *side, packet)?;
+                if let Some(route) = self.route(stage) {
+                    self.transmitted(at, route, side, packet)?;
                 }
             }
             Op::Damaged => {
-                if let Some(route) = self.route(event.stage) {
+                if let Some(route) = self.route(stage) {
                     self.damaged(route, packet);
                 }
             }
             // What a base station took in as an end point has arrived.
             Op::Dropped(cause) if !cause.is_loss() => {}
             Op::Dropped(cause) => {
-                if let Some(route) = self.route(event.stage) {
-                    self.dropped(event.at, route, *side, packet, cause)?;
+                if let Some(route) = self.route(stage) {
+                    self.dropped(at, route, side, packet, cause)?;
                 }
             }
         }
@@ -328,8 +334,14 @@ impl<W: Write> Sink for CaptureSink<W> {
     }
 
     fn event(&mut self, event: &Event) {
+        if let What::Packet { op, side, packet } = &event.what {
+            self.packet(event.at, event.stage, *op, *side, packet);
+        }
+    }
+
+    fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
         if self.failed.is_none()
-            && let Err(error) = self.take(event)
+            && let Err(error) = self.take(at, stage, op, side, packet)
         {
             self.failed = Some(error);
         }
