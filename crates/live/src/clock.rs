@@ -13,8 +13,12 @@ pub struct Clock {
 
 fn monotonic() -> u64 {
     // It fails only for clocks that do not exist, and every Linux has this one.
-    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap_or(TimeSpec::new(0, 0));
-    now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
+    nanoseconds(clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap_or(TimeSpec::new(0, 0)))
+}
+
+/// What a clock of the system shows, in nanoseconds.
+pub(crate) fn nanoseconds(shown: TimeSpec) -> u64 {
+    shown.tv_sec() as u64 * 1_000_000_000 + shown.tv_nsec() as u64
 }
 
 impl Clock {
@@ -54,9 +58,8 @@ mod tests {
     fn the_systems_time_and_back() {
         let clock = Clock::start();
         let at = Time(5_000_000_123);
-        let system = clock.absolute(at);
-        let nanoseconds = system.tv_sec() as u64 * 1_000_000_000 + system.tv_nsec() as u64;
-        assert_eq!(clock.from_monotonic(nanoseconds), at);
+        assert_eq!(nanoseconds(TimeSpec::new(3, 4)), 3_000_000_004);
+        assert_eq!(clock.from_monotonic(nanoseconds(clock.absolute(at))), at);
         assert_eq!(clock.from_monotonic(0), Time::ZERO);
     }
 

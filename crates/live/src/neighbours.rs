@@ -193,6 +193,62 @@ mod tests {
         assert_eq!(to(&mut table), Some(vec![8; 6]));
     }
 
+    /// Those of one network differ in a few bits alone, at either end of the address.
+    #[test]
+    fn hosts_of_a_network_share_out_the_places_and_are_all_remembered() {
+        let v6 = |high: u128, low: u128| {
+            let bits = 0x2001_0db8 << 96 | high << 64 | low;
+            Addr::from(core::net::IpAddr::from(core::net::Ipv6Addr::from(bits)))
+        };
+        type Numbered<'a> = (&'static str, &'a dyn Fn(u32) -> Addr);
+        let networks: [Numbered<'_>; 3] = [
+            ("10.0.0.0/20", &|n| Addr::v4(10, 0, (n >> 8) as u8, n as u8)),
+            ("hosts of one network", &|n| v6(7, n.into())),
+            ("networks of one host each", &|n| v6(n.into(), 1)),
+        ];
+        for (name, host) in networks {
+            let mut taken = vec![0; SETS];
+            for n in 0..SETS as u32 {
+                let first = Neighbours::set(host(n));
+                assert_eq!(first % WAYS, 0, "{name}: each begins a set");
+                taken[first / WAYS] += 1;
+            }
+            let used = taken.iter().filter(|count| **count > 0).count();
+            assert!(used > SETS / 2, "{name}: {used} of {SETS} sets");
+            let most = taken.iter().max().copied();
+            assert!(most <= Some(WAYS), "{name}: {most:?} in a set");
+        }
+    }
+
+    #[test]
+    fn of_those_that_compete_for_a_place_the_one_unused_for_longest_is_forgotten() {
+        let first = Neighbours::set(A);
+        let rivals = (0..u32::MAX).map(|n| {
+            let [a, b, c, d] = n.to_be_bytes();
+            Addr::v4(a, b, c, d)
+        });
+        let same = |addr: &Addr| *addr != A && Neighbours::set(*addr) == first;
+        let rivals: Vec<Addr> = rivals.filter(same).take(WAYS).collect();
+        let link = [2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 8, 0];
+        let mut table = Neighbours::default();
+        table.learn(Side::Right, B, &link);
+        table.learn(Side::Left, A, &link);
+        for rival in &rivals[..WAYS - 1] {
+            table.learn(Side::Left, *rival, &link);
+        }
+        let knows =
+            |table: &mut Neighbours, addr: Addr| table.link_header(Side::Right, addr, B).is_some();
+        // All have room; A speaks once more, so the first rival is the one that was silent for longest.
+        for addr in [&[A], &rivals[..WAYS - 1]].concat() {
+            assert!(knows(&mut table, addr), "{addr}");
+        }
+        table.learn(Side::Left, A, &link);
+        table.learn(Side::Left, rivals[WAYS - 1], &link);
+        assert!(knows(&mut table, A) && knows(&mut table, rivals[WAYS - 1]));
+        let left = rivals.iter().filter(|rival| knows(&mut table, **rival)).count();
+        assert_eq!(left, WAYS - 1, "one had to go");
+    }
+
     #[test]
     fn a_flood_of_addresses_takes_no_more_room() {
         let mut table = Neighbours::default();

@@ -8,7 +8,7 @@ use lasthop_proto::units::{Span, Time};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::time::{ClockId, clock_gettime};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, nanoseconds};
 use crate::header::network_at;
 use crate::interfaces;
 use crate::sys::packet_socket::{Inbox, PacketSocket};
@@ -46,8 +46,7 @@ impl Sniffer {
         };
         let socket = PacketSocket::looking_on(index, !loopback)?;
         let clock = Clock::start();
-        let now = clock_gettime(ClockId::CLOCK_REALTIME)?;
-        let epoch = now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64;
+        let epoch = nanoseconds(clock_gettime(ClockId::CLOCK_REALTIME)?);
         Ok(Sniffer { socket, inbox: Inbox::new(), clock, epoch })
     }
 

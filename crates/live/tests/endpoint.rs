@@ -274,6 +274,38 @@ fn nobody_listens() {
     assert!(error.help().contains("lasthop discard --listen 0.0.0.0:"), "{}", error.help());
 }
 
+/// Whoever waits to be accepted fills the listener's queue; the next SYN gets no answer.
+#[test]
+fn who_gets_no_answer_gives_up_when_it_was_told_to() {
+    use nix::sys::socket::{
+        AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, connect, getsockname, socket,
+    };
+    use std::os::fd::AsRawFd as _;
+    let open = || {
+        let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+        socket(AddressFamily::Inet, SockType::Stream, flags, None).expect("a socket")
+    };
+    let listener = open();
+    bind(listener.as_raw_fd(), &SockaddrIn::new(127, 0, 0, 1, 0)).expect("a port");
+    nix::sys::socket::listen(&listener, Backlog::new(0).expect("none")).expect("it listens");
+    let address: SockaddrIn = getsockname(listener.as_raw_fd()).expect("an address");
+    let waiting: Vec<_> = (0..4).map(|_| open()).collect();
+    for client in &waiting {
+        let _ = connect(client.as_raw_fd(), &address);
+    }
+    let to = SocketAddr::new(V4, address.port());
+    let stop = AtomicBool::new(false);
+    let session = Session { clock: Clock::start(), stop: &stop };
+    let after = Span::millis(120);
+    let options = SendOptions { connect_timeout: after, ..SendOptions::new(to) };
+    let error = send(&options, &mut pattern(1), &session, &mut ()).unwrap_err();
+    assert!(
+        matches!(error, EndpointError::TimedOut { to: at, after: told } if at == to && told == after),
+        "{error}"
+    );
+    assert!(session.clock.now().since(lasthop_proto::units::Time::ZERO) >= after);
+}
+
 #[test]
 fn what_the_kernel_lacks_is_said() {
     let stop = AtomicBool::new(false);

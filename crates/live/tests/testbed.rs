@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         counters_count_one_host,
         sockets_stay_where_they_were_made,
         hosts_may_come_later,
+        there_is_room_for_so_many_hosts,
         hosts_without_kernel_are_known_to_the_others,
         ip_netns_works_inside,
         run_keeps_what_was_in_it,
@@ -350,6 +351,38 @@ fn hosts_may_come_later() {
     bridge(&net);
     assert_eq!(transfer(&net, "chopin", "chopin", 5000), 5000);
     assert_eq!(transfer(&net, "a", "10.1.0.2", 5000), 5000);
+    // Each knows those of the other side, whoever came first.
+    let known = |host: &str| -> BTreeSet<String> {
+        let table = in_host(&net, host, || ip_json(&["neigh", "show", "nud", "permanent"]));
+        let entries = table.as_array().expect("a list").iter();
+        entries.map(|entry| entry["dst"].as_str().expect("an address").to_owned()).collect()
+    };
+    let all = |addresses: &[&str]| addresses.iter().map(|&a| a.to_owned()).collect::<BTreeSet<_>>();
+    assert_eq!(known("ravel"), all(&["10.1.0.1", "fd00:1::1", "10.1.0.2"]));
+    for host in ["chopin", "a"] {
+        assert_eq!(known(host), all(&["10.0.0.1", "fd00::1"]), "{host}");
+    }
+    let macs: BTreeSet<_> = net.hosts().iter().map(|host| host.mac().to_string()).collect();
+    assert_eq!(macs.len(), 3, "each has an address of its own");
+}
+
+fn there_is_room_for_so_many_hosts() {
+    let mut net = enter(&[]);
+    let host = |n: u16| {
+        let side = if n % 2 == 0 { Side::Left } else { Side::Right };
+        HostSpec::new(&format!("h{n}"), side, Ipv4Addr::new(10, 0, 1, n as u8).into())
+            .without_kernel()
+    };
+    let hosts: Vec<_> = (0..250).map(host).collect();
+    let more = HostSpec::new("more", Side::Left, v4("10.1.0.1")).without_kernel();
+    let error = net.add_hosts(&[&hosts[..], &[more.clone()]].concat()).expect_err("too many");
+    assert!(error.message.contains("251 hosts are too many"), "{error}");
+    assert!(error.help.contains("at most 250"), "{error}");
+    assert_eq!(net.hosts().len(), 0, "all or none");
+    net.add_hosts(&hosts[..249]).expect("there is room");
+    net.add_hosts(&hosts[249..]).expect("there is room for the last");
+    let error = net.add_host(&more).expect_err("too many");
+    assert!(error.message.contains("251 hosts are too many"), "{error}");
 }
 
 fn hosts_without_kernel_are_known_to_the_others() {

@@ -1,7 +1,7 @@
 //! How fast the simulator is, in wall-clock time. Rates are per packet-hop: a packet carried by one link.
 //!
 //! `cargo bench -p lasthop-sim` prints one line a case; see docs/performance.md for what the figures mean. Words behind
-//! `--` choose cases: `one [metrics]`, `many 1000 [bare]`, `cells`, `senders`, `channels`.
+//! `--` choose cases: `one [metrics|kept]`, `many 1000 [bare]`, `cells`, `senders`, `channels`.
 
 #![expect(
     clippy::disallowed_methods,
@@ -353,7 +353,7 @@ fn main() {
     if std::env::args().any(|a| a == "channels") {
         return channels();
     }
-    // `speed one [metrics]`: a single transfer, for profilers that count instructions.
+    // `speed one [metrics|kept]`: a single transfer, for profilers that count instructions.
     let one = std::env::args().any(|a| a == "one");
     let two_links = |bytes| {
         let path = vec![
@@ -366,8 +366,11 @@ fn main() {
     };
     if one {
         let scenario = two_links(10_000_000);
-        let end = if std::env::args().any(|a| a == "metrics") {
+        let asked = |word| std::env::args().any(|a| a == word);
+        let end = if asked("metrics") {
             run(&scenario, 1, &mut Metrics::new(lasthop_sim::layout(&scenario)))
+        } else if asked("kept") {
+            run(&scenario, 1, &mut Record::default())
         } else {
             run(&scenario, 1, &mut Nothing)
         };

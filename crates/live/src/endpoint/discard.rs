@@ -220,14 +220,11 @@ impl Receiver<'_> {
         let (stream, peer) = match listener.accept() {
             Ok(accepted) => accepted,
             Err(error) => {
-                return match error.kind() {
-                    ErrorKind::InvalidInput | ErrorKind::Unsupported => Err(error),
-                    // Network errors of a connection that is not ours yet, or too many open files: later.
-                    _ => {
-                        self.paused = now + LOOK;
-                        Ok(())
-                    }
-                };
+                if is_of_the_listener(error.kind()) {
+                    return Err(error);
+                }
+                self.paused = now + LOOK;
+                return Ok(());
             }
         };
         // An IPv4 peer of a listener for both.
@@ -334,4 +331,38 @@ fn difference(position: u64, got: &[u8], expected: &[u8]) -> Option<Wrong> {
     let mut pairs = got.iter().zip(expected).enumerate();
     let (index, (got, expected)) = pairs.find(|(_, (got, expected))| got != expected)?;
     Some(Wrong { position: position + index as u64, got: *got, expected: *expected })
+}
+
+/// Whether such an error of `accept` will come again for ever. The others are network errors of a connection that is not ours
+/// yet, or too many open files: later.
+fn is_of_the_listener(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::InvalidInput | ErrorKind::Unsupported)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::errno::Errno;
+
+    /// By the numbers that accept(2) names.
+    #[test]
+    fn a_receiver_goes_on_unless_it_is_the_listener_that_is_at_fault() {
+        let ends = |error: Errno| is_of_the_listener(io::Error::from(error).kind());
+        for error in [Errno::EINVAL, Errno::EOPNOTSUPP] {
+            assert!(ends(error), "{error}");
+        }
+        for error in [
+            Errno::EAGAIN,
+            Errno::EINTR,
+            Errno::ECONNABORTED,
+            Errno::EMFILE,
+            Errno::ENFILE,
+            Errno::ENOBUFS,
+            Errno::ENETDOWN,
+            Errno::EHOSTUNREACH,
+            Errno::ETIMEDOUT,
+        ] {
+            assert!(!ends(error), "{error}");
+        }
+    }
 }

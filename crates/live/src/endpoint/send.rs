@@ -434,3 +434,26 @@ impl Transfer<'_> {
 fn is_later(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_has_to_wait_is_tried_again_and_nothing_else() {
+        for kind in [ErrorKind::WouldBlock, ErrorKind::Interrupted] {
+            assert!(is_later(&kind.into()), "{kind}");
+        }
+        for kind in [
+            ErrorKind::ConnectionReset,
+            ErrorKind::ConnectionAborted,
+            ErrorKind::BrokenPipe,
+            ErrorKind::TimedOut,
+            ErrorKind::NotConnected,
+            ErrorKind::InvalidInput,
+            ErrorKind::UnexpectedEof,
+        ] {
+            assert!(!is_later(&kind.into()), "{kind}");
+        }
+    }
+}

@@ -49,7 +49,6 @@ impl Ends {
                 threads.push(shared.receive(net, &host.name, address, expected)?);
             }
         }
-        let mut opened = vec![0; scenario.hosts.len()];
         let mut index = 0;
         for (i, transfer) in scenario.transfers.iter().enumerate() {
             for _ in 0..transfer.connections() {
@@ -57,7 +56,6 @@ impl Ends {
                     threads.push(shared.send(net, scenario, i, index, port)?);
                     port += 1;
                 }
-                opened[transfer.from] += 1;
                 index += 1;
             }
         }

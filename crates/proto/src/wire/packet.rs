@@ -182,9 +182,9 @@ impl Clone for Packet {
     }
 }
 
-/// What a packet consists of. It begins with a cache line, so that it lies in two.
+/// What a packet consists of. It does not begin with a cache line: what allocates memory so aligned is slow, and who keeps
+/// packets pays for each.
 #[derive(Clone, PartialEq, Eq)]
-#[repr(align(64))]
 pub struct Parts {
     /// Identity of this transmission; set by [`crate::machine::Out::originate`].
     pub id: PacketId,

@@ -7,6 +7,7 @@ use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{Pid, SysconfVar, sysconf};
 
 use super::super::error::{Error, Tried as _};
+use crate::clock::nanoseconds;
 
 /// The kernel's thread that takes in what arrives at an interface: `napi/NAME-NUMBER`, cut by older kernels.
 pub(super) fn of_interface(interface: &str) -> Result<Pid, Error> {
@@ -45,8 +46,7 @@ pub(super) fn own() -> Result<u64, Error> {
 }
 
 fn read(clock: ClockId) -> Result<u64, Error> {
-    let time = clock_gettime(clock).tried(|| "read a CPU clock")?;
-    Ok(time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64)
+    clock_gettime(clock).tried(|| "read a CPU clock").map(nanoseconds)
 }
 
 /// CPU time of all processors that was not idle, in nanoseconds: counted in ticks.
@@ -109,6 +109,23 @@ mod tests {
             let _ = ticks(&stat[..end]);
         }
         assert_eq!(ticks("intr 1 2"), None);
+    }
+
+    /// Of all processors together it can be no more than they have had since they began.
+    #[test]
+    fn busy_time_grows_by_the_work_that_is_done_and_has_the_unit_of_other_clocks() {
+        let (before, begin) = (busy().unwrap(), own().unwrap());
+        let mut sum = 0_u64;
+        while own().unwrap() - begin < 150_000_000 {
+            sum = std::hint::black_box(sum.wrapping_add(1));
+        }
+        let after = busy().unwrap();
+        // It is counted in ticks, of which the first and the last are not whole.
+        assert!(after - before >= 50_000_000, "{} ns for 150 ms", after - before);
+        let uptime = fs::read_to_string("/proc/uptime").unwrap();
+        let seconds: f64 = uptime.split(' ').next().unwrap().parse().unwrap();
+        let processors = sysconf(SysconfVar::_NPROCESSORS_CONF).unwrap().unwrap() as f64;
+        assert!((after as f64) < (seconds + 1.0) * processors * 1e9, "{after} ns in {seconds} s");
     }
 
     #[test]

@@ -110,3 +110,23 @@ fn inside(record: &Record, sure: bool) -> Vec<Process> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_removed_itself_is_removed_and_what_cannot_be_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().join("bench");
+        fs::create_dir_all(home.join("inner")).unwrap();
+        fs::write(home.join("inner/record.json"), "{}").unwrap();
+        remove(&home).unwrap();
+        assert!(!home.exists());
+        remove(&home).unwrap();
+        fs::write(&home, "a file").unwrap();
+        let error = remove(&home.join("inner")).unwrap_err().to_string();
+        assert!(error.contains("remove") && error.contains("bench/inner"), "{error}");
+        assert!(home.exists());
+    }
+}
