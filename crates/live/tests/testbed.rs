@@ -369,13 +369,14 @@ fn hosts_may_come_later() {
 fn there_is_room_for_so_many_hosts() {
     let mut net = enter(&[]);
     let host = |n: u16| {
-        let side = if n % 2 == 0 { Side::Left } else { Side::Right };
+        let side = if n.is_multiple_of(2) { Side::Left } else { Side::Right };
         HostSpec::new(&format!("h{n}"), side, Ipv4Addr::new(10, 0, 1, n as u8).into())
             .without_kernel()
     };
     let hosts: Vec<_> = (0..250).map(host).collect();
     let more = HostSpec::new("more", Side::Left, v4("10.1.0.1")).without_kernel();
-    let error = net.add_hosts(&[&hosts[..], &[more.clone()]].concat()).expect_err("too many");
+    let error =
+        net.add_hosts(&[&hosts[..], std::slice::from_ref(&more)].concat()).expect_err("too many");
     assert!(error.message.contains("251 hosts are too many"), "{error}");
     assert!(error.help.contains("at most 250"), "{error}");
     assert_eq!(net.hosts().len(), 0, "all or none");
