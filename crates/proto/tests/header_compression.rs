@@ -481,3 +481,44 @@ fn masks_of_single_changes() {
     assert_eq!(link.mask(&edit(segment(1, 51, 1, 100), |s| s.window += 1)), (W, 4));
     assert_eq!(link.mask(&edit(segment(1, 151, 2, 0), |s| s.window += 1)), (S | A, 5));
 }
+
+/// A real peer takes TCP's own checksum for it: over the pseudo header, the header with its options, and the payload.
+//= rfc1144#section-3.2.2: the TCP checksum is sent as it is
+#[test]
+fn the_checksum_is_that_of_the_tcp_segment() {
+    let stamps = Timestamps { value: 7, echo: 9 };
+    for recovery in [Recovery::Retransmission, Recovery::Twice, Recovery::Feedback] {
+        for len in [0, 1, 2, 99, 255, 256, 1000, 40_000] {
+            for timestamps in [None, Some(stamps)] {
+                let packet = |seq| edit(segment(1, seq, 1, len), |s| s.timestamps = timestamps);
+                let mut link = whole(recovery);
+                link.carry(&packet(1));
+                // Where nothing moves, the window does.
+                let next = edit(packet(1 + len), |s| s.window += 1);
+                let (kind, header) = link.carry(&next);
+                assert_eq!(kind, Kind::CompressedTcp);
+                let at = if header[0] & C != 0 { 2 } else { 1 };
+                let tcp = &bytes(&next).unwrap()[20..];
+                assert_eq!(header[at..at + 2], tcp[16..18], "{recovery:?} {len} {timestamps:?}");
+            }
+        }
+    }
+}
+
+/// IP's total length has 16 bits: headers of 40 bytes, or 52 with timestamps, and 65,535 bytes in all.
+#[test]
+fn a_payload_that_no_ip_packet_could_carry_is_refused() {
+    let stamps = Timestamps { value: 7, echo: 9 };
+    for (timestamps, longest) in [(None, 65_495), (Some(stamps), 65_483)] {
+        for (len, fits) in [(longest - 1, true), (longest, true), (longest + 1, false)] {
+            let first = edit(segment(1, 1, 1, 100), |s| s.timestamps = timestamps);
+            let next = edit(segment(1, 101, 1, 100), |s| s.timestamps = timestamps);
+            let mut link = Link::new(config(Recovery::Retransmission, Coverage::Headers));
+            link.carry(&first);
+            let header = link.compressor.compress(&next).header;
+            let body = Body::Pattern { stream: 1, offset: 101, len };
+            let got = link.decompressor.decompress(Kind::CompressedTcp, &header, body);
+            assert_eq!(got.err(), (!fits).then_some(Lost::Malformed), "{len} {timestamps:?}");
+        }
+    }
+}

@@ -211,6 +211,22 @@ fn a_cell_that_nobody_visits_is_told() {
         parse(&text("visits = { every = \"8s\", cells = [\"west\"] }"), "test", &[]).unwrap();
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert_eq!(warnings[0].message, "nobody visits the cell `east`");
+    // Of a list it is who stands in it.
+    for (cells, missing) in [
+        (["west", "west"], Some("east")),
+        (["east", "east"], Some("west")),
+        (["west", "east"], None),
+    ] {
+        let [first, second] = cells;
+        let list = format!(
+            "visits = {{ list = [{{ cell = \"{first}\", from = \"0s\", until = \"3s\" }}, \
+             {{ cell = \"{second}\", from = \"5s\" }}] }}"
+        );
+        let (_, warnings) = parse(&text(&list), "test", &[]).unwrap();
+        let told: Vec<_> = warnings.iter().map(|warning| warning.message.clone()).collect();
+        let expected = missing.map(|cell| format!("nobody visits the cell `{cell}`"));
+        assert_eq!(told, Vec::from_iter(expected), "{cells:?}");
+    }
 }
 
 #[test]

@@ -366,4 +366,13 @@ mod tests {
         assert_eq!((measured.rounds(), measured.share_of_busy()), (0, None));
         assert_eq!(measured.softirqs_per_packet(true), None, "nothing was measured");
     }
+
+    #[test]
+    fn each_change_has_its_words() {
+        let words = Change::ALL.map(Change::name);
+        assert_eq!(words[0], "the kernel's defaults");
+        assert_eq!(words[1], "the same again");
+        assert_eq!(words[2..5], ["timestamps off", "SACK off", "window scaling off"]);
+        assert_eq!(words[5], "quick ACKs");
+    }
 }

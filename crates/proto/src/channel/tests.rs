@@ -170,3 +170,36 @@ fn the_draws_of_every_model_are_pinned() {
 /// Packets damaged of a thousand, and the sum of the positions.
 const PINNED: [(u32, u64); 6] =
     [(172, 130_326), (173, 128_590), (136, 106_833), (308, 76_002), (207, 107_706), (106, 0)];
+
+/// Both directions can share a state that goes by time; turns are told of what is good or bad; a code corrects nothing of
+/// what knows only packets.
+#[test]
+fn each_model_says_what_can_be_asked_of_it() {
+    let p = Probability::new(0.5).unwrap();
+    let (m, good, bad) = (Bytes(1000), Span::secs(1), Span::secs(1));
+    let two_state = TwoState { good, bad, ber_good: p, ber_bad: p, deterministic: false };
+    let bits = TwoStateBits { good_bits: 10, bad_bits: 10, ber_good: p, ber_bad: p };
+    let rayleigh = Rayleigh {
+        speed: Speed(1),
+        carrier: Frequency(1),
+        snr: Decibels::new(1.0).unwrap(),
+        modulation: Modulation::Dbpsk,
+    };
+    for (model, by_time, states, packets) in [
+        (ErrorModel::Exponential(Exponential { mean: m }), false, false, false),
+        (ErrorModel::BitErrors(BitErrors { ber: p }), false, false, false),
+        (ErrorModel::PacketLoss(PacketLoss { p }), false, false, true),
+        (
+            ErrorModel::PacketBursts(PacketBursts { packets: 1, mean: m, uniform: false }),
+            false,
+            false,
+            true,
+        ),
+        (ErrorModel::TwoState(two_state), true, true, false),
+        (ErrorModel::TwoStateBits(bits), false, true, false),
+        (ErrorModel::Rayleigh(rayleigh), true, false, false),
+    ] {
+        let said = (model.goes_by_time(), model.has_states(), model.loses_whole_packets());
+        assert_eq!(said, (by_time, states, packets), "{model:?}");
+    }
+}

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use super::seal::{Key, Seal, TAG, Toy, ToyKeys};
-use super::session::{Notice, Session};
+use super::session::{Notice, Session, SessionConfig};
 use super::states::State;
 use super::tests::{Harm, NONE, World, at, config, udp};
 use super::*;
@@ -293,4 +293,140 @@ fn a_forged_word_about_the_path_changes_nothing() {
         world.run_for(Span::millis(200));
         assert_eq!((world.end(0).mtu(), world.end(0).path()), (mtu, 1500));
     }
+}
+
+/// A caller that has not been answered, and its hello.
+fn caller(n: u8) -> (Session<Toy>, Vec<u8>) {
+    let mut session = Session::new(config(Some(at(1))).session, Toy { key: 7 }, [n; 32]);
+    session.on_wake(Time::ZERO);
+    let hello = session.take_outbox().remove(0).1;
+    (session, hello)
+}
+
+/// What `end` answers to this at once, if anything.
+fn answer(end: &mut Session<Toy>, now: Time, from: SocketAddr, bytes: &[u8]) -> Option<Vec<u8>> {
+    end.on_datagram(now, from, &mut bytes.to_vec());
+    let mut said = end.take_outbox();
+    assert!(said.len() < 2);
+    said.pop().map(|(_, bytes)| bytes)
+}
+
+fn answering() -> Session<Toy> {
+    Session::new(config(None).session, Toy { key: 7 }, [1; 32])
+}
+
+fn before(span: Span) -> Span {
+    Span(span.0 - 1)
+}
+
+const HELLO: u8 = 1;
+const WELCOME: u8 = 2;
+
+#[test]
+fn a_welcome_that_nothing_follows_is_confirmed_six_times_and_counted() {
+    let (mut caller, hello) = caller(9);
+    let welcome = answer(&mut answering(), Time::ZERO, at(0), &hello).unwrap();
+    let mut said = usize::from(answer(&mut caller, Time::ZERO, at(1), &welcome).is_some());
+    while caller.state() == State::Confirming {
+        assert_eq!(caller.counts().unconfirmed, 0);
+        let now = caller.next_wake().unwrap();
+        caller.on_wake(now);
+        said += caller.take_outbox().len();
+    }
+    assert_eq!((said, caller.state()), (6, State::Idle));
+    let counts = caller.counts();
+    assert_eq!((counts.unconfirmed, counts.vanished, counts.sessions), (1, 0, 0));
+}
+
+/// Eight in a row without a cookie and sixteen with one.
+#[test]
+fn hellos_beyond_the_limit_are_asked_for_a_cookie_and_beyond_the_next_are_dropped() {
+    let mut end = answering();
+    for n in 0..8 {
+        let said = answer(&mut end, Time::ZERO, at(n), &caller(50 + n).1).unwrap();
+        assert_eq!((said[0], end.counts().flooded), (WELCOME, 0), "{n}");
+    }
+    for n in 0..17 {
+        let (mut caller, hello) = caller(100 + n);
+        let cookie = answer(&mut end, Time::ZERO, at(n), &hello).unwrap();
+        assert_eq!(end.counts().flooded, u64::from(n) + 1);
+        let again = answer(&mut caller, Time::ZERO, at(1), &cookie).unwrap();
+        assert_eq!(again[0], HELLO);
+        assert!(answer(&mut caller, Time::ZERO, at(1), &cookie).is_none(), "the same once more");
+        // It is of no use from elsewhere.
+        let said = answer(&mut end, Time::ZERO, at(n), &again);
+        assert_eq!(said.map(|said| said[0]), (n < 16).then_some(WELCOME), "{n}");
+    }
+    assert_eq!(end.counts().flooded, 18);
+}
+
+/// Cookies change every 30 s, and the last one is good as well; one is of no use from elsewhere.
+#[test]
+fn a_cookie_is_good_for_its_half_minute_and_the_next() {
+    let age = Span::secs(30);
+    for (made, used, from, good) in [
+        (Span::ZERO, before(age + age), 0, true),
+        (Span::ZERO, age + age, 0, false),
+        (before(age), before(age + age), 0, true),
+        (before(age), age + age, 0, false),
+        (age, age + age, 0, true),
+        (Span::ZERO, Span::ZERO, 2, false),
+    ] {
+        let mut end = answering();
+        let flood = |end: &mut Session<Toy>, at_: Span, first: u8| {
+            (0..8).for_each(|n| _ = answer(end, Time::ZERO + at_, at(9), &fresh(first + n)));
+        };
+        flood(&mut end, made, 50);
+        let (mut caller, hello) = caller(100);
+        let cookie = answer(&mut end, Time::ZERO + made, at(0), &hello).unwrap();
+        let again = answer(&mut caller, Time::ZERO, at(1), &cookie).unwrap();
+        flood(&mut end, used, 70);
+        let said = answer(&mut end, Time::ZERO + used, at(from), &again).unwrap();
+        assert_eq!(said[0] == WELCOME, good, "{made:?} {used:?} {from}");
+    }
+}
+
+/// The answer to a hello that comes again is the same for half a minute, unless eight others have come since.
+#[test]
+fn a_hello_that_is_repeated_gets_the_same_welcome_while_it_is_remembered() {
+    for (others, after, same) in [
+        (0, before(Span::secs(30)), true),
+        (0, Span::secs(30), false),
+        (7, Span::secs(8), true),
+        (8, Span::secs(8), false),
+    ] {
+        let mut end = answering();
+        let hello = fresh(100);
+        let first = answer(&mut end, Time::ZERO, at(0), &hello).unwrap();
+        for n in 0..others {
+            let now = Time::ZERO + Span::millis(500 * (u64::from(n) + 1));
+            answer(&mut end, now, at(9), &fresh(n + 50)).unwrap();
+        }
+        let again = answer(&mut end, Time::ZERO + after, at(0), &hello).unwrap();
+        assert_eq!((again[0], again == first), (WELCOME, same), "{others} {after:?}");
+    }
+}
+
+#[test]
+fn both_ends_agree_upon_the_smaller_of_what_they_offer() {
+    let of = |change: &dyn Fn(&mut SessionConfig)| {
+        let mut configs = [config(Some(at(1))), config(None)];
+        change(&mut configs[1].session);
+        let mut world = World::new(configs, NONE, 1);
+        world.run_for(Span::secs(1));
+        [0, 1].map(|i| {
+            let agreed = world.end(i).session().agreed().unwrap();
+            (agreed.window, agreed.mtu, agreed.keep_alive, agreed.dead_after)
+        })
+    };
+    let (second, five) = (Span::secs(1), Span::secs(5));
+    assert_eq!(of(&|_| {}), [(64, 1400, second, five); 2]);
+    assert_eq!(of(&|c| (c.window, c.mtu) = (63, 1399)), [(63, 1399, second, five); 2]);
+    assert_eq!(of(&|c| (c.window, c.mtu) = (65, 1401)), [(64, 1400, second, five); 2]);
+    // A window of one packet, ten milliseconds and three keep-alives are the least.
+    let least = [(1, 1400, Span::millis(10), five); 2];
+    assert_eq!(of(&|c| (c.window, c.keep_alive) = (0, Span::millis(9))), least);
+    let dead = Span::secs(2);
+    let patient = [(64, 1400, second, five), (64, 1400, second, Span::secs(3))];
+    assert_eq!(of(&|c| (c.keep_alive, c.dead_after) = (dead, dead)), patient);
 }

@@ -184,3 +184,44 @@ fn connection(key: FlowKey) -> FlowKey {
 fn hash(key: FlowKey) -> u64 {
     BuildHasherDefault::<FlowHasher>::default().hash_one(key)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lasthop_proto::wire::{Addr, Body, Flags, Seq};
+
+    fn packet(host: u8, port: u16) -> Packet {
+        let segment = Segment::new(port, 80, Seq(1), Seq(1), Flags::ACK);
+        Packet::tcp(Addr::v4(10, 0, 0, host), Addr::v4(10, 1, 0, 1), segment, Body::EMPTY)
+    }
+
+    fn key(host: u8, port: u16) -> FlowKey {
+        packet(host, port).flow().unwrap()
+    }
+
+    /// In whatever order they are asked for, and also where two differ only in their host.
+    #[test]
+    fn both_directions_of_a_connection_have_numbers_side_by_side() {
+        let mut flows = Flows::default();
+        let all: Vec<(u8, u16)> =
+            (1..4).flat_map(|host| (1..9).map(move |port| (host, port))).collect();
+        assert_eq!(flows.known(key(1, 1)), None);
+        for (i, &(host, port)) in all.iter().enumerate() {
+            assert_eq!(flows.id(key(host, port), Side::Right), 2 * i);
+        }
+        for step in [1, 5, 7, 23] {
+            for i in (0..all.len()).map(|i| i * step % all.len()) {
+                let (host, port) = all[i];
+                let (there, back) = (key(host, port), key(host, port).reversed());
+                assert_eq!(flows.of_packet(&packet(host, port), Side::Right), Some(2 * i));
+                assert_eq!(flows.last as usize, i, "the next packet is mostly of the same one");
+                assert_eq!(flows.id(back, Side::Left), 2 * i + 1);
+                assert_eq!(flows.id(there, Side::Right), 2 * i);
+                assert_eq!((flows.known(there), flows.known(back)), (Some(2 * i), Some(2 * i + 1)));
+            }
+        }
+        let told: Vec<FlowKey> = flows.iter().map(|told| told.key).collect();
+        assert_eq!(told.len(), 2 * all.len());
+        assert_eq!(told[..2], [key(1, 1), key(1, 1).reversed()]);
+    }
+}

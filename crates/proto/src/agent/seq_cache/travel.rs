@@ -85,3 +85,36 @@ impl SeqCache {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_of_a_loss_travels_as_it_is() {
+        for loss in
+            [Loss::None, Loss::Notified, Loss::Resent { ahead: 3, after: 5 }, Loss::BySender]
+        {
+            let mut to = Writer::default();
+            loss.write(&mut to);
+            assert_eq!(Loss::read(&mut Reader(&to.bytes)), Some(loss));
+            assert_eq!(Loss::read(&mut Reader(&to.bytes[..to.bytes.len() - 1])), None, "too short");
+        }
+        assert_eq!(Loss::read(&mut Reader(&[4])), None, "there is no such word");
+    }
+
+    #[test]
+    fn numbers_that_could_overflow_or_contradict_one_another_are_not_taken_over() {
+        for (top, acked, fin, sound) in [
+            (0, 0, None, true),
+            (FAR - 1, FAR - 1, Some(FAR - 1), true),
+            (FAR, 0, None, false),
+            (5, 5, None, true),
+            (5, 6, None, false),
+            (5, 5, Some(FAR), false),
+        ] {
+            let flow = Flow { top, acked, fin, ..Flow::default() };
+            assert_eq!(flow.is_sound(), sound, "{top} {acked} {fin:?}");
+        }
+    }
+}

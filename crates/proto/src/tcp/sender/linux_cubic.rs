@@ -256,4 +256,128 @@ mod tests {
         long.update(Time(200 * MS), 7, 0);
         assert_eq!(long.every, 7, "one segment for the whole window");
     }
+
+    fn window(cwnd: u32, ssthresh: u32) -> Window {
+        let config =
+            crate::tcp::config::TcpConfig { mss: 1000, ..crate::tcp::config::TcpConfig::rfc() };
+        let mut w = Window::new(&config);
+        (w.cwnd, w.ssthresh, w.largest) = (cwnd * 1000, ssthresh * 1000, u32::MAX);
+        w
+    }
+
+    fn ack(cubic: &mut LinuxCubic, w: &mut Window) {
+        cubic.on_ack(w, &Acked { now: Time(0), bytes: 1000, rtt: None });
+    }
+
+    /// At the threshold slow start is over; before any loss one segment is added for 20 at least.
+    #[test]
+    fn slow_start_lasts_below_the_threshold_and_then_twenty_segments_open_the_window_by_one() {
+        let (mut cubic, mut w) = (LinuxCubic::default(), window(9, 10));
+        ack(&mut cubic, &mut w);
+        assert_eq!(w.cwnd, 10_000);
+        (0..19).for_each(|_| ack(&mut cubic, &mut w));
+        assert_eq!(w.cwnd, 10_000);
+        ack(&mut cubic, &mut w);
+        assert_eq!(w.cwnd, 11_000);
+    }
+
+    //= rfc9438#section-4.7: fast convergence
+    #[test]
+    fn a_loss_leaves_seven_tenths_and_the_plateau_falls_where_the_last_was_not_reached() {
+        let mut cubic = LinuxCubic::default();
+        for (cwnd, loss, left, last_max) in [
+            (100, Loss::Detected, 70, 100),
+            (100, Loss::Detected, 70, 100),
+            (99, Loss::Detected, 69, 84),
+            (85, Loss::Detected, 59, 85),
+            (2, Loss::Detected, 2, 1),
+            (100, Loss::Timeout, 70, 0),
+        ] {
+            cubic.update(Time(0), cwnd.into(), 1);
+            assert_eq!(cubic.after_loss(Time(0), &window(cwnd, 10), loss), left * 1000, "{cwnd}");
+            assert_eq!(cubic.last_max, last_max, "{cwnd}");
+            assert!(cubic.epoch.is_none(), "the curve begins anew");
+        }
+    }
+
+    #[test]
+    fn a_pause_moves_the_curve_by_as_long_but_not_beyond_now() {
+        for (last, now, start) in [(400, 800, 150), (400, 403, 50), (400, 404, 51), (20, 240, 60)] {
+            let mut cubic = LinuxCubic::default();
+            cubic.update(Time(200 * MS), 10, 1);
+            cubic.last = Time(last * MS);
+            cubic.restart(Time(now * MS), true);
+            assert_eq!(cubic.epoch.map(|epoch| epoch.start), Some(start), "{last} ms to {now} ms");
+            assert_eq!(cubic.last, Time(now * MS));
+        }
+    }
+
+    /// An eighth more than the shortest round trip, but 4 ms at least and 16 ms at most, by the ninth ACK of a round.
+    #[test]
+    fn slow_start_ends_by_delay_at_an_eighth_more() {
+        for (least, cwnd, longest) in [
+            (Span::millis(40), 16, Some(Span::millis(45))),
+            (Span::millis(16), 16, Some(Span::millis(20))),
+            (Span::millis(32), 16, Some(Span::millis(36))),
+            (Span::millis(128), 16, Some(Span::millis(144))),
+            (Span::millis(200), 16, Some(Span::millis(216))),
+            (Span::millis(40), 15, None),
+        ] {
+            let ended = |rtt: Span| {
+                let (mut hystart, mut w) = (HyStart::default(), window(cwnd, 4_000_000));
+                (w.una, w.nxt) = (1, 16_000);
+                // Too far from one another for a train.
+                (0..20).find(|i| hystart.ends(&w, Time(1000 * MS + i * 10 * MS), rtt, least))
+            };
+            let long = longest.unwrap_or(Span::secs(1));
+            assert_eq!(ended(long), None, "{least:?}");
+            assert_eq!(ended(long + Span(1)), longest.map(|_| 8), "{least:?}");
+        }
+    }
+
+    /// A later round is judged by its own round trips.
+    #[test]
+    fn a_round_ends_where_what_was_sent_at_its_beginning_is_acknowledged() {
+        let (mut hystart, mut w) = (HyStart::default(), window(20, 4_000_000));
+        let short = Span::millis(40);
+        let mut now = Time(1000 * MS);
+        let mut ends = |w: &Window, rtt| {
+            now += Span::millis(10);
+            hystart.ends(w, now, rtt, short)
+        };
+        (w.una, w.nxt) = (1, 20_000);
+        assert!(!ends(&w, short));
+        w.una = 20_000;
+        // The first round trip of the round was short: the others do not matter.
+        assert!((0..20).all(|_| !ends(&w, Span::millis(90))));
+        (w.una, w.nxt) = (20_001, 40_000);
+        assert!((0..8).all(|_| !ends(&w, Span::millis(90))));
+        assert!(ends(&w, Span::millis(90)));
+    }
+
+    /// Half of the shortest round trip and of what a burst of 256 KiB takes at the pace of slow start, a millisecond at
+    /// most: twice the window a round trip, 1.2 times from half the threshold on.
+    #[test]
+    fn slow_start_ends_by_a_train_as_long_as_half_the_round_trip() {
+        let rtt = Span::millis(40);
+        for (cwnd, ssthresh, longest) in [
+            (20, 4_000_000, 20_500_000),
+            (20_000, 4_000_000, 20_000_000 + 262_144 / 2),
+            (20_000, 40_002, 20_000_000 + 262_144 / 2),
+            (20_000, 40_000, 20_000_000 + 436_906 / 2),
+        ] {
+            let ends = |gap: u64, last: u64| {
+                let (mut hystart, mut w) = (HyStart::default(), window(cwnd, ssthresh));
+                (w.una, w.nxt) = (1, 20_000);
+                let begin = 1000 * MS;
+                let train = (0..=18 * MS).step_by(gap as usize);
+                assert!(train.into_iter().all(|at| !hystart.ends(&w, Time(begin + at), rtt, rtt)));
+                let before = hystart.ends(&w, Time(begin + 20 * MS), rtt, rtt);
+                before || hystart.ends(&w, Time(begin + last), rtt, rtt)
+            };
+            assert!(!ends(2 * MS, longest), "{cwnd} {ssthresh}");
+            assert!(ends(2 * MS, longest + 1), "{cwnd} {ssthresh}");
+            assert!(!ends(2 * MS + 1, longest + 1), "with gaps that long it is no train");
+        }
+    }
 }

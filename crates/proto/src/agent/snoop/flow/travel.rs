@@ -113,3 +113,134 @@ impl Flow {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::FIRST;
+    use super::*;
+    use crate::wire::{Addr, Body, Flags, Segment, Seq};
+
+    fn packet(seq: u32, len: u32) -> Packet {
+        let segment = Segment::new(1, 2, Seq(seq), Seq(0), Flags::ACK);
+        let body = Body::Pattern { stream: 1, len, offset: seq.into() };
+        Packet::tcp(Addr::v4(1, 1, 1, 1), Addr::v4(2, 2, 2, 2), segment, body)
+    }
+
+    /// So many bytes behind the first position.
+    fn at(bytes: u64) -> u64 {
+        FIRST + bytes
+    }
+
+    /// A flow that began at `origin` and caches these segments of 100 bytes.
+    fn caching(origin: u32, acked: Option<u64>, starts: &[u64]) -> Flow {
+        let mut flow = Flow::default();
+        flow.open(Seq(origin), true);
+        flow.acked = acked.map(at);
+        for &start in starts {
+            let packet = packet(origin + start as u32, 100);
+            let sent_as = flow.transmitted(1);
+            flow.store([at(start), at(start + 100)], &packet, sent_as, false);
+            flow.top = at(start + 100);
+        }
+        flow
+    }
+
+    fn starts(flow: &Flow) -> Vec<u64> {
+        flow.cache.entries().map(|entry| entry.start - FIRST).collect()
+    }
+
+    /// What the old base station knows, and what the next has seen until that came.
+    #[test]
+    fn what_the_next_base_station_has_seen_is_added() {
+        let old = [1, 101, 201];
+        for (acked, seen_acked, seen, after, left) in [
+            (None, None, &[301][..], None, &[1, 101, 201, 301][..]),
+            (Some(1), Some(201), &[301], Some(201), &[201, 301]),
+            (Some(201), Some(101), &[301], Some(201), &[1, 101, 201, 301]),
+            (Some(201), Some(201), &[301], Some(201), &[1, 101, 201, 301]),
+            (Some(201), None, &[101, 301], Some(201), &[1, 101, 201, 301]),
+            (Some(1), Some(301), &[201], Some(301), &[]),
+            (Some(1), Some(401), &[301, 401], Some(401), &[401]),
+        ] {
+            let mut flow = caching(1000, acked, &old);
+            flow.absorb(caching(1000, seen_acked, seen));
+            assert_eq!((flow.acked, starts(&flow)), (after.map(at), left.to_vec()), "{acked:?} {seen:?}");
+            assert_eq!(flow.top, at(seen.last().unwrap().max(&201) + 100));
+        }
+    }
+
+    #[test]
+    fn what_has_been_seen_is_counted_from_where_the_old_one_began() {
+        let mut flow = caching(1000, Some(1), &[1]);
+        let mut seen = caching(1100, Some(51), &[101]);
+        (seen.fin, flow.fin) = (Some(at(301)), None);
+        flow.absorb(seen);
+        assert_eq!((flow.acked, flow.fin, flow.top), (Some(at(151)), Some(at(401)), at(301)));
+        assert_eq!(starts(&flow), [201]);
+        // What has been sent once more goes over the air in another place.
+        let mut flow = caching(1000, Some(1), &[1, 101]);
+        flow.absorb(caching(1000, None, &[1]));
+        let sent: Vec<u64> = flow.cache.entries().map(|entry| entry.sent_as).collect();
+        assert_eq!((starts(&flow), flow.sent), (vec![1, 101], 3));
+        assert!(sent[0] > sent[1], "{sent:?}");
+    }
+
+    #[test]
+    fn a_later_connection_is_one_whose_beginning_was_seen_elsewhere() {
+        for (complete, origin, later) in
+            [(true, 1000, false), (true, 1001, true), (false, 1001, false)]
+        {
+            let mut flow = caching(origin, None, &[]);
+            flow.complete = complete;
+            assert_eq!(flow.began_after(&caching(1000, None, &[])), later, "{complete} {origin}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_could_overflow_are_not_taken_over() {
+        let key = packet(1, 1).flow().unwrap();
+        let with = |change: &dyn Fn(&mut Flow)| {
+            let mut flow = caching(1000, Some(1), &[]);
+            change(&mut flow);
+            flow.is_sound(key)
+        };
+        assert!(with(&|_| {}));
+        for (at, sound) in [(FAR - 1, true), (FAR, false)] {
+            assert_eq!(with(&|f| f.top = at), sound);
+            assert_eq!(with(&|f| f.sent = at), sound);
+            assert_eq!(with(&|f| (f.sent, f.heard) = (FAR - 1, at)), sound);
+            assert_eq!(with(&|f| f.acked = Some(at)), sound);
+            assert_eq!(with(&|f| f.fin = Some(at)), sound);
+        }
+        assert!(with(&|f| (f.sent, f.heard) = (5, 5)) && !with(&|f| (f.sent, f.heard) = (5, 6)));
+        assert!(with(&|f| f.dups = u32::MAX / 2 - 1) && !with(&|f| f.dups = u32::MAX / 2));
+    }
+
+    /// What went out over the old radio, is not acknowledged, and was not repeated or reported since.
+    #[test]
+    fn what_was_left_behind_is_the_first_that_nobody_repeated() {
+        let config = SnoopConfig::parsa98();
+        for (acked, attempts, reported, found) in [
+            (Some(1), [0, 0], [false; 2], Some(1)),
+            (None, [0, 0], [false; 2], Some(1)),
+            (Some(1), [1, 0], [false; 2], Some(101)),
+            (Some(1), [0, 0], [true, false], Some(101)),
+            (Some(1), [1, 1], [false; 2], None),
+            (Some(200), [0, 0], [false; 2], Some(1)),
+            (Some(201), [0, 0], [false; 2], None),
+        ] {
+            let mut flow = caching(1000, acked, &[1, 101]);
+            assert!(flow.left_behind(Time(5), &config).is_none(), "no radio was left");
+            flow.has_moved();
+            let later = packet(1201, 100);
+            let sent_as = flow.transmitted(1);
+            flow.store([at(201), at(301)], &later, sent_as, false);
+            flow.top = at(301);
+            for (i, entry) in flow.cache.entries_mut().take(2).enumerate() {
+                (entry.attempts, entry.reported) = (attempts[i], reported[i]);
+            }
+            let seq = flow.left_behind(Time(5), &config).map(|p| p.segment().unwrap().seq.0);
+            assert_eq!(seq, found.map(|at| 1000 + at), "{acked:?} {attempts:?} {reported:?}");
+        }
+    }
+}

@@ -228,3 +228,153 @@ impl Bbr3 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Path;
+    use super::*;
+    use crate::tcp::sender::growth::Repair;
+
+    /// A probe whose losses count.
+    fn probing() -> Path {
+        let mut path = Path::new();
+        path.bbr.probe.samples = true;
+        path
+    }
+
+    #[test]
+    fn two_percent_are_borne_and_seven_tenths_are_left() {
+        for (lost, in_flight, much) in [(0, 0, false), (1, 50, false), (2, 99, true), (1, 49, true)]
+        {
+            assert_eq!(too_much(lost, in_flight), much, "{lost} of {in_flight}");
+        }
+        assert_eq!([0, 9, 10, 1000].map(beta), [0, 6, 7, 700]);
+        assert_eq!(beta(NONE), (u128::from(NONE) * 7 / 10) as u64);
+    }
+
+    /// One segment of 1000 bytes is two percent of 50,000.
+    #[test]
+    fn a_tail_loss_counts_in_what_was_delivered_and_itself() {
+        for (flight, samples, app_limited, too_high, long) in [
+            (49_000, true, false, false, NONE),
+            (48_999, true, false, true, 49_999),
+            (48_999, true, true, true, NONE),
+            (48_999, false, false, false, NONE),
+        ] {
+            let mut path = probing();
+            let mut sample = path.sample(0, Repair::None);
+            sample.rate.as_mut().unwrap().app_limited = app_limited;
+            (path.bbr.latest.flight, path.bbr.probe.samples) = (flight, samples);
+            path.bbr.tail_was_lost(&path.w, &sample);
+            assert_eq!((path.bbr.probe.too_high, path.bbr.long), (too_high, long), "{flight}");
+            assert_eq!(path.bbr.probe.samples, samples && !too_high, "once for each probe");
+            assert!(path.bbr.latest.lost && path.bbr.latest.lost_in_cycle);
+        }
+    }
+
+    fn lost(from: u64, bytes: u64, lost: u64) -> Lost {
+        let (now, total) = (Time(0), 7000);
+        Lost { now, from, bytes, in_flight: 100_000, lost, app_limited: false, total }
+    }
+
+    /// Where the two percent were passed within the segment.
+    //= draft-ietf-ccwg-bbr-06#section-5.5.10.2: lost_prefix = (BBR.LossThresh * inflight_prev - lost_prev) / (1 - LossThresh)
+    #[test]
+    fn a_loss_that_is_too_much_is_placed_where_two_percent_were_passed() {
+        for (bytes, all, long) in [
+            (1000, 2000, NONE),
+            (1000, 2001, 99_000 + (1980 - 1001) * 100 / 98),
+            (1000, 2979, 99_000 + 100 / 98),
+            (1000, 5000, 99_000),
+            (500, 2400, 99_500 + (1990 - 1900) * 100 / 98),
+        ] {
+            let mut path = probing();
+            path.bbr.lost_one(&path.w, &lost(0, bytes, all));
+            assert_eq!((path.bbr.long, path.bbr.probe.too_high), (long, long != NONE), "{all}");
+        }
+        // What the application held back says nothing about the path; outside of a probe nothing does.
+        let mut path = probing();
+        path.bbr.lost_one(&path.w, &Lost { app_limited: true, ..lost(0, 1000, 5000) });
+        assert_eq!((path.bbr.long, path.bbr.probe.too_high), (NONE, true));
+        path.bbr.probe.too_high = false;
+        path.bbr.lost_one(&path.w, &lost(0, 1000, 5000));
+        assert_eq!((path.bbr.long, path.bbr.probe.too_high), (NONE, false));
+    }
+
+    #[test]
+    fn losses_next_to_one_another_are_one_range() {
+        let mut path = Path::new();
+        for (from, ranges) in [(5000, 1), (6000, 1), (7000, 1), (9000, 2), (10_000, 2), (9000, 3)] {
+            path.bbr.lost_one(&path.w, &lost(from, 1000, 1000));
+            assert_eq!(path.bbr.latest.ranges, ranges, "{from}");
+        }
+    }
+
+    fn sample(prior: u64, delivered: u64, total: u64) -> (Sample, RateSample) {
+        let mut sample = Path::new().sample(0, Repair::None);
+        let rate = RateSample { prior, delivered, ..sample.rate.unwrap() };
+        (sample.rate, sample.total) = (Some(rate), total);
+        (sample, rate)
+    }
+
+    /// The largest of a round trip, which begins anew with what was sent after its beginning.
+    #[test]
+    fn the_largest_rate_and_delivery_of_a_round_trip_are_kept() {
+        let mut latest = Latest { end: 5000, ..Latest::default() };
+        for (prior, bps, delivered, kept, starts, end) in [
+            (4000, 10, 300, (10, 300), false, 5000),
+            (4999, 9, 301, (10, 301), false, 5000),
+            (5000, 8, 100, (8, 100), true, 9000),
+            (8999, 7, 101, (8, 101), false, 9000),
+        ] {
+            let (sample, rate) = sample(prior, delivered, 9000);
+            latest.update(&sample, Some((rate, bps)));
+            assert_eq!((latest.starts, latest.end), (starts, end), "{prior}");
+            latest.advance(Some((rate, bps)));
+            assert_eq!((latest.rate, latest.flight), kept, "{prior}");
+        }
+        latest.starts = true;
+        let (sample, _) = sample(9000, 1, 9500);
+        latest.update(&sample, None);
+        assert!(!latest.starts, "without a rate no round begins");
+    }
+
+    #[test]
+    fn the_first_loss_begins_a_round_and_a_new_cycle_forgets_it() {
+        let mut path = Path::new();
+        path.bbr.latest.lose(7000);
+        path.bbr.latest.lose(8000);
+        assert_eq!((path.bbr.latest.end, path.bbr.latest.lost), (7000, true));
+        (path.bbr.latest.starts, path.bbr.latest.lost_to) = (true, 6000);
+        (path.bbr.latest.rate, path.bbr.latest.flight) = (5, 6);
+        (path.bbr.marks.in_round, path.bbr.marks.in_cycle) = (true, true);
+        path.bbr.reset_signals();
+        let latest = &path.bbr.latest;
+        assert_eq!((latest.end, latest.starts, latest.lost_to), (7000, true, 6000));
+        assert_eq!((latest.rate, latest.flight, latest.lost), (0, 0, false));
+        assert!(!latest.lost_in_cycle && !path.bbr.marks.in_round && !path.bbr.marks.in_cycle);
+    }
+
+    /// Seven tenths of what it was, or what was delivered.
+    #[test]
+    fn after_a_round_with_losses_the_model_is_what_was_delivered() {
+        for (state, starts, lost, short, latest, after) in [
+            (State::Cruise, true, true, (NONE, NONE), (0, 0), (1, 7_000)),
+            (State::Cruise, true, true, (1000, 20_000), (701, 14_001), (701, 14_001)),
+            (State::Cruise, true, true, (1000, 20_000), (699, 13_999), (700, 14_000)),
+            (State::Cruise, true, false, (1000, 20_000), (1, 1), (1000, 20_000)),
+            (State::Cruise, false, true, (1000, 20_000), (1, 1), (1000, 20_000)),
+            (State::Up, true, true, (1000, 20_000), (1, 1), (1000, 20_000)),
+        ] {
+            let mut path = Path::new();
+            path.bbr.state = state;
+            path.w.cwnd = 10_000;
+            (path.bbr.short.rate, path.bbr.short.flight) = short;
+            (path.bbr.latest.rate, path.bbr.latest.flight) = latest;
+            (path.bbr.latest.starts, path.bbr.latest.lost) = (starts, lost);
+            path.bbr.adapt_short(&path.w);
+            assert_eq!((path.bbr.short.rate, path.bbr.short.flight), after, "{state:?} {latest:?}");
+            assert_eq!(path.bbr.latest.lost, lost && !starts, "told once");
+        }
+    }
+}
