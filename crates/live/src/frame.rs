@@ -303,3 +303,133 @@ pub fn write(packet: &Packet, link: &[u8]) -> Option<Outgoing> {
     }
     Some(Outgoing::New(bytes))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn framed(kind: u16, gso_type: u8, ip: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0; VNET];
+        VnetHeader { gso_type, ..VnetHeader::default() }.write(&mut bytes);
+        bytes.extend([[2; 6], [4; 6]].concat());
+        bytes.extend(kind.to_be_bytes());
+        bytes.extend(ip);
+        bytes
+    }
+
+    /// An IPv6 packet from one host to another whose next header is `next`.
+    fn v6(next: u8, payload: &[u8]) -> Vec<u8> {
+        let mut ip = vec![0x60, 0, 0, 0, 0, payload.len() as u8, next, 64];
+        for host in [1, 2] {
+            ip.extend([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, host]);
+        }
+        ip.extend(payload);
+        framed(0x86dd, 0, &ip)
+    }
+
+    fn v4(protocol: u8, options: usize, payload: &[u8]) -> Vec<u8> {
+        let header = 20 + options;
+        let mut ip = vec![0x40 | (header / 4) as u8, 0, 0, (header + payload.len()) as u8];
+        ip.extend([0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 1, 0, 1]);
+        ip.resize(header, 1);
+        ip.extend(payload);
+        let sum = checksum(&ip[..header]);
+        ip[10..12].copy_from_slice(&sum.to_be_bytes());
+        framed(0x0800, 0, &ip)
+    }
+
+    fn passes(frame: &[u8]) -> bool {
+        match read(frame) {
+            Incoming::Pass => true,
+            Incoming::Packet(_) => false,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// RFC 4890 section 4.3 has the list; multicast listener reports stand behind a hop-by-hop header of any length.
+    #[test]
+    fn neighbour_discovery_and_group_membership_pass_by_the_stages_and_pings_do_not() {
+        for kind in 0..=255 {
+            let control = matches!(kind, 130..=137 | 143);
+            let message = [kind, 0, 0, 0, 0, 0, 0, 0];
+            assert_eq!(passes(&v6(ICMPV6, &message)), control, "ICMPv6 {kind}");
+            for units in [0, 1, 3] {
+                let mut behind = vec![0; 8 + 8 * usize::from(units)];
+                (behind[0], behind[1]) = (ICMPV6, units);
+                behind.extend(message);
+                assert_eq!(passes(&v6(HOP_BY_HOP, &behind)), control, "{units}: ICMPv6 {kind}");
+                behind[0] = PROTOCOL_UDP;
+                assert!(!passes(&v6(HOP_BY_HOP, &behind)), "{units}: {kind} is no ICMPv6");
+            }
+            assert!(!passes(&v4(1, 0, &message)), "ICMP {kind}");
+            assert!(!passes(&v4(ICMPV6, 0, &message)), "ICMPv6 {kind} in IPv4");
+        }
+        assert!(passes(&v4(IGMP, 0, &[0x22, 0, 0, 0])), "IGMP");
+        assert!(!passes(&v6(IGMP, &[0x22, 0, 0, 0])), "there is none in IPv6");
+    }
+
+    #[test]
+    fn what_follows_a_packet_in_its_frame_is_bounded() {
+        for (trailer, is_packet) in [(0, true), (1, true), (64, true), (65, false)] {
+            for frame in [v4(PROTOCOL_UDP, 0, &[1; 12]), v6(PROTOCOL_UDP, &[1; 12])] {
+                let mut frame = frame;
+                frame.resize(frame.len() + trailer, 0);
+                let found = matches!(read(&frame), Incoming::Packet(_));
+                assert_eq!(found, is_packet, "{trailer} bytes behind it");
+            }
+        }
+    }
+
+    /// VXLAN, the port that Linux gave it first, and Geneve; other tunnels have a protocol of their own.
+    #[test]
+    fn a_super_packet_within_a_tunnel_is_known_by_its_port() {
+        const GRE: u8 = 47;
+        let ports = |port: u16| [&[9, 9][..], &port.to_be_bytes(), &[0; 24]].concat();
+        let set = |mut frame: Vec<u8>, gso_type| {
+            frame[1] = gso_type;
+            frame
+        };
+        for (port, wrapped) in
+            [(4789, true), (8472, true), (6081, true), (443, false), (4788, false)]
+        {
+            let inside = ports(port);
+            for frame in [
+                v4(PROTOCOL_UDP, 0, &inside),
+                v4(PROTOCOL_UDP, 8, &inside),
+                v6(PROTOCOL_UDP, &inside),
+            ] {
+                assert_eq!(is_wrapped(&set(frame.clone(), VnetHeader::UDP)), wrapped, "{port}");
+                assert!(!is_wrapped(&frame), "{port}: one packet");
+            }
+            assert!(!is_wrapped(&set(v4(PROTOCOL_TCP, 0, &inside), VnetHeader::TCPV4)), "TCP");
+            assert!(!is_wrapped(&set(v6(PROTOCOL_TCP, &inside), VnetHeader::TCPV6)), "TCP");
+        }
+        for frame in [v4(GRE, 0, &[0; 30]), v6(GRE, &[0; 30])] {
+            assert!(is_wrapped(&set(frame, VnetHeader::TCPV4)), "GRE");
+        }
+        let cut = set(v4(PROTOCOL_UDP, 0, &ports(4789)), VnetHeader::UDP);
+        assert!(!is_wrapped(&cut[..VNET + 14 + 39]), "what is not all there is not looked into");
+    }
+
+    #[test]
+    fn the_traffic_class_is_written_and_the_header_checksum_follows_or_stays_wrong() {
+        for tos in [0, 1, 3, 0xb8, 0xff] {
+            let frame = v4(PROTOCOL_UDP, 0, &[1; 12]);
+            let mut ip = frame[VNET + 14..].to_vec();
+            set_traffic_class(&mut ip, tos);
+            assert_eq!((ip[1], checksum(&ip[..20])), (tos, 0));
+            ip[8] ^= 1;
+            let wrong = checksum(&ip[..20]);
+            set_traffic_class(&mut ip, tos ^ 0x55);
+            assert_eq!((ip[1], checksum(&ip[..20])), (tos ^ 0x55, wrong), "as wrong as it was");
+
+            let frame = v6(PROTOCOL_UDP, &[1; 12]);
+            let mut ip = frame[VNET + 14..].to_vec();
+            ip[1] = 0x0a;
+            let before = ip.clone();
+            set_traffic_class(&mut ip, tos);
+            assert_eq!((ip[0], ip[1]), (0x60 | tos >> 4, tos << 4 | 0x0a), "the flow label stays");
+            assert_eq!(ip[2..], before[2..]);
+        }
+    }
+}

@@ -111,3 +111,99 @@ pub(crate) fn network_at(frame: &[u8]) -> Option<usize> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: VnetHeader = VnetHeader {
+        flags: 1,
+        gso_type: 4,
+        header_len: 0x0203,
+        gso_size: 0x0405,
+        checksum_start: 0x0607,
+        checksum_offset: 0x0809,
+    };
+
+    /// As struct virtio_net_hdr has them: two bytes, then four words in the byte order of the machine.
+    #[test]
+    fn each_field_of_the_virtio_header_stands_at_its_place() {
+        let mut bytes = [0xee; VNET + 1];
+        ALL.write(&mut bytes);
+        let words: Vec<u8> =
+            [0x0203_u16, 0x0405, 0x0607, 0x0809].into_iter().flat_map(u16::to_ne_bytes).collect();
+        assert_eq!(bytes[..2], [1, 4]);
+        assert_eq!((&bytes[2..VNET], bytes[VNET]), (&words[..], 0xee));
+        assert_eq!(VnetHeader::read(&bytes), Some(ALL));
+        assert_eq!(VnetHeader::read(&bytes[..VNET]), Some(ALL));
+        assert_eq!(VnetHeader::read(&bytes[..VNET - 1]), None);
+        let mut short = [0xee; VNET - 1];
+        ALL.write(&mut short);
+        assert_eq!(short, [0xee; VNET - 1], "what has no room is left alone");
+    }
+
+    #[test]
+    fn what_the_header_says_of_a_frame() {
+        let of = |flags, gso_type| {
+            let header = VnetHeader { flags, gso_type, ..VnetHeader::default() };
+            let VnetHeader { .. } = header;
+            [header.needs_checksum(), header.is_unverified(), header.is_super(), header.is_tcp()]
+        };
+        // flags, kind: needs a checksum, has one that nobody has verified, is a super-packet, is one of TCP
+        for (flags, kind, is) in [
+            (0, 0, [false, true, false, false]),
+            (1, 0, [true, false, false, false]),
+            (2, 0, [false, false, false, false]),
+            (3, 0, [true, false, false, false]),
+            (0, 0x80, [false, true, false, false]),
+            (1, 1, [true, false, true, true]),
+            (1, 0x81, [true, false, true, true]),
+            (1, 4, [true, false, true, true]),
+            (1, 0x84, [true, false, true, true]),
+            (1, 5, [true, false, true, false]),
+            (0, 3, [false, false, true, false]),
+        ] {
+            assert_eq!(of(flags, kind), is, "flags {flags}, type {kind:#x}");
+        }
+    }
+
+    /// The places count from the start of the frame; those of a frame that has none stay zero.
+    #[test]
+    fn a_tag_moves_the_places_that_are_in_force() {
+        let moved = ALL.shifted(4);
+        assert_eq!((moved.checksum_start, moved.checksum_offset), (0x060b, 0x0809));
+        assert_eq!((moved.header_len, moved.gso_size), (0x0207, 0x0405));
+        let plain = VnetHeader { flags: 2, gso_type: 0, ..ALL }.shifted(4);
+        assert_eq!((plain.checksum_start, plain.header_len), (0x0607, 0x0203));
+    }
+
+    #[test]
+    fn the_packet_begins_behind_at_most_two_tags() {
+        let frame = |kinds: &[u16]| {
+            let mut bytes = vec![0; VNET + ETHERNET - 2];
+            for kind in kinds {
+                bytes.extend(kind.to_be_bytes());
+                if VLAN.contains(kind) {
+                    bytes.extend([0, 7]);
+                }
+            }
+            bytes
+        };
+        for (kinds, at) in [
+            (&[0x0800][..], Some(24)),
+            (&[0x86dd], Some(24)),
+            (&[0x8100, 0x0800], Some(28)),
+            (&[0x88a8, 0x8100, 0x86dd], Some(32)),
+            (&[0x88a8, 0x8100, 0x8100, 0x0800], None),
+            (&[0x0806], None),
+            (&[0x8100, 0x0806], None),
+            (&[0x8100], None),
+            (&[], None),
+        ] {
+            let bytes = frame(kinds);
+            assert_eq!(network_at(&bytes), at, "{kinds:x?}");
+            let cut = bytes.len() - 1;
+            assert_eq!(network_at(&bytes[..cut]), None, "{kinds:x?} without its last byte");
+        }
+    }
+}

@@ -136,7 +136,11 @@ fn interface(name: &str, found: &mut Vec<Finding>) {
 
 /// Whether this process may do what a capability stands for.
 fn has(capability: u32) -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    has_in(&fs::read_to_string("/proc/self/status").unwrap_or_default(), capability)
+}
+
+/// What the status of a process says of that.
+fn has_in(status: &str, capability: u32) -> bool {
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let bits = effective.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
     bits >> capability & 1 == 1
@@ -204,17 +208,20 @@ fn forwards(file: &StationFile) -> Finding {
 }
 
 fn memory(file: &StationFile, found: &mut Vec<Finding>) {
-    let available = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let available = available.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let available =
-        available.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    let available = Bytes(available.unwrap_or(0) >> 10 << 20);
+    let available = available(&fs::read_to_string("/proc/meminfo").unwrap_or_default());
     let what = format!("caches take up to {}, of {available} that are free", file.limits.cache);
     let (weight, remedy) = match file.limits.cache.0 > available.0 / 2 {
         true => (Weight::Mind, "lower `[limits] cache`"),
         false => (Weight::Good, ""),
     };
     found.push(finding("memory", weight, what, remedy));
+}
+
+/// What /proc/meminfo says that is free for programs, in whole MiB.
+fn available(meminfo: &str) -> Bytes {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    Bytes(kib.unwrap_or(0) >> 10 << 20)
 }
 
 /// What the station opens: sockets and directories.
@@ -257,5 +264,117 @@ fn places(file: &StationFile, socket: Option<&Path>, found: &mut Vec<Finding>) {
                 finding("capture", Weight::Fatal, format!("{}: {error}", exists.display()), remedy)
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    fn file(more: &str) -> StationFile {
+        let text = format!("left = \"a\"\nright = \"b\"\n{more}\n[[path]]\nagent = \"snoop\"\n");
+        lasthop_scenario::parse_station(&text).unwrap_or_else(|error| panic!("{error:?}")).0
+    }
+
+    fn of(found: &[Finding], about: &str) -> (Weight, String) {
+        let found = found.iter().find(|finding| finding.about == about);
+        let found = found.unwrap_or_else(|| panic!("nothing about {about}"));
+        assert_eq!(found.weight == Weight::Good, found.remedy.is_empty(), "{found:?}");
+        (found.weight, found.found.clone())
+    }
+
+    /// The numbers are those of linux/capability.h, the mask that of proc(5).
+    #[test]
+    fn a_right_is_a_bit_of_the_effective_mask() {
+        let of = |mask: &str| format!("Name:\tx\nCapPrm:\tffffffffffffffff\nCapEff:\t{mask}\n");
+        for (mask, admin, raw) in [
+            ("0000000000000000", false, false),
+            ("0000000000001000", true, false),
+            ("0000000000002000", false, true),
+            ("0000000000003000", true, true),
+            ("ffffffffffffcfff", false, false),
+        ] {
+            let status = of(mask);
+            let has = [CAP_NET_ADMIN, CAP_NET_RAW].map(|right| has_in(&status, right));
+            assert_eq!(has, [admin, raw], "{mask}");
+        }
+        assert!(!has_in("", CAP_NET_RAW));
+    }
+
+    #[test]
+    fn free_memory_is_told_in_whole_megabytes() {
+        for (text, mib) in [
+            ("MemTotal:  9999 kB\nMemAvailable:    2048 kB\n", 2),
+            ("MemAvailable: 2047 kB\n", 1),
+            ("MemAvailable: some\n", 0),
+            ("", 0),
+        ] {
+            assert_eq!(available(text), Bytes(mib << 20), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_cache_of_more_than_half_of_what_is_free_is_minded() {
+        let mut found = Vec::new();
+        memory(&file("[limits]\ncache = \"16MiB\"\n"), &mut found);
+        assert_eq!(of(&found, "memory").0, Weight::Good);
+        let mut found = Vec::new();
+        memory(&file("[limits]\ncache = \"64GiB\"\n"), &mut found);
+        let (weight, what) = of(&found, "memory");
+        assert_eq!(weight, Weight::Mind);
+        assert!(what.starts_with("caches take up to 64"), "{what}");
+    }
+
+    #[test]
+    fn a_socket_is_refused_where_others_may_write_and_minded_where_somebody_listens() {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("control.sock");
+        for (mode, weight) in [
+            (0o700, Weight::Good),
+            (0o755, Weight::Good),
+            (0o720, Weight::Fatal),
+            (0o702, Weight::Fatal),
+            (0o777, Weight::Fatal),
+        ] {
+            fs::set_permissions(dir.path(), fs::Permissions::from_mode(mode)).unwrap();
+            let mut found = Vec::new();
+            places(&file(""), Some(&socket), &mut found);
+            assert_eq!(of(&found, "control").0, weight, "{mode:o}");
+            assert_eq!(found.len(), 1, "{found:?}");
+        }
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = taken.local_addr().unwrap();
+        let metrics = file(&format!("[metrics]\nlisten = \"{address}\"\n"));
+        let look = |socket: Option<&Path>| {
+            let mut found = Vec::new();
+            places(&metrics, socket, &mut found);
+            found
+        };
+        let (weight, what) = of(&look(None), "metrics");
+        assert_eq!(weight, Weight::Fatal, "another program has the port");
+        assert!(what.starts_with(&address.to_string()), "{what}");
+        // Where this very station may be running, that is why.
+        let _station = UnixListener::bind(&socket).unwrap();
+        let found = look(Some(&socket));
+        assert_eq!(of(&found, "metrics").0, Weight::Mind);
+        let (weight, what) = of(&found, "control");
+        assert_eq!(weight, Weight::Mind);
+        assert!(what.contains("listens at") && what.contains("control.sock"), "{what}");
+        drop(taken);
+        let (weight, what) = of(&look(None), "metrics");
+        assert_eq!((weight, what), (Weight::Good, format!("http://{address}/metrics")));
+    }
+
+    /// A directory that is not there yet is made, so its nearest parent is asked.
+    #[test]
+    fn captures_go_to_a_directory_that_can_be_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let deep = dir.path().join("not/yet").display().to_string();
+        let mut found = Vec::new();
+        places(&file(&format!("[capture]\ndir = \"{deep}\"\n")), None, &mut found);
+        assert_eq!(of(&found, "capture"), (Weight::Good, deep));
     }
 }
