@@ -215,6 +215,8 @@ impl Bbr3 {
 #[cfg(test)]
 mod tests {
     use super::super::tests::Path;
+    use super::*;
+    use crate::tcp::sender::growth::Repair;
 
     /// What the path bears rises only while the window reaches it: by a segment for so many that arrive.
     #[test]
@@ -229,6 +231,197 @@ mod tests {
             path.bbr.limited = None;
             path.bbr.raise_long(&path.w, 9000);
             assert_eq!(path.bbr.long, long, "nobody used the window");
+        }
+    }
+
+    //= draft-ietf-ccwg-bbr-06#section-5.3.3.9: RaiseInflightLongtermSlope
+    #[test]
+    fn the_bound_rises_twice_as_fast_each_round_and_by_a_segment_for_each_at_most() {
+        for (before, each, after) in [
+            (0, 64_000, 1),
+            (3, 8000, 4),
+            (6, 1000, 7),
+            (7, 1000, 8),
+            (29, 1000, 30),
+            (30, 1000, 30),
+        ] {
+            let mut path = Path::new();
+            (path.w.cwnd, path.bbr.probe.up_rounds) = (64_000, before);
+            path.bbr.raise_slope(&path.w);
+            assert_eq!((path.bbr.probe.up_each, path.bbr.probe.up_rounds), (each, after));
+        }
+    }
+
+    /// 15 percent, a segment at least, of what is four segments at least.
+    #[test]
+    fn some_of_what_the_path_bears_is_left_to_others_outside_of_probes() {
+        for (long, left) in
+            [(NONE, NONE), (100_000, 85_000), (7000, 5950), (6000, 5000), (4000, 4000)]
+        {
+            let mut path = Path::new();
+            path.bbr.long = long;
+            assert_eq!(path.bbr.with_headroom(&path.w), left, "{long}");
+        }
+        for (state, bound) in [
+            (State::Startup, NONE),
+            (State::Drain, NONE),
+            (State::Down, 100_000),
+            (State::Refill, 100_000),
+            (State::Up, 100_000),
+            (State::Cruise, 85_000),
+            (State::ProbeRtt, 85_000),
+        ] {
+            let mut path = Path::new();
+            (path.bbr.long, path.bbr.state) = (100_000, state);
+            assert_eq!(path.bbr.bound(&path.w), bound, "{state:?}");
+            for (flight, bound) in [(50_000, 50_000), (4000, 4000), (3999, 4000)] {
+                path.bbr.short.flight = flight;
+                assert_eq!(path.bbr.bound(&path.w), bound, "{state:?}");
+            }
+        }
+    }
+
+    /// After two or three seconds, or as many rounds as there are segments in the path, 63 at most.
+    #[test]
+    fn more_is_looked_for_after_a_time_or_so_many_rounds() {
+        let begin = Time(1_000_000_000);
+        for (rate, rounds) in [(10_000_000, 50), (12_600_000, 63), (12_800_000, 63)] {
+            for (span, past, probe) in [
+                (Span::secs(2), 0, false),
+                (Span::secs(2) + Span(1), 0, true),
+                (Span::ZERO, rounds - 1, false),
+                (Span::ZERO, rounds, true),
+            ] {
+                let mut path = Path::new();
+                path.w.cwnd = 1_000_000;
+                (path.bbr.rates, path.bbr.rtt.min) = ([rate, 0], Some(Span::millis(40)));
+                (path.bbr.probe.since, path.bbr.probe.wait) = (begin, WAIT);
+                path.bbr.probe.rounds = past;
+                let is = path.bbr.is_time_to_probe(&path.w, begin + span);
+                assert_eq!(is, probe, "{rate} {span:?} {past}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_wait_for_the_next_probe_is_scattered_over_a_second() {
+        let (mut waits, mut rounds) = (Vec::new(), [0, 0]);
+        for now in (0..200).map(|i| Time(i * 1_000_003)) {
+            let mut path = Path::new();
+            path.bbr.start_down(now, 5000);
+            let p = &path.bbr.probe;
+            rounds[p.rounds as usize] += 1;
+            waits.push(p.wait);
+            assert_eq!((p.since, p.acks, p.up_each), (now, Acks::Stopping, NONE));
+            assert_eq!(path.bbr.state, State::Down);
+        }
+        assert!(waits.iter().all(|wait| (Span::secs(2)..Span::secs(3)).contains(wait)));
+        let half = Span::millis(2500);
+        let long = waits.iter().filter(|wait| **wait > half).count();
+        assert!((60..140).contains(&long) && rounds.iter().all(|n| *n > 60), "{long} {rounds:?}");
+    }
+
+    #[test]
+    fn what_a_probe_put_in_is_gone_when_the_path_holds_its_product_and_leaves_room() {
+        for (long, pipe, cruise) in [
+            (NONE, 10_000, true),
+            (NONE, 10_001, false),
+            (10_000, 8500, true),
+            (10_000, 8501, false),
+        ] {
+            // Before a round trip is known the product is the initial window.
+            let mut path = Path::new();
+            path.bbr.long = long;
+            assert_eq!(path.bbr.is_time_to_cruise(&path.w, pipe), cruise, "{long} {pipe}");
+        }
+    }
+
+    /// Where the last probe lost too much, the next one ends before it is there.
+    #[test]
+    fn a_probe_ends_by_a_plateau_or_a_segment_below_what_was_too_high() {
+        for (too_high, plateau, pipe, down, cautious) in [
+            (true, false, 49_000, false, false),
+            (true, false, 49_001, true, true),
+            (false, false, 60_000, false, false),
+            (false, true, 10_000, true, false),
+            (true, true, 10_000, true, false),
+        ] {
+            let mut path = Path::new();
+            let mut sample = path.sample(0, Repair::None);
+            sample.pipe.0 = pipe;
+            (path.bbr.state, path.bbr.long) = (State::Up, 50_000);
+            (path.bbr.probe.too_high, path.bbr.full.now) = (too_high, plateau);
+            path.bbr.update_up(&path.w, &sample, 1);
+            assert_eq!(path.bbr.state == State::Down, down, "{too_high} {pipe}");
+            assert_eq!(path.bbr.probe.too_high, too_high && !down);
+            assert_eq!(path.bbr.probe.cautious, cautious);
+        }
+    }
+
+    //= draft-ietf-ccwg-bbr-06#section-5.3.3.9: AdaptLongTermModel
+    #[test]
+    fn what_a_probe_has_shown_is_taken_in_by_rounds() {
+        for (acks, round, after) in [
+            (Acks::Starting, true, Acks::Feedback),
+            (Acks::Starting, false, Acks::Starting),
+            (Acks::Refilling, true, Acks::Refilling),
+            (Acks::Feedback, true, Acks::Feedback),
+            (Acks::Stopping, false, Acks::Stopping),
+            (Acks::Stopping, true, Acks::Init),
+        ] {
+            for (state, app_limited, newer, rates) in [
+                (State::Down, false, 7, [7, 0]),
+                (State::Down, true, 7, [9, 7]),
+                (State::Down, false, 0, [9, 0]),
+                (State::Startup, false, 7, [9, 7]),
+            ] {
+                let mut path = Path::new();
+                let sample = path.sample(0, Repair::None);
+                let rate = RateSample { app_limited, ..sample.rate.unwrap() };
+                (path.bbr.state, path.bbr.rates) = (state, [9, newer]);
+                (path.bbr.probe.acks, path.bbr.rounds.starts) = (acks, round);
+                path.bbr.probe.samples = true;
+                assert!(!path.bbr.adapt_long(&path.w, &sample, &rate));
+                let stopped = after == Acks::Init;
+                assert_eq!(path.bbr.probe.acks, after, "{acks:?} {round}");
+                assert_eq!(path.bbr.probe.samples, !stopped);
+                assert_eq!(path.bbr.rates, if stopped { rates } else { [9, newer] }, "{state:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_careful_probe_that_lost_nothing_is_followed_by_another_at_once() {
+        for (state, cautious, too_high, again) in [
+            (State::Down, true, false, true),
+            (State::Down, true, true, false),
+            (State::Down, false, false, false),
+            (State::Startup, true, false, false),
+        ] {
+            let mut path = Path::new();
+            let sample = path.sample(0, Repair::None);
+            path.bbr.state = state;
+            (path.bbr.probe.acks, path.bbr.rounds.starts) = (Acks::Stopping, true);
+            (path.bbr.probe.cautious, path.bbr.probe.too_high) = (cautious, too_high);
+            assert_eq!(path.bbr.adapt_long(&path.w, &sample, &sample.rate.unwrap()), again);
+            assert_eq!(path.bbr.state, if again { State::Refill } else { state });
+        }
+    }
+
+    #[test]
+    fn what_was_in_flight_without_much_loss_the_path_bears() {
+        for (long, in_flight, lost, after) in [
+            (50_000, 60_000, 1200, 60_000),
+            (50_000, 60_000, 1201, 50_000),
+            (50_000, 40_000, 0, 50_000),
+            (NONE, 60_000, 0, NONE),
+        ] {
+            let mut path = Path::new();
+            let sample = path.sample(0, Repair::None);
+            let rate = RateSample { in_flight, lost, ..sample.rate.unwrap() };
+            path.bbr.long = long;
+            path.bbr.adapt_long(&path.w, &sample, &rate);
+            assert_eq!(path.bbr.long, after, "{in_flight} {lost}");
         }
     }
 }

@@ -111,3 +111,119 @@ impl Bbr3 {
         Some(half.max(1).ilog2().min(30))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Path;
+    use super::*;
+
+    #[test]
+    fn the_share_of_a_round_is_what_came_marked_of_what_came() {
+        let mut marks = Marks::default();
+        let sample = |delivered, ce_bytes| Sample {
+            delivered,
+            ce_bytes,
+            ..Path::new().sample(0, Repair::None)
+        };
+        assert!(!marks.update(&sample(0, 0), true), "nothing was delivered");
+        assert!(!marks.update(&sample(500, 0), false), "the round goes on");
+        assert!(!marks.in_round && !marks.in_cycle && !marks.counted);
+        let mut alpha = UNIT;
+        for (delivered, marked, share, high) in [
+            (500, 500, UNIT / 2, 0),
+            (256, 129, 129, 1),
+            (256, 256, UNIT, 2),
+            (100, 200, UNIT, 3),
+            (256, 128, 128, 0),
+            (256, 0, 0, 0),
+        ] {
+            assert!(marks.update(&sample(delivered, marked), true));
+            alpha = (15 * alpha + share) / 16;
+            assert_eq!((marks.share, marks.alpha, marks.high), (share, alpha, high), "{marked}");
+            assert_eq!(marks.too_many(), high > 0);
+        }
+        assert!(marks.in_round && marks.in_cycle && marks.counted);
+    }
+
+    #[test]
+    fn a_third_of_the_smoothed_share_is_taken_off() {
+        for (alpha, left) in
+            [(0, 25_600), (2, 25_600), (3, 25_500), (UNIT / 2, 21_400), (UNIT, 17_100)]
+        {
+            assert_eq!(Marks { alpha, ..Marks::default() }.cut(25_600), left, "{alpha}");
+        }
+        assert_eq!(Marks { alpha: 0, ..Marks::default() }.cut(NONE), NONE);
+    }
+
+    #[test]
+    fn marks_end_startup_after_two_rounds_and_a_probe_after_one() {
+        let marked = |path: &mut Path, app_limited| {
+            let mut sample = path.sample(0, Repair::None);
+            (sample.delivered, sample.ce_bytes) = (1000, 600);
+            let rate = sample.rate.as_mut().unwrap();
+            (rate.app_limited, rate.in_flight) = (app_limited, 70_000);
+            path.bbr.rounds.starts = true;
+            path.bbr.update_marks(&path.w, &sample);
+        };
+        let mut path = Path::new();
+        marked(&mut path, false);
+        assert!(!path.bbr.full.reached);
+        marked(&mut path, false);
+        assert!(path.bbr.full.reached && !path.bbr.probe.too_high);
+        for (samples, app_limited, too_high, long) in
+            [(true, false, true, 70_000), (true, true, true, NONE), (false, false, false, NONE)]
+        {
+            let mut path = Path::new();
+            (path.bbr.full.reached, path.bbr.probe.samples) = (true, samples);
+            marked(&mut path, app_limited);
+            assert_eq!((path.bbr.probe.too_high, path.bbr.long), (too_high, long));
+        }
+    }
+
+    #[test]
+    fn an_echo_is_a_loss_unless_marks_are_counted() {
+        for (echoed, counted, lost) in
+            [(true, false, true), (true, true, false), (false, false, false)]
+        {
+            let mut path = Path::new();
+            (path.bbr.marks.echoed, path.bbr.marks.counted) = (echoed, counted);
+            let sample = path.sample(0, Repair::None);
+            path.bbr.update_marks(&path.w, &sample);
+            assert_eq!(path.bbr.latest.lost_in_cycle, lost, "{echoed} {counted}");
+            assert!(!path.bbr.marks.echoed, "once");
+        }
+    }
+
+    /// Half of what the path bears, in doublings of a segment of 1000 bytes.
+    #[test]
+    fn where_marks_alone_kept_the_rate_down_more_is_looked_for_when_they_cease() {
+        let calm = |long| {
+            let mut path = Path::new();
+            (path.bbr.state, path.bbr.long, path.bbr.marks.in_cycle) = (State::Cruise, long, true);
+            path
+        };
+        for (long, up) in
+            [(NONE, 0), (1000, 0), (2000, 0), (7999, 1), (8000, 2), (100_000, 5), (NONE - 1, 30)]
+        {
+            let path = calm(long);
+            assert_eq!(path.bbr.marks_ceased(&path.w), Some(up), "{long}");
+        }
+        let none: [(&str, fn(&mut Bbr3)); 7] = [
+            ("a repair", |bbr| bbr.repair = Repair::Recovery),
+            ("marks in the last round", |bbr| bbr.marks.share = 1),
+            ("a mark just now", |bbr| bbr.marks.in_round = true),
+            ("a probe", |bbr| bbr.state = State::Up),
+            ("before a probe", |bbr| bbr.state = State::Refill),
+            ("no marks at all", |bbr| bbr.marks.in_cycle = false),
+            ("losses", |bbr| bbr.latest.lost_in_cycle = true),
+        ];
+        for (what, change) in none {
+            let mut path = calm(8000);
+            change(&mut path.bbr);
+            assert_eq!(path.bbr.marks_ceased(&path.w), None, "{what}");
+        }
+        let mut path = calm(8000);
+        path.bbr.state = State::Down;
+        assert_eq!(path.bbr.marks_ceased(&path.w), Some(2));
+    }
+}
