@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use lasthop_proto::air::FrameFate;
 use lasthop_proto::event::{AgentNote, Cause, Event, Op, TcpKind, Wants, What};
-use lasthop_proto::machine::Side;
+use lasthop_proto::machine::{Side, StageId};
+use lasthop_proto::units::Time;
+use lasthop_proto::wire::Packet;
 use lasthop_trace::Sink;
 use lasthop_trace::counts::CauseCounts;
 use serde::{Deserialize, Serialize};
@@ -176,23 +178,7 @@ impl Sink for Tap {
     fn event(&mut self, event: &Event) {
         let Some(stage) = self.0.stages.get(usize::from(event.stage.0)) else { return };
         let (note, n) = match &event.what {
-            What::Packet { op, side, packet } => {
-                let cells = &stage.directions[side.index()];
-                match *op {
-                    Op::Originated(cause) => cells.originated[cause as usize].add(1),
-                    Op::Dropped(cause) => cells.dropped[cause as usize].add(1),
-                    Op::Repeated(cause) => cells.repeated[cause as usize].add(1),
-                    Op::Marked | Op::MarkedBy(_) => stage.notes[21].add(1),
-                    Op::Damaged => cells.damaged.add(1),
-                    Op::Transmitted => {
-                        cells.transmitted.add(1);
-                        cells.transmitted_bytes.add(packet.wire_len().into());
-                    }
-                    // There is one cell where packets are real.
-                    Op::Received | Op::Redirected(_) => {}
-                }
-                return;
-            }
+            What::Packet { op, side, packet } => return stage.packet(*op, *side, packet),
             What::Tcp(event) | What::Split(event) => match event.kind {
                 TcpKind::Opening => (0, 1),
                 TcpKind::Complete => (1, 1),
@@ -236,12 +222,36 @@ impl Sink for Tap {
         };
         stage.notes[note].add(n);
     }
+
+    fn packet(&mut self, _: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
+        if let Some(stage) = self.0.stages.get(usize::from(stage.0)) {
+            stage.packet(op, side, packet);
+        }
+    }
+}
+
+impl StageCells {
+    fn packet(&self, op: Op, side: Side, packet: &Packet) {
+        let cells = &self.directions[side.index()];
+        match op {
+            Op::Originated(cause) => cells.originated[cause as usize].add(1),
+            Op::Dropped(cause) => cells.dropped[cause as usize].add(1),
+            Op::Repeated(cause) => cells.repeated[cause as usize].add(1),
+            Op::Marked | Op::MarkedBy(_) => self.notes[21].add(1),
+            Op::Damaged => cells.damaged.add(1),
+            Op::Transmitted => {
+                cells.transmitted.add(1);
+                cells.transmitted_bytes.add(packet.wire_len().into());
+            }
+            // There is one cell where packets are real.
+            Op::Received | Op::Redirected(_) => {}
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lasthop_proto::machine::StageId;
     use lasthop_proto::wire::{Addr, FlowKey};
 
     #[test]

@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lasthop_proto::event::{Event, Op, Wants, What};
-use lasthop_proto::machine::StageId;
+use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
+use lasthop_proto::wire::Packet;
 use lasthop_scenario::Captures;
 use lasthop_trace::Sink;
 use lasthop_trace::pcapng::{CaptureSink, Place};
@@ -172,17 +173,6 @@ impl Recorder {
             self.shared.fail(error.to_string());
         }
     }
-
-    /// Hands an event on with the wall clock's time.
-    fn take(&mut self, event: &Event, op: Option<Op>) {
-        let Some(sink) = &mut self.sink else { return };
-        let mut event = event.clone();
-        event.at = Time(event.at.0.saturating_add(self.epoch));
-        if let (Some(other), What::Packet { op, .. }) = (op, &mut event.what) {
-            *op = other;
-        }
-        sink.event(&event);
-    }
 }
 
 impl Sink for Recorder {
@@ -191,19 +181,26 @@ impl Sink for Recorder {
     }
 
     fn event(&mut self, event: &Event) {
-        let What::Packet { op, .. } = &event.what else { return };
-        if self.ends.contains(&event.stage) {
-            // What a host puts into the path has come in on its interface, and what it receives goes out there.
-            match op {
-                Op::Originated(_) => {
-                    self.take(event, None);
-                    self.take(event, Some(Op::Transmitted));
-                }
-                Op::Received => self.take(event, Some(Op::Transmitted)),
-                _ => self.take(event, None),
+        if let What::Packet { op, side, packet } = &event.what {
+            self.packet(event.at, event.stage, *op, *side, packet);
+        }
+    }
+
+    fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
+        let at = Time(at.0.saturating_add(self.epoch));
+        // What a host puts into the path has come in on its interface, and what it receives goes out there.
+        let (told, carried) = match op {
+            Op::Originated(_) if self.ends.contains(&stage) => (true, true),
+            Op::Received if self.ends.contains(&stage) => (false, true),
+            _ => (true, false),
+        };
+        if let Some(sink) = &mut self.sink {
+            if told {
+                sink.packet(at, stage, op, side, packet);
             }
-        } else {
-            self.take(event, None);
+            if carried {
+                sink.packet(at, stage, Op::Transmitted, side, packet);
+            }
         }
         if self.shared.bytes.load(Ordering::Relaxed) >= self.config.file_size.0 {
             let result = self.end().and_then(|()| self.begin());

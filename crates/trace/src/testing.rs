@@ -123,3 +123,69 @@ pub(crate) fn tcp_at_sender(at: u64, kind: TcpKind) -> Event {
 pub(crate) fn tcp_at_receiver(at: u64, kind: TcpKind) -> Event {
     tcp(at, 4, FLOW.reversed(), kind)
 }
+
+mod tests {
+    use super::*;
+    use crate::Sink;
+    use crate::conservation::Conservation;
+    use crate::csv::EventCsv;
+    use crate::pcapng::{CaptureSink, Place};
+    use crate::sequence::{Sequence, Watch};
+
+    const OPS: [Op; 7] = [
+        Op::Originated(Cause::LocalTimeout),
+        Op::Transmitted,
+        Op::Damaged,
+        Op::Repeated(Cause::LocalTimeout),
+        Op::Received,
+        Op::Dropped(Cause::QueueFull),
+        Op::Transmitted,
+    ];
+
+    /// All of that happens to packets at the radio; the sink is told of events, or shown the packets.
+    fn happen<S: Sink>(mut sink: S, shown: bool) -> S {
+        for (i, op) in (0..).zip(OPS) {
+            let packet = data(FLOW, (i / 2).into(), 1 + 100 * i, 100);
+            let at = 1000 * u64::from(i);
+            if shown {
+                sink.packet(Time(at), StageId(3), op, Side::Right, &packet);
+            } else {
+                sink.event(&packet_event(at, 3, op, packet));
+            }
+        }
+        sink
+    }
+
+    #[test]
+    fn a_sink_makes_the_same_of_a_packet_that_it_is_shown_and_of_the_event() {
+        let csv = |shown| {
+            let rows = happen(EventCsv::new(&layout(), Vec::new()), shown).finish().unwrap();
+            String::from_utf8(rows).unwrap()
+        };
+        assert_eq!(csv(true), csv(false));
+        assert_eq!(csv(true).lines().count(), 1 + OPS.len());
+
+        let books = |shown| format!("{:?}", happen(Conservation::default(), shown));
+        assert_eq!(books(true), books(false));
+        assert_ne!(books(true), format!("{:?}", Conservation::default()));
+
+        let series = |shown| {
+            let sink = happen(Sequence::new(FLOW, Watch::EndPoints), shown);
+            format!("{:?}", sink.finish(Time(9000)))
+        };
+        assert_eq!(series(true), series(false));
+        let nothing = Sequence::new(FLOW, Watch::EndPoints).finish(Time(9000));
+        assert_ne!(series(true), format!("{nothing:?}"));
+
+        let capture = |shown| {
+            let place = Place { name: "radio".into(), stage: StageId(3), is_link: true };
+            let sink = CaptureSink::new(&[place], 64, |_| Ok(Vec::new())).unwrap();
+            let captures = happen(sink, shown).finish().unwrap();
+            let links = captures.links.into_iter().map(|(_, bytes)| bytes);
+            links.chain([captures.drops]).collect::<Vec<Vec<u8>>>()
+        };
+        assert_eq!(capture(true), capture(false));
+        let frames = |bytes: &Vec<u8>| crate::capture::open(bytes).unwrap().count();
+        assert_eq!(capture(true).iter().map(frames).collect::<Vec<_>>(), [2, 1]);
+    }
+}

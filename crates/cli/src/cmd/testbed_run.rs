@@ -16,9 +16,10 @@ use crate::sweep::testbed::{Line, Order, Progress, Trace};
 use lasthop_lab::{RunResult, Testbed, ends};
 use lasthop_live::testbed::Error;
 use lasthop_live::world::Testbed as World;
-use lasthop_proto::event::{Event, TcpEvent, TcpKind, Wants, What};
+use lasthop_proto::event::{Event, Op, TcpEvent, TcpKind, Wants, What};
+use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
-use lasthop_proto::wire::FlowKey;
+use lasthop_proto::wire::{FlowKey, Packet};
 use lasthop_scenario::Scenario;
 use lasthop_study::replay::Watch;
 use lasthop_trace::Sink;
@@ -139,10 +140,20 @@ impl Sink for Watched {
                 self.progress.delivered += u64::from(*bytes);
             }
         }
-        // Events of sockets come a little late, and with their own time.
-        if event.at >= self.last + REPORT {
-            self.last = event.at;
-            self.progress.seconds = event.at.since(Time::ZERO).as_secs_f64();
+        self.look(event.at);
+    }
+
+    fn packet(&mut self, at: Time, _: StageId, _: Op, _: Side, _: &Packet) {
+        self.look(at);
+    }
+}
+
+impl Watched {
+    /// Tells how far the run is, now and then. Events of sockets come a little late, and with their own time.
+    fn look(&mut self, at: Time) {
+        if at >= self.last + REPORT {
+            self.last = at;
+            self.progress.seconds = at.since(Time::ZERO).as_secs_f64();
             tell(&Line::Progress(self.progress));
         }
     }

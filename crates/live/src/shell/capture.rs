@@ -5,7 +5,9 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
 use lasthop_proto::event::{Cause, Event, Op, Wants, What};
+use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
+use lasthop_proto::wire::Packet;
 use lasthop_scenario::Stage;
 use lasthop_trace::Sink;
 use lasthop_trace::pcapng::{Interface, InterfaceId, Writer};
@@ -35,8 +37,14 @@ impl Capture {
         Ok(Capture { writer, interfaces, epoch, failed: None })
     }
 
-    fn take(&mut self, event: &Event) -> io::Result<()> {
-        let What::Packet { op, side, packet } = &event.what else { return Ok(()) };
+    fn take(
+        &mut self,
+        at: Time,
+        stage: StageId,
+        op: Op,
+        side: Side,
+        packet: &Packet,
+    ) -> io::Result<()> {
         let comment = match op {
             Op::Transmitted => String::new(),
             Op::Dropped(cause) if cause.is_loss() => format!("dropped: {}", cause.name()),
@@ -47,9 +55,9 @@ impl Capture {
             }
             _ => return Ok(()),
         };
-        let Some(on) = self.interfaces.get(usize::from(event.stage.0)) else { return Ok(()) };
-        let at = Time(event.at.0.saturating_add(self.epoch));
-        match self.writer.packet(*on, at, *side, packet, u32::MAX, &comment) {
+        let Some(on) = self.interfaces.get(usize::from(stage.0)) else { return Ok(()) };
+        let at = Time(at.0.saturating_add(self.epoch));
+        match self.writer.packet(*on, at, side, packet, u32::MAX, &comment) {
             // What cannot be put into bytes was none.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
             result => result,
@@ -71,8 +79,14 @@ impl Sink for Capture {
     }
 
     fn event(&mut self, event: &Event) {
+        if let What::Packet { op, side, packet } = &event.what {
+            self.packet(event.at, event.stage, *op, *side, packet);
+        }
+    }
+
+    fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
         if self.failed.is_none()
-            && let Err(error) = self.take(event)
+            && let Err(error) = self.take(at, stage, op, side, packet)
         {
             self.failed = Some(error);
         }
@@ -81,8 +95,7 @@ impl Sink for Capture {
 
 #[cfg(test)]
 mod tests {
-    use lasthop_proto::machine::{Side, StageId};
-    use lasthop_proto::wire::{Addr, Body, Flags, Packet, Segment, Seq};
+    use lasthop_proto::wire::{Addr, Body, Flags, Segment, Seq};
     use lasthop_trace::capture;
 
     use super::*;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lasthop_proto::event::{Cause, Event, Op, Wants, What};
-use lasthop_proto::machine::Side;
+use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Packet, PacketId};
 use lasthop_scenario::{Stage, StageKind};
@@ -140,15 +140,19 @@ impl Sink for Tally {
     }
 
     fn event(&mut self, event: &Event) {
-        let What::Packet { op, side, packet } = &event.what else { return };
-        let (at, id, side) = (event.at, packet.id, *side);
-        match *op {
+        if let What::Packet { op, side, packet } = &event.what {
+            self.packet(event.at, event.stage, *op, *side, packet);
+        }
+    }
+
+    fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
+        let id = packet.id;
+        match op {
             Op::Transmitted => {
-                if side == Side::Left && self.counted_at == Some(usize::from(event.stage.0)) {
+                if side == Side::Left && self.counted_at == Some(usize::from(stage.0)) {
                     self.carried(at, side, packet);
                 }
-                let Some(delay) =
-                    self.delays.get(usize::from(event.stage.0)).and_then(Option::as_ref)
+                let Some(delay) = self.delays.get(usize::from(stage.0)).and_then(Option::as_ref)
                 else {
                     return;
                 };
@@ -168,7 +172,7 @@ impl Sink for Tally {
             Op::Damaged => self.directions[side.index()].damaged += 1,
             _ => {}
         }
-        if let Op::Originated(cause) = *op
+        if let Op::Originated(cause) = op
             && cause.is_local_retransmission()
         {
             self.directions[side.index()].repeated += 1;
@@ -297,7 +301,7 @@ mod tests {
 
     fn happens(tally: &mut Tally, ms: u64, stage: u16, op: Op, side: Side, packet: &Packet) {
         let what = What::Packet { op, side, packet: packet.clone() };
-        let stage = lasthop_proto::machine::StageId(stage);
+        let stage = StageId(stage);
         tally.event(&Event { at: at(ms), stage, what });
     }
 
