@@ -378,7 +378,8 @@ mod tests {
             assert!(!pie.rests(), "{i}");
         }
         // It goes on at the next of its moments, also after a long rest.
-        for (now, next) in [(14_999, 15_000), (15_000, 30_000), (29_999, 30_000), (90_001, 105_000)] {
+        for (now, next) in [(14_999, 15_000), (15_000, 30_000), (29_999, 30_000), (90_001, 105_000)]
+        {
             let mut pie = at_rest();
             pie.catch_up(Time::ZERO + Span::micros(now));
             assert_eq!(pie.next_update, Time::ZERO + Span::micros(next), "{now}");

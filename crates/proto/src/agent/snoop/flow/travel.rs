@@ -164,7 +164,11 @@ mod tests {
         ] {
             let mut flow = caching(1000, acked, &old);
             flow.absorb(caching(1000, seen_acked, seen));
-            assert_eq!((flow.acked, starts(&flow)), (after.map(at), left.to_vec()), "{acked:?} {seen:?}");
+            assert_eq!(
+                (flow.acked, starts(&flow)),
+                (after.map(at), left.to_vec()),
+                "{acked:?} {seen:?}"
+            );
             assert_eq!(flow.top, at(seen.last().unwrap().max(&201) + 100));
         }
     }
