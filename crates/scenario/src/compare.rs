@@ -317,4 +317,31 @@ mod tests {
             assert_eq!(last_hop(&document), hop, "{stages}");
         }
     }
+
+    /// Two round trips of packets of 1500 bytes and eight more, where that is more than the default: at 12 Mb/s one
+    /// packet a millisecond.
+    #[test]
+    fn a_link_layer_gets_the_window_that_keeps_its_hop_full() {
+        let named = Wanted::Named(["ll", "ll-sack", "tulip"].map(str::to_owned).to_vec());
+        for (delay, ll, tulip) in [
+            ("0us", 32, 8),
+            ("1us", 32, 9),
+            ("6ms", 32, 32),
+            ("6001us", 33, 33),
+            ("7ms", 36, 36),
+            ("254ms", 1024, 1024),
+            ("255ms", 1024, 1024),
+        ] {
+            let text = format!(
+                "horizon = \"60s\"\ntransfer = {{ from = \"a\", to = \"b\", bytes = \"1MB\" }}\n[host.a]\n[host.b]\n\
+                 [[path]]\nradio = {{ rate = \"12mbit\", delay = \"{delay}\" }}\n"
+            );
+            let comparison = compare(&text, "test", &[], &named, &[], None, None).unwrap();
+            for (scheme, window) in [("ll", ll), ("ll-sack", ll), ("tulip", tulip)] {
+                let cell = comparison.plan.cells.iter().find(|cell| cell.labels[0] == scheme);
+                let path = format!("{:?}", cell.unwrap().scenario.path);
+                assert!(path.contains(&format!("window: {window},")), "{delay} {scheme}: {path}");
+            }
+        }
+    }
 }

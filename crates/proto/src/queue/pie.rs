@@ -335,4 +335,54 @@ mod tests {
         let want = (0.5 - pie.config.alpha * target) * 0.98;
         assert!((pie.drop - want).abs() < 1e-9, "{} and not {want}", pie.drop);
     }
+
+    /// Half the target is 7.5 ms here.
+    #[test]
+    fn bursts_pass_again_when_nothing_is_dropped_and_the_delay_was_short_twice() {
+        let half = Span::micros(7500);
+        let less = Span(half.0 - 1);
+        for (drop, delay, before, calm) in [
+            (0.0, less, less, true),
+            (0.0, half, less, false),
+            (0.0, less, half, false),
+            (1e-9, less, less, false),
+        ] {
+            let mut pie = Pie::new(PieConfig::default(), Stream::new(1, "pie"));
+            (pie.drop, pie.delay, pie.old_delay) = (drop, delay, before);
+            assert_eq!(pie.is_calm(), calm, "{drop} {delay:?} {before:?}");
+            // Time that passes uses up what a burst may take, and gives it back where all is calm.
+            for (burst, steps, left) in [(100, 1, 85), (100, 6, 10), (100, 7, 0)] {
+                pie.burst = Span::millis(burst);
+                let next = pie.next_update;
+                pie.repeat(steps);
+                let left = if calm { 150 } else { left };
+                assert_eq!(pie.burst, Span::millis(left), "{steps} steps");
+                assert_eq!(pie.next_update, next + Span::millis(15) * steps);
+            }
+        }
+    }
+
+    #[test]
+    fn an_idle_controller_rests() {
+        let at_rest = || Pie::new(PieConfig::default(), Stream::new(1, "pie"));
+        assert!(at_rest().rests());
+        let awake: [fn(&mut Pie); 4] = [
+            |pie| pie.delay = Span(1),
+            |pie| pie.old_delay = Span(1),
+            |pie| pie.drop = 1e-9,
+            |pie| pie.burst = Span(pie.burst.0 - 1),
+        ];
+        for (i, change) in awake.into_iter().enumerate() {
+            let mut pie = at_rest();
+            change(&mut pie);
+            assert!(!pie.rests(), "{i}");
+        }
+        // It goes on at the next of its moments, also after a long rest.
+        for (now, next) in [(14_999, 15_000), (15_000, 30_000), (29_999, 30_000), (90_001, 105_000)]
+        {
+            let mut pie = at_rest();
+            pie.catch_up(Time::ZERO + Span::micros(now));
+            assert_eq!(pie.next_update, Time::ZERO + Span::micros(next), "{now}");
+        }
+    }
 }

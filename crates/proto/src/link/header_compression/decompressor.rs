@@ -278,3 +278,66 @@ impl Reader<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Compressor, Coverage};
+    use super::*;
+    use crate::wire::emit::emit;
+    use crate::wire::{Addr, Flags, Segment, Seq, Timestamps};
+
+    const STAMPS: Timestamps = Timestamps { value: 7, echo: 9 };
+
+    fn packet(seq: u32, len: u32, window: u16, timestamps: Option<Timestamps>) -> Packet {
+        let mut segment = Segment::new(1, 23, Seq(seq), Seq(1), Flags::ACK);
+        (segment.window, segment.timestamps) = (window, timestamps);
+        let body = Body::Pattern { stream: 1, offset: seq.into(), len };
+        Packet::tcp(Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2), segment, body)
+    }
+
+    /// Both ends after `first`, and the header of `next`.
+    fn header_after(config: Config, first: &Packet, next: &Packet) -> (Decompressor, Vec<u8>) {
+        let (mut compressor, mut decompressor) =
+            (Compressor::new(config), Decompressor::new(config));
+        let sent = compressor.compress(first);
+        decompressor.decompress(sent.kind, &sent.header, first.body.clone()).unwrap();
+        let sent = compressor.compress(next);
+        assert_eq!(sent.kind, Kind::CompressedTcp);
+        (decompressor, sent.header.to_vec())
+    }
+
+    /// A real peer takes TCP's own checksum for it: over the pseudo header, the header with its options, and the payload.
+    //= rfc1144#section-3.2.2: the TCP checksum is sent as it is
+    #[test]
+    fn the_checksum_is_that_of_the_tcp_segment() {
+        for recovery in [Recovery::Retransmission, Recovery::Twice, Recovery::Feedback] {
+            for len in [0, 1, 2, 99, 255, 256, 1000, 40_000] {
+                for timestamps in [None, Some(STAMPS)] {
+                    let config = Config { recovery, ..Config::default() };
+                    let next = packet(1 + len, len, 8193, timestamps);
+                    let (_, header) =
+                        header_after(config, &packet(1, len, 8192, timestamps), &next);
+                    let at = if header[0] & C != 0 { 2 } else { 1 };
+                    let mut whole = Vec::new();
+                    emit(&next, &mut whole).unwrap();
+                    assert_eq!(header[at..at + 2], whole[36..38], "{len} {timestamps:?}");
+                }
+            }
+        }
+    }
+
+    /// IP's total length has 16 bits: headers of 40 bytes, or 52 with timestamps, and 65,535 bytes in all.
+    #[test]
+    fn a_payload_that_no_ip_packet_could_carry_is_refused() {
+        let config = Config { coverage: Coverage::Headers, ..Config::default() };
+        for (timestamps, longest) in [(None, 65_495), (Some(STAMPS), 65_483)] {
+            for (len, fits) in [(longest - 1, true), (longest, true), (longest + 1, false)] {
+                let [first, next] = [1, 101].map(|seq| packet(seq, 100, 8192, timestamps));
+                let (mut decompressor, header) = header_after(config, &first, &next);
+                let body = Body::Pattern { stream: 1, offset: 101, len };
+                let got = decompressor.decompress(Kind::CompressedTcp, &header, body);
+                assert_eq!(got.err(), (!fits).then_some(Lost::Malformed), "{len} {timestamps:?}");
+            }
+        }
+    }
+}

@@ -89,3 +89,93 @@ fn paced(bps: u64, gain: u64) -> u64 {
     let pace = u128::from(bps) * u128::from(gain) * 99 / (100 * u128::from(UNIT));
     pace.min(u128::from(u64::MAX)) as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::config::TcpConfig;
+    use crate::tcp::sender::growth::Repair;
+    use crate::tcp::sender::rate::RateSample;
+
+    fn sample(prior: Option<u64>, total: u64, rtt: Option<Span>) -> Sample {
+        let rate = prior.map(|prior| RateSample {
+            delivered: 1000,
+            interval: Span::millis(40),
+            prior,
+            app_limited: false,
+            in_flight: 1000,
+            lost: 0,
+        });
+        Sample {
+            now: Time(0),
+            delivered: 1000,
+            lost: 0,
+            ce_bytes: 0,
+            pipe: (0, 0),
+            rtt,
+            rate,
+            total,
+            repair: Repair::None,
+            repaired: false,
+        }
+    }
+
+    #[test]
+    fn a_round_ends_with_what_was_sent_after_its_beginning() {
+        let mut rounds = Rounds::default();
+        for (prior, total, count) in [
+            (None, 500, 0),
+            (Some(0), 1000, 1),
+            (Some(999), 1500, 1),
+            (Some(1000), 2000, 2),
+            (Some(1999), 2500, 2),
+            (Some(2000), 3000, 3),
+        ] {
+            let before = rounds.count;
+            assert_eq!(rounds.update(&sample(prior, total, None)), count > before, "{prior:?}");
+            assert_eq!((rounds.count, rounds.starts), (count, count > before));
+        }
+        rounds.restart(3500);
+        assert!(!rounds.update(&sample(Some(3499), 4000, None)));
+        assert!(rounds.update(&sample(Some(3500), 4000, None)));
+    }
+
+    #[test]
+    fn a_path_holds_its_rate_for_a_round_trip() {
+        let rtt = Span::millis(40);
+        for (bps, gain, bytes) in [
+            (10_000_000, UNIT, 50_000),
+            (10_000_000, UNIT / 2, 25_000),
+            (0, UNIT, 0),
+            (u64::MAX, UNIT, 1 << 40),
+        ] {
+            assert_eq!(product(bps, rtt, gain), bytes, "{bps}");
+        }
+    }
+
+    /// One percent less than the rate; the first pace is that of the first window.
+    #[test]
+    fn the_pace_comes_down_only_where_the_path_is_known_to_be_full() {
+        let w = Window::new(&TcpConfig { mss: 1000, initial_window: 10, ..TcpConfig::rfc() });
+        assert_eq!(w.cwnd, 10_000);
+        let rtt = Some(Span::millis(40));
+        let mut pace = Pace::default();
+        pace.update(&w, &sample(None, 0, None), 10_000_000, [UNIT, 2 * UNIT], true);
+        assert_eq!((pace.0, pace.rate()), (None, None), "no round trip is known");
+        for (bps, gain, filled, paced) in [
+            (1_000_000, UNIT, false, 4_000_000),
+            (4_000_000, UNIT, false, 4_000_000),
+            (5_000_000, UNIT, false, 4_950_000),
+            (4_000_000, 5 * UNIT / 4, false, 4_950_000),
+            (4_000_000, UNIT, true, 3_960_000),
+            (4_000_000, 5 * UNIT / 4, true, 4_950_000),
+        ] {
+            pace.update(&w, &sample(None, 0, rtt), bps, [gain, 2 * UNIT], filled);
+            assert_eq!(pace.0, Some(paced), "{bps} {gain} {filled}");
+        }
+        pace.cruise(1_000_000);
+        assert_eq!(pace.rate(), Rate::from_bps(990_000));
+        pace.cruise(0);
+        assert_eq!(pace.rate(), Rate::from_bps(1), "never nothing");
+    }
+}

@@ -217,3 +217,103 @@ fn the_window_opens_by_what_arrives() {
         assert_eq!(w.cwnd, becomes, "filled {filled}, {total} delivered, a window of {cwnd}");
     }
 }
+
+#[test]
+fn each_mode_has_its_gains() {
+    let mut bbr = Path::new().bbr;
+    for (mode, phase, gains) in [
+        (Mode::Startup, 0, (739, 739)),
+        (Mode::Drain, 0, (88, 739)),
+        (Mode::ProbeBw, 0, (320, 512)),
+        (Mode::ProbeBw, 1, (192, 512)),
+        (Mode::ProbeBw, 2, (256, 512)),
+        (Mode::ProbeBw, 7, (256, 512)),
+        (Mode::ProbeRtt, 0, (256, 256)),
+    ] {
+        (bbr.mode, bbr.phase) = (mode, phase);
+        assert_eq!(bbr.gains(), gains, "{mode:?} {phase}");
+    }
+}
+
+/// The product of rate and round trip, three bursts of a millisecond, and an even number of segments.
+#[test]
+fn the_target_leaves_room_for_bursts() {
+    for (mode, phase, pace, gain, extra, segments) in [
+        (Mode::Startup, 0, None, UNIT, 0, 54),
+        (Mode::Startup, 0, Some(1_199_999), UNIT, 0, 54),
+        (Mode::Startup, 0, Some(1_200_000), UNIT, 0, 56),
+        (Mode::Startup, 0, Some(40_000_000), UNIT, 0, 62),
+        (Mode::Startup, 0, Some(1 << 50), UNIT, 0, 50 + 3 * 127 + 1),
+        (Mode::Startup, 0, None, UNIT / 2, 0, 28),
+        (Mode::Startup, 0, None, UNIT, 1000, 54),
+        (Mode::Startup, 0, None, UNIT, 1001, 56),
+        (Mode::ProbeBw, 0, None, UNIT, 0, 56),
+        (Mode::ProbeBw, 1, None, UNIT, 0, 54),
+    ] {
+        let Path { mut bbr, w, .. } = Path::new();
+        assert_eq!(bbr.target(&w, gain, extra), 10_000, "nothing is known: the first window");
+        bbr.rate.add(0, RATE);
+        (bbr.min_rtt, bbr.mode, bbr.phase) = (Some(Span::millis(40)), mode, phase);
+        bbr.pace.0 = pace;
+        assert_eq!(bbr.target(&w, gain, extra), segments * 1000, "{mode:?} {pace:?} {extra}");
+    }
+}
+
+fn sample(delivered: u32, lost: u32, left: u64, repair: Repair) -> Sample {
+    Sample {
+        now: Time(0),
+        delivered,
+        lost,
+        ce_bytes: 0,
+        pipe: (left, left),
+        rtt: None,
+        rate: None,
+        total: 0,
+        repair,
+        repaired: false,
+    }
+}
+
+//= draft-cardwell-iccrg-bbr-congestion-control-00#section-4.2.3.4
+#[test]
+fn a_recovery_begins_with_what_is_in_flight_and_gives_the_window_back() {
+    use Repair::{None, Recovery, Timeout};
+    for (before, repair, delivered, lost, cwnd, conserves) in [
+        (None, None, 1000, 0, 10_000, false),
+        (None, None, 0, 3000, 7000, false),
+        (None, None, 0, 10_000, 1000, false),
+        (None, Recovery, 2000, 1000, 8000, true),
+        (None, Recovery, 500, 1000, 7000, true),
+        (Timeout, Recovery, 2000, 0, 8000, true),
+        (Recovery, Recovery, 2000, 9000, 8000, true),
+        (Recovery, Recovery, 2000, 1000, 9000, true),
+        (Recovery, None, 1000, 0, 20_000, false),
+        (Timeout, None, 1000, 0, 20_000, false),
+        (Timeout, Timeout, 1000, 0, 10_000, false),
+    ] {
+        let Path { mut bbr, mut w, .. } = Path::new();
+        (bbr.repair, bbr.prior_cwnd, w.cwnd) = (before, 20_000, 10_000);
+        bbr.conserves = before == Recovery;
+        assert_eq!(bbr.conserve(&mut w, &sample(delivered, lost, 6000, repair)), conserves);
+        assert_eq!((w.cwnd, bbr.repair), (cwnd, repair), "{before:?} {repair:?} {lost}");
+    }
+}
+
+#[test]
+fn a_loss_keeps_the_window_and_a_time_out_asks_anew_whether_the_path_is_full() {
+    for (loss, repair, full) in
+        [(Loss::Detected, Repair::None, (5, 2)), (Loss::Timeout, Repair::Timeout, (0, 0))]
+    {
+        let Path { mut bbr, mut w, .. } = Path::new();
+        (bbr.full, bbr.prior_cwnd, w.cwnd) = ((5, 2), 20_000, 10_000);
+        assert_eq!(bbr.after_loss(Time(0), &w, loss), w.ssthresh);
+        assert_eq!((bbr.prior_cwnd, bbr.repair, bbr.full), (10_000, repair, full));
+    }
+    // During a repair, or while the round trip is measured, the largest is kept.
+    for (repair, mode) in [(Repair::Recovery, Mode::Startup), (Repair::None, Mode::ProbeRtt)] {
+        let Path { mut bbr, mut w, .. } = Path::new();
+        (bbr.repair, bbr.mode, bbr.prior_cwnd, w.cwnd) = (repair, mode, 20_000, 10_000);
+        bbr.save_window(&w);
+        assert_eq!(bbr.prior_cwnd, 20_000);
+    }
+}

@@ -208,7 +208,8 @@ mod tests {
             let path = calm(long);
             assert_eq!(path.bbr.marks_ceased(&path.w), Some(up), "{long}");
         }
-        let none: [(&str, fn(&mut Bbr3)); 7] = [
+        type Change = (&'static str, fn(&mut Bbr3));
+        let none: [Change; 7] = [
             ("a repair", |bbr| bbr.repair = Repair::Recovery),
             ("marks in the last round", |bbr| bbr.marks.share = 1),
             ("a mark just now", |bbr| bbr.marks.in_round = true),

@@ -138,4 +138,73 @@ mod tests {
             assert_eq!(path.bbr.is_app_limited(&rate.unwrap()), less, "{app_limited} {prior}");
         }
     }
+
+    fn probing() -> Path {
+        let mut path = Path::new();
+        path.bbr.state = State::ProbeRtt;
+        path
+    }
+
+    /// Five seconds without a shorter one empty the path; ten forget it.
+    #[test]
+    fn a_round_trip_that_nothing_confirms_is_asked_again_and_then_forgotten() {
+        let (old, new) = (Span::millis(40), Span::millis(50));
+        let (five, ten) = (INTERVAL.0, MEMORY.0);
+        for (at, idle, state, recent, min) in [
+            (five, false, State::Startup, old, old),
+            (five + 1, false, State::ProbeRtt, new, old),
+            (five + 1, true, State::Startup, new, old),
+            (ten, true, State::Startup, new, old),
+            (ten + 1, true, State::Startup, new, new),
+        ] {
+            let mut path = Path::new();
+            (path.bbr.rtt.min, path.bbr.rtt.recent) = (Some(old), Some(old));
+            path.bbr.idle_restart = idle;
+            let mut sample = path.sample(0, Repair::None);
+            (sample.now, sample.rtt) = (Time(at), Some(new));
+            path.bbr.update_min_rtt(&mut path.w, &sample);
+            let rtt = &path.bbr.rtt;
+            assert_eq!((rtt.recent, rtt.min), (Some(recent), Some(min)), "{at}");
+            assert_eq!(path.bbr.state, state, "{at} {idle}");
+            assert!(!path.bbr.idle_restart, "something was delivered");
+        }
+        let mut path = Path::new();
+        path.bbr.idle_restart = true;
+        let sample = Sample { delivered: 0, ..path.sample(0, Repair::None) };
+        path.bbr.update_min_rtt(&mut path.w, &sample);
+        assert!(path.bbr.idle_restart, "nothing was");
+    }
+
+    /// Half of the product of path, of which nothing is known here, or four segments.
+    #[test]
+    fn the_path_counts_as_emptied_for_two_hundred_milliseconds_and_a_round() {
+        let begin = Time(1_000_000_000);
+        let said = |path: &mut Path, now, left, starts| {
+            let sample = Sample { now, pipe: (left, left), ..path.sample(0, Repair::None) };
+            path.bbr.rounds.starts = starts;
+            path.bbr.probe_rtt(&mut path.w, &sample);
+            sample.total
+        };
+        for (left, emptied) in [(10_001, false), (10_000, true), (0, true)] {
+            let mut path = probing();
+            let total = said(&mut path, begin, left, true);
+            assert_eq!(path.bbr.rtt.until, emptied.then_some(begin + DURATION), "{left}");
+            assert_eq!(path.bbr.rtt.emptied_until, total + left.max(1));
+        }
+        for (reached, state) in [(false, State::Startup), (true, State::Cruise)] {
+            let mut path = probing();
+            (path.bbr.full.reached, path.bbr.prior_cwnd) = (reached, 90_000);
+            path.bbr.short.flight = 5000;
+            said(&mut path, begin, 0, true);
+            let end = begin + DURATION;
+            said(&mut path, end + Span(1), 0, false);
+            assert_eq!(path.bbr.state, State::ProbeRtt, "no round has passed");
+            said(&mut path, end, 0, true);
+            assert_eq!(path.bbr.state, State::ProbeRtt, "nor the time");
+            said(&mut path, end + Span(1), 0, false);
+            assert_eq!((path.bbr.state, path.w.cwnd), (state, 90_000));
+            assert_eq!(path.bbr.rtt.recent_at, end + Span(1));
+            assert_eq!(path.bbr.short.flight, u64::MAX, "what losses said is forgotten");
+        }
+    }
 }
