@@ -1,7 +1,10 @@
 //! One event in full.
 
 use lasthop_lab::layout;
-use lasthop_proto::event::{Event, Tcb, TcpEvent, Wants, What};
+use lasthop_proto::event::{Event, Op, Tcb, TcpEvent, Wants, What};
+use lasthop_proto::machine::{Side, StageId};
+use lasthop_proto::units::Time;
+use lasthop_proto::wire::Packet;
 use lasthop_trace::Sink;
 use serde_json::{Value, json};
 
@@ -70,17 +73,32 @@ impl Sink for Picked {
     }
 
     fn event(&mut self, event: &Event) {
-        if self.event.is_some() || matches!(event.what, What::Work(_) | What::Datagram { .. }) {
+        if let What::Packet { op, side, packet } = &event.what {
+            return self.packet(event.at, event.stage, *op, *side, packet);
+        }
+        if !matches!(event.what, What::Work(_) | What::Datagram { .. }) && self.is_next() {
+            self.event = Some((event.clone(), None, None));
+        }
+    }
+
+    fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
+        if self.event.is_some() {
             return;
         }
-        let (mut bytes, mut acked) = (None, None);
-        if let What::Packet { packet, .. } = &event.what {
-            bytes = self.positions.of(packet).filter(|_| !packet.body.is_empty());
-            acked = self.positions.ack(packet);
+        let bytes = self.positions.of(packet).filter(|_| !packet.body.is_empty());
+        let acked = self.positions.ack(packet);
+        if self.is_next() {
+            let what = What::Packet { op, side, packet: packet.clone() };
+            self.event = Some((Event { at, stage, what }, bytes, acked));
         }
-        match self.left {
-            0 => self.event = Some((event.clone(), bytes, acked)),
-            _ => self.left -= 1,
-        }
+    }
+}
+
+impl Picked {
+    /// Whether it is this event that is waited for.
+    fn is_next(&mut self) -> bool {
+        let next = self.event.is_none() && self.left == 0;
+        self.left = self.left.saturating_sub(1);
+        next
     }
 }

@@ -3,9 +3,10 @@
 use lasthop_lab::layout;
 use lasthop_path::Stage;
 use lasthop_proto::agent::BaseStation as _;
-use lasthop_proto::event::{Event, Wants, What};
-use lasthop_proto::machine::Machine as _;
+use lasthop_proto::event::{Event, Op, Wants, What};
+use lasthop_proto::machine::{Machine as _, Side, StageId};
 use lasthop_proto::units::{Span, Time};
+use lasthop_proto::wire::Packet;
 use lasthop_trace::Sink;
 use lasthop_trace::layout::flow_name;
 use serde_json::{Value, json};
@@ -79,5 +80,9 @@ impl Sink for Watched {
         if let What::Packet { packet, .. } = &event.what {
             self.0.of(packet);
         }
+    }
+
+    fn packet(&mut self, _: Time, _: StageId, _: Op, _: Side, packet: &Packet) {
+        self.0.of(packet);
     }
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use lasthop_proto::air::{FrameFate, FrameKind};
 use lasthop_proto::event::{AgentNote, ClientNews, Event, LinkNote, Op, TcpKind, Wants, What};
-use lasthop_proto::machine::Side;
+use lasthop_proto::machine::{Side, StageId};
+use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Flags, FlowKey, Packet, PacketId, Seq};
 use lasthop_trace::Sink;
 use lasthop_trace::csv::EventCsv;
@@ -191,47 +192,90 @@ impl Sink for Rows {
     }
 
     fn event(&mut self, event: &Event) {
-        let Some(kind) = kind(&event.what) else { return };
-        self.seen += 1;
-        if self.time.len() == MOST_ROWS {
-            return;
+        if let What::Packet { op, side, packet } = &event.what {
+            return self.packet(event.at, event.stage, *op, *side, packet);
         }
-        let code = self.kinds.iter().position(|(known, _)| *known == kind).unwrap_or_else(|| {
-            self.kinds.push((kind, event.clone()));
-            self.kinds.len() - 1
-        });
-        let (mut side, mut number, mut flow, mut from, mut to) = (2, 0, None, f64::NAN, f64::NAN);
+        let Some(kind) = kind(&event.what) else { return };
+        let Some(code) = self.code(kind, || event.clone()) else { return };
+        let mut row = Row::new(event.at, event.stage, code);
         match &event.what {
-            What::Packet { side: towards, packet, .. } => {
-                side = u8::from(*towards == Side::Right);
-                let next = self.packets.len() as u32 + 1;
-                number = *self.packets.entry(packet.id).or_insert(next);
-                flow = packet.flow();
-                let bytes = self.positions.of(packet);
-                if !packet.body.is_empty() {
-                    if let Some((start, end)) = bytes {
-                        (from, to) = (start as f64, end as f64);
-                    }
-                } else if let Some(ack) = self.positions.ack(packet) {
-                    (from, to) = (ack as f64, ack as f64);
-                }
-            }
             What::Tcp(tcp) | What::Split(tcp) => {
-                flow = Some(tcp.flow);
-                (from, to) = (tcp.tcb.snd_una as f64, tcp.tcb.snd_nxt as f64);
+                row.flow = Some(tcp.flow);
+                (row.from, row.to) = (tcp.tcb.snd_una as f64, tcp.tcb.snd_nxt as f64);
             }
-            What::Agent { flow: of, .. } => flow = Some(*of),
-            What::Channel { side: towards, .. } => side = u8::from(*towards == Side::Right),
+            What::Agent { flow: of, .. } => row.flow = Some(*of),
+            What::Channel { side: towards, .. } => row.side = u8::from(*towards == Side::Right),
             _ => {}
         }
-        let flow = flow.map_or(u16::MAX, |flow| self.of_flow(flow));
-        self.time.push(event.at.as_secs_f64());
-        self.code.push(code as u16);
-        self.stage.push(event.stage.0);
-        self.side.push(side);
-        self.packet.push(number);
+        self.push(row);
+    }
+
+    fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
+        let first = || {
+            let what = What::Packet { op, side, packet: packet.clone() };
+            Event { at, stage, what }
+        };
+        let Some(code) = self.code(Kind::Packet(op), first) else { return };
+        let mut row = Row::new(at, stage, code);
+        row.side = u8::from(side == Side::Right);
+        let next = self.packets.len() as u32 + 1;
+        row.number = *self.packets.entry(packet.id).or_insert(next);
+        row.flow = packet.flow();
+        let bytes = self.positions.of(packet);
+        if !packet.body.is_empty() {
+            if let Some((start, end)) = bytes {
+                (row.from, row.to) = (start as f64, end as f64);
+            }
+        } else if let Some(ack) = self.positions.ack(packet) {
+            (row.from, row.to) = (ack as f64, ack as f64);
+        }
+        self.push(row);
+    }
+}
+
+/// An event in numbers.
+struct Row {
+    at: Time,
+    stage: StageId,
+    code: u16,
+    /// 0 for left, 1 for right, 2 for neither.
+    side: u8,
+    number: u32,
+    flow: Option<FlowKey>,
+    from: f64,
+    to: f64,
+}
+
+impl Row {
+    fn new(at: Time, stage: StageId, code: u16) -> Row {
+        Row { at, stage, code, side: 2, number: 0, flow: None, from: f64::NAN, to: f64::NAN }
+    }
+}
+
+impl Rows {
+    /// The code of events of this kind, of which `event` makes the first; nothing once there are enough rows.
+    fn code(&mut self, kind: Kind, event: impl FnOnce() -> Event) -> Option<u16> {
+        self.seen += 1;
+        if self.time.len() == MOST_ROWS {
+            return None;
+        }
+        let known = self.kinds.iter().position(|(known, _)| *known == kind);
+        let code = known.unwrap_or_else(|| {
+            self.kinds.push((kind, event()));
+            self.kinds.len() - 1
+        });
+        Some(code as u16)
+    }
+
+    fn push(&mut self, row: Row) {
+        let flow = row.flow.map_or(u16::MAX, |flow| self.of_flow(flow));
+        self.time.push(row.at.as_secs_f64());
+        self.code.push(row.code);
+        self.stage.push(row.stage.0);
+        self.side.push(row.side);
+        self.packet.push(row.number);
         self.flow.push(flow);
-        self.from.push(from);
-        self.to.push(to);
+        self.from.push(row.from);
+        self.to.push(row.to);
     }
 }
