@@ -292,7 +292,7 @@ impl Packet {
         Packet::new(Parts::new(src, dst, transport, body))
     }
 
-    /// Reads a word of each cache line, so that both are at hand soon; the answer means nothing.
+    /// Reads a word at either end, so that the whole is at hand soon; the answer means nothing.
     #[inline]
     pub fn touch(&self) -> u64 {
         self.dst.low ^ self.id.0 ^ u64::from(self.ttl) ^ u64::from(self.body.len())
@@ -444,7 +444,7 @@ mod tests {
 
     #[test]
     fn a_packet_stays_small() {
-        // Two cache lines is the budget of what is read at each hop, a word that of what is moved.
+        // What is read at each hop is as much as two cache lines, what is moved a word.
         assert_eq!((size_of::<Parts>(), size_of::<Option<Packet>>()), (128, size_of::<usize>()));
     }
 
