@@ -107,20 +107,16 @@ impl Testbed {
     /// What stands where in the next run of `scenario`, and which flows will carry data.
     pub fn layout(&self, scenario: &Scenario) -> Layout {
         let mut layout = lasthop_path::layout(scenario);
-        let mut flows = layout.flows.iter_mut();
-        let mut port = self.next_port;
-        for transfer in &scenario.transfers {
-            let kernels = [transfer.from, transfer.to].map(|i| has_tcp(scenario, i));
-            for flow in flows.by_ref().take(transfer.connections() as usize) {
-                if kernels[0] {
-                    flow.key.src_port = port;
-                    port += 1;
-                }
-                if kernels.contains(&true) {
-                    // What the kernel agrees to is seen, not known.
-                    flow.mss = None;
-                    flow.split_mss = None;
-                }
+        let connections = connections(scenario, self.next_port);
+        for (flow, connection) in layout.flows.iter_mut().zip(connections) {
+            if let Some(port) = connection.port {
+                flow.key.src_port = port;
+            }
+            let transfer = &scenario.transfers[connection.transfer];
+            if connection.port.is_some() || has_tcp(scenario, transfer.to) {
+                // What the kernel agrees to is seen, not known.
+                flow.mss = None;
+                flow.split_mss = None;
             }
         }
         layout
@@ -154,19 +150,14 @@ impl Testbed {
         for (host, planned) in self.net.hosts().iter().zip(&scenario.hosts) {
             station.add_neighbour(planned.addr, host.mac().0);
         }
-        let kernel_flows = scenario
-            .transfers
-            .iter()
-            .filter(|t| has_tcp(scenario, t.from))
-            .map(|t| t.connections());
-        let used = kernel_flows.sum::<u32>() as u16;
+        let connections = connections(scenario, self.next_port);
+        let used = connections.iter().filter(|connection| connection.port.is_some()).count() as u16;
         let (tell, news) = channel();
         let tracing = Tracing::start(self.next_port..self.next_port + used, clock, &tell);
         let machines = self.machines(scenario, seed, stacks, sink.wants())?;
         let ends = Shared::new(clock, tell, tracing.watcher());
-        let ends = Ends::start(&self.net, scenario, ends, news, self.next_port, machines)?;
-        self.next_port =
-            if self.next_port + 2 * used < PORTS.end { self.next_port + used } else { PORTS.start };
+        let ends = Ends::start(&self.net, scenario, ends, news, &connections, machines)?;
+        self.next_port = next_port(self.next_port, used);
         let horizon = Time::ZERO + scenario.horizon;
         let mut reports = Reports::default();
         let mut reason = "finished";
@@ -304,6 +295,33 @@ fn is_kernel(scenario: &Scenario, host: usize) -> bool {
     matches!(scenario.hosts[host].stack, Stack::Kernel { .. })
 }
 
+/// A connection of a scenario.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Connection {
+    /// The number of its transfer.
+    transfer: usize,
+    /// The port that it is sent from, if the kernel's TCP sends it.
+    port: Option<u16>,
+}
+
+/// All connections in the order of the scenario; those that the kernel's TCP sends have ports from `first` on.
+fn connections(scenario: &Scenario, first: u16) -> Vec<Connection> {
+    let mut ports = first..;
+    let mut all = Vec::new();
+    for (transfer, planned) in scenario.transfers.iter().enumerate() {
+        let kernel = has_tcp(scenario, planned.from);
+        let one = |_| Connection { transfer, port: kernel.then(|| ports.next()).flatten() };
+        all.extend((0..planned.connections()).map(one));
+    }
+    all
+}
+
+/// Where the ports of the next run begin after one that took `used` of them from `first` on, so that there is room for as many
+/// again.
+fn next_port(first: u16, used: u16) -> u16 {
+    if first + 2 * used < PORTS.end { first + used } else { PORTS.start }
+}
+
 /// Whether the transfers of a host are made by the kernel's TCP.
 fn has_tcp(scenario: &Scenario, host: usize) -> bool {
     is_kernel(scenario, host) && !scenario.speaks_quic(host)
@@ -321,5 +339,65 @@ fn spec(host: &lasthop_scenario::Host) -> Result<HostSpec, Error> {
                 "`lasthop list presets` names those that can",
             )),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+        [host.a]
+        stack = "kernel"
+        [host.b]
+        stack = "lasthop"
+        [host.c]
+        stack = "kernel"
+        side = "right"
+        [[transfer]]
+        from = "a"
+        to = "c"
+        bytes = "10kB"
+        count = 3
+        [[transfer]]
+        from = "b"
+        to = "c"
+        bytes = "10kB"
+        count = 2
+        [[transfer]]
+        from = "c"
+        to = "a"
+        bytes = "10kB"
+        [[path]]
+        link = { rate = "10mbit", delay = "1ms" }
+    "#;
+
+    #[test]
+    fn each_connection_that_the_kernel_sends_has_a_port_of_its_own() {
+        let (plan, _) = lasthop_scenario::parse(TEXT, "ports", &[]).unwrap();
+        let scenario = &plan.cells[0].scenario;
+        let all = connections(scenario, 30_000);
+        let told: Vec<_> = all.iter().map(|c| (c.transfer, c.port)).collect();
+        let port = |n: u16| Some(30_000 + n);
+        assert_eq!(
+            told,
+            [(0, port(0)), (0, port(1)), (0, port(2)), (1, None), (1, None), (2, port(3))]
+        );
+    }
+
+    /// The ports of the last run rest in TIME-WAIT; they come round once there is no room for the next ones.
+    #[test]
+    fn a_run_takes_other_ports_than_the_one_before() {
+        for (first, used, next) in [
+            (20_000, 1, 20_001),
+            (20_000, 0, 20_000),
+            (20_100, 50, 20_150),
+            (59_990, 4, 59_994),
+            (59_990, 5, 20_000),
+            (59_999, 0, 59_999),
+            (59_999, 1, 20_000),
+        ] {
+            assert_eq!(next_port(first, used), next, "{used} from {first} on");
+        }
     }
 }

@@ -13,7 +13,7 @@ use lasthop_scenario::{Scenario, Transfer};
 use super::news::News;
 use super::sockets::Machine;
 use super::telling::Sending;
-use super::{SAMPLE, has_tcp};
+use super::{Connection, SAMPLE, has_tcp};
 use crate::clock::Clock;
 use crate::endpoint::{
     DiscardObserver, DiscardOptions, Pattern, Received, SendOptions, Session, Source, discard,
@@ -36,7 +36,7 @@ impl Ends {
         scenario: &Scenario,
         shared: Shared,
         news: Receiver<News>,
-        mut port: u16,
+        connections: &[Connection],
         machines: Vec<(usize, Machine)>,
     ) -> Result<Ends, Error> {
         let mut threads = Vec::new();
@@ -49,14 +49,9 @@ impl Ends {
                 threads.push(shared.receive(net, &host.name, address, expected)?);
             }
         }
-        let mut index = 0;
-        for (i, transfer) in scenario.transfers.iter().enumerate() {
-            for _ in 0..transfer.connections() {
-                if has_tcp(scenario, transfer.from) {
-                    threads.push(shared.send(net, scenario, i, index, port)?);
-                    port += 1;
-                }
-                index += 1;
+        for (index, connection) in connections.iter().enumerate() {
+            if let Some(port) = connection.port {
+                threads.push(shared.send(net, scenario, connection.transfer, index, port)?);
             }
         }
         for (host, machine) in machines {
