@@ -19,10 +19,14 @@ pub struct Manager {
 impl Manager {
     /// The one that the environment names.
     pub fn from_environment() -> Manager {
-        let socket = env::var("NOTIFY_SOCKET").ok().and_then(|name| open(&name).ok());
-        let watched = env::var("WATCHDOG_USEC").ok().and_then(|text| text.parse().ok());
-        let own =
-            env::var("WATCHDOG_PID").ok().is_none_or(|pid| pid == std::process::id().to_string());
+        Manager::named(|name| env::var(name).ok())
+    }
+
+    /// The one that such variables name.
+    fn named(variable: impl Fn(&str) -> Option<String>) -> Manager {
+        let socket = variable("NOTIFY_SOCKET").and_then(|name| open(&name).ok());
+        let watched = variable("WATCHDOG_USEC").and_then(|text| text.parse().ok());
+        let own = variable("WATCHDOG_PID").is_none_or(|pid| pid == std::process::id().to_string());
         // Twice as often as is asked for, as the manual says.
         let period = watched.filter(|us| own && *us > 0).map(|us: u64| Span::micros(us / 2));
         Manager { socket, period, next: Time::ZERO }
@@ -52,4 +56,75 @@ fn open(name: &str) -> io::Result<(UnixDatagram, SocketAddr)> {
     let socket = UnixDatagram::unbound()?;
     socket.set_nonblocking(true)?;
     Ok((socket, address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(variables: &[(&str, &str)]) -> Manager {
+        let find = |name: &str| variables.iter().find(|(found, _)| *found == name);
+        Manager::named(|name| find(name).map(|(_, value)| (*value).to_owned()))
+    }
+
+    /// sd_watchdog_enabled(3): half of the time that the variable says, and only if it is for this process.
+    #[test]
+    fn a_watchdog_is_fed_twice_as_often_as_it_asks() {
+        let own = std::process::id().to_string();
+        let period = |us, pid: Option<&str>| {
+            let pid = pid.map(|pid| ("WATCHDOG_PID", pid));
+            let variables: Vec<_> = [("WATCHDOG_USEC", us)].into_iter().chain(pid).collect();
+            named(&variables).period
+        };
+        assert_eq!(named(&[]).period, None);
+        assert_eq!(period("3000000", None), Some(Span::micros(1_500_000)));
+        assert_eq!(period("2", Some(&own)), Some(Span::micros(1)));
+        assert_eq!(period("1", None), Some(Span::ZERO));
+        assert_eq!(period("3000000", Some("0")), None, "for another process");
+        for none in ["0", "", "x", "-1"] {
+            assert_eq!(period(none, None), None, "{none}");
+        }
+    }
+
+    /// What is said arrives at a socket with a path and at one with an abstract name.
+    #[test]
+    fn the_manager_hears_what_is_said_and_that_the_loop_goes_round() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("notify");
+        let name = format!("lasthop-notify-{}", std::process::id());
+        let abstracted = SocketAddr::from_abstract_name(&name).unwrap();
+        let cases = [
+            (path.to_str().unwrap().to_owned(), UnixDatagram::bind(&path).unwrap()),
+            (format!("@{name}"), UnixDatagram::bind_addr(&abstracted).unwrap()),
+        ];
+        for (name, socket) in cases {
+            socket.set_nonblocking(true).unwrap();
+            let heard = || {
+                let mut room = [0; 64];
+                let len = socket.recv(&mut room).ok()?;
+                Some(String::from_utf8_lossy(&room[..len]).into_owned())
+            };
+            let mut manager = named(&[("NOTIFY_SOCKET", &name), ("WATCHDOG_USEC", "2000")]);
+            manager.say("READY=1");
+            assert_eq!(heard().as_deref(), Some("READY=1"), "{name}");
+            let at = |us| Time::ZERO + Span::micros(us);
+            for (us, fed) in [
+                (0, true),
+                (1, false),
+                (999, false),
+                (1000, true),
+                (1999, false),
+                (2500, true),
+                (3499, false),
+                (3500, true),
+            ] {
+                manager.alive(at(us));
+                assert_eq!(heard().as_deref(), fed.then_some("WATCHDOG=1"), "{name}: {us}");
+            }
+            let mut unwatched = named(&[("NOTIFY_SOCKET", &name)]);
+            unwatched.alive(at(1 << 40));
+            assert_eq!(heard(), None);
+        }
+        named(&[]).say("READY=1");
+    }
 }

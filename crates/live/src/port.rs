@@ -79,6 +79,22 @@ impl PortCounts {
             ..self
         }
     }
+
+    /// Counts a frame that was not taken; whether the interface is down.
+    fn refuse(&mut self, reason: Errno) -> bool {
+        self.refused += 1;
+        let cause = match reason {
+            Errno::EAGAIN | Errno::ENOBUFS => &mut self.refused_full,
+            Errno::EMSGSIZE => &mut self.refused_long,
+            Errno::ENETDOWN | Errno::ENXIO | Errno::ENODEV => {
+                self.refused_down += 1;
+                return true;
+            }
+            _ => return false,
+        };
+        *cause += 1;
+        false
+    }
 }
 
 impl Port {
@@ -226,16 +242,7 @@ impl Port {
 
     /// A frame is lost. A full queue loses frames: that is what a queue does, and no reason to try again.
     fn refuse(&mut self, reason: Errno) {
-        self.counts.refused += 1;
-        match reason {
-            Errno::EAGAIN | Errno::ENOBUFS => self.counts.refused_full += 1,
-            Errno::EMSGSIZE => self.counts.refused_long += 1,
-            Errno::ENETDOWN | Errno::ENXIO | Errno::ENODEV => {
-                self.counts.refused_down += 1;
-                self.down = true;
-            }
-            _ => {}
-        }
+        self.down |= self.counts.refuse(reason);
     }
 }
 
@@ -260,5 +267,33 @@ mod tests {
         assert_eq!(left, PortCounts { received: 10, received_bytes: 100, sent: 3 + 8, ..own });
         let right = own.with(Some(passed), Side::Right);
         assert_eq!(right, PortCounts { received: 20, received_bytes: 200, sent: 3 + 7, ..own });
+    }
+
+    /// Each cause has its count, and all of them are counted together; an interface that is down is known by it.
+    #[test]
+    fn a_frame_that_is_not_taken_is_counted_by_its_cause() {
+        let refused = |reason| {
+            let mut counts = PortCounts { refused: 10, ..PortCounts::default() };
+            let down = counts.refuse(reason);
+            let rest = PortCounts {
+                refused: 11,
+                refused_full: counts.refused_full,
+                refused_long: counts.refused_long,
+                refused_down: counts.refused_down,
+                ..PortCounts::default()
+            };
+            assert_eq!(counts, rest, "{reason:?}");
+            ([counts.refused_full, counts.refused_long, counts.refused_down], down)
+        };
+        for full in [Errno::EAGAIN, Errno::ENOBUFS] {
+            assert_eq!(refused(full), ([1, 0, 0], false), "{full:?}");
+        }
+        assert_eq!(refused(Errno::EMSGSIZE), ([0, 1, 0], false));
+        for down in [Errno::ENETDOWN, Errno::ENXIO, Errno::ENODEV] {
+            assert_eq!(refused(down), ([0, 0, 1], true), "{down:?}");
+        }
+        for other in [Errno::EPERM, Errno::EINVAL, Errno::UnknownErrno] {
+            assert_eq!(refused(other), ([0, 0, 0], false), "{other:?}");
+        }
     }
 }

@@ -126,4 +126,42 @@ mod tests {
         let share = used.iter().filter(|used| **used).count() as f64 / PLACES as f64;
         assert!(share > 0.5, "{share}");
     }
+
+    /// What opens, ends or interrupts a connection, and what bears no data, continues nothing.
+    #[test]
+    fn only_plain_data_is_taken_in_unverified() {
+        let ends = [1, 2].map(|i| Addr::from(IpAddr::V4(Ipv4Addr::new(10, 0, 0, i))));
+        let asked = |flags, len| {
+            let mut order = Order::new();
+            assert!(order.trusts(ends, &segment(10, Flags::ACK), 5, || true));
+            let mut asked = false;
+            let trusted = order.trusts(ends, &segment(15, flags), len, || {
+                asked = true;
+                false
+            });
+            assert_eq!(trusted, !asked);
+            asked
+        };
+        for plain in
+            [Flags::ACK, Flags::ACK | Flags::PSH, Flags::ACK | Flags::CWR, Flags::ACK | Flags::ECE]
+        {
+            assert_eq!([0, 1, 2].map(|len| asked(plain, len)), [true, false, false], "{plain:?}");
+        }
+        for other in [Flags::SYN, Flags::FIN, Flags::RST, Flags::URG] {
+            assert!(asked(Flags::ACK | other, 1), "{other:?}");
+        }
+    }
+
+    /// What is not trusted changes nothing; a sequence number goes round (RFC 9293, section 3.4).
+    #[test]
+    fn what_continues_a_flow_goes_round_with_its_numbers() {
+        let ends = [1, 2].map(|i| Addr::from(IpAddr::V4(Ipv4Addr::new(10, 0, 0, i))));
+        let mut order = Order::new();
+        let never = || panic!("it was asked");
+        assert!(order.trusts(ends, &segment(u32::MAX - 4, Flags::ACK), 5, || true));
+        assert!(order.trusts(ends, &segment(0, Flags::ACK), 1, never));
+        assert!(!order.trusts(ends, &segment(2, Flags::ACK), 1, || false), "one too far");
+        assert!(!order.trusts(ends, &segment(0, Flags::ACK), 1, || false), "one too early");
+        assert!(order.trusts(ends, &segment(1, Flags::ACK), 1, never));
+    }
 }

@@ -28,3 +28,27 @@ pub fn cookie(socket: BorrowedFd<'_>) -> io::Result<u64> {
     }
     Ok(cookie)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+    use std::os::fd::AsFd as _;
+
+    use super::*;
+
+    #[test]
+    fn a_socket_keeps_its_cookie_and_shares_it_with_no_other() {
+        let one = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let other = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let first = cookie(one.as_fd()).unwrap();
+        assert_ne!(first, 0);
+        assert_eq!(
+            cookie(one.try_clone().unwrap().as_fd()).unwrap(),
+            first,
+            "of another descriptor"
+        );
+        assert_ne!(cookie(other.as_fd()).unwrap(), first);
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert_eq!(cookie(file.as_fd()).unwrap_err().raw_os_error(), Some(libc::ENOTSOCK));
+    }
+}

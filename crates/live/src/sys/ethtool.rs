@@ -108,3 +108,29 @@ fn call(interface: &str, command: u32, data: u32) -> io::Result<u32> {
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(value.data) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As linux/ethtool.h numbers them.
+    #[test]
+    fn each_offload_has_its_commands() {
+        let numbers = Offload::ALL.map(Offload::commands);
+        let wanted = [(0x14, 0x15), (0x16, 0x17), (0x23, 0x24), (0x1e, 0x1f), (0x2b, 0x2c)];
+        assert_eq!(numbers, wanted);
+    }
+
+    /// netdevice(7): a name has 15 bytes at most, and a final zero.
+    #[test]
+    fn a_name_that_no_interface_has_is_no_device() {
+        for name in ["", "abcdefghijklmno", "abcdefghijklmnop", "abcdefghijklmnopqrst"] {
+            let no = |error: io::Error| error.raw_os_error() == Some(libc::ENODEV);
+            assert!(offload(name, Offload::Gro).is_err_and(no), "{name}");
+            assert!(link_is_up(name).is_err_and(no), "{name}");
+            assert_eq!(large_receive_offload(name), None, "{name}");
+        }
+        // The loopback device says for itself what it does; nothing is changed.
+        assert!(link_is_up("lo").is_ok());
+    }
+}

@@ -39,3 +39,18 @@ pub fn promiscuous(name: &str, set: Option<bool>) -> io::Result<bool> {
     }
     Ok(was)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_device_does_not_listen_to_all_and_others_are_not_there() {
+        assert!(!promiscuous("lo", None).unwrap());
+        // What is so already is not set again, which would take a right.
+        assert!(!promiscuous("lo", Some(false)).unwrap());
+        let kind = |name| promiscuous(name, None).unwrap_err();
+        assert_eq!(kind("abcdefghijklmno").raw_os_error(), Some(libc::ENODEV));
+        assert_eq!(kind("abcdefghijklmnop").kind(), io::ErrorKind::InvalidInput);
+    }
+}

@@ -242,4 +242,30 @@ mod tests {
         let written = serde_json::to_string(&Mac::host(258)).expect("written");
         assert_eq!(written, r#""02:6c:68:00:01:02""#);
     }
+
+    /// RFC 791: 68 bytes; RFC 8200: 1280; no packet is longer than 65535.
+    #[test]
+    fn a_host_needs_an_address_and_an_mtu_that_its_ip_allows() {
+        let v4: IpAddr = "10.0.0.1".parse().unwrap();
+        let v6: Ipv6Addr = "fd00::1".parse().unwrap();
+        let plain = || HostSpec::new("h", Side::Right, v4);
+        assert_eq!((plain().mtu, plain().kernel, plain().side), (1500, true, Side::Right));
+        assert!(!plain().without_kernel().kernel);
+        let only_v6 = || HostSpec::new("h", Side::Left, v6.into());
+        assert_eq!(only_v6().addresses().collect::<Vec<_>>(), [IpAddr::from(v6)]);
+        assert_eq!(plain().v6(v6).addresses().collect::<Vec<_>>(), [v4, v6.into()]);
+        for (spec, least) in [(plain(), 68), (only_v6(), 1280), (plain().v6(v6), 1280)] {
+            for (mtu, good) in [(least - 1, false), (least, true), (65_535, true), (65_536, false)]
+            {
+                let checked = HostSpec { mtu, ..spec.clone() }.check();
+                assert_eq!(checked.is_ok(), good, "{mtu} of {spec:?}");
+                let said = checked.err().map(|error| error.help).unwrap_or_default();
+                assert!(good || said.starts_with(&format!("from {least} to 65535")), "{said}");
+            }
+        }
+        let nowhere = HostSpec { v4: None, ..plain() }.check().unwrap_err();
+        assert_eq!(nowhere.message, "host `h` has no address");
+        let unnamed = HostSpec { name: "eth0".to_owned(), ..plain() }.check().unwrap_err();
+        assert_eq!(unnamed.message, "`eth0` cannot be a host of a testbed");
+    }
 }

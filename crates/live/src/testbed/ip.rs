@@ -34,7 +34,11 @@ pub(crate) fn batch(lines: &[String]) -> Result<(), Error> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
+    Err(failure(lines, &String::from_utf8_lossy(&output.stderr)))
+}
+
+/// Which of the commands failed and why, from what `ip` said.
+fn failure(lines: &[String], said: &str) -> Error {
     // "Command failed -:3"
     let failed = said
         .lines()
@@ -48,7 +52,7 @@ pub(crate) fn batch(lines: &[String]) -> Result<(), Error> {
     } else {
         "is iproute2 5.0 or later installed? `lasthop doctor` looks for what is missing"
     };
-    Err(Error::new(format!("{command} failed: {why}"), help))
+    Error::new(format!("{command} failed: {why}"), help)
 }
 
 /// What a command prints, as JSON.
@@ -85,4 +89,44 @@ fn run(arguments: &[&str], input: &str) -> Result<Output, Error> {
         let _ = stdin.write_all(input.as_bytes());
     }
     child.wait_with_output().map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The number that `ip` tells is that of a line, from one; what it said first is why.
+    #[test]
+    fn the_command_that_failed_is_named_with_its_reason() {
+        let lines = ["link add a", "link set b up", "addr add c"].map(str::to_owned);
+        let message = |said: &str| failure(&lines, said).message;
+        let device = "Cannot find device \"b\"\nCommand failed -:";
+        for (number, wanted) in [
+            ("1", "`ip link add a`"),
+            ("2", "`ip link set b up`"),
+            (" 3 ", "`ip addr add c`"),
+            ("0", "a command"),
+            ("4", "a command"),
+            ("x", "a command"),
+        ] {
+            let wanted = format!("{wanted} failed: Cannot find device \"b\"");
+            assert_eq!(message(&format!("{device}{number}\n")), wanted, "{number:?}");
+        }
+        let file = "Error: Nexthop has invalid gateway.\nCommand failed -:3\n";
+        assert_eq!(message(file), "`ip addr add c` failed: Nexthop has invalid gateway.");
+        assert_eq!(message(""), "a command failed: no reason given");
+    }
+
+    #[test]
+    fn a_driver_that_is_missing_has_a_remedy_of_its_own() {
+        let help = |said: &str| failure(&[], said).help;
+        for driver in ["Error: Unknown device type.", "RTNETLINK answers: Operation not supported"]
+        {
+            assert!(help(driver).contains("modprobe veth"), "{driver}");
+        }
+        for other in ["Error: argument \"x\" is wrong", ""] {
+            assert!(help(other).contains("iproute2 5.0"), "{other}");
+        }
+        assert!(missing().help.contains("apt install iproute2"));
+    }
 }

@@ -142,12 +142,9 @@ impl Driver {
                     let now = self.clock.now();
                     self.tunnel.on_packet(now, &self.buffer[..len]);
                 }
-                Err(error) => match error.kind() {
-                    ErrorKind::WouldBlock => break,
-                    ErrorKind::Interrupted => {}
-                    // An interface that somebody took down has nothing to give; one that is gone says EBADFD.
-                    _ if error.raw_os_error() == Some(Errno::EIO as i32) => break,
-                    _ => return Err(error),
+                Err(error) => match unread(error)? {
+                    Unread::Empty => break,
+                    Unread::Interrupted => {}
                 },
             }
         }
@@ -184,11 +181,7 @@ impl Driver {
         self.tunnel.take_packets(&mut packets);
         for packet in packets.drain(..) {
             if let Err(error) = self.tun.write(&packet) {
-                self.refuse(match error.raw_os_error().map(Errno::from_raw) {
-                    Some(Errno::EIO) => "tun-down",
-                    Some(Errno::ENOBUFS | Errno::EAGAIN) => "tun-full",
-                    _ => "tun",
-                });
+                self.refuse(not_taken(&error));
             }
         }
         self.packets = packets;
@@ -205,17 +198,7 @@ impl Driver {
             self.whole = *whole;
         }
         let Err(error) = self.udp.send_to(bytes, to) else { return Ok(()) };
-        let reason = match error.raw_os_error().map(Errno::from_raw) {
-            // The interface below has changed; what is too long for it is noticed like what is lost.
-            Some(Errno::EMSGSIZE) => "too-long-for-the-interface",
-            Some(Errno::EAGAIN | Errno::ENOBUFS) => "socket-full",
-            Some(Errno::ENETUNREACH | Errno::EHOSTUNREACH | Errno::ENETDOWN) => {
-                "no-way-to-the-peer"
-            }
-            Some(Errno::EPERM) => "forbidden-by-the-firewall",
-            _ => "socket",
-        };
-        self.refuse(reason);
+        self.refuse(not_sent(&error));
         Ok(())
     }
 
@@ -274,6 +257,80 @@ impl Driver {
                 self.mtu = mtu;
                 tell(News::Warning(error.message));
             }
+        }
+    }
+}
+
+/// Why the interface gave no packet, where that is no fault.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Unread {
+    Empty,
+    Interrupted,
+}
+
+fn unread(error: io::Error) -> io::Result<Unread> {
+    match error.kind() {
+        ErrorKind::WouldBlock => Ok(Unread::Empty),
+        ErrorKind::Interrupted => Ok(Unread::Interrupted),
+        // An interface that somebody took down has nothing to give; one that is gone says EBADFD.
+        _ if error.raw_os_error() == Some(Errno::EIO as i32) => Ok(Unread::Empty),
+        _ => Err(error),
+    }
+}
+
+/// What a packet that the interface did not take is counted as.
+fn not_taken(error: &io::Error) -> &'static str {
+    match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::EIO) => "tun-down",
+        Some(Errno::ENOBUFS | Errno::EAGAIN) => "tun-full",
+        _ => "tun",
+    }
+}
+
+/// What a datagram that the socket did not take is counted as.
+fn not_sent(error: &io::Error) -> &'static str {
+    match error.raw_os_error().map(Errno::from_raw) {
+        // The interface below has changed; what is too long for it is noticed like what is lost.
+        Some(Errno::EMSGSIZE) => "too-long-for-the-interface",
+        Some(Errno::EAGAIN | Errno::ENOBUFS) => "socket-full",
+        Some(Errno::ENETUNREACH | Errno::EHOSTUNREACH | Errno::ENETDOWN) => "no-way-to-the-peer",
+        Some(Errno::EPERM) => "forbidden-by-the-firewall",
+        _ => "socket",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An interface that is down has no packets and may come up again; one that is gone ends the tunnel.
+    #[test]
+    fn an_interface_without_packets_is_told_from_one_that_is_gone() {
+        let of = |errno: Errno| unread(errno.into()).map_err(|error| error.raw_os_error());
+        assert_eq!(of(Errno::EAGAIN), Ok(Unread::Empty));
+        assert_eq!(of(Errno::EIO), Ok(Unread::Empty));
+        assert_eq!(of(Errno::EINTR), Ok(Unread::Interrupted));
+        for fault in [Errno::EBADFD, Errno::EINVAL, Errno::EFAULT] {
+            assert_eq!(of(fault), Err(Some(fault as i32)));
+        }
+    }
+
+    #[test]
+    fn what_the_system_does_not_take_is_counted_by_its_reason() {
+        let cases = [
+            (Errno::EIO, "tun-down", "socket"),
+            (Errno::ENOBUFS, "tun-full", "socket-full"),
+            (Errno::EAGAIN, "tun-full", "socket-full"),
+            (Errno::EMSGSIZE, "tun", "too-long-for-the-interface"),
+            (Errno::ENETUNREACH, "tun", "no-way-to-the-peer"),
+            (Errno::EHOSTUNREACH, "tun", "no-way-to-the-peer"),
+            (Errno::ENETDOWN, "tun", "no-way-to-the-peer"),
+            (Errno::EPERM, "tun", "forbidden-by-the-firewall"),
+            (Errno::EINVAL, "tun", "socket"),
+        ];
+        for (errno, tun, socket) in cases {
+            let error = io::Error::from(errno);
+            assert_eq!((not_taken(&error), not_sent(&error)), (tun, socket), "{errno:?}");
         }
     }
 }

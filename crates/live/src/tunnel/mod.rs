@@ -167,14 +167,42 @@ fn device(file: &TunnelFile, mtu: u16) -> Result<(File, String), Fault> {
     let device = File::options().read(true).write(true).open(path).map_err(fault(path))?;
     let name = tun::attach(&device, &file.tun).map_err(fault(&file.tun))?;
     fcntl(&device, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).map_err(io::Error::from)?;
-    let mut lines: Vec<String> = Vec::new();
-    for address in &file.addresses {
-        let nodad = if address.contains(':') { " nodad" } else { "" };
+    ip::batch(&set_up(&file.addresses, &name, mtu))?;
+    Ok((device, name))
+}
+
+/// The commands of `ip` that set up the interface.
+fn set_up(addresses: &[String], name: &str, mtu: u16) -> Vec<String> {
+    let mut lines = Vec::new();
+    for address in addresses {
+        let nodad = if is_v6(address) { " nodad" } else { "" };
         lines.push(format!("address add {address} dev {name}{nodad}"));
     }
     lines.push(format!("link set {name} mtu {mtu} up"));
-    ip::batch(&lines)?;
-    Ok((device, name))
+    lines
+}
+
+fn is_v6(address: &str) -> bool {
+    address.contains(':')
+}
+
+/// Longest packet inside, where the path takes `path` bytes.
+fn inside(file: &TunnelFile, path: u32, framing: u32) -> Result<u16, Fault> {
+    let mtu = file.mtu.map_or(inner(path, framing, file.window), u32::from);
+    if mtu < LEAST {
+        return Err(Fault::Narrow { path, inner: mtu });
+    }
+    Ok(u16::try_from(mtu).unwrap_or(u16::MAX))
+}
+
+/// What is to be minded where IPv6 has an address and packets may not be as long as it needs.
+fn narrow_for_v6(mtu: u16, addresses: &[String]) -> Option<String> {
+    //= rfc8200#section-5: every link carries 1280 bytes
+    (mtu < 1280 && addresses.iter().any(|address| is_v6(address))).then(|| {
+        format!(
+            "packets inside may have {mtu} bytes, and IPv6 needs 1280: choose a smaller window, `window = 64`"
+        )
+    })
 }
 
 /// Runs the tunnel of `file` until SIGTERM or SIGINT, with its control socket at `socket`.
@@ -198,15 +226,9 @@ pub fn run(
     path_mtu::enlarge_buffers(&udp);
     let framing = framing(file.listen);
     let path = file.peer.and_then(path_mtu::below).unwrap_or(ETHERNET);
-    let mtu = file.mtu.map_or(inner(path, framing, file.window), u32::from);
-    if mtu < LEAST {
-        return Err(Fault::Narrow { path, inner: mtu });
-    }
-    let mtu = u16::try_from(mtu).unwrap_or(u16::MAX);
-    if mtu < 1280 && file.addresses.iter().any(|address| address.contains(':')) {
-        tell(News::Warning(format!(
-            "packets inside may have {mtu} bytes, and IPv6 needs 1280: choose a smaller window, `window = 64`"
-        )));
+    let mtu = inside(file, path, framing)?;
+    if let Some(warning) = narrow_for_v6(mtu, &file.addresses) {
+        tell(News::Warning(warning));
     }
     if key.is_none() {
         tell(News::Warning(
@@ -272,5 +294,82 @@ fn config(file: &TunnelFile, mtu: u16, framing: u32, below: u32) -> TunnelConfig
         below,
         follows: file.mtu.is_none(),
         queue: file.queue,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(more: &str) -> TunnelFile {
+        let text = format!("addresses = [\"10.8.0.1/24\"]\nlisten = \"0.0.0.0:7000\"\n{more}");
+        lasthop_scenario::parse_tunnel(&text).unwrap_or_else(|error| panic!("{error:?}"))
+    }
+
+    /// IP's header and UDP's: 20 and 8, or 40 and 8 (RFC 791, 768, 8200).
+    #[test]
+    fn the_way_below_adds_the_headers_of_its_ip_and_udp() {
+        assert_eq!(framing("0.0.0.0:1".parse().unwrap()), 20 + 8);
+        assert_eq!(framing("[::]:1".parse().unwrap()), 40 + 8);
+    }
+
+    #[test]
+    fn an_interface_is_set_up_with_its_addresses_first() {
+        let addresses = ["10.8.0.1/24", "fd00::1/64"].map(str::to_owned);
+        let lines = [
+            "address add 10.8.0.1/24 dev lh0",
+            "address add fd00::1/64 dev lh0 nodad",
+            "link set lh0 mtu 1400 up",
+        ];
+        assert_eq!(set_up(&addresses, "lh0", 1400), lines);
+        assert_eq!(set_up(&[], "x", 9), ["link set x mtu 9 up"]);
+    }
+
+    /// What the file says holds; else it is what the path leaves, and that may be too little.
+    #[test]
+    fn a_packet_inside_is_as_long_as_the_path_leaves() {
+        let own = inner(1500, 28, file("").window);
+        assert_eq!(inside(&file(""), 1500, 28).ok(), u16::try_from(own).ok());
+        assert_eq!(inside(&file("mtu = 1000"), 1500, 28).ok(), Some(1000));
+        assert_eq!(inside(&file("mtu = 1000"), 600, 28).ok(), Some(1000));
+        assert_eq!(inside(&file(""), 1 << 20, 28).ok(), Some(u16::MAX));
+        let least = (0..2000).find(|path| inner(*path, 28, file("").window) >= LEAST).unwrap();
+        assert_eq!(inside(&file(""), least, 28).ok(), Some(576));
+        let short = inside(&file(""), least - 1, 28);
+        assert!(matches!(short, Err(Fault::Narrow { path, inner: 575 }) if path == least - 1));
+    }
+
+    #[test]
+    fn ipv6_needs_1280_bytes_inside() {
+        let (v4, v6) =
+            (["10.8.0.1/24".to_owned()], ["10.8.0.1/24", "fd00::1/64"].map(str::to_owned));
+        assert!(narrow_for_v6(1279, &v6).is_some_and(|told| told.contains("1279")));
+        assert_eq!(narrow_for_v6(1280, &v6), None);
+        assert_eq!(narrow_for_v6(600, &v4), None);
+    }
+
+    /// Each key of a file arrives where the machine looks for it.
+    #[test]
+    fn the_machine_is_told_what_the_file_says() {
+        let plain = config(&file(""), 1400, 28, 1500);
+        assert_eq!((plain.session.mtu, plain.framing, plain.below), (1400, 28, 1500));
+        assert_eq!((plain.session.peer, plain.session.worn_after), (None, 1 << 48));
+        assert!(plain.follows && plain.rate.is_none());
+        assert_eq!(plain.rule.map(|rule| rule.reliable), file("").reliable);
+        let given = file("peer = \"10.0.0.2:7000\"\nwindow = 64\nmtu = 1300\nqueue = 77\n");
+        let config = config(&given, 1300, 48, 1492);
+        assert_eq!(config.session.peer, Some("10.0.0.2:7000".parse().unwrap()));
+        assert_eq!((config.session.window, config.queue, config.follows), (64, 77, false));
+        let times = [config.session.keep_alive, config.session.dead_after];
+        assert_eq!(times, [given.keep_alive, given.dead_after]);
+        assert_ne!(times[0], times[1]);
+        assert_eq!(config.session.answers, given.answers);
+    }
+
+    #[test]
+    fn random_bytes_differ_each_time() {
+        let (one, other) = (random().unwrap(), random().unwrap());
+        assert_ne!(one, other);
+        assert_ne!(one, [one[0]; KEY]);
     }
 }

@@ -28,6 +28,8 @@ use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::units::Span;
 use lasthop_trace::{Nothing, Sink};
 use nix::sched::{CloneFlags, setns};
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::ReceiveTimeout;
 
 #[path = "../../../checks/shared/can_run.rs"]
 pub mod can_run;
@@ -380,8 +382,10 @@ pub fn transfer(from: &str, to: &str, addr: &'static str, len: usize) {
     let server = within(to, move || {
         let listener = std::net::TcpListener::bind((addr, 0)).unwrap();
         tell.send(listener.local_addr().unwrap()).unwrap();
+        // A transfer that stands still, or never begins, fails instead of waiting for ever.
+        let minute = nix::sys::time::TimeVal::new(60, 0);
+        setsockopt(&listener, ReceiveTimeout, &minute).unwrap();
         let (mut stream, _) = listener.accept().unwrap();
-        // A transfer that stands still fails instead of waiting for ever.
         stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
         let mut buffer = vec![0; 1 << 16];
         let mut at = 0;

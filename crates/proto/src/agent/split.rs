@@ -342,7 +342,10 @@ impl BaseStation for Split {
 
     fn reset_endings(&mut self, now: Time, out: &mut Out) {
         while let Some(i) = self.pairs.oldest() {
-            self.reset(i, now, out);
+            self.act(i, out, |pair, _, out| {
+                pair.give_up(now, out);
+                Fate::Over
+            });
         }
         if let Some(next) = &mut self.successor {
             next.reset_endings(now, out);

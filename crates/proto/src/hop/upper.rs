@@ -165,3 +165,152 @@ impl Above for UpperView<'_> {
         self.out.event(What::Link { station: self.upper.station, peer, note });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::frame::Piece;
+    use crate::queue::csdp::CsdpConfig;
+    use crate::queue::{Discipline, Limit, Queue};
+    use crate::rng::Stream;
+    use crate::units::{Span, Time};
+    use crate::wire::{Addr, Body, Flags, Packet, Segment, Seq};
+
+    const PEER: Station = Station(1);
+
+    fn packet(id: u64) -> Packet {
+        let (src, dst) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));
+        let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
+        let body = Body::Pattern { stream: 1, len: 100, offset: 0 };
+        Packet::tcp(src, dst, segment, body).with(|packet| packet.id = PacketId(id))
+    }
+
+    fn piece(id: u32, index: u16) -> Load {
+        Load::Piece(Piece { packet: packet(id.into()), id, index, count: 3, bytes: 50 })
+    }
+
+    struct Bench {
+        upper: Upper,
+        ended: Vec<Ended>,
+        inside: u64,
+        out: Out,
+    }
+
+    impl Bench {
+        /// A base station with two mobile ones.
+        fn new(waiting: Waiting) -> Bench {
+            let upper = Upper {
+                station: Station::BASE,
+                own: Side::Left,
+                waiting,
+                cutter: None,
+                gatherers: (0..3).map(|_| Gatherer::default()).collect(),
+                given_up: VecDeque::new(),
+            };
+            let out = Out::new(Wants::METRICS);
+            Bench { upper, ended: vec![Ended::default(); 3], inside: 0, out }
+        }
+
+        fn in_order() -> Bench {
+            let queue =
+                |_| Queue::new(Limit::Packets(9), Discipline::Fifo, || Stream::new(1, "queue"));
+            Bench::new(Waiting::new((0..3).map(queue).collect()))
+        }
+
+        fn view(&mut self) -> UpperView<'_> {
+            UpperView {
+                upper: &mut self.upper,
+                ended: &mut self.ended,
+                inside: &mut self.inside,
+                out: &mut self.out,
+            }
+        }
+
+        /// How many packets end when `load` is given up.
+        fn give_up(&mut self, to: Station, load: Load) -> u64 {
+            self.view().give_up(to, load, Cause::RetryLimit);
+            self.out.take_tally().discarded
+        }
+
+        /// How many packets end when `load` is handed up.
+        fn release(&mut self, load: Load) -> u64 {
+            self.view().release(PEER, load);
+            self.out.take_tally().discarded
+        }
+    }
+
+    #[test]
+    fn a_station_is_open_unless_the_scheduler_takes_its_channel_for_bad() {
+        let mut bench = Bench::new(Waiting::scheduled(
+            CsdpConfig { backoff: Span::millis(50), ..CsdpConfig::default() },
+            Limit::Packets(10),
+            3,
+        ));
+        let open = |bench: &mut Bench| [1, 2].map(|to| bench.view().is_open(Station(to)));
+        assert_eq!(open(&mut bench), [true, true]);
+        assert!(bench.upper.waiting.scheduler().unwrap().failed(PEER));
+        for (nanos, is_open) in [(0, false), (49_999_999, false), (50_000_000, true)] {
+            bench.upper.waiting.scheduler().unwrap().advance(Time(nanos));
+            assert_eq!(open(&mut bench), [is_open, true], "{nanos}");
+        }
+        assert_eq!(open(&mut Bench::in_order()), [true, true]);
+    }
+
+    #[test]
+    fn a_packet_ends_once_whether_it_is_given_up_or_handed_up_first() {
+        let mut bench = Bench::in_order();
+        assert_eq!(bench.give_up(PEER, Load::None), 0);
+        assert_eq!(bench.give_up(PEER, Load::Packet(packet(7))), 1);
+        // What was given up at another station is another matter.
+        bench.ended.swap(1, 0);
+        assert_eq!((bench.release(Load::Packet(packet(8))), bench.inside), (0, 0));
+        assert_eq!((bench.release(Load::Packet(packet(7))), bench.inside), (0, 1), "a late copy");
+        assert_eq!((bench.release(Load::Packet(packet(7))), bench.inside), (0, 1), "once");
+        bench.ended.swap(1, 0);
+        assert_eq!(bench.give_up(PEER, Load::Packet(packet(8))), 0, "it has arrived");
+        assert_eq!(bench.give_up(PEER, Load::Packet(packet(9))), 1);
+    }
+
+    #[test]
+    fn the_last_packets_that_ended_are_remembered_and_no_more() {
+        for (others, ended) in [(REMEMBERED - 1, 0), (REMEMBERED, 1)] {
+            let mut bench = Bench::in_order();
+            for id in 0..=others {
+                bench.release(Load::Packet(packet(id as u64)));
+            }
+            bench.ended.swap(1, 0);
+            assert_eq!(bench.give_up(PEER, Load::Packet(packet(0))), ended, "{others} since");
+        }
+    }
+
+    #[test]
+    fn of_a_packet_in_pieces_the_first_that_is_given_up_ends_it() {
+        let mut bench = Bench::in_order();
+        assert_eq!(bench.give_up(PEER, piece(5, 1)), 1);
+        assert_eq!(bench.give_up(PEER, piece(5, 2)), 0);
+        for id in 100..100 + REMEMBERED as u32 - 1 {
+            assert_eq!(bench.give_up(PEER, piece(id, 0)), 1);
+        }
+        assert_eq!(bench.give_up(PEER, piece(5, 2)), 0, "still remembered");
+        assert_eq!(bench.upper.given_up.len(), REMEMBERED);
+        assert_eq!(bench.give_up(PEER, piece(99, 0)), 1);
+        assert_eq!(bench.upper.given_up.len(), REMEMBERED);
+    }
+
+    #[test]
+    fn a_packet_with_a_lost_piece_ends_with_its_last_one() {
+        let mut bench = Bench::in_order();
+        let from = PEER.index();
+        bench.upper.gatherers[from].spoil(5);
+        for (index, ended) in [(0, 0), (1, 0), (2, 1)] {
+            assert_eq!(bench.release(piece(5, index)), ended, "piece {index}");
+        }
+        assert!(!bench.upper.gatherers[from].is_spoilt(5));
+        // One without a loss is handed up whole.
+        for index in 0..3 {
+            let before = bench.ended[0].handed_up.len();
+            assert_eq!(bench.release(piece(6, index)), 0);
+            assert_eq!(bench.ended[0].handed_up.len() - before, usize::from(index == 2));
+        }
+    }
+}

@@ -192,3 +192,152 @@ impl Wave {
         self.flight.start + until + delay
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Outcome;
+    use super::*;
+
+    const DELAY: Span = Span::micros(1);
+
+    #[derive(Default)]
+    struct Ears {
+        damages: bool,
+        asked: u32,
+        told: Vec<AirEvent>,
+    }
+
+    impl Air for Ears {
+        fn damages(
+            &mut self,
+            _: Station,
+            _: Station,
+            _: FrameKind,
+            _: u32,
+            _: Time,
+            _: Span,
+        ) -> bool {
+            self.asked += 1;
+            self.damages
+        }
+
+        fn report(&mut self, event: AirEvent) {
+            self.told.push(event);
+        }
+
+        fn tell(&mut self, _: Outcome) {}
+    }
+
+    /// From one station to another, from `start` on for so long, in nanoseconds.
+    fn flight(from: u8, to: Station, start: u64, nanos: u64) -> Flight {
+        Flight {
+            from: Station(from),
+            to,
+            kind: FrameKind::Data,
+            bytes: 100,
+            start: Time(start),
+            airtime: Span(nanos),
+            claim: Span::ZERO,
+            answers: false,
+            frame: None,
+        }
+    }
+
+    /// What becomes of the flights among four stations, by sender.
+    fn fates(ether: &mut Ether, air: &mut Ears, flights: Vec<Flight>) -> Vec<(u8, FrameFate)> {
+        flights.into_iter().for_each(|flight| ether.send(flight, air));
+        while let Some(at) = ether.next() {
+            while ether.ended(at, air).is_some() || ether.begun(at).is_some() {}
+        }
+        let mut fates: Vec<_> = air.told.iter().map(|e| (e.station.0, e.fate)).collect();
+        fates.sort_by_key(|(from, _)| *from);
+        fates
+    }
+
+    fn alone(flights: Vec<Flight>) -> Vec<(u8, FrameFate)> {
+        fates(&mut Ether::new(4, DELAY), &mut Ears::default(), flights)
+    }
+
+    use FrameFate::{Collided, Damaged, Missed, Received};
+
+    #[test]
+    fn frames_collide_while_they_overlap_and_not_a_moment_longer() {
+        for (second, fate) in [(0, Collided), (99_999, Collided), (100_000, Received)] {
+            let flights =
+                vec![flight(0, Station(2), 0, 100_000), flight(1, Station(2), second, 100_000)];
+            assert_eq!(alone(flights), [(0, fate), (1, fate)], "{second}");
+            let all = vec![flight(0, Station::ALL, 0, 100_000), flight(1, Station::ALL, second, 9)];
+            assert_eq!(alone(all), [(0, fate), (1, fate)], "broadcasts, {second}");
+        }
+    }
+
+    /// What a station sends itself reaches its own ear at once, that of the others a delay later.
+    #[test]
+    fn who_sends_does_not_hear_and_who_has_ended_before_does() {
+        for (nanos, fate) in [(1000, Received), (1001, Collided)] {
+            let flights = vec![flight(0, Station(1), 0, 50_000), flight(1, Station(3), 0, nanos)];
+            assert_eq!(alone(flights)[0], (0, fate), "{nanos}");
+            // With a third one there is nothing to be read in any case.
+            let flights = vec![
+                flight(0, Station(1), 0, 50_000),
+                flight(1, Station(3), 0, nanos),
+                flight(2, Station(3), 10_000, 1000),
+            ];
+            assert_eq!(alone(flights)[0], (0, Collided), "{nanos}, and a third one");
+        }
+    }
+
+    #[test]
+    fn a_radio_that_wakes_within_a_frame_misses_it() {
+        for (woken, fate) in [(0, Received), (1000, Received), (1001, Missed)] {
+            let mut ether = Ether::new(4, DELAY);
+            ether.sleep(1);
+            assert!(ether.is_asleep(1) && !ether.is_asleep(2));
+            ether.wake(Time(woken), 1);
+            assert!(!ether.is_asleep(1));
+            let sent = vec![flight(0, Station(1), 0, 5000)];
+            assert_eq!(fates(&mut ether, &mut Ears::default(), sent), [(0, fate)], "{woken}");
+        }
+        let mut ether = Ether::new(4, DELAY);
+        ether.sleep(1);
+        let sent = vec![flight(0, Station(1), 0, 5000)];
+        assert_eq!(fates(&mut ether, &mut Ears::default(), sent), [(0, Missed)], "asleep");
+    }
+
+    #[test]
+    fn the_channel_is_asked_once_for_each_frame_and_never_for_a_broadcast() {
+        for (to, damages, fate, asked) in [
+            (Station(1), true, Damaged, 1),
+            (Station(1), false, Received, 1),
+            (Station::ALL, true, Received, 0),
+        ] {
+            let mut air = Ears { damages, ..Ears::default() };
+            let sent = vec![flight(0, to, 0, 5000)];
+            assert_eq!(fates(&mut Ether::new(4, DELAY), &mut air, sent), [(0, fate)]);
+            assert_eq!(air.asked, asked, "{to:?}");
+        }
+    }
+
+    #[test]
+    fn a_frame_is_heard_by_the_others_from_a_delay_after_its_begin_until_a_delay_after_its_end() {
+        let (mut ether, mut air) = (Ether::new(3, DELAY), Ears::default());
+        let hears = |ether: &Ether| [0, 1, 2].map(|s| ether.carriers(s));
+        let quiet = |ether: &Ether| [0, 1, 2].map(|s| ether.quiet_since(s).0);
+        assert_eq!(ether.next(), None);
+        ether.send(flight(1, Station(0), 10_000, 5000), &mut air);
+        assert_eq!(ether.next(), Some(Time(11_000)));
+        assert_eq!(ether.begun(Time(10_999)), None);
+        assert_eq!(hears(&ether), [0, 0, 0]);
+        assert_eq!(ether.begun(Time(11_000)), Some(Station(1)));
+        assert_eq!(ether.begun(Time(11_000)), None, "it begins once");
+        assert_eq!(hears(&ether), [1, 0, 1]);
+        assert_eq!(ether.next(), Some(Time(16_000)));
+        assert!(ether.ended(Time(15_999), &mut air).is_none());
+        assert_eq!(quiet(&ether), [0, 15_000, 0]);
+        let heard = ether.ended(Time(16_000), &mut air).unwrap();
+        assert!(heard.spared && ether.is_clear(&heard, Station(2)));
+        assert_eq!(hears(&ether), [0, 0, 0]);
+        assert_eq!(quiet(&ether), [16_000, 15_000, 16_000]);
+        assert_eq!(ether.next(), None);
+    }
+}

@@ -114,3 +114,68 @@ impl Phy {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::{Discipline, Limit};
+
+    fn radio(bps: u64) -> RadioConfig {
+        RadioConfig {
+            rate: Rate::from_bps(bps).unwrap(),
+            delay: Span::micros(3),
+            overhead: Span::micros(8),
+            half_duplex: true,
+            queue: Limit::Packets(10),
+            discipline_right: Discipline::Fifo,
+            discipline_left: Discipline::Fifo,
+        }
+    }
+
+    /// By hand, at 2 Mb/s with a code that makes three bytes of two. Control frames go uncoded at 1 Mb/s.
+    #[test]
+    fn the_times_of_frames_and_spaces_follow_from_the_standard() {
+        let phy = Phy::dsss(&radio(2_000_000), Coding::Overhead(1.5));
+        let times = [
+            ("preamble", phy.preamble, 192 + 8),
+            ("data", phy.data_time(64), 200 + 150 * 4),
+            ("empty data frame", phy.data_time(0), 200 + 54 * 4),
+            ("RTS", phy.control_time(phy.rts), 200 + 160),
+            ("CTS", phy.control_time(phy.cts), 200 + 112),
+            ("ACK", phy.control_time(phy.ack), 200 + 112),
+            ("answer", phy.answer(), 3 + 10 + 3),
+            ("EIFS", phy.eifs(), 10 + 312 + 50),
+            ("slot", phy.slot, 20),
+            // 802.11-1999 9.2.10: a DIFS is a SIFS and two slots.
+            ("DIFS", phy.difs, 10 + 2 * 20),
+        ];
+        for (what, time, micros) in times {
+            assert_eq!(time, Span::micros(micros), "{what}");
+        }
+    }
+
+    #[test]
+    fn control_frames_are_never_faster_than_data() {
+        for (data, control) in
+            [(19_200, 19_200), (999_999, 999_999), (1_000_000, 1_000_000), (11_000_000, 1_000_000)]
+        {
+            let phy = Phy::dsss(&radio(data), Coding::NONE);
+            assert_eq!((phy.data_rate.bps(), phy.control_rate.bps()), (data, control));
+        }
+    }
+
+    #[test]
+    fn the_timers_of_a_link_layer_know_the_code_and_the_turn() {
+        let phy = Phy::dsss(&radio(2_000_000), Coding::Overhead(1.5));
+        let timing = phy.timing(Span::micros(7));
+        assert_eq!(timing.byte_ps, 6_000_000);
+        assert_eq!(timing.on_air(64), phy.data_time(64));
+        let rest = [timing.propagation, timing.turnaround, timing.processing, timing.turn];
+        assert_eq!(rest, [3, 10, 7, 0].map(Span::micros));
+        // What does not come out even is rounded up: 8 / 3 microseconds.
+        assert_eq!(
+            Phy::dsss(&radio(3_000_000), Coding::NONE).timing(Span::ZERO).byte_ps,
+            2_666_667
+        );
+    }
+}

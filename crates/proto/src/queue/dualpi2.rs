@@ -307,3 +307,94 @@ impl Order for DualPi2 {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue() -> DualPi2 {
+        DualPi2::new(DualPi2Config::default())
+    }
+
+    #[test]
+    fn own_marks_go_up_a_ramp_about_the_step() {
+        let ramp = DualPi2Config::default();
+        let step = DualPi2Config { ramp: Span::ZERO, ..ramp };
+        let wide = DualPi2Config { ramp: Span::millis(4), ..ramp };
+        let cases = [
+            (ramp, 0, 0.0),
+            (ramp, 800_000, 0.0),
+            (ramp, 900_000, 0.25),
+            (ramp, 1_000_000, 0.5),
+            (ramp, 1_100_000, 0.75),
+            (ramp, 1_200_000, 1.0),
+            (ramp, 9_000_000, 1.0),
+            (step, 1_000_000, 0.0),
+            (step, 1_000_001, 1.0),
+            // Nobody waits for less than no time.
+            (wide, 0, 0.0),
+            (wide, 1_000_000, 0.25),
+            (wide, 4_000_000, 1.0),
+        ];
+        for (config, delay, p) in cases {
+            assert_eq!(config.own(Span(delay)), p, "{delay} ns of {:?}", config.ramp);
+        }
+    }
+
+    //= rfc9332#section-a.1: recur: one whenever the sum exceeds 1
+    #[test]
+    fn marks_recur_when_their_sum_exceeds_one() {
+        let mut sum = 0.0;
+        let due: Vec<bool> = (0..9).map(|_| recurs(&mut sum, 0.5)).collect();
+        assert_eq!(due, [false, false, true, false, true, false, true, false, true]);
+        assert_eq!(sum, 0.5);
+        assert!(!recurs(&mut sum, 0.5) && sum == 1.0);
+        assert!(!recurs(&mut sum, 0.0), "1 does not exceed 1");
+    }
+
+    //= rfc9332#section-a.2: p' += alpha * (curq - target) + beta * (curq - prevq), from 0 to 1
+    #[test]
+    fn the_probability_goes_by_the_delay_and_its_growth() {
+        let mut queue = queue();
+        for (millis, p) in [(15, 0.045), (25, 0.0765), (25, 0.078), (20, 0.06375), (0, 0.0015)] {
+            queue.update(Span::millis(millis));
+            assert!((queue.base - p).abs() < 1e-9, "{millis} ms: {}", queue.base);
+        }
+        queue.update(Span::ZERO);
+        assert_eq!(queue.base, 0.0, "never below nothing");
+        queue.update(Span::secs(1));
+        assert_eq!(queue.base, 1.0, "never above everything");
+    }
+
+    #[test]
+    fn the_probability_is_brought_up_to_date_at_each_interval() {
+        let mut queue = queue();
+        for (now, next) in [(0, 15), (14, 15), (15, 30), (29, 30), (100, 105), (105, 120)] {
+            queue.catch_up(Time::ZERO + Span::millis(now));
+            assert_eq!(queue.next_update, Time::ZERO + Span::millis(next), "at {now} ms");
+        }
+        // A rest of the probability goes down by each interval that was slept through: alpha times target.
+        queue.base = 0.01;
+        queue.catch_up(Time::ZERO + Span::millis(149));
+        assert!((queue.base - (0.01 - 2.0 * 0.00225)).abs() < 1e-9, "{}", queue.base);
+    }
+
+    #[test]
+    fn overload_begins_where_coupled_marks_are_certain() {
+        for (coupling, base, overloaded) in
+            [(2.0, 0.499, false), (2.0, 0.5, true), (2.0, 1.0, true), (1.0, 0.5, false)]
+        {
+            let mut queue = DualPi2::new(DualPi2Config { coupling, ..DualPi2Config::default() });
+            queue.base = base;
+            assert_eq!(queue.is_overloaded(), overloaded, "{coupling} times {base}");
+        }
+    }
+
+    #[test]
+    fn a_scheduler_that_was_idle_begins_with_the_share_of_each() {
+        for (classic_share, credit) in [(0.0, -1500.0), (0.25, -750.0), (0.5, 0.0), (1.0, 1500.0)] {
+            let config = DualPi2Config { classic_share, ..DualPi2Config::default() };
+            assert_eq!(DualPi2::new(config).credit, credit, "{classic_share}");
+        }
+    }
+}

@@ -304,6 +304,36 @@ fn a_reset_of_all_connections_tells_both_ends_of_each() {
     }
 }
 
+/// The fixed host has all that it waits for, the mobile host has got more from it directly: the base station's number is old.
+#[test]
+fn a_reset_reaches_an_end_that_has_gone_on_with_the_other() {
+    let wire = Wire { byte: Span(10), delay: Span::millis(2), losses: 0 };
+    let tcp = TcpConfig { timestamps: false, ..TcpConfig::linux() };
+    let agent = AgentConfig::Split(SplitConfig::new(tcp.clone()));
+    let mut path = Path::new([&tcp, &tcp], &agent, [wire, wire], 3);
+    path.hosts[0].connect(MOBILE, 80, Time::ZERO, 1 << 20);
+    path.hosts[1].serve(1 << 20);
+    let at = |millis| Time::ZERO + Span::millis(millis);
+    let write = |path: &mut Path, offset| {
+        path.act(0, 0, |connection, now, out| {
+            connection.write(now, Body::Pattern { stream: 1, len: 1000, offset }, out)
+        });
+    };
+    path.run_until(at(100));
+    write(&mut path, 0);
+    path.run_until(at(200));
+    let station = core::mem::replace(&mut path.agent, Agent::new(&AgentConfig::None));
+    write(&mut path, 1000);
+    path.run_until(at(300));
+    assert_eq!(path.hosts[1].connections()[0].delivered(), 2000);
+    path.agent = station;
+    path.reset_endings();
+    path.run_until(at(400));
+    for (i, host) in path.hosts.iter().enumerate() {
+        assert!(host.connections()[0].is_aborted(), "host {i}");
+    }
+}
+
 /// The same bytes arrive in fewer packets of the base station's.
 #[test]
 fn in_bulk_what_a_window_lets_go_is_one_packet() {

@@ -302,6 +302,19 @@ impl Pair {
         }
     }
 
+    /// Gives both connections up after packets may have passed the base station by. An end that has gone on with the other
+    /// takes no reset from here, as RFC 5961 section 3.2 has it. So each is asked where it is: its answer goes to the other
+    /// end, which is closed and answers with a reset that has the right number.
+    pub(super) fn give_up(&mut self, now: Time, out: &mut Out) {
+        let probes = self.halves.each_mut().map(|half| half.probe(now));
+        self.reset(now, out);
+        for (half, probe) in self.halves.iter_mut().zip(probes) {
+            if let Some(probe) = probe {
+                half.send_probe(probe, out);
+            }
+        }
+    }
+
     /// One half has changed: passes on to the other what that means for it.
     pub(super) fn settle(&mut self, now: Time, shared: &mut Shared<'_>, out: &mut Out) -> Fate {
         if self.open_until.is_some() {

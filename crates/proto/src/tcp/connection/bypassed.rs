@@ -1,9 +1,10 @@
 //! A base station's end whose peer has gone on without it: its host was elsewhere meanwhile, and is back.
 
 use super::Connection;
+use crate::event::Cause;
 use crate::machine::Out;
 use crate::units::Time;
-use crate::wire::{Flags, Segment};
+use crate::wire::{Body, Flags, Segment};
 
 impl Connection {
     /// Whether `segment`, with a payload of `len` bytes, shows that the peer and its far end have gone on with each
@@ -44,6 +45,20 @@ impl Connection {
         if self.state.is_synchronised() && window.una == window.max {
             self.insist(now, out);
         }
+    }
+
+    /// A segment of what the peer has long had: it answers with the numbers that it is at, wherever that is.
+    pub fn probe(&mut self, now: Time) -> Option<Segment> {
+        let una = self.tx.core.window.una;
+        let heard = self.state.is_synchronised() && una > 0;
+        heard.then(|| self.segment(now, una - 1, Flags::ACK))
+    }
+
+    /// Sends what [`Connection::probe`] made. Without a byte in it a peer that has just answered another one may keep silent.
+    //= rfc9293#section-3.8.4: SEG.SEQ = SND.NXT-1, and one garbage octet
+    pub fn send_probe(&mut self, probe: Segment, out: &mut Out) {
+        let body = Body::Pattern { stream: 0, len: 1, offset: 0 };
+        self.originate(probe, body, Cause::Control, out);
     }
 
     /// What the peer acknowledges beyond what was sent here counts for all of that: it has the rest from elsewhere.

@@ -289,3 +289,75 @@ fn destinations_are_forgotten_when_nobody_speaks_to_them() {
     assert_eq!(pairs.0.len(), IDLE_MAX);
     assert!(!known(IDLE_MAX - 2), "idle, and used longest ago");
 }
+
+#[test]
+fn the_window_is_used_up_when_another_segment_would_not_fit() {
+    for (cwnd, full) in [(2999, true), (3000, false), (3001, false)] {
+        let mut shared = in_turns(&[0], 2);
+        shared.cwnd = cwnd;
+        assert_eq!(ack(&mut shared, 0, 1).full, full, "{cwnd}");
+    }
+    for (cwnd, bytes, may) in [(3000, 1000, true), (3000, 1001, false), (2999, 1000, false)] {
+        let mut shared = in_turns(&[0], 2);
+        shared.cwnd = cwnd;
+        assert_eq!(shared.may_send(0, bytes), may, "{bytes} in {cwnd}");
+    }
+    let mut small = Integrated { cwnd: 500, ..Integrated::default() };
+    assert!(small.may_send(0, 1000), "nothing is in flight: it would wait for ever");
+}
+
+#[test]
+fn an_ack_within_a_segment_leaves_the_rest_in_flight() {
+    let mut shared = in_turns(&[0, 1], 2);
+    for (una, flight) in
+        [(1, 4000), (501, 3500), (1000, 3001), (1001, 3000), (1501, 2500), (2001, 2000)]
+    {
+        shared.acked(at(100), 0, una, MSS as u32);
+        assert_eq!(shared.flight(), flight, "{una}");
+    }
+    shared.sent(at(200), 1, 1, 1001, true);
+    assert_eq!(shared.flight(), 2000, "what is sent again is in flight once");
+    assert_eq!(shared.idle_since(), None);
+    ack(&mut shared, 1, 2);
+    assert_eq!((shared.flight(), shared.idle_since()), (0, Some(at(200))));
+}
+
+#[test]
+fn the_timer_begins_with_the_first_segment_and_again_with_each_ack_of_new_data() {
+    let mut shared = Integrated { cwnd: 9000, ..Integrated::default() };
+    shared.sent(at(10), 0, 1, 1001, false);
+    shared.sent(at(20), 1, 1, 1001, false);
+    assert_eq!(shared.timer(), (at(10), 0));
+    shared.acked(at(50), 1, 1001, MSS as u32);
+    assert_eq!(shared.timer(), (at(50), 0));
+    for n in 1..4 {
+        shared.time_out(at(1000 * n), 0);
+        assert_eq!((shared.timer(), shared.timeouts()), ((at(1000 * n), n as u32), n));
+    }
+    shared.sent(at(5000), 0, 1, 1001, true);
+    assert_eq!(shared.timer(), (at(5000), 3), "only an ACK ends the back-off");
+    shared.acked(at(5100), 0, 1001, MSS as u32);
+    assert_eq!((shared.timer(), shared.timeouts()), ((at(5100), 0), 3));
+}
+
+#[test]
+fn three_duplicates_are_a_loss_and_the_window_is_halved_once_for_what_was_in_flight() {
+    let mut shared = in_turns(&[0], 6);
+    // They make room from the third one on, with the segment that was lost.
+    for (halve, flight) in [(false, 6), (false, 6), (true, 2)] {
+        assert_eq!(shared.duplicate(0, 1, true), halve);
+        assert_eq!(shared.flight(), flight * MSS);
+    }
+    // Found in the same flight: no new loss.
+    assert!(!shared.missing(0, 1001));
+    assert_eq!(shared.take_lost(0), Some(1));
+    assert_eq!(shared.take_lost(0), Some(1001));
+    assert_eq!(shared.take_lost(0), None);
+    shared.sent(at(50), 0, 6001, 7001, false);
+    assert!(!shared.missing(0, 5001), "sent before the first was noticed");
+    assert!(shared.missing(0, 6001), "sent after it");
+    shared.sent(at(60), 0, 6001, 7001, true);
+    assert!(!shared.missing(0, 6001), "it is on its way again");
+    let mut other = in_turns(&[0], 6);
+    assert!((0..9).all(|_| !other.duplicate(0, 1, false)), "answers to what was sent twice");
+}

@@ -56,6 +56,116 @@ fn a_stream_ends_where_its_first_fin_says() {
     assert!(r.inbound().is_sound(65_535), "{:?}", r.inbound());
 }
 
+/// A receiver with this buffer whose program reads nothing, and that has taken in so many segments of 1000 bytes.
+fn unread(buffer: u32, segments: u64) -> Receiver {
+    let mut r = receiver();
+    let config = TcpConfig { recv_buffer: buffer, ..TcpConfig::rfc() };
+    (r.buffer, r.reading) = (buffer, false);
+    r.synchronise(&config, 1000, 1000);
+    for n in 0..segments {
+        r.take(Time(0), 1 + n * 1000, body(1 + n * 1000, 1000), false);
+    }
+    r.acked();
+    r
+}
+
+//= rfc9293#section-3.8.6.2.2
+#[test]
+fn reading_tells_the_peer_of_two_segments_or_half_the_buffer_and_of_one_if_it_was_shut_out() {
+    for (buffer, segments, least) in [(65_535, 3, 2000), (3000, 2, 1500), (3000, 3, 1000)] {
+        let mut r = unread(buffer, segments);
+        r.read(least - 1);
+        assert!(!r.ack_due(), "{buffer}, {segments}");
+        r.read(1);
+        assert!(r.ack_due(), "{buffer}, {segments}");
+    }
+}
+
+//= rfc9293#section-3.8.6.2.2: by the smaller of half the buffer and one segment
+#[test]
+fn the_window_shrinks_with_what_comes_and_opens_by_a_segment() {
+    for (buffer, least) in [(3000, 1000), (1000, 500)] {
+        let mut r = unread(buffer, 0);
+        assert_eq!((r.window(), r.edge()), (buffer.into(), 1 + u64::from(buffer)));
+        r.take(Time(0), 1, body(1, buffer), false);
+        assert_eq!((r.window(), r.has_read()), (0, false));
+        r.read(least - 1);
+        assert_eq!(r.window(), 0, "a silly window");
+        r.read(1);
+        assert_eq!(r.window(), least);
+        r.read(u64::from(buffer) - least);
+        assert_eq!((r.window(), r.has_read()), (buffer.into(), true));
+    }
+}
+
+//= rfc5681#section-4.2: at least every second full-sized segment, within 500 ms
+#[test]
+fn every_second_segment_is_acknowledged_and_a_lone_one_by_the_timer() {
+    for (len, due) in [(1, false), (1000, false), (1001, true), (2000, true)] {
+        let mut r = receiver();
+        r.take(Time(5), 1, body(1, len), false);
+        assert_eq!((r.ack_due(), r.next_wake().is_none()), (due, due), "{len}");
+    }
+    let mut r = receiver();
+    let timeout = r.settings.delayed_ack.timeout;
+    r.take(Time(5), 1, body(1, 1000), false);
+    let at = r.next_wake().unwrap();
+    assert_eq!(at, Time(5) + timeout);
+    r.on_wake(Time(at.0 - 1));
+    assert!(!r.ack_due());
+    r.on_wake(at);
+    assert!(r.ack_due() && r.next_wake().is_none());
+    r.acked();
+    // The count begins anew.
+    r.take(at, 1001, body(1001, 1000), false);
+    assert!(!r.ack_due() && r.next_wake() == Some(at + timeout));
+    r.take(at, 2001, body(2001, 1000), false);
+    assert!(r.ack_due());
+    r.stop();
+    assert!(!r.ack_due() && r.next_wake().is_none());
+}
+
+//= rfc5681#section-4.2: immediate ACK for out-of-order data and for data that fills a gap
+#[test]
+fn holes_are_told_at_once_and_bytes_behind_them_are_kept_once() {
+    let mut r = receiver();
+    let steps = [
+        // from, length, delivered, kept behind the hole
+        (2001, 1000, 0, 1000),
+        (1501, 2000, 0, 2000),
+        (1501, 2000, 0, 2000),
+        (3501, 1, 0, 2001),
+        (4001, 500, 0, 2501),
+        (1, 1000, 1000, 2501),
+        (1001, 500, 2501, 500),
+        (3502, 499, 999, 0),
+    ];
+    for (from, len, delivered, held) in steps {
+        let taken = r.take(Time(0), from, body(from, len), false);
+        assert_eq!(
+            (taken.delivered, r.held(), taken.corrupted),
+            (delivered, held, false),
+            "{from}"
+        );
+        assert!(r.ack_due(), "{from}");
+        assert_eq!(r.has_no_gap(), held == 0, "{from}");
+        r.acked();
+    }
+    assert_eq!((r.nxt, r.delivered()), (4501, 4500));
+    r.take(Time(0), 4501, body(4501, 9), true);
+    assert!(r.ack_due() && r.is_finished());
+    assert_eq!((r.nxt, r.delivered()), (4511, 4509), "a FIN is no byte");
+}
+
+#[test]
+fn a_peer_that_sends_crumbs_fills_no_more_than_so_many_places() {
+    let mut r = receiver();
+    for n in 1..=PIECES_MAX as u64 + 5 {
+        r.take(Time(0), 1 + 2 * n, body(1 + 2 * n, 1), false);
+    }
+    assert_eq!(r.held(), PIECES_MAX as u64);
+}
+
 proptest! {
     #[test]
     fn every_byte_is_delivered_once_and_in_order(pieces in prop::collection::vec((0u64..300, 1u32..60), 1..80)) {
