@@ -14,7 +14,7 @@ use lasthop_proto::event::{Event, Op, Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side, StageId, Told};
 use lasthop_proto::units::Time;
 use lasthop_proto::wake::WakeTree;
-use lasthop_proto::wire::{FlowKey, Packet};
+use lasthop_proto::wire::{Addr, FlowKey, Packet};
 
 use crate::counts::StageCount;
 use crate::roam::Roam;
@@ -48,6 +48,17 @@ pub trait Outside {
     fn leave(&mut self, now: Time, stage: StageId, side: Side, packet: Packet);
 }
 
+/// What a packet comes to that leaves a stage of a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Beside {
+    /// This stage.
+    Stage(u16),
+    /// The hosts of that side: its address decides.
+    Hosts,
+    /// Nothing: it leaves a host outwards.
+    Nothing,
+}
+
 /// Stages in a row, or in a tree whose branches are cells; hosts may hang on it by links of their own.
 #[derive(Debug)]
 pub struct Path {
@@ -55,6 +66,10 @@ pub struct Path {
     stages: Vec<Stage>,
     /// The stages between the hosts.
     inner: Range<usize>,
+    /// What stands beside each stage, by the side that a packet leaves to.
+    beside: Vec<[Beside; 2]>,
+    /// The host of ours that was last found on each side, with its address.
+    found: [Option<(Addr, usize)>; 2],
     /// The stage of each host of the scenario.
     host_stages: Vec<usize>,
     counts: Vec<StageCount>,
@@ -62,7 +77,7 @@ pub struct Path {
     out: Out,
     /// Packets that leave a stage at this instant, when there are several: the stage, the side, the packet.
     moving: VecDeque<(usize, Side, Packet)>,
-    /// Room for the packets that a stage has sent together.
+    /// The packets that a stage has sent together, the last first, while they are handed on.
     leaving: Vec<(Side, Packet)>,
     now: Time,
     hops: u64,
@@ -92,7 +107,26 @@ impl Path {
         wants: Wants,
     ) -> Path {
         let total = stages.len();
+        let Range { start, end } = inner;
+        let beside = |i: usize| {
+            let stage = |to: usize| Beside::Stage(to as u16);
+            let left = match i {
+                _ if i >= end => stage(end - 1),
+                _ if i > start => stage(i - 1),
+                _ if i == start => Beside::Hosts,
+                _ => Beside::Nothing,
+            };
+            let right = match i {
+                _ if i < start => stage(start),
+                _ if i + 1 < end => stage(i + 1),
+                _ if i < end => Beside::Hosts,
+                _ => Beside::Nothing,
+            };
+            [left, right]
+        };
         let mut path = Path {
+            beside: (0..total).map(beside).collect(),
+            found: [None; 2],
             stages,
             inner,
             host_stages,
@@ -317,24 +351,23 @@ impl Path {
             if !self.moving.is_empty() {
                 self.queue_packets(i);
                 let Some((from, side, packet)) = self.moving.pop_front() else { return };
-                i = self.hand_on(from, side, packet, outside);
+                i = self.send_on(from, side, packet, outside);
                 continue;
             }
             match self.out.sends.len() {
                 0 => return,
                 1 => {
                     let Some((side, packet)) = self.out.sends.pop() else { return };
-                    i = self.hand_on(i, side, packet, outside);
+                    i = self.send_on(i, side, packet, outside);
                 }
                 // They go first, and what comes of them queues.
                 _ => {
-                    let room = core::mem::take(&mut self.leaving);
-                    let mut leaving = core::mem::replace(&mut self.out.sends, room);
-                    for (side, packet) in leaving.drain(..) {
-                        let next = self.hand_on(i, side, packet, outside);
+                    core::mem::swap(&mut self.leaving, &mut self.out.sends);
+                    self.leaving.reverse();
+                    while let Some((side, packet)) = self.leaving.pop() {
+                        let next = self.send_on(i, side, packet, outside);
                         self.queue_packets(next);
                     }
-                    self.leaving = leaving;
                 }
             }
         }
@@ -343,7 +376,7 @@ impl Path {
 
     /// Hands `packet`, which leaves stage `i` to `side`, to its neighbour there: which is the answer, or `i` if there is
     /// none.
-    #[inline]
+    #[inline(always)]
     fn hand_on<O: Outside>(
         &mut self,
         i: usize,
@@ -356,6 +389,18 @@ impl Path {
             return i;
         };
         self.counts[next].arrived += 1;
+        let packet = match &mut self.stages[next] {
+            Stage::Line(line) if self.retired.is_empty() => {
+                match line.take_in(self.now, side, packet) {
+                    Ok(()) => {
+                        self.wakes.set(next, line.next_wake());
+                        return next;
+                    }
+                    Err(packet) => packet,
+                }
+            }
+            _ => packet,
+        };
         self.out.begin(StageId(next as u16), self.now);
         let wake = self.stages[next].arrive(self.now, side.other(), packet, &mut self.out);
         if self.out.is_empty() && self.retired.is_empty() {
@@ -366,6 +411,18 @@ impl Path {
             self.take_answer(next, wake, outside);
         }
         next
+    }
+
+    /// [`Path::hand_on`] for what a stage has sent. What comes out of a line, most packets, goes the way that is inlined.
+    #[inline(never)]
+    fn send_on<O: Outside>(
+        &mut self,
+        i: usize,
+        side: Side,
+        packet: Packet,
+        outside: &mut O,
+    ) -> usize {
+        self.hand_on(i, side, packet, outside)
     }
 
     /// Puts what stage `i` sent behind what is moving already.
@@ -444,19 +501,26 @@ impl Path {
     }
 
     /// The stage that a packet leaving stage `i` to `side` arrives at. At the ends the address decides.
-    #[inline]
-    fn neighbour(&self, i: usize, side: Side, packet: &Packet) -> Option<usize> {
-        let Range { start, end } = self.inner;
-        match side {
-            Side::Right if i < start => Some(start),
-            Side::Right if i + 1 < end => Some(i + 1),
-            Side::Right if i < end => self.host_at(packet, end..self.stages.len()),
-            Side::Left if i >= end => Some(end - 1),
-            Side::Left if i > start => Some(i - 1),
-            Side::Left if i == start => self.host_at(packet, 0..start),
-            // Beyond a host.
-            _ => None,
+    #[inline(always)]
+    fn neighbour(&mut self, i: usize, side: Side, packet: &Packet) -> Option<usize> {
+        match (self.beside[i][side.index()], self.found[side.index()]) {
+            (Beside::Stage(beside), _) => Some(usize::from(beside)),
+            (Beside::Hosts, Some((addr, at))) if addr == packet.dst => Some(at),
+            (Beside::Hosts, _) => self.find_host(side, packet),
+            (Beside::Nothing, _) => None,
         }
+    }
+
+    #[inline(never)]
+    fn find_host(&mut self, side: Side, packet: &Packet) -> Option<usize> {
+        let at = match side {
+            Side::Left => self.host_at(packet, 0..self.inner.start),
+            Side::Right => self.host_at(packet, self.inner.end..self.stages.len()),
+        }?;
+        if let Stage::Host(host) = &self.stages[at] {
+            self.found[side.index()] = Some((host.addr(), at));
+        }
+        Some(at)
     }
 
     fn host_at(&self, packet: &Packet, mut hosts: Range<usize>) -> Option<usize> {

@@ -107,7 +107,7 @@ impl Machine for Stage {
 
 impl Stage {
     /// A packet arrives; when the stage wants to be called next. One look at what it is for both.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arrive(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) -> Time {
         each!(self, m => {
             m.on_packet(now, from, packet, out);

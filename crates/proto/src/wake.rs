@@ -49,21 +49,19 @@ impl WakeTree {
         }
         let mut bigger = WakeTree::new(n.max(2 * self.leaves));
         let all: &[Time] = if self.leaves == 0 { &self.few } else { &self.due };
-        for (i, at) in all.iter().enumerate() {
+        for (i, at) in all.iter().enumerate().take(self.leaves.max(self.count)) {
             bigger.set(i, at.or_none());
         }
         *self = bigger;
     }
 
-    /// Sleeper `i` wants to be woken at `at`, or not at all.
+    /// Sleeper `i`, for whom there is room, wants to be woken at `at`, or not at all.
     #[inline]
     pub fn set(&mut self, i: usize, at: Option<Time>) {
         let at = at.unwrap_or(Time::NEVER);
         if self.leaves == 0 {
+            debug_assert!(i < self.count, "no room for sleeper {i}");
             self.few[i] = at;
-            if i >= self.count {
-                self.count = i + 1;
-            }
         } else {
             self.due[i] = at;
             self.replay(i, at);
@@ -75,8 +73,15 @@ impl WakeTree {
     /// a time forward.
     #[inline]
     pub fn put_off(&mut self, i: usize, at: Option<Time>) {
+        if self.leaves == 0 {
+            return self.set(i, at);
+        }
+        self.put_off_in_tree(i, at);
+    }
+
+    fn put_off_in_tree(&mut self, i: usize, at: Option<Time>) {
         let late = at.unwrap_or(Time::NEVER);
-        if self.leaves == 0 || late < self.nodes[self.leaves + i].0 {
+        if late < self.nodes[self.leaves + i].0 {
             return self.set(i, at);
         }
         self.due[i] = late;

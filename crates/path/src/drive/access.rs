@@ -55,7 +55,7 @@ impl Path {
         self.end_loop(i);
     }
 
-    fn neighbour_by_access(&self, i: usize, side: Side, packet: &Packet) -> Option<usize> {
+    fn neighbour_by_access(&mut self, i: usize, side: Side, packet: &Packet) -> Option<usize> {
         let is_link = |i: usize| i >= self.access.first;
         // From a link to its host, or into the path.
         if let Some(host) = self.access.other(i).filter(|_| is_link(i)) {

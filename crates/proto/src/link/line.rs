@@ -63,6 +63,22 @@ impl Line {
         direction.schedule.as_ref()?;
         direction.transmitter.pipe.take_only(now).map(|packet| (side, packet))
     }
+
+    /// A packet arrives on its way to `side`, and nothing is to be told of it: it is on its way, or waits for its turn. Else it
+    /// comes back, and is for [`Machine::on_packet`].
+    #[inline(always)]
+    pub fn take_in(&mut self, now: Time, side: Side, packet: Packet) -> Result<(), Packet> {
+        let Direction { schedule, transmitter } = &mut self.directions[side.index()];
+        let Some(schedule) = schedule else { return Err(packet) };
+        let bytes = packet.wire_len() + self.framing;
+        let start = transmitter.free_at.max(now);
+        if start > now && !schedule.admit(now, start, bytes) {
+            return Err(packet);
+        }
+        let airtime = transmitter.airtime(bytes);
+        transmitter.transmit(start, airtime, packet);
+        Ok(())
+    }
 }
 
 impl Direction {
@@ -97,20 +113,17 @@ impl Machine for Line {
     #[inline]
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let to = from.other();
+        let Err(packet) = self.take_in(now, to, packet) else { return };
         let direction = &mut self.directions[to.index()];
-        let bytes = packet.wire_len() + self.framing;
-        let Some(schedule) = &mut direction.schedule else {
-            direction.catch_up(now, to, out);
-            if let Some(packet) = direction.transmitter.arrive(now, to, packet, bytes, out) {
-                direction.transmit(now, packet, bytes);
-            }
-            return direction.look_by_turn();
-        };
-        let start = direction.transmitter.free_at.max(now);
-        if start > now && !schedule.admit(now, start, bytes) {
+        if direction.schedule.is_some() {
             return out.discard(to, packet, Cause::QueueFull);
         }
-        direction.transmit(start, packet, bytes);
+        let bytes = packet.wire_len() + self.framing;
+        direction.catch_up(now, to, out);
+        if let Some(packet) = direction.transmitter.arrive(now, to, packet, bytes, out) {
+            direction.transmit(now, packet, bytes);
+        }
+        direction.look_by_turn();
     }
 
     fn on_wake(&mut self, now: Time, out: &mut Out) {

@@ -88,14 +88,24 @@ impl Pipe {
     /// Takes out the only one that comes out by `now`; none if there are several.
     #[inline]
     pub fn take_only(&mut self, now: Time) -> Option<Packet> {
-        let second = self.under_way.get(1).map_or(Time::NEVER, |(at, _)| *at);
-        if self.next > now || second <= now {
+        if self.next > now {
             return None;
         }
         self.look_at_next();
-        let (_, packet) = self.under_way.pop_front()?;
-        self.next = second;
-        Some(packet)
+        let first = self.under_way.pop_front()?;
+        self.look_ahead();
+        if self.next <= now {
+            self.put_back(first);
+            return None;
+        }
+        Some(first.1)
+    }
+
+    /// The first was taken out too soon.
+    #[cold]
+    fn put_back(&mut self, first: (Time, Packet)) {
+        self.next = first.0;
+        self.under_way.push_front(first);
     }
 
     /// Where many packets are under way, the first ones lie in no near cache any more, and each would wait for memory by
@@ -173,10 +183,14 @@ impl<T> Transmitter<T> {
     #[inline]
     pub fn airtime(&mut self, bytes: u32) -> Span {
         if self.last.0 != bytes {
-            let transmission = self.rate.map_or(Span::ZERO, |rate| rate.transmit(bytes.into()));
-            self.last = (bytes, self.overhead + transmission);
+            self.last = (bytes, self.work_out(bytes));
         }
         self.last.1
+    }
+
+    #[inline(never)]
+    fn work_out(&self, bytes: u32) -> Span {
+        self.overhead + self.rate.map_or(Span::ZERO, |rate| rate.transmit(bytes.into()))
     }
 
     /// A transmission that takes `airtime` begins at `start`.
@@ -241,16 +255,28 @@ mod tests {
     use super::*;
     use crate::wire::{Addr, Body, Flags, PacketId, Segment, Seq};
 
+    fn packet(id: u64) -> Packet {
+        let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
+        let (src, dst) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));
+        Packet::tcp(src, dst, segment, Body::EMPTY).with(|packet| packet.id = PacketId(id))
+    }
+
+    #[test]
+    fn of_several_that_come_out_at_once_none_is_taken_alone() {
+        let mut pipe = Pipe::default();
+        [(5, 1), (5, 2), (8, 3)].map(|(at, id)| pipe.push(Time(at), packet(id)));
+        assert_eq!(pipe.take_only(Time(4)), None);
+        assert_eq!((pipe.take_only(Time(5)), pipe.next(), pipe.len()), (None, Time(5), 3));
+        let taken = [5, 5].map(|at| pipe.take(Time(at)).map(|packet| packet.id.0));
+        assert_eq!((taken, pipe.next()), ([Some(1), Some(2)], Time(8)));
+        assert_eq!(pipe.take_only(Time(8)).map(|packet| packet.id.0), Some(3));
+    }
+
     #[test]
     fn many_packets_are_read_ahead_and_come_out_in_their_order() {
         let mut pipe = Pipe::default();
         let count = 2 * FAR as u64;
-        for id in 0..count {
-            let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
-            let (src, dst) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));
-            let packet = Packet::tcp(src, dst, segment, Body::EMPTY);
-            pipe.push(Time(id), packet.with(|packet| packet.id = PacketId(id)));
-        }
+        (0..count).for_each(|id| pipe.push(Time(id), packet(id)));
         let mut read = Vec::new();
         for id in 0..count {
             assert_eq!(pipe.take_only(Time(id)).map(|packet| packet.id), Some(PacketId(id)));
