@@ -227,10 +227,12 @@ impl Out {
     }
 
     /// A packet has ended; what it held is forgotten.
-    #[inline]
+    #[inline(always)]
     pub fn recycle(&mut self, mut packet: Packet) {
         if self.spare.len() < SPARE_MAX {
-            packet.body = Body::EMPTY;
+            if matches!(packet.body, Body::Bytes { .. }) {
+                packet.body = Body::EMPTY;
+            }
             self.spare.push(packet);
         }
     }
@@ -242,18 +244,21 @@ impl Out {
     }
 
     /// Hands on a packet, to which `op` has just happened.
-    #[inline]
+    #[inline(always)]
     pub fn send_after(&mut self, op: Op, side: Side, packet: Packet) {
         self.hand(op, side, &packet);
         self.sends.push((side, packet));
     }
 
     /// Notes that `op` has happened to the packet that is handed on next.
-    #[inline]
+    #[inline(always)]
     fn hand(&mut self, op: Op, side: Side, packet: &Packet) {
-        if !self.wants.has(op.level()) {
-            return;
+        if self.wants.has(op.level()) {
+            self.note_handed(op, side, packet);
         }
+    }
+
+    fn note_handed(&mut self, op: Op, side: Side, packet: &Packet) {
         if self.tells {
             let brief = Brief::Handed { op, place: self.sends.len() };
             self.briefs.push((self.events.len(), brief));
@@ -263,7 +268,7 @@ impl Out {
     }
 
     /// Puts a new packet into the path: gives it an identity and says why it exists.
-    #[inline]
+    #[inline(always)]
     pub fn originate(&mut self, side: Side, mut packet: Packet, cause: Cause) {
         self.name(&mut packet);
         self.send_after(Op::Originated(cause), side, packet);
@@ -277,7 +282,7 @@ impl Out {
     }
 
     /// Gives a new packet its identity.
-    #[inline]
+    #[inline(always)]
     fn name(&mut self, packet: &mut Packet) {
         packet.id = PacketId(u64::from(self.stage.0) << 48 | self.next_id);
         self.next_id += 1;
@@ -333,9 +338,13 @@ impl Out {
     #[inline]
     pub fn packet_event(&mut self, op: Op, side: Side, packet: &Packet) {
         if self.wants.has(op.level()) {
-            let packet = self.copy(packet);
-            self.event(What::Packet { op, side, packet });
+            self.note_packet(op, side, packet);
         }
+    }
+
+    fn note_packet(&mut self, op: Op, side: Side, packet: &Packet) {
+        let packet = self.copy(packet);
+        self.event(What::Packet { op, side, packet });
     }
 
     /// Data of a connection was delivered; `flow` is that from its receiver. False where that takes an event, as for whoever

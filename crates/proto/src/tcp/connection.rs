@@ -232,8 +232,9 @@ impl Connection {
     }
 
     /// Nothing more will happen that matters to either application.
+    #[inline]
     pub fn is_over(&self) -> bool {
-        !self.open_at.is_set() && matches!(self.state, State::Closed | State::TimeWait)
+        matches!(self.state, State::Closed | State::TimeWait) && !self.open_at.is_set()
     }
 
     /// Bytes of the peer that were delivered in order so far.
@@ -381,17 +382,22 @@ impl Connection {
         if self.relay { cause.at_base_station() } else { cause }
     }
 
+    #[inline]
     fn report(&self, kind: TcpKind, out: &mut Out) {
         if out.wants(kind.level()) {
-            // What is delivered changes nothing of it, and happens most often.
-            let delivers = matches!(kind, TcpKind::Delivered { .. });
-            let tcb = match delivers && !out.wants(Wants::DETAIL) {
-                true => Tcb::default(),
-                false => self.control_block(),
-            };
-            let event = TcpEvent { flow: self.flow, kind, tcb };
-            out.event(if self.relay { What::Split(event) } else { What::Tcp(event) });
+            self.tell(kind, out);
         }
+    }
+
+    fn tell(&self, kind: TcpKind, out: &mut Out) {
+        // What is delivered changes nothing of it, and happens most often.
+        let delivers = matches!(kind, TcpKind::Delivered { .. });
+        let tcb = match delivers && !out.wants(Wants::DETAIL) {
+            true => Tcb::default(),
+            false => self.control_block(),
+        };
+        let event = TcpEvent { flow: self.flow, kind, tcb };
+        out.event(if self.relay { What::Split(event) } else { What::Tcp(event) });
     }
 
     fn timestamp_unit(&self) -> Span {

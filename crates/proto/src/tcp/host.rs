@@ -225,14 +225,14 @@ impl Host {
             self.lend(index);
         }
         let connection = &mut self.connections[index];
-        let was_over = connection.is_over();
+        let counts = connection.is_active() && !connection.is_over();
         action(connection);
         let wake = connection.next_wake();
         self.wakes.put_off(index, wake);
         if connection.has_news() {
             self.apps.ended(index);
         }
-        if !was_over && connection.is_over() && connection.is_active() {
+        if counts && connection.is_over() {
             self.unfinished -= 1;
         }
         if self.lends {
@@ -475,6 +475,7 @@ impl Machine for Host {
         }
     }
 
+    #[inline]
     fn next_wake(&self) -> Option<Time> {
         let connections = self.wakes.first().map_or(Time::NEVER, |(at, _)| at);
         connections.min(self.apps.next().unwrap_or(Time::NEVER)).or_none()

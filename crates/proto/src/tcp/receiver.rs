@@ -191,6 +191,7 @@ impl Receiver {
     }
 
     /// By how much an ACK could move the edge of the window.
+    #[inline]
     fn opens(&self) -> u64 {
         let free = u64::from(self.buffer).saturating_sub(self.unread);
         let free = self.quick.as_ref().map_or(free, |q| q.offer(self.behind_hole()).min(free));
@@ -234,7 +235,20 @@ impl Receiver {
     }
 
     /// Takes in the bytes from `from` on, already cut to the window.
+    #[inline]
     pub fn take(&mut self, now: Time, from: u64, body: Body, fin: bool) -> Taken {
+        let plain = from == self.nxt && !fin && self.has_no_gap() && self.quick.is_none();
+        if !plain || body.is_empty() {
+            return self.take_any(now, from, body, fin);
+        }
+        // As nearly always: what is expected next, and nothing waits for it.
+        let mut taken = Taken::default();
+        self.deliver(&body, &mut taken);
+        self.count_in_order(now, body.len());
+        taken
+    }
+
+    fn take_any(&mut self, now: Time, from: u64, body: Body, fin: bool) -> Taken {
         let (mut to, mut body) = (from + u64::from(body.len()), body);
         // The end of a stream is where it was first said, unless data has come from behind it.
         if fin && self.fin_at.is_none() && to >= self.nxt + self.reach() {

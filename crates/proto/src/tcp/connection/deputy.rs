@@ -133,6 +133,7 @@ impl Connection {
     }
 
     /// What the next segment says of the window: that beyond what it acknowledges.
+    #[inline]
     pub(super) fn window_to_tell(&mut self, acknowledged: u64) -> u64 {
         let window = self.rx.window() + self.rx.nxt.saturating_sub(acknowledged);
         if self.is_shut() { 0 } else { window }

@@ -112,23 +112,18 @@ impl Connection {
             // The peer asks again; it is answered when the time has come.
             return;
         }
-        let mut body = body;
         //= agarwal00#4.4: steps H1 and H2 in either order
-        if self.predicts(Prediction::BeforePaws) {
-            match self.take_predicted(now, segment, body, out) {
-                Ok(()) => return,
-                Err(unexpected) => body = unexpected,
-            }
+        let first = self.predicts(Prediction::BeforePaws);
+        if !first && self.is_ghost(segment, &body) {
+            return self.challenge(now, segment, body.len(), out);
         }
-        if self.fails_paws(segment) || self.agreed.counts && self.is_foreign(segment, &body) {
-            self.challenge(now, segment, body.len(), out);
-            return;
+        if (self.shortens || !self.predicts(Prediction::Off))
+            && let Some(acked) = self.predicted(segment, &body)
+        {
+            return self.take_predicted(now, segment, acked, body, out);
         }
-        if self.predicts(Prediction::AfterPaws) || self.shortens && self.predicts(Prediction::Off) {
-            match self.take_predicted(now, segment, body, out) {
-                Ok(()) => return,
-                Err(unexpected) => body = unexpected,
-            }
+        if first && self.is_ghost(segment, &body) {
+            return self.challenge(now, segment, body.len(), out);
         }
         // A number below the peer's initial one has no position and is as unacceptable as an old one.
         let position = segment.seq.unwrap_near(self.irs, self.rx.nxt);
@@ -219,8 +214,15 @@ impl Connection {
         }
     }
 
+    /// Whether a segment is one of another window, or of another connection.
+    #[inline]
+    fn is_ghost(&mut self, segment: &Segment, body: &Body) -> bool {
+        self.fails_paws(segment) || self.agreed.counts && self.is_foreign(segment, body)
+    }
+
     /// PAWS: a segment whose timestamp is older than the last one is a ghost of another window.
     //= rfc7323#section-5.2
+    #[inline]
     pub(super) fn fails_paws(&mut self, segment: &Segment) -> bool {
         match segment.timestamps {
             Some(ts) if self.agreed.timestamps && !segment.flags.has(Flags::RST) => {

@@ -137,7 +137,7 @@ impl Connection {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn segment(&mut self, now: Time, position: u64, flags: Flags) -> Segment {
         let flow = self.flow;
         let acknowledged = self.acknowledged_position();
@@ -230,7 +230,7 @@ impl Connection {
     }
 
     /// Hands a packet of this connection to the network.
-    #[inline]
+    #[inline(always)]
     pub(super) fn launch(&self, packet: Packet, cause: Cause, out: &mut Out) {
         // A base station has no stack whose work anybody asks for.
         if out.wants(Wants::WORK) && !self.relay {

@@ -17,14 +17,9 @@ use crate::wire::{Body, Flags, Segment};
 use super::Connection;
 
 impl Connection {
-    /// Takes `segment` in if it is the one expected next; else gives its payload back, for the whole procedure.
-    pub(super) fn take_predicted(
-        &mut self,
-        now: Time,
-        segment: &Segment,
-        body: Body,
-        out: &mut Out,
-    ) -> Result<(), Body> {
+    /// How many bytes `segment` acknowledges, if it is the one expected next.
+    #[inline]
+    pub(super) fn predicted(&self, segment: &Segment, body: &Body) -> Option<u32> {
         let window = &self.tx.core.window;
         let peer = u32::from(segment.window) << self.agreed.send_scale;
         let expected = self.irs + self.rx.nxt as u32;
@@ -37,7 +32,7 @@ impl Connection {
             || window.nxt != window.max
             || segment.has_options()
         {
-            return Err(body);
+            return None;
         }
         let acked = segment.ack - (self.iss + window.una as u32);
         let one_way = if body.is_empty() {
@@ -51,14 +46,20 @@ impl Connection {
                 && self.rx.has_no_gap()
                 && self.rx.nxt + len <= self.rx.edge()
         };
-        if !one_way
-            || self.agreed.ecn
-            || self.marks.is_accurate()
-            || self.agreed.acc
-            || self.is_half()
-        {
-            return Err(body);
-        }
+        let more = self.agreed.ecn | self.agreed.acc | self.marks.is_accurate() | self.is_half();
+        (one_way && !more).then_some(acked.unsigned_abs())
+    }
+
+    /// Takes in the segment that was expected next, which acknowledges `acked` bytes.
+    #[inline]
+    pub(super) fn take_predicted(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        acked: u32,
+        body: Body,
+        out: &mut Out,
+    ) {
         self.steps.predicted = !self.predicts(Prediction::Off);
         if let Some(ts) = segment.timestamps.filter(|_| self.agreed.timestamps) {
             self.steps.stamped = true;
@@ -68,7 +69,8 @@ impl Connection {
         }
         self.steps.scaled = self.agreed.scaled;
         if body.is_empty() || self.tx.keeps_records() {
-            let ack = self.tx.core.window.una + u64::from(acked.unsigned_abs());
+            let window = &self.tx.core.window;
+            let (ack, peer) = (window.una + u64::from(acked), window.peer);
             let echoed = self.echoed(now, segment);
             let carries = !body.is_empty();
             self.hear(now, &AckInfo { echoed, ..AckInfo::plain(ack, peer, carries) }, out);
@@ -79,7 +81,6 @@ impl Connection {
             self.absorb(now, self.rx.nxt, body, false, out);
         }
         self.flush(now, out);
-        Ok(())
     }
 
     /// Whether header prediction is tried, before the timestamp is looked at or after.
