@@ -103,15 +103,17 @@ fn written(block: &mut Block, scenario: &Scenario, most: u64) {
     block.put("segments of sequence plots", points);
     block.put("digest of sequence plots", series.text());
 
-    let mut metrics = Metrics::new(layout);
-    replay(&record, &mut metrics);
-    let told = metrics.finish(end.at);
+    let told_at = |end| {
+        let mut metrics = Metrics::new(layout.clone());
+        replay(&record, &mut metrics);
+        metrics.finish(end)
+    };
+    let told = told_at(end.at);
     for scalar in told.scalars() {
         block.put(scalar.name, format!("{} {}", scalar.value, scalar.unit));
     }
     let mut all = Digest::default();
-    let _ =
-        write!(all, "{told:?} {:?}", metrics.finish(end.at + lasthop_proto::units::Span::secs(1)));
+    let _ = write!(all, "{told:?} {:?}", told_at(end.at + lasthop_proto::units::Span::secs(1)));
     let _ = write!(all, "{} {} {}", told.complete(), told.mean_delay_s(), told.delay_sd_s());
     block.put("digest of metrics", all.text());
     let mut books = Conservation::default();
@@ -231,20 +233,21 @@ fn sinks_within_sinks_see_the_same() {
         let new = || Metrics::new(layout(scenario));
         let mut alone = new();
         let end = run(scenario, &mut alone);
-        let told = |metrics: &mut Metrics| format!("{:?}", metrics.finish(end));
-        let wanted = told(&mut alone);
+        let told = |metrics: Metrics| format!("{:?}", metrics.finish(end));
+        let alone_wants = alone.wants();
+        let wanted = told(alone);
         let (mut pair, mut many, mut maybe) = ((new(), new()), vec![new(), new()], Some(new()));
         run(scenario, &mut pair);
         run(scenario, &mut many);
         run(scenario, &mut maybe);
         let mut lent = new();
         run(scenario, &mut &mut lent);
-        let all = [&mut pair.0, &mut pair.1, &mut lent];
-        for metrics in all.into_iter().chain(&mut many).chain(&mut maybe) {
+        assert_eq!((maybe.wants(), many.wants()), (alone_wants, alone_wants));
+        assert_eq!((pair.wants(), wants(&mut lent)), (alone_wants, alone_wants));
+        let all = [pair.0, pair.1, lent];
+        for metrics in all.into_iter().chain(many).chain(maybe) {
             assert_eq!(told(metrics), wanted, "{name}");
         }
-        assert_eq!((maybe.wants(), many.wants()), (alone.wants(), alone.wants()));
-        assert_eq!((pair.wants(), wants(&mut lent)), (alone.wants(), alone.wants()));
         assert_eq!(None::<Metrics>.wants(), Wants::NOTHING);
         assert_eq!(Vec::<Metrics>::new().wants(), Wants::NOTHING);
         // With each packet by itself.
