@@ -145,10 +145,10 @@ impl<S: Borrow<Scenario>> Engine<S> {
         for transfer in &scenario.transfers {
             let count = transfer.connections() as usize;
             if let (Some(own), Some(to)) = (&mut theirs[transfer.from], end(transfer.to)) {
-                all.extend(
-                    own.take(count)
-                        .map(|sent| Transfer::Theirs(sent, to.delivered(sent.flow.reversed()))),
-                );
+                all.extend(own.take(count).map(|sent| {
+                    let delivered = to.delivered(sent.flow.reversed());
+                    Transfer::Theirs(Box::new(sent), delivered)
+                }));
                 continue;
             }
             let (Some(own), Some(to)) = (&mut ours[transfer.from], host(transfer.to)) else {
@@ -200,7 +200,7 @@ pub(crate) enum Transfer<'a> {
     /// The sender with our TCP, and the host that receives.
     Ours(&'a Connection, Option<&'a Host>),
     /// How it stands at a sender with a stack of its own, and what its receiver has delivered.
-    Theirs(Sent, u64),
+    Theirs(Box<Sent>, u64),
 }
 
 impl Transfer<'_> {
