@@ -103,7 +103,8 @@ impl Flow {
         self.declared().is_some()
     }
 
-    /// A datagram of its transfer is carried by a link with these marks. What is in it only its ends can tell, so that each counts as one with data.
+    /// A datagram of its transfer is carried by a link with these marks. What is in it only its ends can tell, so that each
+    /// counts as one with data.
     pub(super) fn datagram(&mut self, marks: Marks, len: u32) {
         /// Of UDP, in bytes.
         const HEADER: u32 = 8;
