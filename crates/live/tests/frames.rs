@@ -348,7 +348,7 @@ fn a_wrong_header_checksum_ends_at_the_station_with_a_cause() {
         use lasthop_proto::event::{Cause, Op, What};
         let is_drop =
             |what: &What| matches!(what, What::Packet { op: Op::Dropped(Cause::IpChecksum), .. });
-        assert_eq!(record.events.iter().filter(|event| is_drop(&event.what)).count(), 1);
+        assert_eq!(record.events().filter(|event| is_drop(&event.what)).count(), 1);
     });
 }
 

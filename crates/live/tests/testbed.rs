@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         hosts_without_kernel_are_known_to_the_others,
         ip_netns_works_inside,
         run_keeps_what_was_in_it,
+        a_probe_finds_all_that_a_testbed_needs,
         what_cannot_be_is_refused,
         a_process_with_threads_is_refused,
         nothing_outlives_the_process,
@@ -422,6 +423,28 @@ fn run_keeps_what_was_in_it() {
     assert_eq!(std::fs::read("/etc/resolv.conf").ok(), resolver);
     let hosts = std::fs::read_to_string("/etc/hosts").expect("read");
     assert!(hosts.starts_with("10.0.0.1\travel\nfd00::1\travel\n10.1.0.1\tchopin\n"), "{hosts}");
+}
+
+fn a_probe_finds_all_that_a_testbed_needs() {
+    let root = nix::unistd::geteuid().is_root();
+    let probes = lasthop_live::testbed::probe::probe();
+    let how = if root { "for root" } else { "without root, in a user namespace" };
+    let presets = Preset::ALL.map(Preset::name);
+    let names = ["ip program", "namespaces", "packet sockets", "veth"];
+    let found: Vec<&str> = probes.iter().map(|probe| probe.name.as_str()).collect();
+    assert_eq!(found, [&names[..], &presets].concat());
+    for probe in &probes {
+        assert!(probe.ok && probe.remedy.is_empty() && !probe.purpose.is_empty(), "{probe:?}");
+    }
+    let found = |name: &str| &probes.iter().find(|probe| probe.name == name).unwrap().found;
+    assert!(std::path::Path::new(found("ip program")).is_file());
+    assert_eq!(found("namespaces"), &format!("network namespaces, {how}"));
+    assert_eq!(found("packet sockets"), "can be had in a namespace");
+    assert_eq!(found("veth"), "can be made");
+    for preset in presets {
+        let count = found(preset).strip_suffix(" settings hold").unwrap_or_default();
+        assert!(count.parse::<u32>().is_ok_and(|count| count > 5), "{preset}: {}", found(preset));
+    }
 }
 
 fn what_cannot_be_is_refused() {

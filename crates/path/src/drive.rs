@@ -1,6 +1,7 @@
 //! The driver: calls a stage, takes what it answers, and forwards its packets.
 
 mod access;
+mod alone;
 mod moves;
 mod replaced;
 mod state;
@@ -80,6 +81,10 @@ pub struct Path {
     /// The packets that a stage has sent together, the last first, while they are handed on.
     leaving: Vec<(Side, Packet)>,
     now: Time,
+    /// Whoever calls does nothing else before this.
+    free_until: Time,
+    /// Wakes that were made within others.
+    inner_wakes: u64,
     hops: u64,
     /// Whether a host was called since its transfers were last counted.
     host_called: bool,
@@ -136,6 +141,8 @@ impl Path {
             moving: VecDeque::new(),
             leaving: Vec::new(),
             now: Time::ZERO,
+            free_until: Time::ZERO,
+            inner_wakes: 0,
             hops: 0,
             host_called: true,
             retired: Vec::new(),
@@ -179,6 +186,7 @@ impl Path {
         }
         match &mut self.stages[i] {
             Stage::Place(_) => return self.move_host(now, outside),
+            Stage::Hop(_) if now < self.free_until => return self.wake_hop(now, i, outside),
             Stage::Line(line) if !self.branches && self.retired.is_empty() => {
                 if let Some((side, packet)) = line.take_only(now) {
                     self.wakes.set(i, line.next_wake());
@@ -249,6 +257,12 @@ impl Path {
         self.now = now;
         self.out.begin(StageId(i as u16), now);
         call(&mut self.stages[i], &mut self.out);
+        self.settle(i, outside);
+    }
+
+    /// Stage `i` has been called: takes its answer and forwards what it sends.
+    #[inline]
+    fn settle<O: Outside>(&mut self, i: usize, outside: &mut O) {
         self.ask(i, outside);
         // Many a wake brings about nothing.
         if !(self.out.sends.is_empty() && self.moving.is_empty()) {

@@ -176,6 +176,13 @@ impl Out {
             told(what);
         }
         self.briefs.clear();
+        if !self.events.is_empty() {
+            self.recycle_events();
+        }
+    }
+
+    /// Forgets the events that have been told.
+    fn recycle_events(&mut self) {
         let mut events = core::mem::take(&mut self.events);
         for event in events.drain(..) {
             if let What::Packet { packet, .. } = event.what {

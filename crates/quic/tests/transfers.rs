@@ -36,7 +36,7 @@ fn what_is_lost_is_sent_again_and_told() {
     let again = flow.host_retransmissions();
     assert!((lost - 2..=2 * lost).contains(&again), "{again} for {lost}");
     assert!(flow.throughput < 1.1e6, "{}", flow.throughput);
-    let acked = record.events.iter().filter_map(|event| match &event.what {
+    let acked = record.events().filter_map(|event| match &event.what {
         What::Tcp(tcp) if tcp.kind == TcpKind::Acked => Some(tcp.tcb),
         _ => None,
     });
@@ -53,7 +53,8 @@ fn a_run_repeats_to_the_last_byte_and_its_seed_matters() {
     let all = ["", "streams = 7", "congestion = \"newreno\"", "ack-threshold = 9, streams = 3"];
     for quic in all {
         let scenario = lossy(0.02, "", &format!("bytes = \"300kB\", quic = {{ {quic} }}"));
-        let trace = |seed| format!("{:?}", ran(&scenario, seed).record.events);
+        let trace =
+            |seed| format!("{:?}", ran(&scenario, seed).record.events().collect::<Vec<_>>());
         let first = trace(3);
         assert!(first == trace(3), "{quic}: not the same twice");
         assert!(first != trace(4), "{quic}: the seed does not matter");
@@ -68,7 +69,7 @@ fn each_key_changes_what_happens() {
     };
     let plain = rate("", 0.01, "2MB");
     let acks = |ran: &Ran| {
-        let acks = ran.record.events.iter().filter(|event| {
+        let acks = ran.record.events().filter(|event| {
             matches!(event.what, What::Packet { op: Op::Originated(Cause::Ack), .. })
         });
         acks.count()

@@ -60,12 +60,13 @@ impl<S: Borrow<Scenario>> Engine<S> {
         Engine { scenario, path, now: Time::ZERO, wakes: 0, standing: 0, ended: None }
     }
 
-    /// Lets everything happen that happens until `until`, as long as `goes_on` says so of the sink after each wake.
+    /// Lets everything happen that happens until `until`, as long as `goes_on`, if there is one, says so of the sink after
+    /// each wake.
     pub(crate) fn run_while<T: Sink>(
         &mut self,
         until: Time,
         sink: &mut T,
-        goes_on: impl Fn(&T) -> bool,
+        goes_on: Option<impl Fn(&T) -> bool>,
     ) {
         if self.ended.is_some() {
             return;
@@ -74,6 +75,9 @@ impl<S: Borrow<Scenario>> Engine<S> {
         let limit = horizon.min(until);
         let mut outside = Void(sink);
         let (mut now, mut standing, mut wakes) = (self.now, self.standing, self.wakes);
+        // A stage may go on by itself up to the limit, unless somebody wants to look after each wake.
+        let free = if goes_on.is_some() { 0 } else { limit.0.saturating_add(1) };
+        self.path.set_free(Time(free));
         let reason = loop {
             let Some((at, stage)) = self.path.next_stage() else { break Some(Reason::Idle) };
             if at > limit {
@@ -91,6 +95,7 @@ impl<S: Borrow<Scenario>> Engine<S> {
             }
             wakes += 1;
             self.path.wake_stage(now, stage, &mut outside);
+            now = now.max(self.path.now());
             if self.path.take_host_called() {
                 if self.path.stuck().is_some() {
                     break Some(Reason::Stuck);
@@ -99,7 +104,7 @@ impl<S: Borrow<Scenario>> Engine<S> {
                     break Some(Reason::Finished);
                 }
             }
-            if !goes_on(outside.0) {
+            if goes_on.as_ref().is_some_and(|goes_on| !goes_on(outside.0)) {
                 break None;
             }
         };
@@ -123,7 +128,7 @@ impl<S: Borrow<Scenario>> Engine<S> {
                 _ => None,
             },
             hops: self.path.hops(),
-            wakes: self.wakes,
+            wakes: self.wakes + self.path.inner_wakes(),
             transfers: self.transfers().iter().map(Transfer::end).collect(),
             agent_state,
             stages: self.path.counts(),
@@ -145,10 +150,10 @@ impl<S: Borrow<Scenario>> Engine<S> {
         for transfer in &scenario.transfers {
             let count = transfer.connections() as usize;
             if let (Some(own), Some(to)) = (&mut theirs[transfer.from], end(transfer.to)) {
-                all.extend(
-                    own.take(count)
-                        .map(|sent| Transfer::Theirs(sent, to.delivered(sent.flow.reversed()))),
-                );
+                all.extend(own.take(count).map(|sent| {
+                    let delivered = to.delivered(sent.flow.reversed());
+                    Transfer::Theirs(Box::new(sent), delivered)
+                }));
                 continue;
             }
             let (Some(own), Some(to)) = (&mut ours[transfer.from], host(transfer.to)) else {
@@ -200,7 +205,7 @@ pub(crate) enum Transfer<'a> {
     /// The sender with our TCP, and the host that receives.
     Ours(&'a Connection, Option<&'a Host>),
     /// How it stands at a sender with a stack of its own, and what its receiver has delivered.
-    Theirs(Sent, u64),
+    Theirs(Box<Sent>, u64),
 }
 
 impl Transfer<'_> {

@@ -72,14 +72,15 @@ impl<S: Borrow<Scenario>> Session<S> {
     /// Lets everything happen that happens until `until`, that instant included, or until the run is over. Hands every
     /// event to `sink`.
     pub fn run_until<T: Sink>(&mut self, until: Time, sink: &mut T) {
-        self.0.run_while(until, sink, |_| true);
+        self.0.run_while(until, sink, None::<fn(&T) -> bool>);
     }
 
     /// Runs until the run is over, or until the first wake by which `most` events have happened. Answers how many there were.
     /// A run that is bounded so is bounded in time as well, which one bounded by its horizon is not.
     pub fn run_bounded<T: Sink>(&mut self, most: u64, sink: &mut T) -> u64 {
         let mut counted = Counted { sink, events: 0 };
-        self.0.run_while(Time::NEVER, &mut counted, |counted| counted.events < most);
+        let goes_on = |counted: &Counted<'_, T>| counted.events < most;
+        self.0.run_while(Time::NEVER, &mut counted, Some(goes_on));
         counted.events
     }
 

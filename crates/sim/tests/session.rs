@@ -30,7 +30,7 @@ fn a_run_in_steps_has_the_same_events_and_the_same_end() {
         let last = session.transfer(0).expect("there is one");
         assert_eq!((last.delivered, last.complete), (50_000, true));
         assert_eq!(session.finish(), end);
-        assert_eq!(parts.events, whole.events);
+        assert!(parts.events().eq(whole.events()));
     }
 }
 
@@ -45,11 +45,11 @@ fn a_bounded_run_is_the_beginning_of_the_run() {
         let mut seen = Record::default();
         let mut session = Session::new(scenario, 3, &seen);
         let events = session.run_bounded(most, &mut seen);
-        assert_eq!(events as usize, seen.events.len());
-        assert!(whole.events.starts_with(&seen.events));
+        assert_eq!(events as usize, seen.events().len());
+        assert!(whole.events().take(seen.events().len()).eq(seen.events()));
         (events, session.ended(), session.finish())
     };
-    let total = whole.events.len() as u64;
+    let total = whole.events().len() as u64;
     for most in [1, 1000, total / 2] {
         let (events, reason, cut) = bounded(most);
         // What happens in one wake happens together.
@@ -58,6 +58,38 @@ fn a_bounded_run_is_the_beginning_of_the_run() {
         assert!(cut.at < end.at);
     }
     assert_eq!(bounded(u64::MAX), (total, Some(end.reason), end.clone()));
+}
+
+/// Where somebody looks after each wake, or after each millisecond, a radio hop may not go on by itself: it comes to the same.
+#[test]
+fn a_radio_hop_that_goes_on_by_itself_does_what_it_does_when_it_is_woken() {
+    for (name, cell) in [("tulip", 0), ("tulip", 2), ("contention", 0), ("power-save", 0)] {
+        let text = lasthop_scenario::example(name).expect("it is built in").text;
+        let set = |set: &str| lasthop_scenario::Argument::Set(set.to_owned());
+        let arguments = [set("horizon=2s")];
+        let (plan, _) = lasthop_scenario::parse(text, name, &arguments).expect("it is right");
+        let scenario = &plan.cells[cell].scenario;
+        let mut alone = Record::default();
+        let end = lasthop_sim::run(scenario, 5, &mut alone);
+        assert!(alone.events().map(|event| event.at).is_sorted(), "{name}");
+        let mut looked = Record::default();
+        let mut session = Session::new(scenario, 5, &looked);
+        session.run_bounded(u64::MAX, &mut looked);
+        // How many wakes it took is part of how it ended.
+        assert_eq!(session.finish(), end, "{name}");
+        assert!(looked.events().eq(alone.events()), "{name}");
+        let mut parts = Record::default();
+        let mut session = Session::new(scenario, 5, &parts);
+        for step in 1.. {
+            session.run_until(Time::ZERO + Span::millis(1) * step, &mut parts);
+            assert!(session.now() <= Time::ZERO + Span::millis(1) * step, "{name}");
+            if session.ended().is_some() {
+                break;
+            }
+        }
+        assert_eq!(session.finish(), end, "{name}");
+        assert!(parts.events().eq(alone.events()), "{name}");
+    }
 }
 
 /// A host that answers each packet with another one, at once.

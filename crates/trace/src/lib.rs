@@ -14,12 +14,15 @@ pub mod layout;
 pub mod metrics;
 pub mod pcapng;
 pub mod ranges;
+mod record;
 pub mod sequence;
 pub mod stalls;
 pub mod stats;
 #[cfg(test)]
 mod testing;
 pub mod tools;
+
+pub use record::Record;
 
 use lasthop_proto::event::{Event, Op, Wants, What};
 use lasthop_proto::machine::{Side, StageId};
@@ -70,26 +73,6 @@ impl Sink for Nothing {
         Wants::NOTHING
     }
     fn event(&mut self, _: &Event) {}
-}
-
-/// Every event, kept in memory.
-#[derive(Debug, Default, Clone)]
-pub struct Record {
-    /// The events in order.
-    pub events: Vec<Event>,
-}
-
-impl Sink for Record {
-    fn wants(&self) -> Wants {
-        Wants::EVERYTHING
-    }
-    fn event(&mut self, event: &Event) {
-        self.events.push(event.clone());
-    }
-    fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
-        let what = What::Packet { op, side, packet: packet.clone() };
-        self.events.push(Event { at, stage, what });
-    }
 }
 
 /// Two sinks fed alike.

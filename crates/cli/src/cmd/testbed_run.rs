@@ -65,7 +65,7 @@ fn runs(order: &Order) -> Result<(), Error> {
             None => {
                 let mut metrics = Metrics::new(world.layout(&scenario));
                 one(&mut world, &scenario, *seed, &mut metrics, &stop)
-                    .map(|(finish, _)| finish(&metrics))
+                    .map(|(finish, _)| finish(metrics))
             }
         };
         let over = result.is_err() || stop.load(Ordering::Relaxed);
@@ -160,7 +160,7 @@ impl Watched {
 }
 
 /// Makes a result of the metrics, once the sinks are free.
-type Finish = Box<dyn FnOnce(&Metrics) -> RunResult>;
+type Finish = Box<dyn FnOnce(Metrics) -> RunResult>;
 
 fn one(
     world: &mut World,
@@ -186,7 +186,7 @@ fn one(
         tcp_events_why: tcp.and_then(|tcp| tcp.why),
     };
     let (reason, hops, agent_state_bytes) = (end.reason, end.hops, end.agent_state_bytes);
-    let finish = move |metrics: &Metrics| RunResult {
+    let finish = move |metrics: Metrics| RunResult {
         seed,
         reason,
         stuck: None,
@@ -213,7 +213,7 @@ fn traced(
         let mut sinks = (sink, Metrics::new(layout.clone()));
         match one(world, scenario, seed, &mut sinks, stop) {
             Ok((finish, at)) => {
-                result = Some(finish(&sinks.1));
+                result = Some(finish(sinks.1));
                 at
             }
             Err(error) => {

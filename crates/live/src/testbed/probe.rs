@@ -97,3 +97,28 @@ pub fn probe() -> Vec<Probe> {
     }
     probes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A test has threads, and so nothing can be entered: that is said with its remedy, and what needs it is not tried.
+    #[test]
+    fn what_is_missing_is_said_with_what_to_do() {
+        let probes = probe();
+        let names: Vec<&str> = probes.iter().map(|probe| probe.name.as_str()).collect();
+        assert_eq!(names, ["ip program", "namespaces"]);
+        let [ip, namespaces] = &probes[..] else { panic!("{probes:?}") };
+        let program = ip::program().map(|path| path.display().to_string());
+        assert_eq!(ip.ok, program.is_some());
+        assert_eq!(ip.ok, ip.remedy.is_empty());
+        assert_eq!(Some(&ip.found), program.as_ref().or(Some(&ip::missing().message)));
+        assert!(!namespaces.ok);
+        assert!(
+            namespaces.found.starts_with("cannot enter a network of its own"),
+            "{namespaces:?}"
+        );
+        assert!(namespaces.remedy.contains("before the first thread"), "{namespaces:?}");
+        assert!(probes.iter().all(|probe| !probe.purpose.is_empty()));
+    }
+}

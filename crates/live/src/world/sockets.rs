@@ -238,3 +238,6 @@ fn one(ends: [Option<&io::Result<Stood>>; 2], nth: usize, bytes: Option<Bytes>) 
     let arrived = to.end.delivered(sent.flow.reversed());
     (arrived != bytes).then(|| format!("{arrived} of {bytes} bytes arrived"))
 }
+
+#[cfg(test)]
+mod tests;

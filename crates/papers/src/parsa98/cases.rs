@@ -116,12 +116,15 @@ impl Sweeps {
         rates: &[f64],
         errors: impl Fn(f64) -> String,
     ) -> Result<Sweeps, Interrupted> {
-        let mut all = Vec::new();
-        for protocol in protocols {
-            let runs = rates.iter().map(|rate| run(bench, *protocol, window, &errors(*rate)));
-            all.push((*protocol, runs.collect::<Result<_, _>>()?));
-        }
-        Ok(Sweeps { rates: rates.to_vec(), all })
+        let at = |protocol| rates.iter().map(move |rate| (protocol, *rate));
+        let cases = protocols.iter().flat_map(|protocol| at(*protocol));
+        let cases = cases.map(|(protocol, rate)| case(protocol, window, &errors(rate)));
+        let cases: Vec<Vec<String>> = cases.collect();
+        let seeds = bench.seeds;
+        let batch: Vec<(&[String], u32)> = cases.iter().map(|case| (&case[..], seeds)).collect();
+        let mut runs = bench.batch(TESTBED, &batch)?.into_iter();
+        let own = |protocol: &Protocol| (*protocol, runs.by_ref().take(rates.len()).collect());
+        Ok(Sweeps { all: protocols.iter().map(own).collect(), rates: rates.to_vec() })
     }
 
     /// The runs of a protocol at an error rate.

@@ -8,6 +8,7 @@ mod air;
 pub(crate) mod pieces;
 mod upper;
 mod waiting;
+mod wakes;
 
 use std::collections::VecDeque;
 
@@ -15,7 +16,6 @@ use serde::Serialize;
 
 use crate::channel::{Channel, Traffic, Turns};
 use crate::event::{Cause, LinkNote, Op, Wants, What};
-use crate::link::transmitter::tell_turn;
 use crate::mac::{Access, Air, Mac, MacConfig, Medium, Outcome};
 use crate::machine::{Machine, Out, Side, Signal, catch_up};
 use crate::queue::Discipline;
@@ -34,6 +34,7 @@ use pieces::{Cutter, Gatherer};
 use upper::{Ended, Upper, UpperView};
 pub use waiting::Tally;
 use waiting::{Scheduler, Waiting};
+use wakes::{Due, Said};
 
 /// What a radio hop has beside its medium.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -92,26 +93,8 @@ pub struct Hop {
     /// When medium access wants to be called, the first of the ends, and whoever is first of all. Each is asked when it
     /// may have changed its mind; the driver and the hop itself ask more often.
     due: Due,
-}
-
-/// The earliest wakes; [`Time::NEVER`] where there is none.
-#[derive(Clone, Copy, Debug)]
-struct Due {
-    medium: Time,
-    ends: Time,
-    /// The first turn of a channel that is told, or of the scheduler.
-    others: Time,
-    any: Time,
-}
-
-impl Due {
-    const NOTHING: Due =
-        Due { medium: Time::NEVER, ends: Time::NEVER, others: Time::NEVER, any: Time::NEVER };
-}
-
-/// The earliest of `wakes`.
-fn first(wakes: impl IntoIterator<Item = Option<Time>>) -> Time {
-    wakes.into_iter().flatten().fold(Time::NEVER, Time::min)
+    /// By station: what its end has said last.
+    said: Vec<Said>,
 }
 
 impl Hop {
@@ -184,6 +167,7 @@ impl Hop {
             outcomes: VecDeque::new(),
             inside: 0,
             due: Due::NOTHING,
+            said: vec![Said::NOTHING; usize::from(count)],
         };
         hop.ask_when_due();
         hop
@@ -210,24 +194,6 @@ impl Hop {
         self.ask_when_due();
     }
 
-    /// Asks everybody when they want to be called next.
-    fn ask_when_due(&mut self) {
-        self.due.ends = first(self.ends.iter().map(LinkEnd::next_wake));
-        let turns = first(self.turns.iter().map(|(_, turns)| Some(turns.next())));
-        let scheduler = match &self.uppers[0].waiting {
-            Waiting::Scheduled(scheduler) => scheduler.next_wake(),
-            Waiting::InOrder { .. } => None,
-        };
-        self.due.others = first([scheduler]).min(turns);
-        self.ask_medium();
-    }
-
-    /// Asks medium access alone.
-    fn ask_medium(&mut self) {
-        self.due.medium = first([self.medium.next_wake()]);
-        self.due.any = self.due.medium.min(self.due.ends).min(self.due.others);
-    }
-
     /// The station of a mobile host; hosts that are not named share the first one.
     fn mobile(&self, addr: Addr) -> Station {
         let i = self.mobiles.iter().position(|m| *m == addr).unwrap_or(0);
@@ -241,6 +207,7 @@ impl Hop {
         out: &mut Out,
         call: impl FnOnce(&mut LinkLayer, &mut dyn Above) -> T,
     ) -> T {
+        self.said[i].forget();
         let upper = &mut self.uppers[i];
         let view = &mut UpperView { upper, ended: &mut self.ended, inside: &mut self.inside, out };
         call(&mut self.ends[i], view)
@@ -274,16 +241,19 @@ impl Hop {
 
     /// Handles what the medium has told, and hands frames to it, until nothing moves at `now`.
     fn exchange(&mut self, now: Time, out: &mut Out) {
+        // What may be sent, and to whom, may change without a word.
+        let silent = self.is_scheduled() || !self.medium.tells_all();
         loop {
             while let Some(outcome) = self.outcomes.pop_front() {
                 self.handle(now, outcome, out);
             }
             for i in 0..self.ends.len() {
-                if self.medium.is_idle(Station(i as u8))
-                    && let Some(frame) =
-                        self.with_end(i, out, |end, above| end.next_frame(now, above))
-                {
-                    self.request(now, frame, Access::Contend, out);
+                if !(self.said[i].may_send || silent) || !self.medium.is_idle(Station(i as u8)) {
+                    continue;
+                }
+                match self.with_end(i, out, |end, above| end.next_frame(now, above)) {
+                    Some(frame) => self.request(now, frame, Access::Contend, out),
+                    None => self.said[i].may_send = false,
                 }
             }
             if self.outcomes.is_empty() {
@@ -362,9 +332,11 @@ impl Hop {
             if let Some(reply) = reply {
                 self.request(now, reply, Access::Reply, out);
             }
-        } else if let Some(frame) = self.medium.waiting(to).filter(|frame| frame.to == from)
-            && self.ends[to.index()].amend(now, frame)
-        {
+        } else if let Some(frame) = self.medium.waiting(to).filter(|frame| frame.to == from) {
+            self.said[to.index()].forget();
+            if !self.ends[to.index()].amend(now, frame) {
+                return;
+            }
             self.with_medium(out, |mac, air| mac.hurry(now, to, air));
         }
     }
@@ -442,38 +414,6 @@ impl Hop {
     }
 }
 
-impl Hop {
-    /// Does what is due at `at`, the nominal time of the next wake.
-    fn step(&mut self, at: Time, out: &mut Out) {
-        for (side, turns) in &mut self.turns {
-            while let Some(good) = turns.take(at) {
-                tell_turn(*side, good, true, out);
-            }
-        }
-        let scheduled = matches!(self.uppers[0].waiting, Waiting::Scheduled(_));
-        if scheduled {
-            self.tell_scheduler(at);
-        }
-        if self.due.medium <= at {
-            self.with_medium(out, |mac, air| mac.on_wake(at, air));
-        }
-        let alone = self.due.ends.min(self.due.others) > at && !scheduled;
-        if alone && self.outcomes.is_empty() && self.medium.tells_all() {
-            // Medium access was busy with itself: nobody else has anything new to say.
-            return self.ask_medium();
-        }
-        if self.due.ends <= at {
-            for i in 0..self.ends.len() {
-                if self.ends[i].next_wake().is_some_and(|wake| wake <= at) {
-                    self.with_end(i, out, |end, above| end.on_wake(at, above));
-                }
-            }
-        }
-        self.exchange(at, out);
-        self.ask_when_due();
-    }
-}
-
 impl Machine for Hop {
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         self.inside -= catch_up(self, now, out, Hop::step);
@@ -485,6 +425,7 @@ impl Machine for Hop {
         };
         self.tell_scheduler(now);
         self.uppers[i].waiting.enter(now, from.other(), to, packet, out);
+        self.said[i].may_send = true;
         self.exchange(now, out);
         self.ask_when_due();
         self.inside -= out.gone() - gone;

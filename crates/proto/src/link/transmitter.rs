@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn of_several_that_come_out_at_once_none_is_taken_alone() {
         let mut pipe = Pipe::default();
-        [(5, 1), (5, 2), (8, 3)].map(|(at, id)| pipe.push(Time(at), packet(id)));
+        [(5, 1), (5, 2), (8, 3)].into_iter().for_each(|(at, id)| pipe.push(Time(at), packet(id)));
         assert_eq!(pipe.take_only(Time(4)), None);
         assert_eq!((pipe.take_only(Time(5)), pipe.next(), pipe.len()), (None, Time(5), 3));
         let taken = [5, 5].map(|at| pipe.take(Time(at)).map(|packet| packet.id.0));

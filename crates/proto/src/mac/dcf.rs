@@ -38,8 +38,15 @@ use crate::units::{Span, Time};
 pub struct Dcf {
     config: DcfConfig,
     phy: Phy,
+    /// Times on the air of an RTS, a CTS and an ACK, and the space after what could not be read.
+    rts_time: Span,
+    cts_time: Span,
+    ack_time: Span,
+    eifs: Span,
     ether: Ether,
     stations: Vec<Node>,
+    /// By station: when its timer expires; [`Time::NEVER`] if it does not run.
+    timers: Vec<Time>,
     chance: Stream,
     power: Option<Box<PowerSave>>,
 }
@@ -48,7 +55,6 @@ pub struct Dcf {
 #[derive(Debug)]
 struct Node {
     phase: Phase,
-    timer: Option<Time>,
     job: Option<Job>,
     /// What is sent next, before the link layer is asked for more.
     next: VecDeque<Job>,
@@ -120,12 +126,6 @@ impl Phase {
     }
 }
 
-impl Node {
-    fn resets_by(&self, now: Time) -> bool {
-        self.reset.is_some_and(|(_, at)| at <= now)
-    }
-}
-
 impl Job {
     fn new(what: Sending) -> Job {
         Job { what, more: false, delivered: false, short_tries: 0, long_tries: 0 }
@@ -144,7 +144,6 @@ impl Dcf {
         }
         let node = || Node {
             phase: Phase::Contend,
-            timer: None,
             job: None,
             next: VecDeque::new(),
             patience: None,
@@ -155,11 +154,21 @@ impl Dcf {
             reset: None,
             unreadable: false,
         };
-        let ether = Ether::new(stations, phy.propagation);
         let power =
             config.power_save.as_ref().map(|save| PowerSave::new(save, stations, &mut chance));
-        let stations = (0..stations).map(|_| node()).collect();
-        Dcf { power: power.map(Box::new), config, phy, ether, stations, chance }
+        Dcf {
+            power: power.map(Box::new),
+            rts_time: phy.control_time(phy.rts),
+            cts_time: phy.control_time(phy.cts),
+            ack_time: phy.control_time(phy.ack),
+            eifs: phy.eifs(),
+            ether: Ether::new(stations, phy.propagation),
+            timers: vec![Time::NEVER; usize::from(stations)],
+            stations: (0..stations).map(|_| node()).collect(),
+            config,
+            phy,
+            chance,
+        }
     }
 
     fn draw(&mut self, now: Time, s: usize) {
@@ -172,7 +181,7 @@ impl Dcf {
     fn counts_from(&self, s: usize) -> Time {
         let node = &self.stations[s];
         let space = match node.unreadable && self.config.eifs {
-            true => self.phy.eifs(),
+            true => self.eifs,
             false => self.phy.difs,
         };
         // The NAV is not extended by what cannot be read.
@@ -187,23 +196,23 @@ impl Dcf {
         }
         let at = self.counts_from(s);
         let quiet = self.ether.carriers(s) == 0;
-        let node = &mut self.stations[s];
-        node.timer = match (&node.job, node.slots) {
-            (None, None) => None,
-            _ if !quiet => None,
-            (_, slots) => Some((at + self.phy.slot * u64::from(slots.unwrap_or(0))).max(now)),
+        let node = &self.stations[s];
+        self.timers[s] = match (&node.job, node.slots) {
+            (None, None) => Time::NEVER,
+            _ if !quiet => Time::NEVER,
+            (_, slots) => (at + self.phy.slot * u64::from(slots.unwrap_or(0))).max(now),
         };
     }
 
     /// Station `s` begins to hear something.
     fn busy(&mut self, now: Time, s: usize) {
         self.stations[s].reset = None;
-        if self.stations[s].phase != Phase::Contend || self.stations[s].timer.is_none() {
+        if self.stations[s].phase != Phase::Contend || self.timers[s] == Time::NEVER {
             return;
         }
         let counted = now.since(self.counts_from(s).min(now)).0 / self.phy.slot.0.max(1);
+        self.timers[s] = Time::NEVER;
         let node = &mut self.stations[s];
-        node.timer = None;
         match node.slots {
             Some(slots) => node.slots = Some(slots.saturating_sub(counted.min(1 << 30) as u32)),
             // It found the channel busy.
@@ -217,10 +226,10 @@ impl Dcf {
         let Some(job) = &self.stations[s].job else { return };
         if let Some(frame) = job.frame().filter(|frame| self.behind_rts(frame)) {
             let to = frame.to;
-            let answers = self.phy.control_time(self.phy.cts) + self.phy.control_time(self.phy.ack);
+            let answers = self.cts_time + self.ack_time;
             let data = self.phy.data_time(frame.bytes);
             let spaces = (self.phy.sifs + self.phy.propagation) * 3;
-            let airtime = self.phy.control_time(self.phy.rts);
+            let airtime = self.rts_time;
             self.send(
                 now,
                 s,
@@ -232,7 +241,7 @@ impl Dcf {
                 air,
             );
             self.stations[s].phase = Phase::AwaitCts;
-            self.stations[s].timer = Some(now + airtime + self.timeout(self.phy.cts));
+            self.timers[s] = now + airtime + self.timeout(self.cts_time);
         } else {
             self.send_job(now, s, air);
         }
@@ -242,10 +251,9 @@ impl Dcf {
         frame.bytes.saturating_add(self.phy.header) > self.config.rts_threshold
     }
 
-    fn timeout(&self, answer: u32) -> Span {
-        self.config
-            .timeout
-            .unwrap_or_else(|| self.phy.answer() + self.phy.control_time(answer) + self.phy.slot)
+    /// How long an answer of this time on the air is waited for.
+    fn timeout(&self, answer: Span) -> Span {
+        self.config.timeout.unwrap_or_else(|| self.phy.answer() + answer + self.phy.slot)
     }
 
     fn send_job(&mut self, now: Time, s: usize, air: &mut dyn Air) {
@@ -255,10 +263,10 @@ impl Dcf {
         job.more = self.power.as_ref().is_some_and(|power| power.keeps(to));
         let airtime = self.phy.data_time(bytes);
         air.tell(Outcome::Trans { station: Station(s as u8), to, airtime });
-        let claim = self.phy.sifs + self.phy.propagation + self.phy.control_time(self.phy.ack);
+        let claim = self.phy.sifs + self.phy.propagation + self.ack_time;
         self.send(now, s, to, kind, bytes, airtime, claim, air);
         self.stations[s].phase = Phase::AwaitAck;
-        self.stations[s].timer = Some(now + airtime + self.timeout(self.phy.ack));
+        self.timers[s] = now + airtime + self.timeout(self.ack_time);
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of a transmission")]
@@ -335,8 +343,8 @@ impl Dcf {
                 let before = self.stations[s].nav;
                 self.stations[s].nav = until.max(before);
                 if self.config.nav_reset && heard.flight.kind == FrameKind::Rts {
-                    let cts = self.phy.control_time(self.phy.cts);
-                    let silence = (self.phy.sifs + self.phy.slot + self.phy.propagation) * 2 + cts;
+                    let round = (self.phy.sifs + self.phy.slot + self.phy.propagation) * 2;
+                    let silence = round + self.cts_time;
                     self.stations[s].reset = Some((before, now + silence));
                 }
             }
@@ -352,14 +360,13 @@ impl Dcf {
         let sifs = self.phy.sifs;
         match (kind, self.stations[s].phase) {
             (FrameKind::Rts, Phase::Contend) if self.stations[s].nav <= now => {
-                let cts = self.phy.control_time(self.phy.cts);
-                let rest = claim.saturating_sub(sifs + cts + self.phy.propagation);
+                let rest = claim.saturating_sub(sifs + self.cts_time + self.phy.propagation);
                 self.stations[s].phase = Phase::Answer(FrameKind::Cts, from, rest);
-                self.stations[s].timer = Some(now + sifs);
+                self.timers[s] = now + sifs;
             }
             (FrameKind::Cts, Phase::AwaitCts) => {
                 self.stations[s].phase = Phase::Cleared;
-                self.stations[s].timer = Some(now + sifs);
+                self.timers[s] = now + sifs;
             }
             (FrameKind::MacAck, Phase::AwaitAck) => {
                 self.stations[s].phase = Phase::Contend;
@@ -368,12 +375,12 @@ impl Dcf {
             }
             (FrameKind::PsPoll | FrameKind::Null, Phase::Contend) => {
                 self.stations[s].phase = Phase::Answer(FrameKind::MacAck, from, Span::ZERO);
-                self.stations[s].timer = Some(now + sifs);
+                self.timers[s] = now + sifs;
                 self.management_read(now, from);
             }
             (FrameKind::Data | FrameKind::Ack | FrameKind::LinkAck, Phase::Contend) => {
                 self.stations[s].phase = Phase::Answer(FrameKind::MacAck, from, Span::ZERO);
-                self.stations[s].timer = Some(now + sifs);
+                self.timers[s] = now + sifs;
                 self.frame_read(now, s, from);
                 // The receiver knows the sender's last sequence number: a repetition is acknowledged and dropped.
                 if let Some(job) = &mut self.stations[from.index()].job
@@ -387,6 +394,12 @@ impl Dcf {
         }
     }
 
+    /// A station whose NAV is to be reset by `now`.
+    fn resets_by(&self, now: Time) -> Option<usize> {
+        let due = |node: &Node| node.reset.is_some_and(|(_, at)| at <= now);
+        if self.config.nav_reset { self.stations.iter().position(due) } else { None }
+    }
+
     /// The timer of station `s` has expired.
     fn expired(&mut self, now: Time, s: usize, air: &mut dyn Air) {
         match self.stations[s].phase {
@@ -394,11 +407,13 @@ impl Dcf {
             Phase::AwaitCts | Phase::AwaitAck => self.failed(now, s, air),
             Phase::Cleared => self.send_job(now, s, air),
             Phase::Answer(kind, to, claim) => {
-                let bytes = if kind == FrameKind::Cts { self.phy.cts } else { self.phy.ack };
-                let airtime = self.phy.control_time(bytes);
+                let (bytes, airtime) = match kind {
+                    FrameKind::Cts => (self.phy.cts, self.cts_time),
+                    _ => (self.phy.ack, self.ack_time),
+                };
                 self.send(now, s, to, kind, bytes, airtime, claim, air);
                 self.stations[s].phase = Phase::Answering;
-                self.stations[s].timer = Some(now + airtime);
+                self.timers[s] = now + airtime;
             }
             Phase::Answering => {
                 self.stations[s].phase = Phase::Contend;
@@ -440,12 +455,10 @@ impl Mac for Dcf {
         loop {
             if let Some(heard) = self.ether.ended(now, air) {
                 self.take_in(now, &heard, air);
-            } else if let Some(s) =
-                self.stations.iter().position(|node| node.timer.is_some_and(|at| at <= now))
-            {
-                self.stations[s].timer = None;
+            } else if let Some(s) = self.timers.iter().position(|at| *at <= now) {
+                self.timers[s] = Time::NEVER;
                 self.expired(now, s, air);
-            } else if let Some(s) = self.stations.iter().position(|node| node.resets_by(now)) {
+            } else if let Some(s) = self.resets_by(now) {
                 if let Some((before, _)) = self.stations[s].reset.take() {
                     self.stations[s].nav = before;
                     self.contend(now, s);
@@ -461,10 +474,15 @@ impl Mac for Dcf {
     }
 
     fn next_wake(&self) -> Option<Time> {
-        let timers = self.stations.iter().filter_map(|node| node.timer);
-        let power = self.power.as_ref().and_then(|power| power.next_wake());
-        let resets = self.stations.iter().filter_map(|node| node.reset.map(|(_, at)| at));
-        timers.chain(self.ether.next()).chain(power).chain(resets).min()
+        let mut first = self.timers.iter().fold(self.ether.next(), |first, at| first.min(*at));
+        if self.config.nav_reset {
+            let resets = self.stations.iter().filter_map(|node| node.reset);
+            first = resets.fold(first, |first, (_, at)| first.min(at));
+        }
+        if let Some(power) = &self.power {
+            first = first.min(power.next_wake());
+        }
+        first.or_none()
     }
 
     fn hand_back(&mut self, station: Station, attempts: u32) {
@@ -484,7 +502,7 @@ impl Mac for Dcf {
     fn timing(&self) -> Timing {
         // What a quiet channel takes: a DIFS, half of the smallest window, and the ACK.
         let window = self.phy.slot * u64::from(self.config.cw_min / 2);
-        let ack = self.phy.answer() + self.phy.control_time(self.phy.ack);
+        let ack = self.phy.answer() + self.ack_time;
         self.phy.timing((self.phy.difs + window + ack) * 2)
     }
 }

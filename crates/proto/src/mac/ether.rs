@@ -55,6 +55,9 @@ pub(super) struct Ether {
     delay: Span,
     waves: Vec<Wave>,
     ears: Vec<Ear>,
+    /// When the next of the waves begins to be heard, and when the first that is heard ends: asked more often than they change.
+    begins: Time,
+    ends: Time,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +81,8 @@ impl Ether {
             own_until: Time::ZERO,
             awake_since: Time::ZERO,
         };
-        Ether { delay, waves: Vec::new(), ears: vec![ear; usize::from(stations)] }
+        let ears = vec![ear; usize::from(stations)];
+        Ether { delay, waves: Vec::new(), ears, begins: Time::NEVER, ends: Time::NEVER }
     }
 
     /// Puts `flight` on the air.
@@ -94,18 +98,34 @@ impl Ether {
         // Of a broadcast, each station asks for itself.
         wave.damaged = to != Station::ALL && air.damages(from, to, kind, bytes, start, airtime);
         self.ears[from.index()].own_until = start + airtime;
+        self.begins = self.begins.min(wave.next(self.delay));
         self.waves.push(wave);
     }
 
-    /// When something is to be heard next.
-    pub fn next(&self) -> Option<Time> {
-        self.waves.iter().map(|wave| wave.next(self.delay)).min()
+    /// When something is to be heard next; [`Time::NEVER`] if nothing is.
+    pub fn next(&self) -> Time {
+        self.begins.min(self.ends)
+    }
+
+    /// A wave has begun to be heard, or is over.
+    fn find_next(&mut self) {
+        (self.begins, self.ends) = (Time::NEVER, Time::NEVER);
+        for wave in &self.waves {
+            let first = if wave.heard { &mut self.ends } else { &mut self.begins };
+            *first = wave.next(self.delay).min(*first);
+        }
     }
 
     /// A transmission that has ended for all who hear it.
+    #[inline(always)]
     pub fn ended(&mut self, now: Time, air: &mut dyn Air) -> Option<Heard> {
+        if self.ends > now { None } else { self.end_first(now, air) }
+    }
+
+    fn end_first(&mut self, now: Time, air: &mut dyn Air) -> Option<Heard> {
         let i = self.waves.iter().position(|w| w.heard && w.next(self.delay) <= now)?;
         let Wave { flight, damaged, met, crowd, .. } = self.waves.remove(i);
+        self.find_next();
         let heard = Heard { flight, spared: !damaged, met, crowd };
         let Flight { from, to, kind, bytes, airtime, .. } = heard.flight;
         for (s, ear) in self.ears.iter_mut().enumerate() {
@@ -157,11 +177,17 @@ impl Ether {
     }
 
     /// A transmission begins to be heard: its sender.
+    #[inline(always)]
     pub fn begun(&mut self, now: Time) -> Option<Station> {
+        if self.begins > now { None } else { self.begin_first(now) }
+    }
+
+    fn begin_first(&mut self, now: Time) -> Option<Station> {
         let delay = self.delay;
         let wave = self.waves.iter_mut().find(|w| !w.heard && w.next(delay) <= now)?;
         wave.heard = true;
         let from = wave.flight.from;
+        self.find_next();
         for (s, ear) in self.ears.iter_mut().enumerate() {
             ear.carriers += u32::from(s != from.index());
         }
@@ -246,7 +272,7 @@ mod tests {
     /// What becomes of the flights among four stations, by sender.
     fn fates(ether: &mut Ether, air: &mut Ears, flights: Vec<Flight>) -> Vec<(u8, FrameFate)> {
         flights.into_iter().for_each(|flight| ether.send(flight, air));
-        while let Some(at) = ether.next() {
+        while let Some(at) = ether.next().or_none() {
             while ether.ended(at, air).is_some() || ether.begun(at).is_some() {}
         }
         let mut fates: Vec<_> = air.told.iter().map(|e| (e.station.0, e.fate)).collect();
@@ -323,21 +349,21 @@ mod tests {
         let (mut ether, mut air) = (Ether::new(3, DELAY), Ears::default());
         let hears = |ether: &Ether| [0, 1, 2].map(|s| ether.carriers(s));
         let quiet = |ether: &Ether| [0, 1, 2].map(|s| ether.quiet_since(s).0);
-        assert_eq!(ether.next(), None);
+        assert_eq!(ether.next(), Time::NEVER);
         ether.send(flight(1, Station(0), 10_000, 5000), &mut air);
-        assert_eq!(ether.next(), Some(Time(11_000)));
+        assert_eq!(ether.next(), Time(11_000));
         assert_eq!(ether.begun(Time(10_999)), None);
         assert_eq!(hears(&ether), [0, 0, 0]);
         assert_eq!(ether.begun(Time(11_000)), Some(Station(1)));
         assert_eq!(ether.begun(Time(11_000)), None, "it begins once");
         assert_eq!(hears(&ether), [1, 0, 1]);
-        assert_eq!(ether.next(), Some(Time(16_000)));
+        assert_eq!(ether.next(), Time(16_000));
         assert!(ether.ended(Time(15_999), &mut air).is_none());
         assert_eq!(quiet(&ether), [0, 15_000, 0]);
         let heard = ether.ended(Time(16_000), &mut air).unwrap();
         assert!(heard.spared && ether.is_clear(&heard, Station(2)));
         assert_eq!(hears(&ether), [0, 0, 0]);
         assert_eq!(quiet(&ether), [16_000, 15_000, 16_000]);
-        assert_eq!(ether.next(), None);
+        assert_eq!(ether.next(), Time::NEVER);
     }
 }

@@ -85,8 +85,14 @@ pub struct FamaNcs {
     phy: Phy,
     /// Length of a CTS in bytes, by which it dominates.
     cts: u32,
+    /// Times on the air of an RTS and a CTS, and the time in which an answer must begin.
+    rts_time: Span,
+    cts_time: Span,
+    answer: Span,
     ether: Ether,
     stations: Vec<Node>,
+    /// By station: when its timer expires; [`Time::NEVER`] if it does not run.
+    timers: Vec<Time>,
     chance: Stream,
 }
 
@@ -94,7 +100,6 @@ pub struct FamaNcs {
 #[derive(Debug)]
 struct Node {
     state: State,
-    timer: Option<Time>,
     /// The frame to be sent.
     frame: Option<Box<Frame>>,
     /// Whom the frame is for that is on the air.
@@ -128,16 +133,25 @@ impl FamaNcs {
         let cts = phy.cts.max((bits / 8_000_000_000) as u32 + 1);
         let node = || Node {
             state: State::Passive,
-            timer: None,
             frame: None,
             sending: None,
             clear_for: (Station::BASE, Span::ZERO),
             grace: Grace::None,
             answers: false,
         };
-        let ether = Ether::new(stations, phy.propagation);
-        let stations = (0..stations).map(|_| node()).collect();
-        FamaNcs { config, phy, cts, ether, stations, chance }
+        let (rts_time, cts_time) = (phy.control_time(phy.rts), phy.control_time(cts));
+        FamaNcs {
+            config,
+            cts,
+            rts_time,
+            cts_time,
+            answer: phy.answer(),
+            ether: Ether::new(stations, phy.propagation),
+            phy,
+            timers: vec![Time::NEVER; usize::from(stations)],
+            stations: (0..stations).map(|_| node()).collect(),
+            chance,
+        }
     }
 
     /// What `station` is doing.
@@ -162,7 +176,7 @@ impl FamaNcs {
         let listens = matches!(node.state, State::Passive | State::Backoff | State::Remote);
         if listens && self.ether.carriers(s) > 0 {
             node.state = State::Remote;
-            node.timer = None;
+            self.timers[s] = Time::NEVER;
         }
     }
 
@@ -174,19 +188,19 @@ impl FamaNcs {
         heard: Option<&mut Heard>,
         air: &mut dyn Air,
     ) {
-        let answer = self.phy.answer();
+        let answer = self.answer;
         // A carrier is sensed within a slot.
         let leave = answer + self.phy.slot;
         let station = Station(s as u8);
         let after = match action {
             Action::Nothing => return,
             Action::Rest => {
-                self.stations[s].timer = None;
+                self.timers[s] = Time::NEVER;
                 return;
             }
             Action::DrawBackoff => {
                 // What one handshake can spoil for another: an RTS, and what is not heard yet.
-                let unit = self.phy.control_time(self.phy.rts) + self.phy.answer();
+                let unit = self.rts_time + answer;
                 let more = u64::from(self.config.backoff.max(2) - 1) * unit.0;
                 unit + Span(self.chance.below(more + 1))
             }
@@ -197,8 +211,8 @@ impl FamaNcs {
                     self.stations[s].clear_for = (from, claim);
                     // Beyond the end of a short answer in the place of the RTS.
                     let short = self.phy.data_time(self.config.short_answer);
-                    let short = short.saturating_sub(self.phy.control_time(self.phy.rts));
-                    let rest = answer + self.cts_time() + self.phy.sifs + claim;
+                    let short = short.saturating_sub(self.rts_time);
+                    let rest = answer + self.cts_time + self.phy.sifs + claim;
                     let hold = rest.saturating_sub(short);
                     air.tell(Outcome::Wait { station, from, hold });
                 }
@@ -207,14 +221,13 @@ impl FamaNcs {
             Action::SendRts => {
                 let Some(frame) = &self.stations[s].frame else { return };
                 let (to, claim) = (frame.to, self.phy.data_time(frame.bytes));
-                let airtime = self.phy.control_time(self.phy.rts);
-                let bytes = self.phy.rts;
+                let (bytes, airtime) = (self.phy.rts, self.rts_time);
                 self.send(now, s, to, FrameKind::Rts, bytes, airtime, claim, None, air);
-                airtime + answer + self.cts_time()
+                airtime + answer + self.cts_time
             }
             Action::SendCts => {
                 let (to, claim) = self.stations[s].clear_for;
-                let (bytes, airtime) = (self.cts, self.cts_time());
+                let (bytes, airtime) = (self.cts, self.cts_time);
                 self.send(now, s, to, FrameKind::Cts, bytes, airtime, claim, None, air);
                 airtime
             }
@@ -240,11 +253,11 @@ impl FamaNcs {
                 leave
             }
             Action::LeaveAnswer => leave,
-            Action::LeaveCts => leave + self.cts_time(),
+            Action::LeaveCts => leave + self.cts_time,
             Action::LeaveData => leave + heard.map_or(Span::ZERO, |heard| heard.flight.claim),
             Action::LeaveLongest => leave + self.phy.data_time(LONGEST),
         };
-        self.stations[s].timer = Some(now + after);
+        self.timers[s] = now + after;
     }
 
     /// The frame has reached station `s`, for which it is.
@@ -259,10 +272,6 @@ impl FamaNcs {
         };
         let may_reply = self.stations[s].grace != Grace::None;
         air.tell(Outcome::Arrived { frame: *frame, intact: true, may_reply });
-    }
-
-    fn cts_time(&self) -> Span {
-        self.phy.control_time(self.cts)
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of a transmission")]
@@ -287,7 +296,7 @@ impl FamaNcs {
     /// A transmission is over: each station takes it in.
     fn take_in(&mut self, now: Time, mut heard: Heard, air: &mut dyn Air) {
         let Flight { from, to, kind, airtime, .. } = heard.flight;
-        let long = airtime > self.phy.control_time(self.phy.rts) + self.phy.propagation;
+        let long = airtime > self.rts_time + self.phy.propagation;
         for s in (0..self.stations.len()).filter(|s| *s != from.index()) {
             let mine = s == to.index();
             let readable = self.ether.is_clear(&heard, Station(s as u8)) && (heard.spared || !mine);
@@ -339,8 +348,8 @@ impl Mac for FamaNcs {
         loop {
             if let Some(heard) = self.ether.ended(now, air) {
                 self.take_in(now, heard, air);
-            } else if let Some(s) = self.expired(now) {
-                self.stations[s].timer = None;
+            } else if let Some(s) = self.timers.iter().position(|at| *at <= now) {
+                self.timers[s] = Time::NEVER;
                 let waits = self.stations[s].frame.is_some();
                 let event = if waits { Event::Expired } else { Event::ExpiredEmpty };
                 self.on(now, s, event, None, air);
@@ -356,8 +365,7 @@ impl Mac for FamaNcs {
     }
 
     fn next_wake(&self) -> Option<Time> {
-        let timers = self.stations.iter().filter_map(|node| node.timer);
-        timers.chain(self.ether.next()).min()
+        self.timers.iter().fold(self.ether.next(), |first, at| first.min(*at)).or_none()
     }
 
     fn is_idle(&self, station: Station) -> bool {
@@ -378,22 +386,16 @@ impl Mac for FamaNcs {
 
     fn timing(&self) -> Timing {
         // Without acceleration an answer needs an RTS and a CTS of its own, after a back-off.
-        let rts = self.phy.control_time(self.phy.rts);
+        let rts = self.rts_time;
         let access = match self.config.acceleration {
             true => Span::ZERO,
             false => {
-                let handshake = rts + self.cts_time() + self.phy.answer() * 2;
+                let handshake = rts + self.cts_time + self.answer * 2;
                 handshake + rts * u64::from(self.config.backoff)
             }
         };
         let backoff = rts * u64::from(self.config.backoff);
-        let turn = self.phy.answer() + self.phy.slot + backoff + rts + self.phy.propagation;
+        let turn = self.answer + self.phy.slot + backoff + rts + self.phy.propagation;
         Timing { turn, ..self.phy.timing(access) }
-    }
-}
-
-impl FamaNcs {
-    fn expired(&self, now: Time) -> Option<usize> {
-        self.stations.iter().position(|node| node.timer.is_some_and(|at| at <= now))
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::PacketId;
 
+use super::Marks;
 use crate::histogram::Histogram;
 use crate::layout::FlowInfo;
 use crate::ranges::Ranges;
@@ -95,6 +96,13 @@ impl Default for Carried {
 }
 
 impl Carried {
+    /// A link with these marks has carried a packet of it.
+    #[inline]
+    pub(super) fn count(&mut self, marks: Marks) {
+        self.wired_packets += u64::from(marks.has(Marks::WIRED));
+        self.wireless_packets += u64::from(marks.has(Marks::WIRELESS));
+    }
+
     /// Bytes up to position `end` entered the path in a packet with `len` of them. Whether they are the first.
     #[inline]
     pub(super) fn offer(&mut self, at: Time, end: u64, len: u32) -> bool {
@@ -128,13 +136,6 @@ impl Carried {
         let at = self.recent.iter().position(|recent| *recent == short(id))?;
         self.recent[at] = FORGOTTEN;
         Some(self.news >> at & 1 == 1)
-    }
-
-    /// What crosses the last link is delivered next: a word of each line that this touches is read, so that all come from
-    /// memory together. The answer means nothing.
-    #[inline]
-    pub(super) fn touch(&self) -> u64 {
-        self.offered ^ self.wireless_packets ^ self.delivered ^ self.wanted
     }
 
     /// These positions have not crossed.

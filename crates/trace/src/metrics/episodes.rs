@@ -22,14 +22,19 @@ pub(super) struct Episodes {
     pub(super) bad_state_notices: u32,
     pub(super) quenches: u32,
     pub(super) congestion_echoes: u32,
-    pub(super) srtt: Samples,
-    pub(super) rto: Samples,
     pub(super) dropped: CauseCounts,
     /// Packets put into the path for other causes than data and control.
     pub(super) originated: CauseCounts,
     /// Packets that crossed the last link and held nothing new.
     pub(super) redundant: u64,
     pub(super) rare: Option<Box<Rare>>,
+}
+
+/// What was in force at the events of an end. The receiver has one of them, when its connection opens.
+#[derive(Clone, Debug, Default)]
+pub(super) struct InForce {
+    pub(super) srtt: Samples,
+    pub(super) rto: Samples,
 }
 
 /// What few flows have.

@@ -9,18 +9,22 @@ use crate::layout::{Role, ShortInfo};
 use crate::stats::jain_index;
 
 impl Metrics {
-    /// The numbers so far, for a run that ended at `end`.
-    pub fn finish(&self, end: Time) -> RunMetrics {
-        let alone = |told: &Told<'_>| told.flow.counts() && !told.is_grouped(&self.layout);
-        let measured: Vec<_> =
-            self.flows.iter().filter(alone).map(|told| told.metrics(end)).collect();
+    /// The numbers of a run that ended at `end`.
+    pub fn finish(mut self, end: Time) -> RunMetrics {
+        self.flows.settle();
+        let (exchanges, short, stages) =
+            (self.exchanges(end), self.short(end), self.stage_metrics());
+        let alone = |told: Told<'_>| {
+            let alone = told.flow.counts() && !told.is_grouped(&self.layout);
+            alone.then(|| told.metrics(end))
+        };
+        let measured = core::mem::take(&mut self.flows).told_one_by_one(alone);
         let ours = || measured.iter().filter(|f| !f.cross);
         let throughputs: Vec<f64> = ours().map(|f| f.throughput).collect();
         let opened = ours().filter_map(|f| f.opened_s).fold(f64::INFINITY, f64::min);
         let until = ours().map(|f| f.completed_s.unwrap_or(end.as_secs_f64()));
         let makespan = until.fold(0.0, f64::max) - opened;
         let delivered: u64 = ours().map(|f| f.delivered).sum();
-        let exchanges = self.exchanges(end);
         let seconds = |s: f64| Time((s * 1e9).round() as u64);
         let first = measured.iter().filter_map(|f| f.opened_s).reduce(f64::min).map(seconds);
         let done =
@@ -41,11 +45,11 @@ impl Metrics {
         RunMetrics {
             end_s: end.as_secs_f64(),
             events: self.events,
-            stages: self.stage_metrics(),
+            stages,
             aggregate_throughput: if makespan > 0.0 { delivered as f64 / makespan } else { 0.0 },
             jain_index: jain_index(&throughputs),
             corrupted: self.corrupted,
-            short: self.short(end),
+            short,
             exchanges,
             datagrams,
             energy: self.energy(end),

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use lasthop_proto::event::{Cause, Tcb, TcpKind};
 use lasthop_proto::machine::Side;
-use lasthop_proto::units::{Due, Time};
-use lasthop_proto::wire::{Flags, PacketId, Segment, Seq};
+use lasthop_proto::units::{Due, Span, Time};
+use lasthop_proto::wire::{PacketId, Segment, Seq};
 
+use super::Marks;
 use super::carried::{Carried, Declared};
-use super::episodes::{Episodes, Rare};
+use super::episodes::{Episodes, InForce, Rare};
+use super::seen::{Seen, first_byte};
 
 /// One direction of a connection. There may be a hundred thousand of them, so what only the direction of data has, and
 /// what not every flow goes through, is made when it is first needed.
@@ -21,6 +23,7 @@ pub(super) struct Flow {
     origin: Option<Seq>,
     pub(super) opened: Due,
     pub(super) episodes: Option<Box<Episodes>>,
+    pub(super) in_force: Option<Box<InForce>>,
     /// Packets put into the path for [`Cause::Control`], as SYN and FIN of each flow are.
     pub(super) control: u32,
     pub(super) towards: Side,
@@ -29,7 +32,7 @@ pub(super) struct Flow {
 
 #[cfg(target_pointer_width = "64")]
 const _: () =
-    assert!(size_of::<Flow>() == 40 && size_of::<Carried>() == 256 && size_of::<Episodes>() == 208);
+    assert!(size_of::<Flow>() == 48 && size_of::<Carried>() == 256 && size_of::<Episodes>() == 144);
 
 impl Flow {
     pub(super) fn new(towards: Side) -> Flow {
@@ -38,6 +41,7 @@ impl Flow {
             origin: None,
             opened: Due::NEVER,
             episodes: None,
+            in_force: None,
             control: 0,
             towards,
             aborted: false,
@@ -74,22 +78,12 @@ impl Flow {
 
     /// A packet was put into the path for this reason.
     #[inline]
-    pub(super) fn originate(&mut self, cause: Cause) {
+    fn originate(&mut self, cause: Cause) {
         match cause {
             Cause::Data => self.carried().data += 1,
             Cause::Control => self.control = self.control.saturating_add(1),
             cause => self.episodes().originated.add(cause),
         }
-    }
-
-    /// The packet held no bytes, although it was to carry data.
-    pub(super) fn originate_empty(&mut self) {
-        self.carried().empty += 1;
-    }
-
-    /// A packet of it was dropped for this reason.
-    pub(super) fn drop_for(&mut self, cause: Cause) {
-        self.episodes().dropped.add(cause);
     }
 
     /// Takes what the layout says of it.
@@ -109,11 +103,13 @@ impl Flow {
         self.declared().is_some()
     }
 
-    /// A datagram of its transfer passes. What is in it only its ends can tell, so that each counts as one with data.
-    pub(super) fn datagram(&mut self, len: u32) {
+    /// A datagram of its transfer is carried by a link with these marks. What is in it only its ends can tell, so that each
+    /// counts as one with data.
+    pub(super) fn datagram(&mut self, marks: Marks, len: u32) {
         /// Of UDP, in bytes.
         const HEADER: u32 = 8;
         let carried = self.carried();
+        carried.count(marks);
         carried.largest = carried.largest.max(len.saturating_sub(HEADER));
     }
 
@@ -143,10 +139,54 @@ impl Flow {
         }
     }
 
-    /// Stream positions of a data packet's payload, 1 for the first byte, with what there is of the flow's data.
+    /// Reads a word of each line in which it will count what was kept for it. The answer means nothing.
+    #[inline]
+    pub(super) fn touch(&self, seen: &Seen) -> u64 {
+        let Some(carried) = &self.carried else { return 0 };
+        match seen {
+            Seen::Originated { .. } | Seen::Carried { .. } => carried.offered,
+            Seen::Crossed { .. } => carried.wireless_packets,
+            Seen::Delivered { .. } => carried.offered ^ carried.delivered ^ carried.wanted,
+            Seen::Dropped { .. } | Seen::DupAck { .. } => 0,
+        }
+    }
+
+    /// Takes in what was kept for it.
+    #[inline]
+    pub(super) fn take(&mut self, seen: Seen) {
+        match seen {
+            Seen::Originated { cause, first, len, at, .. } => {
+                self.originate(cause);
+                match len {
+                    0 if cause == Cause::Data => self.carried().empty += 1,
+                    0 => {}
+                    len => self.offer(at, first, len),
+                }
+            }
+            Seen::Carried { marks, first, len, at, .. } => {
+                self.carried().count(marks);
+                if marks.has(Marks::FIRST) {
+                    self.offer(at, first, len);
+                }
+            }
+            Seen::Crossed { first, len, id, .. } => {
+                let (carried, start, end) = self.span(first, len);
+                if !carried.cross(id, start, end) {
+                    self.episodes().redundant += 1;
+                }
+            }
+            Seen::Delivered { bytes, at, .. } => self.deliver(at, bytes),
+            Seen::Dropped { cause, .. } => self.episodes().dropped.add(cause),
+            Seen::DupAck { srtt, rto, .. } => {
+                self.episodes().dupacks += 1;
+                self.sample(srtt, rto);
+            }
+        }
+    }
+
+    /// Stream positions of a data packet's payload, 1 for its `first` byte, with what there is of the flow's data.
     #[inline(always)]
-    pub(super) fn span(&mut self, segment: &Segment, len: u32) -> (&mut Carried, u64, u64) {
-        let first = segment.seq + u32::from(segment.flags.has(Flags::SYN));
+    fn span(&mut self, first: Seq, len: u32) -> (&mut Carried, u64, u64) {
         // A flow that was joined midway begins with the first packet seen.
         let origin = *self.origin.get_or_insert(Seq(first.0.wrapping_sub(1)));
         let carried = self.carried();
@@ -157,16 +197,10 @@ impl Flow {
     /// A data packet entered the path: its host put it there, or, where hosts are not ours, it was seen on
     /// the first link. Only the first sight of its bytes counts.
     #[inline]
-    pub(super) fn offer(&mut self, at: Time, segment: &Segment, len: u32) {
-        let (carried, _, end) = self.span(segment, len);
-        if carried.offer(at, end, len) {
-            self.open_with_data(at);
-        }
-    }
-
-    /// Its first bytes enter the path: whoever has offered anything is open.
-    pub(super) fn open_with_data(&mut self, at: Time) {
-        if !self.opened.is_set() {
+    fn offer(&mut self, at: Time, first: Seq, len: u32) {
+        let (carried, _, end) = self.span(first, len);
+        // Whoever has offered anything is open.
+        if carried.offer(at, end, len) && !self.opened.is_set() {
             self.open(at);
         }
     }
@@ -176,7 +210,7 @@ impl Flow {
     pub(super) fn uncross(&mut self, id: PacketId, segment: &Segment, len: u32) {
         match self.carried().forget(id) {
             Some(true) => {
-                let (carried, start, end) = self.span(segment, len);
+                let (carried, start, end) = self.span(first_byte(segment), len);
                 carried.uncross(start, end);
             }
             Some(false) => self.episodes().redundant -= 1,
@@ -185,7 +219,7 @@ impl Flow {
     }
 
     /// Data was delivered to the application at the other end.
-    pub(super) fn deliver(&mut self, at: Time, bytes: u32) {
+    fn deliver(&mut self, at: Time, bytes: u32) {
         if self.carried().deliver(at, bytes) {
             self.episodes().completion.received(at);
         }
@@ -194,6 +228,13 @@ impl Flow {
     /// What it went through, from now on.
     pub(super) fn episodes(&mut self) -> &mut Episodes {
         self.episodes.get_or_insert_default()
+    }
+
+    /// What was in force at one of its sender's events.
+    fn sample(&mut self, srtt: Span, rto: Span) {
+        let in_force = self.in_force.get_or_insert_default();
+        in_force.srtt.add(srtt);
+        in_force.rto.add(rto);
     }
 
     fn end_if_complete(&mut self, at: Time) {
@@ -210,23 +251,23 @@ impl Flow {
 
     /// Something happened to the end point that sends this flow.
     pub(super) fn sender_event(&mut self, at: Time, kind: TcpKind, tcb: &Tcb) {
-        let own = self.episodes.get_or_insert_default();
         match kind {
             TcpKind::Opening => self.open(at),
-            TcpKind::DupAck => own.dupacks += 1,
-            TcpKind::FastRetransmit => own.fast_retransmits += 1,
-            TcpKind::RecoveryEnded => own.recoveries += 1,
+            TcpKind::DupAck => self.episodes().dupacks += 1,
+            TcpKind::FastRetransmit => self.episodes().fast_retransmits += 1,
+            TcpKind::RecoveryEnded => self.episodes().recoveries += 1,
             TcpKind::Timeout => {
+                let own = self.episodes();
                 own.timeouts += 1;
                 own.opening_timeouts += u32::from(tcb.snd_una == 0);
             }
-            TcpKind::PartialAck => own.partial_acks += 1,
-            TcpKind::LossNotified => own.loss_notifications += 1,
-            TcpKind::BadStateNotified => own.bad_state_notices += 1,
-            TcpKind::Quenched => own.quenches += 1,
-            TcpKind::CongestionEchoed => own.congestion_echoes += 1,
+            TcpKind::PartialAck => self.episodes().partial_acks += 1,
+            TcpKind::LossNotified => self.episodes().loss_notifications += 1,
+            TcpKind::BadStateNotified => self.episodes().bad_state_notices += 1,
+            TcpKind::Quenched => self.episodes().quenches += 1,
+            TcpKind::CongestionEchoed => self.episodes().congestion_echoes += 1,
             TcpKind::Complete => {
-                own.completion.sender_complete(at);
+                self.episodes().completion.sender_complete(at);
                 self.end_if_complete(at);
             }
             TcpKind::Aborted => {
@@ -251,8 +292,6 @@ impl Flow {
             TcpKind::Established | TcpKind::TailLossProbe | TcpKind::WindowProbe => {}
             TcpKind::Corrupted | TcpKind::Closed | TcpKind::Undone => {}
         }
-        let own = self.episodes();
-        own.srtt.add(tcb.srtt);
-        own.rto.add(tcb.rto);
+        self.sample(tcb.srtt, tcb.rto);
     }
 }

@@ -10,26 +10,28 @@ use lasthop_proto::wire::{FlowKey, Packet, Segment, Transport};
 
 use super::carried::Declared;
 use super::flow::Flow;
+use super::seen::Seen;
 use super::told::Told;
 use crate::layout::FlowInfo;
 
-/// Both directions of a connection. By far most packets are of one that was not met lately, and its key is compared first:
-/// where the data of the first direction is stands in the same cache line.
-#[derive(Debug)]
-#[repr(C, align(64))]
-struct Connection {
-    /// That of the first direction.
-    key: FlowKey,
-    ways: [Flow; 2],
-}
+/// Flows count when so much waits for them.
+const WAITING: usize = 256;
 
-#[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Connection>() == 128);
+/// So many of them read a word of each line first in which they will count, so that all come from memory together.
+const TOGETHER: usize = 16;
 
 /// Flows by their numbers. Both directions of a connection have numbers side by side, so that the peer of `i` is `i ^ 1`.
+///
+/// By far most packets are of a connection that was not met lately, whose records are in no near cache; and code that counts
+/// pushes that which simulates out of its cache. So of what happens only the number of the flow is found at once, by the key.
+/// What is to be counted waits, in order, until there is more.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
-    connections: Vec<Connection>,
+    /// The key of the first direction of each connection.
+    keys: Vec<FlowKey>,
+    /// Both directions of each.
+    connections: Vec<[Flow; 2]>,
+    waiting: Vec<Seen>,
     /// The places of most connections.
     guesses: Guesses,
     /// The places of all connections. It has no keys: the connection that is found is looked at anyway.
@@ -66,32 +68,64 @@ impl Flows {
         self.direction(place, &key)
     }
 
-    /// The flow with this number.
+    /// The flow with this number, for what does not change.
     #[inline]
     pub(super) fn flow(&self, id: usize) -> &Flow {
-        &self.connections[id / 2].ways[id % 2]
+        &self.connections[id / 2][id % 2]
     }
 
-    /// The same, to be changed.
+    /// The flow with this number, to be changed in its turn: nothing waits any more.
+    pub(super) fn settled(&mut self, id: usize) -> &mut Flow {
+        self.settle();
+        self.unsettled(id)
+    }
+
+    /// The flow with this number, to count something that goes with what waits in any order.
+    pub(super) fn unsettled(&mut self, id: usize) -> &mut Flow {
+        &mut self.connections[id / 2][id % 2]
+    }
+
+    /// Keeps something for its flow.
     #[inline]
-    pub(super) fn flow_mut(&mut self, id: usize) -> &mut Flow {
-        &mut self.connections[id / 2].ways[id % 2]
+    pub(super) fn note(&mut self, seen: Seen) {
+        if self.waiting.len() >= WAITING {
+            self.settle();
+        }
+        self.waiting.push(seen);
+    }
+
+    /// Has all flows count what waits for them.
+    #[inline(never)]
+    pub(super) fn settle(&mut self) {
+        let mut waiting = core::mem::take(&mut self.waiting);
+        for some in waiting.chunks(TOGETHER) {
+            // A few are in a near cache anyway.
+            if self.keys.len() > TOGETHER {
+                let touch = |seen: &Seen| self.flow(seen.flow()).touch(seen);
+                core::hint::black_box(some.iter().fold(0, |all, seen| all ^ touch(seen)));
+            }
+            some.iter().for_each(|seen| self.unsettled(seen.flow()).take(*seen));
+        }
+        waiting.clear();
+        self.waiting = waiting;
     }
 
     /// All flows, in the order of their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = Told<'_>> {
-        self.connections.iter().flat_map(|Connection { key, ways: [first, second] }| {
-            [
-                Told { key: *key, flow: first, acks: second },
-                Told { key: key.reversed(), flow: second, acks: first },
-            ]
-        })
+        self.keys.iter().zip(&self.connections).flat_map(|(key, ways)| both(*key, ways))
+    }
+
+    /// What `tell` tells of all flows, in the order of their numbers. The memory of each connection is given back before the
+    /// next one: what is told of it takes as much.
+    pub(super) fn told_one_by_one<T>(self, tell: impl Fn(Told<'_>) -> Option<T>) -> Vec<T> {
+        let connections = self.keys.into_iter().zip(self.connections);
+        connections.flat_map(|(key, ways)| both(key, &ways).map(&tell)).flatten().collect()
     }
 
     /// The number of the flow with this key, if it is of the connection at `place`.
     #[inline]
     fn direction(&self, place: u32, key: &FlowKey) -> Option<usize> {
-        let own = &self.connections.get(place as usize)?.key;
+        let own = self.keys.get(place as usize)?;
         let first = 2 * place as usize;
         // The ports first: by those, most keys differ.
         let ports = (key.src_port, key.dst_port);
@@ -113,17 +147,18 @@ impl Flows {
 
     #[cold]
     fn add(&mut self, key: FlowKey, towards: Side) -> usize {
-        let place = self.connections.len();
-        let ways = [towards, towards.other()].map(Flow::new);
-        self.connections.push(Connection { key, ways });
-        let hash_of = |place: &u32| hash(connection(self.connections[*place as usize].key));
+        let place = self.keys.len();
+        self.keys.push(key);
+        self.connections.push([towards, towards.other()].map(Flow::new));
+        let hash_of = |place: &u32| hash(connection(self.keys[*place as usize]));
         self.index.insert_unique(hash(connection(key)), place as u32, hash_of);
-        self.guesses.added(self.connections.iter().map(|connection| &connection.key));
+        self.guesses.added(self.keys.iter());
         2 * place
     }
 
     /// Makes the flows that the layout names. What is said of all connections of a transfer stands in memory once.
     pub(super) fn declare(&mut self, infos: Vec<FlowInfo>) {
+        self.keys.reserve_exact(infos.len());
         self.connections.reserve_exact(infos.len());
         let mut last = Arc::<Declared>::default();
         for info in infos {
@@ -132,7 +167,7 @@ impl Flows {
                 last = Arc::new(declared);
             }
             let id = self.id(info.key, info.towards);
-            self.flow_mut(id).declare(last.clone());
+            self.unsettled(id).declare(last.clone());
         }
     }
 
@@ -141,8 +176,8 @@ impl Flows {
     #[inline]
     pub(super) fn of_packet(&mut self, packet: &Packet, towards: Side) -> Option<usize> {
         // Mostly the first direction: then no key need be made.
-        match (packet.segment(), self.connections.get(self.last as usize)) {
-            (Some(segment), Some(last)) if is_of(packet, segment, &last.key) => {
+        match (packet.segment(), self.keys.get(self.last as usize)) {
+            (Some(segment), Some(last)) if is_of(packet, segment, last) => {
                 Some(2 * self.last as usize)
             }
             _ => self.look_up_packet(packet, towards),
@@ -168,6 +203,14 @@ impl Flows {
     }
 }
 
+/// Both directions of a connection, each beside the other.
+fn both(key: FlowKey, [first, second]: &[Flow; 2]) -> [Told<'_>; 2] {
+    [
+        Told { key, flow: first, acks: second },
+        Told { key: key.reversed(), flow: second, acks: first },
+    ]
+}
+
 /// Whether a packet is of this flow.
 #[inline]
 fn is_of(packet: &Packet, segment: &Segment, key: &FlowKey) -> bool {
@@ -188,6 +231,7 @@ fn hash(key: FlowKey) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lasthop_proto::event::Cause;
     use lasthop_proto::wire::{Addr, Body, Flags, Seq};
 
     fn packet(host: u8, port: u16) -> Packet {
@@ -223,5 +267,19 @@ mod tests {
         let told: Vec<FlowKey> = flows.iter().map(|told| told.key).collect();
         assert_eq!(told.len(), 2 * all.len());
         assert_eq!(told[..2], [key(1, 1), key(1, 1).reversed()]);
+    }
+
+    #[test]
+    fn what_waits_is_counted_once_and_before_whoever_asks() {
+        let mut flows = Flows::default();
+        let id = flows.id(key(1, 1000), Side::Right);
+        let dropped =
+            |flow: &Flow| flow.episodes.as_ref().map_or(0, |own| own.dropped.get(Cause::QueueFull));
+        for _ in 0..WAITING + 3 {
+            flows.note(Seen::Dropped { cause: Cause::QueueFull, flow: id as u32 });
+        }
+        assert_eq!(dropped(flows.flow(id)), WAITING as u64, "no more than that waits");
+        assert_eq!(dropped(flows.settled(id)), WAITING as u64 + 3);
+        assert_eq!(dropped(flows.settled(id)), WAITING as u64 + 3, "once");
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! [`Metrics`] sees an event for each link transmission, so it is built to be cheap: counters by stage and
 //! direction for every packet, and a look-up of the flow only for data packets, where they enter the path
-//! and on the first, the last and the radio link. Nothing is allocated for an event; per flow, memory grows with the
-//! packets in flight and the holes in the stream, not with time.
+//! and on the first, the last and the radio link. What the flow has to count there waits until
+//! there is more. Nothing is allocated for an event; per flow, memory grows with the packets in flight and the
+//! holes in the stream, not with time.
 //!
 //! Only events of [`Wants::METRICS`] count, even when a fuller trace is collected for another sink, so
 //! that the same run has the same metrics however it is watched.
@@ -20,6 +21,7 @@ mod flow;
 mod flow_metrics;
 mod flows;
 mod model;
+mod seen;
 mod short;
 mod told;
 mod visits;
@@ -37,15 +39,16 @@ use visits::Visits;
 pub use visits::{Handoffs, Visit};
 
 use lasthop_proto::air::AirEvent;
-use lasthop_proto::event::{Cause, Event, Op, TcpEvent, TcpKind, Wants, What};
+use lasthop_proto::event::{Event, Op, Tcb, TcpEvent, TcpKind, Wants, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
-use lasthop_proto::wire::{Damage, Flags, FlowKey, Packet, Transport};
+use lasthop_proto::wire::{Damage, Flags, FlowKey, Packet, Seq, Transport};
 
 use self::air::AirCounter;
 use self::clients::Clients;
 use self::datagrams::Sources;
 use self::flows::Flows;
+use self::seen::{Seen, first_byte};
 use crate::Sink;
 use crate::counts::CauseCounts;
 use crate::layout::{Layout, Role};
@@ -54,7 +57,7 @@ use crate::layout::{Layout, Role};
 pub const LISTED_STALLS: usize = 256;
 
 /// What a stage in one direction means to the flows that cross it.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Debug)]
 struct Marks(u8);
 
 impl Marks {
@@ -62,8 +65,8 @@ impl Marks {
     const LAST: Marks = Marks(2);
     const WIRED: Marks = Marks(4);
     const WIRELESS: Marks = Marks(8);
-    /// The first or the last.
-    const ENDS: Marks = Marks(3);
+    /// What a flow counts of each of its packets there.
+    const COUNTED: Marks = Marks(1 | 4 | 8);
     /// Behind the last link.
     const BEYOND: Marks = Marks(16);
 
@@ -165,8 +168,108 @@ impl Metrics {
     /// A packet enters the path, where that is counted for each flow.
     fn enters(&mut self, side: Side, packet: &Packet) {
         if let Some(id) = self.flows.of_packet(packet, side) {
-            self.flows.flow_mut(id).rare().entered += 1;
+            self.flows.unsettled(id).rare().entered += 1;
         }
+    }
+
+    /// A link has carried a packet.
+    fn transmitted(&mut self, at: Time, stage: StageId, side: Side, packet: &Packet) {
+        let is_data = self.is_data(packet);
+        let counter = self.counter(stage, side);
+        let (marks, len) = (counter.marks, packet.body.len());
+        counter.packets += 1;
+        counter.bytes += u64::from(packet.wire_len());
+        if is_data {
+            counter.data_packets += 1;
+            counter.data_bytes += u64::from(len);
+        }
+        if marks.has(Marks::FIRST) && !self.layout.exchanges.is_empty() {
+            self.enters(side, packet);
+        }
+        if !is_data {
+            if marks.has(Marks::FIRST) {
+                self.syn_on_link(at, side, packet);
+            }
+        } else if marks.0 != 0 {
+            self.data_on_link(at, marks, side, packet);
+        }
+    }
+
+    /// Anything else has happened to a packet.
+    fn happened(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
+        let is_data = self.is_data(packet);
+        let counter = self.counter(stage, side);
+        match op {
+            Op::Marked | Op::MarkedBy(_) => {
+                if let Some(id) = self.flows.of_packet(packet, side) {
+                    self.flows.unsettled(id).rare().marked += 1;
+                }
+            }
+            Op::Damaged => {
+                counter.damaged += 1;
+                counter.damaged_data += u64::from(is_data);
+                // A link that tells of damage only after the far end.
+                if is_data && counter.marks.has(Marks::LAST) {
+                    self.lost_at_the_end(side, packet);
+                }
+            }
+            Op::Dropped(cause) => {
+                counter.dropped.add(cause);
+                let marks = counter.marks;
+                let Some(id) = self.flows.of_packet(packet, side) else { return };
+                let flow = id as u32;
+                self.flows.note(Seen::Dropped { cause, flow });
+                let Some(segment) = packet.segment().filter(|_| is_data) else { return };
+                if marks.has(Marks::FIRST) {
+                    let (first, len) = (first_byte(segment), packet.body.len());
+                    let marks = Marks::FIRST;
+                    self.flows.note(Seen::Carried { marks, flow, first, len, at });
+                }
+                // What the channel damaged never counted as crossed.
+                if marks.has(Marks::BEYOND) && packet.damage == Damage::None && cause.is_loss() {
+                    self.lost_at_the_end(side, packet);
+                }
+            }
+            Op::Originated(cause) => {
+                counter.originated.add(cause);
+                if let Some(id) = self.flows.of_packet(packet, side) {
+                    let (first, len) = match packet.segment().filter(|_| is_data) {
+                        Some(segment) => (first_byte(segment), packet.body.len()),
+                        None => (Seq(0), 0),
+                    };
+                    let flow = id as u32;
+                    self.flows.note(Seen::Originated { cause, flow, first, len, at });
+                }
+            }
+            Op::Repeated(cause) => {
+                counter.repeated.add(cause);
+                if let Some(id) = self.flows.of_packet(packet, side) {
+                    self.flows.unsettled(id).rare().repeated.add(cause);
+                }
+            }
+            Op::Redirected(cause) => counter.redirected.add(cause),
+            Op::Transmitted | Op::Received => {}
+        }
+    }
+
+    /// Whether data is in a packet: what its ends alone can tell of a datagram counts as such.
+    #[inline]
+    fn is_data(&self, packet: &Packet) -> bool {
+        match packet.transport {
+            Transport::Tcp(_) => !packet.body.is_empty(),
+            _ => self.is_of_transfer(packet),
+        }
+    }
+
+    /// One more event: what is counted where it happened.
+    #[inline]
+    fn counter(&mut self, stage: StageId, side: Side) -> &mut Counter {
+        self.events += 1;
+        let stage = usize::from(stage.0);
+        if stage >= self.counters.len() {
+            self.grow(stage);
+        }
+        &mut self.counters[stage][side.index()]
     }
 
     /// Whether this is a datagram of a transfer, on its way to who receives it.
@@ -176,35 +279,20 @@ impl Metrics {
         flow.is_some_and(|id| self.flows.flow(id).is_declared())
     }
 
+    /// A link with these marks has carried a packet with data.
     #[inline]
     fn data_on_link(&mut self, at: Time, marks: Marks, side: Side, packet: &Packet) {
         let Some(id) = self.flows.of_packet(packet, side) else { return };
-        let flow = self.flows.flow_mut(id);
-        let len = packet.body.len();
-        let segment = packet.segment().filter(|_| marks.has(Marks::ENDS));
-        let (carried, start, end) = match segment {
-            Some(segment) => flow.span(segment, len),
-            None => (flow.carried(), 0, 0),
+        let (flow, len) = (id as u32, packet.body.len());
+        let Some(segment) = packet.segment() else {
+            return self.flows.unsettled(id).datagram(marks, len);
         };
-        carried.wired_packets += u64::from(marks.has(Marks::WIRED));
-        carried.wireless_packets += u64::from(marks.has(Marks::WIRELESS));
-        if segment.is_none() {
-            if packet.segment().is_none() {
-                flow.datagram(len);
-            }
-            return;
+        let first = first_byte(segment);
+        if marks.has(Marks::COUNTED) {
+            self.flows.note(Seen::Carried { marks, flow, first, len, at });
         }
-        let crosses = marks.has(Marks::LAST) && packet.damage == Damage::None;
-        if crosses {
-            core::hint::black_box(carried.touch());
-        }
-        let again = crosses && !carried.cross(packet.id, start, end);
-        let opens = marks.has(Marks::FIRST) && carried.offer(at, end, len);
-        if again {
-            flow.episodes().redundant += 1;
-        }
-        if opens {
-            flow.open_with_data(at);
+        if marks.has(Marks::LAST) && packet.damage == Damage::None {
+            self.flows.note(Seen::Crossed { flow, first, len, id: packet.id });
         }
     }
 
@@ -214,7 +302,7 @@ impl Metrics {
         if segment.flags.has(Flags::SYN)
             && let Some(id) = self.flows.of_packet(packet, side)
         {
-            self.flows.flow_mut(id).syn(at, segment);
+            self.flows.settled(id).syn(at, segment);
         }
     }
 
@@ -224,7 +312,7 @@ impl Metrics {
         else {
             return;
         };
-        self.flows.flow_mut(id).uncross(packet.id, segment, packet.body.len());
+        self.flows.settled(id).uncross(packet.id, segment, packet.body.len());
     }
 
     /// Events of a stage that the layout does not know still count.
@@ -252,7 +340,13 @@ impl Metrics {
         self.events += 1;
         let id = self.flows.id(event.flow, self.towards(stage));
         self.corrupted += u64::from(event.kind == TcpKind::Corrupted);
-        self.flows.flow_mut(id).sender_event(at, event.kind, &event.tcb);
+        match event.kind {
+            TcpKind::DupAck => {
+                let Tcb { srtt, rto, .. } = event.tcb;
+                self.flows.note(Seen::DupAck { flow: id as u32, srtt, rto });
+            }
+            kind => self.flows.settled(id).sender_event(at, kind, &event.tcb),
+        }
     }
 }
 
@@ -265,7 +359,7 @@ impl Metrics {
         self.events += 1;
         self.corrupted += u64::from(event.kind == TcpKind::Corrupted);
         if let Some(id) = self.flows.known(event.flow) {
-            self.flows.flow_mut(id).relay_event(at, event.kind);
+            self.flows.settled(id).relay_event(at, event.kind);
         }
     }
 }
@@ -280,86 +374,10 @@ impl Sink for Metrics {
 
     #[inline]
     fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
-        if op.level() != Wants::METRICS {
-            return;
-        }
-        self.events += 1;
-        let stage = usize::from(stage.0);
-        if stage >= self.counters.len() {
-            self.grow(stage);
-        }
-        let is_data = match packet.transport {
-            Transport::Tcp(_) => !packet.body.is_empty(),
-            _ => self.is_of_transfer(packet),
-        };
-        let counter = &mut self.counters[stage][side.index()];
         match op {
-            Op::Transmitted => {
-                counter.packets += 1;
-                counter.bytes += u64::from(packet.wire_len());
-                let marks = counter.marks;
-                if is_data {
-                    counter.data_packets += 1;
-                    counter.data_bytes += u64::from(packet.body.len());
-                }
-                if !self.layout.exchanges.is_empty() && marks.has(Marks::FIRST) {
-                    self.enters(side, packet);
-                }
-                if is_data {
-                    if marks.0 != 0 {
-                        self.data_on_link(at, marks, side, packet);
-                    }
-                } else if marks.has(Marks::FIRST) {
-                    self.syn_on_link(at, side, packet);
-                }
-            }
-            Op::Marked | Op::MarkedBy(_) => {
-                if let Some(id) = self.flows.of_packet(packet, side) {
-                    self.flows.flow_mut(id).rare().marked += 1;
-                }
-            }
-            Op::Damaged => {
-                counter.damaged += 1;
-                counter.damaged_data += u64::from(is_data);
-                // A link that tells of damage only after the far end.
-                if is_data && counter.marks.has(Marks::LAST) {
-                    self.lost_at_the_end(side, packet);
-                }
-            }
-            Op::Dropped(cause) => {
-                counter.dropped.add(cause);
-                let marks = counter.marks;
-                let Some(id) = self.flows.of_packet(packet, side) else { return };
-                self.flows.flow_mut(id).drop_for(cause);
-                let Some(segment) = packet.segment().filter(|_| is_data) else { return };
-                if marks.has(Marks::FIRST) {
-                    self.flows.flow_mut(id).offer(at, segment, packet.body.len());
-                }
-                // What the channel damaged never counted as crossed.
-                if marks.has(Marks::BEYOND) && packet.damage == Damage::None && cause.is_loss() {
-                    self.lost_at_the_end(side, packet);
-                }
-            }
-            Op::Originated(cause) => {
-                counter.originated.add(cause);
-                if let Some(id) = self.flows.of_packet(packet, side) {
-                    let flow = self.flows.flow_mut(id);
-                    flow.originate(cause);
-                    match packet.segment().filter(|_| is_data) {
-                        Some(segment) => flow.offer(at, segment, packet.body.len()),
-                        None if cause == Cause::Data => flow.originate_empty(),
-                        None => {}
-                    }
-                }
-            }
-            Op::Repeated(cause) => {
-                counter.repeated.add(cause);
-                if let Some(id) = self.flows.of_packet(packet, side) {
-                    self.flows.flow_mut(id).rare().repeated.add(cause);
-                }
-            }
-            Op::Redirected(cause) => counter.redirected.add(cause),
-            Op::Received => {}
+            Op::Transmitted => self.transmitted(at, stage, side, packet),
+            op if op.level() == Wants::METRICS => self.happened(at, stage, op, side, packet),
+            _ => {}
         }
     }
 
@@ -367,7 +385,7 @@ impl Sink for Metrics {
     fn delivered(&mut self, at: Time, stage: StageId, flow: FlowKey, bytes: u32) {
         self.events += 1;
         let id = self.flows.id(flow, self.towards(stage));
-        self.flows.flow_mut(id ^ 1).deliver(at, bytes);
+        self.flows.note(Seen::Delivered { flow: (id ^ 1) as u32, bytes, at });
         self.visits.delivered(at, [flow.src, flow.dst]);
         let nodes = self.powered.iter_mut();
         nodes.for_each(|node| node.delivered(at, stage, flow.dst, bytes.into()));

@@ -53,6 +53,7 @@ impl Told<'_> {
         let untouched = Episodes::default();
         let own = flow.episodes.as_deref().unwrap_or(&untouched);
         let theirs = acks.episodes.as_deref().unwrap_or(&untouched);
+        let in_force = flow.in_force.as_deref().cloned().unwrap_or_default();
         let completed = own.completion.at_last();
         let until = completed.unwrap_or(end);
         let transfer_time_s = opened.map_or(0.0, |opened| until.since(opened).as_secs_f64());
@@ -119,8 +120,8 @@ impl Told<'_> {
                 p95_s: quantile(0.95),
                 p99_s: quantile(0.99),
             },
-            srtt: own.srtt.metrics(),
-            rto: own.rto.metrics(),
+            srtt: in_force.srtt.metrics(),
+            rto: in_force.rto.metrics(),
             stalls,
             stall_time_s: stall_time_s + unlisted_time.as_secs_f64(),
             longest_stall_s,

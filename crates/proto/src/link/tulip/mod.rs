@@ -430,10 +430,16 @@ impl LinkEnd for Tulip {
     }
 
     fn next_wake(&self) -> Option<Time> {
-        let alarms = self.peers.iter().filter_map(|peer| peer.sender.alarm);
-        let alarms = alarms.map(|at| self.alarm(at));
-        let owed = self.peers.iter().filter_map(|peer| peer.receiver.due_at);
-        alarms.chain(owed).chain(self.held_until()).min()
+        let mut first = self.held_until().unwrap_or(Time::NEVER);
+        for Peer { sender, receiver } in &self.peers {
+            if let Some(at) = sender.alarm {
+                first = first.min(self.alarm(at));
+            }
+            if let Some(at) = receiver.due_at {
+                first = first.min(at);
+            }
+        }
+        first.or_none()
     }
 
     fn next_frame(&mut self, now: Time, above: &mut dyn Above) -> Option<Frame> {

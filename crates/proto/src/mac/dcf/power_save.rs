@@ -108,9 +108,9 @@ impl PowerSave {
         self.dozers.get(to.index()).is_some_and(|dozer| !dozer.kept.is_empty())
     }
 
-    pub(super) fn next_wake(&self) -> Option<Time> {
+    pub(super) fn next_wake(&self) -> Time {
         let active = self.dozers.iter().filter_map(|dozer| dozer.active_until);
-        active.chain(self.rest_at).chain([self.tbtt]).min()
+        active.chain(self.rest_at).fold(self.tbtt, Time::min)
     }
 }
 
@@ -281,11 +281,11 @@ impl Dcf {
             Sending::Null { .. } => (Station::BASE, FrameKind::Null, NULL),
         };
         let airtime = self.phy.control_time(bytes);
-        let claim = self.phy.sifs + self.phy.propagation + self.phy.control_time(self.phy.ack);
+        let claim = self.phy.sifs + self.phy.propagation + self.ack_time;
         if to != Station::ALL {
             self.send(now, s, to, kind, bytes, airtime, claim, air);
             self.stations[s].phase = Phase::AwaitAck;
-            self.stations[s].timer = Some(now + airtime + self.timeout(self.phy.ack));
+            self.timers[s] = now + airtime + self.timeout(self.ack_time);
             return;
         }
         if let Some(power) = &mut self.power {
@@ -294,7 +294,7 @@ impl Dcf {
         }
         self.send(now, s, to, kind, bytes, airtime, Span::ZERO, air);
         self.stations[s].phase = Phase::Broadcasting;
-        self.stations[s].timer = Some(now + airtime);
+        self.timers[s] = now + airtime;
     }
 
     /// Station `s` has heard a beacon to its end.

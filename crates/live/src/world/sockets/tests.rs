@@ -1,0 +1,277 @@
+use std::cell::Cell;
+use std::sync::{Arc, Mutex};
+
+use lasthop_path::Sent;
+use lasthop_proto::event::{Tcb, TcpEvent};
+use lasthop_proto::machine::Machine as Stages;
+use lasthop_proto::units::{Span, Time};
+
+use super::*;
+
+const HERE: Addr = Addr::v4(127, 0, 0, 1);
+
+fn flow(src_port: u16, dst_port: u16) -> FlowKey {
+    FlowKey { src: HERE, dst: HERE, src_port, dst_port }
+}
+
+/// What a [`Peer`] was asked to do, with what it was handed.
+#[derive(Clone, Debug, Default)]
+struct Seen(Arc<Mutex<Vec<(Packet, Side)>>>);
+
+/// A host that notes what it hears, and does when it wakes what it is told to here.
+#[derive(Debug, Default)]
+struct Peer {
+    seen: Seen,
+    opened: Vec<Sent>,
+    /// What it has read, by the other end's port.
+    delivered: BTreeMap<u16, u64>,
+    unfinished: usize,
+    wake: Option<Time>,
+    /// What it tells of when it wakes.
+    says: Vec<TcpKind>,
+    /// What it sends when it wakes.
+    sends: Vec<Packet>,
+}
+
+impl Stages for Peer {
+    fn on_packet(&mut self, _: Time, from: Side, packet: Packet, _: &mut Out) {
+        self.seen.0.lock().unwrap().push((packet, from));
+        self.unfinished = self.unfinished.saturating_sub(1);
+    }
+
+    fn on_wake(&mut self, _: Time, out: &mut Out) {
+        self.wake = None;
+        for kind in self.says.drain(..) {
+            let said = TcpEvent { flow: flow(1, 2), kind, tcb: Tcb::default() };
+            out.event(What::Tcp(said));
+        }
+        for packet in self.sends.drain(..) {
+            out.send(Side::Right, packet);
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.wake
+    }
+}
+
+impl End for Peer {
+    fn addr(&self) -> Addr {
+        HERE
+    }
+
+    fn unfinished(&self) -> usize {
+        self.unfinished
+    }
+
+    fn opened(&self) -> Vec<Sent> {
+        self.opened.clone()
+    }
+
+    fn delivered(&self, flow: FlowKey) -> u64 {
+        self.delivered.get(&flow.dst_port).copied().unwrap_or(0)
+    }
+}
+
+fn datagram(flow: FlowKey, payload: &[u8], tos: u8) -> Packet {
+    let bytes = [&[0; udp::HEADER as usize], payload].concat();
+    udp::packet(flow, bytes).with(|packet| packet.tos = tos)
+}
+
+/// A machine with one socket, and the port of that.
+fn machine(end: Peer) -> (Machine, u16) {
+    let socket = Socket::bind(SocketAddr::new(HERE.ip(), 0)).unwrap();
+    let port = socket.socket.local_addr().unwrap().port();
+    let sockets = BTreeMap::from([(port, socket)]);
+    let out = Out::new(Wants::METRICS);
+    (Machine { end: Box::new(end), sockets, right: true, out, stage: StageId(3) }, port)
+}
+
+/// Each datagram reaches the machine as a packet of its own: from whom, what, with which mark of congestion; however many
+/// have come at once.
+#[test]
+fn what_is_heard_reaches_the_machine_as_it_was_sent() {
+    let seen = Seen::default();
+    let (mut machine, port) = machine(Peer { seen: seen.clone(), ..Peer::default() });
+    let from = UdpSocket::bind((HERE.ip(), 0)).unwrap();
+    let from_port = from.local_addr().unwrap().port();
+    let state = UdpSocketState::new((&from).into()).unwrap();
+    let all: Vec<(Vec<u8>, u8)> =
+        (0..2 * BATCH as u8 + 3).map(|i| (vec![i; usize::from(i) + 1], i % 4)).collect();
+    for (bytes, mark) in &all {
+        let transmit = Transmit {
+            destination: SocketAddr::new(HERE.ip(), port),
+            ecn: EcnCodepoint::from_bits(*mark),
+            contents: bytes,
+            segment_size: None,
+            src_ip: None,
+        };
+        state.send((&from).into(), &transmit).unwrap();
+    }
+    let mut buf = vec![0; LARGEST * BATCH];
+    machine.hear(Clock::start(), &mut buf, &mut |_| ()).unwrap();
+    let heard = seen.0.lock().unwrap();
+    assert_eq!(heard.len(), all.len());
+    for ((packet, side), (bytes, mark)) in heard.iter().zip(&all) {
+        assert_eq!(packet.datagram_flow(), Some(flow(from_port, port)));
+        assert_eq!(udp::payload(packet), Some(&bytes[..]));
+        assert_eq!((packet.tos, *side), (*mark, Side::Right));
+    }
+}
+
+/// What the machine sends leaves from the port that it names, with its mark; what has no socket is nobody's, and what no
+/// socket takes is lost like on the way.
+#[test]
+fn what_the_machine_sends_leaves_with_its_mark() {
+    let to = UdpSocket::bind((HERE.ip(), 0)).unwrap();
+    let to_port = to.local_addr().unwrap().port();
+    let state = UdpSocketState::new((&to).into()).unwrap();
+    let (mut machine, port) = machine(Peer::default());
+    let packets = [
+        datagram(flow(port, to_port), b"one", 2),
+        datagram(flow(port.wrapping_add(1), to_port), b"from nowhere", 0),
+        // No datagram is so long.
+        datagram(flow(port, to_port), &[7; LARGEST], 0),
+        datagram(flow(port, to_port), b"three", 3),
+    ];
+    for packet in packets {
+        machine.out.send(Side::Right, packet);
+    }
+    machine.drain(&mut |_| ()).unwrap();
+    assert!(machine.out.sends.is_empty());
+    let mut buf = vec![0; LARGEST * 4];
+    let mut came = Vec::new();
+    for _ in 0..2 {
+        let mut metas = [RecvMeta::default(); 4];
+        let mut slices: Vec<IoSliceMut<'_>> =
+            buf.chunks_exact_mut(LARGEST).map(IoSliceMut::new).collect();
+        let count = state.recv((&to).into(), &mut slices, &mut metas).unwrap_or(0);
+        for (meta, piece) in metas.iter().zip(buf.chunks_exact(LARGEST)).take(count) {
+            let mark = meta.ecn.map_or(0, |ecn| ecn as u8);
+            came.push((piece[..meta.len].to_vec(), mark, meta.addr.port()));
+        }
+    }
+    assert_eq!(came, [(b"one".to_vec(), 2, port), (b"three".to_vec(), 3, port)]);
+}
+
+/// It wakes when it wants to and not before, tells what its connections do, says once that its transfers are over, and
+/// goes on until it is stopped.
+#[test]
+fn a_machine_runs_on_the_clock_and_says_when_it_is_idle() {
+    for (says, right) in [
+        (vec![TcpKind::Opening, TcpKind::Complete], true),
+        (vec![TcpKind::Opening, TcpKind::Corrupted, TcpKind::Complete], false),
+    ] {
+        let (at, bytes) = (Time::ZERO + Span::millis(20), b"to itself".to_vec());
+        let seen = Seen::default();
+        let (mut machine, port) = machine(Peer::default());
+        // It hears what it sends itself, and has nothing to do any more.
+        let own = datagram(flow(port, port), &bytes, 0);
+        machine.end = Box::new(Peer {
+            seen: seen.clone(),
+            unfinished: 1,
+            wake: Some(at),
+            says: says.clone(),
+            sends: vec![own],
+            ..Peer::default()
+        });
+        let clock = Clock::start();
+        let (told, idle) = (Cell::new(Vec::new()), Cell::new(0));
+        let tell = |news| {
+            let News::Event(event) = news else { panic!("only events are told") };
+            let mut all = told.take();
+            all.push(event);
+            told.set(all);
+        };
+        // Twice more it goes round after it has become idle.
+        let rounds = Cell::new(0);
+        let stopped = || {
+            rounds.set(rounds.get() + u32::from(idle.get() > 0));
+            rounds.get() > 2
+        };
+        let stood = machine.run(clock, stopped, || idle.set(idle.get() + 1), tell).unwrap();
+        assert_eq!((stood.right, idle.get()), (right, 1));
+        assert_eq!(seen.0.lock().unwrap().len(), 1, "it heard itself once");
+        let told = told.take();
+        for (event, kind) in told.iter().zip(&says) {
+            let What::Tcp(said) = &event.what else { panic!("{event:?}") };
+            assert_eq!((said.kind, event.stage), (*kind, StageId(3)));
+            assert!(event.at >= at, "it woke too early: {:?}", event.at);
+        }
+        assert_eq!(told.len(), says.len());
+    }
+}
+
+fn sent(port: u16, bytes: u64) -> Sent {
+    Sent {
+        flow: flow(port, DISCARD),
+        wanted: Some(Bytes(bytes)),
+        acknowledged: bytes,
+        complete: true,
+        aborted: false,
+    }
+}
+
+/// Transfers of two hosts with stacks of their own, between them one of TCP; what is wrong with each is told under its
+/// number and no other.
+#[test]
+fn each_transfer_that_went_wrong_is_told_by_its_number() {
+    let text = "[host.a]\n[host.b]\n[host.c]\nside = \"right\"\n[host.d]\nside = \"right\"\n\
+                [[path]]\nlink = { rate = \"1mbit\", delay = \"1ms\" }\n"
+        .to_owned()
+        + &[
+            ("a", "c", "count = 2\nprotocol = \"quic\""),
+            ("b", "d", "count = 2"),
+            ("a", "c", "protocol = \"quic\""),
+        ]
+        .map(|(from, to, more)| {
+            format!("[[transfer]]\nfrom = \"{from}\"\nto = \"{to}\"\nbytes = 1000\n{more}\n")
+        })
+        .concat();
+    let (plan, _) = lasthop_scenario::parse(&text, "t", &[]).unwrap_or_else(|e| panic!("{e}"));
+    let scenario = &plan.cells[0].scenario;
+    let of = |name: &str| scenario.hosts.iter().position(|host| host.name == name).unwrap();
+    let (from, to) = (of("a"), of("c"));
+    let right = || {
+        let opened = vec![sent(1, 1000), sent(2, 1000), sent(3, 1000)];
+        let sender = Peer { opened, ..Peer::default() };
+        let delivered = BTreeMap::from([(1, 1000), (2, 1000), (3, 1000)]);
+        [sender, Peer { delivered, ..Peer::default() }]
+    };
+    let stood = |end: Peer, right| Ok(Stood { end: Box::new(end), right });
+    let told = |change: &dyn Fn(&mut [Peer; 2]), all: bool| {
+        let mut ends = right();
+        change(&mut ends);
+        let [sender, receiver] = ends;
+        let both = BTreeMap::from([(from, stood(sender, true)), (to, stood(receiver, all))]);
+        wrong(scenario, &both)
+    };
+    let none = [""; 0];
+    assert_eq!(told(&|_| (), true), none);
+    let numbers = [1, 2, 5];
+    let each = |what: &str| numbers.map(|n| format!("transfer {n} from a to c: {what}"));
+    for (nth, number) in numbers.into_iter().enumerate() {
+        let one = |what: &str| vec![format!("transfer {number} from a to c: {what}")];
+        let port = nth as u16 + 1;
+        let aborts = |ends: &mut [Peer; 2]| ends[0].opened[nth].aborted = true;
+        assert_eq!(told(&aborts, true), one("the connection was given up"));
+        for bytes in [999, 1001] {
+            let other = |ends: &mut [Peer; 2]| {
+                ends[1].delivered.insert(port, bytes);
+            };
+            assert_eq!(told(&other, true), one(&format!("{bytes} of 1000 bytes arrived")));
+        }
+        let fewer = |ends: &mut [Peer; 2]| ends[0].opened.truncate(nth);
+        assert_eq!(told(&fewer, true), each("it was not opened")[nth..]);
+    }
+    assert_eq!(told(&|_| (), false), each("other bytes arrived than were sent"));
+    let [sender, receiver] = right();
+    let lone = BTreeMap::from([(from, stood(sender, true))]);
+    assert_eq!(wrong(scenario, &lone), each("a host did not run"));
+    let failed = || Err(io::Error::other("its socket is gone"));
+    let first = BTreeMap::from([(from, failed()), (to, stood(receiver, true))]);
+    assert_eq!(wrong(scenario, &first), each("its socket is gone"));
+    let [sender, _] = right();
+    let second = BTreeMap::from([(from, stood(sender, true)), (to, failed())]);
+    assert_eq!(wrong(scenario, &second), each("its socket is gone"));
+}

@@ -1,0 +1,282 @@
+//! Testbeds that stay: what is known of them, who joins them, and what becomes of them and of the programs inside.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::fs::{self, File};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+
+use lasthop_live::testbed::keep::join::VARIABLE;
+use lasthop_live::testbed::keep::{
+    Ended, Home, Process, Record, Request, Status, clean, down, hold, join, up,
+};
+use lasthop_live::testbed::{Error, HostSpec, NetSpec, Side};
+use nix::sys::signal::Signal;
+
+/// What this program does when it is started by itself: it holds a testbed, or it joins one.
+const HOLD: &str = "LASTHOP_TEST_HOLD";
+const JOIN: &str = "LASTHOP_TEST_JOIN";
+
+fn main() -> ExitCode {
+    if std::env::var_os(HOLD).is_some() {
+        let held = hold(|net, ready, stop, held| match held.payload {
+            "serve" => {
+                assert_eq!(net.station(), "station");
+                fs::write(held.dir.join("served"), held.name).expect("written");
+                ready.say()?;
+                assert!(!stop.requested());
+                stop.wait();
+                assert!(stop.requested(), "once asked to end, always asked to end");
+                fs::remove_file(held.dir.join("served")).expect("removed");
+                Ok(())
+            }
+            "fail" => Err(Error::new("it cannot be served", "ask for something else")),
+            other => panic!("what is `{other}`?"),
+        });
+        return if held.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
+    if let Ok(host) = std::env::var(JOIN) {
+        return inside(&host);
+    }
+    macro_rules! tests {
+        ($($name:ident),* $(,)?) => { support::main(&[$((stringify!($name), $name as fn())),*]) };
+    }
+    tests![
+        a_testbed_stays_until_it_is_taken_down,
+        what_a_killed_testbed_leaves_is_removed,
+        what_does_not_come_up_says_why,
+    ]
+}
+
+/// A directory for testbeds of a test, which goes with it.
+struct Place(PathBuf);
+
+impl Place {
+    fn new() -> (Place, Home) {
+        let name = format!("lasthop-keep-{}", std::process::id());
+        let place = Place(std::env::temp_dir().join(name));
+        fs::DirBuilder::new().mode(0o700).create(&place.0).expect("a directory");
+        let home = Home::at(place.0.join("home")).expect("a home");
+        (place, home)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn this(key: &str, value: &str) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.env(key, value);
+    command
+}
+
+fn request(name: &str, payload: &str) -> Request {
+    let host = |name: &str, side, last| HostSpec::new(name, side, [10, 0, 0, last].into());
+    let hosts = vec![
+        host("near", Side::Left, 1).preset(lasthop_live::testbed::Preset::LinuxReno),
+        host("own", Side::Right, 2).without_kernel(),
+        host("far", Side::Right, 3),
+    ];
+    Request {
+        name: name.to_owned(),
+        net: NetSpec { station: "station".to_owned(), offloads: true, hosts },
+        origin: "a test".to_owned(),
+        payload: payload.to_owned(),
+    }
+}
+
+fn start(home: &Home, name: &str) -> Record {
+    up(home, this(HOLD, "1"), request(name, "serve"))
+        .expect("a testbed; `lasthop doctor` says why not")
+}
+
+/// What `result` says is wrong, and what to do.
+fn wrong<T: std::fmt::Debug>(result: Result<T, Error>) -> (String, String) {
+    let Error { message, help } = result.expect_err("it is wrong");
+    (message, help)
+}
+
+fn names(home: &Home) -> Vec<(String, Status)> {
+    let entries = home.entries().expect("entries");
+    entries.into_iter().map(|entry| (entry.name, entry.status)).collect()
+}
+
+fn a_testbed_stays_until_it_is_taken_down() {
+    let (_place, home) = Place::new();
+    assert_eq!(names(&home), []);
+    let none = ("no testbed is up".to_owned(), "start one: `lasthop testbed up`".to_owned());
+    assert_eq!(wrong(home.find(None)), none);
+    let record = start(&home, "lab");
+    assert_eq!((record.name.as_str(), record.origin.as_str()), ("lab", "a test"));
+    assert!(record.is_up() && record.offloads && record.process.runs());
+    let hosts = record.hosts.iter().map(|host| (host.name.as_str(), host.side, host.namespace));
+    let hosts: Vec<_> = hosts.collect();
+    let sides = [
+        ("station", None),
+        ("near", Some(Side::Left)),
+        ("own", Some(Side::Right)),
+        ("far", Some(Side::Right)),
+    ];
+    assert_eq!(hosts.iter().map(|host| (host.0, host.1)).collect::<Vec<_>>(), sides);
+    let here = fs::metadata("/proc/self/ns/net").expect("a network").ino();
+    let mut networks: Vec<u64> = hosts.iter().filter_map(|host| host.2).chain([here]).collect();
+    networks.sort_unstable();
+    networks.dedup();
+    assert_eq!((networks.len(), hosts[2].2), (4, None), "each kernel has a network of its own");
+    assert_eq!(record.hosts[1].preset.as_deref(), Some("linux-reno"));
+    assert_eq!(record.hosts[1].v4, Some([10, 0, 0, 1].into()));
+    assert!(home.dir().join("lab/served").exists(), "it is served");
+    assert_eq!(names(&home), [("lab".to_owned(), Status::Up)]);
+    assert_eq!(home.find(None), Ok(record.clone()));
+
+    let (what, help) = wrong(up(&home, this(HOLD, "1"), request("lab", "serve")));
+    assert_eq!(what, "there is a testbed `lab` already");
+    assert!(help.contains("lasthop testbed down lab"), "{help}");
+    let (what, _) = wrong(up(&home, this(HOLD, "1"), request("-x", "serve")));
+    assert_eq!(what, "`-x` cannot be the name of a testbed");
+    let (what, help) = wrong(home.find(Some("bench")));
+    assert_eq!((what.as_str(), help.as_str()), ("no testbed `bench` is up", "these are up: lab"));
+
+    let second = start(&home, "bench");
+    let both = [("bench".to_owned(), Status::Up), ("lab".to_owned(), Status::Up)];
+    assert_eq!(names(&home), both);
+    let (what, help) = wrong(down(&home, None));
+    assert_eq!(what, "more than one testbed is up");
+    assert!(help.ends_with("bench, lab"), "{help}");
+    assert_eq!(home.find(Some("bench")), Ok(second.clone()));
+    let gone =
+        |name: &str, ended| Ended { name: name.to_owned(), was_up: true, ended, left: vec![] };
+    assert_eq!(down(&home, Some("bench")), Ok(gone("bench", vec![])));
+    assert!(!second.process.runs() && !home.dir().join("bench").exists());
+    let (what, _) = wrong(down(&home, Some("bench")));
+    assert_eq!(what, "no testbed `bench` is up");
+
+    // Programs inside end with it; others do not.
+    let mut other = Command::new("sleep").arg("1000").spawn().expect("sleep");
+    let mut sleeper = sleep_inside(&home, "far");
+    let pid = sleeper.id() as i32;
+    assert_eq!(clean(&home), Ok(vec![]), "nothing is left over");
+    let program = (pid, "sleep".to_owned());
+    assert_eq!(down(&home, None), Ok(gone("lab", vec![program])));
+    assert!(sleeper.wait().expect("its end").code().is_none(), "it was ended by a signal");
+    assert!(!record.process.runs() && names(&home).is_empty());
+    assert_eq!(other.try_wait().expect("asked"), None, "what runs outside is left alone");
+    other.kill().and_then(|()| other.wait()).expect("ended");
+}
+
+/// Starts a program in a host of the testbed `lab`, and waits until it is there.
+fn sleep_inside(home: &Home, host: &str) -> Child {
+    let record = home.find(Some("lab")).expect("a testbed");
+    let command = this(JOIN, host).arg(home.dir()).stdin(Stdio::null()).spawn();
+    let mut child = command.expect("it starts");
+    let process = loop {
+        assert_eq!(child.try_wait().expect("asked"), None, "it has ended");
+        let process = Process::running(child.id() as i32).expect("it runs");
+        if process.name() == "sleep" {
+            break process;
+        }
+        pause();
+    };
+    let number =
+        |kind: &str| fs::metadata(format!("/proc/{}/ns/{kind}", process.pid)).unwrap().ino();
+    let namespace = record.host(host).expect("a host").namespace;
+    assert_eq!((Some(number("net")), number("mnt")), (namespace, record.mount), "where it runs");
+    child
+}
+
+fn pause() {
+    let _ = nix::poll::poll(&mut [], 2_u8);
+}
+
+/// What a program inside does: it joins a host and becomes another one.
+fn inside(host: &str) -> ExitCode {
+    let dir = std::env::args_os().nth(1).expect("where testbeds are");
+    let home = Home::at(PathBuf::from(&dir)).expect("a home");
+    let record = home.find(None).expect("a testbed");
+    let (what, _) = wrong(join(&record, "own"));
+    assert_eq!(what, "host `own` has no kernel of its own: its TCP is lasthop's");
+    let (what, help) = wrong(join(&record, "nobody"));
+    assert_eq!(what, "there is no host `nobody` in testbed `lab`");
+    assert_eq!(help, "there are station, near, own, far");
+    for other in [
+        Record { mount: record.mount + 1, ..record.clone() },
+        Record { user: record.user + 1, ..record.clone() },
+        Record { process: Process { pid: i32::MAX, start: 1 }, ..record.clone() },
+    ] {
+        assert_eq!(wrong(join(&other, host)).0, "testbed `lab` has ended meanwhile");
+    }
+    std::env::set_current_dir(Path::new(&dir).parent().expect("a directory")).expect("there");
+    let here = std::env::current_dir().expect("here");
+    join(&record, host).expect("it is joined");
+    assert_eq!(std::env::current_dir().expect("here"), here, "it stays where it is");
+    assert!(nix::unistd::geteuid().is_root(), "inside it is root");
+    let token = format!("{}/{}", record.name, record.token);
+    panic!("{}", Command::new("sleep").arg("1000").env(VARIABLE, token).exec());
+}
+
+fn what_a_killed_testbed_leaves_is_removed() {
+    let (_place, home) = Place::new();
+    let record = start(&home, "lab");
+    let mut sleeper = sleep_inside(&home, "near");
+    let pid = sleeper.id() as i32;
+    assert!(record.process.signal(Signal::SIGKILL));
+    while record.process.runs() {
+        pause();
+    }
+    assert!(!record.is_up());
+    assert_eq!(names(&home), [("lab".to_owned(), Status::Dead)]);
+    let (what, help) = wrong(home.find(Some("lab")));
+    assert_eq!(what, "the process of testbed `lab` has ended");
+    assert!(help.contains("lasthop testbed clean"), "{help}");
+    assert_eq!(wrong(home.find(None)).0, "no testbed is up");
+    let (what, _) = wrong(up(&home, this(HOLD, "1"), request("lab", "serve")));
+    assert_eq!(what, "there is a testbed `lab` already, and it is dead");
+    let ended = vec![(pid, "sleep".to_owned())];
+    let gone = Ended { name: "lab".to_owned(), was_up: false, ended, left: vec![] };
+    assert_eq!(clean(&home), Ok(vec![gone]));
+    assert!(sleeper.wait().expect("its end").code().is_none(), "it was ended by a signal");
+    assert_eq!(clean(&home), Ok(vec![]));
+    assert_eq!(names(&home), []);
+
+    // One of another start of the machine has no processes any more, whoever has their numbers now.
+    let dir = home.dir().join("old");
+    fs::create_dir(&dir).expect("a directory");
+    let own = Process::own().expect("we run");
+    let hosts = record.hosts.clone();
+    let old = Record {
+        name: "old".to_owned(),
+        boot: "another".to_owned(),
+        process: own,
+        hosts,
+        ..record
+    };
+    let file = File::create(dir.join("testbed.json")).expect("a record");
+    serde_json::to_writer(file, &old).expect("written");
+    assert_eq!(names(&home), [("old".to_owned(), Status::Dead)]);
+    let gone = Ended { name: "old".to_owned(), was_up: false, ended: vec![], left: vec![] };
+    assert_eq!(down(&home, Some("old")), Ok(gone), "one that is dead is taken down as well");
+    assert!(!dir.exists());
+}
+
+fn what_does_not_come_up_says_why() {
+    let (_place, home) = Place::new();
+    let (what, help) = wrong(up(&home, this(HOLD, "1"), request("lab", "fail")));
+    assert_eq!((what.as_str(), help.as_str()), ("it cannot be served", "ask for something else"));
+    assert_eq!(names(&home), []);
+    let (what, help) = wrong(up(&home, this(HOLD, "1"), request("lab", "what")));
+    assert!(what.starts_with("the testbed's background process did not come up"), "{what}");
+    assert!(
+        help.starts_with("the end of its log:\n") && help.contains("what is `what`?"),
+        "{help}"
+    );
+    assert!(help.lines().count() <= 6, "{help}");
+    let (what, _) = wrong(up(&home, Command::new("/no/such/program"), request("lab", "serve")));
+    assert!(what.contains("start a background process"), "{what}");
+    assert_eq!(names(&home), []);
+}

@@ -1,0 +1,216 @@
+//! Scenarios on real packets: what arrives, what is told of it, and how a run ends.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lasthop_live::world::{RunEnd, Testbed};
+use lasthop_proto::event::{Event, TcpKind, Wants, What};
+use lasthop_proto::units::Time;
+use lasthop_proto::wire::FlowKey;
+use lasthop_scenario::Scenario;
+use lasthop_trace::Sink;
+use lasthop_trace::layout::Layout;
+use lasthop_trace::metrics::Metrics;
+
+fn main() -> ExitCode {
+    macro_rules! tests {
+        ($($name:ident),* $(,)?) => { support::main(&[$((stringify!($name), $name as fn())),*]) };
+    }
+    tests![
+        each_transfer_arrives_and_is_told_of_as_its_own,
+        a_run_ends_at_its_horizon_or_when_it_is_stopped,
+    ]
+}
+
+fn scenario(text: &str) -> Scenario {
+    let (plan, _) = lasthop_scenario::parse(text, "world", &[]).unwrap_or_else(|e| panic!("{e}"));
+    plan.cells[0].scenario.clone()
+}
+
+/// What is told, beside the figures that are made of it.
+struct Told {
+    metrics: Metrics,
+    /// Of each connection: when, at which stage, what.
+    tcp: BTreeMap<FlowKey, Vec<(Time, u16, TcpKind)>>,
+    /// Raised at the first event of TCP.
+    stop: Option<&'static AtomicBool>,
+}
+
+impl Told {
+    fn new(layout: Layout) -> Told {
+        Told { metrics: Metrics::new(layout), tcp: BTreeMap::new(), stop: None }
+    }
+}
+
+impl Sink for Told {
+    fn wants(&self) -> Wants {
+        Wants::METRICS
+    }
+
+    fn event(&mut self, event: &Event) {
+        if let What::Tcp(said) = &event.what {
+            let list = self.tcp.entry(said.flow).or_default();
+            list.push((event.at, event.stage.0, said.kind));
+            if let Some(stop) = self.stop {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+        self.metrics.event(event);
+    }
+}
+
+/// Senders and receivers of each kind, several of each; the order of the transfers is none of the hosts'.
+const ALL: &str = r#"
+    horizon = "30s"
+    [host.near]
+    stack = "kernel"
+    [host.own]
+    stack = "lasthop"
+    [host.quick]
+    stack = "kernel"
+    [host.other]
+    stack = "kernel"
+    [host.far]
+    stack = "kernel"
+    side = "right"
+    [host.far-own]
+    stack = "lasthop"
+    side = "right"
+    [host.far-quick]
+    stack = "kernel"
+    side = "right"
+    [[transfer]]
+    from = "other"
+    to = "far"
+    bytes = 40000
+    count = 2
+    [[transfer]]
+    from = "own"
+    to = "far"
+    bytes = 50000
+    count = 2
+    [[transfer]]
+    from = "quick"
+    to = "far-quick"
+    bytes = 60000
+    protocol = "quic"
+    count = 2
+    [[transfer]]
+    from = "near"
+    to = "far-own"
+    bytes = 70000
+    start = "150ms"
+    [[transfer]]
+    from = "far"
+    to = "near"
+    bytes = 80000
+    [[transfer]]
+    from = "far-own"
+    to = "own"
+    bytes = 90000
+    [[path]]
+    link = { rate = "50mbit", delay = "1ms", queue = "1000p" }
+"#;
+
+/// One run of all of them: the bytes that each flow was to carry, in the order of the scenario.
+const BYTES: [u64; 9] = [40_000, 40_000, 50_000, 50_000, 60_000, 60_000, 70_000, 80_000, 90_000];
+
+fn each_transfer_arrives_and_is_told_of_as_its_own() {
+    let scenario = scenario(ALL);
+    let host = |name: &str| scenario.hosts.iter().position(|host| host.name == name).unwrap();
+    let mut world = Testbed::enter(&scenario).expect("a testbed; `lasthop doctor` says why not");
+    let mut ports = Vec::new();
+    for seed in [1, 2] {
+        let layout = world.layout(&scenario);
+        let flows: Vec<FlowKey> = layout.flows.iter().map(|flow| flow.key).collect();
+        assert_eq!(flows.len(), BYTES.len());
+        let mut told = Told::new(layout);
+        let stop = AtomicBool::new(false);
+        let end = world.run(&scenario, seed, &lasthop_quic::end, &mut told, &stop).expect("a run");
+        assert_eq!((end.reason.as_str(), end.lost_frames), ("finished", 0));
+        assert_eq!(end.wrong, [""; 0], "what arrived is not what was sent");
+        let measured = told.metrics.finish(Time(end.at_ns));
+        for (index, (flow, bytes)) in measured.flows.iter().zip(BYTES).enumerate() {
+            let told = (flow.delivered, flow.wanted, flow.complete, flow.aborted);
+            assert_eq!(told, (bytes, Some(bytes), true, false), "flow {index}: {}", flow.flow);
+        }
+        // What each sender told of: from its first SYN to its end, in order of time, at its own stage.
+        let transfers = scenario.transfers.iter();
+        let senders = transfers.flat_map(|t| vec![t; t.connections() as usize]);
+        for (index, (flow, transfer)) in flows.iter().zip(senders).enumerate() {
+            let said = &told.tcp[flow];
+            assert!(said.is_sorted_by_key(|(at, ..)| *at), "flow {index} goes back in time");
+            assert!(said.iter().all(|(at, ..)| at.0 <= end.at_ns), "flow {index} outlives the run");
+            let stage = lasthop_path::host_stage(&scenario, transfer.from).0;
+            assert!(said.iter().all(|(_, at, _)| *at == stage), "flow {index}: another stage");
+            let first = said.first().map(|(at, _, kind)| (*kind, at.since(Time::ZERO)));
+            let (kind, began) = first.unwrap();
+            assert_eq!(kind, TcpKind::Opening, "flow {index}");
+            assert!(began >= transfer.start && began.0 < transfer.start.0 + 5_000_000_000);
+            let has = |kind| said.iter().filter(|(_, _, k)| *k == kind).count();
+            assert_eq!([TcpKind::Established, TcpKind::Complete].map(has), [1, 1], "flow {index}");
+            let moves = |kind: &TcpKind| matches!(kind, TcpKind::Acked | TcpKind::Sampled);
+            let moved = said.iter().filter(|(_, _, kind)| moves(kind)).count();
+            let by_kernel = [0, 1, 6, 7].contains(&index);
+            assert!(moved > 1 || !by_kernel, "flow {index}: no progress is told: {said:?}");
+            assert_eq!(has(TcpKind::Corrupted), 0, "flow {index}");
+        }
+        ends_of(&end, &scenario);
+        ports.extend([0, 1, 6, 7].map(|index: usize| flows[index].src_port));
+        let far = scenario.hosts[host("far")].addr;
+        assert_eq!((flows[7].src, flows[7].dst), (far, scenario.hosts[host("near")].addr));
+    }
+    let distinct: std::collections::BTreeSet<u16> = ports.iter().copied().collect();
+    assert_eq!(distinct.len(), 8, "a port is used twice: {ports:?}");
+}
+
+/// What a run says of itself at its end.
+fn ends_of(end: &RunEnd, scenario: &Scenario) {
+    let kernels: Vec<&str> = end.kernel.keys().map(String::as_str).collect();
+    assert_eq!(kernels, ["far", "far-quick", "near", "other", "quick"], "what kernels counted");
+    let bytes: u64 =
+        scenario.transfers.iter().map(|t| t.bytes.unwrap().0 * u64::from(t.connections())).sum();
+    assert!(end.hops > bytes / 1500, "{} packets passed the link", end.hops);
+    assert_eq!(end.agent_state_bytes, 0, "there is no agent");
+    let events = end.tcp_events.as_ref().expect("there are senders in the kernel");
+    assert_eq!(events.lost, 0);
+    match events.source.as_str() {
+        "tracepoints" => assert_eq!(events.why, None),
+        "tcp-info" => assert!(events.why.as_ref().is_some_and(|why| !why.is_empty())),
+        other => panic!("events come from {other}"),
+    }
+}
+
+fn a_run_ends_at_its_horizon_or_when_it_is_stopped() {
+    let scenario = scenario(
+        r#"
+        horizon = "300ms"
+        transfer = { from = "a", to = "b", bytes = "10MB" }
+        [host.a]
+        stack = "kernel"
+        [host.b]
+        stack = "kernel"
+        [[path]]
+        link = { rate = "1mbit", delay = "1ms" }
+        "#,
+    );
+    let mut world = Testbed::enter(&scenario).expect("a testbed; `lasthop doctor` says why not");
+    let quiet = AtomicBool::new(false);
+    let mut told = Told::new(world.layout(&scenario));
+    let end = world.run(&scenario, 1, &lasthop_path::no_ends, &mut told, &quiet).expect("a run");
+    assert_eq!((end.reason.as_str(), end.wrong.len()), ("horizon", 0));
+    let at = end.at_ns as f64 * 1e-9;
+    assert!((0.3..1.3).contains(&at), "it ended at {at} s");
+    let flow = &told.metrics.finish(Time(end.at_ns)).flows[0];
+    assert!(flow.delivered > 0 && !flow.complete, "{flow:?}");
+
+    static STOP: AtomicBool = AtomicBool::new(false);
+    let mut told = Told { stop: Some(&STOP), ..Told::new(world.layout(&scenario)) };
+    let end = world.run(&scenario, 1, &lasthop_path::no_ends, &mut told, &STOP).expect("a run");
+    assert_eq!((end.reason.as_str(), end.wrong.len()), ("stopped", 0));
+    assert!(end.at_ns < 290_000_000, "it was stopped at {} ns", end.at_ns);
+}

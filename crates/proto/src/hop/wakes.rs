@@ -1,0 +1,137 @@
+//! When a radio hop is to be called, and what it does then.
+
+use super::Hop;
+use super::waiting::Waiting;
+use crate::link::end::LinkEnd;
+use crate::link::transmitter::tell_turn;
+use crate::mac::Mac;
+use crate::machine::{Machine, Out, StageId};
+use crate::units::Time;
+
+/// So many events of wakes that concern nobody else are told together at most.
+const TOGETHER: usize = 64;
+
+/// The earliest wakes; [`Time::NEVER`] where there is none.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Due {
+    pub medium: Time,
+    pub ends: Time,
+    /// The first turn of a channel that is told, or of the scheduler.
+    pub others: Time,
+    pub any: Time,
+}
+
+impl Due {
+    pub const NOTHING: Due =
+        Due { medium: Time::NEVER, ends: Time::NEVER, others: Time::NEVER, any: Time::NEVER };
+}
+
+/// What an end has said, as long as nothing has happened to it since.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Said {
+    /// When it wants to be called; whether something has happened since.
+    pub wake: Time,
+    pub stale: bool,
+    /// Whether it may have a frame to send: it did not say that it has none, or something has happened since.
+    pub may_send: bool,
+}
+
+impl Said {
+    pub const NOTHING: Said = Said { wake: Time::NEVER, stale: true, may_send: true };
+
+    /// Something has happened to the end, or to what waits above it.
+    pub fn forget(&mut self) {
+        (self.stale, self.may_send) = (true, true);
+    }
+}
+
+/// The earliest of `wakes`.
+fn first(wakes: impl IntoIterator<Item = Option<Time>>) -> Time {
+    wakes.into_iter().flatten().fold(Time::NEVER, Time::min)
+}
+
+impl Hop {
+    /// Asks everybody when they want to be called next.
+    pub(super) fn ask_when_due(&mut self) {
+        self.due.ends = Time::NEVER;
+        for (end, said) in self.ends.iter().zip(&mut self.said) {
+            if core::mem::take(&mut said.stale) {
+                said.wake = end.next_wake().unwrap_or(Time::NEVER);
+            }
+            self.due.ends = self.due.ends.min(said.wake);
+        }
+        let turns = first(self.turns.iter().map(|(_, turns)| Some(turns.next())));
+        let scheduler = match &self.uppers[0].waiting {
+            Waiting::Scheduled(scheduler) => scheduler.next_wake(),
+            Waiting::InOrder { .. } => None,
+        };
+        self.due.others = first([scheduler]).min(turns);
+        self.ask_medium();
+    }
+
+    /// Asks medium access alone.
+    pub(super) fn ask_medium(&mut self) {
+        self.due.medium = first([self.medium.next_wake()]);
+        self.due.any = self.due.medium.min(self.due.ends).min(self.due.others);
+    }
+
+    /// Does what [`Machine::on_wake`] does at `now`, and what it would do in wakes of its own before `until`, when nobody else is
+    /// called, as long as nothing leaves the hop: most of what stations do concerns the hop alone. `stage` is the hop's
+    /// own. The answer is the time of the last of these wakes, and how many they were.
+    pub fn on_wakes(
+        &mut self,
+        now: Time,
+        until: Time,
+        stage: StageId,
+        out: &mut Out,
+    ) -> (Time, u64) {
+        let (mut at, mut wakes) = (now, 1);
+        self.on_wake(at, out);
+        while out.sends.is_empty()
+            && out.signals.is_empty()
+            && out.events.len() < TOGETHER
+            && (at < self.due.any && self.due.any < until)
+        {
+            at = self.due.any;
+            wakes += 1;
+            out.begin(stage, at);
+            self.on_wake(at, out);
+        }
+        (at, wakes)
+    }
+
+    /// Whether the base station has a scheduler.
+    pub(super) fn is_scheduled(&self) -> bool {
+        matches!(self.uppers[0].waiting, Waiting::Scheduled(_))
+    }
+
+    /// Does what is due at `at`, the nominal time of the next wake.
+    pub(super) fn step(&mut self, at: Time, out: &mut Out) {
+        for (side, turns) in &mut self.turns {
+            while let Some(good) = turns.take(at) {
+                tell_turn(*side, good, true, out);
+            }
+        }
+        let scheduled = self.is_scheduled();
+        if scheduled {
+            self.tell_scheduler(at);
+        }
+        if self.due.medium <= at {
+            self.with_medium(out, |mac, air| mac.on_wake(at, air));
+        }
+        let alone = self.due.ends.min(self.due.others) > at && !scheduled;
+        if alone && self.outcomes.is_empty() && self.medium.tells_all() {
+            // Medium access was busy with itself: nobody else has anything new to say.
+            return self.ask_medium();
+        }
+        if self.due.ends <= at {
+            for i in 0..self.ends.len() {
+                if self.said[i].wake <= at {
+                    self.with_end(i, out, |end, above| end.on_wake(at, above));
+                }
+            }
+        }
+        self.exchange(at, out);
+        self.ask_when_due();
+    }
+}

@@ -1,0 +1,173 @@
+//! Every event, kept in memory.
+
+use lasthop_proto::event::{Event, Op, Wants, What};
+use lasthop_proto::machine::{Side, StageId};
+use lasthop_proto::units::Time;
+use lasthop_proto::wire::{Packet, Parts};
+
+use crate::Sink;
+
+/// How many packets are looked for among those that are kept: more than are under way on most paths.
+const KNOWN: usize = 1 << 12;
+
+/// Every event, kept in memory.
+///
+/// Most events are of a packet that was seen before and is still the same, which is kept once for all of them. What takes time
+/// is fresh memory: so an event takes three words, a packet none but its own, and what is kept stays where it is.
+#[derive(Default, Clone)]
+pub struct Record {
+    events: Pages<Kept>,
+    packets: Pages<Parts>,
+    others: Pages<What>,
+    /// Where in `packets` one was kept last, by the low bits of its name.
+    known: Vec<u32>,
+}
+
+/// An event without what it is about.
+#[derive(Debug, Clone, Copy)]
+struct Kept {
+    at: Time,
+    /// Which of the packets or of the others.
+    place: u32,
+    stage: StageId,
+    /// What was done to the packet, if it is about one.
+    done: Option<(Op, Side)>,
+}
+
+const _: () = assert!(size_of::<Kept>() <= 24);
+
+/// A list that grows by pages, so that nothing in it is ever moved.
+#[derive(Clone)]
+struct Pages<T>(Vec<Vec<T>>);
+
+/// How many entries a page has.
+const PAGE: usize = 512;
+
+impl<T> Default for Pages<T> {
+    fn default() -> Pages<T> {
+        Pages(Vec::new())
+    }
+}
+
+impl<T> Pages<T> {
+    fn len(&self) -> usize {
+        self.0.last().map_or(0, |last| (self.0.len() - 1) * PAGE + last.len())
+    }
+
+    fn get(&self, place: usize) -> &T {
+        &self.0[place / PAGE][place % PAGE]
+    }
+
+    /// Adds one more, and tells its place.
+    fn push(&mut self, one: T) -> usize {
+        let page = match self.0.last_mut() {
+            Some(page) if page.len() < PAGE => page,
+            _ => self.begin(),
+        };
+        page.push(one);
+        self.len() - 1
+    }
+
+    #[cold]
+    fn begin(&mut self) -> &mut Vec<T> {
+        self.0.push(Vec::with_capacity(PAGE));
+        self.0.last_mut().unwrap_or_else(|| unreachable!("it is there"))
+    }
+}
+
+impl Record {
+    /// The events in order.
+    pub fn events(&self) -> impl ExactSizeIterator<Item = Event> {
+        (0..self.events.len()).map(|i| {
+            let Kept { at, place, stage, done } = *self.events.get(i);
+            let what = match done {
+                Some((op, side)) => {
+                    let packet = Packet::new(self.packets.get(place as usize).clone());
+                    What::Packet { op, side, packet }
+                }
+                None => self.others.get(place as usize).clone(),
+            };
+            Event { at, stage, what }
+        })
+    }
+
+    /// Where this packet is kept.
+    #[inline]
+    fn place_of(&mut self, packet: &Packet) -> u32 {
+        if self.known.is_empty() {
+            self.known = vec![u32::MAX; KNOWN];
+        }
+        let known = &mut self.known[packet.id.0 as usize % KNOWN];
+        if *known == u32::MAX || *self.packets.get(*known as usize) != **packet {
+            *known = self.packets.push(Parts::clone(packet)) as u32;
+        }
+        *known
+    }
+}
+
+impl Sink for Record {
+    fn wants(&self) -> Wants {
+        Wants::EVERYTHING
+    }
+
+    fn event(&mut self, event: &Event) {
+        let Event { at, stage, what } = event;
+        if let What::Packet { op, side, packet } = what {
+            return self.packet(*at, *stage, *op, *side, packet);
+        }
+        let place = self.others.push(what.clone()) as u32;
+        self.events.push(Kept { at: *at, place, stage: *stage, done: None });
+    }
+
+    fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
+        let place = self.place_of(packet);
+        self.events.push(Kept { at, place, stage, done: Some((op, side)) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lasthop_proto::event::Cause;
+    use lasthop_proto::wire::{Addr, Body, Damage, Flags, PacketId, Segment, Seq};
+
+    use super::*;
+
+    fn packet(id: u64) -> Packet {
+        let segment = Segment::new(1, 2, Seq(id as u32), Seq(0), Flags::ACK);
+        let (src, dst) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));
+        Packet::tcp(src, dst, segment, Body::EMPTY).with(|packet| packet.id = PacketId(id))
+    }
+
+    #[test]
+    fn what_was_told_comes_back_and_a_packet_that_stays_the_same_is_kept_once() {
+        let seen = [
+            (Op::Originated(Cause::Data), packet(1)),
+            (Op::Transmitted, packet(1)),
+            // It has the place of the first among those that are known.
+            (Op::Transmitted, packet(1 + KNOWN as u64)),
+            (Op::Transmitted, packet(1)),
+            (Op::Damaged, packet(1).with(|packet| packet.damage = Damage::Ip)),
+            (Op::Dropped(Cause::IpChecksum), packet(1).with(|packet| packet.damage = Damage::Ip)),
+        ];
+        let mut told = Vec::new();
+        let mut record = Record::default();
+        for (i, (op, packet)) in seen.into_iter().enumerate() {
+            let (at, stage, side) = (Time(i as u64), StageId(i as u16), Side::Left);
+            let what = What::Packet { op, side, packet };
+            told.push(Event { at, stage, what });
+            let good = i % 2 == 0;
+            told.push(Event { at, stage, what: What::Channel { side, good } });
+        }
+        for event in &told {
+            match &event.what {
+                What::Packet { op: Op::Transmitted, side, packet } => {
+                    record.packet(event.at, event.stage, Op::Transmitted, *side, packet);
+                }
+                _ => record.event(event),
+            }
+        }
+        assert!(record.events().eq(told));
+        assert_eq!(record.events().len(), 12);
+        assert_eq!(record.packets.len(), 4);
+    }
+}
