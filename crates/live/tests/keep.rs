@@ -175,14 +175,15 @@ fn sleep_inside(home: &Home, host: &str) -> Child {
     let record = home.find(Some("lab")).expect("a testbed");
     let command = this(JOIN, host).arg(home.dir()).stdin(Stdio::null()).spawn();
     let mut child = command.expect("it starts");
-    let process = loop {
+    let process = Process::running(child.id() as i32).expect("it runs");
+    for _ in 0..5000 {
         assert_eq!(child.try_wait().expect("asked"), None, "it has ended");
-        let process = Process::running(child.id() as i32).expect("it runs");
         if process.name() == "sleep" {
-            break process;
+            break;
         }
         pause();
-    };
+    }
+    assert_eq!(process.name(), "sleep");
     let number =
         |kind: &str| fs::metadata(format!("/proc/{}/ns/{kind}", process.pid)).unwrap().ino();
     let namespace = record.host(host).expect("a host").namespace;
@@ -226,8 +227,10 @@ fn what_a_killed_testbed_leaves_is_removed() {
     let mut sleeper = sleep_inside(&home, "near");
     let pid = sleeper.id() as i32;
     assert!(record.process.signal(Signal::SIGKILL));
-    while record.process.runs() {
-        pause();
+    for _ in 0..5000 {
+        if record.process.runs() {
+            pause();
+        }
     }
     assert!(!record.is_up());
     assert_eq!(names(&home), [("lab".to_owned(), Status::Dead)]);

@@ -211,6 +211,9 @@ mod tests {
         assert_eq!(nearest("Rate", &keys), Some("rate"));
         assert_eq!(nearest("tpc", &keys), Some("tcp"));
         assert_eq!(nearest("colour", &keys), None);
+        // A word of which nothing is left is another word.
+        assert_eq!(nearest("x", &["y", "p"]), None);
+        assert_eq!(nearest("x", &["yx", "p"]), Some("yx"));
     }
 
     #[test]

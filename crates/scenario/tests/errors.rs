@@ -468,3 +468,24 @@ fn faults_of_power_saving_point_at_their_place() {
     let beside = path("dcf = { power-save = \"ps-poll\" }\nlink-layer = \"ll\"");
     path_refused(&beside, Code::BadValue, "path.1.link-layer", "\"ll\"", &["beacon", "leave out"]);
 }
+
+/// An agent that goes by something which the hosts do not tell is noted, whatever it is besides.
+#[test]
+fn agents_that_learn_nothing_are_noted() {
+    let notes = |agent: &str, host: &str| {
+        let path = PATH.replace("\"snoop\"", &format!("\"{agent}\""));
+        let text = format!("{HEAD}[host.fixed]\n{host}\n[host.mobile]\n{host}\n{path}");
+        let (_, notes) = parse(&text, "test", &[]).unwrap_or_else(|error| panic!("{error}"));
+        notes.into_iter().map(|note| note.message).collect::<Vec<_>>()
+    };
+    for (agent, host, noted) in [
+        ("snoop", "", None),
+        ("snoop-smart", "sack = false", Some("`snoop-smart` learns nothing from `mobile`")),
+        ("snoop-smart", "sack = true", None),
+    ] {
+        let found = notes(agent, host);
+        let said = found.iter().any(|note| noted.is_some_and(|noted| note.contains(noted)));
+        assert_eq!(said, noted.is_some(), "{agent} with `{host}`: {found:?}");
+        assert!(noted.is_some() || found.is_empty(), "{agent} with `{host}`: {found:?}");
+    }
+}

@@ -96,6 +96,8 @@ fn a_source_may_be_on_and_off() {
     assert_eq!(periods.on.shape, Some(1.5));
     let key = "transfer.on-off.shape";
     refused("on-off = { shape = 1 }, stop = \"9s\"", Code::OutOfRange, key, "1.05");
+    let large = "on-off = { shape = 99999999999999999999 }, stop = \"9s\"";
+    refused(large, Code::OutOfRange, key, "99999999999999999999 is too large");
     refused("on-off = {}", Code::MissingKey, "horizon", "never ends by itself");
     let twice = "on-off = {}, bytes = \"1kB\", stop = \"9s\"";
     refused(twice, Code::BadTransfer, "transfer.bytes", "exclude each other");
@@ -157,6 +159,30 @@ fn clients_ask_and_servers_answer() {
     refused(busy, Code::MissingKey, "transfer.exchanges", "`every` or `think`");
     let many = "request = \"1B\", response = \"1B\", every = \"1ms\", stop = \"1000s\"";
     refused(many, Code::OutOfRange, key, "1000000 times");
+}
+
+/// As many exchanges as a scenario may have are possible, and not one more; whether they are counted or come of a time.
+#[test]
+fn a_hundred_thousand_exchanges_are_the_most() {
+    let text = |count: u32, rest: &str| {
+        format!("request = \"1B\", response = \"1B\", count = {count}, {rest}")
+    };
+    for (count, rest, good) in [
+        (1, "exchanges = 100000", true),
+        (4, "exchanges = 25000", true),
+        (4, "exchanges = 25001", false),
+        (3, "exchanges = 33334", false),
+        (1, "every = \"1ms\", stop = \"100s\"", true),
+        (1, "every = \"1ms\", stop = \"100001ms\"", false),
+        (2, "every = \"2ms\", stop = \"101s\", start = \"1s\"", true),
+        (2, "every = \"2ms\", stop = \"101002ms\", start = \"1s\"", false),
+    ] {
+        let file = transfer(&text(count, rest));
+        let found = parse(&file, "t", &[]);
+        let said = found.as_ref().err().map(|error| format!("{error} {}", error.help));
+        assert_eq!(said.is_none(), good, "{count} with {rest}: {said:?}");
+        assert!(said.is_none_or(|said| said.contains("100000 exchanges")), "{count} with {rest}");
+    }
 }
 
 #[test]

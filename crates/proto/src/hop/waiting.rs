@@ -297,4 +297,37 @@ mod tests {
             );
         }
     }
+
+    /// Packets go in the order in which they came, whoever they are for; where a discipline ends some to let another one
+    /// in, turns of their receiver are gone and nobody else's.
+    #[test]
+    fn turns_are_those_of_the_packets_that_wait() {
+        use crate::wire::{Addr, Body, Flags, Segment, Seq};
+        let packet = |id, bytes: usize| {
+            let segment = Segment::new(1, 2, Seq(1), Seq(1), Flags::ACK);
+            let body = Body::copy_of(&vec![0; bytes]);
+            Packet::tcp(Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2), segment, body)
+                .with(|packet| packet.id = PacketId(id))
+        };
+        let stream = || crate::rng::Stream::new(1, "queue");
+        let queue =
+            || Queue::new(Limit::Bytes(crate::units::Bytes(2000)), Discipline::HeadDrop, stream);
+        let mut waiting = Waiting::new(vec![queue(), queue(), queue()]);
+        let mut out = Out::new(crate::event::Wants::METRICS);
+        // The fifth has room alone.
+        for (id, to, bytes) in
+            [(1, 1, 500), (2, 2, 500), (3, 1, 500), (4, 1, 500), (5, 1, 1900), (6, 2, 500)]
+        {
+            let packet = packet(id, bytes);
+            waiting.enter(Time::ZERO, Side::Right, Station(to), packet, &mut out);
+        }
+        let mut left = Vec::new();
+        while let Some(to) = waiting.next() {
+            assert!(waiting.waits(to), "it is nobody's turn: {left:?}");
+            let packet = waiting.take(Time::ZERO, Side::Right, to, &mut out);
+            left.push((packet.expect("a packet whose turn it is").id.0, to.0));
+        }
+        assert_eq!(left, [(2, 2), (5, 1), (6, 2)]);
+        assert!((0..3).all(|to| !waiting.waits(Station(to))), "somebody waits for ever");
+    }
 }

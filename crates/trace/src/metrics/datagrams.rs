@@ -216,6 +216,18 @@ mod tests {
 
     use super::*;
 
+    /// Each grade says "less than": who is at the bound has the next one.
+    #[test]
+    fn a_grade_ends_below_its_bound() {
+        use Grade::*;
+        let bounds = [(5, Best, A), (30, A, B), (60, B, C), (200, C, D), (400, D, F)];
+        for (ms, below, at) in bounds {
+            let of = |micros: i64| Grade::of(micros as f64 / 1e6);
+            assert_eq!([of(ms * 1000 - 1), of(ms * 1000)], [below, at], "{ms} ms");
+        }
+        assert_eq!([Grade::of(-1.0), Grade::of(0.0), Grade::of(9.0)], [Best, Best, F]);
+    }
+
     #[test]
     fn what_nobody_sent_does_not_count() {
         let [src, dst] = [1, 2].map(|n| Addr::v4(10, 0, 0, n));

@@ -259,3 +259,28 @@ impl Sender {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a chunk what lies below a position stays; its FIN has the last one.
+    #[test]
+    fn a_chunk_is_cut_at_a_position() {
+        for (fin, to, len, ends) in [
+            (true, 112, 10, true),
+            (true, 111, 10, true),
+            (true, 110, 10, false),
+            (true, 109, 9, false),
+            (true, 100, 0, false),
+            (true, 99, 0, false),
+            (false, 111, 10, false),
+            (false, 105, 5, false),
+        ] {
+            let chunk = Chunk { from: 100, len: 10, fin, cause: Cause::Data };
+            let cut = chunk.cut(to);
+            assert_eq!((cut.from, cut.len, cut.fin), (100, len, ends), "{fin} to {to}");
+            assert!(cut.len == 0 || cut.end() <= to, "{cut:?} lies above {to}");
+        }
+    }
+}

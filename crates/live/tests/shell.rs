@@ -1,0 +1,332 @@
+//! A program behind a link: what it finds there, what its packets meet, and how its end becomes that of the front.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+
+use lasthop_live::shell::{self, End, Ended, HOLD, OUTSIDE, RUN, Wish};
+use lasthop_trace::capture;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, geteuid};
+
+/// The front's command of this program, and those of the two ends of a transfer.
+const FRONT: &str = "front";
+const GIVE: &str = "give";
+const TAKE: &str = "take";
+
+/// What is transferred.
+const BYTES: usize = 150_000;
+const PORT: u16 = 8099;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match &words[..] {
+        [FRONT, wish] => return front(wish),
+        [GIVE] => return give(),
+        [TAKE] => return take(),
+        [HOLD, order, answer] => {
+            let held = shell::hold(order.parse().unwrap(), answer.parse().unwrap(), &own);
+            return if held.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        }
+        [RUN, user, "--", ..] => {
+            let user = user.split_once(':').map(|(u, g)| (u.parse().unwrap(), g.parse().unwrap()));
+            let program: Vec<_> = arguments[3..].iter().map(Into::into).collect();
+            let (why, code) = shell::run(user, &program);
+            eprintln!("{why}");
+            return ExitCode::from(code);
+        }
+        [OUTSIDE] => return ExitCode::FAILURE,
+        _ => {}
+    }
+    macro_rules! tests {
+        ($($name:ident),* $(,)?) => { support::main(&[$((stringify!($name), $name as fn())),*]) };
+    }
+    tests![
+        a_program_finds_the_other_host_behind_the_link,
+        the_end_of_the_program_is_that_of_the_front,
+        signals_are_for_the_program_and_who_stops_it_stops_the_front,
+        what_cannot_be_is_said,
+    ]
+}
+
+fn own(arguments: &[&str]) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.args(arguments);
+    command
+}
+
+/// What the user starts: it prints what became of the program, or why there is none.
+fn front(wish: &str) -> ExitCode {
+    let wish: Wish = serde_json::from_str(wish).expect("a wish");
+    // One whose keeper is no keeper.
+    let own = |arguments: &[&str]| match wish.name.as_str() {
+        "mute" => Command::new("true"),
+        _ => own(arguments),
+    };
+    let ended = shell::front(wish.clone(), own, &mut |text| eprintln!("note: {text}"));
+    match ended {
+        Ok(ended) => println!("{}", serde_json::to_string(&ended).expect("text")),
+        Err(error) => {
+            println!("{}\n{}", error.message, error.help);
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// The server on the far side: it sends to whoever comes first.
+fn give() -> ExitCode {
+    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT)).expect("a listener");
+    let (mut stream, _) = listener.accept().expect("somebody comes");
+    stream.write_all(&[7; BYTES]).expect("sent");
+    ExitCode::SUCCESS
+}
+
+/// The program: it says what it finds, and what it has got.
+fn take() -> ExitCode {
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let far: Ipv4Addr = variable("LASTHOP_FAR").parse().expect("the far host");
+    let mut stream = TcpStream::connect((far, PORT)).expect("the far host listens");
+    let near = stream.local_addr().expect("our address").ip();
+    let mut got = Vec::new();
+    stream.read_to_end(&mut got).expect("received");
+    assert_eq!(got, [7; BYTES]);
+    // Nobody is there whom the kernel could ask for an echo but the far host.
+    assert!(
+        TcpStream::connect((Ipv4Addr::new(192, 0, 2, 1), PORT)).is_err(),
+        "there is an outside"
+    );
+    let user = geteuid();
+    let said = format!("{near} {far} {} {} {user}", variable(shell::LEVEL), variable("COLOUR"));
+    fs::write(variable("SAID"), said).expect("written");
+    ExitCode::from(7)
+}
+
+/// A directory of a test, which goes with it.
+struct Place(PathBuf);
+
+impl Place {
+    fn new() -> Place {
+        let place = std::env::temp_dir().join(format!("lasthop-shell-{}", std::process::id()));
+        fs::create_dir(&place).expect("a directory");
+        Place(place)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The scenario of the path `stage`: of its hosts only the names are used.
+fn between(stage: &str) -> String {
+    format!(
+        "transfer = {{ from = \"far\", to = \"near\", bytes = \"1B\" }}\n\
+         [host.far]\nside = \"left\"\n[host.near]\nside = \"right\"\n[[path]]\n{stage}\n"
+    )
+}
+
+/// A program behind 8 Mb/s and 10 ms to it.
+fn wish(program: &[&str]) -> Wish {
+    Wish {
+        text: between("link = { rate = \"8mbit\", delay = \"10ms\", queue = \"200p\" }"),
+        name: "a link".to_owned(),
+        set: vec![],
+        program: program.iter().map(Into::into).collect(),
+        environment: vec![],
+        interactive: false,
+        serve: vec![],
+        outside: None,
+        root: false,
+        capture: None,
+        level: 0,
+    }
+}
+
+fn start(wish: &Wish) -> Child {
+    let text = serde_json::to_string(wish).expect("text");
+    let mut command = own(&[FRONT, &text]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("it starts")
+}
+
+/// What the front says at its end, on both of its outputs.
+fn said(child: Child) -> (String, String) {
+    let output = child.wait_with_output().expect("its end");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    (text(output.stdout), text(output.stderr))
+}
+
+fn ended(child: Child) -> Ended {
+    let (answer, errors) = said(child);
+    serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{answer}\n{errors}"))
+}
+
+fn this() -> String {
+    std::env::current_exe().expect("a path").display().to_string()
+}
+
+fn a_program_finds_the_other_host_behind_the_link() {
+    let place = Place::new();
+    let file = place.file("said");
+    for (level, root) in [(0, false), (3, true)] {
+        let capture = place.file("capture.pcapng");
+        let wish = Wish {
+            serve: vec![format!("exec {} {GIVE}", this())],
+            environment: [("COLOUR", "blue"), ("SAID", &file.display().to_string())]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .to_vec(),
+            root,
+            capture: Some(capture.clone()),
+            level,
+            ..wish(&[&this(), TAKE])
+        };
+        let ended = ended(start(&wish));
+        assert_eq!(ended.end, End::Exit(7));
+        let user = if root { 0 } else { geteuid().as_raw() };
+        let wanted = format!("100.64.{level}.2 100.64.{level}.1 {} blue {user}", level + 1);
+        assert_eq!(fs::read_to_string(&file).expect("it was written"), wanted);
+        let (down, up) = (&ended.tallied.down, &ended.tallied.up);
+        assert!(down.packets >= BYTES as u64 / 1460 && down.bytes > BYTES as u64, "{down:?}");
+        assert!(down.packets < 3 * BYTES as u64 / 1460, "{down:?}");
+        assert!((4..=down.packets).contains(&up.packets), "{up:?}");
+        let rate = down.rate.expect("it took more than a tenth of a second");
+        assert!((2e6..8.1e6).contains(&rate), "{rate} bit/s through 8 Mb/s");
+        assert!(down.lost.is_empty() && up.lost.is_empty(), "{ended:?}");
+        let waited = down.queue_delay.expect("packets passed the link");
+        assert!((1.0..190.0).contains(&waited.max_ms), "{waited:?}");
+        // What was transferred takes that long alone.
+        assert!((0.15..5.0).contains(&ended.seconds), "{} s", ended.seconds);
+        assert!((1e-4..1.0).contains(&ended.cpu_seconds), "{} s", ended.cpu_seconds);
+        assert_eq!(ended.overrun, 0);
+        frames(&capture, down.packets + up.packets);
+        fs::remove_file(&capture).expect("removed");
+    }
+}
+
+/// The capture has as many frames as packets were carried.
+fn frames(path: &Path, carried: u64) {
+    let bytes = fs::read(path).expect("a capture");
+    let mut read = capture::open(&bytes).expect("a capture");
+    let frames = read.by_ref().filter(Result::is_ok).count() as u64;
+    assert_eq!(read.interfaces()[0], "far");
+    assert_eq!(*read.interfaces().last().expect("interfaces"), "near");
+    assert!((carried..carried + 20).contains(&frames), "{frames} frames of {carried} packets");
+}
+
+fn the_end_of_the_program_is_that_of_the_front() {
+    for (program, end) in [
+        (&["true"][..], End::Exit(0)),
+        (&["sh", "-c", "exit 42"], End::Exit(42)),
+        (&["sh", "-c", "kill -USR1 $$"], End::Signal(Signal::SIGUSR1 as i32)),
+        // As shells have it: not found, and found but not to be run.
+        (&["/no/such/program"], End::Exit(127)),
+        (&["/etc/passwd"], End::Exit(126)),
+        (&[], End::Exit(127)),
+        // What it leaves behind ends with it.
+        (&["sh", "-c", "sleep 1000 & exit 3"], End::Exit(3)),
+    ] {
+        let ended = ended(start(&wish(program)));
+        assert_eq!(ended.end, end, "{program:?}");
+        assert!(ended.tallied.down.queue_delay.is_none_or(|waits| waits.max_ms < 100.0));
+    }
+}
+
+fn signals_are_for_the_program_and_who_stops_it_stops_the_front() {
+    let place = Place::new();
+    let ready = place.file("ready");
+    let text = format!(
+        "trap 'exit 9' TERM; trap 'exit 8' HUP; echo > {}; while :; do sleep 0.01; done",
+        ready.display()
+    );
+    for (signal, code) in [(Signal::SIGTERM, 9), (Signal::SIGHUP, 8)] {
+        let child = start(&wish(&["sh", "-c", &text]));
+        until("the program runs", || ready.exists());
+        kill(Pid::from_raw(child.id() as i32), signal).expect("signalled");
+        assert_eq!(ended(child).end, End::Exit(code), "{signal}");
+        fs::remove_file(&ready).expect("removed");
+    }
+
+    let child = start(&wish(&["sh", "-c", "kill -STOP $$; exit 5"]));
+    let pid = Pid::from_raw(child.id() as i32);
+    let stopped = waitpid(pid, Some(WaitPidFlag::WUNTRACED)).expect("it stops");
+    assert_eq!(stopped, WaitStatus::Stopped(pid, Signal::SIGSTOP));
+    kill(pid, Signal::SIGCONT).expect("it goes on");
+    assert_eq!(ended(child).end, End::Exit(5));
+
+    // Who kills the front has killed the program.
+    let mut child = start(&wish(&["sleep", "1000"]));
+    until("the program runs", || sleepers(child.id()) == 1);
+    let keepers = children(child.id());
+    child.kill().expect("killed");
+    let status = child.wait().expect("its end");
+    assert_eq!(status.signal(), Some(Signal::SIGKILL as i32));
+    let is_there = |pid: &u32| Path::new(&format!("/proc/{pid}/ns/net")).exists();
+    until("nothing is left", || !keepers.iter().any(is_there));
+}
+
+/// Waits for something that happens soon.
+fn until(what: &str, done: impl Fn() -> bool) {
+    for _ in 0..5000 {
+        if done() {
+            return;
+        }
+        let _ = nix::poll::poll(&mut [], 2_u8);
+    }
+    panic!("waited in vain: {what}");
+}
+
+/// The processes that `pid` has started.
+fn children(pid: u32) -> Vec<u32> {
+    let path = format!("/proc/{pid}/task/{pid}/children");
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// How many processes below `pid` are asleep by command.
+fn sleepers(pid: u32) -> usize {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let below = threads.flat_map(|thread| {
+        let text = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+        text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()
+    });
+    usize::from(name.trim() == "sleep") + below.map(sleepers).sum::<usize>()
+}
+
+fn what_cannot_be_is_said() {
+    let place = Place::new();
+    let nowhere = place.file("no/such/dir").display().to_string();
+    let plain = || wish(&["true"]);
+    for (wish, what) in [
+        (Wish { text: between("link = 7"), ..plain() }, "link"),
+        (Wish { set: vec!["rate=fast".to_owned()], ..plain() }, "rate"),
+        (Wish { capture: Some(nowhere.clone().into()), ..plain() }, nowhere.as_str()),
+        (
+            Wish { serve: vec!["exit 3".to_owned()], ..plain() },
+            "`exit 3` ended before it listened: exit status: 3",
+        ),
+        (
+            Wish { name: "mute".to_owned(), ..plain() },
+            "the process that held the link ended early (exit status: 0)",
+        ),
+    ] {
+        let (answer, errors) = said(start(&wish));
+        let (first, help) = answer.split_once('\n').unwrap_or_default();
+        assert!(first.contains(what), "{what}: {answer}{errors}");
+        assert!(!help.trim().is_empty(), "{what}: {answer}");
+    }
+}
