@@ -95,15 +95,18 @@ wheel: $(PYTHON) ## Build the Python package for release; says its size and the 
 
 # The command that numbers are compared with is the one that code-tests has built: a build of it alone would have other
 # features of dependencies, and be made anew. The development profile gives the same numbers.
+# So is the wheel (.ci/cargo-of-tests); that the package also builds with the features that it asks for alone is checked.
 python-test: ## Test the Python package, as a wheel (WITHOUT_PYTHON=1 leaves it out)
 ifdef WITHOUT_PYTHON
 	@echo 'the Python package: WITHOUT_PYTHON is set' | tee -a '$(NOT_RUN)'
 	@test -z "$$CI"
 else
 	@$(MAKE) --no-print-directory '$(PYTHON)'
+	$(CARGO) clippy --locked --quiet --package lasthop-python -- $(DENY)
 	$(CARGO) test --locked --workspace --no-run --quiet --test commands
 	rm -rf '$(TARGET)/wheels-dev'
-	cd python && '$(VENV)/bin/maturin' build --quiet --locked --profile dev --out '$(TARGET)/wheels-dev'
+	cd python && CARGO='$(CURDIR)/.ci/cargo-of-tests' \
+		'$(VENV)/bin/maturin' build --quiet --locked --profile dev --out '$(TARGET)/wheels-dev'
 	'$(VENV)/bin/pip' install --quiet --force-reinstall --no-deps '$(TARGET)'/wheels-dev/*.whl
 	cd python && PYTHONSAFEPATH=1 '$(VENV)/bin/pytest'
 endif
