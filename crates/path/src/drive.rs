@@ -116,7 +116,7 @@ impl Path {
         let beside = |i: usize| {
             let stage = |to: usize| Beside::Stage(to as u16);
             let left = match i {
-                _ if i >= end => stage(end - 1),
+                _ if i >= end => stage(end.saturating_sub(1)),
                 _ if i > start => stage(i - 1),
                 _ if i == start => Beside::Hosts,
                 _ => Beside::Nothing,

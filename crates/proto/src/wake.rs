@@ -49,7 +49,7 @@ impl WakeTree {
         }
         let mut bigger = WakeTree::new(n.max(2 * self.leaves));
         let all: &[Time] = if self.leaves == 0 { &self.few } else { &self.due };
-        for (i, at) in all.iter().enumerate().take(self.leaves.max(self.count)) {
+        for (i, at) in all.iter().enumerate() {
             bigger.set(i, at.or_none());
         }
         *self = bigger;
