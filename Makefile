@@ -11,22 +11,33 @@ NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help test setup fmt fmt-check manual bpf figures kernel-figures lint code-tests purity licences doc fuzz-check bench instructions advisories clean
-.PHONY: book campaign fuzz mutants wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test
+.PHONY: book campaign flaky fuzz mutants wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# One after the other whatever -j says: they share the build directory.
+# The tests that failed, a line each.
+FAILED = $(abspath $(or $(CARGO_TARGET_DIR),target))/failed.txt
+STEPS = setup fmt-check lint code-tests python-test web-test doc fuzz-check
+
+# One after the other whatever -j says: they share the build directory. A step that fails stops none of the others.
 test: ## Everything that CI checks; installs what is missing
-	@set -e; for step in setup fmt-check lint code-tests python-test web-test doc fuzz-check; do \
+	@mkdir -p '$(dir $(FAILED))'; : >'$(FAILED)'; table=; failed=; for step in $(STEPS); do \
 		printf '\n== make %s\n' $$step; start=$$(date +%s); \
-		$(MAKE) --no-print-directory $$step; \
-		printf '== make %s: %s s\n' $$step $$(($$(date +%s) - start)); \
-	done
-	@if [ -s '$(NOT_RUN)' ]; then \
+		if $(MAKE) --no-print-directory $$step; then how=passed; else how=FAILED; failed="$$failed $$step"; fi; \
+		line=$$(printf '%7s s  %-6s  make %s' $$(($$(date +%s) - start)) $$how $$step); \
+		printf '== %s\n' "$$line"; table="$$table$$line\n"; \
+	done; \
+	printf "\n$$table"; \
+	if [ -s '$(NOT_RUN)' ]; then \
 		printf '\nThese tests did not run, for want of something:\n'; sort -u '$(NOT_RUN)'; \
-		printf '\nAll other checks passed.\n'; \
-	else printf '\nAll checks passed.\n'; fi
+	fi; \
+	if [ -n "$$failed" ]; then \
+		printf '\nThese steps failed:%s\n' "$$failed"; \
+		if [ -s '$(FAILED)' ]; then printf '\nThese tests failed:\n'; cat '$(FAILED)'; fi; \
+		exit 1; \
+	fi; \
+	if [ -s '$(NOT_RUN)' ]; then printf '\nAll other checks passed.\n'; else printf '\nAll checks passed.\n'; fi
 
 setup: ## Install the tools that the tests need and this machine lacks
 	@.ci/setup
@@ -72,7 +83,11 @@ lint: ## Clippy, with warnings as errors
 
 code-tests: ## All tests of the code, purity and licences among them
 	@rm -f '$(NOT_RUN)'
-	LASTHOP_NOT_RUN='$(NOT_RUN)' CARGO='$(CARGO)' .ci/code-tests
+	LASTHOP_NOT_RUN='$(NOT_RUN)' LASTHOP_FAILED='$(FAILED)' CARGO='$(CARGO)' .ci/code-tests
+
+ROUNDS ?= 30
+flaky: ## Run the tests of live and cli ROUNDS=30 times idle and as often on busy cores (TESTS="cli/shell live/keep::a_killed")
+	CARGO='$(CARGO)' .ci/flaky $(ROUNDS) $(TESTS)
 
 TARGET = $(abspath $(or $(CARGO_TARGET_DIR),target))
 VENV = $(TARGET)/python
@@ -108,7 +123,7 @@ else
 	cd python && CARGO='$(CURDIR)/.ci/cargo-of-tests' \
 		'$(VENV)/bin/maturin' build --quiet --locked --profile dev --out '$(TARGET)/wheels-dev'
 	'$(VENV)/bin/pip' install --quiet --force-reinstall --no-deps '$(TARGET)'/wheels-dev/*.whl
-	cd python && PYTHONSAFEPATH=1 '$(VENV)/bin/pytest'
+	cd python && LASTHOP_FAILED='$(FAILED)' PYTHONSAFEPATH=1 '$(VENV)/bin/pytest'
 endif
 
 python-lock: ## Choose the versions of what the Python tests need anew

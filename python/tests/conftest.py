@@ -15,3 +15,10 @@ def command() -> str:
     found = [p for p in (target / "debug" / "lasthop", target / "release" / "lasthop") if p.is_file()]
     assert found, "build the command first: cargo build"
     return str(max(found, key=lambda p: p.stat().st_mtime))
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Adds a test that failed to the list at the end of `make test`."""
+    if report.failed and (path := os.environ.get("LASTHOP_FAILED")):
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(f"python: {report.nodeid}\n")
