@@ -6,13 +6,15 @@ mod support;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use lasthop_live::shell::{self, End, Ended, HOLD, OUTSIDE, RUN, Wish};
 use lasthop_trace::capture;
-use nix::sys::signal::Signal;
-use nix::unistd::geteuid;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, geteuid};
 
 /// The front's command of this program, and those of the two ends of a transfer.
 const FRONT: &str = "front";
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
     tests![
         a_program_finds_the_other_host_behind_the_link,
         the_end_of_the_program_is_that_of_the_front,
+        signals_are_for_the_program_and_who_stops_it_stops_the_front,
         what_cannot_be_is_said,
     ]
 }
@@ -156,6 +159,12 @@ fn wish(program: &[&str]) -> Wish {
 /// A front that runs; it ends with the test, whatever becomes of that.
 struct Front(Option<Child>);
 
+impl Front {
+    fn pid(&self) -> u32 {
+        self.0.as_ref().expect("it runs").id()
+    }
+}
+
 impl Drop for Front {
     fn drop(&mut self) {
         if let Some(mut child) = self.0.take() {
@@ -214,16 +223,19 @@ fn a_program_finds_the_other_host_behind_the_link() {
         assert_eq!(fs::read_to_string(&file).expect("it was written"), wanted);
         let (down, up) = (&ended.tallied.down, &ended.tallied.up);
         assert!(down.packets >= BYTES as u64 / 1460 && down.bytes > BYTES as u64, "{down:?}");
-        assert!(down.packets < 3 * BYTES as u64 / 1460, "{down:?}");
         assert!((4..=down.packets).contains(&up.packets), "{up:?}");
         let rate = down.rate.expect("it took more than a tenth of a second");
-        assert!((2e6..8.1e6).contains(&rate), "{rate} bit/s through 8 Mb/s");
+        // On a busy machine the ends leave the link idle, for as long as it all took at most.
+        assert!(rate < 8.1e6, "{rate} bit/s through 8 Mb/s");
+        assert!(rate * ended.seconds >= 8.0 * down.bytes as f64, "{rate} bit/s, {ended:?}");
         assert!(down.lost.is_empty() && up.lost.is_empty(), "{ended:?}");
         let waited = down.queue_delay.expect("packets passed the link");
-        assert!((1.0..1000.0).contains(&waited.max_ms), "{waited:?}");
+        assert!((1.0..ended.seconds * 1e3).contains(&waited.max_ms), "{waited:?}");
         // What was transferred takes that long alone.
-        assert!((0.15..20.0).contains(&ended.seconds), "{} s", ended.seconds);
-        assert!((1e-4..5.0).contains(&ended.cpu_seconds), "{} s", ended.cpu_seconds);
+        assert!(ended.seconds > 0.15, "{} s", ended.seconds);
+        let processors = std::thread::available_parallelism().expect("a number").get() as f64;
+        let most = ended.seconds * processors;
+        assert!((1e-4..most).contains(&ended.cpu_seconds), "{} s of {most}", ended.cpu_seconds);
         assert_eq!(ended.overrun, 0);
         frames(&capture, down.packets + up.packets);
         fs::remove_file(&capture).expect("removed");
@@ -257,15 +269,67 @@ fn the_end_of_the_program_is_that_of_the_front() {
     }
 }
 
+fn signals_are_for_the_program_and_who_stops_it_stops_the_front() {
+    let place = Place::new();
+    let ready = place.file("ready");
+    let text = format!(
+        "trap 'exit 9' TERM; trap 'exit 8' HUP; echo > {}; while :; do sleep 0.01; done",
+        ready.display()
+    );
+    for (signal, code) in [(Signal::SIGTERM, 9), (Signal::SIGHUP, 8)] {
+        let front = start(&wish(&["sh", "-c", &text]));
+        until("the program runs", || ready.exists());
+        kill(Pid::from_raw(front.pid() as i32), signal).expect("signalled");
+        assert_eq!(ended(front).end, End::Exit(code), "{signal}");
+        fs::remove_file(&ready).expect("removed");
+    }
+
+    let front = start(&wish(&["sh", "-c", "kill -STOP $$; exit 5"]));
+    let pid = Pid::from_raw(front.pid() as i32);
+    let stopped = waitpid(pid, Some(WaitPidFlag::WUNTRACED)).expect("it stops");
+    assert_eq!(stopped, WaitStatus::Stopped(pid, Signal::SIGSTOP));
+    kill(pid, Signal::SIGCONT).expect("it goes on");
+    assert_eq!(ended(front).end, End::Exit(5));
+
+    // Who kills the front has killed the program.
+    let mut front = start(&wish(&["sleep", "1000"]));
+    until("the program runs", || sleepers(front.pid()) == 1);
+    let keepers = children(front.pid());
+    let mut child = front.0.take().expect("it runs");
+    child.kill().expect("killed");
+    let status = child.wait().expect("its end");
+    assert_eq!(status.signal(), Some(Signal::SIGKILL as i32));
+    let is_there = |pid: &u32| Path::new(&format!("/proc/{pid}/ns/net")).exists();
+    until("nothing is left", || !keepers.iter().any(is_there));
+}
+
 /// Waits for something that happens soon.
 fn until(what: &str, mut done: impl FnMut() -> bool) {
-    for _ in 0..5000 {
+    for _ in 0..60_000 {
         if done() {
             return;
         }
         let _ = nix::poll::poll(&mut [], 2_u8);
     }
     panic!("waited in vain: {what}");
+}
+
+/// The processes that `pid` has started.
+fn children(pid: u32) -> Vec<u32> {
+    let path = format!("/proc/{pid}/task/{pid}/children");
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// How many processes below `pid` are asleep by command.
+fn sleepers(pid: u32) -> usize {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let below = threads.flat_map(|thread| {
+        let text = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+        text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()
+    });
+    usize::from(name.trim() == "sleep") + below.map(sleepers).sum::<usize>()
 }
 
 fn what_cannot_be_is_said() {

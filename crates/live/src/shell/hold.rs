@@ -5,7 +5,6 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -34,8 +33,8 @@ use crate::world::ports;
 /// How long a program that serves may take until it listens.
 const LISTENS: Duration = Duration::from_secs(3);
 
-/// The number of a program that has not been started.
-const NOBODY: i32 = 0;
+/// The program's process once it runs. Locked while it starts: a signal that arrives meanwhile waits for the process.
+type Program = Arc<Mutex<Option<Pid>>>;
 
 /// Makes a program of this one, with a hidden command.
 type Own<'a> = &'a dyn Fn(&[&str]) -> Command;
@@ -97,7 +96,7 @@ fn kept(
     // Processes have other numbers here. Where that is forbidden, in containers, the old ones are seen.
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     let _ = mount(Some("proc"), "/proc", Some("proc"), flags, None::<&str>);
-    let program = Arc::new(AtomicI32::new(NOBODY));
+    let program = Program::default();
     obey(program.clone(), words);
     let net = network(addresses)?;
     let joined = outside.map(|outside| outside.join(&net));
@@ -132,8 +131,12 @@ fn kept(
         serve(&net, command)?;
     }
     let (begun, cpu_before) = (clock.now(), cpu());
-    let pid = start(&net, &wish, user, joined, own)?;
-    program.store(pid.as_raw(), Ordering::Relaxed);
+    let pid = {
+        let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
+        let pid = start(&net, &wish, user, joined, own)?;
+        *program = Some(pid);
+        pid
+    };
     answer.say(&Line::Runs);
     let waiter = attend(pid, station.handle(), answer.clone());
     let mut sinks = (Tally::new(&path, joined.is_some()), capture.as_mut());
@@ -325,16 +328,16 @@ fn attend(program: Pid, station: Handle, answer: Answer) -> thread::JoinHandle<O
 
 /// Hands signals on to `program`; as long as there is none they end this process. That ends as well when the front is
 /// gone, and all with it.
-fn obey(program: Arc<AtomicI32>, words: BufReader<File>) {
+fn obey(program: Program, words: BufReader<File>) {
     thread::spawn(move || {
         for line in words.lines().map_while(Result::ok) {
             let Ok(Word::Signal(number)) = serde_json::from_str(&line) else { continue };
-            let (pid, signal) = (program.load(Ordering::Relaxed), Signal::try_from(number));
-            match signal {
-                Ok(Signal::SIGCONT) if pid == NOBODY => {}
-                _ if pid == NOBODY => break,
-                Ok(signal) => drop(kill(Pid::from_raw(pid), signal)),
-                Err(_) => {}
+            let pid = *program.lock().unwrap_or_else(PoisonError::into_inner);
+            match (pid, Signal::try_from(number)) {
+                (None, Ok(Signal::SIGCONT)) => {}
+                (None, _) => break,
+                (Some(pid), Ok(signal)) => drop(kill(pid, signal)),
+                (Some(_), Err(_)) => {}
             }
         }
         std::process::exit(1);
