@@ -60,13 +60,13 @@ fn nap() {
 
 /// Waits for something that has to come.
 fn until(what: &str, mut there: impl FnMut() -> bool) {
-    for _ in 0..6000 {
+    for _ in 0..30_000 {
         if there() {
             return;
         }
         nap();
     }
-    panic!("{what} has not come within a minute");
+    panic!("{what} has not come within five minutes");
 }
 
 fn nothing_is_left(world: &World) {

@@ -16,8 +16,8 @@ use can_run::can_run;
 use serde_json::Value;
 use support::{NOBODY, User, World, each, said};
 
-/// No test waits longer.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// What takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// `lasthop shell` with these words; what it starts is known by the world's directory in its environment.
 fn shell(world: &World, words: &[&str]) -> Command {
@@ -146,6 +146,16 @@ fn fastest(said: &str) -> f64 {
     after.and_then(|ms| ms.parse().ok()).unwrap_or_else(|| panic!("{said}"))
 }
 
+/// Round trips take `least` ms. On a busy machine many are longer: there are more until one is not.
+fn has_round_trips_of(world: &World, words: &[&str], least: f64) {
+    let mut found = (0..20).map(|_| fastest(&good(world, words)));
+    let is_near = |trip: f64| {
+        assert!(trip >= least, "{trip} ms");
+        trip < least + 20.0
+    };
+    assert!(found.any(is_near), "none of {least} ms");
+}
+
 #[test]
 fn the_link_is_the_one_that_was_asked_for() {
     if !has(&["ping", "python3"]) {
@@ -153,8 +163,7 @@ fn the_link_is_the_one_that_was_asked_for() {
     }
     each("shell-link", |world| {
         let ping = ["--", "ping", "-q", "-c", "4", "-i", "0.2", "-4", "far"];
-        let out = good(world, &[&["--delay", "30ms"], &ping[..]].concat());
-        assert!((60.0..80.0).contains(&fastest(&out)), "{out}");
+        has_round_trips_of(world, &[&["--delay", "30ms"], &ping[..]].concat(), 60.0);
 
         // 64 KB at 1 Mb/s take half a second; a program on the other side serves them.
         let serve = "exec python3 -c 'import socket as s; l = s.create_server((\"\", 4000)); c = l.accept()[0]; \
@@ -164,9 +173,11 @@ while c.recv(65536): pass";
         let words =
             ["--rate", "1mbit", "--queue", "20p", "--serve", serve, "--", "python3", "-c", client];
         let told = summary(world, &words);
-        let rate = told["down"]["rate"].as_f64().expect("a rate");
-        assert!((0.85e6..1.001e6).contains(&rate), "{told}");
-        assert!(told["down"]["bytes"].as_u64() >= Some(64_000), "{told}");
+        let [rate, bytes] =
+            ["rate", "bytes"].map(|key| told["down"][key].as_f64().expect("it is told"));
+        // On a busy machine the ends leave the link idle, for as long as it all took at most.
+        assert!(rate < 1.001e6 && bytes >= 64_000.0, "{told}");
+        assert!(rate * told["seconds"].as_f64().expect("it is told") >= 8.0 * bytes, "{told}");
         assert!(told["down"]["queue_delay"]["max_ms"].as_f64() > Some(20.0), "{told}");
         assert!(told["up"]["packets"].as_u64() > Some(3), "{told}");
         assert_eq!(told["end"]["exit"], 0);
@@ -240,14 +251,14 @@ fn one_runs_in_another() {
         let program = world.program();
         let program = program.to_str().expect("text");
         let inner = ["--", program, "shell", "--local", "-q", "--delay", "20ms", "--"];
-        let script =
-            "echo $LASTHOP_SHELL_LEVEL $LASTHOP_FAR; ping -q -c 3 -i 0.2 -4 far | tail -1; exit 9";
-        let output =
-            run(world, &[&["-q", "--delay", "10ms"], &inner[..], &["sh", "-c", script]].concat());
+        let script = "echo $LASTHOP_SHELL_LEVEL $LASTHOP_FAR; exit 9";
+        let words = [&["-q", "--delay", "10ms"], &inner[..]].concat();
+        let output = run(world, &[&words[..], &["sh", "-c", script]].concat());
         let (out, err) = said(&output);
         assert_eq!(output.status.code(), Some(9), "{out}{err}");
         assert!(out.starts_with("2 100.64.1.1\n"), "{out}{err}");
-        assert!((40.0..80.0).contains(&fastest(&out)), "{out}");
+        let ping = ["ping", "-q", "-c", "3", "-i", "0.2", "-4", "far"];
+        has_round_trips_of(world, &[&words[..], &ping].concat(), 40.0);
     });
 }
 

@@ -376,11 +376,12 @@ fn a_peer_that_never_reads_is_given_up() {
 
 #[test]
 fn a_peer_that_takes_all_and_never_closes_is_given_up() {
-    let report = against_peer(Some(Span::millis(200)), 100_000, |mut stream, wait, _| {
+    // So few that they fit the receive window: the kernel acknowledges them, whenever the peer gets to read.
+    let report = against_peer(Some(Span::millis(200)), 10_000, |mut stream, wait, _| {
         stream.read_to_end(&mut Vec::new()).expect("all of it");
         let _ = wait.recv();
     });
-    assert_eq!((report.end.clone(), report.acked), (End::Idle, 100_000));
+    assert_eq!((report.end.clone(), report.acked), (End::Idle, 10_000));
     assert!(report.all_acked.is_some());
 }
 
@@ -442,7 +443,8 @@ fn a_peer_that_talks_back_is_heard_out() {
 
 #[test]
 fn clients_that_are_silent_or_vanish_keep_nobody_out() {
-    let options = DiscardOptions { at_once: 1, idle: Some(Span::millis(200)), ..verifying(3) };
+    // Longer than a busy machine keeps the third client from sending what it has.
+    let options = DiscardOptions { at_once: 1, idle: Some(Span::secs(3)), ..verifying(3) };
     let (_, seen, totals) = against(V4, &options, |to| {
         let silent = TcpStream::connect(to).expect("a connection");
         let gone = TcpStream::connect(to).expect("a connection");

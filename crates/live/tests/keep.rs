@@ -196,7 +196,7 @@ fn sleep_inside(home: &Home, host: &str) -> Program {
     command.arg(home.dir()).stdin(Stdio::null()).stdout(Stdio::null());
     let mut program = Program(command.spawn().expect("it starts"));
     let process = Process::running(program.0.id() as i32).expect("it runs");
-    for _ in 0..5000 {
+    for _ in 0..60_000 {
         assert_eq!(program.0.try_wait().expect("asked"), None, "it has ended");
         if process.name() == "sleep" {
             break;
@@ -247,7 +247,7 @@ fn what_a_killed_testbed_leaves_is_removed() {
     let mut sleeper = sleep_inside(&home, "near");
     let pid = sleeper.0.id() as i32;
     assert!(record.process.signal(Signal::SIGKILL));
-    for _ in 0..5000 {
+    for _ in 0..60_000 {
         if record.process.runs() {
             pause();
         }

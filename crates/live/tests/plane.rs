@@ -5,6 +5,8 @@ mod common;
 
 use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::*;
 use lasthop_live::clock::Clock;
@@ -15,6 +17,7 @@ use lasthop_path::Stage;
 use lasthop_proto::agent::{Agent, AgentConfig, SnoopAgent, SnoopConfig};
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Side, StageId};
+use lasthop_proto::units::{Span, Time};
 use lasthop_trace::Nothing;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -77,7 +80,7 @@ fn jumbo_frames_and_fragments_pass() {
             transfer("fh", "mh", V4[1], 2_000_000);
             for (host, addr) in [("fh", V4[1]), ("mh", V4[0]), ("fh", V6[1])] {
                 // In seven pieces.
-                sh(&format!("ip netns exec {host} ping -q -i 0.01 -c 3 -W 2 -s 60000 {addr}"));
+                sh(&format!("ip netns exec {host} ping -q -i 0.01 -c 3 -W 30 -s 60000 {addr}"));
             }
             station.stop();
         }
@@ -101,7 +104,7 @@ fn a_clean_stop_leaves_nothing_behind() {
         wire(Wires::default());
         for stage in [none, snoop, link] {
             let station = by_kernel(stage);
-            sh("ip netns exec fh ping -q -c 1 -W 2 10.9.0.2");
+            sh("ip netns exec fh ping -q -c 1 -W 30 10.9.0.2");
             assert!(base_stands());
             station.stop();
             assert_nothing_left();
@@ -252,29 +255,45 @@ fn packets_flow_when_the_station_dies_hangs_and_comes_back() {
     });
 }
 
-/// Whether 40 MB came while the station was stopped for so many seconds; what began afterwards does come.
-fn arrives_past_a_pause_of(seconds: u64) -> bool {
-    let station = Far::start("split");
-    let other = std::thread::spawn(|| transfer("fh", "mh", V4[1], 40_000_000));
-    pause(30);
-    station.signal(Signal::SIGSTOP);
-    pause(1000 * seconds);
-    station.signal(Signal::SIGCONT);
-    let whole = other.join().is_ok();
-    transfer("fh", "mh", V4[1], 1_000_000);
-    station.kill();
-    whole
+/// Whether 40 MB came while the station was stopped for so many seconds, and how long it was; what began afterwards
+/// does come.
+fn arrives_past_a_pause_of(seconds: u64) -> (bool, Span) {
+    const BYTES: usize = 40_000_000;
+    loop {
+        let station = Far::start("split");
+        let received = Arc::new(AtomicUsize::new(0));
+        let seen = received.clone();
+        let other = std::thread::spawn(move || watched_transfer("fh", "mh", V4[1], BYTES, &seen));
+        while received.load(Ordering::Relaxed) == 0 {
+            std::thread::yield_now();
+        }
+        let clock = Clock::start();
+        station.signal(Signal::SIGSTOP);
+        let is_under_way = received.load(Ordering::Relaxed) < BYTES / 2;
+        pause(1000 * seconds);
+        station.signal(Signal::SIGCONT);
+        let paused = clock.now().since(Time::ZERO);
+        let whole = other.join().is_ok();
+        transfer("fh", "mh", V4[1], 1_000_000);
+        station.kill();
+        if is_under_way {
+            return (whole, paused);
+        }
+    }
 }
 
 #[test]
 fn connections_that_end_at_a_station_outlast_a_pause_or_are_reset() {
     alone_as_root("connections_that_end_at_a_station_outlast_a_pause_or_are_reset", || {
         wire(Wires::default());
-        assert!(arrives_past_a_pause_of(1), "split connections did not outlast a second");
+        // The kernel waits for three seconds. On a busy machine a pause of one may become as long.
+        let brief = (0..10).map(|_| arrives_past_a_pause_of(1));
+        let (whole, _) = brief.into_iter().find(|(_, paused)| *paused < Span::secs(2)).unwrap();
+        assert!(whole, "split connections did not outlast a second");
         // Past a station that is away for longer, the hosts have heard each other: nobody waits for ever.
         let resets = || ["fh", "mh"].map(|host| counter(host, "Tcp", "EstabResets"));
         let before = resets();
-        assert!(!arrives_past_a_pause_of(5), "the station was not passed by");
+        assert!(!arrives_past_a_pause_of(5).0, "the station was not passed by");
         let after = resets();
         assert!(after[0] > before[0] && after[1] > before[1], "{before:?}, then {after:?}");
         inside("bs", || ["bl", "br"].map(|name| assert!(base::clear(index(name)).unwrap())));

@@ -50,7 +50,7 @@ fn worker(script: &'static str) -> impl Fn(u64) -> Command {
 
 #[test]
 fn a_worker_that_dies_or_hangs_costs_one_case() {
-    let patience = Duration::from_millis(100);
+    let patience = Duration::from_secs(300);
     let dies = worker(
         "i=$1; while :; do [ $i = 3 ] && kill -9 $$; echo case $i ended 10; i=$((i+1)); done",
     );
@@ -61,7 +61,9 @@ fn a_worker_that_dies_or_hangs_costs_one_case() {
     let hangs = worker(
         "i=$1; while :; do echo case $i begins; [ $i = 1 ] && while :; do :; done; echo case $i none; i=$((i+1)); done",
     );
-    let tally = drive(0, 1, patience, &hangs, &|case| case < 2).expect("it starts");
+    // A busy machine must start it within that.
+    let brief = Duration::from_secs(5);
+    let tally = drive(0, 1, brief, &hangs, &|case| case < 2).expect("it starts");
     assert_eq!((tally.none, tally.wrong.len()), (1, 1), "{tally:?}");
     assert!(tally.wrong[0].0 == 1 && tally.wrong[0].1.contains("no end"), "{tally:?}");
 

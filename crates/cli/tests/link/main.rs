@@ -214,8 +214,6 @@ fn a_connection_outlives_an_end_that_is_killed() {
     inside("a_connection_outlives_an_end_that_is_killed", || {
         world();
         let _station = station();
-        // Nobody waits for silence.
-        sh("sed -i 's/^dead-after.*/dead-after = \"60s\"/' /run/a.toml /run/b.toml");
         let mut b = link("b");
         let a = link("a");
         a.says("up");

@@ -21,7 +21,7 @@ struct Quiet {
 
 /// Reads until the end, or until it is cut off.
 fn hear(mut stream: TcpStream) -> Result<String, ErrorKind> {
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).map(|_| text).map_err(|error| error.kind())
 }
@@ -98,7 +98,7 @@ fn urgent_data_stays_out_of_band() {
             let listener = TcpListener::bind("10.9.0.2:5001").unwrap();
             ready.send(()).unwrap();
             let (mut stream, _) = listener.accept().unwrap();
-            stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
             let mut text = vec![0; 6];
             stream.read_exact(&mut text[..3]).unwrap();
             let mut urgent = [0];

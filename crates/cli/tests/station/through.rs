@@ -67,10 +67,10 @@ const MORE: [Program; 13] = [
     ("fragments", ends::fragments),
 ];
 
-/// Runs a program on a host, for a minute at most; what it prints.
+/// Runs a program on a host, for five minutes at most; what it prints.
 pub fn on(host: &str, words: &[&str]) -> Result<String, String> {
     let mut command = Command::new("ip");
-    command.args(["netns", "exec", host, "timeout", "60"]).args(words);
+    command.args(["netns", "exec", host, "timeout", "300"]).args(words);
     let done = command.output().map_err(|error| error.to_string())?;
     let out = String::from_utf8_lossy(&done.stdout).into_owned();
     if done.status.success() {

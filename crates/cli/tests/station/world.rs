@@ -218,13 +218,22 @@ impl World {
 
     /// Sends bytes from `a` to `b` over one connection; the answer is how many arrived as they were sent.
     pub fn transfer(&self, bytes: usize) -> JoinHandle<usize> {
+        self.transfer_until(bytes, || {})
+    }
+
+    /// The same over a connection that stays open after the last byte until `close` returns.
+    pub fn transfer_until(
+        &self,
+        bytes: usize,
+        close: impl FnOnce() + Send + 'static,
+    ) -> JoinHandle<usize> {
         let (ready, listening) = channel();
         let receiver = thread::spawn(move || {
             enter("b");
             let listener = TcpListener::bind("10.9.0.2:5001").unwrap();
             ready.send(()).unwrap();
             let (mut stream, _) = listener.accept().unwrap();
-            stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
             let mut got = Vec::new();
             stream.read_to_end(&mut got).unwrap();
             got.iter().enumerate().take_while(|(i, byte)| **byte == pattern(*i)).count()
@@ -233,9 +242,10 @@ impl World {
         thread::spawn(move || {
             enter("a");
             let mut stream = TcpStream::connect("10.9.0.2:5001").unwrap();
-            stream.set_write_timeout(Some(Duration::from_secs(60))).unwrap();
+            stream.set_write_timeout(Some(Duration::from_secs(300))).unwrap();
             let data: Vec<u8> = (0..bytes).map(pattern).collect();
             stream.write_all(&data).unwrap();
+            close();
             stream.shutdown(std::net::Shutdown::Write).unwrap();
             receiver.join().unwrap()
         })
@@ -280,7 +290,7 @@ impl Running {
                 heard.remove(at);
                 return true;
             }
-            match self.lines.recv_timeout(Duration::from_secs(20)) {
+            match self.lines.recv_timeout(Duration::from_secs(180)) {
                 Ok(line) => heard.push(line),
                 Err(_) => return false,
             }

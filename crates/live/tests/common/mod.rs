@@ -10,6 +10,8 @@
 
 use std::fs::File;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 
@@ -342,12 +344,12 @@ pub fn send_all<T: AsRef<[u8]>>(socket: &PacketSocket, mut frames: &[T]) {
     }
 }
 
-/// Receives until there are `count` frames, or nothing has come for a second. They begin with a virtio header.
+/// Receives until there are `count` frames, or nothing has come for half a minute. They begin with a virtio header.
 pub fn receive(socket: &PacketSocket, count: usize) -> Vec<Vec<u8>> {
     let mut inbox = Inbox::new();
     let mut frames = Vec::new();
     let mut idle = 0;
-    while frames.len() < count && idle < 100 {
+    while frames.len() < count && idle < 3000 {
         if inbox.receive(socket).unwrap() == 0 {
             idle += 1;
             pause(10);
@@ -364,9 +366,9 @@ pub fn pause(milliseconds: u64) {
     thread::sleep(std::time::Duration::from_millis(milliseconds));
 }
 
-/// Waits until `done`, at most ten seconds.
+/// Waits until `done`, at most two minutes.
 pub fn until(what: &str, mut done: impl FnMut() -> bool) {
-    for _ in 0..1000 {
+    for _ in 0..12_000 {
         if done() {
             return;
         }
@@ -377,16 +379,28 @@ pub fn until(what: &str, mut done: impl FnMut() -> bool) {
 
 /// Transfers `len` bytes from `from` to `to` (its address and namespace), and checks each of them.
 pub fn transfer(from: &str, to: &str, addr: &'static str, len: usize) {
+    watched_transfer(from, to, addr, len, &Arc::default());
+}
+
+/// The same; `received` is how many bytes have arrived.
+pub fn watched_transfer(
+    from: &str,
+    to: &str,
+    addr: &'static str,
+    len: usize,
+    received: &Arc<AtomicUsize>,
+) {
     use std::io::{Read, Write};
     let (tell, told) = channel();
+    let received = received.clone();
     let server = within(to, move || {
         let listener = std::net::TcpListener::bind((addr, 0)).unwrap();
         tell.send(listener.local_addr().unwrap()).unwrap();
         // A transfer that stands still, or never begins, fails instead of waiting for ever.
-        let minute = nix::sys::time::TimeVal::new(60, 0);
-        setsockopt(&listener, ReceiveTimeout, &minute).unwrap();
+        let patience = nix::sys::time::TimeVal::new(300, 0);
+        setsockopt(&listener, ReceiveTimeout, &patience).unwrap();
         let (mut stream, _) = listener.accept().unwrap();
-        stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
+        setsockopt(&stream, ReceiveTimeout, &patience).unwrap();
         let mut buffer = vec![0; 1 << 16];
         let mut at = 0;
         loop {
@@ -397,6 +411,7 @@ pub fn transfer(from: &str, to: &str, addr: &'static str, len: usize) {
             let intact = (at..).zip(&buffer[..count]).all(|(at, byte)| content(at) == *byte);
             assert!(intact, "other bytes than were sent, after {at}");
             at += count;
+            received.store(at, Ordering::Relaxed);
         }
     });
     let addr = told.recv().unwrap();

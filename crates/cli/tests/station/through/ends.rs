@@ -75,12 +75,18 @@ pub fn iperf3(scale: &Scale) -> Found {
     Ok(())
 }
 
-/// At a pace that a program without optimisation keeps up with; a busy machine may lose a few of 800.
+/// At a pace that a program without optimisation keeps up with. Nothing is lost but what a busy host does not read in
+/// time: its kernel counts that.
 pub fn iperf3_udp(_: &Scale) -> Found {
     for (from, to) in [("a", "b"), ("b", "a")] {
+        let full = || counter(to, "Udp", "RcvbufErrors");
+        let before = full()?;
         let told = iperf(from, to, &["-u", "-b", "20M", "-l", "1200"], 1_000_000)?;
+        let full = full()? - before;
         let lost = told["end"]["sum"]["lost_packets"].as_u64();
-        demand(lost.is_some_and(|lost| lost <= 8), || format!("{from} to {to}: {lost:?} lost"))?;
+        demand(lost.is_some_and(|lost| lost <= full), || {
+            format!("{from} to {to}: {lost:?} lost, for {full} of them {to} had no room")
+        })?;
     }
     Ok(())
 }
@@ -213,7 +219,7 @@ fn stream(protocol: Option<Protocol>, len: usize) -> Found {
         listener.listen(1).expect("it listens");
         ready.send(()).expect("somebody waits");
         let (mut stream, _) = listener.accept().expect("somebody calls");
-        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("an option");
+        stream.set_read_timeout(Some(Duration::from_secs(300))).expect("an option");
         let mut got = Vec::new();
         stream.read_to_end(&mut got).expect("it is read");
         got
@@ -268,7 +274,7 @@ pub fn gre(_: &Scale) -> Found {
                 let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(protocol)));
                 let socket = socket.expect("a socket");
                 socket.bind(&SocketAddrV4::new(own, 0).into()).expect("an address");
-                socket.set_read_timeout(Some(Duration::from_secs(5))).expect("an option");
+                socket.set_read_timeout(Some(Duration::from_secs(60))).expect("an option");
                 socket
             });
             made.join().map_err(|_| "no socket")
@@ -291,7 +297,7 @@ pub fn gre(_: &Scale) -> Found {
 /// Datagrams in several pieces, there and back.
 pub fn fragments(_: &Scale) -> Found {
     for (host, to) in [("a", "10.9.0.2"), ("b", "10.9.0.1")] {
-        on(host, &["ping", "-q", "-c", "5", "-i", "0.05", "-W", "5", "-s", "30000", to])?;
+        on(host, &["ping", "-q", "-c", "5", "-i", "0.05", "-W", "30", "-s", "30000", to])?;
     }
     Ok(())
 }
