@@ -15,7 +15,7 @@ mod line;
 use std::net::TcpStream;
 use std::ops::Range;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -56,6 +56,8 @@ pub struct Tracer {
 struct Shared {
     clock: Clock,
     state: Mutex<State>,
+    /// Up to when all events were told, in nanoseconds of the clock.
+    complete: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -84,7 +86,8 @@ impl Tracer {
         tell: impl FnMut(Event) + Send + 'static,
     ) -> Result<Tracer, String> {
         let instance = Instance::open(ports)?;
-        let shared = Arc::new(Shared { clock, state: Mutex::default() });
+        let shared =
+            Arc::new(Shared { clock, state: Mutex::default(), complete: AtomicU64::new(0) });
         let stop = Arc::new(AtomicBool::new(false));
         let mut reader = Reader {
             instance,
@@ -103,6 +106,11 @@ impl Tracer {
     /// For threads that open connections.
     pub fn watcher(&self) -> Watcher {
         Watcher(self.shared.clone())
+    }
+
+    /// Up to when all events have been told. On a busy machine this is well before now.
+    pub fn complete_until(&self) -> Time {
+        Time(self.shared.complete.load(Ordering::Acquire))
     }
 
     /// Tells what is left and ends. Returns how many events were lost.
@@ -189,6 +197,8 @@ impl<F: FnMut(Event)> Reader<F> {
             let over = stop || read.is_err();
             let until = if over { Time(u64::MAX) } else { Time(now.0.saturating_sub(LATE.0)) };
             state.follower.advance(until, &mut self.tell);
+            let complete = state.follower.complete_until(until);
+            self.shared.complete.store(complete.0, Ordering::Release);
             if over {
                 return;
             }

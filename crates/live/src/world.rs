@@ -163,8 +163,10 @@ impl Testbed {
         let mut reason = "finished";
         let mut quiet_since = None;
         let outcome = station.run(sink, &mut |station, sink, now| {
+            // What is complete by now is taken after that.
+            let complete = tracing.complete_until();
             reports.take(&ends);
-            reports.tell(now, sink);
+            reports.tell(now, complete, sink);
             ours.take(station, sink);
             if stop.load(Ordering::Relaxed) {
                 reason = "stopped";
@@ -184,7 +186,7 @@ impl Testbed {
         ends.finish();
         let tcp_events = tracing.finish();
         reports.take(&ends);
-        reports.tell(Time(u64::MAX), sink);
+        reports.tell(Time(u64::MAX), Time(u64::MAX), sink);
         outcome.map_err(|error| {
             Error::new(format!("the base station stopped: {error}"), "is an interface gone?")
         })?;

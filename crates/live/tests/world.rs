@@ -65,7 +65,7 @@ impl Sink for Told {
 
 /// Senders and receivers of each kind, several of each; the order of the transfers is none of the hosts'.
 const ALL: &str = r#"
-    horizon = "30s"
+    horizon = "300s"
     [host.near]
     stack = "kernel"
     [host.own]
@@ -143,14 +143,15 @@ fn each_transfer_arrives_and_is_told_of_as_its_own() {
         let senders = transfers.flat_map(|t| vec![t; t.connections() as usize]);
         for (index, (flow, transfer)) in flows.iter().zip(senders).enumerate() {
             let said = &told.tcp[flow];
-            assert!(said.is_sorted_by_key(|(at, ..)| *at), "flow {index} goes back in time");
+            let back = said.windows(2).find(|pair| pair[0].0 > pair[1].0);
+            assert!(back.is_none(), "flow {index} goes back in time: {back:?}");
             assert!(said.iter().all(|(at, ..)| at.0 <= end.at_ns), "flow {index} outlives the run");
             let stage = lasthop_path::host_stage(&scenario, transfer.from).0;
             assert!(said.iter().all(|(_, at, _)| *at == stage), "flow {index}: another stage");
             let first = said.first().map(|(at, _, kind)| (*kind, at.since(Time::ZERO)));
             let (kind, began) = first.unwrap();
             assert_eq!(kind, TcpKind::Opening, "flow {index}");
-            assert!(began >= transfer.start && began.0 < transfer.start.0 + 5_000_000_000);
+            assert!(began >= transfer.start, "flow {index} began at {began}");
             let has = |kind| said.iter().filter(|(_, _, k)| *k == kind).count();
             assert_eq!([TcpKind::Established, TcpKind::Complete].map(has), [1, 1], "flow {index}");
             let moves = |kind: &TcpKind| matches!(kind, TcpKind::Acked | TcpKind::Sampled);
@@ -186,7 +187,7 @@ fn ends_of(end: &RunEnd, scenario: &Scenario) {
 }
 
 fn a_run_ends_at_its_horizon_or_when_it_is_stopped() {
-    let scenario = scenario(
+    let begun = scenario(
         r#"
         horizon = "300ms"
         transfer = { from = "a", to = "b", bytes = "10MB" }
@@ -198,20 +199,29 @@ fn a_run_ends_at_its_horizon_or_when_it_is_stopped() {
         link = { rate = "1mbit", delay = "1ms" }
         "#,
     );
-    let mut world = Testbed::enter(&scenario).expect("a testbed; `lasthop doctor` says why not");
+    let mut world = Testbed::enter(&begun).expect("a testbed; `lasthop doctor` says why not");
     let quiet = AtomicBool::new(false);
-    let mut told = Told::new(world.layout(&scenario));
-    let end = world.run(&scenario, 1, &lasthop_path::no_ends, &mut told, &quiet).expect("a run");
-    assert_eq!((end.reason.as_str(), end.wrong.len()), ("horizon", 0));
-    let at = end.at_ns as f64 * 1e-9;
-    assert!((0.3..10.0).contains(&at), "it ended at {at} s");
-    let flow = &told.metrics.finish(Time(end.at_ns)).flows[0];
-    assert!(flow.delivered > 0 && !flow.complete, "{flow:?}");
+    // A busy machine may deliver nothing so soon: then it gets more time. All of it would take 80 s.
+    for times in [1, 4, 16, 64] {
+        let scenario = Scenario { horizon: begun.horizon * times, ..begun.clone() };
+        let mut told = Told::new(world.layout(&scenario));
+        let end = world.run(&scenario, 1, &lasthop_path::no_ends, &mut told, &quiet);
+        let end = end.expect("a run");
+        assert_eq!((end.reason.as_str(), end.wrong.len()), ("horizon", 0));
+        assert!(end.at_ns >= scenario.horizon.0, "it ended at {} ns", end.at_ns);
+        let flow = &told.metrics.finish(Time(end.at_ns)).flows[0];
+        assert!(!flow.complete, "{flow:?}");
+        if flow.delivered > 0 {
+            break;
+        }
+        assert!(times < 64, "{flow:?}");
+    }
 
-    let scenario = Scenario { horizon: Span::secs(60), ..scenario };
+    // Long enough for all of it: only the flag ends it before.
+    let scenario = Scenario { horizon: Span::secs(3600), ..begun };
     static STOP: AtomicBool = AtomicBool::new(false);
     let mut told = Told { stop: Some(&STOP), ..Told::new(world.layout(&scenario)) };
     let end = world.run(&scenario, 1, &lasthop_path::no_ends, &mut told, &STOP).expect("a run");
     assert_eq!((end.reason.as_str(), end.wrong.len()), ("stopped", 0));
-    assert!(end.at_ns < 30_000_000_000, "it was stopped at {} ns", end.at_ns);
+    assert!(!told.metrics.finish(Time(end.at_ns)).flows[0].complete, "it was not stopped");
 }

@@ -169,6 +169,13 @@ impl Follower {
         self.flows.retain(|f| f.closed.is_none_or(|at| at >= until));
     }
 
+    /// Up to when all events have been handed on, once [`advance`](Follower::advance) was called with `until`: those
+    /// that still wait for their block come later.
+    pub fn complete_until(&self, until: Time) -> Time {
+        let waiting = self.flows.iter().flat_map(|flow| &flow.waiting).map(|waiting| waiting.at);
+        waiting.fold(until, Time::min)
+    }
+
     fn line(&mut self, at: Time, raw: Raw, out: &mut impl FnMut(Event)) {
         if let Some(flow) = self.flows.iter_mut().find(|f| f.socket == Some(raw.socket)) {
             return flow.line(at, raw, out);
@@ -373,7 +380,9 @@ mod tests {
         assert_eq!(follower.wanted().collect::<Vec<_>>(), [0]);
         follower.answer(0, Time(110), info(4001, 7));
         assert_eq!(advance(&mut follower, 110), []);
+        assert_eq!(follower.complete_until(Time(110)), Time(30), "one waits");
         assert_eq!(advance(&mut follower, 111), [(30, Acked, 4001, 7000)]);
+        assert_eq!(follower.complete_until(Time(111)), Time(111));
         assert_eq!(follower.wanted().count(), 0);
     }
 

@@ -6,6 +6,7 @@ use std::sync::mpsc::Sender;
 
 use lasthop_proto::event::Event;
 use lasthop_proto::place::StageId;
+use lasthop_proto::units::Time;
 
 use super::TcpEvents;
 use super::news::News;
@@ -39,6 +40,14 @@ impl Tracing {
         match self {
             Tracing::Tracepoints(tracer) => Some(tracer.watcher()),
             _ => None,
+        }
+    }
+
+    /// Up to when all events have been told.
+    pub(super) fn complete_until(&self) -> Time {
+        match self {
+            Tracing::Tracepoints(tracer) => tracer.complete_until(),
+            Tracing::Needless | Tracing::TcpInfo(_) => Time(u64::MAX),
         }
     }
 
