@@ -24,7 +24,7 @@ use lasthop_trace::Sink;
 
 /// Each bad period of the channel is longer than the sender's time-out.
 const FILE: &str = r#"
-transfer = { from = "fixed", to = "mobile", bytes = "20kB" }
+transfer = { from = "fixed", to = "mobile", bytes = "40kB" }
 [host.fixed]
 preset = "bakshi96"
 stack = "lasthop"
@@ -41,7 +41,7 @@ errors = { model = "two-state", good = "600ms", bad = "800ms", deterministic = t
 link-layer = "local-recovery"
 local-recovery = { backoff = "100ms", backoff-max = "100ms" }
 "#;
-const BYTES: usize = 20_000;
+const BYTES: usize = 40_000;
 
 /// The scenario with this agent.
 fn scenario(agent: &str) -> Scenario {
@@ -103,10 +103,15 @@ fn send(scenario: &Scenario) -> Seen {
             station.add_neighbour(host.addr, mac);
         }
         let mut seen = Seen::default();
-        let horizon = Time::ZERO + Span::secs(60);
+        let horizon = Time::ZERO + Span::secs(300);
+        let mut finished = None;
         let on = |station: &mut Station, _: &mut dyn Sink, now| {
-            assert!(now < horizon, "the transfer does not end");
-            station.path().unfinished() > 0
+            if station.path().unfinished() > 0 {
+                assert!(now < horizon, "the transfer does not end");
+                return true;
+            }
+            // The radio may still try to send the end of the connection, for a bad period and more on a busy machine.
+            now < *finished.get_or_insert(now) + Span::secs(4)
         };
         station.run(&mut seen, &mut { on }).unwrap();
         seen
@@ -150,6 +155,10 @@ fn a_sender_hears_of_a_bad_state_over_the_wire() {
         assert_eq!((station.sent, without.heeded), (0, 0), "{station:?} {without:?}");
         assert!(without.timeouts > 0, "{without:?}");
         let (station, with) = transferred("ebsn");
+        println!(
+            "time-outs {} without notices, {} with {}",
+            without.timeouts, with.timeouts, station.sent
+        );
         assert!(with.heeded > 0, "{station:?} {with:?}");
         // All that were sent have come over the wire.
         assert_eq!(station.sent, with.heeded + with.ignored, "{with:?}");

@@ -109,7 +109,7 @@ fn connections_keep_to_the_good_packet_size() {
 fn nothing_is_lost_with_a_link_that_is_replaced() {
     inside("nothing_is_lost_with_a_link_that_is_replaced", || {
         let world = World::new(
-            "[[path]]\nlink = { rate = \"1mbit\", delay = \"50ms\", queue = \"1000p\" }\n",
+            "[[path]]\nlink = { rate = \"1mbit\", delay = \"50ms\", queue = \"3000p\" }\n",
         );
         let station = world.station(&[]);
         let transfer = world.transfer(2_500_000);

@@ -28,6 +28,8 @@ use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::units::Span;
+use lasthop_proto::wire::Flags;
+use lasthop_proto::wire::parse::parse;
 use lasthop_trace::{Nothing, Sink};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::socket::setsockopt;
@@ -415,13 +417,29 @@ pub fn watched_transfer(
         }
     });
     let addr = told.recv().unwrap();
+    let dev = if from == "fh" { "fl" } else { "mr" };
     let client = within(from, move || {
+        let tap = PacketSocket::open(nix::net::if_::if_nametoindex(dev).unwrap()).unwrap();
         let mut stream = std::net::TcpStream::connect(addr).unwrap();
+        println!("initial sequence numbers: {:?}", initial_numbers(&tap, addr.port()));
+        drop(tap);
         let bytes: Vec<u8> = (0..len).map(content).collect();
         stream.write_all(&bytes).unwrap();
     });
     client.join().unwrap();
     assert_eq!(server.join().unwrap(), len);
+}
+
+/// The numbers that the kernels of client and server drew, from the server's SYN.
+fn initial_numbers(tap: &PacketSocket, server: u16) -> Option<(u32, u32)> {
+    let mut inbox = Inbox::new();
+    inbox.receive(tap).unwrap();
+    inbox.frames().find_map(|frame| {
+        let packet = parse(&frame.get(VNET + 14..)?.into(), 0, false).ok()?;
+        let segment = packet.segment()?;
+        let is_it = segment.src_port == server && segment.flags.any(Flags::SYN);
+        is_it.then_some((segment.ack.0.wrapping_sub(1), segment.seq.0))
+    })
 }
 
 fn content(at: usize) -> u8 {
