@@ -71,6 +71,8 @@ pub(super) struct Receiver {
     window: Option<u16>,
     /// The timestamps it sent last.
     timestamps: Option<Timestamps>,
+    /// The number that it acknowledged last, and the largest window field that came with that.
+    widest: Option<(Seq, u16)>,
 }
 
 impl Receiver {
@@ -84,6 +86,19 @@ impl Receiver {
         }
         self.window = Some(segment.window);
         self.timestamps = segment.timestamps;
+        let same = |(ack, _): &(Seq, u16)| *ack == segment.ack && segment.window > 0;
+        let before = self.widest.filter(same).map_or(0, |(_, most)| most);
+        self.widest = Some((segment.ack, segment.window.max(before)));
+    }
+
+    /// Whether `segment`, which acknowledges what was acknowledged before, has no news of the window. A window that is
+    /// smaller than another one with the same number was sent before that one and overtaken by it, and Linux counts
+    /// such an ACK as a duplicate. A closed window is always news.
+    //= rfc9293#section-3.8.6: a receiver should not shrink its window, so the right edge does not move back
+    #[inline]
+    pub(super) fn repeats_window(&self, segment: &Segment) -> bool {
+        let within = |(ack, most): (Seq, u16)| ack == segment.ack && segment.window <= most;
+        self.window == Some(segment.window) || segment.window > 0 && self.widest.is_some_and(within)
     }
 
     /// The sender's data says which sequence number it expects next from the receiver.
@@ -92,6 +107,11 @@ impl Receiver {
         if segment.flags.has(Flags::ACK) {
             self.seq.get_or_insert(segment.ack);
         }
+    }
+
+    /// The timestamp of the sender that it echoed last.
+    pub(super) fn echo(&self) -> Option<u32> {
+        self.timestamps.map(|timestamps| timestamps.echo)
     }
 
     /// The window field it sent last.
@@ -128,7 +148,7 @@ impl Receiver {
     }
 }
 
-travels!(Receiver { seq, window, timestamps });
+travels!(Receiver { seq, window, timestamps, .. });
 
 /// The partial-acknowledgement state of one flow.
 #[derive(Clone, Copy, Debug, Default)]

@@ -296,7 +296,7 @@ impl SeqCache {
         if ack < flow.acked {
             return pure.then_some(Cause::SpuriousAck);
         }
-        let same_window = flow.receiver.window() == Some(segment.window);
+        let same_window = flow.receiver.repeats_window(segment);
         let was_shut = flow.is_shut();
         flow.receiver.sent(segment, packet.body.len());
         let mut hidden = None;
