@@ -61,6 +61,18 @@ pub(super) fn idle(ends: &Ends<'_>) -> Option<Idle> {
     })
 }
 
+/// What the window of an ACK says beside those of others with the same number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum WindowNews {
+    /// Nothing: the ACK is a duplicate.
+    Same,
+    /// The ACK was sent before one with a larger window, and overtaken by it. Linux counts it as a duplicate, but it
+    /// shows no loss.
+    Overtaken,
+    /// The window opens or closes.
+    Changed,
+}
+
 /// What a base station must know of a receiver to write an ACK in its name.
 //= west97#4.2: the base station is no part of the connection, its packet must look like the receiver's
 #[derive(Clone, Copy, Debug, Default)]
@@ -91,14 +103,18 @@ impl Receiver {
         self.widest = Some((segment.ack, segment.window.max(before)));
     }
 
-    /// Whether `segment`, which acknowledges what was acknowledged before, has no news of the window. A window that is
-    /// smaller than another one with the same number was sent before that one and overtaken by it, and Linux counts
-    /// such an ACK as a duplicate. A closed window is always news.
+    /// What the window of `segment` says, which acknowledges what was acknowledged before.
     //= rfc9293#section-3.8.6: a receiver should not shrink its window, so the right edge does not move back
     #[inline]
-    pub(super) fn repeats_window(&self, segment: &Segment) -> bool {
-        let within = |(ack, most): (Seq, u16)| ack == segment.ack && segment.window <= most;
-        self.window == Some(segment.window) || segment.window > 0 && self.widest.is_some_and(within)
+    pub(super) fn compare_window(&self, segment: &Segment) -> WindowNews {
+        let widest = self.widest.filter(|(ack, _)| *ack == segment.ack).map(|(_, most)| most);
+        match widest.or(self.window) {
+            Some(most) if most == segment.window => WindowNews::Same,
+            Some(most) if widest.is_some() && (1..most).contains(&segment.window) => {
+                WindowNews::Overtaken
+            }
+            _ => WindowNews::Changed,
+        }
     }
 
     /// The sender's data says which sequence number it expects next from the receiver.

@@ -28,7 +28,7 @@ mod timeout;
 
 use core::mem::size_of;
 
-use super::ackp::is_partial;
+use super::ackp::{WindowNews, is_partial};
 use super::flows::Flows;
 use super::i_tcp_handoff::{Handover, State};
 use super::none::admit;
@@ -317,7 +317,7 @@ impl Snoop {
             self.cached += flow.cache.bytes();
         }
         let told = self.config.selective && flow.hear(segment);
-        let same_window = flow.receiver.repeats_window(segment);
+        let window = flow.receiver.compare_window(segment);
         let was_shut = flow.is_shut();
         flow.receiver.sent(segment, packet.body.len());
         let mut hidden = None;
@@ -333,9 +333,13 @@ impl Snoop {
                 return None;
             }
             self.repeat_moved(now, i, out);
-        } else if pure && same_window && !flow.is_shut() {
+        } else if pure && window != WindowNews::Changed && !flow.is_shut() {
             // A window update is not a duplicate ACK.
-            let verdict = flow.duplicate(now, told, &self.config);
+            let verdict = match window {
+                WindowNews::Overtaken if flow.repairs(&self.config) => Verdict::Suppress,
+                WindowNews::Overtaken => Verdict::Forward,
+                _ => flow.duplicate(now, told, &self.config),
+            };
             if verdict == Verdict::Retransmit {
                 self.retransmit(now, i, Cause::LocalDupAck, out);
             }
