@@ -4,6 +4,7 @@
 #define ACT_DATA 1     /* from the left; the kernel has forwarded it */
 #define ACT_SEEN 2     /* an acknowledgement from the right; the kernel has forwarded it */
 #define ACT_DIVERTED 3 /* the only copy: the station decides */
+#define ACT_PASSED 4   /* was to be diverted, but the station did not keep up: the kernel has forwarded it */
 
 #define MODE_FORWARD 0 /* the kernel forwards, nothing else */
 #define MODE_JUDGE 1   /* data is copied and forwarded, duplicate ACKs are diverted */

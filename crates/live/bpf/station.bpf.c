@@ -177,6 +177,9 @@ static __always_inline int divert(struct __sk_buff *skb, struct control *c, stru
     }
     __sync_fetch_and_add(&c->revoked, 1);
     COUNT(n->no_room);
+  } else {
+    // The agent still learns which packet the receiver waits for.
+    take(skb, 0, side, ACT_PASSED, BPF_RB_NO_WAKEUP);
   }
   COUNT(n->by_itself);
   return 0;
@@ -231,14 +234,19 @@ static __always_inline int from_right(struct __sk_buff *skb, struct control *c, 
 {
   struct acked *f = bpf_map_lookup_elem(&flows, &s->flow);
   __u8 control = s->flags & (FLAG_SYN | FLAG_FIN | FLAG_RST);
-  if (!f || (s->flags & FLAG_SYN)) {
+  if (!(s->flags & FLAG_ACK)) {
+    // Without the flag the number means nothing (RFC 9293 3.1). The SYN of a client begins another connection.
+    if (f && (s->flags & FLAG_SYN)) bpf_map_delete_elem(&flows, &s->flow);
+    if (!control) return 0;
+  } else if (!f || (s->flags & FLAG_SYN)) {
     struct acked first = { s->ack, s->window };
     bpf_map_update_elem(&flows, &s->flow, &first, BPF_ANY);
   } else if (!control) {
     __s32 ahead = s->ack - f->ack;
-    int pure = s->payload == 0 && (s->flags & FLAG_ACK), same = s->window == f->window;
+    // A smaller window with the same number was overtaken by the larger one. A closed window is always news.
+    int pure = s->payload == 0, same = s->window == f->window || (s->window && s->window < f->window);
     if (ahead > 0) f->ack = s->ack;
-    if (ahead >= 0) f->window = s->window;
+    if (ahead > 0 || (ahead == 0 && !same)) f->window = s->window;
     // Blocks say more than the number, whatever the window: the agent may hide them.
     if (pure && (ahead < 0 || (ahead == 0 && same) || has_blocks(skb, s))) return divert(skb, c, n, 1);
     if (ahead <= 0 && same) return 0;  // data the other way that says nothing new

@@ -31,6 +31,7 @@ use crate::sys::packet_socket::{BATCH, Inbox};
 use crate::sys::slice;
 
 pub use crate::port::{Port, PortCounts};
+use kernel::Undecided;
 pub(crate) use kernel::needs_of;
 
 /// Batches that are taken from one interface before others have their turn.
@@ -92,6 +93,7 @@ pub struct Station {
     handle: Handle,
     /// The kernel, if it forwards; without it packet sockets do everything.
     plane: Option<Plane>,
+    undecided: Undecided,
     /// The latest time that the stages were told.
     told: Time,
 }
@@ -191,6 +193,7 @@ impl Station {
             errands,
             handle: Handle { errands: sender, bell: Arc::new(bell) },
             plane: None,
+            undecided: Undecided::default(),
             told: Time::ZERO,
         })
     }
@@ -501,5 +504,6 @@ impl Station {
 
     fn flush(&mut self) {
         self.ports.iter_mut().for_each(Port::flush);
+        self.mark_resent();
     }
 }

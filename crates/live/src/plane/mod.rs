@@ -17,6 +17,7 @@ mod order;
 mod record;
 mod shared;
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
@@ -26,6 +27,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use lasthop_proto::agent::Needs;
 use lasthop_proto::machine::Side;
 use lasthop_proto::units::Span;
+use lasthop_proto::wire::FlowKey;
 use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags, EpollTimeout};
 use serde::{Deserialize, Serialize};
 
@@ -50,8 +52,12 @@ const MARK: u64 = 64 << 10;
 /// Unread bytes that wake the station.
 const WAKE_AT: u64 = 8 << 20;
 
-/// How long the program waits for a station that has something to decide and does not get on.
+/// How long the program waits for a station to which it leaves all packets, and which does not get on.
 pub const LIMIT: Span = Span::millis(5);
+
+/// The same where only duplicate ACKs are left to the station. Nothing else waits for them, and a sender that receives
+/// them this late still repairs the loss before its timer expires (200 ms at least).
+pub const LIMIT_DUPLICATES: Span = Span::millis(20);
 
 /// The same where connections end at the station. What passes it by breaks them: a host that has seen a timestamp of the
 /// other host takes those of the station for old (PAWS, RFC 7323 5) and drops all that it sends. So the program waits
@@ -64,8 +70,11 @@ pub const GLANCE_MS: u16 = 5;
 /// What is older when it is read is not acted on: the station was stopped.
 const STALE: Span = Span::millis(250);
 
-/// A diverted packet that is older would only arrive behind newer ones.
+/// A diverted packet that is older would only arrive behind newer ones. The agent sees it, but it is not sent on.
 const LATE: Span = Span::millis(20);
+
+/// Flows that are remembered because packets of theirs were sent again, until the station has noted that.
+const RESENT: usize = 64;
 
 /// Flows whose acknowledgements the program follows; the least recently used is forgotten first.
 const FLOWS: u32 = 65_536;
@@ -117,7 +126,7 @@ pub struct PlaneCounts {
     pub wakes: u64,
     /// Copies that were too old to be acted on when they were read.
     pub stale: u64,
-    /// Diverted packets that were dropped because newer ones had overtaken them.
+    /// Diverted packets that were not sent on because newer ones had overtaken them.
     pub late: u64,
     /// Cached bytes whose room in the ring was needed.
     pub expired_bytes: u64,
@@ -181,6 +190,8 @@ pub struct Plane {
     more: bool,
     /// Whether what was read since the station last slept was too old.
     outdated: bool,
+    /// Flows of which cached packets were sent again since [`Plane::resent`].
+    resent: RefCell<Vec<FlowKey>>,
     needs: Needs,
 }
 
@@ -293,6 +304,7 @@ impl Plane {
             active: false,
             more: false,
             outdated: false,
+            resent: RefCell::default(),
             needs: Needs::Nothing,
         })
     }
@@ -401,6 +413,21 @@ impl Plane {
     pub(crate) fn missed(&mut self, late: u64, stale: u64) {
         self.own.late += late;
         self.own.stale += stale;
+    }
+
+    /// How far the ring has been read.
+    pub(crate) fn position(&self) -> u64 {
+        self.ring.position()
+    }
+
+    /// How far the program has written the ring: what it forwarded before, lies before that.
+    pub(crate) fn written(&self) -> u64 {
+        self.ring.written()
+    }
+
+    /// Flows of which cached packets were sent again since the last call.
+    pub(crate) fn resent(&self) -> Vec<FlowKey> {
+        self.resent.take()
     }
 
     /// There is more in the ring than was taken: the station does not sleep.

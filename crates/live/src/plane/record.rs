@@ -7,8 +7,8 @@ use lasthop_proto::wire::protocol::PROTOCOL_TCP;
 use lasthop_proto::wire::{Body, Damage, Flags, Packet, PacketId, Parts, Transport};
 
 use super::order::Order;
-use super::shared::{DIVERTED, RECORD, Record};
-use super::{KEPT, LATE, MARK, Plane, STALE, STEP};
+use super::shared::{DIVERTED, PASSED, RECORD, Record};
+use super::{KEPT, LATE, MARK, Plane, RESENT, STALE, STEP};
 use crate::frame::{self, Outgoing};
 use crate::header::{VNET, VnetHeader, network_at};
 use crate::offload::ip_header_len;
@@ -26,8 +26,12 @@ pub(crate) struct Taken {
     pub side: Side,
     /// The record.
     pub place: u64,
-    /// Whether the kernel has forwarded it already.
+    /// Whether it is not to be sent on: the kernel has forwarded it already, or it is too old.
     pub forwarded: bool,
+    /// Whether the program waits until it has been handled.
+    pub diverted: bool,
+    /// Whether the agent is to see it after everything that the kernel has forwarded by now.
+    pub last: bool,
     /// The packet; `None` if it cannot be read.
     pub packet: Option<Packet>,
 }
@@ -48,22 +52,24 @@ impl Plane {
             let Some(bytes) = self.ring.record(place) else { continue };
             let Some(record) = Record::read(bytes) else { continue };
             let age = now.saturating_sub(record.at);
-            let forwarded = record.act != DIVERTED;
-            if age > if forwarded { STALE.0 } else { LATE.0 } {
+            let diverted = record.act == DIVERTED;
+            let late = diverted && age > LATE.0;
+            self.own.late += u64::from(late);
+            if age > STALE.0 {
                 // The station was stopped, or had no processor for so long.
-                if forwarded {
+                if diverted {
+                    self.handled();
+                } else {
                     self.own.stale += 1;
                     self.outdated = true;
-                } else {
-                    self.own.late += 1;
-                    self.handled();
                 }
                 continue;
             }
             let frame = frame_of(bytes, record);
             let packet = frame.and_then(|frame| packet(frame, record, place, &mut self.order));
             let side = if record.side == 0 { Side::Left } else { Side::Right };
-            return Some(Taken { at: record.at, side, place, forwarded, packet });
+            let (forwarded, last) = (!diverted || late, diverted || record.act == PASSED);
+            return Some(Taken { at: record.at, side, place, forwarded, diverted, last, packet });
         }
     }
 
@@ -147,7 +153,15 @@ impl Plane {
         let at = network_at(frame)?;
         let seen = sound(frame, at, record)?;
         let from = body.checked_sub(place + HEADER + (RECORD - VNET) as u64)? as usize;
-        if at + seen.body_at == from && seen.body_len == packet.body.len() {
+        let mut resent = self.resent.borrow_mut();
+        if let Some(flow) = packet.flow()
+            && resent.len() < RESENT
+            && !resent.contains(&flow)
+        {
+            resent.push(flow);
+        }
+        let same = seen.transport == packet.transport || packet.pieces() > 1;
+        if at + seen.body_at == from && seen.body_len == packet.body.len() && same {
             return Some(Outgoing::New(whole(frame, record)));
         }
         let piece = frame.get(from..from + packet.body.len() as usize)?;

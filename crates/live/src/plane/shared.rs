@@ -2,6 +2,8 @@
 
 /// A packet that the station decides about; others the kernel has forwarded.
 pub(super) const DIVERTED: u8 = 3;
+/// A packet that the station was to decide about; the kernel has forwarded it, because the station did not keep up.
+pub(super) const PASSED: u8 = 4;
 
 pub(super) const FORWARD: u32 = 0;
 pub(super) const JUDGE: u32 = 1;

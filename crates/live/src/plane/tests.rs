@@ -6,7 +6,7 @@ use lasthop_proto::wire::emit::emit;
 use lasthop_proto::wire::parse::{Mode, view};
 use lasthop_proto::wire::{Addr, Body, Flags, Packet, Segment, Seq, Transport};
 
-use super::shared::{DIVERTED, RECORD};
+use super::shared::{DIVERTED, PASSED, RECORD};
 use super::*;
 use crate::frame::Outgoing;
 use crate::header::VNET;
@@ -37,6 +37,7 @@ fn plane() -> (Plane, Writer) {
         active: false,
         more: false,
         outdated: false,
+        resent: RefCell::default(),
         needs: Needs::Nothing,
     };
     (plane, writer)
@@ -97,11 +98,36 @@ fn what_is_taken_says_where_and_when_it_came() {
     assert_eq!(plane.done, 0, "nothing was decided about");
 }
 
-/// A copy that is read late is not acted on, and a packet to be decided about is dropped even sooner; both are counted.
+/// A packet that was left to the station is not sent on once it is late, but it is shown; so is one that has passed.
+#[test]
+fn a_late_packet_is_shown_and_not_sent_on() {
+    let one = frame(&packet(100, 50));
+    let (mut plane, mut writer) = plane();
+    for (act, age, forwarded) in [
+        (DIVERTED, LATE.0, false),
+        (DIVERTED, LATE.0 + 1, true),
+        (DIVERTED, STALE.0, true),
+        (PASSED, 1, true),
+        (PASSED, STALE.0, true),
+    ] {
+        put(&mut writer, &record(&one, 1000, 1, act, 0));
+        let taken = plane.take(1000 + age).unwrap();
+        assert_eq!((taken.forwarded, taken.last), (forwarded, true), "{act} {age}");
+        assert_eq!(taken.diverted, act == DIVERTED, "{act} {age}");
+        assert_eq!(plane.done, 0, "the program waits until it is handled");
+    }
+    assert_eq!((plane.counts().late, plane.counts().stale), (2, 0));
+    put(&mut writer, &record(&one, 1000, 1, 2, 0));
+    let seen = plane.take(1000).unwrap();
+    assert!(seen.forwarded && !seen.last && !seen.diverted, "an ACK with news");
+}
+
+/// What is read too late is not acted on, and counted.
 #[test]
 fn what_is_read_too_late_is_counted_by_what_it_was() {
     let one = frame(&packet(100, 50));
-    for (act, limit) in [(0, STALE.0), (DIVERTED, LATE.0)] {
+    for act in [0, DIVERTED] {
+        let limit = STALE.0;
         let (mut plane, mut writer) = plane();
         put(&mut writer, &record(&one, 1000, 0, act, 0));
         assert!(plane.take(1000 + limit).is_some(), "just in time: {act}");
@@ -110,7 +136,8 @@ fn what_is_read_too_late_is_counted_by_what_it_was() {
         assert!(plane.take(1001 + limit).is_none(), "too late: {act}");
         let forwarded = act != DIVERTED;
         let counts = plane.counts();
-        assert_eq!((counts.stale, counts.late), (forwarded.into(), (!forwarded).into()), "{act}");
+        let late = if forwarded { 0 } else { 2 };
+        assert_eq!((counts.stale, counts.late), (forwarded.into(), late), "{act}");
         assert_eq!(plane.done, u64::from(!forwarded), "what is dropped was decided about: {act}");
         assert_eq!(plane.control.done.load(SeqCst), plane.done, "{act}");
         let said = forwarded.then(|| plane.ring.position());

@@ -1,18 +1,19 @@
 //! The station with the kernel as data plane: what the program shows of packets enters the path, and what the path
 //! sends that the kernel has not forwarded already goes out.
 
+use std::collections::VecDeque;
 use std::io;
 
 use lasthop_path::{Path, Stage};
 use lasthop_proto::agent::{Agent, BaseStation as _, Needs};
 use lasthop_proto::event::Wants;
-use lasthop_proto::machine::{Side, StageId};
-use lasthop_proto::units::Span;
-use lasthop_proto::wire::{Flags, PacketId};
+use lasthop_proto::machine::{Out, Side, StageId};
+use lasthop_proto::units::{Span, Time};
+use lasthop_proto::wire::{Flags, FlowKey, PacketId};
 use lasthop_trace::Sink;
 
 use super::{Around, Station};
-use crate::plane::{LIMIT, LIMIT_ENDING, Taken};
+use crate::plane::{LIMIT, LIMIT_DUPLICATES, LIMIT_ENDING, Taken};
 use crate::port::Port;
 
 /// Packets that are taken from the ring before others have their turn.
@@ -20,6 +21,17 @@ const RECORDS: usize = 2048;
 
 /// What packet sockets still have of a station that was stopped is acted on, if the station was so shortly away.
 const AWAY: Span = Span::millis(100);
+
+/// Packets that the agent sees only after everything that the kernel forwarded before the decision: then it knows which
+/// packets left before what it sends now.
+#[derive(Default)]
+pub(super) struct Undecided {
+    packets: VecDeque<Taken>,
+    /// How far the ring is to be read before that.
+    until: u64,
+    /// Flows of which cached packets were sent again, when, and how far the ring was written by then.
+    resent: Option<(Vec<FlowKey>, Time, u64)>,
+}
 
 /// What the stages of `path` and who `wants` to watch must be shown of the packets that pass.
 pub(crate) fn needs_of(path: &Path, wants: Wants) -> Needs {
@@ -45,7 +57,11 @@ impl Station {
         let inner = self.path.inner();
         let mut agents = self.path.stages()[inner].iter().filter_map(Stage::agent);
         let ends = agents.any(|agent| matches!(agent, Agent::Split(_)));
-        let limit = if ends { LIMIT_ENDING } else { LIMIT };
+        let limit = match needs {
+            _ if ends => LIMIT_ENDING,
+            Needs::Everything => LIMIT,
+            _ => LIMIT_DUPLICATES,
+        };
         if let Some(plane) = &self.plane {
             plane.set_limit(limit);
         }
@@ -55,6 +71,7 @@ impl Station {
         if was == needs && listens == everything {
             return Ok(());
         }
+        self.decide(sink);
         if everything && !listens {
             self.ports.iter_mut().try_for_each(|port| port.listen(true))?;
         }
@@ -110,28 +127,77 @@ impl Station {
             Needs::Nothing | Needs::Everything => {}
             Needs::Heads | Needs::Duplicates => {
                 plane.awake();
-                self.take_records(sink);
+                let all = self.take_records(sink);
+                self.settle(all, sink);
                 self.flush();
-                self.expire(sink);
+                if self.undecided.packets.is_empty() {
+                    self.expire(sink);
+                }
             }
         }
         Ok(())
     }
 
-    fn take_records(&mut self, sink: &mut dyn Sink) {
+    /// Shows the agent what the kernel has forwarded; whether that is all.
+    fn take_records(&mut self, sink: &mut dyn Sink) -> bool {
         let now = self.clock.monotonic(self.clock.now());
         for _ in 0..RECORDS {
-            let Some(taken) = self.plane.as_mut().and_then(|plane| plane.take(now)) else { return };
-            self.show(taken, sink);
+            let Some(plane) = &mut self.plane else { return true };
+            let Some(taken) = plane.take(now) else { return true };
+            if taken.last {
+                if self.undecided.packets.is_empty() {
+                    self.undecided.until = plane.written();
+                }
+                self.undecided.packets.push_back(taken);
+            } else {
+                self.show(taken, sink);
+            }
         }
         if let Some(plane) = &mut self.plane {
             plane.has_more();
         }
+        false
+    }
+
+    /// Has the agent decide, once it has seen what left before. `all` says that the ring was read to its end.
+    fn settle(&mut self, all: bool, sink: &mut dyn Sink) {
+        let read = self.plane.as_ref().map_or(0, |plane| plane.position());
+        let resent = &mut self.undecided.resent;
+        if let Some((flows, at, _)) = resent.take_if(|(_, _, until)| all || *until <= read) {
+            self.told = self.told.max(at);
+            for flow in flows {
+                self.each_agent(sink, |agent, _| agent.overtaken(at, flow));
+            }
+        }
+        let Undecided { packets, until, resent } = &self.undecided;
+        if packets.len() >= RECORDS || resent.is_none() && (all || *until <= read) {
+            self.decide(sink);
+        }
+    }
+
+    /// Has the agent decide about all packets that wait for that.
+    fn decide(&mut self, sink: &mut dyn Sink) {
+        while let Some(taken) = self.undecided.packets.pop_front() {
+            self.show(taken, sink);
+        }
+    }
+
+    /// Notes which packets left before those that the agent has just sent again.
+    pub(super) fn mark_resent(&mut self) {
+        let Some(plane) = &self.plane else { return };
+        let mut flows = plane.resent();
+        if flows.is_empty() {
+            return;
+        }
+        let before = self.undecided.resent.take().map_or(Vec::new(), |(before, ..)| before);
+        flows.retain(|flow| !before.contains(flow));
+        flows.extend(before.into_iter().take(RECORDS));
+        self.undecided.resent = Some((flows, self.clock.now(), plane.written()));
     }
 
     /// A packet that the program has shown enters the path.
     fn show(&mut self, taken: Taken, sink: &mut dyn Sink) {
-        let Taken { side, place, forwarded, .. } = taken;
+        let Taken { side, place, forwarded, diverted, .. } = taken;
         let port = self.ports.iter().find(|port| port.side == side);
         let stage = port.map_or(StageId(0), |port| port.stage);
         // What arrived before the last wake was late; time does not go back.
@@ -141,7 +207,7 @@ impl Station {
             packet.id = PacketId(u64::from(stage.0) << 48 | self.next_id);
             self.next_id += 1;
             let speaks = |flags: Flags| flags.any(Flags::SYN | Flags::FIN);
-            let tells = !forwarded || packet.segment().is_some_and(|s| speaks(s.flags));
+            let tells = diverted || packet.segment().is_some_and(|s| speaks(s.flags));
             if tells && let Some(link) = self.plane.as_ref().and_then(|p| p.link_header(place)) {
                 self.neighbours.learn(side, packet.src, &link);
                 self.neighbours.suppose(side.other(), packet.dst, &link);
@@ -156,7 +222,7 @@ impl Station {
         {
             self.send_to(side.other(), frame);
         }
-        if !forwarded && let Some(plane) = &mut self.plane {
+        if diverted && let Some(plane) = &mut self.plane {
             plane.handled();
         }
     }
@@ -184,19 +250,23 @@ impl Station {
 
     /// The agents forget what they have of the ring before `before`; how many bytes that was.
     fn forget(&mut self, before: u64, sink: &mut dyn Sink) -> u64 {
-        let now = self.told;
         let mut forgotten = 0;
+        self.each_agent(sink, |agent, out| forgotten += agent.forget_held(before, out));
+        forgotten
+    }
+
+    fn each_agent(&mut self, sink: &mut dyn Sink, mut call: impl FnMut(&mut Agent, &mut Out)) {
+        let now = self.told;
         for i in self.path.inner() {
             let Station { path, ports, neighbours, unroutable, .. } = self;
             let mut around =
                 Around { sink, ports, neighbours, unroutable, plane: None, current: None };
             path.call(now, i, &mut around, |stage, out| {
-                if let Stage::Agent(agent) = stage {
-                    forgotten += agent.forget_held(before, out);
+                if let Some(agent) = stage.agent_mut() {
+                    call(agent, out);
                 }
             });
         }
-        forgotten
     }
 
     /// The station was away for so long that the program has forwarded by itself what the sockets received as well.

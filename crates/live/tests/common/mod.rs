@@ -37,7 +37,9 @@ use nix::sys::socket::sockopt::ReceiveTimeout;
 
 #[path = "../../../checks/shared/can_run.rs"]
 pub mod can_run;
+pub mod ends;
 pub mod flood;
+pub mod losses;
 use can_run::can_run;
 
 const INSIDE: &str = "LASTHOP_TEST_INSIDE";

@@ -204,13 +204,14 @@ impl AckReconstruction {
         let (ack, window) = (segment.ack, segment.window);
         let last = self.flows[i].held.as_ref().and_then(Packet::segment).map(|held| held.ack);
         let last = last.or(self.flows[i].sent.map(|(ack, _)| ack));
-        let advances = last.is_none_or(|last| last.lt(ack));
+        let has_number = segment.flags.has(Flags::ACK);
+        let advances = has_number && last.is_none_or(|last| last.lt(ack));
         if advances {
             self.measure(now, i);
         }
         if !advances || !is_plain(&packet) {
             self.flush(i, out);
-            if advances && segment.flags.has(Flags::ACK) {
+            if advances {
                 self.flows[i].sent = Some((ack, window));
             }
             return out.send(Side::Left, packet);

@@ -61,6 +61,18 @@ pub(super) fn idle(ends: &Ends<'_>) -> Option<Idle> {
     })
 }
 
+/// What the window of an ACK says beside those of others with the same number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum WindowNews {
+    /// Nothing: the ACK is a duplicate.
+    Same,
+    /// The ACK was sent before one with a larger window, and overtaken by it. Linux counts it as a duplicate, but it
+    /// shows no loss.
+    Overtaken,
+    /// The window opens or closes.
+    Changed,
+}
+
 /// What a base station must know of a receiver to write an ACK in its name.
 //= west97#4.2: the base station is no part of the connection, its packet must look like the receiver's
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,6 +83,8 @@ pub(super) struct Receiver {
     window: Option<u16>,
     /// The timestamps it sent last.
     timestamps: Option<Timestamps>,
+    /// The number that it acknowledged last, and the largest window field that came with that.
+    widest: Option<(Seq, u16)>,
 }
 
 impl Receiver {
@@ -84,6 +98,23 @@ impl Receiver {
         }
         self.window = Some(segment.window);
         self.timestamps = segment.timestamps;
+        let same = |(ack, _): &(Seq, u16)| *ack == segment.ack && segment.window > 0;
+        let before = self.widest.filter(same).map_or(0, |(_, most)| most);
+        self.widest = Some((segment.ack, segment.window.max(before)));
+    }
+
+    /// What the window of `segment` says, which acknowledges what was acknowledged before.
+    //= rfc9293#section-3.8.6: a receiver should not shrink its window, so the right edge does not move back
+    #[inline]
+    pub(super) fn compare_window(&self, segment: &Segment) -> WindowNews {
+        let widest = self.widest.filter(|(ack, _)| *ack == segment.ack).map(|(_, most)| most);
+        match widest.or(self.window) {
+            Some(most) if most == segment.window => WindowNews::Same,
+            Some(most) if widest.is_some() && (1..most).contains(&segment.window) => {
+                WindowNews::Overtaken
+            }
+            _ => WindowNews::Changed,
+        }
     }
 
     /// The sender's data says which sequence number it expects next from the receiver.
@@ -92,6 +123,11 @@ impl Receiver {
         if segment.flags.has(Flags::ACK) {
             self.seq.get_or_insert(segment.ack);
         }
+    }
+
+    /// The timestamp of the sender that it echoed last.
+    pub(super) fn echo(&self) -> Option<u32> {
+        self.timestamps.map(|timestamps| timestamps.echo)
     }
 
     /// The window field it sent last.
@@ -128,7 +164,7 @@ impl Receiver {
     }
 }
 
-travels!(Receiver { seq, window, timestamps });
+travels!(Receiver { seq, window, timestamps, .. });
 
 /// The partial-acknowledgement state of one flow.
 #[derive(Clone, Copy, Debug, Default)]

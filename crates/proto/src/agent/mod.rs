@@ -183,6 +183,13 @@ pub trait BaseStation: Machine + Debug {
         Err(state)
     }
 
+    /// What was originated so far of the data of `flow` has left at `now`, behind all packets that were shown by then.
+    /// Only data planes report that which show packets after they have passed. Without it an agent's packets leave when
+    /// they are originated.
+    fn overtaken(&mut self, now: Time, flow: FlowKey) {
+        let _ = (now, flow);
+    }
+
     /// The data plane gives back what it has of bytes before `place` ([`Body::held_at`](crate::wire::Body::held_at)):
     /// nothing of it can be sent any more. How many cached bytes that concerns.
     fn forget_held(&mut self, place: u64, out: &mut Out) -> u64 {
@@ -357,6 +364,10 @@ impl BaseStation for Agent {
 
     fn take_over(&mut self, now: Time, state: Handover, out: &mut Out) -> Result<(), Handover> {
         self.inner_mut().take_over(now, state, out)
+    }
+
+    fn overtaken(&mut self, now: Time, flow: FlowKey) {
+        self.inner_mut().overtaken(now, flow);
     }
 
     fn forget_held(&mut self, place: u64, out: &mut Out) -> u64 {

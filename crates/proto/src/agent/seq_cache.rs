@@ -22,7 +22,7 @@ use core::mem::size_of;
 use serde::Serialize;
 
 use super::SnoopConfig;
-use super::ackp::{Receiver, is_partial};
+use super::ackp::{Receiver, WindowNews, is_partial};
 use super::flows::Flows;
 use super::i_tcp_handoff::{Handover, State};
 use super::none::admit;
@@ -296,7 +296,7 @@ impl SeqCache {
         if ack < flow.acked {
             return pure.then_some(Cause::SpuriousAck);
         }
-        let same_window = flow.receiver.window() == Some(segment.window);
+        let window = flow.receiver.compare_window(segment);
         let was_shut = flow.is_shut();
         flow.receiver.sent(segment, packet.body.len());
         let mut hidden = None;
@@ -317,7 +317,10 @@ impl SeqCache {
                 self.forget(i, out);
                 return None;
             }
-        } else if pure && same_window && !flow.is_shut() {
+        } else if pure && window == WindowNews::Overtaken && !flow.is_shut() {
+            let own = flow.answers == 0 && flow.loss != Loss::BySender && flow.runs.has(ack);
+            hidden = own.then_some(Cause::SuppressedDupAck);
+        } else if pure && window == WindowNews::Same && !flow.is_shut() {
             hidden = self.on_duplicate(i, out);
         } else if was_shut && flow.timer.is_some() {
             flow.restart(now);

@@ -18,6 +18,7 @@
 //! selective acknowledgements it knows which packets are missing; see [`super::snoop_smart`]. With duplicate ACKs let
 //! through it is the LL of balakrishnan97 3.1.1, a link layer that knows TCP's acknowledgements but not their meaning.
 
+mod blocks;
 pub(super) mod cache;
 mod config;
 pub(super) mod flow;
@@ -27,7 +28,7 @@ mod timeout;
 
 use core::mem::size_of;
 
-use super::ackp::is_partial;
+use super::ackp::{WindowNews, is_partial};
 use super::flows::Flows;
 use super::i_tcp_handoff::{Handover, State};
 use super::none::admit;
@@ -39,7 +40,7 @@ use crate::event::{AgentNote, Cause, Wants, What};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::units::Time;
 use crate::wake::WakeTree;
-use crate::wire::{Ackp, Addr, Damage, Flags, FlowKey, Packet, SackBlocks, Seq, Transport};
+use crate::wire::{Ackp, Addr, Damage, Flags, FlowKey, Packet, Seq};
 use cache::Entry;
 pub use config::{DupAcks, SnoopConfig};
 use flow::{Flow, Verdict};
@@ -183,6 +184,7 @@ impl Snoop {
                 None => self.watch(key, seq, false, out),
             };
             self.flows[i].receiver.expected(segment);
+            self.flows[i].learn_clock(segment);
             if let Some(start) = self.flows[i].position(seq) {
                 self.keep(now, i, [start, start + u64::from(len)], &packet, out);
             }
@@ -294,30 +296,6 @@ impl Snoop {
         }
     }
 
-    /// The ACK of flow `key` that goes on to the sender, without the SACK blocks of what lies behind a hole that is
-    /// repaired here. Those that report a duplicate stay.
-    fn without_blocks(&mut self, key: FlowKey, mut packet: Packet, out: &mut Out) -> Packet {
-        let hides = self.config.hide_blocks && self.config.dup_acks == DupAcks::Suppress;
-        if let Transport::Tcp(segment) = &mut packet.transport
-            && !segment.options().sack.is_empty()
-            && hides
-            && self.flows.find(key).is_some_and(|i| self.flows[i].repairs(&self.config))
-        {
-            let mut stay = SackBlocks::default();
-            for (left, right) in segment.options().sack.as_slice() {
-                //= rfc2883#section-4: a first block at or below the acknowledgement number reports a duplicate
-                if right.le(segment.ack) {
-                    stay.push(*left, *right);
-                }
-            }
-            if stay != segment.options().sack {
-                segment.options_mut().sack = stay;
-                note(out, key, AgentNote::BlocksHidden);
-            }
-        }
-        packet
-    }
-
     /// `snoop_ack`: acts on an ACK for flow `i`, and says why it must not reach the sender, if so.
     fn judge(&mut self, now: Time, i: usize, packet: &Packet, out: &mut Out) -> Option<Cause> {
         let segment = packet.segment()?;
@@ -339,7 +317,7 @@ impl Snoop {
             self.cached += flow.cache.bytes();
         }
         let told = self.config.selective && flow.hear(segment);
-        let same_window = flow.receiver.window() == Some(segment.window);
+        let window = flow.receiver.compare_window(segment);
         let was_shut = flow.is_shut();
         flow.receiver.sent(segment, packet.body.len());
         let mut hidden = None;
@@ -355,9 +333,13 @@ impl Snoop {
                 return None;
             }
             self.repeat_moved(now, i, out);
-        } else if pure && same_window && !flow.is_shut() {
+        } else if pure && window != WindowNews::Changed && !flow.is_shut() {
             // A window update is not a duplicate ACK.
-            let verdict = flow.duplicate(now, told, &self.config);
+            let verdict = match window {
+                WindowNews::Overtaken if flow.repairs(&self.config) => Verdict::Suppress,
+                WindowNews::Overtaken => Verdict::Forward,
+                _ => flow.duplicate(now, told, &self.config),
+            };
             if verdict == Verdict::Retransmit {
                 self.retransmit(now, i, Cause::LocalDupAck, out);
             }
@@ -441,6 +423,13 @@ impl BaseStation for Snoop {
         let State::Snoop(flows) = &mut it.state else { return Err(it) };
         self.adopt(now, core::mem::take(flows), out);
         Ok(())
+    }
+
+    fn overtaken(&mut self, now: Time, flow: FlowKey) {
+        if let Some(i) = self.flows.find(flow) {
+            self.flows[i].overtaken(now, &self.config);
+            self.set_wake(i);
+        }
     }
 
     fn forget_held(&mut self, place: u64, out: &mut Out) -> u64 {

@@ -302,9 +302,12 @@ impl SnoopNack {
             self.forget(i, out);
             return;
         }
+        if !segment.flags.has(Flags::ACK) {
+            return;
+        }
         let flow = &mut self.flows[i];
         flow.receiver.sent(segment, packet.body.len());
-        let ack = flow.position(segment.ack).filter(|_| segment.flags.has(Flags::ACK));
+        let ack = flow.position(segment.ack);
         let Some(ack) = ack.filter(|ack| *ack > flow.acked.unwrap_or(0)) else { return };
         flow.acked = Some(ack);
         flow.top = flow.top.max(ack);
@@ -347,6 +350,10 @@ impl BaseStation for SnoopNack {
     /// The most that [`SnoopNack::state_bytes`] ever was.
     fn peak_state_bytes(&self) -> usize {
         self.peak.max(self.snoop.peak_state_bytes())
+    }
+
+    fn overtaken(&mut self, now: Time, flow: FlowKey) {
+        self.snoop.overtaken(now, flow);
     }
 
     fn give_away(&mut self, _: Time, host: Addr, out: &mut Out) -> Option<Handover> {

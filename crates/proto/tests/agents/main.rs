@@ -10,6 +10,7 @@ mod good_packet_size;
 mod handoff;
 mod handoff_net;
 mod m_tcp;
+mod numbers;
 mod path;
 mod properties;
 #[path = "../support/record.rs"]

@@ -115,9 +115,9 @@ fn blocks_that_report_a_duplicate_stay() {
         8ms    mobile  ack 1461
         9ms    mobile  ack 1461 sack 2921-4381          => suppressed-dup-ack
         9ms    base    1461+1460                        => local-dup-ack
-        10ms   mobile  ack 1461 win 9000 sack 1-1461 sack 2921-4381  => becomes ack 1461 win 9000 sack 1-1461
+        10ms   mobile  ack 1461 win 20000 sack 1-1461 sack 2921-4381  => becomes ack 1461 win 20000 sack 1-1461
         10ms   note    blocks-hidden
-        20ms   mobile  ack 4381 win 9000
+        20ms   mobile  ack 4381 win 20000
         5000ms end
         ",
     );
@@ -386,6 +386,32 @@ fn a_window_update_is_no_duplicate_ack() {
         8ms    mobile  ack 1461
         9ms    mobile  ack 1461 win 20000
         10ms   mobile  ack 2921 win 20000
+        5000ms end
+        ",
+    );
+}
+
+/// ACKs overtake each other where a host has several processors. With the same number, a smaller window is the older one.
+/// Linux counts such an ACK as a duplicate, but it shows no loss.
+#[test]
+fn an_ack_that_was_overtaken_by_a_larger_window_is_hidden() {
+    check(
+        &snoop(config()),
+        "
+        0ms    fixed   1+1460
+        1ms    fixed   1461+1460
+        2ms    fixed   2921+1460
+        3ms    fixed   4381+1460
+        8ms    mobile  ack 1461
+        9ms    mobile  ack 1461 win 20000
+        10ms   mobile  ack 1461 win 18000   => suppressed-dup-ack
+        10ms   mobile  ack 1461 win 20000   => suppressed-dup-ack
+        10ms   base    1461+1460            => local-dup-ack
+        11ms   mobile  ack 1461 win 20001
+        12ms   mobile  ack 1461 win 20000   => suppressed-dup-ack
+        13ms   mobile  ack 1461 win 0
+        14ms   mobile  ack 1461 win 20000
+        20ms   mobile  ack 5841 win 1000
         5000ms end
         ",
     );

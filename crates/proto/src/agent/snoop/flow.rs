@@ -1,5 +1,6 @@
 //! What snoop knows of one flow, and what it concludes from ACKs and from silence.
 
+mod departure;
 mod travel;
 
 use super::super::ackp::{Partial, Receiver};
@@ -49,6 +50,10 @@ pub(in super::super) struct Flow {
     busy: Time,
     /// When the base station last retransmitted.
     repeated: Time,
+    /// The first local retransmission since the data plane last said which packets had left before it.
+    unsettled: Option<u64>,
+    /// The latest timestamp of the sender.
+    clock: Option<u32>,
     /// What lies below this position went out over a radio that the host has left, if there was one.
     moved: u64,
 }
@@ -271,6 +276,8 @@ impl Flow {
         entry.attempts += 1;
         let end = entry.end;
         let packet = entry.packet.clone().with(|packet| packet.urgent = config.priority);
+        let packet = self.stamped(packet);
+        self.unsettled.get_or_insert(sent_as);
         self.sent = sent_as;
         self.rtt.retransmitted(end, config.rtt_fault);
         self.busy = now;
