@@ -5,6 +5,7 @@ pub use lasthop_proto::channel::ErrorSpec;
 use lasthop_proto::energy::Hardware;
 use lasthop_proto::hop::HopConfig;
 pub use lasthop_proto::link::CrossTraffic;
+use lasthop_proto::link::tc::{EmulatorConfig, PoliceConfig, TbfConfig};
 pub use lasthop_proto::link::varied::Varying;
 use lasthop_proto::link::{LineConfig, RadioConfig, SerialConfig, VariedConfig};
 use lasthop_proto::mac::HalfDuplexHops;
@@ -246,6 +247,12 @@ pub enum StageKind {
     Radio(RadioStage),
     /// Losses that other people's traffic causes in a router.
     Cross(CrossTraffic),
+    /// A link that does what netem does.
+    Netem(Box<EmulatorConfig>),
+    /// A token bucket filter.
+    Tbf(TbfConfig),
+    /// A policer.
+    Police(PoliceConfig),
 }
 
 impl StageKind {
@@ -255,6 +262,7 @@ impl StageKind {
             StageKind::Link(line) => Some(line),
             StageKind::Serial(serial) => Some(&serial.line),
             StageKind::Varied(varied) => Some(&varied.line),
+            StageKind::Netem(netem) => Some(&netem.line),
             _ => None,
         }
     }

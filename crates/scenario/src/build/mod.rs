@@ -10,6 +10,8 @@ mod fetching;
 pub(crate) mod handoff;
 pub(crate) mod hop;
 pub(crate) mod host;
+mod link;
+mod netem;
 pub(crate) mod path;
 pub(crate) mod station;
 pub(crate) mod top;

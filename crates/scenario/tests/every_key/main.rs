@@ -86,6 +86,13 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("size", &["size", "table"]),
     ("testbed-runs", &["runs"]),
     // What is left where the network begins: which host, which end of the path.
+    // Keys of `tbf` and `police`, which have no names of their own in what is simulated.
+    ("line", &[]),
+    ("latency", &["limit"]),
+    ("peak-rate", &["peak"]),
+    ("mtu", &["mtu", "peak"]),
+    ("packet-rate", &["by", "mtu"]),
+    ("packet-burst", &["by"]),
     ("from", &["from", "to", "side", "addr"]),
     ("to", &["from", "to", "side", "addr"]),
 ];
