@@ -4,6 +4,7 @@
 mod cells;
 mod live_files;
 mod stages;
+mod testbed;
 mod transfers;
 
 use std::collections::{BTreeMap, BTreeSet};
