@@ -8,7 +8,7 @@ use lasthop_proto::link::tc::{
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::rng::Stream;
-use lasthop_proto::units::{Rate, Span, Time};
+use lasthop_proto::units::{Rate, Time};
 use lasthop_proto::wire::{Addr, Body, Damage, ECT, Flags, Packet, PacketId, Segment, Seq};
 use proptest::prelude::*;
 

@@ -101,9 +101,10 @@ fn applied(key: &str, node: &Node, reader: &Reader<'_>, tcp: &TcpConfig) -> Opti
         "recv-buffer" if tcp.recv_buffer < 2304 => {
             Err("Linux has receive buffers of at least 2304 bytes".to_owned())
         }
-        // Half of the buffer is the kernel's own overhead; the window is set by the socket.
+        // Of a buffer 0.6 become window where segments are full (measured with Linux 6.18), less where they are small; the
+        // attribute of the route holds the first window down.
         "recv-buffer" => {
-            let bytes = u64::from(tcp.recv_buffer) * 2;
+            let bytes = u64::from(tcp.recv_buffer) * 5 / 3;
             let most = bytes.min(i32::MAX as u64);
             Ok(vec![
                 sysctl("tcp_rmem", format!("{}\t{most}\t{most}", most.min(4096))),

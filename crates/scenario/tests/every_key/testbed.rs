@@ -67,7 +67,7 @@ fn each_key_of_a_host_is_applied_or_refused() {
 #[test]
 fn keys_become_settings_of_linux() {
     let cases: [(&str, &[(&str, &str)]); 14] = [
-        ("recv-buffer = \"32KiB\"", &[("tcp_rmem", "4096\t65536\t65536"), ("window", "32768")]),
+        ("recv-buffer = \"32KiB\"", &[("tcp_rmem", "4096\t54613\t54613"), ("window", "32768")]),
         ("send-buffer = \"64KiB\"", &[("tcp_wmem", "4096\t65536\t65536")]),
         ("mss = 1000", &[("advmss", "1000")]),
         ("timestamps = false", &[("tcp_timestamps", "0")]),

@@ -294,7 +294,7 @@ impl Tbf {
             let of_peak = peak.map_or(0, |(peak, _)| measure.nanos(bytes.into(), peak));
             let cost = measure.nanos(bytes.into(), *rate);
             match direction.tokens.take(direction.due, cost, of_peak) {
-                Err(wait) => direction.due = direction.due + wait,
+                Err(wait) => direction.due += wait,
                 Ok(()) => {
                     if let Some((packet, _)) = direction.waiting.pop_front() {
                         direction.bytes -= u64::from(bytes);
