@@ -215,9 +215,9 @@ mod tests {
 
     #[test]
     fn a_day_ends_at_midnight() {
-        let rows = ["23:59:59", "00:00:01", "12:00:00", "00:00:00"]
+        let rows = ["23:59:59", "00:00:01", "13:00:00", "00:00:00"]
             .map(|text| (1, parse(text).unwrap(), 0.0));
         let times = seconds(&rows, None, "t", &mut Vec::new()).unwrap();
-        assert_eq!(times, [0.0, 2.0, 43_201.0, 86_401.0]);
+        assert_eq!(times, [0.0, 2.0, 46_801.0, 86_401.0]);
     }
 }

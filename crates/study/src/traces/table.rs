@@ -300,7 +300,7 @@ fn finish(
     let mut steps: Vec<f64> =
         times.windows(2).map(|pair| pair[1] - pair[0]).filter(|step| *step > 0.0).collect();
     steps.sort_by(f64::total_cmp);
-    let Some(usual) = steps.get(steps.len() / 2).copied() else {
+    let Some(usual) = steps.get(steps.len().saturating_sub(1) / 2).copied() else {
         return Err(wrong(
             "all rows have the same time",
             "`--time-column NAME` takes another column",
