@@ -107,7 +107,7 @@ impl Draft {
     fn path(&mut self, table: &str) {
         for _ in 0..=self.dice.below(4) {
             self.fixed(format!("[[{table}]]"));
-            match self.dice.below(8) {
+            match self.dice.below(10) {
                 0..=2 => {
                     let at = self.lines.len();
                     self.rate("link");
@@ -121,6 +121,11 @@ impl Draft {
                     self.fixed(format!("agent = \"{}\"", agent.word));
                     self.all(&list(agent.read), "");
                 }
+                7 => {
+                    let shaper = "tbf = { rate = \"5mbit\", burst = \"20kB\", latency = \"50ms\" }";
+                    self.fixed(shaper);
+                }
+                8 => self.fixed("police = { rate = \"9mbit\", burst = \"50kB\" }"),
                 _ => {
                     self.fixed("cross.loss = 0.01");
                     self.keys("cross", "cross.");

@@ -114,3 +114,54 @@ fn hostile_files_are_refused_with_line_and_remedy() {
             .contains("more than 10000000 lines")
     );
 }
+
+/// Tables as they are published become links, and what was understood is shown.
+#[test]
+fn measured_tables_and_results_become_links() {
+    let place = Place::new();
+    let mut drive = "Timestamp,Speed,NetworkMode,RSRP,DL_bitrate,UL_bitrate\n".to_owned();
+    for i in 0..60 {
+        let rate = if i == 30 { "-".to_owned() } else { (6000 + 100 * (i % 7)).to_string() };
+        // Two rows a second.
+        drive += &format!("2024.03.04_10.20.{:02},12,LTE,-90,{rate},500\n", i / 2);
+    }
+    place.write("drive.csv", &drive);
+    let text = place.good(&["trace", "convert", "drive.csv", "-o", "down"]);
+    for said in
+        ["`DL_bitrate` in kbit/s", "not used: UL_bitrate", "29 rows share", "1 rows without"]
+    {
+        assert!(text.contains(said), "`{said}` is not in {text}");
+    }
+    let shown: Value =
+        serde_json::from_str(&place.good(&["trace", "show", "drive.csv", "--json"])).expect("JSON");
+    assert!((shown["mean_bps"].as_f64().expect("a mean") / 6.3e6 - 1.0).abs() < 0.01, "{shown}");
+    assert!(shown["understood"].as_array().is_some_and(|lines| lines.len() > 3), "{shown}");
+    place.good(&[
+        "trace",
+        "convert",
+        "drive.csv",
+        "--direction",
+        "up",
+        "--to",
+        "csv",
+        "-o",
+        "up.csv",
+    ]);
+    place.write("my.toml", scenario("rates-right = \"up.csv\", trace-left = \"down\""));
+    let plan = place.good(&["run", "my.toml", "--dry-run"]);
+    assert!(plan.contains("varies"), "{plan}");
+    let error = place.bad(&["trace", "show", "drive.csv", "--column", "SNR"]);
+    assert!(error.contains("drive.csv") && error.contains("SNR"), "{error}");
+    place.write("drive.csv", drive.replace("6300", "fast"));
+    let error = place.bad(&["trace", "show", "drive.csv"]);
+    assert!(error.contains("line 5") && error.contains("fast"), "{error}");
+    let both = r#"{"start":{"tcp_mss_default":1448,"test_start":{"bidir":1}},"intervals":[
+        {"sum":{"start":0,"end":5,"bits_per_second":5e6},
+         "sum_bidir_reverse":{"start":0,"end":5,"bits_per_second":9e6}}]}"#;
+    place.write("both.json", both);
+    assert!(place.bad(&["trace", "show", "both.json"]).contains("--direction"));
+    let text = place.good(&["trace", "show", "both.json", "--direction", "down", "--json"]);
+    let shown: Value = serde_json::from_str(&text).expect("JSON");
+    let mean = shown["mean_bps"].as_f64().expect("a mean");
+    assert!((mean / (9e6 * 1500.0 / 1448.0) - 1.0).abs() < 0.01, "{mean}");
+}

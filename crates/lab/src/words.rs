@@ -1,8 +1,9 @@
 //! A plan in words.
 
 use lasthop_proto::link::LineConfig;
+use lasthop_proto::link::tc::By;
 use lasthop_proto::machine::Side;
-use lasthop_proto::units::Rate;
+use lasthop_proto::units::{Bytes, Rate};
 use lasthop_scenario::model::{Exchange, OnOff, Traffic};
 use lasthop_scenario::{HostSide, Plan, Scenario, Stage, StageKind};
 
@@ -79,6 +80,16 @@ fn stage(stage: &Stage) -> String {
             format!("{} {} {duplex} duplex{varies}", radio.radio.rate, radio.radio.delay)
         }
         StageKind::Cross(cross) => format!("loses {}%", cross.loss.get() * 100.0),
+        StageKind::Netem(netem) => format!("{}, netem", line(&netem.line)),
+        StageKind::Tbf(tbf) => format!("{}, bursts of {}", tbf.rate, Bytes(tbf.burst.into())),
+        StageKind::Police(police) => match police.by {
+            By::Bytes { rate, burst } => {
+                format!("drops beyond {rate}, bursts of {}", Bytes(burst.into()))
+            }
+            By::Packets { rate, burst } => {
+                format!("drops beyond {rate} packets/s, bursts of {burst}")
+            }
+        },
     };
     format!("{}: {what}", stage.name)
 }

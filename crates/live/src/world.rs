@@ -332,10 +332,10 @@ fn has_tcp(scenario: &Scenario, host: usize) -> bool {
 /// The host of a testbed that stands for a host of a scenario.
 fn spec(host: &lasthop_scenario::Host) -> Result<HostSpec, Error> {
     let spec = HostSpec::new(&host.name, host.side.into(), host.addr.ip());
-    match host.stack {
+    match &host.stack {
         Stack::Lasthop => Ok(spec.without_kernel()),
-        Stack::Kernel { preset, send_buffer } => match Preset::named(preset) {
-            Some(preset) => Ok(HostSpec { send_buffer, ..spec.preset(preset) }),
+        Stack::Kernel { preset, settings } => match Preset::named(preset) {
+            Some(preset) => Ok(settings.iter().fold(spec.preset(preset), HostSpec::setting)),
             None => Err(Error::new(
                 format!("host `{}`: no kernel can be set up as `{preset}`", host.name),
                 "`lasthop list presets` names those that can",

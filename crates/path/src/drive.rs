@@ -480,8 +480,14 @@ impl Path {
             | Stage::Radio(_)
             | Stage::VariedRadio(_)
             | Stage::Hop(_)
-            | Stage::Hops(_) => self.hops += sent,
-            Stage::Agent(_) | Stage::Cross(_) | Stage::Witness(_) | Stage::Place(_) => {}
+            | Stage::Hops(_)
+            | Stage::Netem(_)
+            | Stage::Tbf(_) => self.hops += sent,
+            Stage::Agent(_)
+            | Stage::Cross(_)
+            | Stage::Police(_)
+            | Stage::Witness(_)
+            | Stage::Place(_) => {}
         }
         if !self.out.signals.is_empty() {
             self.pass_signals(i, outside);

@@ -77,7 +77,7 @@ fn ends_of<'a>(scenario: &'a Scenario, transfer: &model::Transfer) -> [&'a TcpCo
 fn split_mss(scenario: &Scenario, transfer: &model::Transfer, radio: bool) -> u32 {
     let here = |stage: &&model::Stage| match stage.kind {
         StageKind::Radio(_) => radio,
-        StageKind::Link(_) | StageKind::Serial(_) | StageKind::Varied(_) => !radio,
+        _ if stage.kind.line().is_some() => !radio,
         _ => false,
     };
     let line = line(scenario);
@@ -203,7 +203,12 @@ pub fn layout(scenario: &Scenario) -> Layout {
 
 fn info(stage: &model::Stage) -> StageInfo {
     let role = match stage.kind {
-        StageKind::Link(_) | StageKind::Serial(_) | StageKind::Varied(_) => Role::Link,
+        StageKind::Link(_)
+        | StageKind::Serial(_)
+        | StageKind::Varied(_)
+        | StageKind::Netem(_)
+        | StageKind::Tbf(_)
+        | StageKind::Police(_) => Role::Link,
         StageKind::Radio(_) => Role::Radio,
         StageKind::Agent(_) => Role::Agent,
         StageKind::Cross(_) => Role::Cross,

@@ -3,6 +3,7 @@
 use lasthop_proto::agent::{Agent, BaseStation as _, Kept};
 use lasthop_proto::channel::Channel;
 use lasthop_proto::hop::Hop;
+use lasthop_proto::link::tc::{Emulator, Police, Tbf};
 use lasthop_proto::link::{Cross, Line, Radio, Serial, Varied};
 use lasthop_proto::mac::Hops;
 use lasthop_proto::machine::{Machine, Out, Side, Signal};
@@ -46,6 +47,12 @@ pub enum Stage {
     Agent(Box<Agent>),
     /// A router that others use too.
     Cross(Cross),
+    /// A link that does what netem does.
+    Netem(Box<Emulator>),
+    /// A token bucket filter.
+    Tbf(Box<Tbf>),
+    /// A policer.
+    Police(Box<Police>),
     /// The router before cells, or a base station: what it does is decided where all hosts are known.
     Place(Place),
 }
@@ -79,6 +86,9 @@ macro_rules! each {
             Stage::Hops($m) => $call,
             Stage::Agent($m) => $call,
             Stage::Cross($m) => $call,
+            Stage::Netem($m) => $call,
+            Stage::Tbf($m) => $call,
+            Stage::Police($m) => $call,
             Stage::Place($m) => $call,
         }
     };
@@ -255,6 +265,9 @@ impl Stage {
             }
             StageKind::Agent(config) => Stage::Agent(Box::new(Agent::new(config))),
             StageKind::Cross(config) => Stage::Cross(Cross::new(config.clone(), stream("cross"))),
+            StageKind::Netem(config) => Stage::Netem(Box::new(Emulator::new(config, stream))),
+            StageKind::Tbf(config) => Stage::Tbf(Box::new(Tbf::new(config.clone()))),
+            StageKind::Police(config) => Stage::Police(Box::new(Police::new(config.clone()))),
         }
     }
 }

@@ -27,6 +27,8 @@ const SWITCHES: &[System] = &[
     hop::pieces::FRAGMENTATION,
     link::fec::FEC,
     link::header_compression::HEADER_COMPRESSION,
+    link::tc::TBF,
+    link::tc::POLICE,
     energy::ENERGY_MODEL,
 ];
 

@@ -73,6 +73,8 @@ pub enum Code {
     NoScheme,
     /// Warning: part of the scenario has no effect.
     NoEffect,
+    /// Warning: a line of another program is modelled, with differences that the message names.
+    Differs,
 }
 
 impl fmt::Display for Code {
@@ -90,6 +92,7 @@ impl fmt::Display for Code {
             Code::BadName => "bad-name",
             Code::NoScheme => "no-scheme",
             Code::NoEffect => "no-effect",
+            Code::Differs => "differs",
         })
     }
 }

@@ -105,6 +105,8 @@ fn path() -> Value {
         stage("agent", &["agent"], agents),
         stage("radio", &["errors", "hop"], table(&of("radio").keys)),
         stage("cross", &[], table(&of("cross").keys)),
+        stage("tbf", &[], table(&of("tbf").keys)),
+        stage("police", &[], table(&of("police").keys)),
     ];
     let what = "the stages between the hosts, from the wired side to the wireless";
     json!({ "description": what, "type": "array", "minItems": 1, "items": { "anyOf": stages } })

@@ -5,6 +5,7 @@ pub use lasthop_proto::channel::ErrorSpec;
 use lasthop_proto::energy::Hardware;
 use lasthop_proto::hop::HopConfig;
 pub use lasthop_proto::link::CrossTraffic;
+use lasthop_proto::link::tc::{EmulatorConfig, PoliceConfig, TbfConfig};
 pub use lasthop_proto::link::varied::Varying;
 use lasthop_proto::link::{LineConfig, RadioConfig, SerialConfig, VariedConfig};
 use lasthop_proto::mac::HalfDuplexHops;
@@ -90,7 +91,7 @@ pub enum World {
 }
 
 /// Whose TCP a host has in the testbed. In the simulator it is always ours.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase", tag = "stack")]
 pub enum Stack {
     /// Ours, on real packets.
@@ -99,9 +100,33 @@ pub enum Stack {
     Kernel {
         /// How it is set up; one of [`crate::KERNELS`].
         preset: &'static str,
-        /// Bytes that its send buffer begins with, if the scenario names them and they are more than the kernel's own.
-        send_buffer: Option<u32>,
+        /// What the host's keys change of that.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        settings: Vec<KernelSetting>,
     },
+}
+
+/// A setting of a host's kernel, by a key of the host.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct KernelSetting {
+    /// Where it is made.
+    pub knob: KernelKnob,
+    /// The name of the sysctl below `net.ipv4`, or of the route's attribute.
+    pub key: &'static str,
+    /// Its value, as it is written there.
+    pub value: String,
+}
+
+/// Where a setting of the kernel is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KernelKnob {
+    /// A sysctl of the host's network namespace.
+    Sysctl,
+    /// An attribute of its default routes.
+    Route,
+    /// The congestion control, which needs a module of the kernel.
+    Congestion,
 }
 
 /// Which end of the path a host hangs on.
@@ -246,6 +271,12 @@ pub enum StageKind {
     Radio(RadioStage),
     /// Losses that other people's traffic causes in a router.
     Cross(CrossTraffic),
+    /// A link that does what netem does.
+    Netem(Box<EmulatorConfig>),
+    /// A token bucket filter.
+    Tbf(TbfConfig),
+    /// A policer.
+    Police(PoliceConfig),
 }
 
 impl StageKind {
@@ -255,6 +286,7 @@ impl StageKind {
             StageKind::Link(line) => Some(line),
             StageKind::Serial(serial) => Some(&serial.line),
             StageKind::Varied(varied) => Some(&varied.line),
+            StageKind::Netem(netem) => Some(&netem.line),
             _ => None,
         }
     }

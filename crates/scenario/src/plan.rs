@@ -176,11 +176,11 @@ impl Digest {
             World::Sim => simulated,
             // Whose TCP a host has matters only there.
             World::Testbed => hosts.iter().fold(simulated.bytes(b"testbed"), |key, host| {
-                let Stack::Kernel { preset, send_buffer } = host.stack else {
+                let Stack::Kernel { preset, settings } = &host.stack else {
                     return key.bytes(b"lasthop");
                 };
                 let key = key.bytes(preset.as_bytes());
-                send_buffer.map_or(key, |bytes| key.bytes(&bytes.to_be_bytes()))
+                if settings.is_empty() { key } else { key.bytes(json(settings).as_bytes()) }
             }),
         }
     }

@@ -4,6 +4,7 @@
 use std::sync::LazyLock;
 
 use lasthop_proto::describe::Keys;
+use lasthop_proto::link::tc::{PoliceConfig, TbfConfig};
 
 use crate::build::{
     agent, cells, errors, handoff, hop, host, path, station, top, transfer, tunnel,
@@ -11,7 +12,7 @@ use crate::build::{
 use crate::keys::{Listed, list, names};
 
 /// What a stage of the path can be: exactly one of these keys.
-pub(crate) const STAGES: &[&str] = &["link", "agent", "radio", "cross"];
+pub(crate) const STAGES: &[&str] = &["link", "agent", "radio", "cross", "tbf", "police"];
 
 /// A part of a file whose keys stand together.
 #[derive(Debug)]
@@ -37,6 +38,8 @@ pub static PARTS: LazyLock<Vec<Part>> = LazyLock::new(|| {
         part("link", path::link),
         part("radio", path::radio),
         part("cross", path::cross),
+        part("tbf", TbfConfig::keys),
+        part("police", PoliceConfig::keys),
         part("errors", errors::all),
         part("hop", hop::all),
         part("agent", agent::options),

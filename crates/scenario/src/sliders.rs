@@ -1,6 +1,7 @@
 //! The numbers of a scenario that one can turn at: where each stands, what it is now, and between what it makes sense.
 
 use lasthop_proto::describe::{Form, Key, Keys, Value};
+use lasthop_proto::link::tc::{PoliceConfig, TbfConfig};
 use lasthop_proto::units::{Limit, Span};
 use lasthop_proto::{agent, channel};
 use serde::Serialize;
@@ -109,6 +110,8 @@ fn stages(document: &Table, all: &mut Vec<Slider>) {
             "link" => table(node, &inner, name, path::link, all),
             "radio" => table(node, &inner, name, path::radio, all),
             "cross" => table(node, &inner, name, path::cross, all),
+            "tbf" => table(node, &inner, name, TbfConfig::keys, all),
+            "police" => table(node, &inner, name, PoliceConfig::keys, all),
             _ => {
                 // An agent's options stand beside its word.
                 let word = node.as_str().unwrap_or("none");

@@ -1,7 +1,10 @@
 //! Links that do what netem does, sources of datagrams, and hosts with links of their own: what is read, and what is
 //! refused.
 
-use lasthop_scenario::{Code, parse};
+use lasthop_proto::link::tc::By;
+use lasthop_proto::queue::Limit;
+use lasthop_proto::units::{Rate, Span};
+use lasthop_scenario::{Code, StageKind, Warning, parse};
 
 const HEAD: &str = "transfer = { from = \"fixed\", to = \"mobile\", bytes = \"1MB\" }\n";
 const HOSTS: &str = "[host.fixed]\n[host.mobile]\n";
@@ -33,13 +36,21 @@ fn what_netem_does_is_refused_where_it_cannot_be_meant() {
     let pointed = "\"delay 20ms jitter 5ms\"";
     let said = ["netem has no `jitter`", "limit, delay, loss"];
     path_refused(&text, Code::BadValue, "path.1.link.netem", pointed, &said);
-    let text = link("netem = \"delay 20ms loss state 1%\"");
+    let text = link("netem = \"delay 20ms seed 7\"");
     path_refused(
         &text,
         Code::BadValue,
         "path.1.link.netem",
-        "\"delay 20ms loss state 1%\"",
-        &["loss gemodel"],
+        "\"delay 20ms seed 7\"",
+        &["`seed` is not modelled", "seed` of the scenario"],
+    );
+    let text = link("netem = \"delay 20ms\", trace = \"lte.up\"");
+    path_refused(
+        &format!("{text}[files]\n\"lte.up\" = \"1\\n2\\n\"\n"),
+        Code::BadValue,
+        "path.1.link.trace",
+        "\"lte.up\"",
+        &["`path.1.link.trace` beside `netem`", "write two links"],
     );
     let text = link("rate = \"1mbit\", jitter-order = \"kept\"");
     path_refused(
@@ -63,26 +74,136 @@ fn what_netem_does_is_refused_where_it_cannot_be_meant() {
     path_refused(&text, Code::BadValue, "path.1.link.frame-loss", "\"1%\"", &["two links"]);
 }
 
+/// The first stage of a path.
+fn first(path: &str) -> (StageKind, Vec<Warning>) {
+    let text = format!("{HEAD}{HOSTS}{path}");
+    let (plan, warnings) = parse(&text, "test", &[]).unwrap_or_else(|e| panic!("{e}: {}", e.help));
+    (plan.cells[0].scenario.path[0].kind.clone(), warnings)
+}
+
 #[test]
-fn a_link_in_the_words_of_netem_is_one_in_ours() {
-    let scenario = |link: &str| {
-        let text = format!("{HEAD}{HOSTS}[[path]]\nlink = {{ {link} }}\n");
-        let (plan, _) = parse(&text, "test", &[]).unwrap_or_else(|e| panic!("{e}: {}", e.help));
-        plan.cells[0].scenario.clone()
+fn a_line_of_netem_is_that_of_tc_and_keys_win() {
+    let netem = |keys: &str| match first(&format!("[[path]]\nlink = {{ {keys} }}\n")).0 {
+        StageKind::Netem(netem) => netem,
+        other => panic!("{other:?}"),
     };
-    let ours = "rate = \"5mbit\", delay = \"20ms\", jitter = \"5ms\", jitter-correlation = \"25%\", \
-                jitter-order = \"kept\", loss = { p = \"1%\", r = \"10%\" }, queue = \"100p\"";
-    let words = "netem = \"limit 100 delay 20ms 5ms 25% loss gemodel 1% 10% rate 5mbit\"";
-    assert_eq!(scenario(words), scenario(ours));
-    // What stands beside wins, and without an impairment it is a plain line.
-    let beside =
-        "netem = \"delay 20ms loss 1%\", delay = \"30ms\", loss = \"0%\", rate = \"1mbit\"";
-    let lossless = scenario("delay = \"30ms\", loss = \"0%\", rate = \"1mbit\"");
-    assert_eq!(scenario(beside), lossless);
-    assert_eq!(
-        scenario("netem = \"rate 1mbit delay 30ms\""),
-        scenario("rate = \"1mbit\", delay = \"30ms\"")
+    let plain = netem("netem = \"rate 5mbit delay 30ms\"");
+    assert_eq!(plain.line.queue, Limit::Packets(1000), "the limit of `tc`");
+    assert_eq!((plain.line.framing, plain.line.delay), (14, Span::millis(30)));
+    assert_eq!(plain.line.rate_right, plain.line.rate_left);
+    let limits = ["limit 100k", "limit 1000mbit", "limit 0"];
+    let limits = limits.map(|limit| netem(&format!("netem = \"delay 1ms {limit}\"")).line.queue);
+    assert_eq!(limits, [102_400, 131_072_000, 0].map(Limit::Packets));
+    // What is written beside the line wins over it.
+    let beside = netem(
+        "netem = \"delay 20ms loss state 1% rate 2mbit -20 limit 9\", delay = \"30ms\", loss = \"2%\", \
+         rate-right = \"1mbit\", queue = \"50p\", framing = 0",
     );
+    assert_eq!((beside.line.delay, beside.line.framing), (Span::millis(30), 0));
+    assert_eq!((beside.line.queue, beside.extras.states), (Limit::Packets(50), None));
+    assert_eq!(beside.line.rate_right.map(Rate::bps), Some(1_000_000));
+    assert_eq!(beside.line.rate_left.map(Rate::bps), Some(2_000_000));
+    assert_eq!(beside.extras.overhead, -20);
+}
+
+#[test]
+fn what_differs_from_tc_is_reported() {
+    let said = |line: &str| {
+        let (_, warnings) = first(&format!("[[path]]\nlink = {{ netem = \"{line}\" }}\n"));
+        let found: Vec<_> = warnings.iter().filter(|w| w.code == Code::Differs).collect();
+        assert_eq!(found.len(), 1, "{line}: {warnings:?}");
+        found[0].message.clone()
+    };
+    assert!(said("delay 20ms").contains("super-packet"));
+    assert!(!said("delay 20ms").contains("seed"));
+    assert!(said("delay 20ms loss 1%").contains("draws come from the scenario's seed"));
+    assert!(said("corrupt 1%").contains("a wrong bit is anywhere in the IP packet"));
+}
+
+#[test]
+fn token_buckets_and_policers_are_read_from_keys_and_lines() {
+    let stage = |text: &str| {
+        first(&format!("[[path]]\n{text}\n[[path]]\nlink = {{ rate = \"9mbit\" }}\n")).0
+    };
+    let tbf = |text: &str| match stage(&format!("tbf = {{ {text} }}")) {
+        StageKind::Tbf(tbf) => tbf,
+        other => panic!("{other:?}"),
+    };
+    let keys = tbf("rate = \"1mbit\", burst = \"10KiB\", latency = \"50ms\"");
+    // 6250 bytes in 50 ms, and a burst.
+    assert_eq!((keys.burst, keys.limit), (10_240, 16_490));
+    let line =
+        "line = \"tc qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 10kb latency 50ms\"";
+    assert_eq!(tbf(line), keys);
+    assert_eq!(tbf("line = \"rate 1mbit buffer 10kb/8 lat 50ms\"").limit, keys.limit);
+    assert_eq!(tbf(&format!("{line}, rate = \"2mbit\"")).limit, 22_740);
+    assert_eq!(tbf(&format!("{line}, limit = \"5kB\"")).limit, 5000);
+    let peak = tbf(
+        "line = \"rate 1mbit burst 10kb limit 20kb peakrate 2mbit mtu 2000 overhead 4 mpu 64 linklayer atm\"",
+    );
+    assert_eq!(
+        (peak.peak.map(|(rate, mtu)| (rate.bps(), mtu)), peak.limit),
+        (Some((2_000_000, 2000)), 20_480)
+    );
+    assert_eq!((peak.measure.overhead, peak.measure.least, peak.measure.atm), (4, 64, true));
+    let police = |text: &str| match stage(&format!("police = {{ {text} }}")) {
+        StageKind::Police(police) => police,
+        other => panic!("{other:?}"),
+    };
+    let keys = police("rate = \"1mbit\", burst = \"10KiB\", towards = \"right\"");
+    let line = "line = \"action police rate 1mbit burst 10kb conform-exceed drop/pass\", towards = \"right\"";
+    assert_eq!((police(line), keys.mtu), (keys.clone(), 2040));
+    let packets = police("line = \"pkts_rate 1000 pkts_burst 5 drop\"");
+    assert_eq!((packets.by, packets.mtu), (By::Packets { rate: 1000, burst: 5 }, u32::MAX));
+}
+
+#[test]
+fn token_buckets_and_policers_are_refused_where_they_cannot_be_meant() {
+    let refused = |kind: &str, keys: &str, code: Code, key: &str, said: &[&str]| {
+        let path = format!("[[path]]\n{kind} = {{ {keys} }}\n{PATH}");
+        let text = format!("{HEAD}{HOSTS}{path}");
+        let error = parse(&text, "test", &[]).expect_err(keys);
+        let all = format!("{} | {} | {}", error.message, error.label, error.help);
+        assert_eq!((error.code, error.key.as_str()), (code, key), "{all}");
+        said.iter().for_each(|said| assert!(all.contains(said), "`{said}` is not in {all}"));
+    };
+    let bad = Code::BadValue;
+    let missing = Code::MissingKey;
+    refused("tbf", "burst = 5000, latency = \"5ms\"", missing, "path.1.tbf.rate", &["rate"]);
+    refused("tbf", "rate = \"1mbit\", latency = \"5ms\"", missing, "path.1.tbf.burst", &[]);
+    refused("tbf", "rate = \"1mbit\", burst = 5000", missing, "path.1.tbf.latency", &[]);
+    let both = "rate = \"1mbit\", burst = 5000, latency = \"5ms\", limit = 5000";
+    refused("tbf", both, bad, "path.1.tbf.latency", &["which of them"]);
+    let low =
+        "rate = \"1mbit\", burst = 5000, latency = \"5ms\", peak-rate = \"1mbit\", mtu = 2000";
+    refused("tbf", low, bad, "path.1.tbf.peak-rate", &["no more than the rate"]);
+    refused(
+        "tbf",
+        "line = \"rate 1mbit brust 5kb\"",
+        bad,
+        "path.1.tbf.line",
+        &["no `brust`", "burst"],
+    );
+    refused("tbf", "line = \"rate 1mbit rate 2mbit\"", bad, "path.1.tbf.line", &["one too many"]);
+    refused("tbf", "line = \"rate 50%\"", bad, "path.1.tbf.line", &["not modelled"]);
+    refused(
+        "police",
+        "line = \"rate 1mbit burst 5kb\"",
+        bad,
+        "path.1.police.line",
+        &["`drop` is missing"],
+    );
+    refused(
+        "police",
+        "line = \"avrate 1mbit drop\"",
+        bad,
+        "path.1.police.line",
+        &["`avrate` is not modelled"],
+    );
+    let pipe = "line = \"rate 1mbit burst 5kb conform-exceed pipe\"";
+    refused("police", pipe, bad, "path.1.police.line", &["`pipe` is not modelled"]);
+    let two = "rate = \"1mbit\", burst = 5000, packet-rate = 5, packet-burst = 5";
+    refused("police", two, bad, "path.1.police.packet-rate", &["bytes or packets"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Subcommand, ValueEnum};
 use lasthop_proto::link::varied::Trace;
 use lasthop_proto::units::{Rate, Span};
-use lasthop_study::traces::{self, Model, Replay, Statistics};
+use lasthop_study::traces::{self, Hints, Measured, Model, Replay, Statistics};
 use serde::Serialize;
 
 use super::analyze::GIB;
@@ -45,11 +45,14 @@ Examples:
   lasthop trace convert phone.pcapng -o phone.down   the direction that carried more
   lasthop trace convert result.json -o wifi.trace    what `iperf3 --json` printed
   lasthop trace convert rates.csv -o rates.trace     lines such as `2.5s,10mbit`
+  lasthop trace convert drive.csv --direction up     a table of a phone, times of day
+  lasthop trace convert drive.csv --to csv -o up.csv the same for `rates` of a link
   lasthop trace convert lte.up --to csv -o lte.csv   for `rates` of a link, or a plot
   lasthop trace convert bw.toml -o bw.trace          rates of Rattan's, in TOML or JSON
   lasthop trace convert delay.json -o delays.csv     its delays or losses, for `delays`
 
-What the file is, its first bytes say. A capture or a result tells what was
+What the file is, its first bytes say. What a table means is shown: columns,
+units, span and gaps. A capture or a result tells what was
 carried: that is what the link could carry only where the sender had always
 more to send.";
 
@@ -75,6 +78,8 @@ enum Verb {
         /// Also write the picture to this file
         #[arg(long, value_name = "FILE")]
         svg: Option<PathBuf>,
+        #[command(flatten)]
+        meant: Meant,
     },
     /// Make a synthetic trace
     #[command(after_help = MAKE_EXAMPLES)]
@@ -94,10 +99,48 @@ enum Verb {
         /// How long a trace of a CSV file lasts; until its period or its last line without it
         #[arg(long, value_name = "TIME")]
         duration: Option<Span>,
+        #[command(flatten)]
+        meant: Meant,
         /// File that is written; stdout without it
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+}
+
+/// What a measured table or result does not say.
+#[derive(clap::Args, Debug, Default)]
+struct Meant {
+    /// Direction, where a table or a result has both: towards the device that measured, or from it
+    #[arg(long, value_name = "DIRECTION")]
+    direction: Option<Way>,
+    /// Column of a table that has the rates: its name, or its number from 1 on
+    #[arg(long, value_name = "COLUMN")]
+    column: Option<String>,
+    /// Column of a table that has the times
+    #[arg(long, value_name = "COLUMN")]
+    time_column: Option<String>,
+    /// Unit of the rates of a table, for example kbit or Mbit/s
+    #[arg(long, value_name = "UNIT")]
+    unit: Option<String>,
+}
+
+impl Meant {
+    fn hints(&self) -> Hints {
+        Hints {
+            column: self.column.clone(),
+            time: self.time_column.clone(),
+            unit: self.unit.clone(),
+            down: self.direction.map(|way| matches!(way, Way::Down)),
+        }
+    }
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum Way {
+    /// Towards the device
+    Down,
+    /// From the device
+    Up,
 }
 
 #[derive(clap::Args, Debug)]
@@ -156,37 +199,42 @@ pub struct Told {
     /// What it holds.
     #[serde(flatten)]
     pub statistics: Statistics,
+    /// How a table or a result was understood.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub understood: Vec<String>,
 }
 
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     match &args.command {
-        Verb::Show { file, window, svg } => {
-            let (trace, _) = read(file, None)?;
-            let statistics = traces::statistics(&trace, millis(*window));
+        Verb::Show { file, window, svg, meant } => {
+            let (measured, _) = read(file, None, meant)?;
+            let statistics = traces::statistics(&measured.trace, millis(*window));
             if let Some(svg) = svg {
                 let name = file.file_name().unwrap_or_default().to_string_lossy();
                 output::write(svg, traces::plot(&name, &statistics).svg().as_bytes())?;
             }
-            tell(file, statistics, json)?;
+            tell(file, statistics, measured.understood, json)?;
         }
         Verb::Make(make) => {
             let trace = traces::make(&make.model(), make.duration, make.seed)?;
-            write(make.output.as_deref(), &trace, &lines(&trace), json)?;
+            let text = lines(&trace);
+            write(make.output.as_deref(), trace.into(), &text, json)?;
         }
-        Verb::Convert { file, to, window, duration, output } => {
+        Verb::Convert { file, to, window, duration, meant, output } => {
             if let Some(replay) = replay(file)?
                 && (*to == Some(Form::Csv) || to.is_none() && !matches!(replay, Replay::Rates(..)))
             {
                 return written(output.as_deref(), &replay.csv());
             }
-            let (trace, was_trace) = read(file, *duration)?;
+            let (measured, was_trace) = read(file, *duration, meant)?;
             let to = to.unwrap_or(if was_trace { Form::Csv } else { Form::Mahimahi });
-            let text = match to {
-                Form::Mahimahi => lines(&trace),
-                Form::Csv => traces::to_csv(&trace, millis(*window)),
+            let text = match (to, &measured.csv) {
+                (Form::Mahimahi, _) => lines(&measured.trace),
+                (Form::Csv, Some(csv)) => csv.clone(),
+                (Form::Csv, None) => traces::to_csv(&measured.trace, millis(*window)),
             };
-            write(output.as_deref(), &trace, &text, json)?;
+            write(output.as_deref(), measured, &text, json)?;
         }
     }
     Ok(Outcome::Done)
@@ -251,10 +299,12 @@ fn refused(path: &Path, error: lasthop_study::Error) -> Failure {
 }
 
 /// Reads a trace or makes one of a file; says whether it was one.
-fn read(path: &Path, duration: Option<Span>) -> Result<(Trace, bool), Failure> {
+fn read(path: &Path, duration: Option<Span>, meant: &Meant) -> Result<(Measured, bool), Failure> {
     let bytes = bytes(path)?;
-    let was_trace = bytes.iter().all(|byte| byte.is_ascii_digit() || byte.is_ascii_whitespace());
-    let read = traces::read(&bytes, duration).map_err(|error| refused(path, error))?;
+    let read = traces::read(&bytes, duration, &meant.hints());
+    let read = read.map_err(|error| refused(path, error))?;
+    let digits = |byte: &u8| byte.is_ascii_digit() || byte.is_ascii_whitespace();
+    let was_trace = read.understood.is_empty() && bytes.iter().all(digits);
     Ok((read, was_trace))
 }
 
@@ -264,13 +314,22 @@ fn lines(trace: &Trace) -> String {
 }
 
 /// Writes a file and tells what it holds, or prints it.
-fn write(to: Option<&Path>, trace: &Trace, text: &str, json: bool) -> Result<(), Failure> {
-    let Some(path) = to else { return output::exact(text) };
+fn write(to: Option<&Path>, measured: Measured, text: &str, json: bool) -> Result<(), Failure> {
+    let Measured { trace, understood, .. } = measured;
+    let Some(path) = to else {
+        understood.iter().for_each(|line| eprintln!("{line}"));
+        return output::exact(text);
+    };
     output::write(path, text.as_bytes())?;
-    tell(path, traces::statistics(trace, 1000), json)
+    tell(path, traces::statistics(&trace, 1000), understood, json)
 }
 
-fn tell(file: &Path, statistics: Statistics, json: bool) -> Result<(), Failure> {
-    let told = Told { file: file.to_owned(), statistics };
+fn tell(
+    file: &Path,
+    statistics: Statistics,
+    understood: Vec<String>,
+    json: bool,
+) -> Result<(), Failure> {
+    let told = Told { file: file.to_owned(), statistics, understood };
     if json { output::print_json(&told) } else { output::print(&show::trace::text(&told)) }
 }

@@ -16,7 +16,7 @@ const ROWS: usize = 8;
 
 /// Numbers and a picture.
 pub fn text(told: &Told) -> String {
-    let Told { file, statistics: found } = told;
+    let Told { file, statistics: found, understood } = told;
     let lines = plural(found.opportunities as u64, "line");
     let mut text = format!(
         "{}: {lines} in {}\n",
@@ -33,6 +33,12 @@ pub fn text(told: &Told) -> String {
     for (name, value) in rows {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "  {}  {value}", style::dim(&format!("{name:<14}")));
+    }
+    if !understood.is_empty() {
+        let _ = writeln!(text, "\n{}", style::heading("How it was understood"));
+    }
+    for line in understood {
+        let _ = writeln!(text, "  {line}");
     }
     text + "\n" + &picture(&found.windows_bps, found.period_s)
 }

@@ -227,7 +227,11 @@ impl Seen {
             let (kind, flows) = match stage {
                 Stage::Host(_) | Stage::End(_) => ("host", None),
                 Stage::Witness(witness) => ("host", Some(witness.connections())),
-                Stage::Line(_) | Stage::Serial(_) | Stage::Varied(_) => ("link", None),
+                Stage::Line(_) | Stage::Serial(_) | Stage::Varied(_) | Stage::Netem(_) => {
+                    ("link", None)
+                }
+                Stage::Tbf(_) => ("tbf", None),
+                Stage::Police(_) => ("police", None),
                 Stage::Radio(_) | Stage::VariedRadio(_) | Stage::Hop(_) | Stage::Hops(_) => {
                     ("radio", None)
                 }

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::OwnedFd;
 
 use lasthop_scenario::HostSide;
+use lasthop_scenario::model::{KernelKnob, KernelSetting};
 use serde::{Deserialize, Serialize};
 
 use super::error::Error;
@@ -44,8 +45,12 @@ pub struct HostSpec {
     pub mtu: u32,
     /// How its TCP is set; `None` leaves the kernel's own settings.
     pub preset: Option<Preset>,
-    /// Bytes that the kernel's send buffer begins with, where that is more than it has of itself.
-    pub send_buffer: Option<u32>,
+    /// Sysctls below `net.ipv4` that differ from the preset, and their values.
+    pub sysctls: Vec<(String, String)>,
+    /// Attributes of its default routes that differ from the preset, and their values.
+    pub route: Vec<(String, String)>,
+    /// The congestion control, if it is not the preset's.
+    pub congestion: Option<String>,
     /// Whether the kernel is its TCP. A host whose TCP is lasthop's own machine has an address and a MAC
     /// address that the others know, but neither namespace nor cable.
     pub kernel: bool,
@@ -65,7 +70,9 @@ impl HostSpec {
             v6,
             mtu: 1500,
             preset: None,
-            send_buffer: None,
+            sysctls: Vec::new(),
+            route: Vec::new(),
+            congestion: None,
             kernel: true,
         }
     }
@@ -79,6 +86,17 @@ impl HostSpec {
     /// The same with its TCP set so.
     pub fn preset(mut self, preset: Preset) -> HostSpec {
         self.preset = Some(preset);
+        self
+    }
+
+    /// The same with this setting instead of the preset's.
+    pub fn setting(mut self, setting: &KernelSetting) -> HostSpec {
+        let pair = (setting.key.to_owned(), setting.value.clone());
+        match setting.knob {
+            KernelKnob::Sysctl => self.sysctls.push(pair),
+            KernelKnob::Route => self.route.push(pair),
+            KernelKnob::Congestion => self.congestion = Some(pair.1),
+        }
         self
     }
 

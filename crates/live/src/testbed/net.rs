@@ -213,8 +213,8 @@ impl Net {
             if let Some(preset) = spec.preset {
                 preset.set_sysctls()?;
             }
-            if let Some(bytes) = spec.send_buffer {
-                preset::raise_send_buffer(bytes)?;
+            for (key, value) in &spec.sysctls {
+                preset::write_sysctl(&format!("ipv4/{key}"), value)?;
             }
             if has_v6 {
                 // No router will ever answer, and no address but the given one is wanted.
@@ -228,10 +228,7 @@ impl Net {
                 .tried(|| format!("set the offloads of `{name}`'s eth0"))?;
             let mut lines =
                 vec!["link set dev lo up".to_owned(), "link set dev eth0 up".to_owned()];
-            let metrics = match spec.preset {
-                Some(preset) => preset.route_metrics()?,
-                None => String::new(),
-            };
+            let metrics = preset::route_metrics(spec)?;
             for address in spec.addresses().filter(|address| has_v6 || address.is_ipv4()) {
                 // Duplicate address detection would wait a second for an answer that cannot come.
                 let (rest, everything) = match address {

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::error::Error;
+use super::host::HostSpec;
 
 /// A preset of the kernel's TCP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -208,38 +209,47 @@ impl Preset {
             .filter(|setting| !setting.optional || path(*setting).exists())
             .try_for_each(|setting| write_sysctl(&file(setting), setting.value))
     }
+}
 
-    /// Sets the congestion control where a sysctl does, and gives the words that a route needs for the rest.
-    pub(super) fn route_metrics(self) -> Result<String, Error> {
-        self.route_words(|path, value| std::fs::write(path, value))
-    }
+/// Sets the congestion control of the calling thread's namespace where a sysctl does, and gives the words that a route of
+/// this host needs for the rest.
+pub(super) fn route_metrics(spec: &HostSpec) -> Result<String, Error> {
+    route_words(spec, |path, value| std::fs::write(path, value))
+}
 
-    /// The words of a route; `write` sets the sysctl of the congestion control.
-    fn route_words(self, write: impl Fn(&Path, &str) -> io::Result<()>) -> Result<String, Error> {
-        let mut words = Vec::new();
-        for setting in self.settings() {
-            match setting.knob {
-                Knob::Sysctl => {}
-                Knob::Route if setting.key == "rto_min" => {
-                    words.push(format!("rto_min {}ms", setting.value));
-                }
-                Knob::Route => words.push(format!("{} {}", setting.key, setting.value)),
-                Knob::CongestionControl => {
-                    let path = path(setting);
-                    match write(&path, setting.value) {
-                        Ok(()) => {}
-                        // Only the machine itself may make one the default that is not in
-                        // tcp_allowed_congestion_control. A route may, in anybody's namespace.
-                        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                            words.push(format!("congctl {}", setting.value));
-                        }
-                        Err(error) => return Err(refused(&path, setting.value, &error)),
-                    }
-                }
+/// The words of a route; `write` sets the sysctl of the congestion control.
+fn route_words(
+    spec: &HostSpec,
+    write: impl Fn(&Path, &str) -> io::Result<()>,
+) -> Result<String, Error> {
+    let mut words: Vec<(&str, String)> = Vec::new();
+    let mut congestion = spec.congestion.as_deref();
+    for setting in spec.preset.into_iter().flat_map(Preset::settings) {
+        match setting.knob {
+            Knob::Route if spec.route.iter().any(|(key, _)| key == setting.key) => {}
+            Knob::Route if setting.key == "rto_min" => {
+                words.push((setting.key, format!("{}ms", setting.value)));
             }
+            Knob::Route => words.push((setting.key, setting.value.to_owned())),
+            Knob::CongestionControl => congestion = congestion.or(Some(setting.value)),
+            Knob::Sysctl => {}
         }
-        Ok(words.join(" "))
     }
+    words.extend(spec.route.iter().map(|(key, value)| (key.as_str(), value.clone())));
+    if let Some(control) = congestion {
+        let path = Path::new("/proc/sys/net/ipv4/tcp_congestion_control");
+        match write(path, control) {
+            Ok(()) => {}
+            // Only the machine itself may make one the default that is not in
+            // tcp_allowed_congestion_control. A route may, in anybody's namespace.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                words.insert(0, ("congctl", control.to_owned()));
+            }
+            Err(error) => return Err(refused(path, control, &error)),
+        }
+    }
+    let words: Vec<String> = words.iter().map(|(key, value)| format!("{key} {value}")).collect();
+    Ok(words.join(" "))
 }
 
 fn file(setting: Setting) -> String {
@@ -254,16 +264,6 @@ pub(super) fn path(setting: Setting) -> PathBuf {
 pub(crate) fn write_sysctl(key: &str, value: &str) -> Result<(), Error> {
     let path = Path::new("/proc/sys/net").join(key);
     std::fs::write(&path, value).map_err(|error| refused(&path, value, &error))
-}
-
-/// The send buffers of the calling thread's namespace begin with `bytes`, where they began with less.
-pub(super) fn raise_send_buffer(bytes: u32) -> Result<(), Error> {
-    let key = "ipv4/tcp_wmem";
-    let path = Path::new("/proc/sys/net").join(key);
-    let text = std::fs::read_to_string(&path).map_err(|error| refused(&path, "", &error))?;
-    let mut words = text.split_whitespace().map(|word| word.parse().unwrap_or(0));
-    let [least, first, most]: [u32; 3] = std::array::from_fn(|_| words.next().unwrap_or(0));
-    write_sysctl(key, &format!("{least}\t{}\t{}", first.max(bytes), most.max(bytes)))
 }
 
 /// Why a setting below /proc/sys could not be made, and what then to do.
@@ -297,6 +297,7 @@ pub(super) fn refused(path: &Path, value: &str, error: &io::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use super::super::host::Side;
     use super::*;
 
     #[test]
@@ -387,6 +388,22 @@ mod tests {
         assert!(error.help.contains("modprobe tcp_vegas"), "{}", error.help);
     }
 
+    /// Keys of a host win over its preset, each once.
+    #[test]
+    fn keys_of_a_host_win_over_its_preset() {
+        let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        let mut spec =
+            HostSpec::new("h", Side::Left, [10, 0, 0, 1].into()).preset(Preset::Linux1997);
+        spec.route = vec![pair("window", "4000"), pair("rto_min", "300ms"), pair("advmss", "500")];
+        spec.congestion = Some("hybla".to_owned());
+        let denied = |_: &Path, _: &str| Err(io::ErrorKind::PermissionDenied.into());
+        let words = route_words(&spec, denied).unwrap();
+        assert_eq!(words, "congctl hybla initcwnd 1 window 4000 rto_min 300ms advmss 500");
+        let missing = |_: &Path, _: &str| Err(io::ErrorKind::NotFound.into());
+        let error = route_words(&spec, missing).unwrap_err();
+        assert!(error.help.contains("modprobe tcp_hybla"), "{}", error.help);
+    }
+
     /// What a route carries, whether or not the congestion control may be set as a sysctl.
     #[test]
     fn a_route_carries_what_no_sysctl_sets() {
@@ -399,7 +416,8 @@ mod tests {
         for (preset, words, control) in cases {
             let name = preset.name();
             let written = std::cell::RefCell::new(Vec::new());
-            let allowed = preset.route_words(|path, value| {
+            let spec = HostSpec::new("h", Side::Left, [10, 0, 0, 1].into()).preset(preset);
+            let allowed = route_words(&spec, |path, value| {
                 written.borrow_mut().push((path.to_owned(), value.to_owned()));
                 Ok(())
             });
@@ -408,9 +426,9 @@ mod tests {
             assert_eq!(*written.borrow(), [(path, control.to_owned())], "{name}");
             let denied = |_: &Path, _: &str| Err(io::ErrorKind::PermissionDenied.into());
             let wanted = format!("congctl {control} {words}");
-            assert_eq!(preset.route_words(denied).unwrap(), wanted, "{name}");
+            assert_eq!(route_words(&spec, denied).unwrap(), wanted, "{name}");
             let missing = |_: &Path, _: &str| Err(io::ErrorKind::NotFound.into());
-            let error = preset.route_words(missing).unwrap_err();
+            let error = route_words(&spec, missing).unwrap_err();
             assert!(error.message.contains(control), "{name}: {error}");
         }
     }

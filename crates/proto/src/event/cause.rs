@@ -103,6 +103,8 @@ causes! {
     QueueFull = "queue-full",
     /// Random early detection chose it, and it could not be marked.
     EarlyDrop = "early-drop",
+    /// A policer had no tokens for it, or it is longer than a token bucket is deep.
+    Policed = "policed",
     /// The IP header checksum was wrong.
     IpChecksum = "ip-checksum",
     /// The TCP checksum was wrong.

@@ -19,6 +19,7 @@ pub mod local_recovery;
 pub mod plain;
 pub mod radio;
 pub mod serial;
+pub mod tc;
 pub(crate) mod transmitter;
 pub mod tulip;
 pub mod varied;

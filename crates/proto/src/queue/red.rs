@@ -13,6 +13,10 @@
 //! count of arrivals since the last choice raises the probability. Choices are spread out so, and a source that
 //! sends twice as much is chosen twice as often.
 //!
+//! **A queue that is all but empty** has no congestion: while at most one packet waits no packet is chosen, however long
+//! the average is. The paper's pseudo-code does not say so; ns-2's RED, which its first author maintained, and ns-3's do.
+//! Without it an open load of 0.9 would lose a quarter more than there.
+//!
 //! Lengths are counted in packets, the arriving packet not among them. The packet in transmission has left the queue.
 
 use serde::Serialize;
@@ -162,9 +166,9 @@ impl<O> Red<O> {
     }
 
     //= floyd93#4: p_b <- max_p (avg - min) / (max - min); p_a <- p_b / (1 - count p_b)
-    fn chosen(&mut self) -> bool {
+    fn chosen(&mut self, length: usize) -> bool {
         let RedConfig { min, max, max_p, .. } = self.config;
-        if self.average < min {
+        if self.average < min || length <= 1 {
             self.count = None;
             return false;
         }
@@ -197,7 +201,11 @@ impl<O: Order> Order for Red<O> {
         out: &mut Out,
     ) -> Option<Packet> {
         self.learn(now, room.len());
-        if self.chosen() { choose(self.config.mark, side, packet, out) } else { Some(packet) }
+        if self.chosen(room.len()) {
+            choose(self.config.mark, side, packet, out)
+        } else {
+            Some(packet)
+        }
     }
 
     fn leave(&mut self, at: Time, side: Side, room: &mut Room, out: &mut Out) -> Option<Waiting> {

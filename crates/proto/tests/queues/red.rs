@@ -1,8 +1,11 @@
 //! Random early detection: who is chosen, how often, and what becomes of it.
 
-use lasthop_proto::event::Cause;
+use lasthop_proto::event::{Cause, Wants};
+use lasthop_proto::link::{Line, LineConfig};
+use lasthop_proto::machine::{Machine as _, Out, Side};
 use lasthop_proto::queue::{Discipline, Limit, RedConfig};
-use lasthop_proto::units::{Bytes, Rate, Span};
+use lasthop_proto::rng::Stream;
+use lasthop_proto::units::{Bytes, Rate, Span, Time};
 use lasthop_proto::wire::{ECT, Packet, Seq};
 use proptest::prelude::*;
 
@@ -83,6 +86,72 @@ fn the_distances_of_marks_are_uniform() {
     let square = |n: &u32| (f64::from(*n) - expected) * (f64::from(*n) - expected);
     let chi: f64 = counts[1..].iter().map(|n| square(n) / expected).sum();
     assert!(chi < 43.8, "{chi}: {counts:?}");
+}
+
+/// The average outlives a queue; as in ns-2 and ns-3 a queue with at most one packet has no congestion.
+#[test]
+fn no_packet_is_chosen_while_at_most_one_waits() {
+    let mut bench = red(RedConfig { weight: 0.001, max_p: 1.0, ..quick() });
+    // Long enough at a length of twelve for the average to reach it.
+    fill(&mut bench, 12);
+    for _ in 0..20_000 {
+        bench.leave();
+        bench.enter(data(true));
+    }
+    assert!(bench.average() > 10.9, "{}", bench.average());
+    let mut chosen = |length: usize| {
+        while bench.kept > length {
+            bench.leave();
+        }
+        bench.marked = 0;
+        bench.enter(data(true));
+        bench.marked
+    };
+    // With a probability of 0.6 and more by its count; a draw that is pinned.
+    assert!((0..5).map(|_| chosen(2)).sum::<usize>() > 1);
+    assert_eq!((0..50).map(|_| chosen(1)).sum::<usize>(), 0);
+    assert_eq!((0..50).map(|_| chosen(0)).sum::<usize>(), 0);
+}
+
+/// Share of the packets that a line of 1 Mbit/s drops early or late, when packets of 1000 bytes come to it at random.
+fn dropped_share(load: f64) -> f64 {
+    let rate = Rate::from_bps(1_000_000);
+    let config = RedConfig::FLOYD93.on(rate, RedConfig::TYPICAL);
+    let mut line = Line::seeded(
+        LineConfig {
+            rate_right: rate,
+            rate_left: rate,
+            delay: Span::ZERO,
+            framing: 0,
+            queue: Limit::Packets(50),
+            discipline_right: Discipline::Red(config),
+            discipline_left: Discipline::Fifo,
+        },
+        |part| Stream::new(5, part),
+    );
+    let mut gaps = Stream::new(6, "gaps");
+    let mut out = Out::new(Wants::NOTHING);
+    let (n, mut at, mut dropped) = (3_000_000, 0.0, 0);
+    for _ in 0..n {
+        at += gaps.exponential(8e6 / load);
+        let now = Time(at as u64);
+        while let Some(wake) = line.next_wake().filter(|wake| *wake <= now) {
+            line.on_wake(wake, &mut out);
+        }
+        line.on_packet(now, Side::Left, data(false), &mut out);
+        dropped += out.take_tally().discarded;
+        out.sends.clear();
+    }
+    dropped as f64 / f64::from(n)
+}
+
+/// Shares of a model of ns-3's queue disc, without `Gentle` and `Wait`, that knows nothing of this code.
+#[test]
+fn an_open_load_loses_what_it_loses_in_ns_3() {
+    for (load, share) in [(0.95, 0.007_31), (1.0, 0.029_0), (1.2, 0.171_4)] {
+        let got = dropped_share(load);
+        assert!((got / share - 1.0).abs() < 0.06, "{load}: {got} instead of {share}");
+    }
 }
 
 #[test]

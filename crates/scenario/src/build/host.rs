@@ -8,7 +8,7 @@ use lasthop_proto::link::LineConfig;
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::wire::Addr;
 
-use super::{named, path};
+use super::{kernel, named, path};
 use crate::document::Node;
 use crate::error::{Code, Diagnostic, Error, Place};
 use crate::keys::take;
@@ -29,6 +29,8 @@ pub(super) struct HostSpec {
     pub access: Option<(LineConfig, Place)>,
     pub battery: Option<(Hardware, Place)>,
     pub stack: Stack,
+    /// Why the kernel cannot be its TCP in the testbed, if it cannot.
+    pub refused: Option<Error>,
 }
 
 /// All hosts, in the order of the file.
@@ -74,7 +76,7 @@ pub(crate) struct Said {
     side: Option<HostSide>,
     addr: Option<Addr>,
     stack: Stack,
-    tcp: TcpConfig,
+    pub(super) tcp: TcpConfig,
     access: Option<LineConfig>,
     battery: Option<Hardware>,
 }
@@ -102,8 +104,8 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> Said {
     let what = "how its kernel is set up in the testbed; what is nearest to the preset without it";
     let kernel = k.maybe_word("kernel", &kernels, what);
     // The likeness to a preset is found by whoever knows the words of the file.
-    let kernel = Stack::Kernel { preset: kernel.unwrap_or(""), send_buffer: None };
-    let mut stack = kernel;
+    let kernel = Stack::Kernel { preset: kernel.unwrap_or(""), settings: Vec::new() };
+    let mut stack = kernel.clone();
     let stacks = [("kernel", kernel), ("lasthop", Stack::Lasthop)];
     k.word("stack", &mut stack, &stacks, "whose TCP it has in the testbed: the kernel's, or ours");
     let what = "its own link to the path, in both directions: other hosts have other round trips";
@@ -128,12 +130,13 @@ fn host(name: &str, at: &Place, node: &Node, path: &str) -> Result<HostSpec, Err
     let reader = Reader::open(node, path, schema::keys("host"))?;
     let (said, _) = take(&reader, keys)?;
     let placed = |key| reader.place(key);
-    let stack = match said.stack {
-        Stack::Kernel { preset, .. } => Stack::Kernel {
-            preset: if preset.is_empty() { likeness(&reader) } else { preset },
-            send_buffer: reader.node("send-buffer").map(|_| said.tcp.send_buffer),
-        },
-        stack => stack,
+    let (stack, refused) = match said.stack {
+        Stack::Kernel { preset, .. } => {
+            let preset = if preset.is_empty() { likeness(&reader) } else { preset };
+            let (settings, refused) = kernel::settings(&reader, &said);
+            (Stack::Kernel { preset, settings }, refused)
+        }
+        Stack::Lasthop => (Stack::Lasthop, None),
     };
     Ok(HostSpec {
         name: name.to_owned(),
@@ -144,6 +147,7 @@ fn host(name: &str, at: &Place, node: &Node, path: &str) -> Result<HostSpec, Err
         access: said.access.map(|access| (access, placed("access"))),
         battery: said.battery.map(|battery| (battery, placed("battery"))),
         stack,
+        refused,
     })
 }
 

@@ -10,6 +10,9 @@ mod fetching;
 pub(crate) mod handoff;
 pub(crate) mod hop;
 pub(crate) mod host;
+mod kernel;
+mod link;
+mod netem;
 pub(crate) mod path;
 pub(crate) mod station;
 pub(crate) mod top;
@@ -69,6 +72,9 @@ pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<No
 
     if world == World::Testbed {
         traffic::in_testbed(&hosts, &transfers)?;
+        if let Some(refused) = specs.iter_mut().find_map(|spec| spec.refused.take()) {
+            return Err(refused);
+        }
     }
     transfer::protocols(world, &hosts, &transfers)?;
     traffic::bursts(&hosts, &transfers)?;

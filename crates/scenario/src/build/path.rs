@@ -1,18 +1,19 @@
 //! The path: its stages one by one, and whether they fit together.
 
 use lasthop_proto::describe::{Form, Keys, Need, Value};
-use lasthop_proto::link::header_compression::CompressionConfig;
-use lasthop_proto::link::varied::{Impairments, Netem, Varying};
-use lasthop_proto::link::{LineConfig, Ordinals, RadioConfig, SerialConfig};
-use lasthop_proto::queue::{self, Discipline, Limit, Read};
-use lasthop_proto::units::{Bytes, Probability, Rate, Span};
+use lasthop_proto::link::tc::{PoliceConfig, TbfConfig};
+use lasthop_proto::link::varied::Varying;
+use lasthop_proto::link::{Ordinals, RadioConfig};
+use lasthop_proto::units::Span;
 use lasthop_proto::wire::Addr;
 
+use super::link::{MAX_DELAY, QUEUE, disciplines};
+pub(crate) use super::link::{access, link};
 use super::transfer::Directions;
-use super::{Noted, agent, errors, hop, named};
+use super::{Noted, agent, errors, hop, named, netem};
 use crate::document::Node;
 use crate::error::{Code, Diagnostic, Error, listed};
-use crate::keys::{self, take};
+use crate::keys::take;
 use crate::model::{CrossTraffic, Host, HostSide, RadioStage, Stage, StageKind};
 use crate::read::Reader;
 use crate::roaming::{RadioCell, Roaming};
@@ -20,10 +21,6 @@ use crate::schema;
 
 /// Most stages of a path.
 const MAX_STAGES: usize = 64;
-/// Longest delay of a link: light takes less to the sun and back.
-const MAX_DELAY: Span = Span::secs(1000);
-/// Queue in front of a transmitter, where the file does not say.
-const QUEUE: Limit = Limit::Packets(50);
 
 const EXAMPLE: &str = "for example\n\n    [[path]]\n    link = { rate = \"10mbit\", delay = \"0.2ms\" }\n    \
                        [[path]]\n    agent = \"snoop\"\n    \
@@ -145,7 +142,7 @@ fn stages_of(
         .collect::<Result<Vec<_>, _>>()?;
     one_agent_each(items, &kinds, key)?;
     let names = names(items, &kinds, stretch, taken)?;
-    items
+    let stages: Result<Vec<Stage>, Error> = items
         .iter()
         .zip(kinds)
         .zip(names)
@@ -154,7 +151,10 @@ fn stages_of(
             let kind = stage(item, &format!("{key}.{}", i + 1), kind, data, notes)?;
             Ok(Stage { name, kind })
         })
-        .collect()
+        .collect();
+    let stages = stages?;
+    netem::note(items, key, &stages, notes);
+    Ok(stages)
 }
 
 /// Which of the stage's keys says what it is.
@@ -291,6 +291,8 @@ fn stage(
             }
             StageKind::Radio(RadioStage { radio, errors_right, errors_left, varying, hop, hops })
         }
+        "tbf" => StageKind::Tbf(take(&inner()?, TbfConfig::keys)?.0),
+        "police" => StageKind::Police(take(&inner()?, PoliceConfig::keys)?.0),
         _ => StageKind::Cross(take(&inner()?, cross)?.0),
     })
 }
@@ -326,92 +328,6 @@ fn belongs(item: &Node, path: &str, kind: &str, beside: &[&str]) -> Result<(), E
         .into())
 }
 
-/// Goes over the keys of `link`.
-pub(crate) fn link(k: &mut Keys<'_>) -> StageKind {
-    let netem = Netem::key(k);
-    let (mut both, mut rate_right, mut rate_left) = (netem.rate, None, None);
-    k.maybe_rate("rate", &mut both, "the rate in both directions; infinitely fast without it");
-    k.maybe_rate("rate-right", &mut rate_right, "the rate towards the right");
-    k.maybe_rate("rate-left", &mut rate_left, "the rate towards the left");
-    one_or_both(k, "rate", "leave one out if it is infinitely fast");
-    let (rate_right, rate_left) = (rate_right.or(both), rate_left.or(both));
-    let mut varying = Varying::keys(k);
-    let [mean_right, mean_left] = varying.mean_rates();
-    let (discipline_right, discipline_left) =
-        disciplines(k, mean_right.or(rate_right), mean_left.or(rate_left));
-    let mut line = LineConfig {
-        rate_right,
-        rate_left,
-        delay: netem.delay,
-        framing: netem.framing,
-        queue: netem.limit.map_or(QUEUE, Limit::Packets),
-        discipline_right,
-        discipline_left,
-    };
-    k.within("delay", &mut line.delay, Span::ZERO..=MAX_DELAY, "the propagation delay");
-    k.count("framing", &mut line.framing, 0..=10_000, "bytes added to each packet");
-    k.limit("queue", &mut line.queue, "how much waits in front of each transmitter");
-    let compression = CompressionConfig::keys(k);
-    let (mut frame_loss, mut loss_noticed) = (Probability::ZERO, true);
-    k.probability("frame-loss", &mut frame_loss, "the probability that the line loses a frame");
-    k.flag("loss-noticed", &mut loss_noticed, "whether the far end of the line learns of that");
-    let mut ack_size = None;
-    let what = "what a pure ACK takes on the line, whatever its header, as in simulators";
-    k.maybe("ack-size", &mut ack_size, Bytes(1)..=Bytes(65_535), what);
-    let ack_size = ack_size.map(|size: Bytes| size.0 as u32);
-    let impairments = netem.impairments.keys(k);
-    let delayed = k.has("delays") || line.delay > Span::ZERO;
-    if k.has("reorder") && !delayed {
-        let message = format!("`{}` without a delay", k.path("reorder"));
-        k.refuse(
-            "reorder",
-            message,
-            "nothing to overtake",
-            "a reordered packet leaves the delay out: write `delay`",
-        );
-    }
-    varying.impairments = Some(impairments).filter(|i| *i != Impairments::default());
-    let plain = compression.is_none() && ack_size.is_none() && frame_loss == Probability::ZERO;
-    match varying.of(&line) {
-        Some(varied) => {
-            if let Some(key) = k.first(&["header-compression", "frame-loss", "ack-size"]) {
-                let message = format!("`{}` on a link that varies", k.path(key));
-                let help = "write two links, one that varies, or loses packets as netem does, and one with this; \
-                            `losses` loses packets at any time";
-                k.refuse(key, message, "not together", help);
-            }
-            StageKind::Varied(Box::new(varied))
-        }
-        // A plain line stays what it is, and as fast as it is.
-        None if plain => StageKind::Link(line),
-        None => StageKind::Serial(SerialConfig {
-            line,
-            compression,
-            ack_size,
-            frame_loss,
-            loss_noticed,
-        }),
-    }
-}
-
-/// Goes over the keys of a host's own link to the path.
-pub(crate) fn access(k: &mut Keys<'_>) -> LineConfig {
-    let mut rate = None;
-    k.maybe_rate("rate", &mut rate, "the rate in both directions; infinitely fast without it");
-    let mut line = LineConfig {
-        rate_right: rate,
-        rate_left: rate,
-        delay: Span::ZERO,
-        framing: 0,
-        queue: QUEUE,
-        discipline_right: Discipline::Fifo,
-        discipline_left: Discipline::Fifo,
-    };
-    k.within("delay", &mut line.delay, Span::ZERO..=MAX_DELAY, "the propagation delay");
-    k.limit("queue", &mut line.queue, "how much waits in front of each transmitter");
-    line
-}
-
 /// Most mobile hosts with stations of their own; more share one.
 const MOBILES: usize = 250;
 
@@ -427,47 +343,6 @@ pub(super) fn give_stations(path: &mut [Stage], hosts: &[Host]) {
     if (2..=MOBILES).contains(&mobiles.len()) {
         hop.mobiles = mobiles;
     }
-}
-
-/// A key holds in both directions, or its `-right` and `-left` do in one; the file must not say both.
-fn one_or_both(k: &mut Keys<'_>, key: &str, missing: &str) {
-    if !(k.has(key) && ["right", "left"].iter().any(|side| k.has(&format!("{key}-{side}")))) {
-        return;
-    }
-    let message = format!("`{}` is set beside a {key} of one direction", k.path(key));
-    let help = format!(
-        "`{key}` holds in both directions; write `{key}-right` and `{key}-left` where they differ, and {missing}"
-    );
-    k.refuse(key, message, "which of them?", help);
-}
-
-/// What the queues towards the right and towards the left do with their packets.
-fn disciplines(
-    k: &mut Keys<'_>,
-    rate_right: Option<Rate>,
-    rate_left: Option<Rate>,
-) -> (Discipline, Discipline) {
-    let registry: Vec<_> = queue::words().collect();
-    let table: Vec<_> = registry.iter().map(|discipline| (discipline.word, *discipline)).collect();
-    let what = "what the queues of both directions do with their packets; `fifo` without it";
-    let both = k.maybe_word("discipline", &table, what).unwrap_or(registry[0]);
-    let right =
-        k.maybe_word("discipline-right", &table, "the same towards the right").unwrap_or(both);
-    let left = k.maybe_word("discipline-left", &table, "the same towards the left").unwrap_or(both);
-    one_or_both(k, "discipline", "leave one out if it is `fifo`");
-    let options = |read: Read| keys::names(&keys::list(|k| read(k, None)));
-    let used = [options(right.read), options(left.read)].concat();
-    for discipline in &registry {
-        let own = options(discipline.read);
-        if let Some(option) = k.first(&own).filter(|option| !used.contains(option)) {
-            let message = format!("`{}` beside a discipline that does not use it", k.path(option));
-            let word = discipline.word;
-            let help = format!("write `discipline = \"{word}\"` beside it, or leave it out");
-            k.refuse(option, message, "nothing uses it", help);
-        }
-        (discipline.read)(k, None);
-    }
-    ((right.read)(k, rate_right), (left.read)(k, rate_left))
 }
 
 /// Goes over the keys of `radio`.

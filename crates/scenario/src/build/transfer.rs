@@ -400,7 +400,7 @@ fn addresses(specs: &[HostSpec]) -> Result<Vec<Host>, Error> {
             tcp: spec.tcp.clone(),
             access: spec.access.as_ref().map(|(access, _)| access.clone()),
             battery: spec.battery.as_ref().map(|(hardware, _)| hardware.clone()),
-            stack: spec.stack,
+            stack: spec.stack.clone(),
         });
     }
     Ok(hosts)

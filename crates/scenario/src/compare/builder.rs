@@ -239,6 +239,8 @@ impl Builder<'_> {
                 StageKind::Varied(varied) => {
                     varied.mean_rate(if data_right { Side::Left } else { Side::Right })
                 }
+                StageKind::Netem(netem) => of_line(&netem.line),
+                StageKind::Tbf(tbf) => Some(tbf.rate),
                 StageKind::Radio(radio) => Some(radio.radio.rate),
                 _ => None,
             };

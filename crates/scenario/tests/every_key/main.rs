@@ -4,6 +4,7 @@
 mod cells;
 mod live_files;
 mod stages;
+mod testbed;
 mod transfers;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -86,6 +87,13 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("size", &["size", "table"]),
     ("testbed-runs", &["runs"]),
     // What is left where the network begins: which host, which end of the path.
+    // Keys of `tbf` and `police`, which have no names of their own in what is simulated.
+    ("line", &[]),
+    ("latency", &["limit"]),
+    ("peak-rate", &["peak"]),
+    ("mtu", &["mtu", "peak"]),
+    ("packet-rate", &["by", "mtu"]),
+    ("packet-burst", &["by"]),
     ("from", &["from", "to", "side", "addr"]),
     ("to", &["from", "to", "side", "addr"]),
 ];

@@ -4,11 +4,54 @@ use std::collections::BTreeSet;
 
 use super::{braces, check, part, stage};
 
+/// A stage of tokens without a key and with it, beside a link.
+fn shaper(kind: &str, key: &str, value: &str) -> (String, String) {
+    let mut beside = vec![("rate", "\"1mbit\""), ("burst", "\"20kB\"")];
+    if kind == "tbf" {
+        beside.push(("limit", "30000"));
+    }
+    match key {
+        "peak-rate" => beside.push(("mtu", "2000")),
+        "mtu" if kind == "tbf" => beside.push(("peak-rate", "\"2mbit\"")),
+        "packet-burst" => beside = vec![("packet-rate", "100")],
+        _ => {}
+    }
+    let text = |keys: &[(&str, &str)]| {
+        let keys: Vec<String> =
+            keys.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+        stage(&format!(
+            "[[path]]\n{kind} = {{ {} }}\n[[path]]\nlink = {{ rate = \"9mbit\" }}\n",
+            keys.join(", ")
+        ))
+    };
+    let mut before = beside.clone();
+    match key {
+        "packet-burst" => before.push(("packet-burst", "7")),
+        "mtu" if kind == "tbf" => before.push(("mtu", "1000")),
+        _ => {}
+    }
+    let others = |other: &&(&str, &str)| match key {
+        "line" => false,
+        "latency" => other.0 != "limit",
+        "packet-rate" => other.0 != "rate" && other.0 != "burst",
+        key => other.0 != key,
+    };
+    let mut after: Vec<(&str, &str)> = beside.iter().filter(others).copied().collect();
+    after.push((key, value));
+    if key == "packet-rate" {
+        after.push(("packet-burst", "7"));
+    }
+    (text(&before), text(&after))
+}
+
 #[test]
 fn keys_in_the_braces_of_a_stage() {
     let mut done = BTreeSet::new();
-    for kind in ["link", "radio", "cross"] {
+    for kind in ["link", "radio", "cross", "tbf", "police"] {
         let inside = |way: &[&str], value: &str| {
+            if let "tbf" | "police" = kind {
+                return Some(shaper(kind, way[0], value));
+            }
             let (rate, beside) = match (kind, way) {
                 ("cross", _) => ("", ""),
                 (_, ["rate"]) => ("", ""),

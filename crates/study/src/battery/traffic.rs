@@ -121,6 +121,7 @@ fn air(scenario: &Scenario) -> Option<(&LineConfig, Option<&Impairments>)> {
     let stage = scenario.path.iter().find(|stage| stage.name == AIR)?;
     let impairments = match &stage.kind {
         StageKind::Varied(varied) => varied.impairments.as_ref(),
+        StageKind::Netem(netem) => Some(&netem.impairments),
         _ => None,
     };
     Some((stage.kind.line()?, impairments))

@@ -2,6 +2,7 @@
 
 use lasthop_lab::RunResult;
 use lasthop_proto::link::LineConfig;
+use lasthop_proto::link::tc::By;
 use lasthop_proto::link::varied::Course;
 use lasthop_proto::machine::Side;
 use lasthop_proto::tcp::config::{Clock, Congestion, DelayedAck, TcpConfig};
@@ -88,6 +89,26 @@ impl Journey {
             StageKind::Cross(cross) => {
                 self.survive *= 1.0 - cross.loss.get();
                 return;
+            }
+            StageKind::Netem(netem) => {
+                let side = if self.rightward { Side::Right } else { Side::Left };
+                self.survive *= 1.0 - netem.share_lost(side);
+                line(&netem.line)
+            }
+            // Only the rate of a long transfer: a burst passes at once.
+            StageKind::Tbf(tbf) => {
+                let rate = |side| Some(tbf.rate).filter(|_| tbf.towards.is_none_or(|t| t == side));
+                let bytes = f64::from(tbf.measure.framing);
+                ([Side::Right, Side::Left].map(rate), (bytes, 0.0), Span::ZERO)
+            }
+            StageKind::Police(police) => {
+                let rate = match police.by {
+                    By::Bytes { rate, .. } => Some(rate),
+                    By::Packets { .. } => None,
+                };
+                let rate = |side| rate.filter(|_| police.towards.is_none_or(|t| t == side));
+                let bytes = f64::from(police.measure.framing);
+                ([Side::Right, Side::Left].map(rate), (bytes, 0.0), Span::ZERO)
             }
             StageKind::Agent(_) => return,
         };

@@ -6,44 +6,38 @@ use std::fmt::Write as _;
 use lasthop_proto::link::varied::{Course, OPPORTUNITY, Trace};
 use lasthop_proto::units::{Rate, Span, Time};
 use lasthop_trace::capture;
-use serde::Deserialize;
 
+use super::iperf3;
 use super::make::{ended, from_course};
 use super::rattan::Replay;
+use super::table::{self, Hints, wrong};
 use crate::Error;
 
-/// What an iperf3 result says.
-#[derive(Deserialize)]
-struct Iperf3 {
-    intervals: Vec<Interval>,
+/// What a file holds.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// As a trace.
+    pub trace: Trace,
+    /// As a CSV file for `rates` of a link, where the file has rates itself.
+    pub csv: Option<String>,
+    /// What was understood, a line each; nothing where the file says all.
+    pub understood: Vec<String>,
 }
 
-#[derive(Deserialize)]
-struct Interval {
-    sum: Sum,
+impl From<Trace> for Measured {
+    fn from(trace: Trace) -> Measured {
+        Measured { trace, csv: None, understood: Vec::new() }
+    }
 }
 
-#[derive(Deserialize)]
-struct Sum {
-    start: f64,
-    end: f64,
-    bits_per_second: f64,
-    #[serde(default)]
-    omitted: bool,
-}
-
-fn wrong(message: impl Into<String>, help: &str) -> Error {
-    Error::Input { message: message.into(), help: help.to_owned() }
-}
-
-/// Reads a trace, or makes one of a capture, an iperf3 result or a trace of Rattan's in JSON, or a CSV file of times and
-/// rates: what it is, its first bytes say. A CSV file lasts for `duration`, or else until its period or its last line.
+/// Reads a trace, or makes one of a capture, an iperf3 result or a trace of Rattan's in JSON, or a table of times and
+/// rates: what it is, its first bytes say. A table lasts for `duration`, or else until its period or the end of its last row.
 ///
 /// # Errors
 /// What is wrong with it, with its line where it has lines.
-pub fn read(bytes: &[u8], duration: Option<Span>) -> Result<Trace, Error> {
+pub fn read(bytes: &[u8], duration: Option<Span>, hints: &Hints) -> Result<Measured, Error> {
     if capture::open(bytes).is_ok() {
-        return from_capture(bytes);
+        return from_capture(bytes).map(Measured::from);
     }
     let text = core::str::from_utf8(bytes).map_err(|error| {
         let before = bytes.iter().take(error.valid_up_to());
@@ -56,45 +50,60 @@ pub fn read(bytes: &[u8], duration: Option<Span>) -> Result<Trace, Error> {
     if text.trim_start().starts_with('{') {
         let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
         return match value.map(|value| Replay::read(&value)).transpose()?.flatten() {
-            Some(replay) => replay.trace(duration),
-            None => from_iperf3(text),
+            Some(replay) => replay.trace(duration).map(Measured::from),
+            None => {
+                let (trace, understood) = iperf3::read(text, hints)?;
+                Ok(Measured { trace, csv: None, understood })
+            }
         };
     }
-    let first = text.lines().find(|line| !line.starts_with('#')).unwrap_or_default();
-    if !first.contains([',', ';', '\t']) {
-        return Trace::parse(text).map_err(|error| {
-            let help =
-                "a trace has a time in milliseconds on each line, a CSV file a time and a rate";
+    let first = text.lines().find(|line| !line.starts_with('#')).unwrap_or_default().trim();
+    if !first.contains([',', ';', '\t', ' ']) {
+        let trace = Trace::parse(text).map_err(|error| {
+            let help = "a trace has a time in milliseconds on each line, a table a time and a rate";
             wrong(error.to_string(), help)
         });
+        return trace.map(Measured::from);
     }
-    let course = Course::<Option<Rate>>::parse_csv(text).map_err(|error| {
-        let line = error.line.map_or(String::new(), |line| format!("line {line}: "));
-        wrong(format!("{line}{}", error.message), &error.help)
-    })?;
-    let last = course.points().last().map_or(Span::ZERO, |(at, ..)| at);
-    from_course(&course, duration.or(course.period()).unwrap_or(last))
+    let course = Course::<Option<Rate>>::parse_csv(text);
+    match course {
+        Ok(course) => {
+            let last = course.points().last().map_or(Span::ZERO, |(at, ..)| at);
+            let trace = from_course(&course, duration.or(course.period()).unwrap_or(last))?;
+            Ok(Measured::from(trace))
+        }
+        Err(error) if has_own_units(text) => {
+            let line = error.line.map_or(String::new(), |line| format!("line {line}: "));
+            Err(wrong(format!("{line}{}", error.message), error.help))
+        }
+        Err(_) => of_table(table::read(text, hints)?, duration),
+    }
 }
 
-/// The trace of an iperf3 result (`iperf3 --json`), by its intervals; those that it omits are left out.
-///
-/// # Errors
-/// When it has no intervals.
-pub fn from_iperf3(text: &str) -> Result<Trace, Error> {
-    let help = "give what `iperf3 --json` prints, with its intervals";
-    let result: Iperf3 =
-        serde_json::from_str(text).map_err(|error| wrong(error.to_string(), help))?;
-    let sums = || result.intervals.iter().map(|interval| &interval.sum).filter(|sum| !sum.omitted);
-    let begin = sums().map(|sum| sum.start).fold(f64::INFINITY, f64::min);
-    let steps = sums().map(|sum| {
-        (
-            Span::from_secs_f64(sum.start - begin),
-            Rate::from_bps(sum.bits_per_second.max(0.0) as u64),
-        )
-    });
+/// Whether a file is meant to be one for `rates`: units stand behind its values, or in brackets above two columns.
+fn has_own_units(text: &str) -> bool {
+    text.lines().filter(|line| !line.starts_with('#')).take(2).any(|line| {
+        let Some((_, what)) = line.split_once([',', ';', '\t']) else { return false };
+        let what = what.trim();
+        let with_unit = what.parse::<Rate>().is_ok();
+        with_unit || what.ends_with(')') && !what.contains([',', ';', '\t'])
+    })
+}
+
+/// The trace of a table, and its CSV file.
+fn of_table(table: table::Table, duration: Option<Span>) -> Result<Measured, Error> {
+    let table::Table { rates, end_s, understood } = table;
+    let steps =
+        rates.iter().map(|(at, bps)| (Span::from_secs_f64(*at), Rate::from_bps(*bps as u64)));
+    let help = "times must lie apart by a nanosecond";
     let course = Course::steps(steps, None).map_err(|error| wrong(error.message, help))?;
-    let end = sums().map(|sum| sum.end).fold(0.0, f64::max);
-    from_course(&course, Span::from_secs_f64(end - begin + 1e-9))
+    let mut csv = "time (s),rate (bit)\n".to_owned();
+    for (at, bps) in &rates {
+        let _ = writeln!(csv, "{at:.6},{}", *bps as u64);
+    }
+    let _ = writeln!(csv, "{end_s:.6},again");
+    let trace = from_course(&course, duration.unwrap_or(Span::from_secs_f64(end_s + 1e-9)))?;
+    Ok(Measured { trace, csv: Some(csv), understood })
 }
 
 /// The trace of a capture: what went to or came from the one address with which most bytes went or came, as opportunities

@@ -1,16 +1,21 @@
 //! Traces of delivery opportunities: what one holds, synthetic ones, and traces from what was measured.
 
+mod clock;
 mod convert;
+mod iperf3;
 mod make;
+mod names;
 mod rattan;
+mod table;
 
 use lasthop_proto::link::varied::{OPPORTUNITY, Trace};
 use lasthop_report::plot::{Curve, Curves, Pen, Plot};
 use serde::Serialize;
 
-pub use convert::{from_capture, from_iperf3, read, to_csv};
+pub use convert::{Measured, from_capture, read, to_csv};
 pub use make::{Model, from_rates, make};
 pub use rattan::Replay;
+pub use table::{Hints, Table, read as read_table};
 
 /// Bits of an opportunity.
 const BITS: f64 = OPPORTUNITY as f64 * 8.0;
@@ -90,6 +95,10 @@ mod tests {
     use lasthop_proto::units::{Rate, Span};
 
     use super::*;
+
+    fn read(bytes: &[u8], duration: Option<Span>) -> Result<Trace, crate::Error> {
+        super::read(bytes, duration, &Hints::default()).map(|measured| measured.trace)
+    }
 
     #[test]
     fn statistics_are_those_of_the_trace_without_end() {

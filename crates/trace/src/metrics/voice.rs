@@ -1,8 +1,9 @@
 //! What a call sounds like: the E-model of ITU-T G.107, simplified to delay and loss.
 //!
-//! The rating is `R = 93.2 - Id - Ie,eff`, where 93.2 is that of a connection without impairments and with all
-//! parameters at their defaults. The impairment of delay is `0.024 d + 0.11 max(0, d - 177.3)` for a mouth-to-ear delay
-//! of `d` milliseconds without echo (Cole and Rosenbluth, Voice over IP performance monitoring, 2001). That of the codec
+//! The rating is `R = 93.2 - Idd - Ie,eff`, where 93.2 is that of a connection without impairments and with all
+//! parameters at their defaults. The impairment of delay is G.107's `Idd`, that of the absolute delay with perfect echo
+//! cancellation: nothing up to 100 ms from mouth to ear, and then
+//! `25 ((1 + x^6)^(1/6) - 3 (1 + (x/3)^6)^(1/6) + 2)`, where `x` is the binary logarithm of the delay over 100 ms. That of the codec
 //! and of loss is `Ie + (95 - Ie) Ppl / (Ppl + Bpl)` for `Ppl` percent of packets lost, as if independently (G.107, with
 //! a burst ratio of 1). What users would say of it, the mean opinion score, follows by annex B of G.107.
 
@@ -28,9 +29,18 @@ pub struct Score {
 pub fn rating(voice: Voice, delay_s: f64, missing: f64) -> f64 {
     let (d, percent) = (delay_s * 1000.0, missing * 100.0);
     let [codec, robustness] = voice.codec.impairment();
-    let delay = 0.024 * d + 0.11 * (d - 177.3).max(0.0);
     let loss = codec + (95.0 - codec) * percent / (percent + robustness);
-    93.2 - delay - loss
+    93.2 - impairment(d) - loss
+}
+
+/// G.107's `Idd` for a delay of `ms` milliseconds.
+fn impairment(ms: f64) -> f64 {
+    if ms <= 100.0 {
+        return 0.0;
+    }
+    let x = libm::log2(ms / 100.0);
+    let root = |x: f64| libm::pow(1.0 + libm::pow(x, 6.0), 1.0 / 6.0);
+    25.0 * (root(x) - 3.0 * root(x / 3.0) + 2.0)
 }
 
 /// The mean opinion score that belongs to a rating (G.107 annex B).
@@ -61,6 +71,10 @@ mod tests {
     use super::*;
     use lasthop_proto::udp::Codec;
 
+    /// Of a computation of their own.
+    const R_BY_DELAY: [(f64, f64); 5] =
+        [(0.1, 93.2), (0.15, 93.036), (0.2, 90.156), (0.4, 69.130), (0.48, 63.698)];
+
     const CALL: Voice = Voice { codec: Codec::G711, buffer: Span::millis(60) };
 
     #[test]
@@ -70,10 +84,11 @@ mod tests {
             assert!((mos(r) - score).abs() < 0.01, "{r}: {}", mos(r));
         }
         assert_eq!((mos(-3.0), mos(100.0)), (1.0, 4.5));
-        // Without any impairment, and at the knee of delay: 0.024 * 177.3 = 4.26.
+        // Without any impairment, and with the delays of G.107's curve for talkers without echo.
         assert!((rating(CALL, 0.0, 0.0) - 93.2).abs() < 1e-9);
-        assert!((rating(CALL, 0.1773, 0.0) - 88.944_8).abs() < 1e-3);
-        assert!((rating(CALL, 0.2773, 0.0) - (88.944_8 - 2.4 - 11.0)).abs() < 1e-3);
+        for (delay_s, r) in R_BY_DELAY {
+            assert!((rating(CALL, delay_s, 0.0) - r).abs() < 0.005, "{delay_s}");
+        }
         // As many percent lost as the robustness: half of what is left of 95.
         assert!((rating(CALL, 0.0, 0.251) - (93.2 - 47.5)).abs() < 1e-9);
         let g729 = Voice { codec: Codec::G729, ..CALL };

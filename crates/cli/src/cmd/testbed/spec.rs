@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use lasthop_live::testbed::keep::Request;
 use lasthop_live::testbed::{HostSpec, NetSpec, Preset, Side};
-use lasthop_scenario::{Argument, Scenario};
+use lasthop_scenario::{Argument, Scenario, Stack};
 
 use super::DEFAULT_NAME;
 use crate::failure::Failure;
@@ -108,7 +108,10 @@ fn of_scenario(scenario: &Scenario) -> Vec<HostSpec> {
         let side = Side::from(host.side);
         let count = &mut counts[usize::from(side == Side::Right)];
         *count = count.saturating_add(1);
-        let spec = HostSpec::new(&host.name, side, host.addr.ip());
+        let mut spec = HostSpec::new(&host.name, side, host.addr.ip());
+        if let Stack::Kernel { settings, .. } = &host.stack {
+            spec = settings.iter().fold(spec, HostSpec::setting);
+        }
         // A scenario that speaks IPv6 itself gets the addresses that it names and no others.
         let also = scenario.hosts.iter().all(|host| host.addr.is_v4());
         hosts.push(if also { spec.v6(v6(side, *count)) } else { spec });

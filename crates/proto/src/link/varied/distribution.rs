@@ -1,8 +1,12 @@
 //! Distributions of jitter: the tables of netem, reckoned from the formulas by which iproute2 makes its files.
 //!
+//! The `experimental` table is that of a measurement, in `measured.rs`.
+//!
 //! A table has the quantiles of a distribution in units of the jitter, 4096 of them, each equally likely. All are cut
 //! off at four times the jitter, so that the tail of the Pareto distribution ends there. Its mean is then -0.03 and its
 //! deviation 0.82 times the jitter, those of `paretonormal` are -0.03 and 0.83.
+
+mod measured;
 
 use std::sync::LazyLock;
 
@@ -28,12 +32,16 @@ pub enum Distribution {
     Pareto,
     /// A quarter normal and three quarters Pareto.
     ParetoNormal,
+    /// Round trips to a distant host, as NISTnet measured them.
+    Experimental,
 }
 
 static NORMAL: LazyLock<Vec<i16>> = LazyLock::new(|| table(|j| whole(normal(j))));
 static PARETO: LazyLock<Vec<i16>> = LazyLock::new(|| table(|j| whole(pareto(j).min(32_767.0))));
 static PARETO_NORMAL: LazyLock<Vec<i16>> =
     LazyLock::new(|| table(|j| (whole(normal(j)) + 3 * whole(pareto(j).min(32_767.0))) / 4));
+
+static EXPERIMENTAL: LazyLock<Vec<i16>> = LazyLock::new(measured::table);
 
 fn table(entry: impl Fn(usize) -> i64) -> Vec<i16> {
     let cut = |value: i64| value.clamp(i16::MIN.into(), i16::MAX.into()) as i16;
@@ -69,20 +77,22 @@ fn pareto(j: usize) -> f64 {
 
 impl Distribution {
     /// The words for it.
-    pub const WORDS: [(&'static str, Distribution); 4] = [
+    pub const WORDS: [(&'static str, Distribution); 5] = [
         ("uniform", Distribution::Uniform),
         ("normal", Distribution::Normal),
         ("pareto", Distribution::Pareto),
         ("paretonormal", Distribution::ParetoNormal),
+        ("experimental", Distribution::Experimental),
     ];
 
     /// The table, if it has one.
-    fn table(self) -> Option<&'static [i16]> {
+    pub(in crate::link) fn table(self) -> Option<&'static [i16]> {
         match self {
             Distribution::Uniform => None,
             Distribution::Normal => Some(&NORMAL),
             Distribution::Pareto => Some(&PARETO),
             Distribution::ParetoNormal => Some(&PARETO_NORMAL),
+            Distribution::Experimental => Some(&EXPERIMENTAL),
         }
     }
 
@@ -112,7 +122,7 @@ mod tests {
     #[test]
     fn tables_are_those_of_iproute2() {
         // As its programs print them, their first ten and their last.
-        let firsts: [(_, [i16; 10], i16); 3] = [
+        let firsts: [(_, [i16; 10], i16); 4] = [
             (
                 Distribution::Normal,
                 [-32768, -28307, -26871, -25967, -25298, -24765, -24320, -23937, -23600, -23298],
@@ -128,6 +138,11 @@ mod tests {
                 [-12305, -11171, -10812, -10586, -10418, -10284, -10172, -10075, -9990, -9914],
                 LAST[2],
             ),
+            (
+                Distribution::Experimental,
+                [-10576, -10197, -10134, -10071, -10008, -9945, -9882, -9819, -9788, -9756],
+                LAST[3],
+            ),
         ];
         for (i, (distribution, first, last)) in firsts.into_iter().enumerate() {
             let table = distribution.table().unwrap();
@@ -135,6 +150,11 @@ mod tests {
             assert_eq!(digest(table), DIGESTS[i], "{distribution:?}");
         }
     }
-    const LAST: [i16; 3] = [28858, 32767, 31789];
-    const DIGESTS: [u64; 3] = [0xb6cc_3c54_dfde_57b8, 0x6e89_2653_8232_f19d, 0xeef2_96df_74a4_7b88];
+    const LAST: [i16; 4] = [28858, 32767, 31789, 32767];
+    const DIGESTS: [u64; 4] = [
+        0xb6cc_3c54_dfde_57b8,
+        0x6e89_2653_8232_f19d,
+        0xeef2_96df_74a4_7b88,
+        0x1100_63ca_7f2a_9b15,
+    ];
 }

@@ -5,7 +5,6 @@ use serde::Serialize;
 use super::course::{Course, Level, Wrong};
 use super::distribution::Distribution;
 use super::impair::{Impairments, Loss, Order};
-use super::netem::Netem;
 use super::trace::Trace;
 use super::{OutagePackets, Pace, VariedConfig};
 use crate::channel::GilbertElliott;
@@ -136,22 +135,6 @@ impl Varying {
             Some(Pace::Rates(rates)) => Rate::from_bps(rates.mean() as u64),
             Some(Pace::Trace(trace)) => trace.mean_rate(),
             None => None,
-        })
-    }
-}
-
-impl Netem {
-    /// Goes over the key with a line in the words of netem, which other keys change.
-    pub fn key(k: &mut Keys<'_>) -> Netem {
-        let what = "delay, rate and what happens to packets in the words of `tc qdisc ... netem`; other keys win";
-        let form = Form::Text("\"delay 20ms 5ms 25% loss 1%\"");
-        let Value::Text(text) = k.value("netem", form, Need::Else(""), Value::Absent, what) else {
-            return Netem::default();
-        };
-        Netem::parse(&text).unwrap_or_else(|error| {
-            let message = format!("`{}`: {}", k.path("netem"), error.message);
-            k.refuse("netem", message, "not as `tc` has it", error.help);
-            Netem::default()
         })
     }
 }

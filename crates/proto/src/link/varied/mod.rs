@@ -21,7 +21,6 @@ mod direction;
 mod distribution;
 mod impair;
 mod keys;
-mod netem;
 mod sky;
 mod trace;
 
@@ -43,7 +42,6 @@ pub use course::{Course, Level, Stretch, Wrong};
 pub use distribution::Distribution;
 pub use impair::{Impairments, Loss, Order};
 pub use keys::Varying;
-pub use netem::{Netem, NetemError};
 pub(in crate::link) use sky::Sky;
 pub use trace::{OPPORTUNITY, Trace, TraceError};
 

@@ -1,0 +1,183 @@
+//! What keys of a host mean to the kernel that is its TCP in the testbed.
+//!
+//! Each key is applied by a setting of Linux, or is what Linux does anyway, or is refused with the reason. A key that this
+//! file does not know is compared with the preset `linux`: where it changes that, it is refused, so none is ignored.
+
+use lasthop_proto::tcp::TcpConfig;
+use lasthop_proto::units::Span;
+
+use super::host::{self, Said};
+use crate::document::{Entry, Node, Table, Value};
+use crate::error::{Code, Diagnostic, Error};
+use crate::keys::take;
+use crate::model::{KernelKnob, KernelSetting};
+use crate::read::Reader;
+use crate::schema;
+
+/// Keys that say what a host is or where it is, which the testbed itself obeys.
+const OF_THE_TESTBED: [&str; 7] =
+    ["side", "addr", "preset", "kernel", "stack", "access", "battery"];
+
+/// Payload of a segment on an Ethernet of 1500 bytes, in IPv4 without options.
+const ETHERNET: u32 = 1460;
+
+/// A setting, or why there is none.
+type Fate = Result<Vec<KernelSetting>, String>;
+
+/// The settings of a host's kernel that its keys ask for, and the first key that the kernel cannot obey.
+pub(super) fn settings(reader: &Reader<'_>, said: &Said) -> (Vec<KernelSetting>, Option<Error>) {
+    let mut all = Vec::new();
+    let mut refused = None;
+    for key in schema::keys("host") {
+        let Some(node) = reader.node(key) else { continue };
+        if OF_THE_TESTBED.contains(key) {
+            continue;
+        }
+        let fate = applied(key, node, reader, &said.tcp).unwrap_or_else(|| {
+            let reason = "Linux has no setting for it".to_owned();
+            if is_of_linux(key, reader) { Ok(Vec::new()) } else { Err(reason) }
+        });
+        match fate {
+            Ok(settings) => all.extend(settings),
+            Err(reason) if refused.is_none() => refused = Some(refusal(key, reader, &reason)),
+            Err(_) => {}
+        }
+    }
+    (all, refused)
+}
+
+fn refusal(key: &str, reader: &Reader<'_>, reason: &str) -> Error {
+    let path = reader.key(key);
+    let host = path.rsplit_once('.').map_or("host", |(host, _)| host);
+    Diagnostic::new(Code::BadValue, &path, &reader.place(key))
+        .message(format!("`{path}` has no effect on the kernel in the testbed: {reason}"))
+        .label("not with the kernel's TCP")
+        .help(format!(
+            "leave it out, write `stack = \"lasthop\"` in `[{host}]` for a host with our TCP, or run it in the simulator"
+        ))
+        .into()
+}
+
+fn sysctl(key: &'static str, value: impl ToString) -> KernelSetting {
+    KernelSetting { knob: KernelKnob::Sysctl, key, value: value.to_string() }
+}
+
+fn route(key: &'static str, value: impl ToString) -> KernelSetting {
+    KernelSetting { knob: KernelKnob::Route, key, value: value.to_string() }
+}
+
+/// What the kernel does for `key`; `None` if no setting of it has anything to do with that key.
+fn applied(key: &str, node: &Node, reader: &Reader<'_>, tcp: &TcpConfig) -> Option<Fate> {
+    let switch = |name, on: bool| Ok(vec![sysctl(name, u8::from(on))]);
+    Some(match key {
+        // A kernel that is named has its own.
+        "tcp" if reader.node("kernel").is_some() => Ok(Vec::new()),
+        "tcp" => congestion(node.as_str().unwrap_or_default()),
+        "sack" => switch("tcp_sack", tcp.sack),
+        "dsack" => switch("tcp_dsack", tcp.dsack),
+        "timestamps" => switch("tcp_timestamps", tcp.timestamps),
+        "window-scale" => switch("tcp_window_scaling", tcp.window_scale),
+        // Whoever has accurate ECN falls back to it.
+        "ecn" if reader.node("accurate-ecn").is_some() => Ok(Vec::new()),
+        "ecn" => switch("tcp_ecn", tcp.ecn),
+        "accurate-ecn" => match node.as_str() {
+            Some("ace") => Ok(vec![sysctl("tcp_ecn", 3), sysctl("tcp_ecn_option", 0)]),
+            Some("option") => Ok(vec![sysctl("tcp_ecn", 3), sysctl("tcp_ecn_option", 2)]),
+            _ => switch("tcp_ecn", tcp.ecn),
+        },
+        "mss" if tcp.mss > ETHERNET => Err(format!(
+            "its cable is an Ethernet, on which a segment has at most {ETHERNET} bytes"
+        )),
+        "mss" if tcp.mss < 48 => Err("Linux has segments of at least 48 bytes".to_owned()),
+        "mss" => Ok(vec![route("advmss", tcp.mss)]),
+        // The kernel begins with the second number and grows to the third one.
+        "send-buffer" if tcp.send_buffer < 4608 => {
+            Err("Linux has send buffers of at least 4608 bytes".to_owned())
+        }
+        "send-buffer" => {
+            let bytes = tcp.send_buffer;
+            Ok(vec![sysctl("tcp_wmem", format!("{}\t{bytes}\t{bytes}", bytes.min(4096)))])
+        }
+        "recv-buffer" if tcp.recv_buffer < 2304 => {
+            Err("Linux has receive buffers of at least 2304 bytes".to_owned())
+        }
+        // Of a buffer 0.6 become window where segments are full (measured with Linux 6.18), less where they are small; the
+        // attribute of the route holds the first window down.
+        "recv-buffer" => {
+            let bytes = u64::from(tcp.recv_buffer) * 5 / 3;
+            let most = bytes.min(i32::MAX as u64);
+            Ok(vec![
+                sysctl("tcp_rmem", format!("{}\t{most}\t{most}", most.min(4096))),
+                route("window", tcp.recv_buffer),
+            ])
+        }
+        "initial-window" => Ok(vec![route("initcwnd", tcp.initial_window)]),
+        "dupthresh" => {
+            let n = tcp.dupthresh;
+            Ok(vec![sysctl("tcp_reordering", n), sysctl("tcp_max_reordering", n.max(3))])
+        }
+        "max-retries" => Ok(vec![sysctl("tcp_retries2", tcp.max_retries)]),
+        "rto-min" => match whole_millis(tcp.rto_min) {
+            Some(ms) => Ok(vec![route("rto_min", format!("{ms}ms"))]),
+            None => Err("Linux has whole milliseconds".to_owned()),
+        },
+        "rto-max" => match whole_millis(tcp.rto_max).filter(|ms| (1000..=120_000).contains(ms)) {
+            Some(ms) => Ok(vec![sysctl("tcp_rto_max_ms", ms)]),
+            None => Err("Linux has whole milliseconds from 1 s to 120 s".to_owned()),
+        },
+        "delayed-ack" if node.as_str() == Some("off") => Ok(vec![route("quickack", 1)]),
+        "fast-open" if tcp.fast_open => {
+            Err("the applications of the testbed do not ask for it".to_owned())
+        }
+        _ => return None,
+    })
+}
+
+fn whole_millis(span: Span) -> Option<u64> {
+    (span.0 >= 1_000_000 && span.0.is_multiple_of(1_000_000)).then_some(span.0 / 1_000_000)
+}
+
+/// The congestion control of the kernel that is a word for a sender.
+fn congestion(word: &str) -> Fate {
+    let sets = |control: &str| {
+        Ok(vec![KernelSetting {
+            knob: KernelKnob::Congestion,
+            key: "tcp_congestion_control",
+            value: control.to_owned(),
+        }])
+    };
+    match word {
+        // RACK finds losses in all of them where SACK is on; without it Reno is NewReno.
+        "reno" | "rack" => sets("reno"),
+        "newreno" => sets("reno").map(|mut all| {
+            all.push(sysctl("tcp_sack", 0));
+            all
+        }),
+        "sack" => sets("reno").map(|mut all| {
+            all.push(sysctl("tcp_sack", 1));
+            all
+        }),
+        "cubic" | "bbr" | "hybla" | "westwood" | "veno" | "vegas" => sets(word),
+        "bbr3" => Err("the BBR of Linux is version 1, `tcp = \"bbr\"`".to_owned()),
+        "prague" => Err("the Prague of Linux is not part of its main line".to_owned()),
+        word => Err(format!("Linux has no sender `{word}`")),
+    }
+}
+
+/// Whether a host of the preset `linux` is the same with `key` and without it.
+fn is_of_linux(key: &str, reader: &Reader<'_>) -> bool {
+    let entry =
+        |key: &str, node: Node| Entry { key: key.to_owned(), key_at: node.at.clone(), node };
+    let preset = Node { at: reader.at().clone(), value: Value::String("linux".to_owned()) };
+    let config = |with: Option<&Node>| {
+        let mut entries = vec![entry("preset", preset.clone())];
+        entries.extend(reader.node("tcp").map(|node| entry("tcp", node.clone())));
+        entries.extend(with.map(|node| entry(key, node.clone())));
+        let table = Table { entries, inline: true };
+        let reader =
+            Reader::over(&table, "host", reader.at().clone(), schema::keys("host")).ok()?;
+        take(&reader, host::keys).ok().map(|(said, _)| said.tcp)
+    };
+    let with = reader.node(key).and_then(|node| config(Some(node)));
+    with.is_some() && with == config(None)
+}

@@ -1,0 +1,186 @@
+//! Links: lines of any kind, and lines of netem.
+
+use lasthop_proto::describe::Keys;
+use lasthop_proto::link::header_compression::CompressionConfig;
+use lasthop_proto::link::tc::{DEFAULT_LIMIT, EmulatorConfig, Netem};
+use lasthop_proto::link::varied::{Impairments, Varying};
+use lasthop_proto::link::{LineConfig, SerialConfig};
+use lasthop_proto::queue::{self, Discipline, Limit, Read};
+use lasthop_proto::units::{Bytes, Probability, Rate, Span};
+
+use crate::keys;
+use crate::model::StageKind;
+
+/// Longest delay of a link: light takes less to the sun and back.
+pub(super) const MAX_DELAY: Span = Span::secs(1000);
+/// Bytes of an Ethernet header, which netem counts.
+const ETHERNET: u32 = 14;
+/// Queue in front of a transmitter, where the file does not say.
+pub(super) const QUEUE: Limit = Limit::Packets(50);
+
+/// Goes over the keys of `link`.
+pub(crate) fn link(k: &mut Keys<'_>) -> StageKind {
+    let netem = Netem::key(k);
+    let emulated = k.has("netem");
+    let (mut both, mut rate_right, mut rate_left) = (netem.rate, None, None);
+    k.maybe_rate("rate", &mut both, "the rate in both directions; infinitely fast without it");
+    k.maybe_rate("rate-right", &mut rate_right, "the rate towards the right");
+    k.maybe_rate("rate-left", &mut rate_left, "the rate towards the left");
+    one_or_both(k, "rate", "leave one out if it is infinitely fast");
+    let (rate_right, rate_left) = (rate_right.or(both), rate_left.or(both));
+    let mut varying = Varying::keys(k);
+    let [mean_right, mean_left] = varying.mean_rates();
+    let (discipline_right, discipline_left) =
+        disciplines(k, mean_right.or(rate_right), mean_left.or(rate_left));
+    let mut line = LineConfig {
+        rate_right,
+        rate_left,
+        delay: netem.delay,
+        framing: if emulated { ETHERNET } else { 0 },
+        queue: if emulated { Limit::Packets(netem.limit.unwrap_or(DEFAULT_LIMIT)) } else { QUEUE },
+        discipline_right,
+        discipline_left,
+    };
+    k.within("delay", &mut line.delay, Span::ZERO..=MAX_DELAY, "the propagation delay");
+    k.count("framing", &mut line.framing, 0..=10_000, "bytes added to each packet");
+    k.limit("queue", &mut line.queue, "how much waits in front of each transmitter");
+    let compression = CompressionConfig::keys(k);
+    let (mut frame_loss, mut loss_noticed) = (Probability::ZERO, true);
+    k.probability("frame-loss", &mut frame_loss, "the probability that the line loses a frame");
+    k.flag("loss-noticed", &mut loss_noticed, "whether the far end of the line learns of that");
+    let mut ack_size = None;
+    let what = "what a pure ACK takes on the line, whatever its header, as in simulators";
+    k.maybe("ack-size", &mut ack_size, Bytes(1)..=Bytes(65_535), what);
+    let ack_size = ack_size.map(|size: Bytes| size.0 as u32);
+    let mut extras = netem.extras;
+    let impairments = netem.impairments.keys(k);
+    if k.has("loss") {
+        extras.states = None;
+    }
+    let delayed = k.has("delays") || line.delay > Span::ZERO;
+    if k.has("reorder") && !delayed {
+        let message = format!("`{}` without a delay", k.path("reorder"));
+        k.refuse(
+            "reorder",
+            message,
+            "nothing to overtake",
+            "a reordered packet leaves the delay out: write `delay`",
+        );
+    }
+    if emulated {
+        not_of_netem(k);
+        return StageKind::Netem(Box::new(EmulatorConfig { line, impairments, extras }));
+    }
+    varying.impairments = Some(impairments).filter(|i| *i != Impairments::default());
+    let plain = compression.is_none() && ack_size.is_none() && frame_loss == Probability::ZERO;
+    match varying.of(&line) {
+        Some(varied) => {
+            if let Some(key) = k.first(&["header-compression", "frame-loss", "ack-size"]) {
+                let message = format!("`{}` on a link that varies", k.path(key));
+                let help = "write two links, one that varies, or loses packets as netem does, and one with this; \
+                            `losses` loses packets at any time";
+                k.refuse(key, message, "not together", help);
+            }
+            StageKind::Varied(Box::new(varied))
+        }
+        // A plain line stays what it is, and as fast as it is.
+        None if plain => StageKind::Link(line),
+        None => StageKind::Serial(SerialConfig {
+            line,
+            compression,
+            ack_size,
+            frame_loss,
+            loss_noticed,
+        }),
+    }
+}
+
+/// What netem has not, and neither has a link that does what netem does.
+fn not_of_netem(k: &mut Keys<'_>) {
+    const FOREIGN: [&str; 20] = [
+        "rates",
+        "rates-right",
+        "rates-left",
+        "trace",
+        "trace-right",
+        "trace-left",
+        "delays",
+        "losses",
+        "outages",
+        "outage-packets",
+        "discipline",
+        "discipline-right",
+        "discipline-left",
+        "jitter-order",
+        "header-compression",
+        "compression-slots",
+        "frame-loss",
+        "loss-noticed",
+        "ack-size",
+        "red",
+    ];
+    if let Some(key) = k.first(&FOREIGN) {
+        let message = format!("`{}` beside `netem`, which has nothing like it", k.path(key));
+        let help = format!("write two links, one with `netem` and one with `{key}`");
+        k.refuse(key, message, "not together", help);
+    }
+}
+
+/// Goes over the keys of a host's own link to the path.
+pub(crate) fn access(k: &mut Keys<'_>) -> LineConfig {
+    let mut rate = None;
+    k.maybe_rate("rate", &mut rate, "the rate in both directions; infinitely fast without it");
+    let mut line = LineConfig {
+        rate_right: rate,
+        rate_left: rate,
+        delay: Span::ZERO,
+        framing: 0,
+        queue: QUEUE,
+        discipline_right: Discipline::Fifo,
+        discipline_left: Discipline::Fifo,
+    };
+    k.within("delay", &mut line.delay, Span::ZERO..=MAX_DELAY, "the propagation delay");
+    k.limit("queue", &mut line.queue, "how much waits in front of each transmitter");
+    line
+}
+
+/// A key holds in both directions, or its `-right` and `-left` do in one; the file must not say both.
+fn one_or_both(k: &mut Keys<'_>, key: &str, missing: &str) {
+    if !(k.has(key) && ["right", "left"].iter().any(|side| k.has(&format!("{key}-{side}")))) {
+        return;
+    }
+    let message = format!("`{}` is set beside a {key} of one direction", k.path(key));
+    let help = format!(
+        "`{key}` holds in both directions; write `{key}-right` and `{key}-left` where they differ, and {missing}"
+    );
+    k.refuse(key, message, "which of them?", help);
+}
+
+/// What the queues towards the right and towards the left do with their packets.
+pub(super) fn disciplines(
+    k: &mut Keys<'_>,
+    rate_right: Option<Rate>,
+    rate_left: Option<Rate>,
+) -> (Discipline, Discipline) {
+    let registry: Vec<_> = queue::words().collect();
+    let table: Vec<_> = registry.iter().map(|discipline| (discipline.word, *discipline)).collect();
+    let what = "what the queues of both directions do with their packets; `fifo` without it";
+    let both = k.maybe_word("discipline", &table, what).unwrap_or(registry[0]);
+    let right =
+        k.maybe_word("discipline-right", &table, "the same towards the right").unwrap_or(both);
+    let left = k.maybe_word("discipline-left", &table, "the same towards the left").unwrap_or(both);
+    one_or_both(k, "discipline", "leave one out if it is `fifo`");
+    let options = |read: Read| keys::names(&keys::list(|k| read(k, None)));
+    let used = [options(right.read), options(left.read)].concat();
+    for discipline in &registry {
+        let own = options(discipline.read);
+        if let Some(option) = k.first(&own).filter(|option| !used.contains(option)) {
+            let message = format!("`{}` beside a discipline that does not use it", k.path(option));
+            let word = discipline.word;
+            let help = format!("write `discipline = \"{word}\"` beside it, or leave it out");
+            k.refuse(option, message, "nothing uses it", help);
+        }
+        (discipline.read)(k, None);
+    }
+    ((right.read)(k, rate_right), (left.read)(k, rate_left))
+}

@@ -1,0 +1,41 @@
+//! Where a line of netem does not do exactly what `tc` does.
+
+use lasthop_proto::link::tc::EmulatorConfig;
+use lasthop_proto::units::{Probability, Span};
+
+use super::Noted;
+use crate::document::Node;
+use crate::error::{Code, Diagnostic};
+use crate::model::{Stage, StageKind};
+
+/// Notes what differs, once for each link of a path, whose list of stages is at `key`.
+pub(super) fn note(items: &[Node], key: &str, stages: &[Stage], notes: &mut Vec<Noted>) {
+    for (i, (stage, item)) in stages.iter().zip(items).enumerate() {
+        let StageKind::Netem(netem) = &stage.kind else { continue };
+        let link = item.as_table().and_then(|table| table.get("link")).unwrap_or(item);
+        let line = link.as_table().and_then(|table| table.get("netem")).unwrap_or(link);
+        let warning = Diagnostic::new(Code::Differs, format!("{key}.{}.link.netem", i + 1), &line.at)
+            .message(format!(
+                "the link `{}` does what netem of Linux 6.18 does, but {}",
+                stage.name,
+                differences(netem)
+            ))
+            .label("a line of `tc`")
+            .help("without segmentation offload the kernel's packets are segments too: `ethtool -K eth0 tso off gso off`");
+        notes.push(Noted { warning, in_every_cell: true });
+    }
+}
+
+/// What differs between a link and the kernel's netem, in words.
+fn differences(netem: &EmulatorConfig) -> String {
+    let mut all = vec!["each segment is a packet, where a super-packet of a host counts as one"];
+    let i = &netem.impairments;
+    let draws = [i.duplicate, i.corrupt, i.reorder].iter().any(|p| *p != Probability::ZERO);
+    if draws || i.loss.is_some() || i.jitter > Span::ZERO || netem.extras.states.is_some() {
+        all.push("draws come from the scenario's seed");
+    }
+    if i.corrupt != Probability::ZERO {
+        all.push("a wrong bit is anywhere in the IP packet, never in the Ethernet header");
+    }
+    all.join("; ")
+}
