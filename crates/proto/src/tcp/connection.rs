@@ -1,5 +1,6 @@
 //! One connection: its states and timers, and the joining of its two halves.
 
+mod acceptable;
 mod application;
 mod bypassed;
 mod congestion;
