@@ -12,6 +12,7 @@ impl<R: Recovery> Way<'_, R> {
     /// The next piece to send, if the windows allow one. Call until it answers `None`.
     pub(super) fn poll(&mut self, now: Time) -> Option<Chunk> {
         if self.core.pacer.as_mut().is_some_and(|pacer| pacer.holds_back(now)) {
+            self.recovery.held_back(self.core, now);
             return None;
         }
         let chunk = self.choose(now)?;

@@ -243,7 +243,15 @@ impl Rack {
         if calm {
             self.usage.validate(now, rtt.rto(), w, pipe, unsent && full);
         }
-        if !unsent && !full && self.flight.lost() == 0 {
+        self.note_dry(w);
+        None
+    }
+
+    /// Whether it is the application that has nothing more to send: then the rate of delivery says nothing about the path.
+    fn note_dry(&mut self, w: &Window) {
+        let pipe = self.flight.pipe();
+        let full = pipe + u64::from(w.mss) > u64::from(w.cwnd);
+        if w.nxt >= w.last() && !full && self.flight.lost() == 0 {
             self.meter.app_limited(pipe);
         }
         None
@@ -472,6 +480,9 @@ impl Recovery for Rack {
         if let Some(probe) = self.tail_probe(w) {
             return Choice::Send(probe);
         }
+    fn held_back(&mut self, core: &mut Core, _: Time) {
+        self.note_dry(&core.window);
+    }
         if core::mem::take(&mut self.undo.tests)
             && let Some(choice) = self.test(now, rtt, w)
         {
