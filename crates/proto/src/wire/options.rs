@@ -5,7 +5,7 @@
 //! emitted again carries the options of protocols that were invented later.
 
 use super::ecn::{KIND_ACCECN0, KIND_ACCECN1};
-use super::opening::{KIND_CC, KIND_CC_ECHO, KIND_CC_NEW, KIND_FAST_OPEN, Opening};
+use super::opening::{EXID_FAST_OPEN, KIND_CC, KIND_CC_ECHO, KIND_CC_NEW, KIND_FAST_OPEN, Opening};
 use super::segment::{
     ACC_PERMITTED_LEN, ACC_WINDOW_LEN, ACKP_LEN, ELN_LOST_LEN, ELN_MARK_LEN, ELN_PERMITTED_LEN,
     NACK_LEN, SCPS_LEN, SMART_CAUSED_LEN, SMART_PERMITTED_LEN,
@@ -248,6 +248,7 @@ impl ReadOptions {
                 let seq = Seq(u32::from_be_bytes([a, b, c, d]));
                 self.others().smart.replace_none(Smart::Caused(seq))
             }
+            (EXID_FAST_OPEN, cookie) => self.others().opening.read_experiment(cookie),
             (EXID_ACC, []) => self.others().acc.replace_none(Acc::Permitted),
             (EXID_ACC, &[high, low, marks, a, b, c, d]) => {
                 let segments = u16::from_be_bytes([high, low]);
