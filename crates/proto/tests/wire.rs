@@ -107,6 +107,7 @@ fn option_sets() -> impl Strategy<Value = Options> {
                     stamp: None,
                     unknown,
                     urgent,
+                    packed: false,
                 }
             },
         )

@@ -14,12 +14,13 @@ mod opening;
 mod outgoing;
 mod prediction;
 
+mod pushing;
 use std::sync::Arc;
 
 use crate::event::{Cause, Tcb, TcpEvent, TcpKind, Wants, What};
 use crate::machine::{Out, Side};
 use crate::units::{Bytes, Due, Span, Time};
-use crate::wire::{Flags, FlowKey, Segment, Seq};
+use crate::wire::{Body, Flags, FlowKey, Segment, Seq};
 
 use super::Settings;
 use super::accurate::Marks;
@@ -58,6 +59,8 @@ pub struct Connection {
     marked_acks: u8,
     last_ack_sent: u64,
     /// Identity of the bytes this end sends.
+    /// One past the last byte that went out with PSH.
+    pushed: u64,
     stream: u32,
     /// Whether this end opened actively.
     active: bool,
@@ -112,10 +115,30 @@ struct Rare {
 struct Outbox {
     rope: Rope,
     /// Bytes that may wait for their acknowledgement.
+    /// Where writes end.
+    pushes: pushing::Pushes,
     limit: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
+impl Outbox {
+    fn new(rope: Rope, limit: u32) -> Outbox {
+        Outbox { rope, pushes: pushing::Pushes::default(), limit }
+    }
+
+    /// Appends what an application writes at once.
+    fn write(&mut self, body: Body) {
+        self.rope.push(body);
+        self.pushes.mark(1 + self.rope.end());
+    }
+
+    /// The peer has everything below the position `una`.
+    fn release(&mut self, una: u64) {
+        self.rope.release(una.saturating_sub(1));
+        self.pushes.release(una);
+    }
+}
+
 struct Agreed {
     send_scale: u8,
     recv_scale: u8,
@@ -157,6 +180,7 @@ impl Connection {
             marked_acks: 0,
             last_ack_sent: 0,
             stream,
+            pushed: 0,
             active: false,
             open_at: Due::NEVER,
             time_wait_until: Due::NEVER,

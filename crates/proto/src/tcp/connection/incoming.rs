@@ -307,7 +307,7 @@ impl Connection {
             self.report(kind, out);
         }
         if let Some(outbox) = &mut self.outbox {
-            outbox.rope.release(self.tx.core.window.una.saturating_sub(1));
+            outbox.release(self.tx.core.window.una);
         }
         self.check_complete(out);
     }

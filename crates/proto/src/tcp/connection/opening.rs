@@ -213,7 +213,7 @@ impl Connection {
             return;
         }
         if let Some(outbox) = &mut self.outbox {
-            outbox.rope.release(self.tx.core.window.una.saturating_sub(1));
+            outbox.release(self.tx.core.window.una);
         }
         self.check_complete(out);
         if self.tx.core.window.fin && self.tx.is_done() {

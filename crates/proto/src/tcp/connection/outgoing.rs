@@ -2,7 +2,7 @@
 
 use crate::event::{Cause, TcpKind, Wants};
 use crate::machine::Out;
-use crate::tcp::config::{AckpReaction, ElnMode, ElnReaction, Variant};
+use crate::tcp::config::{AckpReaction, ElnMode, ElnReaction, GrowthRule, Variant};
 use crate::tcp::sender::Chunk;
 use crate::tcp::state::{Input, State};
 use crate::tcp::work;
@@ -94,7 +94,7 @@ impl Connection {
     pub(super) fn send_chunk(&mut self, now: Time, chunk: Chunk, out: &mut Out) {
         let last = chunk.from + u64::from(chunk.len) == self.tx.core.window.end;
         let mut flags = Flags::ACK;
-        if last && chunk.len > 0 {
+        if self.pushes(&chunk) {
             flags = flags | Flags::PSH;
         }
         if chunk.fin {
@@ -347,6 +347,9 @@ impl Connection {
         }
         segment
     }
+        if config.growth == GrowthRule::Linux && options::fits_packed(segment.options()) {
+            segment.options_mut().packed = true;
+        }
 
     /// Takes in the peer's SYN and what it offers.
     pub(super) fn take_syn(&mut self, segment: &Segment) {
