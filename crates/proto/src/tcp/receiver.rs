@@ -356,9 +356,10 @@ impl Receiver {
         if quick || enough || every == DelayedAck::BY_TIME && self.opens_twofold() {
             self.ack_now = true;
         } else if !self.ack_at.is_set() {
-            let timeout = match &self.control {
-                Some(control) => control.timeout(),
-                None => self.settings.delayed_ack.timeout,
+            let timeout = match (&self.control, &self.quick) {
+                (Some(control), _) => control.timeout(),
+                (None, Some(quick)) => self.settings.delayed_ack.timeout + quick.longer(),
+                _ => self.settings.delayed_ack.timeout,
             };
             self.ack_at = Due::at(match self.settings.clock {
                 Clock::Ticks { .. } => self.settings.fast.nth_after(now, 1),
@@ -442,6 +443,9 @@ impl Receiver {
     pub fn on_wake(&mut self, now: Time) {
         if self.ack_at.is_past(now) {
             self.ack_now = true;
+            if let Some(quick) = self.quick.as_mut().filter(|_| self.unacked > 0) {
+                quick.missed();
+            }
             self.ack_at = Due::NEVER;
         }
     }

@@ -110,6 +110,9 @@ impl Connection {
             false => self.segment(now, chunk.from, flags),
         };
         if chunk.len > 0 {
+            if let Some(quick) = self.rx.timed() {
+                quick.data_sent(now);
+            }
             self.tell_of_acks(&mut segment);
         }
         let urgent = self.urgent()[0];
