@@ -7,14 +7,15 @@ mod congestion;
 mod deputy;
 mod exchange;
 mod frozen;
+mod giving_up;
 mod incoming;
 mod moving;
 mod notices;
 mod opening;
 mod outgoing;
 mod prediction;
-
 mod pushing;
+
 use std::sync::Arc;
 
 use crate::event::{Cause, Tcb, TcpEvent, TcpKind, Wants, What};
@@ -24,7 +25,7 @@ use crate::wire::{Body, Flags, FlowKey, Segment, Seq};
 
 use super::Settings;
 use super::accurate::Marks;
-use super::config::{Clock, TcpConfig};
+use super::config::{Clock, GivingUp, TcpConfig};
 use super::exchange::Talk;
 use super::integrated::Integrated;
 use super::opening::Opening;
@@ -58,9 +59,9 @@ pub struct Connection {
     /// ACKs of the peer that came marked.
     marked_acks: u8,
     last_ack_sent: u64,
-    /// Identity of the bytes this end sends.
     /// One past the last byte that went out with PSH.
     pushed: u64,
+    /// Identity of the bytes this end sends.
     stream: u32,
     /// Whether this end opened actively.
     active: bool,
@@ -114,13 +115,12 @@ struct Rare {
 #[derive(Clone, Debug)]
 struct Outbox {
     rope: Rope,
-    /// Bytes that may wait for their acknowledgement.
     /// Where writes end.
     pushes: pushing::Pushes,
+    /// Bytes that may wait for their acknowledgement.
     limit: u32,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
 impl Outbox {
     fn new(rope: Rope, limit: u32) -> Outbox {
         Outbox { rope, pushes: pushing::Pushes::default(), limit }
@@ -139,6 +139,7 @@ impl Outbox {
     }
 }
 
+#[derive(Clone, Copy, Debug, Default)]
 struct Agreed {
     send_scale: u8,
     recv_scale: u8,
@@ -179,8 +180,8 @@ impl Connection {
             marks: Marks::default(),
             marked_acks: 0,
             last_ack_sent: 0,
-            stream,
             pushed: 0,
+            stream,
             active: false,
             open_at: Due::NEVER,
             time_wait_until: Due::NEVER,
@@ -336,9 +337,9 @@ impl Connection {
         self.rx.on_wake(now);
         if let Some(kind) = self.tx.on_wake(now) {
             self.report(kind, out);
-            if kind == TcpKind::Timeout && self.tx.retries() > self.config.max_retries {
+            if self.gives_up(now, kind) {
                 // A peer that never answered our SYN knows of no connection to reset.
-                if self.state != State::SynSent {
+                if self.state != State::SynSent && self.config.giving_up == GivingUp::Count {
                     self.send_control(now, Flags::RST | Flags::ACK, out);
                 }
                 self.abort(out);

@@ -92,7 +92,6 @@ impl Connection {
     }
 
     pub(super) fn send_chunk(&mut self, now: Time, chunk: Chunk, out: &mut Out) {
-        let last = chunk.from + u64::from(chunk.len) == self.tx.core.window.end;
         let mut flags = Flags::ACK;
         if self.pushes(&chunk) {
             flags = flags | Flags::PSH;
@@ -110,10 +109,10 @@ impl Connection {
             false => self.segment(now, chunk.from, flags),
         };
         if chunk.len > 0 {
+            self.tell_of_acks(&mut segment);
             if let Some(quick) = self.rx.timed() {
                 quick.data_sent(now);
             }
-            self.tell_of_acks(&mut segment);
         }
         let urgent = self.urgent()[0];
         if urgent > chunk.from && chunk.len > 0 {
@@ -348,11 +347,11 @@ impl Connection {
         if answering {
             self.add_first_counts(&mut segment);
         }
-        segment
-    }
         if config.growth == GrowthRule::Linux && options::fits_packed(segment.options()) {
             segment.options_mut().packed = true;
         }
+        segment
+    }
 
     /// Takes in the peer's SYN and what it offers.
     pub(super) fn take_syn(&mut self, segment: &Segment) {
@@ -385,6 +384,8 @@ impl Connection {
         let config = &self.config;
         let mss = payload_mss(whole, timestamps, self.agreed.counts);
         self.tx.core.window.mss = mss;
+        // The peer answers: the timeouts of what this end sends now double as others do.
+        self.tx.core.syn_linear = 0;
         self.rx.synchronise(config, mss, whole);
         self.agree(segment);
     }
@@ -403,7 +404,8 @@ impl Connection {
     }
 
     pub(super) fn establish(&mut self, now: Time, segment: &Segment, out: &mut Out) {
-        self.tx.syn_acked(now);
+        let echoed = if self.config.stamps { None } else { self.echoed(now, segment) };
+        self.tx.syn_acked(now, echoed);
         // The window of a SYN is never scaled.
         let scale = if segment.flags.has(Flags::SYN) { 0 } else { self.agreed.send_scale };
         let mss = self.tx.core.window.mss;

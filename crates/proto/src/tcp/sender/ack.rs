@@ -15,6 +15,7 @@ impl<R: Recovery> Way<'_, R> {
     pub(super) fn on_ack(&mut self, now: Time, info: &AckInfo<'_>) -> Verdict {
         let (w, timers) = (&mut self.core.window, &mut self.core.timers);
         let una = w.una;
+        timers.unanswered = 0;
         self.core.ce_bytes = self.core.ce_bytes.saturating_add(info.ce_bytes);
         //= rfc5681#section-2: a duplicate ACK has no data and the same window
         let plain = !info.carries && info.window == w.peer;

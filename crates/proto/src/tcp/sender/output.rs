@@ -68,7 +68,8 @@ impl<R: Recovery> Way<'_, R> {
             && let Some(probe) = core.window.probe()
         {
             if probe.cause == Cause::WindowProbe {
-                core.timers.probe_later(now, 1 << core.timers.persist_backoff);
+                let factor = core.timers.rtt.backoff_factor(core.timers.persist_backoff);
+                core.timers.probe_later(now, factor);
             }
             return Some(probe);
         }
