@@ -283,6 +283,7 @@ impl Receiver {
             }
             while let Some(piece) = self.next_piece() {
                 let skip = (self.nxt - piece.from).min(piece.to - piece.from) as u32;
+                self.report_duplicate(piece.from, piece.from + u64::from(skip));
                 self.deliver(&piece.body.slice(skip, u32::MAX), &mut taken);
             }
         }
@@ -442,10 +443,10 @@ impl Receiver {
     /// The delayed-ACK timer may have expired.
     pub fn on_wake(&mut self, now: Time) {
         if self.ack_at.is_past(now) {
-            self.ack_now = true;
             if let Some(quick) = self.quick.as_mut().filter(|_| self.unacked > 0) {
                 quick.missed();
             }
+            self.ack_now = true;
             self.ack_at = Due::NEVER;
         }
     }

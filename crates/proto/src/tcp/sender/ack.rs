@@ -37,7 +37,8 @@ impl<R: Recovery> Way<'_, R> {
             let verdict = if undone { TcpKind::Undone } else { verdict };
             return told.or_else(|| self.after_advance(now, info, verdict));
         }
-        if info.ack < una || told.is_some() {
+        let late = info.ack < una && news.reported != Some(true);
+        if late || told.is_some() {
             return told;
         }
         let verdict = self.stay(now, info, &news, plain, notified);

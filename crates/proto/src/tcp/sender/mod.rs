@@ -164,6 +164,8 @@ impl Sender {
         if variant != config.variant {
             self.recovery = AnyRecovery::new(variant, config);
             core.detector = Detector::new(variant, config);
+            // Without SACK, duplicate ACKs are the only evidence that segments leave the network; Linux sends on them.
+            core.limited_transmit |= config.growth == GrowthRule::Linux;
             if core.growth.samples() {
                 // Nothing is sampled without records of what is in flight.
                 core.growth = AnyGrowth::Reno(SlowStartAvoidance::new(config));
@@ -237,8 +239,6 @@ impl Sender {
         self.core.tally.retries
     }
 
-    /// Stops all timers.
-    pub fn stop(&mut self) {
     /// How long the peer has been silent since the first of these timeouts.
     pub fn silence(&self, now: Time) -> Span {
         now.since(self.core.tally.first_timeout)
@@ -249,6 +249,8 @@ impl Sender {
         self.core.timers.unanswered
     }
 
+    /// Stops all timers.
+    pub fn stop(&mut self) {
         self.core.pacer.iter_mut().for_each(|pacer| pacer.waits = Due::NEVER);
         (self.core.timers.rexmt, self.core.timers.persist) = (Due::NEVER, Due::NEVER);
         self.recovery.stop();
