@@ -2,8 +2,8 @@
 
 use lasthop_proto::tcp::TcpConfig;
 
-use crate::script::check;
 use crate::fine;
+use crate::script::check;
 
 /// Each of these carries a timestamp far ahead of the peer's clock, and none of them is acceptable.
 #[test]

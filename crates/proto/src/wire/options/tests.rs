@@ -115,5 +115,7 @@ fn the_options_of_a_syn_can_stand_as_in_linux() {
     let opening = Opening { cookie, ..Opening::NONE };
     let quick = bytes(Some(stamps), &Options { opening, ..options.clone() });
     assert_eq!((quick.len(), &quick[..20]), (32, &full[..]));
-    assert!(fits_packed(&options) && !fits_packed(&Options { acc: Some(Acc::Permitted), ..options }));
+    assert!(
+        fits_packed(&options) && !fits_packed(&Options { acc: Some(Acc::Permitted), ..options })
+    );
 }
