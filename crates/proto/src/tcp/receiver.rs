@@ -152,6 +152,7 @@ impl Receiver {
     }
 
     /// Who wants to know of round trips, if anybody does.
+    #[inline]
     pub(super) fn timed(&mut self) -> Option<&mut QuickAcks> {
         self.quick.as_deref_mut()
     }

@@ -53,6 +53,6 @@ fn short_answers_with_pauses_take_a_round_trip_with_every_sender() {
         let times = answers.asked.iter().zip(&answers.answered).map(|(from, to)| to - from);
         let later: Vec<f64> = times.skip(5).collect();
         let mean = later.iter().sum::<f64>() / later.len() as f64;
-        assert!((80.0..92.0).contains(&mean), "{sender}: {mean} ms");
+        assert!((80.0..100.0).contains(&mean), "{sender}: {mean} ms");
     }
 }

@@ -7,7 +7,7 @@ use lasthop_trace::Sink;
 
 const TEXT: &str = r#"
 transfer = { from = "server", to = "client", bytes = "unlimited" }
-horizon = "15s"
+horizon = "8s"
 [host.server]
 preset = "linux"
 side = "left"
@@ -45,14 +45,14 @@ impl Sink for Repeats {
     }
 }
 
-/// What four runs of `sender` on this link send again, and the data that they send.
+/// What two runs of `sender` on this link send again, and the data that they send.
 fn repeats(sender: &str, link: &[&str]) -> (u64, u64) {
     let sender = format!("host.server.tcp={sender}");
     let set = link.iter().copied().chain([sender.as_str(), "host.client.dsack=true"]);
     let arguments: Vec<Argument> = set.map(|s| Argument::Set(s.to_owned())).collect();
     let (plan, _) = parse(TEXT, "reordering", &arguments).unwrap();
     let mut total = (0, 0);
-    for seed in 1..=4 {
+    for seed in 1..=2 {
         let mut sink = Repeats::default();
         run(&plan.cells[0].scenario, seed, &mut sink);
         assert_eq!(sink.drops, 0, "{link:?}");
@@ -61,7 +61,7 @@ fn repeats(sender: &str, link: &[&str]) -> (u64, u64) {
     total
 }
 
-/// Where 2 % of the packets overtake those of 20 ms before, a Linux kernel (6.18) sends 10 to 40 segments again in 15 s.
+/// Where 2 % of the packets overtake those of 20 ms before, a Linux kernel (6.18) sends 5 to 50 segments again.
 /// The first reordering costs most of them; then the reordering window is wide enough, and stays so.
 #[test]
 fn what_is_reordered_or_duplicated_is_seldom_sent_again() {
@@ -74,8 +74,8 @@ fn what_is_reordered_or_duplicated_is_seldom_sent_again() {
             (&["core.link.duplicate=5%"], 0),
         ] {
             let (repeats, data) = repeats(sender, link);
-            assert!(data > 4 * 5000, "{sender} {link:?}: {data} segments");
-            assert!(repeats <= 4 * most, "{sender} {link:?}: {repeats} of {data} sent again");
+            assert!(data > 2 * 5000, "{sender} {link:?}: {data} segments");
+            assert!(repeats <= 2 * most, "{sender} {link:?}: {repeats} of {data} sent again");
         }
     }
 }

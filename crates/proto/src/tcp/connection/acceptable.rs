@@ -31,6 +31,7 @@ impl Connection {
     }
 
     /// What the next ACK reports of a segment with data or a FIN that arrived.
+    #[inline]
     pub(super) fn note_arrival(&mut self, segment: &Segment) {
         self.note_cause(segment);
         if self.config.stamps {
@@ -39,6 +40,7 @@ impl Connection {
     }
 
     /// The position that a segment acknowledges, if it is not too old; it may lie beyond what was sent.
+    #[inline]
     fn acked_position(&self, segment: &Segment) -> Option<u64> {
         let w = &self.tx.core.window;
         //= rfc5961#section-5.2: an ACK from further back than the largest window is challenged
@@ -56,6 +58,7 @@ impl Connection {
 
     /// The acknowledged position of a segment with `len` bytes, if the segment may be accepted. Otherwise it has been
     /// answered as it must be, and nothing of it may be stored.
+    #[inline]
     pub(super) fn acceptable_ack(
         &mut self,
         now: Time,
@@ -72,8 +75,9 @@ impl Connection {
             }
             return None;
         };
-        let from_base = segment.options().ackp == Some(Ackp::Partial)
-            || matches!(segment.options().nack, Some(Nack::Missing(_)));
+        let from_base = segment.has_options()
+            && (segment.options().ackp == Some(Ackp::Partial)
+                || matches!(segment.options().nack, Some(Nack::Missing(_))));
         if from_base {
             // A base station made it: an answer would not reach the station.
             return (ack <= max).then_some(ack);

@@ -394,11 +394,12 @@ impl Connection {
     /// Takes in what is acceptable and cut to the window.
     pub(super) fn absorb(&mut self, now: Time, from: u64, body: Body, fin: bool, out: &mut Out) {
         self.steps.kept = !body.is_empty();
-        let rtt = &self.tx.core.timers.rtt;
-        let path = (rtt.srtt(), rtt.rto());
-        let in_order = from == self.rx.nxt && !body.is_empty();
-        if let Some(quick) = self.rx.timed().filter(|_| in_order) {
-            quick.data_arrived(now, path.0, path.1);
+        if from == self.rx.nxt
+            && !body.is_empty()
+            && let Some(quick) = self.rx.timed()
+        {
+            let rtt = &self.tx.core.timers.rtt;
+            quick.data_arrived(now, rtt.srtt(), rtt.rto());
         }
         let taken = self.rx.take(now, from, body, fin);
         if taken.corrupted {

@@ -43,19 +43,21 @@ impl Pushes {
 
 impl Connection {
     /// Whether `chunk`, which is sent now, carries PSH.
+    #[inline(always)]
     pub(super) fn pushes(&mut self, chunk: &Chunk) -> bool {
+        let last = chunk.len > 0 && chunk.from + u64::from(chunk.len) == self.tx.core.window.end;
+        if self.config.growth == GrowthRule::Linux { self.pushes_as_linux(chunk) } else { last }
+    }
+
+    fn pushes_as_linux(&mut self, chunk: &Chunk) -> bool {
         let (from, to) = (chunk.from, chunk.from + u64::from(chunk.len));
         if chunk.len == 0 {
             return false;
         }
         let w = &self.tx.core.window;
-        let last = to == w.end;
-        if self.config.growth != GrowthRule::Linux {
-            return last;
-        }
         let far = to > self.pushed + u64::from(w.peer_max / 2);
         let written = self.outbox.as_ref().is_some_and(|outbox| outbox.pushes.any(from, to));
-        let pushes = last || far || written;
+        let pushes = to == w.end || far || written;
         if pushes {
             self.pushed = self.pushed.max(to);
         }
