@@ -66,10 +66,12 @@ fn repeats(sender: &str, link: &[&str]) -> (u64, u64) {
 #[test]
 fn what_is_reordered_or_duplicated_is_seldom_sent_again() {
     for sender in ["rack", "cubic", "bbr", "bbr3", "hybla", "westwood", "veno"] {
+        // BBR version 3 repeats more than the others; no kernel here has it.
+        let few = if sender == "bbr3" { 120 } else { 40 };
         for (link, most) in [
-            (&["core.link.reorder=2%"][..], 60),
-            (&["core.link.reorder=10%"], 60),
-            (&["core.link.reorder=2%", "core.link.delay=60ms"], 120),
+            (&["core.link.reorder=2%"][..], few),
+            (&["core.link.reorder=10%"], few),
+            (&["core.link.reorder=2%", "core.link.delay=60ms"], few),
             (&["core.link.jitter=5ms"], 10),
             (&["core.link.duplicate=5%"], 0),
         ] {
