@@ -107,6 +107,7 @@ fn option_sets() -> impl Strategy<Value = Options> {
                     stamp: None,
                     unknown,
                     urgent,
+                    packed: false,
                 }
             },
         )
@@ -115,10 +116,11 @@ fn option_sets() -> impl Strategy<Value = Options> {
 fn openings() -> impl Strategy<Value = Opening> {
     let counts = prop::option::of((any::<bool>(), 1u32..));
     let cookie = prop::option::of(prop::collection::vec(any::<u8>(), 0..=16));
-    (counts, prop::option::of(1u32..), cookie).prop_map(|(count, echo, cookie)| Opening {
-        count: count.map(|(new, n)| if new { Count::New(n) } else { Count::Cc(n) }),
-        echo,
-        cookie: cookie.and_then(|bytes| Cookie::new(&bytes)),
+    let openings = (counts, prop::option::of(1u32..), cookie, any::<bool>());
+    openings.prop_map(|(count, echo, cookie, experiment)| {
+        let cookie = cookie.and_then(|bytes| Cookie::new(&bytes));
+        let count = count.map(|(new, n)| if new { Count::New(n) } else { Count::Cc(n) });
+        Opening { count, echo, cookie, experiment: experiment && cookie.is_some() }
     })
 }
 

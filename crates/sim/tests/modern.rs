@@ -3,6 +3,10 @@
 
 #[path = "modern/bbr3.rs"]
 mod bbr3;
+#[path = "modern/paused.rs"]
+mod paused;
+#[path = "modern/reordering.rs"]
+mod reordering;
 
 use lasthop_proto::event::{Event, Op, TcpKind, Wants, What};
 use lasthop_proto::units::Time;

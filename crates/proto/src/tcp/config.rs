@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::units::Span;
 
 use super::accurate::AccurateEcn;
+pub use super::giving_up::GivingUp;
 pub use super::prediction::Prediction;
 pub use super::presets::PRESETS;
 pub use super::sender::custom::{Custom, CustomGrowth};
@@ -190,6 +191,11 @@ pub enum TimerOrder {
     First,
 }
 
+/// Whether this is the limit of BSD's backoff.
+fn is_64(factor: &u32) -> bool {
+    *factor == 64
+}
+
 /// Whether this is the least threshold of RFC 5681.
 fn is_two(segments: &u32) -> bool {
     *segments == 2
@@ -342,8 +348,24 @@ pub struct TcpConfig {
     pub rto_max: Span,
     /// Time-out before the first measurement.
     pub rto_initial: Span,
-    /// A connection is given up after this many time-outs in a row.
+    /// Largest factor by which timeouts in a row lengthen the retransmission timeout and the persist timeout: 64 in
+    /// BSD. With 0 only `rto_max` bounds them.
+    #[serde(skip_serializing_if = "is_64")]
+    pub backoff_max: u32,
+    /// A connection is given up after this many time-outs in a row; see [`TcpConfig::giving_up`].
     pub max_retries: u32,
+    /// When a connection is given up.
+    #[serde(skip_serializing_if = "is_default")]
+    pub giving_up: GivingUp,
+    /// SYNs that are sent again before the connection is given up; as `max_retries` if there is no number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub syn_retries: Option<u32>,
+    /// SYN-ACKs that are sent again, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub syn_ack_retries: Option<u32>,
+    /// Timeouts of a SYN that do not double the next one.
+    #[serde(skip_serializing_if = "is_default")]
+    pub syn_linear: u32,
     /// Largest payload of a segment in bytes, as offered to the peer.
     pub mss: u32,
     /// Socket send buffer in bytes: bounds data in flight.

@@ -1,28 +1,31 @@
 //! One connection: its states and timers, and the joining of its two halves.
 
+mod acceptable;
 mod application;
 mod bypassed;
 mod congestion;
 mod deputy;
 mod exchange;
 mod frozen;
+mod giving_up;
 mod incoming;
 mod moving;
 mod notices;
 mod opening;
 mod outgoing;
 mod prediction;
+mod pushing;
 
 use std::sync::Arc;
 
 use crate::event::{Cause, Tcb, TcpEvent, TcpKind, Wants, What};
 use crate::machine::{Out, Side};
 use crate::units::{Bytes, Due, Span, Time};
-use crate::wire::{Flags, FlowKey, Segment, Seq};
+use crate::wire::{Body, Flags, FlowKey, Segment, Seq};
 
 use super::Settings;
 use super::accurate::Marks;
-use super::config::{Clock, TcpConfig};
+use super::config::{Clock, GivingUp, TcpConfig};
 use super::exchange::Talk;
 use super::integrated::Integrated;
 use super::opening::Opening;
@@ -56,6 +59,8 @@ pub struct Connection {
     /// ACKs of the peer that came marked.
     marked_acks: u8,
     last_ack_sent: u64,
+    /// One past the last byte that went out with PSH.
+    pushed: u64,
     /// Identity of the bytes this end sends.
     stream: u32,
     /// Whether this end opened actively.
@@ -110,8 +115,28 @@ struct Rare {
 #[derive(Clone, Debug)]
 struct Outbox {
     rope: Rope,
+    /// Where writes end.
+    pushes: pushing::Pushes,
     /// Bytes that may wait for their acknowledgement.
     limit: u32,
+}
+
+impl Outbox {
+    fn new(rope: Rope, limit: u32) -> Outbox {
+        Outbox { rope, pushes: pushing::Pushes::default(), limit }
+    }
+
+    /// Appends what an application writes at once.
+    fn write(&mut self, body: Body) {
+        self.rope.push(body);
+        self.pushes.mark(1 + self.rope.end());
+    }
+
+    /// The peer has everything below the position `una`.
+    fn release(&mut self, una: u64) {
+        self.rope.release(una.saturating_sub(1));
+        self.pushes.release(una);
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -155,6 +180,7 @@ impl Connection {
             marks: Marks::default(),
             marked_acks: 0,
             last_ack_sent: 0,
+            pushed: 0,
             stream,
             active: false,
             open_at: Due::NEVER,
@@ -311,9 +337,9 @@ impl Connection {
         self.rx.on_wake(now);
         if let Some(kind) = self.tx.on_wake(now) {
             self.report(kind, out);
-            if kind == TcpKind::Timeout && self.tx.retries() > self.config.max_retries {
+            if self.gives_up(now, kind) {
                 // A peer that never answered our SYN knows of no connection to reset.
-                if self.state != State::SynSent {
+                if self.state != State::SynSent && self.config.giving_up == GivingUp::Count {
                     self.send_control(now, Flags::RST | Flags::ACK, out);
                 }
                 self.abort(out);

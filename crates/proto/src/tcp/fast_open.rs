@@ -38,13 +38,15 @@ const PENDING_MAX: usize = 256;
 pub struct Cookies {
     key: [u64; 2],
     servers: Vec<(Addr, Cookie, u16)>,
+    /// Servers that are asked, or shown their cookie, by an option of experiments; the newest last.
+    experiments: Vec<Addr>,
     pending: usize,
 }
 
 impl Cookies {
     /// A host without cookies of others, whose own are made with `key`.
     pub fn new(key: [u64; 2]) -> Cookies {
-        Cookies { key, servers: Vec::new(), pending: 0 }
+        Cookies { key, servers: Vec::new(), experiments: Vec::new(), pending: 0 }
     }
 
     /// The cookie for a client.
@@ -82,6 +84,22 @@ impl Cookies {
             self.servers.remove(0);
         }
         self.servers.push((server, cookie, mss));
+    }
+
+    /// Whether an option of experiments is used with `server`.
+    pub fn experiments_with(&self, server: Addr) -> bool {
+        self.experiments.contains(&server)
+    }
+
+    /// From now on an option of experiments is used with `server`, or the one that has a kind of its own.
+    pub fn set_experiment(&mut self, server: Addr, experiment: bool) {
+        self.experiments.retain(|addr| *addr != server);
+        if experiment {
+            if self.experiments.len() >= SERVERS_MAX {
+                self.experiments.remove(0);
+            }
+            self.experiments.push(server);
+        }
     }
 
     /// `server` did not take the cookie and gave no other.

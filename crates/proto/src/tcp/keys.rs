@@ -3,8 +3,8 @@
 use super::accurate::AccurateEcn;
 use super::config::{
     AccConfig, AckpReaction, Arithmetic, Clock, Deflation, DelayedAck, ElnMode, ElnReaction,
-    GrowthRule, Halves, Halving, LossCause, MaxSeg, PRESETS, Prediction, Rounding, RtoRule,
-    SlowStart, TcpConfig, TimerOrder, Variant,
+    GivingUp, GrowthRule, Halves, Halving, LossCause, MaxSeg, PRESETS, Prediction, Rounding,
+    RtoRule, SlowStart, TcpConfig, TimerOrder, Variant,
 };
 use super::words::TCPS;
 use crate::describe::{Form, Keys, Need, Value};
@@ -119,8 +119,21 @@ impl TcpConfig {
             k.out_of_range(key, format!("rto-min ({least}) must not exceed rto-max ({most})"));
         }
         k.within("time-wait", &mut self.time_wait, Span::ZERO..=DAY, "how long TIME-WAIT lasts");
+        let what = "the largest factor by which timeouts in a row lengthen the timeout, and that of window probes; \
+                    0: only `rto-max` bounds them";
+        k.count("backoff-max", &mut self.backoff_max, 0..=u32::MAX.into(), what);
         let what = "time-outs in a row after which a connection is given up";
         k.count("max-retries", &mut self.max_retries, 0..=255, what);
+        let ends = [("count", GivingUp::Count), ("time", GivingUp::Time)];
+        let what = "when a connection is given up: after `max-retries` timeouts, or as Linux after the time that these \
+                    take from `rto-min` on, and after as many window probes without an answer";
+        k.word("give-up", &mut self.giving_up, &ends, what);
+        let what = "SYNs that are sent again before the connection is given up; `max-retries` if it is left out";
+        k.maybe_count("syn-retries", &mut self.syn_retries, 0..=255, what);
+        let what = "SYN-ACKs that are sent again before the connection is given up; `max-retries` if it is left out";
+        k.maybe_count("syn-ack-retries", &mut self.syn_ack_retries, 0..=255, what);
+        let what = "timeouts of a SYN that do not double the next one";
+        k.count("syn-linear", &mut self.syn_linear, 0..=255, what);
     }
 
     fn sizes(&mut self, k: &mut Keys<'_>) {

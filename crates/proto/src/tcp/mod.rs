@@ -16,6 +16,7 @@ pub mod connection;
 pub mod exchange;
 pub mod fast_open;
 mod fetch;
+mod giving_up;
 pub mod host;
 pub mod integrated;
 mod keys;
@@ -40,8 +41,8 @@ pub mod work;
 
 pub use accurate::AccurateEcn;
 pub use config::{
-    AccConfig, AckpReaction, Clock, Congestion, DelayedAck, ElnMode, ElnReaction, GrowthRule,
-    Halving, LossCause, Prediction, TcpConfig, Variant,
+    AccConfig, AckpReaction, Clock, Congestion, DelayedAck, ElnMode, ElnReaction, GivingUp,
+    GrowthRule, Halving, LossCause, Prediction, TcpConfig, Variant,
 };
 pub use connection::Connection;
 pub use host::{Host, HostConfig};

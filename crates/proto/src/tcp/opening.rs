@@ -75,6 +75,10 @@ pub(super) struct Opening {
     pub(super) kept: bool,
     /// A cookie for the peer, which has asked for one or has a wrong one.
     pub(super) grant: Option<Cookie>,
+    /// Whether cookies are in options of experiments: the peer's, or those of this end.
+    pub(super) experiment: bool,
+    /// The last SYN has asked for a cookie.
+    pub(super) asked: bool,
     /// Whether the peer has our SYN.
     pub(super) half: Half,
     /// This connection is one of those that are pending on the host.

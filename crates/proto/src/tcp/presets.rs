@@ -5,8 +5,8 @@ use crate::units::Span;
 use super::accurate::AccurateEcn;
 use super::config::{
     AckpReaction, Arithmetic, Clock, Congestion, Deflation, DelayedAck, ElnMode, ElnReaction,
-    GrowthRule, Halves, Halving, LossCause, MaxSeg, Prediction, Rounding, RtoRule, SlowStart,
-    TcpConfig, TimerOrder, Variant, VegasRule,
+    GivingUp, GrowthRule, Halves, Halving, LossCause, MaxSeg, Prediction, Rounding, RtoRule,
+    SlowStart, TcpConfig, TimerOrder, Variant, VegasRule,
 };
 
 type Row = (&'static str, &'static str, fn() -> TcpConfig);
@@ -88,7 +88,12 @@ impl TcpConfig {
             rto_min: Span::secs(1),
             rto_max: Span::secs(64),
             rto_initial: Span::secs(6),
+            backoff_max: 64,
             max_retries: 12,
+            giving_up: GivingUp::Count,
+            syn_retries: None,
+            syn_ack_retries: None,
+            syn_linear: 0,
             mss: 1460,
             send_buffer: 16 * 1024,
             recv_buffer: 16 * 1024,
@@ -148,6 +153,7 @@ impl TcpConfig {
             clock: Clock::Fine { granularity: Span::millis(1) },
             rto_max: Span::secs(60),
             rto_initial: Span::secs(1),
+            backoff_max: 0,
             send_buffer: 64 * 1024 - 1,
             recv_buffer: 64 * 1024 - 1,
             initial_window: 3,
@@ -170,6 +176,7 @@ impl TcpConfig {
             rtt_arithmetic: Arithmetic::Integer,
             rto_min: Span::millis(200),
             rto_initial: Span::secs(3),
+            backoff_max: 64,
             mss: 1000,
             send_buffer: 20_000,
             recv_buffer: 20_000,
@@ -224,6 +231,7 @@ impl TcpConfig {
             rto_min: Span::millis(500),
             rto_max: Span::secs(64),
             rto_initial: Span::secs(3),
+            backoff_max: 64,
             mss: 1400,
             initial_window: 1,
             halving: Halving::Window,
@@ -276,13 +284,19 @@ impl TcpConfig {
     pub fn linux_2_2() -> TcpConfig {
         TcpConfig {
             clock: Clock::Fine { granularity: Span::millis(10) },
+            rto_rule: RtoRule::Rfc6298,
             rto_initial: Span::secs(3),
+            giving_up: GivingUp::Count,
+            syn_retries: None,
+            syn_ack_retries: None,
+            syn_linear: 0,
             send_buffer: 64 * 1024 - 1,
             recv_buffer: 32_767,
             quick_acks: false,
             initial_window: 2,
             delayed_ack: DelayedAck { every: 2, timeout: Span::millis(200) },
             limited_transmit: false,
+            dsack: false,
             growth: GrowthRule::Rfc5681,
             prediction: Prediction::AfterPaws,
             ..TcpConfig::linux()
@@ -293,9 +307,15 @@ impl TcpConfig {
     pub fn linux() -> TcpConfig {
         TcpConfig {
             variant: Variant::Sack,
+            rto_rule: RtoRule::Linux,
             rto_min: Span::millis(200),
             rto_max: Span::secs(120),
             max_retries: 15,
+            giving_up: GivingUp::Time,
+            // `tcp_syn_retries` counts only those whose timeout doubles.
+            syn_retries: Some(10),
+            syn_ack_retries: Some(5),
+            syn_linear: 4,
             send_buffer: 4 << 20,
             recv_buffer: 6 << 20,
             quick_acks: true,
@@ -304,6 +324,7 @@ impl TcpConfig {
             timestamps: true,
             window_scale: true,
             sack: true,
+            dsack: true,
             growth: GrowthRule::Linux,
             limited_transmit: true,
             ..TcpConfig::rfc()

@@ -4,7 +4,10 @@
 //!
 //! The window grows with what arrives in a round trip (`tcp_rcvbuf_grow`), up to the receiver's buffer.
 
+mod interactive;
+
 use crate::units::{Span, Time};
+use interactive::Interactive;
 
 /// ACKs at the start of a connection, and after a segment that came twice, that are sent at once.
 const FIRST: u32 = 16;
@@ -42,6 +45,8 @@ pub(super) struct QuickAcks {
     echo: Option<u32>,
     /// The position behind which duplicate ACKs are counted, and how many there were.
     duplicates: (u64, u32),
+    /// Whether ACKs wait for replies, and how long.
+    interactive: Interactive,
 }
 
 impl QuickAcks {
@@ -120,17 +125,41 @@ impl QuickAcks {
 
     /// Whether an ACK goes at once.
     pub(super) fn at_once(&self) -> bool {
-        self.left > 0
+        self.left > 0 && !self.interactive.waits()
     }
 
     /// A segment came twice.
     pub(super) fn came_twice(&mut self) {
         self.left = self.left.max(FIRST);
+        self.interactive.ends();
+    }
+
+    /// Data came; the smoothed round trip and the timeout of this end are these.
+    pub(super) fn data_arrived(&mut self, now: Time, srtt: Span, rto: Span) {
+        self.interactive.measured(srtt, rto);
+        if self.interactive.arrived(now) {
+            self.left = self.left.max(FIRST);
+        }
+    }
+
+    /// This end sends data.
+    pub(super) fn data_sent(&mut self, now: Time) {
+        self.interactive.sent(now);
+    }
+
+    /// The timer of an ACK of data in order has expired.
+    pub(super) fn missed(&mut self) {
+        self.interactive.missed();
+    }
+
+    /// How much longer than at least an ACK of data in order waits.
+    pub(super) fn longer(&self) -> Span {
+        self.interactive.longer()
     }
 
     /// A segment came behind a hole at `next`: when its ACK goes, if not at once.
     pub(super) fn behind_hole(&mut self, now: Time, next: u64) -> Option<Time> {
-        if self.left > 0 {
+        if self.at_once() {
             return None;
         }
         if self.duplicates.0 != next {

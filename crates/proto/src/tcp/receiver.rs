@@ -152,6 +152,7 @@ impl Receiver {
     }
 
     /// Who wants to know of round trips, if anybody does.
+    #[inline]
     pub(super) fn timed(&mut self) -> Option<&mut QuickAcks> {
         self.quick.as_deref_mut()
     }
@@ -283,6 +284,7 @@ impl Receiver {
             }
             while let Some(piece) = self.next_piece() {
                 let skip = (self.nxt - piece.from).min(piece.to - piece.from) as u32;
+                self.report_duplicate(piece.from, piece.from + u64::from(skip));
                 self.deliver(&piece.body.slice(skip, u32::MAX), &mut taken);
             }
         }
@@ -356,9 +358,10 @@ impl Receiver {
         if quick || enough || every == DelayedAck::BY_TIME && self.opens_twofold() {
             self.ack_now = true;
         } else if !self.ack_at.is_set() {
-            let timeout = match &self.control {
-                Some(control) => control.timeout(),
-                None => self.settings.delayed_ack.timeout,
+            let timeout = match (&self.control, &self.quick) {
+                (Some(control), _) => control.timeout(),
+                (None, Some(quick)) => self.settings.delayed_ack.timeout + quick.longer(),
+                _ => self.settings.delayed_ack.timeout,
             };
             self.ack_at = Due::at(match self.settings.clock {
                 Clock::Ticks { .. } => self.settings.fast.nth_after(now, 1),
@@ -441,6 +444,9 @@ impl Receiver {
     /// The delayed-ACK timer may have expired.
     pub fn on_wake(&mut self, now: Time) {
         if self.ack_at.is_past(now) {
+            if let Some(quick) = self.quick.as_mut().filter(|_| self.unacked > 0) {
+                quick.missed();
+            }
             self.ack_now = true;
             self.ack_at = Due::NEVER;
         }

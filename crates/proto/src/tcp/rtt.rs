@@ -40,6 +40,8 @@ pub struct Timing {
     min: Span,
     max: Span,
     initial: Span,
+    /// Largest factor of the backoff; 0 if only `max` bounds it.
+    backoff_max: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -77,8 +79,15 @@ impl Timing {
                 Kind::Fine { granularity, margin, rounding: config.rtt_rounding }
             }
         };
-        let TcpConfig { rto_min: min, rto_max: max, rto_initial: initial, .. } = *config;
-        Timing { kind, min, max, initial }
+        let TcpConfig { rto_min: min, rto_max: max, rto_initial: initial, backoff_max, .. } =
+            *config;
+        Timing { kind, min, max, initial, backoff_max }
+    }
+
+    /// The factor of the timeout after `backoff` timeouts in a row.
+    pub(super) fn backoff_factor(&self, backoff: u32) -> u64 {
+        let factor = 1 << backoff.min(MOST_DOUBLINGS);
+        if self.backoff_max == 0 { factor } else { factor.min(self.backoff_max.into()) }
     }
 }
 
@@ -121,10 +130,11 @@ fn average(srtt: &mut u64, rttvar: &mut u64, rtt: u64, later: u64) {
     }
 }
 
-/// BSD's `tcp_backoff[]`: doubling up to 64 times.
-fn backoff_factor(backoff: u32) -> u64 {
-    1 << backoff.min(6)
-}
+/// Doublings beyond which a timeout of a nanosecond exceeds a day.
+const MOST_DOUBLINGS: u32 = 47;
+/// The timeout after a handshake in which the timer expired, where the first timeout is shorter.
+//= rfc6298#section-5.7
+const AFTER_LOST_SYN: Span = Span::secs(3);
 
 /// A round trip of more ticks is taken for one of so many: eight of it fit an estimate.
 const MOST_TICKS: u64 = 1 << 26;
@@ -201,13 +211,13 @@ impl RttEstimator {
     /// `initial`: nothing was measured and nothing timed out yet. (BSD's second SYN follows after 6 s, the
     /// third 24 s later, since then the default variation counts.)
     fn set_rto(&mut self, initial: bool) {
-        let factor = backoff_factor(self.backoff);
-        let Timing { kind, min, max, initial: first } = self.timing();
+        let factor = self.timing().backoff_factor(self.backoff);
+        let Timing { kind, min, max, initial: first, .. } = self.timing();
         self.rto = match kind {
             Kind::Ticks { beat } => {
                 let ticks = |span: &Span| span.0.div_ceil(beat.period.0);
                 let base = if initial { ticks(first) } else { (self.srtt >> 3) + self.rttvar };
-                beat.period * (base * factor).clamp(ticks(min), ticks(max))
+                beat.period * base.saturating_mul(factor).clamp(ticks(min), ticks(max))
             }
             Kind::Integer { beat, .. } => {
                 let ticks = (self.srtt >> 3) + self.rttvar;
@@ -216,13 +226,27 @@ impl RttEstimator {
             }
             Kind::Fine { margin, .. } => {
                 let base = match self.srtt {
-                    0 => *first,
+                    // Before the first measurement a variation stands for a handshake that timed out.
+                    0 => Span(self.rttvar).max(*first),
                     //= rfc6298#section-2.3: RTO = SRTT + max(G, 4 RTTVAR)
                     srtt => Span(srtt + margin.0.max(4 * self.rttvar)).max(*min),
                 };
                 (base * factor).min(*max)
             }
         };
+    }
+
+    /// The handshake is over and gave no measurement because its timer expired: the backoff ends, and the timeout is at
+    /// least three seconds until the first measurement.
+    //= rfc6298#section-5.7
+    pub fn handshake_timed_out(&mut self) {
+        let short = self.timing().initial < AFTER_LOST_SYN;
+        if self.sampled || !short || !matches!(self.timing().kind, Kind::Fine { .. }) {
+            return;
+        }
+        self.backoff = 0;
+        self.rttvar = AFTER_LOST_SYN.0;
+        self.set_rto(false);
     }
 
     /// Goes on with what another estimator of the same path has come to; nothing, if that was nothing.
@@ -275,6 +299,11 @@ impl RttEstimator {
     /// The time-out in force, back-off included.
     pub fn rto(&self) -> Span {
         self.rto
+    }
+
+    /// The factor of the timeout after `backoff` timeouts in a row.
+    pub(super) fn backoff_factor(&self, backoff: u32) -> u64 {
+        self.timing().backoff_factor(backoff)
     }
 
     /// Largest time-out.

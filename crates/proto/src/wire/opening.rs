@@ -3,6 +3,8 @@
 
 use core::fmt;
 
+use super::options::KIND_EXPERIMENT;
+
 /// Connection count (RFC 1644 section 3.2).
 pub const KIND_CC: u8 = 11;
 /// Connection count of a client whose counts do not rise (RFC 1644 section 3.2).
@@ -11,6 +13,8 @@ pub const KIND_CC_NEW: u8 = 12;
 pub const KIND_CC_ECHO: u8 = 13;
 /// Fast Open cookie, or without one the request for it (RFC 7413 section 4.1.1).
 pub const KIND_FAST_OPEN: u8 = 34;
+/// Identifies the same option among experiments, where it was before it had a kind of its own.
+pub const EXID_FAST_OPEN: u16 = 0xf989;
 
 /// Length of an option with a connection count: kind, length, count.
 pub const COUNT_LEN: u32 = 6;
@@ -75,7 +79,7 @@ impl fmt::Debug for Cookie {
 }
 
 /// These options of a segment.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Opening {
     /// The count of the sender's end: on its SYN, and on each of its segments if both ends count.
     pub count: Option<Count>,
@@ -83,17 +87,32 @@ pub struct Opening {
     pub echo: Option<u32>,
     /// A Fast Open cookie; SYN only.
     pub cookie: Option<Cookie>,
+    /// Whether the cookie is in an option of experiments ([`EXID_FAST_OPEN`]); false without a cookie.
+    pub experiment: bool,
+}
+
+impl fmt::Debug for Opening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut form = f.debug_struct("Opening");
+        form.field("count", &self.count).field("echo", &self.echo).field("cookie", &self.cookie);
+        if self.experiment {
+            form.field("experiment", &self.experiment);
+        }
+        form.finish()
+    }
 }
 
 impl Opening {
     /// None of them.
-    pub const NONE: Opening = Opening { count: None, echo: None, cookie: None };
+    pub const NONE: Opening = Opening { count: None, echo: None, cookie: None, experiment: false };
 
     /// Unpadded length in bytes.
     pub fn wire_len(&self) -> u32 {
         self.count.map_or(0, |_| COUNT_LEN)
             + self.echo.map_or(0, |_| COUNT_LEN)
-            + self.cookie.map_or(0, |cookie| 2 + u32::from(cookie.len))
+            + self
+                .cookie
+                .map_or(0, |cookie| 2 + u32::from(cookie.len) + if self.experiment { 2 } else { 0 })
     }
 
     /// Takes in an option; false if it is another one, malformed, or here already.
@@ -111,6 +130,13 @@ impl Opening {
         }
     }
 
+    /// Reads a cookie in an option of experiments; false if it is malformed or there is one already.
+    pub(super) fn read_experiment(&mut self, value: &[u8]) -> bool {
+        let filled = Cookie::new(value).is_some_and(|cookie| fill(&mut self.cookie, cookie));
+        self.experiment |= filled;
+        filled
+    }
+
     /// The options one by one, as they stand in the header.
     pub(super) fn write(&self, mut put: impl FnMut(&[u8])) {
         let mut number = |kind: u8, number: u32| {
@@ -126,7 +152,12 @@ impl Opening {
             number(KIND_CC_ECHO, echo);
         }
         if let Some(cookie) = &self.cookie {
-            put(&[KIND_FAST_OPEN, 2 + cookie.len]);
+            if self.experiment {
+                put(&[KIND_EXPERIMENT, 4 + cookie.len]);
+                put(&EXID_FAST_OPEN.to_be_bytes());
+            } else {
+                put(&[KIND_FAST_OPEN, 2 + cookie.len]);
+            }
             put(cookie.as_slice());
         }
     }
@@ -163,6 +194,10 @@ mod tests {
         assert_eq!(bytes_of(request), [34, 2, 1, 1]);
         let cookie = Opening { cookie: Cookie::new(&[1, 2, 3, 4]), ..Opening::NONE };
         assert_eq!(bytes_of(cookie), [34, 6, 1, 2, 3, 4, 1, 1]);
+        let experiment = Opening { experiment: true, ..cookie };
+        assert_eq!(bytes_of(experiment), [254, 8, 0xf9, 0x89, 1, 2, 3, 4]);
+        let request = Opening { experiment: true, ..request };
+        assert_eq!(bytes_of(request), [254, 4, 0xf9, 0x89]);
     }
 
     #[test]
@@ -189,10 +224,12 @@ mod tests {
             count in prop::option::of((any::<bool>(), 1u32..)),
             echo in prop::option::of(1u32..),
             cookie in prop::option::of(prop::collection::vec(any::<u8>(), 0..17)),
+            experiment in any::<bool>(),
         ) {
             let count = count.map(|(new, n)| if new { Count::New(n) } else { Count::Cc(n) });
             let cookie = cookie.and_then(|bytes| Cookie::new(&bytes));
-            let opening = Opening { count, echo, cookie };
+            let experiment = experiment && cookie.is_some();
+            let opening = Opening { count, echo, cookie, experiment };
             let options = read(&bytes_of(opening)).options.unwrap_or_default();
             prop_assert_eq!(options.opening, opening);
             prop_assert_eq!(&options.unknown[..], &[0u8; 0]);

@@ -5,7 +5,7 @@
 //! emitted again carries the options of protocols that were invented later.
 
 use super::ecn::{KIND_ACCECN0, KIND_ACCECN1};
-use super::opening::{KIND_CC, KIND_CC_ECHO, KIND_CC_NEW, KIND_FAST_OPEN, Opening};
+use super::opening::{EXID_FAST_OPEN, KIND_CC, KIND_CC_ECHO, KIND_CC_NEW, KIND_FAST_OPEN, Opening};
 use super::segment::{
     ACC_PERMITTED_LEN, ACC_WINDOW_LEN, ACKP_LEN, ELN_LOST_LEN, ELN_MARK_LEN, ELN_PERMITTED_LEN,
     NACK_LEN, SCPS_LEN, SMART_CAUSED_LEN, SMART_PERMITTED_LEN,
@@ -248,6 +248,7 @@ impl ReadOptions {
                 let seq = Seq(u32::from_be_bytes([a, b, c, d]));
                 self.others().smart.replace_none(Smart::Caused(seq))
             }
+            (EXID_FAST_OPEN, cookie) => self.others().opening.read_experiment(cookie),
             (EXID_ACC, []) => self.others().acc.replace_none(Acc::Permitted),
             (EXID_ACC, &[high, low, marks, a, b, c, d]) => {
                 let segments = u16::from_be_bytes([high, low]);
@@ -320,6 +321,9 @@ impl Written {
 /// # Errors
 /// When the options are too long without any SACK block, or the unknown ones are malformed.
 pub fn write(timestamps: Option<Timestamps>, options: &Options) -> Result<Written, WriteError> {
+    if options.packed {
+        return Ok(packed(timestamps, options));
+    }
     let mut out = Written { bytes: [KIND_NOP; MAX_LEN], len: 0 };
     if let Some(Timestamps { value, echo }) = timestamps {
         out.put(&[KIND_NOP, KIND_NOP, KIND_TIMESTAMPS, 10]);
@@ -352,6 +356,51 @@ pub fn write(timestamps: Option<Timestamps>, options: &Options) -> Result<Writte
     put_others(&mut out, options, count);
     out.len = out.len.next_multiple_of(4).min(MAX_LEN);
     Ok(out)
+}
+
+/// Lays out the options of a SYN as Linux does: MSS, timestamps, window scale, and a cookie. SACK-permitted stands where
+/// two NOPs would align the timestamps. Other options are left out.
+pub fn packed(timestamps: Option<Timestamps>, options: &Options) -> Written {
+    let mut out = Written { bytes: [KIND_NOP; MAX_LEN], len: 0 };
+    if let Some(mss) = options.mss {
+        out.put(&[KIND_MSS, 4]);
+        out.put(&mss.to_be_bytes());
+    }
+    let sack = [KIND_SACK_PERMITTED, 2];
+    if let Some(Timestamps { value, echo }) = timestamps {
+        out.put(if options.sack_permitted { &sack } else { &[KIND_NOP, KIND_NOP] });
+        out.put(&[KIND_TIMESTAMPS, 10]);
+        out.put(&value.to_be_bytes());
+        out.put(&echo.to_be_bytes());
+    } else if options.sack_permitted {
+        out.put(&[KIND_NOP, KIND_NOP]);
+        out.put(&sack);
+    }
+    if let Some(shift) = options.window_scale {
+        out.put(&[KIND_NOP, KIND_WINDOW_SCALE, 3, shift]);
+    }
+    options.opening.write(|bytes| out.put(bytes));
+    out.len = out.len.next_multiple_of(4).min(MAX_LEN);
+    out
+}
+
+/// Length of the options that [`packed`] lays out, in bytes.
+pub fn packed_len(timestamps: bool, options: &Options) -> u32 {
+    let aligned = timestamps || options.sack_permitted;
+    let parts = [
+        (options.mss.is_some(), 4),
+        (aligned, if timestamps { 12 } else { 4 }),
+        (options.window_scale.is_some(), 4),
+        (true, options.opening.wire_len()),
+    ];
+    let len: u32 = parts.iter().filter(|(there, _)| *there).map(|(_, len)| len).sum();
+    len.next_multiple_of(4)
+}
+
+/// Whether [`packed`] writes all options that there are.
+pub fn fits_packed(options: &Options) -> bool {
+    let opening = Opening::NONE;
+    only_sack(&Options { opening, ..options.clone() }) && options.sack.is_empty()
 }
 
 fn put_others(out: &mut Written, options: &Options, sack_blocks: usize) {

@@ -6,7 +6,7 @@ use core::ops::BitOr;
 use serde::{Deserialize, Serialize};
 
 use super::opening::Opening;
-use super::{EcnCounts, Seq};
+use super::{EcnCounts, Seq, options};
 use crate::units::Time;
 
 /// TCP header flags as they stand in the header.
@@ -307,6 +307,9 @@ pub struct Options {
     pub unknown: Vec<u8>,
     /// Urgent pointer; meaningful when URG is set.
     pub urgent: u16,
+    /// Whether the options of a SYN are laid out as Linux lays them out; see [`options::packed`](super::options::packed).
+    /// What is read never is.
+    pub packed: bool,
 }
 
 static NO_OPTIONS: Options = Options {
@@ -326,6 +329,7 @@ static NO_OPTIONS: Options = Options {
     stamp: None,
     unknown: Vec::new(),
     urgent: 0,
+    packed: false,
 };
 
 /// Length in bytes of the partial-acknowledgement option on the wire: kind, length, 16-bit ExID, one byte.
@@ -474,6 +478,9 @@ impl Segment {
         let timestamps = if self.timestamps.is_some() { 12 } else { 0 };
         let rest = match &self.options {
             None => 0,
+            Some(options) if options.packed => {
+                return 20 + options::packed_len(self.timestamps.is_some(), options);
+            }
             Some(options) => options.wire_len().next_multiple_of(4),
         };
         20 + timestamps + rest

@@ -367,3 +367,56 @@ fn the_segment_size_that_bytes_are_counted_by_is_that_of_each_connection() {
         ",
     );
 }
+
+/// In Linux' interactive mode an ACK waits for the reply that will carry it. A reply that does not come ends the mode.
+#[test]
+fn after_a_reply_acks_wait_for_the_next_one() {
+    let delayed_ack = DelayedAck { every: 2, timeout: Span::millis(40) };
+    check(
+        &TcpConfig { quick_acks: true, delayed_ack, ..fine() },
+        "
+        100ms  established
+        100ms  > . 1+1000 ack 1
+        110ms  < . 1+100 ack 1                 # the first data is acknowledged at once
+        110ms  note Delivered { bytes: 100 }
+        110ms  > . at 1001 ack 101
+        120ms  < . at 101 ack 1001             # and data of ours follows within 40 ms
+        120ms  > . 1001+1000 x2 ack 101
+        200ms  < . 101+100 ack 1001
+        200ms  note Delivered { bytes: 100 }
+        220ms  < . at 201 ack 2001
+        220ms  > . 3001+1000 x2 ack 201        # which carries the ACK
+        300ms  < . 201+100 ack 2001            # no reply comes
+        300ms  note Delivered { bytes: 100 }
+        340ms  > . at 5001 ack 301
+        400ms  < . 301+100 ack 2001
+        400ms  note Delivered { bytes: 100 }
+        400ms  > . at 5001 ack 401
+        500ms  end
+        ",
+    );
+}
+
+/// What is buffered behind a hole and comes again with what fills the hole is a duplicate, too.
+#[test]
+fn data_that_overlaps_what_is_buffered_is_reported_as_a_duplicate() {
+    //= rfc2883#section-4
+    check(
+        &TcpConfig { sack: true, dsack: true, ..fine() },
+        "
+        0ms    < S mss 1000 sackok
+        0ms    > S. ack 1 mss 1000 sackok
+        10ms   < . ack 1
+        10ms   note Established
+        20ms   < . 1001+1000 ack 1
+        20ms   > . ack 1 sack 1001-2001
+        30ms   < . 1+1500 ack 1
+        30ms   note Delivered { bytes: 2000 }
+        30ms   > . ack 2001 sack 1001-1501
+        40ms   < . 2001+100 ack 1
+        40ms   note Delivered { bytes: 100 }
+        240ms  > . ack 2101 win 31900
+        500ms  end
+        ",
+    );
+}

@@ -1,6 +1,7 @@
 //! The peer's window and ours: closed, small, and opening.
 
-use lasthop_proto::tcp::{Clock, TcpConfig};
+use lasthop_proto::tcp::config::GivingUp;
+use lasthop_proto::tcp::{Clock, GrowthRule, TcpConfig};
 use lasthop_proto::units::Span;
 
 use crate::fine;
@@ -226,6 +227,56 @@ fn an_old_ack_does_not_change_the_window() {
         21ms   < . ack 1001 win 9000
         22ms   < . ack 2001 win 2000
         30ms   end
+        ",
+    );
+}
+
+/// Window probes back off as timeouts do. With the rule of Linux a peer that answers none of them is given up; one that
+/// answers is probed for ever.
+#[test]
+fn linux_gives_up_a_peer_that_answers_no_window_probe() {
+    let config = TcpConfig {
+        rto_min: Span::millis(200),
+        rto_max: Span::secs(20),
+        backoff_max: 0,
+        max_retries: 8,
+        giving_up: GivingUp::Time,
+        ..fine()
+    };
+    let probes = |times: &[u32], answers: bool| {
+        let mut script = "100ms established / win 0\n100ms > . ack 1\n".to_owned();
+        for at in times {
+            script += &format!("{at}ms note WindowProbe\n{at}ms > . 1+1 ack 1 => window-probe\n");
+            if answers {
+                script += &format!("{at}ms < . ack 1 win 0\n");
+            }
+        }
+        script
+    };
+    // 300 ms, doubled up to 20 s.
+    let times = [400, 1000, 2200, 4600, 9400, 19_000, 38_200, 58_200];
+    let given_up = "78200ms note WindowProbe\n78200ms note Aborted\n300s end";
+    check(&config, &(probes(&times, false) + given_up));
+    let more = [&times[..], &[78_200, 98_200, 118_200]].concat();
+    check(&config, &(probes(&more, true) + "138s end"));
+    let count = TcpConfig { giving_up: GivingUp::Count, ..config };
+    check(&count, &(probes(&more, false) + "138s end"));
+}
+
+/// Linux probes a closed window by a segment without data from behind the window.
+#[test]
+fn linux_probes_a_closed_window_without_data() {
+    check(
+        &TcpConfig { growth: GrowthRule::Linux, rto_min: Span::millis(200), ..fine() },
+        "
+        100ms  established
+        100ms  > . 1+1000 ack 1
+        200ms  < . ack 1001 win 0
+        450ms  note WindowProbe
+        450ms  > . at 1000 ack 1 => window-probe
+        600ms  < . ack 1001 win 4000
+        600ms  > . 1001+1000 x2 ack 1
+        650ms  end
         ",
     );
 }

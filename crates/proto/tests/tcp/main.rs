@@ -4,6 +4,7 @@
 use lasthop_proto::tcp::{TcpConfig, Variant};
 
 mod acc;
+mod acceptable;
 mod accurate_ecn;
 mod acknowledging;
 mod bsd;

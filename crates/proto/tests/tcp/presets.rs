@@ -20,7 +20,12 @@ const FIELDS: &str = "
     rto_min: 1s
     rto_max: 64s
     rto_initial: 6s
+    backoff_max: 64
     max_retries: 12
+    giving_up: Count
+    syn_retries: None
+    syn_ack_retries: None
+    syn_linear: 0
     mss: 1460
     send_buffer: 16384
     recv_buffer: 16384
@@ -134,6 +139,7 @@ const FIELDS: &str = "
     clock: Fine { granularity: 1ms }
     rto_max: 60s
     rto_initial: 1s
+    backoff_max: 0
     send_buffer: 65535
     recv_buffer: 65535
     initial_window: 3
@@ -141,10 +147,16 @@ const FIELDS: &str = "
     [linux]
     variant: Sack
     clock: Fine { granularity: 1ms }
+    rto_rule: Linux
     rto_min: 200ms
     rto_max: 120s
     rto_initial: 1s
+    backoff_max: 0
     max_retries: 15
+    giving_up: Time
+    syn_retries: Some(10)
+    syn_ack_retries: Some(5)
+    syn_linear: 4
     send_buffer: 4194304
     recv_buffer: 6291456
     quick_acks: true
@@ -155,6 +167,7 @@ const FIELDS: &str = "
     timestamps: true
     window_scale: true
     sack: true
+    dsack: true
     limited_transmit: true
     [linux-2.2]
     variant: Sack
@@ -162,6 +175,7 @@ const FIELDS: &str = "
     rto_min: 200ms
     rto_max: 120s
     rto_initial: 3s
+    backoff_max: 0
     max_retries: 15
     send_buffer: 65535
     recv_buffer: 32767

@@ -1,6 +1,7 @@
 //! RACK-TLP (RFC 8985), proportional rate reduction (RFC 6937) and reports of duplicates (RFC 2883), rule by rule.
 
-use lasthop_proto::tcp::{TcpConfig, Variant};
+use lasthop_proto::tcp::{GrowthRule, TcpConfig, Variant};
+use lasthop_proto::units::Span;
 
 use crate::script::check;
 use crate::{fine, sender};
@@ -338,6 +339,115 @@ fn a_closed_window_is_probed_and_what_was_lost_waits_for_it() {
         3800ms < . ack 2002
         3800ms note Complete
         3900ms end
+        ",
+    );
+}
+
+/// RACK.rtt is that of each segment that arrives, so that a round trip that was short by accident does not condemn what
+/// comes after it.
+#[test]
+fn the_round_trip_is_that_of_what_arrived_last_be_it_the_newest_segment_or_not() {
+    //= rfc8985#section-6.2: step 2
+    check(
+        &rack(4),
+        "
+        100ms  established sackok
+        100ms  > . 1+1000 x4 ack 1
+        200ms  < . ack 1001
+        200ms  > . 4001+1000 x2 ack 1
+        202ms  < . ack 2001
+        202ms  > . 6001+1000 x2 ack 1
+        204ms  < . ack 3001
+        204ms  > . 8001+1000 x2 ack 1
+        206ms  < . ack 4001
+        206ms  > . 10001+1000 x2 ack 1
+        280ms  < . ack 4001 sack 11001-12001   # 74 ms for what left at 206 ms
+        280ms  > . 12001+1000 ack 1
+        285ms  < . ack 5001 sack 11001-12001   # 85 ms for what left at 200 ms
+        285ms  > . 13001+1000 x2 ack 1
+        309.500ms note FastRetransmit          # 206 + 85 + 74 / 4 ms
+        309.500ms > . 5001+1000 ack 1 => fast-retransmit
+        400ms  end
+        ",
+    );
+}
+
+/// What a late ACK reports counts as well.
+#[test]
+fn linux_heeds_the_reports_of_an_ack_that_came_late() {
+    check(
+        &TcpConfig { growth: GrowthRule::Linux, rto_min: Span::millis(200), ..rack(10) },
+        "
+        100ms  established 10000 sackok
+        100ms  > . 1+1000 x9 ack 1
+        100ms  > P. 9001+1000 ack 1
+        200ms  < . ack 3001
+        200ms  > F. at 10001 ack 1
+        200ms  < . ack 2001 sack 5001-9001
+        200ms  note FastRetransmit
+        200ms  > . 3001+1000 ack 1 => fast-retransmit
+        200ms  > . 4001+1000 ack 1 => fast-retransmit
+        300ms  end
+        ",
+    );
+}
+
+/// Half a segment that is reported is none that has arrived.
+#[test]
+fn a_report_of_half_a_segment_leaves_the_probe_of_the_tail() {
+    check(
+        &TcpConfig { growth: GrowthRule::Linux, rto_min: Span::millis(200), ..rack(10) },
+        "
+        100ms  established 1000 sackok
+        100ms  > FP. 1+1000 ack 1
+        150ms  < . ack 1 sack 501-1001
+        400ms  note TailLossProbe
+        400ms  > FP. 1+1000 ack 1 => tail-loss-probe
+        500ms  end
+        ",
+    );
+}
+
+/// While reports come of what was sent before the oldest segment left last, that one may still arrive.
+#[test]
+fn with_linux_reports_of_older_segments_start_the_timer_again() {
+    let config = TcpConfig { growth: GrowthRule::Linux, rto_min: Span::millis(200), ..rack(8) };
+    check(
+        &config,
+        "
+        100ms  established 8000 sackok
+        100ms  > . 1+1000 x7 ack 1
+        100ms  > P. 7001+1000 ack 1
+        200ms  < . ack 1 sack 1001-4001
+        200ms  note FastRetransmit
+        200ms  > . 1+1000 ack 1 => fast-retransmit
+        400ms  < . ack 1 sack 1001-5001        # 300 ms for what left before that
+        600ms  < . ack 1 sack 1001-6001
+        600ms  > F. at 8001 ack 1
+        1381.250ms note Timeout                # the timeout after the last report
+        1381.250ms > . 1+1000 ack 1 => timeout-retransmit
+        1500ms end
+        ",
+    );
+}
+
+/// Where the peer permits no SACK, the first two duplicate ACKs send new data.
+#[test]
+fn without_sack_linux_transmits_on_duplicate_acks() {
+    //= rfc3042#section-2
+    check(
+        &TcpConfig { growth: GrowthRule::Linux, ..rack(4) },
+        "
+        100ms  established sackok /
+        100ms  > . 1+1000 x4 ack 1
+        200ms  < . ack 1
+        200ms  > . 4001+1000 ack 1
+        201ms  < . ack 1
+        201ms  > . 5001+1000 ack 1
+        202ms  < . ack 1
+        202ms  note FastRetransmit
+        202ms  > . 1+1000 ack 1 => fast-retransmit
+        300ms  end
         ",
     );
 }

@@ -1,7 +1,7 @@
 //! The retransmission timer: when it expires, Karn's rule, back-off, and giving up.
 
-use lasthop_proto::tcp::config::TimerOrder;
-use lasthop_proto::tcp::{TcpConfig, Variant};
+use lasthop_proto::tcp::config::{GivingUp, TimerOrder};
+use lasthop_proto::tcp::{GrowthRule, TcpConfig, Variant};
 use lasthop_proto::units::Span;
 
 use crate::script::check;
@@ -236,6 +236,132 @@ fn a_connection_is_given_up_after_too_many_time_outs_in_a_row() {
         60s    end
         60s    < . ack 3001      # it is no more
         61s    end
+        ",
+    );
+}
+
+/// The timeout doubles beyond 64 times the first one, and ends at the largest: only BSD stops earlier.
+#[test]
+fn backoff_is_bounded_by_the_largest_timeout_alone_except_in_bsd() {
+    let config = TcpConfig {
+        rto_min: Span::millis(200),
+        rto_max: Span::secs(120),
+        max_retries: 11,
+        ..fine()
+    };
+    let script = |times: &[&str]| {
+        let mut script = "100ms established\n100ms > . 1+1000 ack 1\n".to_owned();
+        for at in times {
+            script += &format!("{at} note Timeout\n{at} > . 1+1000 ack 1 => timeout-retransmit\n");
+        }
+        script
+    };
+    // 300 ms, doubled nine times, and twice the largest.
+    let times = ["400ms", "1000ms", "2200ms", "4600ms", "9400ms", "19000ms", "38200ms", "76600ms"];
+    let all = [&times[..], &["153400ms", "273400ms", "393400ms"]].concat();
+    check(&config, &format!("{}\n500s end", script(&all)));
+    let bsd = TcpConfig { backoff_max: 64, ..config };
+    let times = [&times[..7], &["57400ms", "76600ms", "95800ms", "115000ms"]].concat();
+    check(&bsd, &format!("{}\n134s end", script(&times)));
+}
+
+/// Linux measures the silence: 3 timeouts stand for 0.2, 0.4, 0.8 and 1.6 s, whatever the round trip was.
+#[test]
+fn linux_gives_up_by_time_and_without_a_reset() {
+    let config = TcpConfig {
+        max_retries: 3,
+        giving_up: GivingUp::Time,
+        rto_min: Span::millis(200),
+        ..fine()
+    };
+    check(
+        &config,
+        "
+        100ms  established
+        100ms  > . 1+1000 ack 1
+        400ms  note Timeout
+        400ms  > . 1+1000 ack 1 => timeout-retransmit
+        1000ms note Timeout
+        1000ms > . 1+1000 ack 1 => timeout-retransmit
+        2200ms note Timeout
+        2200ms > . 1+1000 ack 1 => timeout-retransmit
+        4600ms note Timeout                   # 4.2 s after the first one
+        4600ms note Aborted
+        9000ms end
+        ",
+    );
+}
+
+/// A SYN whose timer has expired gives no round trip. RFC 6298 then waits for three seconds until there is one.
+#[test]
+fn after_a_lost_syn_the_timeout_is_three_seconds_until_a_round_trip_is_measured() {
+    //= rfc6298#section-5.7
+    for (growth, cwnd) in [(GrowthRule::Rfc5681, 1), (GrowthRule::Linux, 4)] {
+        let more = (1..cwnd).map(|n| format!("1100ms > . {n}001+1000 ack 1\n")).collect::<String>();
+        check(
+            &TcpConfig { growth, initial_window: 4, ..fine() },
+            &format!(
+                "
+                0ms    open
+                0ms    > S mss 1000
+                1000ms note Timeout
+                1000ms > S mss 1000
+                1100ms < S. ack 1 mss 1000
+                1100ms note Established
+                1100ms > . 1+1000 ack 1
+                {more}
+                1100ms tcb cwnd {cwnd}000 rto 3s backoff 0
+                4100ms note Timeout
+                4100ms > . 1+1000 ack 1 => timeout-retransmit
+                4200ms end
+                "
+            ),
+        );
+    }
+}
+
+/// The echo tells which SYN was answered, so that there is a round trip all the same.
+#[test]
+fn with_timestamps_a_lost_syn_leaves_a_round_trip() {
+    check(
+        &TcpConfig { timestamps: true, ..fine() },
+        "
+        0ms    open
+        0ms    > S mss 1000 ts 0 0
+        1000ms note Timeout
+        1000ms > S mss 1000 ts 1000 0
+        1400ms < S. ack 1 mss 1000 ts 500 1000
+        1400ms note Established
+        1400ms > . 1+988 ack 1 ts 1400 500
+        1400ms tcb rto 1.2s backoff 0
+        1500ms end
+        ",
+    );
+}
+
+/// Linux sends the first SYNs at even distances, and distinguishes how often SYN and SYN-ACK are sent again.
+#[test]
+fn syns_of_linux_go_four_times_before_their_timeout_doubles() {
+    let config =
+        TcpConfig { syn_retries: Some(7), syn_linear: 4, syn_ack_retries: Some(2), ..fine() };
+    let mut script = "0ms open\n0ms > S mss 1000\n".to_owned();
+    for at in [1, 2, 3, 4, 5, 7, 11] {
+        script += &format!("{at}000ms note Timeout\n{at}000ms > S mss 1000\n");
+    }
+    check(&config, &(script + "19000ms note Timeout\n19000ms note Aborted\n60s end\n"));
+    check(
+        &config,
+        "
+        0ms    < S mss 1000
+        0ms    > S. ack 1 mss 1000
+        1000ms note Timeout
+        1000ms > S. ack 1 mss 1000
+        3000ms note Timeout
+        3000ms > S. ack 1 mss 1000
+        7000ms note Timeout
+        7000ms > R. ack 1
+        7000ms note Aborted
+        60s    end
         ",
     );
 }

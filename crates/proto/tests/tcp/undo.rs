@@ -114,3 +114,26 @@ fn duplicates_that_are_reported_for_all_retransmissions_take_a_recovery_back() {
         ",
     );
 }
+
+/// A hole that a delayed segment fills shows that more is delayed: that ACK marks nothing lost and sends nothing lost.
+#[test]
+fn an_ack_of_a_delayed_segment_condemns_no_other() {
+    check(
+        &TcpConfig { timestamps: true, ..linux(8) },
+        "
+        100ms  established 7904 sackok ts 0 0
+        100ms  > . 1+988 x7 ack 1 ts 100 0
+        100ms  > P. 6917+988 ack 1 ts 100 0
+        180ms  < . ack 1 ts 160 100 sack 6917-7905     # 20 ms ahead of the others
+        180ms  > F. at 7905 ack 1 ts 180 160
+        208ms  note FastRetransmit
+        208ms  > . 1+988 ack 1 ts 208 160 => fast-retransmit
+        220ms  < . ack 989 ts 205 100 sack 6917-7905   # the first transmission, after 120 ms
+        220ms  note Undone
+        221ms  < . ack 1977 ts 206 100 sack 6917-7905
+        248ms  note FastRetransmit                     # the third one is late by that round trip, too
+        248ms  > . 1977+988 ack 1 ts 248 206 => fast-retransmit
+        400ms  end
+        ",
+    );
+}

@@ -14,6 +14,7 @@ use lasthop_proto::channel::{
 use lasthop_proto::link::{CrossTraffic, LineConfig, RadioConfig};
 use lasthop_proto::queue::{CodelConfig, Discipline, FqCodelConfig, Limit, PieConfig};
 use lasthop_proto::rng::Stream;
+use lasthop_proto::tcp::config::{GivingUp, RtoRule};
 use lasthop_proto::tcp::traffic::{OnOff, Periods, Sizes, Web};
 use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::tcp::{
@@ -30,9 +31,24 @@ use lasthop_scenario::{
 pub struct Dice(Stream);
 
 /// A preset as it was when the digests were pinned: `ns` did not do then what ns-2 does, and the receiver of
-/// `linux` did not acknowledge when that of Linux does.
+/// `linux` did not acknowledge when that of Linux does; timeouts and SYNs of `linux` were those of `rfc`.
 fn preset_as_pinned(name: &str) -> TcpConfig {
-    let tcp = TcpConfig { quick_acks: false, ..TcpConfig::preset(name).unwrap() };
+    let tcp = TcpConfig::preset(name).unwrap();
+    let rto_rule = match tcp.rto_rule {
+        RtoRule::Linux => RtoRule::Rfc6298,
+        other => other,
+    };
+    let tcp = TcpConfig {
+        quick_acks: false,
+        rto_rule,
+        backoff_max: 64,
+        giving_up: GivingUp::Count,
+        syn_retries: None,
+        syn_ack_retries: None,
+        syn_linear: 0,
+        dsack: false,
+        ..tcp
+    };
     if name != "ns" {
         return tcp;
     }

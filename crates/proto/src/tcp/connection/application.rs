@@ -23,7 +23,7 @@ use super::{Connection, Outbox};
 impl Connection {
     /// Attaches an application whose unacknowledged bytes are bounded by `limit`. Before the connection opens.
     pub fn attach(&mut self, limit: u32) {
-        self.outbox = Some(Box::new(Outbox { rope: Rope::default(), limit }));
+        self.outbox = Some(Box::new(Outbox::new(Rope::default(), limit)));
         self.rx.reading = false;
         self.rx.inbox = Some(Box::default());
     }
@@ -141,7 +141,7 @@ impl Connection {
     pub fn write(&mut self, now: Time, body: Body, out: &mut Out) -> u32 {
         let taken = self.room().min(body.len());
         let Some(outbox) = self.outbox.as_mut().filter(|_| taken > 0) else { return 0 };
-        outbox.rope.push(if taken == body.len() { body } else { body.slice(0, taken) });
+        outbox.write(if taken == body.len() { body } else { body.slice(0, taken) });
         self.tx.core.window.end = 1 + outbox.rope.end();
         self.flush(now, out);
         taken

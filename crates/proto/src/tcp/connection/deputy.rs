@@ -171,8 +171,9 @@ impl Connection {
         segment: &Segment,
         (from, to): (u64, u64),
     ) -> bool {
+        let acceptable = self.has_acceptable_ack(segment);
         let Some(deputy) = &mut self.deputy else { return true };
-        if let Some(ts) = segment.timestamps.filter(|_| from <= deputy.told) {
+        if let Some(ts) = segment.timestamps.filter(|_| acceptable && from <= deputy.told) {
             // What is acknowledged next answers this one.
             self.ts_recent = ts.value;
         }

@@ -12,7 +12,7 @@ impl Connection {
     /// This connection carries requests and responses. Before it opens.
     pub(in crate::tcp) fn exchange(&mut self, talk: Talk) {
         if let Talk::Told(fetching) = &talk {
-            self.outbox = Some(Box::new(Outbox { rope: Rope::default(), limit: u32::MAX }));
+            self.outbox = Some(Box::new(Outbox::new(Rope::default(), u32::MAX)));
             if !fetching.asks {
                 self.keep_delivered();
             }
@@ -105,7 +105,7 @@ impl Connection {
         };
         let answers = fetching.hear(&delivered, self.stream);
         if !self.tx.core.window.fin && !self.aborted {
-            answers.into_iter().for_each(|body| outbox.rope.push(body));
+            answers.into_iter().for_each(|body| outbox.write(body));
             self.tx.core.window.end = 1 + outbox.rope.end();
         }
     }

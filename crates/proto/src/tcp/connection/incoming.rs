@@ -135,31 +135,35 @@ impl Connection {
             } else {
                 from + len > self.rx.nxt && from < self.rx.edge()
             };
-        if len > 0 {
-            self.note_cause(segment);
-            if self.config.stamps {
-                self.rare().stamped = segment.options().stamp.map(|stamp| stamp.sent);
-            }
-        }
         if !acceptable || segment.flags.any(Flags::RST | Flags::SYN) {
+            if len > 0 && from < self.rx.nxt {
+                // It came before: the ACK of the earlier copy may be lost, so it is answered like the first.
+                self.note_arrival(segment);
+            }
             let again = (self.told()..self.rx.nxt).contains(&from);
             if again && segment.flags.without(Flags::PSH | Flags::FIN | Flags::URG) == Flags::ACK {
                 // M-TCP has it but has not acknowledged it: the peer is right to send it, and what it has got counts.
-                self.take_ack(now, segment, body.len(), out);
+                let Some(ack) = self.acceptable_ack(now, segment, body.len(), out) else { return };
+                self.take_ack(now, segment, ack, body.len(), out);
             }
             self.turn_away(now, segment, from, body.len(), acceptable, out);
             return;
         }
+        if !segment.flags.has(Flags::ACK) {
+            return;
+        }
+        //= rfc9293#section-3.10.7.4: the sequence number, then the ACK; nothing is stored before both are acceptable
+        let Some(ack) = self.acceptable_ack(now, segment, body.len(), out) else { return };
         if let Some(ts) = segment.timestamps.filter(|_| self.agreed.timestamps) {
             self.steps.stamped = true;
             if from <= self.last_ack_sent {
                 self.ts_recent = ts.value;
             }
         }
-        if !segment.flags.has(Flags::ACK) {
-            return;
+        if len > 0 {
+            self.note_arrival(segment);
         }
-        if !self.take_ack(now, segment, body.len(), out) {
+        if !self.take_ack(now, segment, ack, body.len(), out) {
             return;
         }
         if segment.flags.has(Flags::URG) {
@@ -214,54 +218,21 @@ impl Connection {
         }
     }
 
-    /// Whether a segment is one of another window, or of another connection.
-    #[inline]
-    fn is_ghost(&mut self, segment: &Segment, body: &Body) -> bool {
-        self.fails_paws(segment) || self.agreed.counts && self.is_foreign(segment, body)
-    }
-
-    /// PAWS: a segment whose timestamp is older than the last one is a ghost of another window.
-    //= rfc7323#section-5.2
-    #[inline]
-    pub(super) fn fails_paws(&mut self, segment: &Segment) -> bool {
-        match segment.timestamps {
-            Some(ts) if self.agreed.timestamps && !segment.flags.has(Flags::RST) => {
-                self.steps.paws = true;
-                (ts.value.wrapping_sub(self.ts_recent) as i32) < 0
-            }
-            _ => false,
-        }
-    }
-
-    /// Acknowledgement processing of a segment with `len` bytes. False when it must not be looked at further.
-    pub(super) fn take_ack(
+    /// Acknowledgement processing of a segment with `len` bytes that acknowledges `ack`, which is acceptable. False when
+    /// the rest of the segment must not be processed.
+    fn take_ack(
         &mut self,
         now: Time,
         segment: &Segment,
+        ack: u64,
         len: u32,
         out: &mut Out,
     ) -> bool {
         let carries = segment.seq_len(len) > 0;
-        let una = self.tx.core.window.una;
-        let known = segment.ack.unwrap_near(self.iss, una);
-        //= rfc5961#section-5.2: an ACK from further back than the largest window is challenged
-        let Some(ack) = known.filter(|ack| ack + u64::from(self.tx.core.window.peer_max) >= una)
-        else {
-            match self.state {
-                //= rfc9293#section-3.10.7.4: whoever answers a SYN that came late with another ACK is told so by a reset
-                State::SynReceived => self.refuse_ack(segment, out),
-                _ => self.challenge(now, segment, len, out),
-            }
-            return false;
-        };
-        // Whoever had this connection before, or its far end itself, may have sent more since it was given away.
-        let ack = if self.resumed { ack.min(self.tx.core.window.max) } else { ack };
         if segment.options().ackp == Some(Ackp::Partial) {
             //= west97#3.4: no part of normal ACK processing is done for a partial acknowledgement
-            if ack <= self.tx.core.window.max {
-                if let Some(kind) = self.tx.on_partial_ack(now, ack) {
-                    self.report(kind, out);
-                }
+            if let Some(kind) = self.tx.on_partial_ack(now, ack) {
+                self.report(kind, out);
             }
             return false;
         }
@@ -270,11 +241,6 @@ impl Connection {
             return false;
         }
         if self.state == State::SynReceived {
-            if ack != 1 {
-                //= rfc9293#section-3.10.7.4: SYN-RECEIVED: an ACK of something else is answered with a reset
-                self.refuse_ack(segment, out);
-                return false;
-            }
             self.go(Input::SynAcked);
             self.establish(now, segment, out);
             if self.opening.is_some() {
@@ -282,11 +248,6 @@ impl Connection {
             }
         } else if ack > 0 && self.is_half() {
             self.end_half();
-        }
-        if ack > self.tx.core.window.max {
-            //= rfc9293#section-3.10.7.4: an ACK of what was never sent is answered with an ACK
-            self.challenge(now, segment, len, out);
-            return false;
         }
         let mut sacked = [(0, 0); 4];
         let mut info = AckInfo {
@@ -346,7 +307,7 @@ impl Connection {
             self.report(kind, out);
         }
         if let Some(outbox) = &mut self.outbox {
-            outbox.rope.release(self.tx.core.window.una.saturating_sub(1));
+            outbox.release(self.tx.core.window.una);
         }
         self.check_complete(out);
     }
@@ -433,6 +394,13 @@ impl Connection {
     /// Takes in what is acceptable and cut to the window.
     pub(super) fn absorb(&mut self, now: Time, from: u64, body: Body, fin: bool, out: &mut Out) {
         self.steps.kept = !body.is_empty();
+        if from == self.rx.nxt
+            && !body.is_empty()
+            && let Some(quick) = self.rx.timed()
+        {
+            let rtt = &self.tx.core.timers.rtt;
+            quick.data_arrived(now, rtt.srtt(), rtt.rto());
+        }
         let taken = self.rx.take(now, from, body, fin);
         if taken.corrupted {
             self.report(TcpKind::Corrupted, out);

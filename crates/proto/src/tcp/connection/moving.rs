@@ -241,7 +241,7 @@ impl Connection {
         timers.rtt.adopt(it.srtt, it.rttvar);
         let mut rope = Rope::starting_at(it.una.clamp(1, it.end.max(1)) - 1);
         it.outbound.into_iter().for_each(|body| rope.push(body));
-        c.outbox = Some(Box::new(Outbox { rope, limit: room }));
+        c.outbox = Some(Box::new(Outbox::new(rope, room)));
         if it.una == 0 {
             // The handshake goes on: a SYN is its own segment.
             let w = &mut c.tx.core.window;

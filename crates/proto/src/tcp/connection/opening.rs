@@ -5,6 +5,7 @@
 
 use crate::event::Cause;
 use crate::machine::Out;
+use crate::tcp::config::GrowthRule;
 use crate::tcp::opening::{DEFAULT_MSS, Half, Memory, Opening, Succession};
 use crate::tcp::sender::Chunk;
 use crate::tcp::state::{Input, State};
@@ -70,10 +71,15 @@ impl Connection {
             }
         } else if !t_tcp && answering {
             said.cookie = opening.grant;
+            said.experiment = opening.grant.is_some() && opening.experiment;
         } else if !t_tcp && !again {
             //= rfc7413#section-4.2.2: a SYN that is sent again has neither the option nor data
             let known = memory.cookies.known(peer).map(|(cookie, _)| cookie);
             said.cookie = known.or(Some(Cookie::REQUEST));
+            said.experiment = memory.cookies.experiments_with(peer);
+            (opening.asked, opening.experiment) = (known.is_none(), said.experiment);
+        } else if !t_tcp {
+            opening.asked = false;
         }
         let fits = (len + said.wire_len()).next_multiple_of(4) <= options::MAX_LEN as u32;
         if fits && said != opening::Opening::NONE {
@@ -100,7 +106,14 @@ impl Connection {
             }
         } else if answer {
             match said.cookie.filter(|cookie| !cookie.is_request()) {
-                Some(cookie) => memory.cookies.learn(peer, cookie, mss),
+                Some(cookie) => {
+                    memory.cookies.learn(peer, cookie, mss);
+                    memory.cookies.set_experiment(peer, said.experiment);
+                }
+                // A server that knows one form of the option only leaves the other unanswered.
+                None if opening.asked => {
+                    memory.cookies.set_experiment(peer, !opening.experiment);
+                }
                 None if refused && opening.carries > 1 => memory.cookies.forget(peer),
                 None => {}
             }
@@ -108,6 +121,7 @@ impl Connection {
             //= rfc7413#section-4.1.2: a new cookie for who asks for one, or has a wrong one
             let good = memory.cookies.made_for(peer);
             opening.grant = (cookie != good).then_some(good);
+            opening.experiment = said.experiment;
         }
         opening.memory = Some(memory);
         let counted = opening.heard.is_some() && (!answer || opening.count.is_some());
@@ -134,7 +148,12 @@ impl Connection {
             return none;
         }
         let room = u32::from(mss.unwrap_or(DEFAULT_MSS)).min(own);
-        let room = room.saturating_sub(segment.header_len() - 20);
+        // Linux leaves room for all options that a header can have.
+        let options = match self.config.growth {
+            GrowthRule::Linux if !t_tcp => options::MAX_LEN as u32,
+            _ => segment.header_len() - 20,
+        };
+        let room = room.saturating_sub(options);
         let w = &self.tx.core.window;
         let len = (w.end - 1).min(room.into()) as u32;
         if len == 0 {
@@ -194,7 +213,7 @@ impl Connection {
             return;
         }
         if let Some(outbox) = &mut self.outbox {
-            outbox.rope.release(self.tx.core.window.una.saturating_sub(1));
+            outbox.release(self.tx.core.window.una);
         }
         self.check_complete(out);
         if self.tx.core.window.fin && self.tx.is_done() {
@@ -222,8 +241,8 @@ impl Connection {
             let count = said.count.filter(|_| opening.heard.is_some());
             memory.counts.accepts(peer, count)
         } else {
-            let good = said.cookie.is_some_and(|cookie| memory.cookies.accepts(peer, &cookie));
-            good && !body.is_empty()
+            // Without data too: the server may send before the handshake is over.
+            said.cookie.is_some_and(|cookie| memory.cookies.accepts(peer, &cookie))
         };
         if accepted && !t_tcp {
             memory.cookies.count_pending(true);

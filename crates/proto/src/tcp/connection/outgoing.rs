@@ -2,7 +2,7 @@
 
 use crate::event::{Cause, TcpKind, Wants};
 use crate::machine::Out;
-use crate::tcp::config::{AckpReaction, ElnMode, ElnReaction, Variant};
+use crate::tcp::config::{AckpReaction, ElnMode, ElnReaction, GrowthRule, Variant};
 use crate::tcp::sender::Chunk;
 use crate::tcp::state::{Input, State};
 use crate::tcp::work;
@@ -92,9 +92,8 @@ impl Connection {
     }
 
     pub(super) fn send_chunk(&mut self, now: Time, chunk: Chunk, out: &mut Out) {
-        let last = chunk.from + u64::from(chunk.len) == self.tx.core.window.end;
         let mut flags = Flags::ACK;
-        if last && chunk.len > 0 {
+        if self.pushes(&chunk) {
             flags = flags | Flags::PSH;
         }
         if chunk.fin {
@@ -111,6 +110,9 @@ impl Connection {
         };
         if chunk.len > 0 {
             self.tell_of_acks(&mut segment);
+            if let Some(quick) = self.rx.timed() {
+                quick.data_sent(now);
+            }
         }
         let urgent = self.urgent()[0];
         if urgent > chunk.from && chunk.len > 0 {
@@ -345,6 +347,9 @@ impl Connection {
         if answering {
             self.add_first_counts(&mut segment);
         }
+        if config.growth == GrowthRule::Linux && options::fits_packed(segment.options()) {
+            segment.options_mut().packed = true;
+        }
         segment
     }
 
@@ -379,6 +384,8 @@ impl Connection {
         let config = &self.config;
         let mss = payload_mss(whole, timestamps, self.agreed.counts);
         self.tx.core.window.mss = mss;
+        // The peer answers: the timeouts of what this end sends now double as others do.
+        self.tx.core.syn_linear = 0;
         self.rx.synchronise(config, mss, whole);
         self.agree(segment);
     }
@@ -397,7 +404,8 @@ impl Connection {
     }
 
     pub(super) fn establish(&mut self, now: Time, segment: &Segment, out: &mut Out) {
-        self.tx.syn_acked(now);
+        let echoed = if self.config.stamps { None } else { self.echoed(now, segment) };
+        self.tx.syn_acked(now, echoed);
         // The window of a SYN is never scaled.
         let scale = if segment.flags.has(Flags::SYN) { 0 } else { self.agreed.send_scale };
         let mss = self.tx.core.window.mss;

@@ -93,6 +93,11 @@ impl Receiver {
         if let Some(quick) = self.quick.as_mut().filter(|_| from < to && from > 0) {
             quick.came_twice();
         }
+        self.report_duplicate(from, to);
+    }
+
+    /// Positions `from` to `to` came twice, in segments that also brought something new.
+    pub(super) fn report_duplicate(&mut self, from: u64, to: u64) {
         if self.settings.dsack && from < to && from > 0 && self.duplicate.is_none() {
             self.duplicate = Some(Box::new((from, to)));
         }

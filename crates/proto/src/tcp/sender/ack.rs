@@ -15,6 +15,7 @@ impl<R: Recovery> Way<'_, R> {
     pub(super) fn on_ack(&mut self, now: Time, info: &AckInfo<'_>) -> Verdict {
         let (w, timers) = (&mut self.core.window, &mut self.core.timers);
         let una = w.una;
+        timers.unanswered = 0;
         self.core.ce_bytes = self.core.ce_bytes.saturating_add(info.ce_bytes);
         //= rfc5681#section-2: a duplicate ACK has no data and the same window
         let plain = !info.carries && info.window == w.peer;
@@ -36,7 +37,8 @@ impl<R: Recovery> Way<'_, R> {
             let verdict = if undone { TcpKind::Undone } else { verdict };
             return told.or_else(|| self.after_advance(now, info, verdict));
         }
-        if info.ack < una || told.is_some() {
+        let late = info.ack < una && news.reported != Some(true);
+        if late || told.is_some() {
             return told;
         }
         let verdict = self.stay(now, info, &news, plain, notified);

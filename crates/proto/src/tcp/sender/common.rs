@@ -27,6 +27,8 @@ pub struct Core {
     pub(super) detector: Detector,
     pub(super) limited_transmit: bool,
     pub(super) loss_window: u32,
+    /// Timeouts of a SYN that do not double the next one.
+    pub(in crate::tcp) syn_linear: u32,
     pub(super) halve_at_each_timeout: bool,
     pub(super) eln: ElnReaction,
     pub(super) fast_backoff: bool,
@@ -58,11 +60,13 @@ impl Core {
                 rexmt: Due::NEVER,
                 persist: Due::NEVER,
                 persist_backoff: 0,
+                unanswered: 0,
             },
             tally: Tally::default(),
             detector: Detector::new(config.variant, config),
             limited_transmit: config.limited_transmit,
             loss_window: config.loss_window,
+            syn_linear: config.syn_linear,
             halve_at_each_timeout: config.halving == Halving::Window,
             eln: config.eln_reaction,
             fast_backoff: config.fast_backoff,
@@ -104,6 +108,8 @@ pub struct Timers {
     pub persist: Due,
     /// Probes in a row without an answer that opens the window.
     pub persist_backoff: u32,
+    /// Probes since the peer last acknowledged anything.
+    pub unanswered: u32,
 }
 
 impl Timers {
@@ -137,6 +143,8 @@ pub struct Tally {
     pub marked: bool,
     /// Time-outs since the left edge last moved.
     pub retries: u32,
+    /// When the first of them was.
+    pub(super) first_timeout: Time,
     /// What base stations have told, as few do.
     told: Option<Box<ToldByBase>>,
 }

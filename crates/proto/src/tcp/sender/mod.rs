@@ -55,10 +55,10 @@ pub mod window;
 use std::sync::Arc;
 
 use crate::event::{Cause, Tcb, TcpKind};
-use crate::units::{Due, Time};
+use crate::units::{Due, Span, Time};
 
 use super::Settings;
-use super::config::{AckpReaction, Congestion, TcpConfig, Variant};
+use super::config::{AckpReaction, Congestion, GrowthRule, TcpConfig, Variant};
 pub use ack_info::AckInfo;
 pub use common::{Core, Tally, Timers};
 use control::AnyGrowth;
@@ -152,14 +152,20 @@ impl Sender {
     ) {
         let core = &mut self.core;
         core.window.settle(config, mss, peer_window);
-        if core.tally.retries > 0 {
+        // Linux allows for one, since its first timeout is as short as 1 s (`tcp_init_transfer`).
+        if core.tally.retries > u32::from(config.growth == GrowthRule::Linux) {
             //= rfc5681#section-3.1: after a lost SYN or SYN-ACK the initial window is one segment
             core.window.cwnd = core.window.mss;
+        }
+        if core.tally.retries > 0 {
+            core.timers.rtt.handshake_timed_out();
         }
         core.tally.retries = 0;
         if variant != config.variant {
             self.recovery = AnyRecovery::new(variant, config);
             core.detector = Detector::new(variant, config);
+            // Without SACK, duplicate ACKs are the only evidence that segments leave the network; Linux sends on them.
+            core.limited_transmit |= config.growth == GrowthRule::Linux;
             if core.growth.samples() {
                 // Nothing is sampled without records of what is in flight.
                 core.growth = AnyGrowth::Reno(SlowStartAvoidance::new(config));
@@ -177,10 +183,11 @@ impl Sender {
         }
     }
 
-    /// Our SYN was acknowledged at `now`.
-    pub fn syn_acked(&mut self, now: Time) {
+    /// Our SYN was acknowledged at `now`, by a segment that echoes what was sent at `echoed`, if it tells.
+    pub fn syn_acked(&mut self, now: Time, echoed: Option<Time>) {
         let (w, timers) = (&mut self.core.window, &mut self.core.timers);
-        if let Some((_, sent)) = timers.timed.take() {
+        let echoed = echoed.filter(|_| self.rtt_from_syn);
+        if let Some(sent) = timers.timed.take().map(|(_, sent)| sent).or(echoed) {
             timers.rtt.sample(sent, now);
         }
         w.una = w.una.max(1);
@@ -230,6 +237,16 @@ impl Sender {
     //= rfc9293#section-3.8.6.1: a connection stays open as long as the peer answers probes
     pub fn retries(&self) -> u32 {
         self.core.tally.retries
+    }
+
+    /// How long the peer has been silent since the first of these timeouts.
+    pub fn silence(&self, now: Time) -> Span {
+        now.since(self.core.tally.first_timeout)
+    }
+
+    /// Window probes since the peer last acknowledged anything.
+    pub fn unanswered_probes(&self) -> u32 {
+        self.core.timers.unanswered
     }
 
     /// Stops all timers.

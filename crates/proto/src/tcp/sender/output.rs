@@ -12,6 +12,7 @@ impl<R: Recovery> Way<'_, R> {
     /// The next piece to send, if the windows allow one. Call until it answers `None`.
     pub(super) fn poll(&mut self, now: Time) -> Option<Chunk> {
         if self.core.pacer.as_mut().is_some_and(|pacer| pacer.holds_back(now)) {
+            self.recovery.held_back(self.core, now);
             return None;
         }
         let chunk = self.choose(now)?;
@@ -67,7 +68,8 @@ impl<R: Recovery> Way<'_, R> {
             && let Some(probe) = core.window.probe()
         {
             if probe.cause == Cause::WindowProbe {
-                core.timers.probe_later(now, 1 << core.timers.persist_backoff);
+                let factor = core.timers.rtt.backoff_factor(core.timers.persist_backoff);
+                core.timers.probe_later(now, factor);
             }
             return Some(probe);
         }

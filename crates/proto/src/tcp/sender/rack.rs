@@ -5,8 +5,10 @@
 //! a reaction that proves spurious is taken back; see `undo.rs`.
 
 mod arrivals;
+mod growing;
 mod losses;
 mod reordering;
+mod tail;
 mod undo;
 mod usage;
 
@@ -18,12 +20,12 @@ use crate::units::{Due, Span, Time};
 
 use super::bursts::{Asked, Bursts, new_data};
 use super::flight::{Flight, Judgement, Sent};
-use super::growth::{Acked, Growth, Repair, Sample};
-use super::prr::{Heard, Prr};
+use super::growth::{Acked, Growth, Sample};
+use super::prr::Prr;
 use super::rate::RateMeter;
 use super::recovery::{Choice, News, Progress, Recovery, Step, Woken};
 use super::tlp::{Probed, TailProbe};
-use super::{AckInfo, Chunk, Core, Timers, Window};
+use super::{AckInfo, Chunk, Core, Window};
 use arrivals::{Arrived, Facts, Last, is_duplicate};
 use losses::Losses;
 use reordering::{Reordering, tick};
@@ -119,15 +121,6 @@ impl Rack {
         !self.active && w.una < self.recover
     }
 
-    /// Whether a loss is being repaired.
-    fn repair(&self, w: &Window) -> Repair {
-        match (self.active, w.una < self.recover) {
-            (true, _) => Repair::Recovery,
-            (_, true) => Repair::Timeout,
-            _ => Repair::None,
-        }
-    }
-
     /// How much earlier than one that arrived a segment must have been sent to be lost.
     fn reordering_window(&self, w: &Window, srtt: Span) -> Span {
         //= rfc8985#section-6.2: no waiting before reordering is seen, once a loss is likely
@@ -168,55 +161,6 @@ impl Rack {
     /// The recovery is over, by an ACK of all that was outstanding when it began.
     fn leave(&mut self) {
         self.active = false;
-        self.reordering.recovered();
-    }
-
-    /// Opens the window. Linux goes by what has newly arrived, not by how far the left edge moved.
-    fn open(&self, core: &mut Core, ack: &Acked) {
-        let bytes = if self.kernel { self.last.delivered as u32 } else { ack.bytes };
-        core.growth.on_ack(&mut core.window, &Acked { bytes, ..*ack });
-    }
-
-    /// Brings the window down in step with what has arrived.
-    fn reduce(&mut self, w: &mut Window, step: &Step) {
-        let (pipe, ssthresh, mss) = (self.flight.pipe(), w.ssthresh.into(), w.mss.into());
-        // As Linux, and draft-ietf-tcpm-prr-rfc6937bis: one more than was delivered only where the left edge moves and
-        // nothing is newly lost.
-        let safe = !self.kernel || step.moved && step.lost == 0;
-        let heard = Heard { delivered: self.last.delivered, pipe, ssthresh, mss, safe };
-        w.cwnd = self.prr.window(&heard).min(u32::MAX.into()) as u32;
-    }
-
-    /// Sets the timer of the tail loss probe, where one is of use.
-    //= rfc8985#section-7.2: not while a loss is being repaired or segments are reported
-    fn schedule_probe(&mut self, now: Time, w: &Window, timers: &Timers) {
-        let Some(rto) = timers.rexmt.get() else { return };
-        let flight = &self.flight;
-        let calm = !self.active && !self.after_timeout(w) && flight.lost() == 0;
-        if calm && flight.sacked_segments() == 0 && !flight.is_empty() && timers.rtt.backoff() == 0
-        {
-            self.probe.schedule(now, timers.rtt.srtt(), flight.segments(), rto);
-        } else {
-            self.probe.cancel();
-        }
-    }
-
-    /// The probe that is due.
-    //= rfc8985#section-7.3: new data if there is some, else the last segment again
-    fn tail_probe(&mut self, w: &mut Window) -> Option<Chunk> {
-        if !core::mem::take(&mut self.probe.now) {
-            return None;
-        }
-        let congestion = core::mem::replace(&mut w.cwnd, u32::MAX);
-        let new = if self.flight.is_full() { None } else { w.next_chunk() };
-        w.cwnd = congestion;
-        if let Some(new) = new {
-            self.probe.sent(new.end(), false);
-            return Some(new);
-        }
-        let (from, to) = self.flight.last().map(|r| (r.from, r.to()))?;
-        self.probe.sent(w.nxt, true);
-        Some(w.chunk_at(from, Cause::TailLossProbe).cut(to))
     }
 
     /// The next new piece, with what is in the network bound by the congestion window. If there is none, why that is so
@@ -243,10 +187,17 @@ impl Rack {
         if calm {
             self.usage.validate(now, rtt.rto(), w, pipe, unsent && full);
         }
-        if !unsent && !full && self.flight.lost() == 0 {
+        self.note_dry(w);
+        None
+    }
+
+    /// Whether it is the application that has nothing more to send: then the rate of delivery says nothing about the path.
+    fn note_dry(&mut self, w: &Window) {
+        let pipe = self.flight.pipe();
+        let full = pipe + u64::from(w.mss) > u64::from(w.cwnd);
+        if w.nxt >= w.last() && !full && self.flight.lost() == 0 {
             self.meter.app_limited(pipe);
         }
-        None
     }
 }
 
@@ -274,11 +225,14 @@ impl Recovery for Rack {
             return Progress::Partial { rearm: true };
         }
         self.leave();
+        self.reordering.recovered();
         // Whatever was lost since it began is a loss of another window, though it may have been sent again already
         // (`tcp_time_to_recover`).
         self.leftovers = self.kernel && self.flight.is_unsettled();
         if !core.growth.steers() {
             w.fall();
+            // Another recovery may begin with this ACK: undoing it does not undo this one.
+            self.undo.remember(w.cwnd, w.ssthresh);
             if self.kernel && self.usage.may_grow(w) {
                 self.open(core, ack);
             }
@@ -334,9 +288,12 @@ impl Recovery for Rack {
     /// What the ACK and its SACK blocks say about segments.
     //= rfc8985#section-6.2: steps 1 to 3
     fn hear(&mut self, now: Time, w: &Window, info: &AckInfo<'_>) -> News {
-        if info.ack < w.una {
+        // Linux heeds what an ACK that came late reports (`tcp_ack`, `old_ack`).
+        let late = info.ack < w.una;
+        if late && (!self.kernel || info.sacked.is_empty()) {
             return News::default();
         }
+        let edge = info.ack.max(w.una);
         self.bursts.iter_mut().for_each(Bursts::end);
         if !self.active && w.una >= self.recover {
             self.undo.remember(w.cwnd, w.ssthresh);
@@ -344,8 +301,10 @@ impl Recovery for Rack {
         let (total, pipe) = (self.meter.total(), self.flight.pipe());
         let (meter, facts, recover) = (&mut self.meter, &mut self.facts, self.recover);
         let (echoed, news) = (info.echoed, News::default());
-        let mut arrived = Arrived { now, echoed, meter, facts, recover, original: false, news };
-        self.flight.acknowledge(info.ack, |sent, bytes| {
+        let mss = w.mss.into();
+        let mut arrived =
+            Arrived { now, echoed, meter, facts, recover, mss, original: false, news };
+        self.flight.acknowledge(edge, |sent, bytes| {
             if !sent.sacked {
                 arrived.take(sent, bytes);
             }
@@ -356,21 +315,35 @@ impl Recovery for Rack {
             core::array::from_fn(|i| info.sacked.get(i).copied().unwrap_or_default());
         blocks.sort_unstable();
         for (from, to) in blocks {
-            if to > from && from >= info.ack && to <= w.nxt {
-                reported |= self.flight.report(from, to, |sent| arrived.take(sent, sent.bytes()));
+            if to > from && from >= edge && to <= w.nxt {
+                self.flight.report(from, to, |sent| {
+                    reported = true;
+                    arrived.take(sent, sent.bytes());
+                });
             }
         }
         let (news, original) = (arrived.news, arrived.original);
         let delivered = self.meter.total() - total;
-        let duplicate = is_duplicate(info.ack, info.sacked);
-        if let (true, Some((_, end))) = (duplicate, info.sacked.first()) {
-            self.undo.duplicate(*end);
+        let duplicate = !late && is_duplicate(info.ack, info.sacked);
+        let mut widens = duplicate;
+        if let (true, Some((from, end))) = (duplicate, info.sacked.first()) {
+            let credible = self.reordering.note_duplicate((end - from).div_ceil(w.mss.into()));
+            if credible {
+                self.undo.duplicate(*end);
+            }
+            if self.kernel {
+                widens = credible && self.facts.reordered && !self.probe.repeated(*end);
+            }
         }
-        self.reordering.adapt(info.ack, w.nxt, duplicate);
+        self.reordering.adapt(edge, w.nxt, widens);
         let repeats = info.ack == w.una && !reported && !info.carries;
         let repaired = self.probe.on_ack(info.ack, duplicate, repeats) == Probed::Repaired;
-        self.last = Last { delivered, pipe, reported, original, repaired };
+        let oldest = news.oldest.filter(|_| reported);
+        self.last = Last { delivered, pipe, reported, original, oldest, repaired };
         News { reported: Some(reported), repaired, ..news }
+    }
+    fn called(&mut self) {
+        self.undo.holds = false;
     }
     fn undo(&mut self, core: &mut Core, info: &AckInfo<'_>) -> bool {
         self.kernel && self.take_back(core, info)
@@ -380,6 +353,9 @@ impl Recovery for Rack {
     }
     #[inline]
     fn judge(&mut self, now: Time, core: &Core) -> u64 {
+        if self.undo.holds {
+            return 0;
+        }
         self.detect(now, &core.window, core.timers.rtt.srtt())
     }
     #[inline]
@@ -409,7 +385,7 @@ impl Recovery for Rack {
             if self.last.delivered > 0 || step.fresh {
                 self.reduce(w, step);
             }
-        } else if step.grows && self.usage.may_grow(w) {
+        } else if (step.grows || self.grows_by_reports()) && self.usage.may_grow(w) {
             self.open(core, &step.ack);
         }
     }
@@ -428,6 +404,9 @@ impl Recovery for Rack {
         } else if self.last.reported {
             // A probe is for when nothing comes back.
             self.probe.cancel();
+            if self.kernel && !timers.persist.is_set() && self.answers_before_head(now) {
+                timers.rearm(now);
+            }
         }
         if !timers.rexmt.is_set() && !timers.persist.is_set() && w.una < w.nxt {
             timers.rearm(now);
@@ -448,6 +427,9 @@ impl Recovery for Rack {
         }
         if matches!(chunk.cause, Cause::FastRetransmit | Cause::TimeoutRetransmit) {
             self.undo.repeats(now);
+        }
+        if chunk.cause != Cause::Data {
+            self.reordering.repeats += 1;
         }
         let new = self.flight.last().is_none_or(|last| end > last.to());
         self.usage.sent(now);
@@ -477,6 +459,9 @@ impl Recovery for Rack {
         {
             return choice;
         }
+        if self.undo.holds {
+            return self.new_data(now, rtt, w).map_or(Choice::Wait, Choice::Send);
+        }
         // What is lost goes out again as far as the peer's window allows, should it have been taken back.
         if self.flight.lost() > 0 && w.peer > 0 {
             let limit = w.una + u64::from(w.peer);
@@ -494,6 +479,9 @@ impl Recovery for Rack {
             }
         }
         self.new_data(now, rtt, w).map_or(Choice::Idle, Choice::Send)
+    }
+    fn held_back(&mut self, core: &mut Core, _: Time) {
+        self.note_dry(&core.window);
     }
     fn waits(&self) -> bool {
         self.flight.lost() > 0

@@ -245,6 +245,11 @@ pub trait Recovery {
         Choice::Window
     }
 
+    /// The pacer sends nothing for now, whether there is something to send or not.
+    fn held_back(&mut self, core: &mut Core, now: Time) {
+        let _ = (core, now);
+    }
+
     /// Whether something lost waits for the peer's window to open.
     fn waits(&self) -> bool {
         false

@@ -19,7 +19,8 @@ impl<R: Recovery> Way<'_, R> {
         let timers = &mut self.core.timers;
         if timers.persist.is_past(now) {
             timers.persist = Due::NEVER;
-            timers.persist_backoff = (timers.persist_backoff + 1).min(6);
+            timers.persist_backoff = timers.persist_backoff.saturating_add(1);
+            timers.unanswered = timers.unanswered.saturating_add(1);
             self.core.probe_now = true;
             return Some(TcpKind::WindowProbe);
         }
@@ -75,10 +76,15 @@ impl<R: Recovery> Way<'_, R> {
             w.ssthresh = core.growth.after_loss(now, w, Loss::Timeout);
         }
         let late = core.timers.order == TimerOrder::First;
-        if !late {
-            core.timers.rtt.back_off();
+        if core.tally.retries == 0 {
+            core.tally.first_timeout = now;
         }
         core.tally.retries += 1;
+        // Only a SYN is sent at position 0.
+        let linear = core.window.una == 0 && core.tally.retries <= core.syn_linear;
+        if !late && !linear {
+            core.timers.rtt.back_off();
+        }
         self.start_over(now, Cause::TimeoutRetransmit);
         if late {
             self.core.timers.rtt.back_off();

@@ -74,6 +74,11 @@ impl TailProbe {
         self.cancel();
     }
 
+    /// Whether the last probe sent again what ends at `end`, and it is not known yet what became of it.
+    pub fn repeated(&self, end: u64) -> bool {
+        self.again && self.end == Some(end)
+    }
+
     /// An ACK of `ack`; `duplicate_told`: it reports a segment that came twice (RFC 2883); `repeats`: it says
     /// nothing but that a segment arrived that was expected no longer.
     //= rfc8985#section-7.4.2: how to tell whether the original arrived as well

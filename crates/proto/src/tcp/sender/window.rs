@@ -1,7 +1,7 @@
 //! The edges and windows of a sender, and the classic choice of what to send next.
 
 use crate::event::Cause;
-use crate::tcp::config::{Halves, Halving, TcpConfig};
+use crate::tcp::config::{GrowthRule, Halves, Halving, TcpConfig};
 
 use super::Chunk;
 use super::growth::Loss;
@@ -45,6 +45,8 @@ pub struct Window {
     halves: Halves,
     whole_segments: bool,
     ssthresh_min: u32,
+    /// Whether the probe of a closed window carries no data.
+    empty_probes: bool,
 }
 
 impl Window {
@@ -71,6 +73,7 @@ impl Window {
             halves: config.halves,
             whole_segments: config.whole_segments,
             ssthresh_min: config.ssthresh_min,
+            empty_probes: config.growth == GrowthRule::Linux,
         }
     }
 
@@ -158,6 +161,11 @@ impl Window {
     //= rfc9293#section-3.8.6.1: zero-window probing
     //= rfc9293#section-3.8.6.2.1: the override time-out sends what can be sent
     pub fn probe(&self) -> Option<Chunk> {
+        if self.empty_probes && self.peer == 0 && (1..self.last()).contains(&self.una) {
+            // Behind the window, so that the peer answers and has nothing to store (`tcp_xmit_probe_skb`).
+            let cause = Cause::WindowProbe;
+            return Some(Chunk { from: self.una - 1, len: 0, fin: false, cause });
+        }
         let fin = self.una >= self.end && self.fin;
         (self.una < self.last()).then_some(Chunk {
             from: self.una,

@@ -84,3 +84,38 @@ fn what_cannot_fit_is_refused() {
     let options = Options { unknown: vec![30, 9], ..Options::default() };
     assert!(matches!(write(None, &options), Err(WriteError::Malformed(_))));
 }
+
+/// A SYN of Linux 6: its options in their order, without a byte of padding.
+#[test]
+fn the_options_of_a_syn_can_stand_as_in_linux() {
+    let stamps = Timestamps { value: 1, echo: 2 };
+    let options = Options {
+        mss: Some(1460),
+        window_scale: Some(7),
+        sack_permitted: true,
+        packed: true,
+        ..Options::default()
+    };
+    let bytes = |stamps, options: &Options| {
+        let written = write(stamps, options).unwrap().as_slice().to_vec();
+        assert_eq!(written.len() as u32, packed_len(stamps.is_some(), options));
+        let read = read(&written);
+        assert_eq!(read.timestamps, stamps);
+        let there = *read.options.unwrap_or_default();
+        assert_eq!(Options { packed: true, ..there }, *options);
+        written
+    };
+    let full = [2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 3, 3, 7];
+    assert_eq!(bytes(Some(stamps), &options), full);
+    assert_eq!(bytes(None, &options), [2, 4, 5, 180, 1, 1, 4, 2, 1, 3, 3, 7]);
+    let plain = Options { sack_permitted: false, ..options.clone() };
+    assert_eq!(bytes(Some(stamps), &plain)[4..8], [1, 1, 8, 10]);
+    assert_eq!(bytes(None, &plain), [2, 4, 5, 180, 1, 3, 3, 7]);
+    let cookie = crate::wire::opening::Cookie::new(&[1, 2, 3, 4, 5, 6, 7, 8]);
+    let opening = Opening { cookie, ..Opening::NONE };
+    let quick = bytes(Some(stamps), &Options { opening, ..options.clone() });
+    assert_eq!((quick.len(), &quick[..20]), (32, &full[..]));
+    assert!(
+        fits_packed(&options) && !fits_packed(&Options { acc: Some(Acc::Permitted), ..options })
+    );
+}

@@ -5,12 +5,15 @@ use crate::tcp::sender::rate::RateMeter;
 use crate::tcp::sender::recovery::News;
 use crate::units::{Span, Time};
 
+/// Reordering by more segments than these counts as so many (`tcp_max_reordering`).
+const MOST_REORDERED: u64 = 300;
+
 /// What is known from segments that have arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
     /// The segment that was sent last among those that arrived: when, and one past its end.
     pub(super) newest: (Time, u64),
-    /// Its round trip.
+    /// Round trip of the segment whose arrival was reported last.
     pub(super) rtt: Span,
     /// The shortest round trip of the connection.
     pub(super) min_rtt: Option<Span>,
@@ -18,6 +21,8 @@ pub(super) struct Facts {
     highest: u64,
     /// Whether a segment that was sent once has arrived after later ones.
     pub(super) reordered: bool,
+    /// By how many segments at most, as far as that is known.
+    pub(super) reordered_by: u64,
     /// Timestamps count in this unit.
     pub(super) tick: Span,
 }
@@ -26,7 +31,7 @@ impl Facts {
     /// Nothing has arrived.
     pub(super) fn new(tick: Span) -> Facts {
         let (newest, rtt) = ((Time::ZERO, 0), Span::ZERO);
-        Facts { newest, rtt, min_rtt: None, highest: 0, reordered: false, tick }
+        Facts { newest, rtt, min_rtt: None, highest: 0, reordered: false, reordered_by: 0, tick }
     }
 }
 
@@ -41,6 +46,8 @@ pub(super) struct Last {
     pub(super) reported: bool,
     /// Whether anything arrived that was sent once, before the last reaction to a loss.
     pub(super) original: bool,
+    /// Longest round trip among the segments that were sent once and of which this tells.
+    pub(super) oldest: Option<Span>,
     /// Whether a probe has repaired a loss that nothing else showed.
     pub(super) repaired: bool,
 }
@@ -54,6 +61,8 @@ pub(super) struct Arrived<'a> {
     pub(super) facts: &'a mut Facts,
     /// Where the last reaction to a loss began.
     pub(super) recover: u64,
+    /// Segment size.
+    pub(super) mss: u64,
     pub(super) original: bool,
     pub(super) news: News,
 }
@@ -76,12 +85,17 @@ impl Arrived<'_> {
             self.news.oldest = self.news.oldest.max(Some(rtt));
             self.news.rtt = Some(self.news.rtt.map_or(rtt, |least| least.min(rtt)));
             //= rfc8985#section-6.2: step 3: sent once, and arrived after later positions
-            facts.reordered |= sent.to() < facts.highest;
+            if sent.to() < facts.highest {
+                let distance = (facts.highest - sent.from).div_ceil(self.mss.max(1));
+                facts.reordered = true;
+                facts.reordered_by = facts.reordered_by.max(distance.min(MOST_REORDERED));
+            }
         }
         facts.highest = facts.highest.max(sent.to());
+        //= rfc8985#section-6.2: step 2: RACK.rtt is that of each segment, the newest or not
+        facts.rtt = rtt;
         if (sent.at, sent.to()) > facts.newest {
             facts.newest = (sent.at, sent.to());
-            facts.rtt = rtt;
         }
     }
 }

@@ -4,12 +4,12 @@ use crate::units::{Span, Time};
 
 /// Timers of Linux run in ticks, here those of 250 Hz.
 const TICK: u64 = 4_000_000;
-/// Ticks that one which waits for reordered segments runs longer (`TCP_TIMEOUT_MIN`).
-const LONGER: u64 = 2;
+/// How much longer a timer runs that waits for reordered segments (`TCP_TIMEOUT_MIN_US`).
+const LONGER: Span = Span::millis(2);
 
 /// When such a timer expires that is set at `now` for `due`: never within the tick in which it was set.
 pub(super) fn tick(now: Time, due: Time) -> Time {
-    let ticks = due.since(now).0.div_ceil(TICK) + LONGER;
+    let ticks = (due.since(now) + LONGER).0.div_ceil(TICK);
     Time((now.0 / TICK + ticks + 1) * TICK)
 }
 
@@ -25,11 +25,22 @@ pub(super) struct Reordering {
     persist: u32,
     /// Reports of duplicates count again once this is acknowledged.
     round: Option<u64>,
+    /// Segments that were sent again.
+    pub(super) repeats: u64,
+    /// Segments that the receiver has reported as duplicates.
+    duplicates: u64,
 }
 
 impl Reordering {
     pub(super) fn new() -> Reordering {
-        Reordering { quarters: 1, persist: 0, round: None }
+        Reordering { quarters: 1, persist: 0, round: None, repeats: 0, duplicates: 0 }
+    }
+
+    /// The receiver reports `segments` duplicates. Whether retransmissions may have caused them: once there are more of
+    /// them than retransmissions, the network duplicates segments (`tcp_dsack_seen`).
+    pub(super) fn note_duplicate(&mut self, segments: u64) -> bool {
+        self.duplicates += segments;
+        self.duplicates <= self.repeats
     }
 
     /// The window widens with each round trip in which a retransmission proved needless; `nxt` ends this round trip.

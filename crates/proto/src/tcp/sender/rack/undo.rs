@@ -27,6 +27,8 @@ pub(super) struct Undo {
     pub(super) doubts: bool,
     /// New data goes before what counts as lost, to learn whether it is.
     pub(super) tests: bool,
+    /// The last ACK filled a hole with a delayed segment: it marks nothing lost, and nothing lost is sent for it.
+    pub(super) holds: bool,
 }
 
 impl Undo {
@@ -90,7 +92,7 @@ impl Undo {
     /// The congestion window and the threshold to go back to; there is nothing more to take back.
     pub(super) fn take(&mut self) -> (u32, u32) {
         let (prior, calm) = (self.prior, self.calm);
-        *self = Undo { calm, ..Undo::default() };
+        *self = Undo { calm, holds: self.holds, ..Undo::default() };
         prior
     }
 }
@@ -128,6 +130,7 @@ impl Rack {
     /// Whether the ACK that was just heard shows that the reaction to a loss was for nothing; it is taken back then.
     pub(super) fn take_back(&mut self, core: &mut Core, info: &AckInfo<'_>) -> bool {
         self.undo.tests = false;
+        self.undo.holds = false;
         if !self.was_spurious(&core.window, info) {
             return false;
         }
@@ -157,6 +160,10 @@ impl Rack {
             // Before its end only if no retransmission is under way any more.
             let reordered = delayed && !over && self.flight.repeated() == 0;
             self.facts.reordered |= delayed && !over;
+            self.undo.holds = delayed && !over;
+            if self.undo.holds {
+                return reordered;
+            }
             return self.undo.is_proven() || reordered || over && delayed;
         }
         if moved && (self.undo.is_proven() || delayed) {

@@ -1,0 +1,82 @@
+//! Which segments carry PSH: the last one of what was written so far, and with the TCP of Linux also the last one of each
+//! write, and one in each half of the peer's largest window (`tcp_mark_push`, `forced_push`).
+//!
+//! **Not modelled:** Linux marks socket buffers of up to 64 KB, and PSH is on the last segment of such a buffer; here it is on
+//! the segment that holds the last byte.
+
+use std::collections::VecDeque;
+
+use crate::tcp::config::GrowthRule;
+use crate::tcp::sender::Chunk;
+
+use super::Connection;
+
+/// Ends of writes that are stored; when there are more, the newest takes the place of the one before.
+const MARKS_MAX: usize = 256;
+
+/// Ends of writes whose bytes are not acknowledged, as positions, lowest first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pushes(VecDeque<u64>);
+
+impl Pushes {
+    /// A write ends at `position`.
+    pub(super) fn mark(&mut self, position: u64) {
+        if self.0.len() >= MARKS_MAX {
+            self.0.pop_back();
+        }
+        self.0.push_back(position);
+    }
+
+    /// Everything below `una` is acknowledged.
+    pub(super) fn release(&mut self, una: u64) {
+        while self.0.front().is_some_and(|position| *position <= una) {
+            self.0.pop_front();
+        }
+    }
+
+    /// Whether a write ends behind `from` and no later than `to`.
+    fn any(&self, from: u64, to: u64) -> bool {
+        let i = self.0.partition_point(|position| *position <= from);
+        self.0.get(i).is_some_and(|position| *position <= to)
+    }
+}
+
+impl Connection {
+    /// Whether `chunk`, which is sent now, carries PSH.
+    #[inline(always)]
+    pub(super) fn pushes(&mut self, chunk: &Chunk) -> bool {
+        let last = chunk.len > 0 && chunk.from + u64::from(chunk.len) == self.tx.core.window.end;
+        if self.config.growth == GrowthRule::Linux { self.pushes_as_linux(chunk) } else { last }
+    }
+
+    fn pushes_as_linux(&mut self, chunk: &Chunk) -> bool {
+        let (from, to) = (chunk.from, chunk.from + u64::from(chunk.len));
+        if chunk.len == 0 {
+            return false;
+        }
+        let w = &self.tx.core.window;
+        let far = to > self.pushed + u64::from(w.peer_max / 2);
+        let written = self.outbox.as_ref().is_some_and(|outbox| outbox.pushes.any(from, to));
+        let pushes = to == w.end || far || written;
+        if pushes {
+            self.pushed = self.pushed.max(to);
+        }
+        pushes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_of_writes_are_bounded_and_the_newest_one_stays() {
+        let mut pushes = Pushes::default();
+        (1..1000).for_each(|n| pushes.mark(10 * n));
+        assert_eq!(pushes.0.len(), MARKS_MAX);
+        assert!(pushes.any(9980, 9990) && pushes.any(9, 10));
+        assert!(!pushes.any(10, 19) && !pushes.any(9990, 20_000));
+        pushes.release(20);
+        assert!(!pushes.any(0, 29) && pushes.any(0, 30));
+    }
+}
