@@ -145,12 +145,7 @@ impl Window {
 
     /// The same, but nothing from `to` on.
     pub fn chunk_between(&self, from: u64, to: u64, cause: Cause) -> Chunk {
-        let mut chunk = self.chunk_at(from, cause);
-        if u64::from(chunk.len) > to - from {
-            chunk.len = (to - from) as u32;
-            chunk.fin = false;
-        }
-        chunk
+        self.chunk_at(from, cause).cut(to)
     }
 
     /// One byte beyond a closed window, to learn whether it has opened; or what a small window holds, when it
