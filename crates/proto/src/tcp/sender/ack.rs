@@ -171,6 +171,7 @@ impl<R: Recovery> Way<'_, R> {
             w.ssthresh = growth.after_loss(now, w, Loss::Detected);
             if !growth.steers() {
                 w.fall();
+            w.limited = self.recovery.limited(w);
             }
             step.grows = false;
         }
@@ -201,6 +202,7 @@ impl<R: Recovery> Way<'_, R> {
             core.window.ssthresh = core.growth.after_loss(now, &core.window, Loss::Detected);
             // One that judges by time tells the peer of time-outs and of marks only.
             if core.detector.counts() {
+            core.window.limited = self.recovery.limited(&core.window);
                 (core.reduced_below, core.reduced) = (core.window.max, true);
             }
         }

@@ -495,6 +495,9 @@ impl Recovery for Rack {
         }
         self.new_data(now, rtt, w).map_or(Choice::Idle, Choice::Send)
     }
+    fn reported_above(&self) -> u64 {
+        self.flight.reported()
+    }
     fn waits(&self) -> bool {
         self.flight.lost() > 0
     }

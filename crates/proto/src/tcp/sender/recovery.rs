@@ -245,6 +245,19 @@ pub trait Recovery {
         Choice::Window
     }
 
+    /// Bytes that were sent for the first time on the strength of duplicate ACKs: they do not count as in flight where a
+    /// loss is detected. With reports, those are what the window has no room for.
+    //= rfc6675#section-5: step 4.2: segments sent by limited transmit are not counted
+    fn limited(&self, w: &Window) -> u32 {
+        let beyond = u64::from(w.flight().saturating_sub(w.cwnd));
+        w.limited.max(self.reported_above().min(beyond) as u32)
+    }
+
+    /// Bytes above the left edge that the receiver has reported.
+    fn reported_above(&self) -> u64 {
+        self.sacked_above()
+    }
+
     /// Whether something lost waits for the peer's window to open.
     fn waits(&self) -> bool {
         false
