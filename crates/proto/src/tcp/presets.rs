@@ -5,8 +5,8 @@ use crate::units::Span;
 use super::accurate::AccurateEcn;
 use super::config::{
     AckpReaction, Arithmetic, Clock, Congestion, Deflation, DelayedAck, ElnMode, ElnReaction,
-    GrowthRule, Halves, Halving, LossCause, MaxSeg, Prediction, Rounding, RtoRule, SlowStart,
-    TcpConfig, TimerOrder, Variant, VegasRule,
+    GrowthRule, Halves, Halving, IdleRestart, LossCause, MaxSeg, Prediction, Rounding, RtoRule,
+    SlowStart, TcpConfig, TimerOrder, Variant, VegasRule,
 };
 
 type Row = (&'static str, &'static str, fn() -> TcpConfig);
@@ -106,6 +106,8 @@ impl TcpConfig {
             custom: None,
             growth: GrowthRule::Rfc5681,
             byte_counting: 0,
+            window_validation: false,
+            slow_start_after_idle: IdleRestart::OneSegment,
             vegas: VegasRule { alpha: 1, beta: 3, gamma: 1 },
             pacing: false,
             burst: 1,
@@ -152,6 +154,8 @@ impl TcpConfig {
             recv_buffer: 64 * 1024 - 1,
             initial_window: 3,
             halving: Halving::Flight,
+            window_validation: true,
+            slow_start_after_idle: IdleRestart::InitialWindow,
             ..TcpConfig::freebsd_2_1()
         }
     }
@@ -181,6 +185,8 @@ impl TcpConfig {
             exit_growth: true,
             deflation: Deflation::Ns,
             once_per_window: true,
+            window_validation: false,
+            slow_start_after_idle: IdleRestart::Off,
             delayed_ack: DelayedAck { every: 1, timeout: Span::ZERO },
             ..TcpConfig::rfc()
         }
@@ -227,6 +233,8 @@ impl TcpConfig {
             mss: 1400,
             initial_window: 1,
             halving: Halving::Window,
+            window_validation: false,
+            slow_start_after_idle: IdleRestart::Off,
             delayed_ack: DelayedAck { every: 1, timeout: Span::ZERO },
             ..TcpConfig::rfc()
         }
@@ -261,6 +269,7 @@ impl TcpConfig {
             initial_window: 1,
             initial_ssthresh: 4096,
             halving: Halving::Window,
+            slow_start_after_idle: IdleRestart::Off,
             delayed_ack: DelayedAck { every: 1, timeout: Span::ZERO },
             ..TcpConfig::freebsd_2_1()
         }
@@ -284,6 +293,8 @@ impl TcpConfig {
             delayed_ack: DelayedAck { every: 2, timeout: Span::millis(200) },
             limited_transmit: false,
             growth: GrowthRule::Rfc5681,
+            window_validation: false,
+            slow_start_after_idle: IdleRestart::Off,
             prediction: Prediction::AfterPaws,
             ..TcpConfig::linux()
         }
@@ -305,6 +316,7 @@ impl TcpConfig {
             window_scale: true,
             sack: true,
             growth: GrowthRule::Linux,
+            slow_start_after_idle: IdleRestart::Decay,
             limited_transmit: true,
             ..TcpConfig::rfc()
         }

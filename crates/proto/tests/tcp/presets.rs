@@ -38,6 +38,8 @@ const FIELDS: &str = "
     custom: None
     growth: Rfc5681
     byte_counting: 0
+    window_validation: false
+    slow_start_after_idle: OneSegment
     vegas: VegasRule { alpha: 1, beta: 3, gamma: 1 }
     pacing: false
     burst: 1
@@ -85,6 +87,7 @@ const FIELDS: &str = "
     whole_segments: true
     slow_start: Below
     once_per_window: true
+    slow_start_after_idle: Off
     delayed_ack: DelayedAck { every: 1, timeout: 0s }
     deflation: Ns
     exit_growth: true
@@ -108,6 +111,7 @@ const FIELDS: &str = "
     whole_segments: true
     ssthresh_min: 0
     slow_start: Below
+    slow_start_after_idle: Off
     delayed_ack: DelayedAck { every: 1, timeout: 0s }
     [real]
     clock: Fine { granularity: 500ms }
@@ -117,6 +121,7 @@ const FIELDS: &str = "
     mss: 1400
     send_buffer: 65535
     recv_buffer: 65535
+    slow_start_after_idle: Off
     delayed_ack: DelayedAck { every: 1, timeout: 0s }
     [bakshi96]
     variant: Tahoe
@@ -129,6 +134,7 @@ const FIELDS: &str = "
     send_buffer: 4096
     recv_buffer: 4096
     initial_ssthresh: 4096
+    slow_start_after_idle: Off
     delayed_ack: DelayedAck { every: 1, timeout: 0s }
     [rfc]
     clock: Fine { granularity: 1ms }
@@ -138,6 +144,8 @@ const FIELDS: &str = "
     recv_buffer: 65535
     initial_window: 3
     halving: Flight
+    window_validation: true
+    slow_start_after_idle: InitialWindow
     [linux]
     variant: Sack
     clock: Fine { granularity: 1ms }
@@ -151,6 +159,8 @@ const FIELDS: &str = "
     initial_window: 10
     halving: Flight
     growth: Linux
+    window_validation: true
+    slow_start_after_idle: Decay
     delayed_ack: DelayedAck { every: 2, timeout: 40ms }
     timestamps: true
     window_scale: true
@@ -167,6 +177,7 @@ const FIELDS: &str = "
     recv_buffer: 32767
     initial_window: 2
     halving: Flight
+    slow_start_after_idle: Off
     timestamps: true
     window_scale: true
     prediction: AfterPaws

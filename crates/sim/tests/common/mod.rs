@@ -17,7 +17,8 @@ use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::traffic::{OnOff, Periods, Sizes, Web};
 use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::tcp::{
-    AckpReaction, DelayedAck, ElnMode, GrowthRule, Halving, LossCause, TcpConfig, Variant,
+    AckpReaction, DelayedAck, ElnMode, GrowthRule, Halving, IdleRestart, LossCause, TcpConfig,
+    Variant,
 };
 use lasthop_proto::units::{Bytes, Probability, Rate, Span};
 use lasthop_proto::wire::Addr;
@@ -29,10 +30,15 @@ use lasthop_scenario::{
 /// Draws a scenario. The same number draws the same scenario for ever (or a pinned seed means nothing).
 pub struct Dice(Stream);
 
-/// A preset as it was when the digests were pinned: `ns` did not do then what ns-2 does, and the receiver of
-/// `linux` did not acknowledge when that of Linux does.
+/// A preset as it was when the digests were pinned: `ns` did not do then what ns-2 does, the receiver of
+/// `linux` did not acknowledge when that of Linux does, and windows were neither validated nor restarted after silence.
 fn preset_as_pinned(name: &str) -> TcpConfig {
-    let tcp = TcpConfig { quick_acks: false, ..TcpConfig::preset(name).unwrap() };
+    let tcp = TcpConfig {
+        quick_acks: false,
+        window_validation: false,
+        slow_start_after_idle: IdleRestart::Off,
+        ..TcpConfig::preset(name).unwrap()
+    };
     if name != "ns" {
         return tcp;
     }
@@ -47,6 +53,8 @@ fn preset_as_pinned(name: &str) -> TcpConfig {
         recv_buffer,
         initial_window,
         delayed_ack,
+        window_validation: false,
+        slow_start_after_idle: IdleRestart::Off,
         ..TcpConfig::rfc()
     }
 }

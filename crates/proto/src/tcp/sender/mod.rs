@@ -46,6 +46,7 @@ pub mod snack;
 pub mod tahoe;
 mod timeout;
 pub mod tlp;
+mod usage;
 pub mod variant;
 pub mod vegas;
 pub mod veno;

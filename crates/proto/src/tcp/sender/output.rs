@@ -12,6 +12,7 @@ impl<R: Recovery> Way<'_, R> {
     /// The next piece to send, if the windows allow one. Call until it answers `None`.
     pub(super) fn poll(&mut self, now: Time) -> Option<Chunk> {
         if self.core.pacer.as_mut().is_some_and(|pacer| pacer.holds_back(now)) {
+            self.recovery.held_back(self.core, now);
             return None;
         }
         let chunk = self.choose(now)?;
@@ -26,6 +27,7 @@ impl<R: Recovery> Way<'_, R> {
         if !core.timers.rexmt.is_set() && !probe {
             core.timers.rearm(now);
         }
+        core.usage.sent(now);
         core.growth.on_sent(now, &core.window, &chunk);
         if let Some(idle) = self.recovery.on_sent(now, core, &chunk) {
             core.growth.restart(now, idle);
@@ -52,6 +54,9 @@ impl<R: Recovery> Way<'_, R> {
     fn choose(&mut self, now: Time) -> Option<Chunk> {
         let core = &mut *self.core;
         let w = &mut core.window;
+        if w.una == w.max && w.nxt < w.last() && !self.recovery.shares_window() {
+            core.usage.restart(now, core.timers.rtt.rto(), w);
+        }
         if let Some((position, cause)) = w.repair.take() {
             if position >= w.una && position < w.max {
                 return Some(w.chunk_at(position, cause));
@@ -74,7 +79,13 @@ impl<R: Recovery> Way<'_, R> {
         let chunk = match self.recovery.next_chunk(core, now) {
             Choice::Send(chunk) => return Some(chunk),
             Choice::Wait => return None,
-            Choice::Window => core.window.next_chunk(),
+            Choice::Window => {
+                let chunk = core.window.next_chunk();
+                if chunk.is_none() {
+                    core.note_usage();
+                }
+                chunk
+            }
             Choice::Idle => None,
         };
         if chunk.is_none() {

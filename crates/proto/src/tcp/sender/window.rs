@@ -163,12 +163,15 @@ impl Window {
         })
     }
 
+    /// Bytes that congestion control alone would allow to be outstanding.
+    pub fn congestion(&self) -> u32 {
+        let congestion = self.cwnd.saturating_add(self.extra);
+        if self.whole_segments { self.in_segments(congestion) } else { congestion }
+    }
+
     /// Bytes that may be outstanding now.
     pub fn allowed(&self) -> u64 {
-        let congestion = self.cwnd.saturating_add(self.extra);
-        let congestion =
-            if self.whole_segments { self.in_segments(congestion) } else { congestion };
-        u64::from(congestion.min(self.peer).min(self.send_buffer))
+        u64::from(self.congestion().min(self.peer).min(self.send_buffer))
     }
 
     /// The next piece that was never sent, whatever the congestion window says: a pipe has spoken for it. The peer's
