@@ -9,7 +9,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reason {
-    /// Every transfer is over.
+    /// Every transfer is over, and no datagram is under way.
     Finished,
     /// The scenario's horizon was reached.
     Horizon,

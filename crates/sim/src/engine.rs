@@ -50,6 +50,10 @@ pub(crate) struct Engine<S> {
     now: Time,
     wakes: u64,
     standing: u32,
+    /// Whether every transfer is over at the host that opened it.
+    finished: bool,
+    /// Whether packets matter that no host waits for: datagrams, which nothing acknowledges.
+    drains: bool,
     ended: Option<Reason>,
 }
 
@@ -57,7 +61,9 @@ impl<S: Borrow<Scenario>> Engine<S> {
     pub(crate) fn new(scenario: S, seed: u64, ends: Ends<'_>, wants: Wants) -> Engine<S> {
         let ours = |_| HostKind::Ours;
         let path = Path::with_ends(scenario.borrow(), seed, wants, ours, ends);
-        Engine { scenario, path, now: Time::ZERO, wakes: 0, standing: 0, ended: None }
+        let drains = scenario.borrow().datagrams().next().is_some();
+        let (now, finished) = (Time::ZERO, false);
+        Engine { scenario, path, now, wakes: 0, standing: 0, finished, drains, ended: None }
     }
 
     /// Lets everything happen that happens until `until`, as long as `goes_on`, if there is one, says so of the sink after
@@ -79,10 +85,11 @@ impl<S: Borrow<Scenario>> Engine<S> {
         let free = if goes_on.is_some() { 0 } else { limit.0.saturating_add(1) };
         self.path.set_free(Time(free));
         let reason = loop {
-            let Some((at, stage)) = self.path.next_stage() else { break Some(Reason::Idle) };
+            let over = |otherwise| if self.finished { Reason::Finished } else { otherwise };
+            let Some((at, stage)) = self.path.next_stage() else { break Some(over(Reason::Idle)) };
             if at > limit {
                 now = limit;
-                break (until >= horizon).then_some(Reason::Horizon);
+                break (until >= horizon).then_some(over(Reason::Horizon));
             }
             if at > now {
                 now = at;
@@ -100,9 +107,10 @@ impl<S: Borrow<Scenario>> Engine<S> {
                 if self.path.stuck().is_some() {
                     break Some(Reason::Stuck);
                 }
-                if self.path.is_finished() {
-                    break Some(Reason::Finished);
-                }
+                self.finished = self.path.is_finished();
+            }
+            if self.finished && !(self.drains && self.path.has_packets()) {
+                break Some(Reason::Finished);
             }
             if goes_on.as_ref().is_some_and(|goes_on| !goes_on(outside.0)) {
                 break None;
