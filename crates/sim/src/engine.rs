@@ -8,11 +8,11 @@ use lasthop_proto::event::{Cause, Event, Op, Tcb, Wants, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::{Connection, Host};
 use lasthop_proto::units::Time;
-use lasthop_proto::wire::{FlowKey, Packet};
+use lasthop_proto::wire::{Addr, FlowKey, Packet};
 use lasthop_scenario::Scenario;
 use lasthop_trace::Sink;
 
-use crate::end::{Reason, RunEnd, TransferEnd};
+use crate::end::{Limits, Reason, RunEnd, TransferEnd};
 
 /// Wakes without progress of time after which a machine is at fault.
 const STUCK: u32 = 1_000_000;
@@ -137,10 +137,27 @@ impl<S: Borrow<Scenario>> Engine<S> {
             },
             hops: self.path.hops(),
             wakes: self.wakes + self.path.inner_wakes(),
+            limits: self.limits(),
             transfers: self.transfers().iter().map(Transfer::end).collect(),
             agent_state,
             stages: self.path.counts(),
         }
+    }
+
+    /// What the TCPs of hosts waited for, other people's left out.
+    fn limits(&self) -> Option<Limits> {
+        let scenario = self.scenario.borrow();
+        let cross = scenario.transfers.iter().filter(|transfer| transfer.cross);
+        let cross: Vec<[Addr; 2]> = cross
+            .map(|transfer| [transfer.from, transfer.to].map(|i| scenario.hosts[i].addr))
+            .collect();
+        let ours = |flow: FlowKey| {
+            !cross.contains(&[flow.src, flow.dst]) && !cross.contains(&[flow.dst, flow.src])
+        };
+        let connections =
+            self.path.stages().iter().filter_map(Stage::host).flat_map(Host::connections);
+        let ours = connections.filter(|connection| ours(connection.flow));
+        Limits::over(ours.map(|sender| (sender.acknowledged(), sender.limits(self.now))))
     }
 
     /// Each transfer, in the order of [`RunEnd::transfers`].

@@ -11,6 +11,7 @@ use crate::units::{Due, Time};
 use super::Window;
 use super::control::AnyGrowth;
 use super::detect::Detector;
+use super::limits::Limits;
 use super::pacing::Pacer;
 use super::usage::Usage;
 
@@ -41,6 +42,8 @@ pub struct Core {
     pub(super) pacer: Option<Box<Pacer>>,
     /// How the congestion window is used.
     pub(super) usage: Usage,
+    /// What this sender waits for.
+    pub(super) limits: Limits,
     /// The peer's window is to be probed now.
     pub(super) probe_now: bool,
     /// Whether a window that is taken back is probed at once, as 4.4BSD does.
@@ -75,6 +78,7 @@ impl Core {
             ce_bytes: 0,
             pacer: Pacer::new(config).map(Box::new),
             usage: Usage::new(config),
+            limits: Limits::default(),
             probe_now: false,
             persists_at_once: matches!(config.clock, Clock::Ticks { .. }),
         }

@@ -506,6 +506,9 @@ impl Recovery for Rack {
             }
         }
     }
+    fn pipe(&self, _: &Window) -> u64 {
+        self.flight.pipe()
+    }
     fn reported_above(&self) -> u64 {
         self.flight.reported()
     }

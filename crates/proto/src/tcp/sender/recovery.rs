@@ -257,6 +257,11 @@ pub trait Recovery {
         }
     }
 
+    /// Bytes that the congestion window takes for in the network.
+    fn pipe(&self, w: &Window) -> u64 {
+        w.nxt - w.una
+    }
+
     /// Bytes that were sent for the first time on the strength of duplicate ACKs: they do not count as in flight where a
     /// loss is detected. With reports, those are what the window has no room for.
     //= rfc6675#section-5: step 4.2: segments sent by limited transmit are not counted

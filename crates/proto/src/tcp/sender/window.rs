@@ -163,6 +163,11 @@ impl Window {
         })
     }
 
+    /// The socket's send buffer in bytes.
+    pub fn buffer(&self) -> u32 {
+        self.send_buffer
+    }
+
     /// Bytes that congestion control alone would allow to be outstanding.
     pub fn congestion(&self) -> u32 {
         let congestion = self.cwnd.saturating_add(self.extra);
