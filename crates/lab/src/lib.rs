@@ -21,7 +21,7 @@ pub use lasthop_sim::no_ends as ends;
 use lasthop_sim::run_with;
 pub use lasthop_sim::{Reason, RunEnd, layout};
 use lasthop_trace::layout::Layout;
-use lasthop_trace::metrics::{Metrics, RunMetrics};
+use lasthop_trace::metrics::{Limits, Metrics, RunMetrics};
 use lasthop_trace::sequence::{Sequence, Series, Watch};
 use lasthop_trace::{Nothing, Sink};
 #[cfg(feature = "threads")]
@@ -99,7 +99,12 @@ pub fn run_unmeasured(scenario: &Scenario, seed: u64) -> RunEnd {
     run_with(scenario, seed, &ends, &mut Nothing)
 }
 
-fn result(seed: u64, end: &RunEnd, layout: &Layout, metrics: RunMetrics) -> RunResult {
+fn result(seed: u64, end: &RunEnd, layout: &Layout, mut metrics: RunMetrics) -> RunResult {
+    metrics.limits = end.limits.map(|lasthop_sim::Limits(parts)| {
+        let [application, send_buffer, receive_window, congestion_window, pacing] =
+            parts.map(|part| f64::from(part) / 1e6);
+        Limits { application, send_buffer, receive_window, congestion_window, pacing }
+    });
     let reason = match end.reason {
         Reason::Finished => "finished",
         Reason::Horizon => "horizon",

@@ -338,6 +338,14 @@ impl Path {
             .collect()
     }
 
+    /// Whether any packet is between the hosts.
+    pub fn has_packets(&self) -> bool {
+        let roam = |i: usize| self.roam.as_ref().map_or(0, |roam| roam.held(i)) > 0;
+        let stages = self.stages.iter().enumerate();
+        stages.into_iter().any(|(i, stage)| stage.holds() > 0 || roam(i))
+            || self.retired.iter().any(|(_, old)| old.holds() > 0)
+    }
+
     /// The stage at which stages answered each other for ever within an instant, if they did: the packets that they did it
     /// with were dropped.
     pub fn stuck(&self) -> Option<StageId> {

@@ -2,6 +2,7 @@
 
 use lasthop_path::StageCount;
 use lasthop_proto::machine::StageId;
+use lasthop_proto::tcp::sender::limits::LimitTimes;
 use lasthop_proto::units::{Bytes, Time};
 use serde::Serialize;
 
@@ -9,7 +10,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reason {
-    /// Every transfer is over.
+    /// Every transfer is over, and no datagram is under way.
     Finished,
     /// The scenario's horizon was reached.
     Horizon,
@@ -34,6 +35,30 @@ pub struct TransferEnd {
     pub aborted: bool,
 }
 
+/// What our TCPs waited for: parts in a million of the time from their first data to their end, in the order of
+/// [`Limit::ALL`](lasthop_proto::tcp::sender::limits::Limit::ALL). Each direction of a connection counts with the bytes
+/// that it carried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Limits(pub [u32; 5]);
+
+impl Limits {
+    /// The mean over directions, each with its bytes and the times of its limits.
+    pub(crate) fn over(directions: impl Iterator<Item = (u64, LimitTimes)>) -> Option<Limits> {
+        let (mut sums, mut carried) = ([0_u128; 5], 0_u128);
+        for (bytes, times) in directions {
+            let total: u64 = times.iter().map(|time| time.0).sum();
+            if bytes == 0 || total == 0 {
+                continue;
+            }
+            carried += u128::from(bytes);
+            for (sum, time) in sums.iter_mut().zip(times) {
+                *sum += u128::from(bytes) * (u128::from(time.0) * 1_000_000 / u128::from(total));
+            }
+        }
+        (carried > 0).then(|| Limits(sums.map(|sum| (sum / carried) as u32)))
+    }
+}
+
 /// How a run ended.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct RunEnd {
@@ -52,6 +77,8 @@ pub struct RunEnd {
     pub transfers: Vec<TransferEnd>,
     /// Packet counts, by stage.
     pub stages: Vec<(StageId, StageCount)>,
+    /// What our TCPs waited for; nothing if none has sent data.
+    pub limits: Option<Limits>,
     /// Largest state that an agent held, in bytes, by stage.
     pub agent_state: Vec<(StageId, u64)>,
 }

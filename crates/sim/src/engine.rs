@@ -8,11 +8,11 @@ use lasthop_proto::event::{Cause, Event, Op, Tcb, Wants, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::{Connection, Host};
 use lasthop_proto::units::Time;
-use lasthop_proto::wire::{FlowKey, Packet};
+use lasthop_proto::wire::{Addr, FlowKey, Packet};
 use lasthop_scenario::Scenario;
 use lasthop_trace::Sink;
 
-use crate::end::{Reason, RunEnd, TransferEnd};
+use crate::end::{Limits, Reason, RunEnd, TransferEnd};
 
 /// Wakes without progress of time after which a machine is at fault.
 const STUCK: u32 = 1_000_000;
@@ -50,6 +50,10 @@ pub(crate) struct Engine<S> {
     now: Time,
     wakes: u64,
     standing: u32,
+    /// Whether every transfer is over at the host that opened it.
+    finished: bool,
+    /// Whether packets matter that no host waits for: datagrams, which nothing acknowledges.
+    drains: bool,
     ended: Option<Reason>,
 }
 
@@ -57,7 +61,9 @@ impl<S: Borrow<Scenario>> Engine<S> {
     pub(crate) fn new(scenario: S, seed: u64, ends: Ends<'_>, wants: Wants) -> Engine<S> {
         let ours = |_| HostKind::Ours;
         let path = Path::with_ends(scenario.borrow(), seed, wants, ours, ends);
-        Engine { scenario, path, now: Time::ZERO, wakes: 0, standing: 0, ended: None }
+        let drains = scenario.borrow().datagrams().next().is_some();
+        let (now, finished) = (Time::ZERO, false);
+        Engine { scenario, path, now, wakes: 0, standing: 0, finished, drains, ended: None }
     }
 
     /// Lets everything happen that happens until `until`, as long as `goes_on`, if there is one, says so of the sink after
@@ -79,10 +85,11 @@ impl<S: Borrow<Scenario>> Engine<S> {
         let free = if goes_on.is_some() { 0 } else { limit.0.saturating_add(1) };
         self.path.set_free(Time(free));
         let reason = loop {
-            let Some((at, stage)) = self.path.next_stage() else { break Some(Reason::Idle) };
+            let over = |otherwise| if self.finished { Reason::Finished } else { otherwise };
+            let Some((at, stage)) = self.path.next_stage() else { break Some(over(Reason::Idle)) };
             if at > limit {
                 now = limit;
-                break (until >= horizon).then_some(Reason::Horizon);
+                break (until >= horizon).then_some(over(Reason::Horizon));
             }
             if at > now {
                 now = at;
@@ -100,9 +107,10 @@ impl<S: Borrow<Scenario>> Engine<S> {
                 if self.path.stuck().is_some() {
                     break Some(Reason::Stuck);
                 }
-                if self.path.is_finished() {
-                    break Some(Reason::Finished);
-                }
+                self.finished = self.path.is_finished();
+            }
+            if self.finished && !(self.drains && self.path.has_packets()) {
+                break Some(Reason::Finished);
             }
             if goes_on.as_ref().is_some_and(|goes_on| !goes_on(outside.0)) {
                 break None;
@@ -129,10 +137,27 @@ impl<S: Borrow<Scenario>> Engine<S> {
             },
             hops: self.path.hops(),
             wakes: self.wakes + self.path.inner_wakes(),
+            limits: self.limits(),
             transfers: self.transfers().iter().map(Transfer::end).collect(),
             agent_state,
             stages: self.path.counts(),
         }
+    }
+
+    /// What the TCPs of hosts waited for, other people's left out.
+    fn limits(&self) -> Option<Limits> {
+        let scenario = self.scenario.borrow();
+        let cross = scenario.transfers.iter().filter(|transfer| transfer.cross);
+        let cross: Vec<[Addr; 2]> = cross
+            .map(|transfer| [transfer.from, transfer.to].map(|i| scenario.hosts[i].addr))
+            .collect();
+        let ours = |flow: FlowKey| {
+            !cross.contains(&[flow.src, flow.dst]) && !cross.contains(&[flow.dst, flow.src])
+        };
+        let connections =
+            self.path.stages().iter().filter_map(Stage::host).flat_map(Host::connections);
+        let ours = connections.filter(|connection| ours(connection.flow));
+        Limits::over(ours.map(|sender| (sender.acknowledged(), sender.limits(self.now))))
     }
 
     /// Each transfer, in the order of [`RunEnd::transfers`].

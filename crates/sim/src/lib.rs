@@ -11,7 +11,7 @@ mod end;
 mod engine;
 mod session;
 
-pub use end::{Reason, RunEnd, TransferEnd};
+pub use end::{Limits, Reason, RunEnd, TransferEnd};
 pub use lasthop_path::{Ends, StageCount, layout, no_ends};
 pub use session::Session;
 

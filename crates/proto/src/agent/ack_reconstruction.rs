@@ -16,7 +16,8 @@
 //! plain ACK takes the place of the one that is held (cause `superseded-ack`): it says the same and more.
 //!
 //! **State** is soft: the last ACK of each connection and at most one packet. Without it ACKs just pass. The length of
-//! a segment is that of the longest one seen in the direction of the data.
+//! a segment is that of the longest one seen in the direction of the data. A connection is forgotten when the sender has
+//! got the ACK of its FIN, or by a reset.
 
 use serde::Serialize;
 
@@ -102,6 +103,8 @@ struct Flow {
     interval: Option<Span>,
     /// The receiver's ACK that goes after those that are filled in.
     held: Option<Packet>,
+    /// One past the FIN of the data, once it has passed.
+    fin: Option<Seq>,
     /// When the next ACK goes, and the time between them.
     due: Time,
     spacing: Span,
@@ -138,6 +141,15 @@ impl AckReconstruction {
                 self.flows[i].sent = Some((segment.ack, segment.window));
             }
             out.send(Side::Left, packet);
+        }
+    }
+
+    /// Forgets the connection if the last ACK that went to the sender covers its FIN.
+    fn end(&mut self, i: usize, out: &mut Out) {
+        let Flow { fin, sent, held, .. } = &self.flows[i];
+        let covered = fin.is_some_and(|fin| sent.is_some_and(|(ack, _)| fin.le(ack)));
+        if covered && held.is_none() {
+            self.forget(i, out);
         }
     }
 
@@ -184,11 +196,24 @@ impl AckReconstruction {
                 }
                 None => {}
             }
+            if let Some(segment) = packet.segment().filter(|s| s.flags.has(Flags::FIN))
+                && let Some(i) = self.flows.find(key.reversed())
+            {
+                self.flows[i].fin = Some(segment.seq + segment.seq_len(packet.body.len()));
+            }
         }
         out.send(Side::Right, packet);
     }
 
     fn on_ack_side(&mut self, now: Time, packet: Packet, out: &mut Out) {
+        let key = packet.flow();
+        self.pass_ack(now, packet, out);
+        if let Some(i) = key.and_then(|key| self.flows.find(key)) {
+            self.end(i, out);
+        }
+    }
+
+    fn pass_ack(&mut self, now: Time, packet: Packet, out: &mut Out) {
         let known = packet.flow().and_then(|key| self.flows.find(key));
         let (Some(i), Some(segment)) = (known, packet.segment()) else {
             return out.send(Side::Left, packet);
@@ -330,6 +355,7 @@ impl Machine for AckReconstruction {
         while let Some((_, i)) = self.wakes.first().filter(|(at, _)| *at <= now) {
             self.wakes.set(i, None);
             self.send_due(now, i, out);
+            self.end(i, out);
         }
     }
 

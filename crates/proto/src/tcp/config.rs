@@ -179,6 +179,22 @@ pub enum Halves {
     Exact,
 }
 
+/// What becomes of the congestion window when nothing was sent for longer than the retransmission timeout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IdleRestart {
+    /// It stays.
+    #[default]
+    Off,
+    /// One segment (4.4BSD `tcp_output`), with silence measured from the last segment sent (RFC 5681 section 4.1).
+    OneSegment,
+    /// At most the initial window (RFC 5681 section 4.1).
+    InitialWindow,
+    /// It halves for each timeout down to the initial window, and halfway to its use when it is not used for a timeout;
+    /// the threshold keeps three quarters of it (Linux `tcp_cwnd_restart`, `tcp_cwnd_application_limited`).
+    Decay,
+}
+
 /// When the retransmission timer starts again, beside what becomes of the time-out at the same moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -410,6 +426,12 @@ pub struct TcpConfig {
     /// The window opens by the bytes that an ACK acknowledges, of at most so many segments (the limit L of RFC 3465);
     /// 0 counts ACKs instead.
     pub byte_counting: u32,
+    /// A congestion window that is not used does not grow (RFC 7661).
+    #[serde(skip_serializing_if = "is_default")]
+    pub window_validation: bool,
+    /// What becomes of it after silence.
+    #[serde(skip_serializing_if = "is_default")]
+    pub slow_start_after_idle: IdleRestart,
     /// What it aims at, with [`Congestion::Vegas`].
     pub vegas: VegasRule,
     /// Segments leave at a rate, not in the bursts in which the windows open.

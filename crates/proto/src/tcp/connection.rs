@@ -32,6 +32,7 @@ use super::opening::Opening;
 use super::receiver::Receiver;
 use super::rope::Rope;
 use super::sender::Sender;
+use super::sender::limits::LimitTimes;
 use super::state::{Input, State};
 use super::work::Steps;
 
@@ -277,6 +278,11 @@ impl Connection {
     /// Bytes of ours that the peer has acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.tx.core.window.una.min(self.tx.core.window.end).saturating_sub(1)
+    }
+
+    /// How long each limit has held back this end's data until `now`; zero for one that has sent none.
+    pub fn limits(&self, now: Time) -> LimitTimes {
+        self.tx.limits(now)
     }
 
     /// What was done with the segment that came last.

@@ -3,7 +3,8 @@
 use super::accurate::AccurateEcn;
 use super::config::{
     AccConfig, AckpReaction, Arithmetic, Clock, Deflation, DelayedAck, ElnMode, ElnReaction,
-    GivingUp, GrowthRule, Halves, Halving, LossCause, MaxSeg, PRESETS, Prediction, Rounding,
+    GivingUp, GrowthRule, Halves, Halving, IdleRestart, LossCause, MaxSeg, PRESETS, Prediction,
+    Rounding,
     RtoRule, SlowStart, TcpConfig, TimerOrder, Variant,
 };
 use super::words::TCPS;
@@ -199,6 +200,17 @@ impl TcpConfig {
         let what = "how the window opens above the threshold; `bsd` adds the constant of 4.4BSD, \
                     `linux` counts segments as Linux does and has its CUBIC, its PRR and its bursts";
         k.word("growth", &mut tcp.growth, &growths, what);
+        let what = "a window that is not used does not grow (RFC 7661)";
+        k.flag("window-validation", &mut tcp.window_validation, what);
+        let restarts = [
+            ("off", IdleRestart::Off),
+            ("one-segment", IdleRestart::OneSegment),
+            ("initial-window", IdleRestart::InitialWindow),
+            ("decay", IdleRestart::Decay),
+        ];
+        let what = "the window after silence longer than the time-out: as it was, one segment (4.4BSD), at most the \
+                    initial window (RFC 5681), or half for each time-out (Linux)";
+        k.word("slow-start-after-idle", &mut tcp.slow_start_after_idle, &restarts, what);
         k.flag(
             "exit-growth",
             &mut tcp.exit_growth,

@@ -42,7 +42,7 @@ pub mod work;
 pub use accurate::AccurateEcn;
 pub use config::{
     AccConfig, AckpReaction, Clock, Congestion, DelayedAck, ElnMode, ElnReaction, GivingUp,
-    GrowthRule, Halving, LossCause, Prediction, TcpConfig, Variant,
+    GrowthRule, Halving, IdleRestart, LossCause, Prediction, TcpConfig, Variant,
 };
 pub use connection::Connection;
 pub use host::{Host, HostConfig};

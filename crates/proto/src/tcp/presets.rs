@@ -5,7 +5,8 @@ use crate::units::Span;
 use super::accurate::AccurateEcn;
 use super::config::{
     AckpReaction, Arithmetic, Clock, Congestion, Deflation, DelayedAck, ElnMode, ElnReaction,
-    GivingUp, GrowthRule, Halves, Halving, LossCause, MaxSeg, Prediction, Rounding, RtoRule,
+    GivingUp, GrowthRule, Halves, Halving, IdleRestart, LossCause, MaxSeg, Prediction, Rounding,
+    RtoRule,
     SlowStart, TcpConfig, TimerOrder, Variant, VegasRule,
 };
 
@@ -111,6 +112,8 @@ impl TcpConfig {
             custom: None,
             growth: GrowthRule::Rfc5681,
             byte_counting: 0,
+            window_validation: false,
+            slow_start_after_idle: IdleRestart::OneSegment,
             vegas: VegasRule { alpha: 1, beta: 3, gamma: 1 },
             pacing: false,
             burst: 1,
@@ -158,6 +161,8 @@ impl TcpConfig {
             recv_buffer: 64 * 1024 - 1,
             initial_window: 3,
             halving: Halving::Flight,
+            window_validation: true,
+            slow_start_after_idle: IdleRestart::InitialWindow,
             ..TcpConfig::freebsd_2_1()
         }
     }
@@ -188,6 +193,8 @@ impl TcpConfig {
             exit_growth: true,
             deflation: Deflation::Ns,
             once_per_window: true,
+            window_validation: false,
+            slow_start_after_idle: IdleRestart::Off,
             delayed_ack: DelayedAck { every: 1, timeout: Span::ZERO },
             ..TcpConfig::rfc()
         }
@@ -235,6 +242,8 @@ impl TcpConfig {
             mss: 1400,
             initial_window: 1,
             halving: Halving::Window,
+            window_validation: false,
+            slow_start_after_idle: IdleRestart::Off,
             delayed_ack: DelayedAck { every: 1, timeout: Span::ZERO },
             ..TcpConfig::rfc()
         }
@@ -269,6 +278,7 @@ impl TcpConfig {
             initial_window: 1,
             initial_ssthresh: 4096,
             halving: Halving::Window,
+            slow_start_after_idle: IdleRestart::Off,
             delayed_ack: DelayedAck { every: 1, timeout: Span::ZERO },
             ..TcpConfig::freebsd_2_1()
         }
@@ -298,6 +308,8 @@ impl TcpConfig {
             limited_transmit: false,
             dsack: false,
             growth: GrowthRule::Rfc5681,
+            window_validation: false,
+            slow_start_after_idle: IdleRestart::Off,
             prediction: Prediction::AfterPaws,
             ..TcpConfig::linux()
         }
@@ -326,6 +338,7 @@ impl TcpConfig {
             sack: true,
             dsack: true,
             growth: GrowthRule::Linux,
+            slow_start_after_idle: IdleRestart::Decay,
             limited_transmit: true,
             ..TcpConfig::rfc()
         }

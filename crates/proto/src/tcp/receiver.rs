@@ -252,7 +252,9 @@ impl Receiver {
     fn take_any(&mut self, now: Time, from: u64, body: Body, fin: bool) -> Taken {
         let (mut to, mut body) = (from + u64::from(body.len()), body);
         // The end of a stream is where it was first said, unless data has come from behind it.
-        if fin && self.fin_at.is_none() && to >= self.nxt + self.reach() {
+        let ends = fin && self.fin_at.is_none() && to >= self.nxt + self.reach();
+        let again = fin && self.fin_at == Some(to);
+        if ends {
             self.fin_at = Some(to);
         }
         //= rfc9293#section-3.10.7.4: text behind the FIN is ignored
@@ -279,6 +281,12 @@ impl Receiver {
                 self.deliver(&body, &mut taken);
             } else {
                 self.keep(from, to, body);
+                if ends {
+                    self.kept.get_or_insert_default();
+                    self.note_recent(to, to + 1);
+                } else if again {
+                    self.note_fin_again(from, to);
+                }
                 let held = self.reach();
                 self.quick.iter_mut().for_each(|quick| quick.spread(held, self.buffer));
             }
@@ -290,6 +298,7 @@ impl Receiver {
         }
         if self.fin_at == Some(self.nxt) {
             self.nxt += 1;
+            self.free_kept();
             taken.fin = true;
             self.ack_now = true;
         }
@@ -306,8 +315,14 @@ impl Receiver {
         let kept =
             self.kept.as_mut().filter(|kept| kept.pieces.first().is_some_and(|p| p.from <= nxt))?;
         let piece = kept.pieces.remove(0);
-        self.kept.take_if(|kept| kept.pieces.is_empty());
+        self.free_kept();
         Some(piece)
+    }
+
+    /// Frees the reassembly state once neither data nor a FIN waits behind a hole.
+    fn free_kept(&mut self) {
+        let waits = self.fin_at.is_some_and(|at| at >= self.nxt);
+        self.kept.take_if(|kept| kept.pieces.is_empty() && !waits);
     }
 
     /// Data from `from` on came, behind a hole or into one: an ACK goes at once, unless duplicates are put together.

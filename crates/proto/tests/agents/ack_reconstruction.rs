@@ -93,6 +93,11 @@ impl World {
         assert_eq!(self.put, real + self.dropped.len() + self.agent.holds(), "conservation");
     }
 
+    /// How many connections are watched.
+    fn flows(&self) -> usize {
+        self.agent.flows()
+    }
+
     fn ack(&mut self, us: u64, n: u32) {
         self.put(us, Side::Right, ack(n));
     }
@@ -276,4 +281,45 @@ proptest! {
         prop_assert!(world.seen.last().is_none_or(|last| last.1 == said), "{:?}", world.seen);
         prop_assert!(world.seen.windows(2).all(|w| Seq(w[0].1).le(Seq(w[1].1))), "{:?}", world.seen);
     }
+}
+
+/// The FIN of the data, alone or behind some.
+fn fin(seq: u32, bytes: u32) -> Packet {
+    data(seq, bytes).with(|packet| {
+        if let lasthop_proto::wire::Transport::Tcp(segment) = &mut packet.transport {
+            segment.flags = segment.flags | Flags::FIN;
+        }
+    })
+}
+
+#[test]
+fn a_connection_is_forgotten_when_the_ack_of_its_fin_has_gone_to_the_sender() {
+    for bytes in [0, 300] {
+        let mut world = World::new(Reconstruction::default());
+        world.put(1000, Side::Left, fin(1 + 14 * MSS, bytes));
+        let end = 2 + 14 * MSS + bytes;
+        world.ack(10_000, end - 1);
+        assert_eq!(world.flows(), 1, "the FIN is not acknowledged");
+        world.ack(20_000, end);
+        assert_eq!((world.flows(), world.agent.holds()), (0, 0));
+        // Its ACK was lost: the FIN comes once more, and so does its answer.
+        world.put(30_000, Side::Left, fin(1 + 14 * MSS, bytes));
+        world.ack(40_000, end);
+        assert_eq!(world.flows(), 0);
+    }
+}
+
+/// The last ACK waits while others are filled in before it; the connection is forgotten when it has gone.
+#[test]
+fn a_connection_whose_last_ack_is_held_is_forgotten_when_that_goes() {
+    let mut world = World::new(Reconstruction::default());
+    for i in 1..=3 {
+        world.ack(i * 10_000, 1 + i as u32 * 2 * MSS);
+    }
+    world.put(35_000, Side::Left, fin(1 + 14 * MSS, 0));
+    world.ack(40_000, 2 + 14 * MSS);
+    assert_eq!((world.flows(), world.agent.holds()), (1, 1));
+    world.until(Time(1_000_000_000));
+    assert_eq!((world.flows(), world.agent.holds()), (0, 0));
+    assert_eq!(world.seen.last().map(|line| (line.1, line.2)), Some((2 + 14 * MSS, None)));
 }

@@ -91,8 +91,6 @@ fn scenario_2_none_for_a_packet_behind_a_congestive_loss() {
             18ms   mobile  at 1 ack 1001
             20ms   fixed   3001+1000
             20ms   note    congestion-hole
-            120ms  base    3001+1000              => local-timeout
-            220ms  base    3001+1000              => local-timeout
             300ms  fixed   1001+1000              # the sender's timer
             300ms  note    sender-retransmission
             301ms  fixed   2001+1000

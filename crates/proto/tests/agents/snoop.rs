@@ -589,3 +589,41 @@ fn with_priority_a_lost_retransmission_is_left_to_the_timer() {
     let by_timer = "116ms base 1461+1460 => local-timeout\n 124ms mobile ack 5841\n 5000ms end";
     check(&snoop(SnoopConfig { priority: true, ..config() }), &script(by_timer));
 }
+
+/// Two holes before the base station, which the sender fills: what lies behind them has arrived and is not sent again,
+/// neither by the local timer nor by the persist timer.
+#[test]
+fn no_timer_repeats_what_lies_behind_a_hole_before_the_base_station() {
+    check(
+        &snoop(config()),
+        "
+        0ms    fixed   1+1460
+        1ms    fixed   2921+1460         # 1461 was lost before the base station
+        1ms    note    congestion-hole
+        2ms    fixed   4381+1460
+        8ms    mobile  ack 1461
+        9ms    mobile  ack 1461
+        10ms   mobile  ack 1461
+        5000ms fixed   1461+1460
+        5000ms note    sender-retransmission
+        5100ms base    1461+1460         => local-timeout
+        5110ms mobile  ack 5841
+        9000ms end
+        ",
+    );
+}
+
+/// Before any ACK the first byte is what the receiver asks for, if the SYN was seen.
+#[test]
+fn no_timer_repeats_what_lies_behind_a_first_segment_lost_before_the_base_station() {
+    check(
+        &snoop(config()),
+        "
+        0ms    fixed   syn
+        1ms    mobile  syn ack 1
+        2ms    fixed   1461+1460
+        2ms    note    congestion-hole
+        5000ms end
+        ",
+    );
+}

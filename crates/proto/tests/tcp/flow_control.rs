@@ -34,7 +34,7 @@ fn a_closed_window_is_probed_ever_more_slowly_and_without_congestion() {
         17030ms < . ack 2002 win 2000      # this one found room
         17030ms > . 2002+1000 ack 1
         17030ms > . 3002+1000 ack 1
-        17030ms tcb cwnd 4000 ssthresh 4294967295
+        17030ms tcb cwnd 2000 ssthresh 4294967295   # the initial window, after a second of silence
         17050ms end
         ",
     );

@@ -74,3 +74,26 @@ fn a_sender_that_did_not_offer_takes_no_notice() {
         ),
     );
 }
+
+/// A sender that judges by its own records neither offers to obey nor is kept from its timer by what comes all the same.
+#[test]
+fn a_sender_with_rack_does_not_offer_them_and_its_timer_is_not_postponed() {
+    let tcp = TcpConfig { nack: true, sack: true, ..sender(Variant::Rack, 2) };
+    for message in ["", "500ms  < . ack 1 missing 1-1001"] {
+        check(
+            &tcp,
+            &format!(
+                "
+                10ms   established sackok
+                10ms   > . 1+1000 x2 ack 1
+                32ms   note TailLossProbe
+                32ms   > . 2001+1000 ack 1
+                {message}
+                1032ms note Timeout
+                1032ms > . 1+1000 ack 1 => timeout-retransmit
+                1040ms end
+                "
+            ),
+        );
+    }
+}

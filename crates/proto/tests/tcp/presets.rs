@@ -43,6 +43,8 @@ const FIELDS: &str = "
     custom: None
     growth: Rfc5681
     byte_counting: 0
+    window_validation: false
+    slow_start_after_idle: OneSegment
     vegas: VegasRule { alpha: 1, beta: 3, gamma: 1 }
     pacing: false
     burst: 1
@@ -90,6 +92,7 @@ const FIELDS: &str = "
     whole_segments: true
     slow_start: Below
     once_per_window: true
+    slow_start_after_idle: Off
     delayed_ack: DelayedAck { every: 1, timeout: 0s }
     deflation: Ns
     exit_growth: true
@@ -113,6 +116,7 @@ const FIELDS: &str = "
     whole_segments: true
     ssthresh_min: 0
     slow_start: Below
+    slow_start_after_idle: Off
     delayed_ack: DelayedAck { every: 1, timeout: 0s }
     [real]
     clock: Fine { granularity: 500ms }
@@ -122,6 +126,7 @@ const FIELDS: &str = "
     mss: 1400
     send_buffer: 65535
     recv_buffer: 65535
+    slow_start_after_idle: Off
     delayed_ack: DelayedAck { every: 1, timeout: 0s }
     [bakshi96]
     variant: Tahoe
@@ -134,6 +139,7 @@ const FIELDS: &str = "
     send_buffer: 4096
     recv_buffer: 4096
     initial_ssthresh: 4096
+    slow_start_after_idle: Off
     delayed_ack: DelayedAck { every: 1, timeout: 0s }
     [rfc]
     clock: Fine { granularity: 1ms }
@@ -144,6 +150,8 @@ const FIELDS: &str = "
     recv_buffer: 65535
     initial_window: 3
     halving: Flight
+    window_validation: true
+    slow_start_after_idle: InitialWindow
     [linux]
     variant: Sack
     clock: Fine { granularity: 1ms }
@@ -163,6 +171,8 @@ const FIELDS: &str = "
     initial_window: 10
     halving: Flight
     growth: Linux
+    window_validation: true
+    slow_start_after_idle: Decay
     delayed_ack: DelayedAck { every: 2, timeout: 40ms }
     timestamps: true
     window_scale: true
@@ -181,6 +191,7 @@ const FIELDS: &str = "
     recv_buffer: 32767
     initial_window: 2
     halving: Flight
+    slow_start_after_idle: Off
     timestamps: true
     window_scale: true
     prediction: AfterPaws

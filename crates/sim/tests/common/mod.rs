@@ -18,7 +18,8 @@ use lasthop_proto::tcp::config::{GivingUp, RtoRule};
 use lasthop_proto::tcp::traffic::{OnOff, Periods, Sizes, Web};
 use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::tcp::{
-    AckpReaction, DelayedAck, ElnMode, GrowthRule, Halving, LossCause, TcpConfig, Variant,
+    AckpReaction, DelayedAck, ElnMode, GrowthRule, Halving, IdleRestart, LossCause, TcpConfig,
+    Variant,
 };
 use lasthop_proto::units::{Bytes, Probability, Rate, Span};
 use lasthop_proto::wire::Addr;
@@ -31,7 +32,8 @@ use lasthop_scenario::{
 pub struct Dice(Stream);
 
 /// A preset as it was when the digests were pinned: `ns` did not do then what ns-2 does, and the receiver of
-/// `linux` did not acknowledge when that of Linux does; timeouts and SYNs of `linux` were those of `rfc`.
+/// `linux` did not acknowledge when that of Linux does; timeouts and SYNs of `linux` were those of `rfc`, and windows
+/// were neither validated nor restarted after silence.
 fn preset_as_pinned(name: &str) -> TcpConfig {
     let tcp = TcpConfig::preset(name).unwrap();
     let rto_rule = match tcp.rto_rule {
@@ -47,6 +49,8 @@ fn preset_as_pinned(name: &str) -> TcpConfig {
         syn_ack_retries: None,
         syn_linear: 0,
         dsack: false,
+        window_validation: false,
+        slow_start_after_idle: IdleRestart::Off,
         ..tcp
     };
     if name != "ns" {
@@ -63,6 +67,8 @@ fn preset_as_pinned(name: &str) -> TcpConfig {
         recv_buffer,
         initial_window,
         delayed_ack,
+        window_validation: false,
+        slow_start_after_idle: IdleRestart::Off,
         ..TcpConfig::rfc()
     }
 }

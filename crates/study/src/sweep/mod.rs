@@ -143,12 +143,56 @@ pub fn remarks(results: &Results) -> Vec<String> {
                 plural(cell.runs.len() as u64, "run")
             ));
         }
+        remarks.extend(limited(cell, results.cells.len() == 1).map(|what| format!("{what}{at}")));
         for run in &cell.runs {
             let what = faults(run).into_iter();
             remarks.extend(what.map(|what| format!("seed {}: {what}{at}", run.seed)));
         }
     }
     remarks
+}
+
+/// A limit that holds for a smaller share of the time is not named.
+const NAMED_SHARE: f64 = 0.05;
+
+/// What limited the senders of a cell. Of several cells, only those are named whose buffers did so for most of the time:
+/// there the results say little about the path.
+fn limited(cell: &CellResults, alone: bool) -> Option<String> {
+    const WORDS: [(&str, &str); 5] = [
+        ("limited_application", "the application"),
+        ("limited_send_buffer", "the send buffer"),
+        ("limited_receive_window", "the receive window"),
+        ("limited_congestion_window", "the congestion window"),
+        ("limited_pacing", "pacing"),
+    ];
+    let share = |name: &str| cell.mean(name).map_or(0.0, |summary| summary.mean);
+    let [sends, receives] = ["limited_send_buffer", "limited_receive_window"].map(share);
+    let by_buffers = sends + receives > 0.5;
+    if !alone && !by_buffers {
+        return None;
+    }
+    let mut shares = WORDS.map(|(name, word)| (share(name), word));
+    shares.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let named = shares.iter().filter(|(share, _)| *share >= NAMED_SHARE);
+    let named: Vec<String> = named
+        .enumerate()
+        .map(|(i, (share, word))| {
+            let share = format!("{:.0} %", 100.0 * share);
+            match i {
+                0 => format!("{word} limited senders for {share} of the time"),
+                _ => format!("{word} for {share}"),
+            }
+        })
+        .collect();
+    if named.is_empty() {
+        return None;
+    }
+    let key = if sends > receives { "send-buffer" } else { "recv-buffer" };
+    let help = match by_buffers {
+        true => format!("; a larger `{key}` would show more of the path"),
+        false => String::new(),
+    };
+    Some(format!("{}{help}", named.join(", ")))
 }
 
 /// What went wrong in a run, apart from TCP.

@@ -48,6 +48,7 @@ impl Metrics {
             stages,
             aggregate_throughput: if makespan > 0.0 { delivered as f64 / makespan } else { 0.0 },
             jain_index: jain_index(&throughputs),
+            limits: None,
             corrupted: self.corrupted,
             short,
             exchanges,

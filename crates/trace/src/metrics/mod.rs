@@ -33,7 +33,7 @@ pub use datagrams::{Datagrams, Grade, Load};
 pub use energy::{NodeEnergy, Spent};
 pub use exchanges::Exchanges;
 pub use flow_metrics::{Delay, FlowMetrics, Sampled};
-pub use model::{RunMetrics, SCALARS, Scalar, StageMetrics};
+pub use model::{Limits, RunMetrics, SCALARS, Scalar, StageMetrics};
 pub use short::ShortTransfers;
 use visits::Visits;
 pub use visits::{Handoffs, Visit};

@@ -35,6 +35,9 @@ pub struct RunMetrics {
     pub aggregate_throughput: f64,
     /// Jain's fairness index over the throughputs of the same flows: 1 is even, 1/n is one flow takes all.
     pub jain_index: f64,
+    /// What the hosts' TCPs waited for; in the simulator, and where they sent data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
     /// Bytes about to be delivered that were not the bytes sent. Anything but zero is a fault of the
     /// implementation.
     pub corrupted: u64,
@@ -56,6 +59,35 @@ pub struct RunMetrics {
     /// Hand-offs, where hosts move.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handoffs: Option<Handoffs>,
+}
+
+/// What kept senders from sending more, as shares of the time from their first data to their end. Directions of
+/// connections count with the bytes that they carried.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Limits {
+    /// The application had written nothing more.
+    pub application: f64,
+    /// The send buffer was full of unacknowledged data.
+    pub send_buffer: f64,
+    /// The peer's window was full.
+    pub receive_window: f64,
+    /// The congestion window was full, or losses were repaired: the network.
+    pub congestion_window: f64,
+    /// The pacer let the next segment go later.
+    pub pacing: f64,
+}
+
+impl Limits {
+    /// Each share with its name.
+    pub fn named(&self) -> [(&'static str, f64); 5] {
+        [
+            ("limited_application", self.application),
+            ("limited_send_buffer", self.send_buffer),
+            ("limited_receive_window", self.receive_window),
+            ("limited_congestion_window", self.congestion_window),
+            ("limited_pacing", self.pacing),
+        ]
+    }
 }
 
 /// One stage in one direction.
@@ -118,7 +150,7 @@ pub struct Scalar {
 }
 
 /// All numbers that [`RunMetrics::scalars`] may give, with their units, in its order: the columns of tables of runs.
-pub const SCALARS: [(&str, &str); 59] = [
+pub const SCALARS: [(&str, &str); 64] = [
     ("throughput", "B/s"),
     ("transfer_time", "s"),
     ("wired_goodput", "1"),
@@ -141,6 +173,11 @@ pub const SCALARS: [(&str, &str); 59] = [
     ("delay_mean", "s"),
     ("delay_sd", "s"),
     ("jain_index", "1"),
+    ("limited_application", "1"),
+    ("limited_send_buffer", "1"),
+    ("limited_receive_window", "1"),
+    ("limited_congestion_window", "1"),
+    ("limited_pacing", "1"),
     ("complete", "1"),
     ("corrupted", "1"),
     ("short_transfers", "1"),
@@ -303,6 +340,10 @@ impl RunMetrics {
             Scalar { name: "delay_mean", unit: "s", value: self.mean_delay_s() },
             Scalar { name: "delay_sd", unit: "s", value: self.delay_sd_s() },
             Scalar { name: "jain_index", unit: "1", value: self.jain_index },
+        ]);
+        let limits = self.limits.iter().flat_map(Limits::named);
+        all.extend(limits.map(|(name, value)| Scalar { name, unit: "1", value }));
+        all.extend([
             count("complete", &|f| u64::from(f.complete)),
             Scalar { name: "corrupted", unit: "1", value: self.corrupted as f64 },
         ]);

@@ -58,6 +58,8 @@ impl Draft {
                 "link.delay = \"15ms\"",
                 "link.queue = \"12p\"",
             ]),
+            fixed: lines(&["preset = \"rfc\""]),
+            mobile: lines(&["preset = \"rfc\""]),
             between: lines(&["agent = \"none\""]),
             radio: lines(&[
                 "radio.rate = \"1mbit\"",

@@ -315,6 +315,10 @@ impl Flow {
         if self.is_shut() || first.attempts >= config.max_retransmits {
             return None;
         }
+        // The packet asked for never reached the base station, and those behind it may have arrived: the sender's matter.
+        if self.unacknowledged().is_some_and(|acked| first.start > acked) {
+            return None;
+        }
         // Silence shorter than the round trips that were seen means nothing.
         //= parsa98#5.2.2: with the fault the persist timer alone drives retransmissions, whatever the estimate
         let usual = match self.rtt.is_measured() && !config.rtt_fault {

@@ -210,8 +210,8 @@ impl Connection {
                 //= rfc9293#section-3.10.7.4: the peer's FIN again: TIME-WAIT starts anew
                 self.time_wait_until = Due::at(now + self.time_wait(now));
             }
-            self.rx.note_duplicate(from, (from + u64::from(len)).min(self.rx.nxt));
             let room = u64::from(segment.seq_len(len));
+            self.rx.note_duplicate(from, (from + room).min(self.rx.nxt));
             if room == 0 || self.answers_repeated(now, segment, (from, from + room)) {
                 self.challenge(now, segment, len, out);
             }

@@ -2,6 +2,7 @@
 
 use crate::event::Cause;
 use crate::machine::Out;
+use crate::tcp::config::Variant;
 use crate::units::Time;
 use crate::wire::{Notice, Seq};
 
@@ -43,9 +44,14 @@ impl Connection {
         }
     }
 
+    /// Whether it obeys negative acknowledgements: RACK repairs what its own records show to be lost.
+    pub(super) fn offers_nacks(&self) -> bool {
+        self.config.nack && self.config.variant != Variant::Rack
+    }
+
     /// A base station misses these ranges of what this end sent. It is no ACK: the receiver has said nothing.
     pub(super) fn take_nack(&mut self, now: Time, missing: &[(Seq, Seq)], out: &mut Out) {
-        if !self.config.nack || !self.state.is_synchronised() {
+        if !self.offers_nacks() || !self.state.is_synchronised() {
             return;
         }
         let near = self.tx.core.window.una;

@@ -323,7 +323,7 @@ impl Connection {
         if config.ackp != AckpReaction::Off && !answering {
             options.ackp = Some(Ackp::Permitted);
         }
-        if config.nack {
+        if self.offers_nacks() {
             options.nack = Some(Nack::Permitted);
         }
         if offers(config.eln != ElnMode::Off, self.agreed.eln) {

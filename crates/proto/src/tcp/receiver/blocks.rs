@@ -1,14 +1,20 @@
-//! What a receiver reports of what it keeps behind a hole (RFC 2018, RFC 2883, SCPS-TP).
+//! What a receiver reports of what it keeps behind a hole (RFC 2018, RFC 2883, SCPS-TP). The peer's FIN takes a sequence
+//! number, so blocks include it.
 
 use crate::wire::{SackBlocks, Seq, Snack};
 
 use super::{Kept, Receiver};
 
 impl Kept {
-    /// The block that holds a position: neighbouring pieces make one.
-    fn block_at(&self, at: u64) -> Option<(u64, u64)> {
+    /// The block that holds a position: neighbouring pieces make one, and `fin` extends the one before it.
+    fn block_at(&self, at: u64, fin: Option<u64>) -> Option<(u64, u64)> {
         let i = self.pieces.partition_point(|p| p.to <= at);
-        let piece = self.pieces.get(i).filter(|p| p.from <= at)?;
+        let Some(piece) = self.pieces.get(i).filter(|p| p.from <= at) else {
+            // No data follows a FIN, so only the last piece can touch it.
+            let fin = fin.filter(|fin| *fin == at)?;
+            let touches = self.pieces.last().is_some_and(|last| last.to == fin);
+            return if touches { self.block_at(fin - 1, Some(fin)) } else { Some((fin, fin + 1)) };
+        };
         let (mut start, mut end) = (piece.from, piece.to);
         for before in self.pieces[..i].iter().rev() {
             if before.to != start {
@@ -22,20 +28,20 @@ impl Kept {
             }
             end = after.to;
         }
-        Some((start, end))
+        Some((start, end + u64::from(fin == Some(end))))
     }
 }
 
 impl Receiver {
     /// Positions `from` to `to` are kept: their block is the newest.
     pub(super) fn note_recent(&mut self, from: u64, to: u64) {
-        let nxt = self.nxt;
+        let (nxt, fin) = (self.nxt, self.fin_at);
         let Some(kept) = &mut self.kept else { return };
         let grows = core::mem::replace(&mut kept.grew_to, to) == from;
         if grows && kept.recent[0] < from && kept.recent[0] >= nxt {
             return;
         }
-        let (start, end) = kept.block_at(from).unwrap_or((from, to));
+        let (start, end) = kept.block_at(from, fin).unwrap_or((from, to));
         let mut others = kept.recent.into_iter().filter(|at| !(start..end).contains(at));
         kept.recent =
             core::array::from_fn(|i| if i == 0 { from } else { others.next().unwrap_or(u64::MAX) });
@@ -48,7 +54,7 @@ impl Receiver {
             return false;
         }
         let Some(kept) = &self.kept else { return false };
-        let blocks = kept.recent.iter().filter_map(|at| kept.block_at(*at));
+        let blocks = kept.recent.iter().filter_map(|at| kept.block_at(*at, self.fin_at));
         let mut others = 0;
         for (start, end) in blocks {
             if others < 2 && (end == from || to == start) {
@@ -76,7 +82,7 @@ impl Receiver {
         let mut told: [(u64, u64); 4] = [(0, 0); 4];
         let mut count = 0;
         for start in kept.recent {
-            let Some(block) = kept.block_at(start) else { continue };
+            let Some(block) = kept.block_at(start, self.fin_at) else { continue };
             if told[..count].contains(&block) || count >= most {
                 continue;
             }
@@ -103,12 +109,21 @@ impl Receiver {
         }
     }
 
+    /// A segment from `from` on came twice with the FIN at `fin`: the report of its data includes that.
+    pub(super) fn note_fin_again(&mut self, from: u64, fin: u64) {
+        match self.duplicate.as_deref_mut() {
+            Some((_, to)) if from < fin && *to == fin => *to += 1,
+            _ => self.note_duplicate(fin, fin + 1),
+        }
+    }
+
     /// What is missing below what is held, in units of the segment size, with at most `most` bytes of bit vector. Where
     /// a segment was short, the unit that holds its end counts as missing.
     pub fn snack(&self, most: usize) -> Option<Snack> {
-        let first = self.pieces().first()?;
+        let fin = self.fin_at.filter(|at| *at > self.nxt);
+        let first = self.pieces().first().map(|first| first.from).or(fin)?;
         let unit = u64::from(self.mss.max(1));
-        let size = u16::try_from((first.from - self.nxt).div_ceil(unit)).unwrap_or(u16::MAX);
+        let size = u16::try_from((first - self.nxt).div_ceil(unit)).unwrap_or(u16::MAX);
         let start = self.nxt + u64::from(size) * unit;
         let most = most.min(Snack::BYTES_MAX);
         let mut vector = [0u8; Snack::BYTES_MAX];

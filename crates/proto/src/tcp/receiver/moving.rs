@@ -71,8 +71,9 @@ impl Receiver {
         (self.stream, self.offset) = stream.map_or((None, 0), |(of, at)| (Some(of), at));
         let piece =
             |(from, body): (u64, Body)| Piece { from, to: from + u64::from(body.len()), body };
-        self.kept = pieces.last().map(|(last, _)| *last).map(|last| {
-            let recent = [last, u64::MAX, u64::MAX, u64::MAX];
+        let waits = fin_at.filter(|at| *at > nxt);
+        self.kept = pieces.last().map(|(last, _)| *last).or(waits).map(|last| {
+            let recent = [last, waits.unwrap_or(u64::MAX), u64::MAX, u64::MAX];
             let pieces = pieces.into_iter().map(piece).collect();
             Box::new(Kept { pieces, recent, ..Kept::default() })
         });

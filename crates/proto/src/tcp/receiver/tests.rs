@@ -29,6 +29,71 @@ fn blocks_come_newest_first() {
     assert_eq!(starts, [6001, 4001, 2001]);
 }
 
+/// The blocks that a receiver reports, by their positions.
+fn blocks(r: &Receiver) -> Vec<(u32, u32)> {
+    r.sack(Seq(0), 4).as_slice().iter().map(|(left, right)| (left.0, right.0)).collect()
+}
+
+//= rfc2018#section-3: a block is a range of sequence numbers, of which a FIN takes one
+#[test]
+fn blocks_include_the_fin() {
+    // Segments behind a hole, as first position, length and FIN, and the blocks after the last one.
+    type Segments = &'static [(u64, u32, bool)];
+    let cases: [(Segments, &[(u32, u32)]); 7] = [
+        (&[(1001, 500, true)], &[(1001, 1502)]),
+        (&[(1001, 0, true)], &[(1001, 1002)]),
+        (&[(1001, 500, false), (1501, 0, true)], &[(1001, 1502)]),
+        (&[(1501, 0, true), (1001, 500, false)], &[(1001, 1502)]),
+        (&[(1501, 0, true), (1001, 400, false)], &[(1001, 1401), (1501, 1502)]),
+        (&[(1001, 400, false), (1501, 0, true)], &[(1501, 1502), (1001, 1401)]),
+        (&[(1001, 400, false), (1501, 9, true)], &[(1501, 1511), (1001, 1401)]),
+    ];
+    for (segments, expected) in cases {
+        let mut r = receiver();
+        for (from, len, fin) in segments {
+            r.take(Time(0), *from, body(*from, *len), *fin);
+        }
+        assert_eq!(blocks(&r), expected, "{segments:?}");
+        let mut other = receiver();
+        other.resume(Time(0), r.inbound());
+        let last = expected.iter().max().unwrap();
+        assert!(blocks(&other).contains(last), "{segments:?} at another base station");
+        // The hole is filled up to the FIN: nothing is left to report.
+        let end = segments.iter().map(|s| s.0 + u64::from(s.1)).max().unwrap();
+        let taken = r.take(Time(0), 1, body(1, (end - 1) as u32), false);
+        assert!(taken.fin && !taken.corrupted, "{segments:?}");
+        assert_eq!((blocks(&r).len(), r.kept.is_none(), r.nxt), (0, true, end + 1));
+    }
+}
+
+#[test]
+fn a_fin_that_came_alone_is_reported_as_long_as_data_is_missing_before_it() {
+    let mut r = receiver();
+    r.take(Time(0), 3001, body(3001, 0), true);
+    r.take(Time(0), 1001, body(1001, 1000), false);
+    r.take(Time(0), 1, body(1, 1000), false);
+    assert_eq!((r.nxt, blocks(&r)), (2001, vec![(3001, 3002)]));
+    assert!(r.snack(32).is_some_and(|snack| snack.size == 1), "one segment is missing below it");
+    assert!(r.take(Time(0), 2001, body(2001, 1000), false).fin);
+}
+
+//= rfc2883#section-4: the duplicate comes first, and a FIN is part of it
+#[test]
+fn a_segment_that_comes_twice_with_its_fin_is_reported_with_it() {
+    for (len, twice) in [(500, (1001, 1502)), (0, (1001, 1002))] {
+        let config = TcpConfig { dsack: true, ..TcpConfig::rfc() };
+        let beat = Beat::new(Span::millis(200), Span::ZERO);
+        let config = Settings::new(config, Beats { slow: beat, fast: beat });
+        let mut r = Receiver::new(&config);
+        r.synchronise(&config, 1000, 1000);
+        for _ in 0..2 {
+            r.acked();
+            r.take(Time(0), 1001, body(1001, len), true);
+        }
+        assert_eq!(blocks(&r), [twice, (1001, 1002 + len)], "{len} bytes");
+    }
+}
+
 #[test]
 fn a_wrong_byte_is_noticed() {
     let mut r = receiver();

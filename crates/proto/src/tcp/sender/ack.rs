@@ -84,6 +84,9 @@ impl<R: Recovery> Way<'_, R> {
             verdict = TcpKind::FastRetransmit;
         }
         self.recovery.settle(self.core, &step);
+        if self.core.window.una >= self.core.window.last() && self.core.window.fin {
+            self.core.limits.end(now);
+        }
         if let (Some((outstanding, at)), true) = (early, self.core.timers.rexmt.is_set()) {
             self.core.timers.rexmt = outstanding.then_some(at).into();
         }
@@ -170,6 +173,7 @@ impl<R: Recovery> Way<'_, R> {
         let now = step.ack.now;
         if repaired && !self.recovery.active() {
             let (w, growth) = (&mut self.core.window, &mut self.core.growth);
+            w.limited = self.recovery.limited(w);
             w.ssthresh = growth.after_loss(now, w, Loss::Detected);
             if !growth.steers() {
                 w.fall();
@@ -200,6 +204,7 @@ impl<R: Recovery> Way<'_, R> {
         let core = &mut *self.core;
         core.timers.timed = None;
         if !self.recovery.keeps_window() {
+            core.window.limited = self.recovery.limited(&core.window);
             core.window.ssthresh = core.growth.after_loss(now, &core.window, Loss::Detected);
             // One that judges by time tells the peer of time-outs and of marks only.
             if core.detector.counts() {

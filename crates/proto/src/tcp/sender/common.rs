@@ -11,7 +11,9 @@ use crate::units::{Due, Time};
 use super::Window;
 use super::control::AnyGrowth;
 use super::detect::Detector;
+use super::limits::Limits;
 use super::pacing::Pacer;
+use super::usage::Usage;
 
 /// What a sender consists of besides its recovery, which works on it.
 #[derive(Clone, Debug)]
@@ -40,6 +42,10 @@ pub struct Core {
     /// What ACKs have told of marks ([`AckInfo::ce_bytes`](super::AckInfo)) since the growth was last told.
     pub(super) ce_bytes: u32,
     pub(super) pacer: Option<Box<Pacer>>,
+    /// How the congestion window is used.
+    pub(super) usage: Usage,
+    /// What this sender waits for.
+    pub(super) limits: Limits,
     /// The peer's window is to be probed now.
     pub(super) probe_now: bool,
     /// Whether a window that is taken back is probed at once, as 4.4BSD does.
@@ -75,9 +81,18 @@ impl Core {
             reduced: false,
             ce_bytes: 0,
             pacer: Pacer::new(config).map(Box::new),
+            usage: Usage::new(config),
+            limits: Limits::default(),
             probe_now: false,
             persists_at_once: matches!(config.clock, Clock::Ticks { .. }),
         }
+    }
+
+    /// Nothing more is sent for now: remembers whether the congestion window is the reason.
+    pub(super) fn note_usage(&mut self) {
+        let w = &self.window;
+        let full = w.nxt - w.una + u64::from(w.mss) > w.congestion().into();
+        self.usage.note(w, w.nxt < w.last() && full);
     }
 
     /// When the pacer lets the next segment go, if one waits for that.

@@ -101,6 +101,11 @@ impl Flight {
         self.sacked_segments
     }
 
+    /// Bytes that the receiver has reported and not yet acknowledged.
+    pub fn reported(&self) -> u64 {
+        self.board.bytes()
+    }
+
     /// Whether nothing is outstanding.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()

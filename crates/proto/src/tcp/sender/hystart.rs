@@ -22,7 +22,7 @@ pub struct HyStart {
     last: Option<Span>,
     current: Option<Span>,
     samples: u32,
-    /// In conservative slow start: the shortest round trip when it began, and the rounds since.
+    /// In conservative slow start: the shortest round trip when it began, and the rounds that have ended since.
     conservative: Option<(Span, u32)>,
 }
 
@@ -41,7 +41,8 @@ impl HyStart {
             (self.last, self.current, self.samples) = (self.current, None, 0);
             if let Some((_, rounds)) = &mut self.conservative {
                 *rounds += 1;
-                if *rounds > CONSERVATIVE_ROUNDS {
+                //= rfc9406#section-4.2: the partial round in which it began counts
+                if *rounds >= CONSERVATIVE_ROUNDS {
                     return None;
                 }
             }
@@ -89,8 +90,12 @@ mod tests {
         let mut hystart = HyStart::default();
         let mut opens = |ms| round(&mut hystart, &mut w, ms);
         assert_eq!([opens(80), opens(89)], [Some(1000); 2], "not an eighth more");
-        assert_eq!(opens(101), Some(250), "an eighth more than 89 ms");
-        assert_eq!([101; 5].map(&mut opens), [Some(250); 5]);
+        assert_eq!(
+            opens(101),
+            Some(250),
+            "an eighth more than 89 ms: part of this round is the first of five"
+        );
+        assert_eq!([101; 4].map(&mut opens), [Some(250); 4]);
         assert_eq!(opens(101), None, "five rounds are over");
 
         let mut hystart = HyStart::default();

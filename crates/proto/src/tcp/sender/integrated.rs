@@ -2,7 +2,7 @@
 //! 5.2). Where none is lent it is Reno.
 
 use crate::event::{Cause, TcpKind};
-use crate::tcp::config::{Congestion, TcpConfig, Variant};
+use crate::tcp::config::{Congestion, IdleRestart, TcpConfig, Variant};
 use crate::tcp::integrated::Integrated;
 use crate::tcp::word::Word;
 use crate::units::Time;
@@ -61,7 +61,10 @@ impl Part {
             went_back: 0,
             woken: false,
             found: false,
-            initial: config.initial_window,
+            initial: match config.slow_start_after_idle {
+                IdleRestart::OneSegment => 1,
+                _ => config.initial_window,
+            },
         }
     }
 
@@ -295,6 +298,9 @@ impl Recovery for Together {
         }
     }
 
+    fn shares_window(&self) -> bool {
+        true
+    }
     fn part(&mut self) -> Option<&mut Part> {
         Some(&mut self.part)
     }

@@ -21,6 +21,7 @@ pub mod growth;
 pub mod hybla;
 pub mod hystart;
 pub mod integrated;
+pub mod limits;
 pub mod linux_cubic;
 pub mod linux_reno;
 pub mod maxima;
@@ -46,6 +47,7 @@ pub mod snack;
 pub mod tahoe;
 mod timeout;
 pub mod tlp;
+mod usage;
 pub mod variant;
 pub mod vegas;
 pub mod veno;
@@ -64,6 +66,7 @@ pub use common::{Core, Tally, Timers};
 use control::AnyGrowth;
 use detect::{Detect, Detector};
 use growth::Growth;
+use limits::LimitTimes;
 use slow_start::SlowStartAvoidance;
 use variant::AnyRecovery;
 pub use window::Window;
@@ -254,6 +257,11 @@ impl Sender {
         self.core.pacer.iter_mut().for_each(|pacer| pacer.waits = Due::NEVER);
         (self.core.timers.rexmt, self.core.timers.persist) = (Due::NEVER, Due::NEVER);
         self.recovery.stop();
+    }
+
+    /// How long each limit has held until `now`, from the first data on.
+    pub fn limits(&self, now: Time) -> LimitTimes {
+        self.core.limits.until(now)
     }
 
     /// A snapshot; `rcv_nxt` is the other half's.

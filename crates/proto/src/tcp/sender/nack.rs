@@ -4,6 +4,7 @@
 use crate::event::{Cause, TcpKind};
 use crate::units::Time;
 
+use super::detect::Detect;
 use super::eln::NOTIFIED_MAX;
 use super::{Chunk, Core, Sender};
 
@@ -15,6 +16,11 @@ const NACKS_MAX: u32 = 64;
 impl Sender {
     /// Ranges of positions were lost on their way to the base station. What is not outstanding is passed over.
     pub fn on_nack(&mut self, now: Time, missing: &[(u64, u64)]) -> Option<TcpKind> {
+        if !self.core.detector.counts() {
+            // RACK sends again what its own records show to be lost. Obeyed in part, a message would only postpone the
+            // retransmission timer.
+            return None;
+        }
         let (w, tally) = (&self.core.window, &mut self.core.tally);
         // As with loss notifications: a link that loses everything must not be sent more and more.
         let told = tally.told();

@@ -5,6 +5,7 @@ use crate::units::{Due, Time};
 
 use super::detect::Detect;
 use super::growth::Growth;
+use super::limits::Limit;
 use super::recovery::{Choice, Recovery};
 use super::{Chunk, Way};
 
@@ -13,9 +14,15 @@ impl<R: Recovery> Way<'_, R> {
     pub(super) fn poll(&mut self, now: Time) -> Option<Chunk> {
         if self.core.pacer.as_mut().is_some_and(|pacer| pacer.holds_back(now)) {
             self.recovery.held_back(self.core, now);
+            let w = &self.core.window;
+            let waits = w.nxt < w.last() || self.recovery.waits();
+            self.core.limits.set(now, if waits { Limit::Pacing } else { Limit::Application });
             return None;
         }
-        let chunk = self.choose(now)?;
+        let Some(chunk) = self.choose(now) else {
+            self.note_limit(now);
+            return None;
+        };
         let core = &mut *self.core;
         if let Some(pacer) = &mut core.pacer {
             // What the peer's window or the socket buffer forbids is not there to be spread.
@@ -27,6 +34,7 @@ impl<R: Recovery> Way<'_, R> {
         if !core.timers.rexmt.is_set() && !probe {
             core.timers.rearm(now);
         }
+        core.usage.sent(now);
         core.growth.on_sent(now, &core.window, &chunk);
         if let Some(idle) = self.recovery.on_sent(now, core, &chunk) {
             core.growth.restart(now, idle);
@@ -50,9 +58,22 @@ impl<R: Recovery> Way<'_, R> {
         Some(chunk)
     }
 
+    /// Nothing more is sent for now: notes why.
+    fn note_limit(&mut self, now: Time) {
+        let w = &self.core.window;
+        let limit = match self.recovery.waits() && w.peer > 0 {
+            true => Limit::CongestionWindow,
+            false => Limit::of(w, self.recovery.pipe(w)),
+        };
+        self.core.limits.set(now, limit);
+    }
+
     fn choose(&mut self, now: Time) -> Option<Chunk> {
         let core = &mut *self.core;
         let w = &mut core.window;
+        if w.una == w.max && w.nxt < w.last() && !self.recovery.shares_window() {
+            core.usage.restart(now, core.timers.rtt.rto(), w);
+        }
         if let Some((position, cause)) = w.repair.take() {
             if position >= w.una && position < w.max {
                 return Some(w.chunk_at(position, cause));
@@ -76,7 +97,13 @@ impl<R: Recovery> Way<'_, R> {
         let chunk = match self.recovery.next_chunk(core, now) {
             Choice::Send(chunk) => return Some(chunk),
             Choice::Wait => return None,
-            Choice::Window => core.window.next_chunk(),
+            Choice::Window => {
+                let chunk = core.window.next_chunk();
+                if chunk.is_none() {
+                    core.note_usage();
+                }
+                chunk
+            }
             Choice::Idle => None,
         };
         if chunk.is_none() {

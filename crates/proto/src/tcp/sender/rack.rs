@@ -10,7 +10,6 @@ mod losses;
 mod reordering;
 mod tail;
 mod undo;
-mod usage;
 
 use crate::event::{Cause, TcpKind};
 use crate::tcp::config::{Clock, GrowthRule, TcpConfig, Variant};
@@ -25,12 +24,12 @@ use super::prr::Prr;
 use super::rate::RateMeter;
 use super::recovery::{Choice, News, Progress, Recovery, Step, Woken};
 use super::tlp::{Probed, TailProbe};
+use super::usage::Usage;
 use super::{AckInfo, Chunk, Core, Window};
 use arrivals::{Arrived, Facts, Last, is_duplicate};
 use losses::Losses;
 use reordering::{Reordering, tick};
 use undo::Undo;
-use usage::Usage;
 
 /// The word.
 pub const WORD: Word = Word {
@@ -52,6 +51,7 @@ pub(super) fn apply(c: &mut TcpConfig) {
     c.timestamps = true;
     c.window_scale = true;
     c.limited_transmit = false;
+    c.window_validation = true;
 }
 
 /// Loss detection by time, and recovery.
@@ -80,7 +80,6 @@ pub struct Rack {
     bursts: Option<Bursts>,
     /// One past the highest position sent when recovery began, or when the timer expired.
     recover: u64,
-    usage: Usage,
     /// The reaction to a loss that may prove to be spurious.
     undo: Undo,
 }
@@ -106,7 +105,6 @@ impl Rack {
             leftovers: false,
             bursts: Bursts::of(config),
             recover: 0,
-            usage: Usage::new(config),
             undo: Undo::new(config.initial_ssthresh),
         }
     }
@@ -165,14 +163,20 @@ impl Rack {
 
     /// The next new piece, with what is in the network bound by the congestion window. If there is none, why that is so
     /// is remembered.
-    fn new_data(&mut self, now: Time, rtt: &RttEstimator, w: &mut Window) -> Option<Chunk> {
+    fn new_data(
+        &mut self,
+        now: Time,
+        rtt: &RttEstimator,
+        w: &mut Window,
+        usage: &mut Usage,
+    ) -> Option<Chunk> {
         let pipe = self.flight.pipe();
         let calm = !self.active && !self.after_timeout(w);
         if let Some(bursts) = self.bursts.as_mut().filter(|_| calm) {
             let oldest = self.flight.first().map(|sent| sent.at);
             if !bursts.allow(w, &Asked { now, pipe, srtt: rtt.srtt(), oldest }) {
-                self.usage.note(w, true);
-                self.usage.validate(now, rtt.rto(), w, pipe, true);
+                usage.note(w, true);
+                usage.validate(now, rtt.rto(), w, pipe, true);
                 return None;
             }
         }
@@ -183,9 +187,9 @@ impl Rack {
         }
         let unsent = w.nxt < w.last();
         let full = pipe + u64::from(w.mss) > u64::from(w.cwnd);
-        self.usage.note(w, unsent && full);
+        usage.note(w, unsent && full);
         if calm {
-            self.usage.validate(now, rtt.rto(), w, pipe, unsent && full);
+            usage.validate(now, rtt.rto(), w, pipe, unsent && full);
         }
         self.note_dry(w);
         None
@@ -233,7 +237,7 @@ impl Recovery for Rack {
             w.fall();
             // Another recovery may begin with this ACK: undoing it does not undo this one.
             self.undo.remember(w.cwnd, w.ssthresh);
-            if self.kernel && self.usage.may_grow(w) {
+            if self.kernel && core.usage.may_grow(w) {
                 self.open(core, ack);
             }
         }
@@ -385,7 +389,7 @@ impl Recovery for Rack {
             if self.last.delivered > 0 || step.fresh {
                 self.reduce(w, step);
             }
-        } else if (step.grows || self.grows_by_reports()) && self.usage.may_grow(w) {
+        } else if (step.grows || self.grows_by_reports()) && core.usage.may_grow(w) {
             self.open(core, &step.ack);
         }
     }
@@ -432,7 +436,6 @@ impl Recovery for Rack {
             self.reordering.repeats += 1;
         }
         let new = self.flight.last().is_none_or(|last| end > last.to());
-        self.usage.sent(now);
         self.bursts.iter_mut().for_each(|bursts| bursts.sent(now, w, chunk));
         let flight = self.flight.pipe() + (end - chunk.from);
         self.flight.sent(now, chunk.from, end, self.meter.stamp(flight));
@@ -447,20 +450,17 @@ impl Recovery for Rack {
     /// A probe that is due, what is lost, then what is new.
     #[inline]
     fn next_chunk(&mut self, core: &mut Core, now: Time) -> Choice {
-        let (w, rtt) = (&mut core.window, &core.timers.rtt);
-        if self.flight.is_empty() && w.nxt < w.last() {
-            self.usage.restart(now, rtt.rto(), w);
-        }
+        let (w, rtt, usage) = (&mut core.window, &core.timers.rtt, &mut core.usage);
         if let Some(probe) = self.tail_probe(w) {
             return Choice::Send(probe);
         }
         if core::mem::take(&mut self.undo.tests)
-            && let Some(choice) = self.test(now, rtt, w)
+            && let Some(choice) = self.test(now, rtt, w, usage)
         {
             return choice;
         }
         if self.undo.holds {
-            return self.new_data(now, rtt, w).map_or(Choice::Wait, Choice::Send);
+            return self.new_data(now, rtt, w, usage).map_or(Choice::Wait, Choice::Send);
         }
         // What is lost goes out again as far as the peer's window allows, should it have been taken back.
         if self.flight.lost() > 0 && w.peer > 0 {
@@ -468,7 +468,7 @@ impl Recovery for Rack {
             if let Some((from, to)) = self.flight.next_lost(limit) {
                 let pipe = self.flight.pipe();
                 if pipe > 0 && pipe + (to - from) > u64::from(w.cwnd) {
-                    self.usage.note(w, true);
+                    usage.note(w, true);
                     return Choice::Wait;
                 }
                 let cause = match self.after_timeout(w) {
@@ -478,10 +478,25 @@ impl Recovery for Rack {
                 return Choice::Send(w.chunk_at(from, cause).cut(to));
             }
         }
-        self.new_data(now, rtt, w).map_or(Choice::Idle, Choice::Send)
+        self.new_data(now, rtt, w, usage).map_or(Choice::Idle, Choice::Send)
     }
-    fn held_back(&mut self, core: &mut Core, _: Time) {
+    fn held_back(&mut self, core: &mut Core, now: Time) {
         self.note_dry(&core.window);
+        let calm = !self.active && !self.after_timeout(&core.window);
+        let (w, usage, pipe) = (&mut core.window, &mut core.usage, self.flight.pipe());
+        let full = w.nxt < w.last() && pipe + u64::from(w.mss) > u64::from(w.cwnd);
+        if usage.is_unnoted() {
+            usage.note(w, full);
+            if calm {
+                usage.validate(now, core.timers.rtt.rto(), w, pipe, full);
+            }
+        }
+    }
+    fn pipe(&self, _: &Window) -> u64 {
+        self.flight.pipe()
+    }
+    fn reported_above(&self) -> u64 {
+        self.flight.reported()
     }
     fn waits(&self) -> bool {
         self.flight.lost() > 0

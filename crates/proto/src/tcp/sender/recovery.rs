@@ -185,9 +185,13 @@ pub trait Recovery {
 
     /// Opens the window by an ACK, or closes it in step with what arrives.
     fn grow(&mut self, core: &mut Core, step: &Step) {
-        if step.grows {
-            core.growth.on_ack(&mut core.window, &step.ack);
+        if !step.grows {
+            return;
         }
+        // A growth that measures round trips goes on doing so.
+        let most = if core.usage.may_grow(&core.window) { u32::MAX } else { core.window.cwnd };
+        core.growth.on_ack(&mut core.window, &step.ack);
+        core.window.cwnd = core.window.cwnd.min(most);
     }
 
     /// Sets the timers after an ACK.
@@ -245,9 +249,30 @@ pub trait Recovery {
         Choice::Window
     }
 
-    /// The pacer sends nothing for now, whether there is something to send or not.
+    /// The pacer holds back what would be sent next: that is no use of the window. What was sent before may be.
     fn held_back(&mut self, core: &mut Core, now: Time) {
-        let _ = (core, now);
+        let _ = now;
+        if core.usage.is_unnoted() {
+            core.note_usage();
+        }
+    }
+
+    /// Bytes that the congestion window takes for in the network.
+    fn pipe(&self, w: &Window) -> u64 {
+        w.nxt - w.una
+    }
+
+    /// Bytes that were sent for the first time on the strength of duplicate ACKs: they do not count as in flight where a
+    /// loss is detected. With reports, those are what the window has no room for.
+    //= rfc6675#section-5: step 4.2: segments sent by limited transmit are not counted
+    fn limited(&self, w: &Window) -> u32 {
+        let beyond = u64::from(w.flight().saturating_sub(w.cwnd));
+        w.limited.max(self.reported_above().min(beyond) as u32)
+    }
+
+    /// Bytes above the left edge that the receiver has reported.
+    fn reported_above(&self) -> u64 {
+        self.sacked_above()
     }
 
     /// Whether something lost waits for the peer's window to open.
@@ -257,6 +282,11 @@ pub trait Recovery {
 
     /// The peer's window is closed, and will be probed.
     fn on_blocked(&mut self) {}
+
+    /// Whether other connections may be using the congestion window while this one is silent.
+    fn shares_window(&self) -> bool {
+        false
+    }
 
     /// Its part in a state that connections share.
     fn part(&mut self) -> Option<&mut Part> {

@@ -148,12 +148,7 @@ impl Window {
 
     /// The same, but nothing from `to` on.
     pub fn chunk_between(&self, from: u64, to: u64, cause: Cause) -> Chunk {
-        let mut chunk = self.chunk_at(from, cause);
-        if u64::from(chunk.len) > to - from {
-            chunk.len = (to - from) as u32;
-            chunk.fin = false;
-        }
-        chunk
+        self.chunk_at(from, cause).cut(to)
     }
 
     /// One byte beyond a closed window, to learn whether it has opened; or what a small window holds, when it
@@ -176,12 +171,20 @@ impl Window {
         })
     }
 
+    /// The socket's send buffer in bytes.
+    pub fn buffer(&self) -> u32 {
+        self.send_buffer
+    }
+
+    /// Bytes that congestion control alone would allow to be outstanding.
+    pub fn congestion(&self) -> u32 {
+        let congestion = self.cwnd.saturating_add(self.extra);
+        if self.whole_segments { self.in_segments(congestion) } else { congestion }
+    }
+
     /// Bytes that may be outstanding now.
     pub fn allowed(&self) -> u64 {
-        let congestion = self.cwnd.saturating_add(self.extra);
-        let congestion =
-            if self.whole_segments { self.in_segments(congestion) } else { congestion };
-        u64::from(congestion.min(self.peer).min(self.send_buffer))
+        u64::from(self.congestion().min(self.peer).min(self.send_buffer))
     }
 
     /// The next piece that was never sent, whatever the congestion window says: a pipe has spoken for it. The peer's

@@ -5,6 +5,7 @@
 use crate::tcp::rtt::RttEstimator;
 use crate::tcp::sender::growth::Growth as _;
 use crate::tcp::sender::recovery::Choice;
+use crate::tcp::sender::usage::Usage;
 use crate::tcp::sender::{AckInfo, Core, Window};
 use crate::units::{Span, Time};
 
@@ -114,8 +115,14 @@ impl Rack {
 
     /// New data that is to show whether the time-out was spurious, or nothing while its ACKs are awaited.
     //= rfc5682#section-3.1: step 2b: new data, or if there is none the conventional recovery
-    pub(super) fn test(&mut self, now: Time, rtt: &RttEstimator, w: &mut Window) -> Option<Choice> {
-        let choice = match self.new_data(now, rtt, w) {
+    pub(super) fn test(
+        &mut self,
+        now: Time,
+        rtt: &RttEstimator,
+        w: &mut Window,
+        usage: &mut Usage,
+    ) -> Option<Choice> {
+        let choice = match self.new_data(now, rtt, w, usage) {
             Some(new) => Choice::Send(new),
             None if w.nxt > self.recover => Choice::Wait,
             None => {

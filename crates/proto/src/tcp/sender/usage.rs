@@ -1,50 +1,67 @@
-//! Whether the congestion window is used: one that is not says nothing about the path and does not grow. With the windows
-//! of Linux it also comes down: to the first one after a time-out's worth of silence (`tcp_cwnd_restart`), and halfway to
-//! what was used when less has been in flight for so long (`tcp_cwnd_application_limited`).
+//! Congestion window validation, for all senders: a window that is not used says nothing about the path and does not grow
+//! (RFC 7661). After silence it restarts as [`IdleRestart`] says. With [`IdleRestart::Decay`] it also comes down halfway to
+//! its use when less was in flight for a retransmission timeout (`tcp_cwnd_application_limited`).
 
-use crate::tcp::config::{GrowthRule, TcpConfig};
-use crate::tcp::sender::Window;
+use crate::tcp::config::{IdleRestart, TcpConfig};
 use crate::units::{Span, Time};
+
+use super::Window;
 
 /// How the window is used.
 #[derive(Clone, Debug)]
 pub(super) struct Usage {
+    /// Whether an unused window stays as it is.
+    validates: bool,
+    /// The window after silence.
+    restart: IdleRestart,
+    /// The initial window in segments.
+    first: u32,
     /// Whether the last thing sent was stopped by the congestion window.
     limited: bool,
     /// The most that was outstanding in this round trip, and where the round trip ends.
     most: (u64, u64),
-    /// What brings an unused window down.
-    decay: Option<Decay>,
-}
-
-#[derive(Clone, Debug)]
-struct Decay {
-    /// The first window, in segments.
-    first: u32,
-    /// When something was last sent, and whether that was since the window was last looked at.
+    /// When something was last sent.
     sent: Option<Time>,
+    /// Whether that was since the window was last validated, and since its use was last noted.
     fresh: bool,
+    unnoted: bool,
     /// Since when the window has not been the limit, and the most that was in flight since.
     since: (Time, u64),
 }
 
 impl Usage {
     pub(super) fn new(config: &TcpConfig) -> Usage {
-        let linux = config.growth == GrowthRule::Linux && !config.congestion.has_a_model();
-        let first = config.initial_window;
-        let decay = Decay { first, sent: None, fresh: false, since: (Time::ZERO, 0) };
-        Usage { limited: false, most: (0, 0), decay: linux.then_some(decay) }
+        // A model of the path keeps its window; its pacing bounds the burst after silence.
+        let restart = match config.congestion.has_a_model() {
+            true => IdleRestart::Off,
+            false => config.slow_start_after_idle,
+        };
+        Usage {
+            validates: config.window_validation,
+            restart,
+            first: config.initial_window,
+            limited: false,
+            most: (0, 0),
+            sent: None,
+            fresh: false,
+            unnoted: false,
+            since: (Time::ZERO, 0),
+        }
     }
 
     /// Something goes out.
     pub(super) fn sent(&mut self, now: Time) {
-        if let Some(decay) = &mut self.decay {
-            (decay.sent, decay.fresh) = (Some(now), true);
-        }
+        (self.sent, self.fresh, self.unnoted) = (Some(now), true, true);
+    }
+
+    /// Whether something was sent whose use of the window was not noted.
+    pub(super) fn is_unnoted(&self) -> bool {
+        self.unnoted
     }
 
     /// Whether more would be sent if the congestion window allowed it; remembered for the growth of the window.
     pub(super) fn note(&mut self, w: &Window, by_window: bool) {
+        self.unnoted = false;
         let out = w.nxt - w.una;
         if w.una >= self.most.1 || by_window || (!self.limited && out > self.most.0) {
             self.limited = by_window;
@@ -55,21 +72,30 @@ impl Usage {
     /// Whether the window has been used, so that it may grow.
     //= rfc7661: a window that is not used says nothing about the path; the rule is Linux' tcp_is_cwnd_limited
     pub(super) fn may_grow(&self, w: &Window) -> bool {
-        self.limited || (w.cwnd < w.ssthresh && u64::from(w.cwnd) < 2 * self.most.0)
+        !self.validates
+            || self.limited
+            || (w.cwnd < w.ssthresh && u64::from(w.cwnd) < 2 * self.most.0)
     }
 
     /// Nothing is in flight, and there is something to send; `rto` is the time-out in force.
+    //= rfc5681#section-4.1: no data sent for longer than the RTO: at most the restart window, min(IW, cwnd)
     pub(super) fn restart(&mut self, now: Time, rto: Span, w: &mut Window) {
-        let Some(decay) = &mut self.decay else { return };
-        let idle = decay.sent.map_or(Span::ZERO, |sent| now.since(sent));
+        let idle = self.sent.map_or(Span::ZERO, |sent| now.since(sent));
         if idle <= rto {
             return;
         }
-        decay.sent = Some(now);
-        let least = w.mss.saturating_mul(decay.first).min(w.cwnd);
-        let halvings = (idle.0 / rto.0.max(1)).min(31);
-        remember(w);
-        w.cwnd = w.in_segments(w.cwnd >> halvings).max(least);
+        self.sent = Some(now);
+        let first = w.mss.saturating_mul(self.first).min(w.cwnd);
+        match self.restart {
+            IdleRestart::Off => {}
+            IdleRestart::OneSegment => w.cwnd = w.cwnd.min(w.mss),
+            IdleRestart::InitialWindow => w.cwnd = first,
+            IdleRestart::Decay => {
+                let halvings = (idle.0 / rto.0.max(1)).min(31);
+                remember(w);
+                w.cwnd = w.in_segments(w.cwnd >> halvings).max(first);
+            }
+        }
     }
 
     /// No loss is being repaired, and for now nothing more is sent, with `out` bytes in flight; `limited` says whether
@@ -82,24 +108,24 @@ impl Usage {
         out: u64,
         limited: bool,
     ) {
-        let Some(decay) = self.decay.as_mut().filter(|decay| limited || decay.fresh) else {
+        if self.restart != IdleRestart::Decay || !(limited || self.fresh) {
             return;
-        };
-        decay.fresh = false;
+        }
+        self.fresh = false;
         if limited {
-            decay.since = (now, 0);
+            self.since = (now, 0);
             return;
         }
-        decay.since.1 = decay.since.1.max(out);
-        if now.since(decay.since.0) < rto {
+        self.since.1 = self.since.1.max(out);
+        if now.since(self.since.0) < rto {
             return;
         }
-        let used = decay.since.1.max(w.mss.saturating_mul(decay.first).into());
+        let used = self.since.1.max(w.mss.saturating_mul(self.first).into());
         if used < w.cwnd.into() {
             remember(w);
             w.cwnd = w.in_segments(((u64::from(w.cwnd) + used) / 2) as u32);
         }
-        decay.since = (now, 0);
+        self.since = (now, 0);
     }
 }
 
@@ -141,6 +167,31 @@ mod tests {
         assert_eq!(w.cwnd, 20_000, "once");
         usage.restart(at(10_000), RTO, &mut w);
         assert_eq!(w.cwnd, 10_000);
+    }
+
+    /// The window and the threshold after silence of twice the time-out, and after a shorter one.
+    #[test]
+    fn each_rule_restarts_from_its_own_window() {
+        for (rule, cwnd, ssthresh) in [
+            (IdleRestart::Off, 80_000, 20_000),
+            (IdleRestart::OneSegment, 1_000, 20_000),
+            (IdleRestart::InitialWindow, 10_000, 20_000),
+            (IdleRestart::Decay, 20_000, 60_000),
+        ] {
+            let (_, mut w) = linux();
+            let config = TcpConfig { slow_start_after_idle: rule, ..TcpConfig::linux() };
+            let mut usage = Usage::new(&config);
+            usage.restart(at(10_000), RTO, &mut w);
+            assert_eq!(w.cwnd, 80_000, "{rule:?}: nothing was ever sent");
+            usage.sent(at(100));
+            usage.restart(at(300), RTO, &mut w);
+            assert_eq!(w.cwnd, 80_000, "{rule:?}: no longer than a time-out");
+            usage.restart(at(510), RTO, &mut w);
+            assert_eq!((w.cwnd, w.ssthresh), (cwnd, ssthresh), "{rule:?}");
+            w.cwnd = 500;
+            usage.restart(at(10_000), RTO, &mut w);
+            assert_eq!(w.cwnd, 500, "{rule:?}: a smaller window stays");
+        }
     }
 
     #[test]

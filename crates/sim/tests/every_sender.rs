@@ -1,0 +1,363 @@
+//! What holds for every sender that a file can name, whatever its preset.
+
+use lasthop_proto::agent::AgentConfig;
+use lasthop_proto::event::{Event, Op, Tcb, TcpKind, Wants, What};
+use lasthop_proto::tcp::TcpConfig;
+use lasthop_proto::tcp::Variant;
+use lasthop_proto::tcp::words::{TCPS, Word};
+use lasthop_proto::units::{Span, Time};
+use lasthop_proto::wire::Addr;
+use lasthop_scenario::{Argument, Scenario, StageKind, parse};
+use lasthop_sim::run;
+use lasthop_trace::Sink;
+
+/// Senders that judge by the time at which segments were sent, so that one report is enough.
+fn by_time() -> impl Iterator<Item = &'static Word> {
+    TCPS.iter().filter(|word| {
+        let mut config = TcpConfig::linux();
+        (word.apply)(&mut config);
+        config.variant == Variant::Rack
+    })
+}
+
+fn scenario(text: &str, set: &[String]) -> Scenario {
+    let arguments: Vec<Argument> = set.iter().map(|s| Argument::Set(s.clone())).collect();
+    let (mut plan, _) = parse(text, "test", &arguments).unwrap_or_else(|e| panic!("{set:?}: {e}"));
+    plan.cells.remove(0).scenario
+}
+
+/// Time-outs, and when all transfers were over.
+#[derive(Default, Debug, PartialEq, Eq)]
+struct Outcome {
+    timeouts: u64,
+    complete: u64,
+}
+
+impl Sink for Outcome {
+    fn wants(&self) -> Wants {
+        Wants::METRICS
+    }
+    fn event(&mut self, event: &Event) {
+        let kind = match event.what {
+            What::Tcp(ref tcp) | What::Split(ref tcp) => tcp.kind,
+            _ => return,
+        };
+        match kind {
+            TcpKind::Timeout => self.timeouts += 1,
+            TcpKind::Complete => self.complete = event.at.0,
+            _ => {}
+        }
+    }
+}
+
+fn outcome(scenario: &Scenario) -> Outcome {
+    let mut outcome = Outcome::default();
+    run(scenario, 1, &mut outcome);
+    outcome
+}
+
+/// A short transfer of which the network drops one segment.
+const SHORT: &str = r#"
+name = "short"
+transfer = { from = "server", to = "client", bytes = "2KB" }
+[host.server]
+preset = "linux"
+[host.client]
+preset = "linux"
+side = "right"
+[[path]]
+link = { rate = "100mbit", delay = "50ms" }
+[[path]]
+name = "loss"
+cross = { drop-data = "1" }
+[[path]]
+name = "base"
+agent = "none"
+[[path]]
+link = { rate = "100mbit", delay = "1ms" }
+"#;
+
+/// The last segment but one is lost, so that the segment with the FIN alone shows the loss: at a host, and at a base
+/// station that receives for it.
+#[test]
+fn a_loss_that_only_the_segment_with_the_fin_shows_costs_no_time_out() {
+    for word in by_time() {
+        for segments in 2..=5 {
+            for agent in ["none", "split"] {
+                let set = [
+                    format!("host.server.tcp={}", word.key),
+                    format!("transfer.bytes={}", (segments - 1) * 1448 + 500),
+                    format!("loss.cross.drop-data={}", segments - 1),
+                    format!("base.agent={agent}"),
+                ];
+                let seen = outcome(&scenario(SHORT, &set));
+                assert!(seen.complete > 0 && seen.timeouts == 0, "{set:?}: {seen:?}");
+            }
+        }
+    }
+}
+
+/// Data from the mobile host, of which the air drops two segments.
+const UPLOAD: &str = r#"
+name = "upload"
+transfer = { from = "mobile", to = "fixed", bytes = "20kB" }
+[host.fixed]
+preset = "linux"
+side = "left"
+[host.mobile]
+preset = "linux"
+nack = true
+[[path]]
+link = { rate = "10mbit", delay = "20ms" }
+[[path]]
+name = "base"
+agent = "snoop"
+[[path]]
+name = "loss"
+cross = { drop-data = "1" }
+[[path]]
+radio = { rate = "2mbit", delay = "2ms" }
+"#;
+
+/// What is said of `snoop-nack` for such senders: the same as `snoop`.
+#[test]
+fn negative_acknowledgements_change_nothing_for_senders_that_do_not_act_on_them() {
+    for word in by_time() {
+        for first in 1..=12 {
+            for second in first + 1..=13 {
+                let set = |agent: &str| {
+                    [
+                        format!("host.mobile.tcp={}", word.key),
+                        format!("loss.cross.drop-data=\"{first},{second}\""),
+                        format!("base.agent={agent}"),
+                    ]
+                };
+                let plain = scenario(UPLOAD, &set("snoop"));
+                let nack = scenario(UPLOAD, &set("snoop-nack"));
+                let differ = |s: &Scenario| {
+                    s.path.iter().any(|stage| {
+                        matches!(stage.kind, StageKind::Agent(AgentConfig::SnoopNack(_)))
+                    })
+                };
+                assert!(differ(&nack) && !differ(&plain));
+                assert_eq!(outcome(&plain), outcome(&nack), "{}: {first} and {second}", word.key);
+            }
+        }
+    }
+}
+
+/// What the sender of the data did, segment by segment.
+#[derive(Default, Debug)]
+struct Sender {
+    addr: Option<Addr>,
+    /// When each of its data segments left.
+    sent: Vec<Time>,
+    /// The congestion window after the last event, and the most that was in flight after any.
+    cwnd: u32,
+    flight: u64,
+    mss: u32,
+    /// Windows before fast retransmits, and the thresholds that these set.
+    halved: Vec<(u32, u32)>,
+}
+
+impl Sink for Sender {
+    fn wants(&self) -> Wants {
+        Wants::EVERYTHING
+    }
+    fn event(&mut self, event: &Event) {
+        match event.what {
+            What::Tcp(ref tcp) if Some(tcp.flow.src) == self.addr => {
+                let Tcb { cwnd, ssthresh, snd_una, snd_max, .. } = tcp.tcb;
+                if tcp.kind == TcpKind::FastRetransmit {
+                    self.halved.push((self.cwnd, ssthresh));
+                }
+                self.cwnd = cwnd;
+                self.flight = self.flight.max(snd_max - snd_una);
+            }
+            What::Packet { op: Op::Originated(_), ref packet, .. }
+                if Some(packet.src) == self.addr && !packet.body.is_empty() =>
+            {
+                self.sent.push(event.at);
+                self.mss = self.mss.max(packet.body.len());
+            }
+            _ => {}
+        }
+    }
+}
+
+fn server(text: &str, set: &[String]) -> Sender {
+    server_of(text, set, 1)
+}
+
+fn server_of(text: &str, set: &[String], seed: u64) -> Sender {
+    let scenario = scenario(text, set);
+    let host = scenario.hosts.iter().find(|host| host.name == "server").expect("a server");
+    let mut seen = Sender { addr: Some(host.addr), ..Sender::default() };
+    run(&scenario, seed, &mut seen);
+    seen
+}
+
+/// A server whose program gives it 20 kB each 200 ms, over a path that carries 100 times as much.
+const LIMITED: &str = r#"
+name = "limited"
+horizon = "12s"
+transfer = { from = "client", to = "server", request = "300B", response = "20kB", every = "200ms", persistent = true, stop = "10s" }
+[host.server]
+side = "left"
+send-buffer = "4MB"
+window-scale = true
+timestamps = true
+[host.client]
+sack = true
+smart = true
+snack = true
+window-scale = true
+timestamps = true
+recv-buffer = "4MB"
+[[path]]
+link = { rate = "100mbit", delay = "20ms", queue = "1000p" }
+"#;
+
+//= rfc7661: the window does not grow beyond twice what is in flight
+#[test]
+fn a_window_that_is_not_used_does_not_grow() {
+    for word in TCPS {
+        for preset in ["rfc", "linux"] {
+            for pacing in [false, true] {
+                let set = [
+                    format!("host.server.preset={preset}"),
+                    format!("host.server.tcp={}", word.key),
+                    format!("host.server.pacing={pacing}"),
+                ];
+                let seen = server(LIMITED, &set);
+                // A model of the path sets its window by what it measured, with a gain of 2.9 at first.
+                let gain = if matches!(word.key, "bbr" | "bbr3") { 4 } else { 2 };
+                let most = gain * seen.flight as u32 + 4 * seen.mss;
+                assert!(seen.sent.len() > 500, "{set:?}: {} segments", seen.sent.len());
+                assert!(seen.cwnd <= most, "{set:?}: {} of {}", seen.cwnd, seen.flight);
+                // The key is what does it, where no model of the path does.
+                let off = server(
+                    LIMITED,
+                    &[&set[..], &["host.server.window-validation=false".into()]].concat(),
+                );
+                let models = matches!(word.key, "bbr" | "bbr3" | "tcp-int" | "vegas" | "scps-tp");
+                let models = models || preset == "linux"; // There an unused window comes down as well.
+                assert!(models || off.cwnd > 2 * most, "{set:?}: {} without it", off.cwnd);
+            }
+        }
+    }
+}
+
+/// Answers of 3 MB with 20 s of silence between them.
+const SILENT: &str = r#"
+name = "silent"
+horizon = "100s"
+transfer = { from = "client", to = "server", request = "300B", response = "3MB", think = "20s", persistent = true, exchanges = 3 }
+[host.server]
+side = "left"
+send-buffer = "8MB"
+[host.client]
+preset = "linux"
+smart = true
+snack = true
+recv-buffer = "8MB"
+[[path]]
+link = { rate = "100mbit", delay = "20ms", queue = "1000p" }
+"#;
+
+impl Sender {
+    /// The most segments that left within `span` after 10 s of silence.
+    fn after_silence(&self, span: Span) -> usize {
+        let begins = (1..self.sent.len())
+            .filter(|i| self.sent[*i].since(self.sent[*i - 1]) > Span::secs(10));
+        let counts = begins
+            .map(|i| self.sent[i..].iter().take_while(|at| at.since(self.sent[i]) < span).count());
+        let counts: Vec<usize> = counts.collect();
+        assert_eq!(counts.len(), 2, "two answers follow silence");
+        counts.into_iter().max().unwrap_or(0)
+    }
+}
+
+/// Segments that leave before an ACK comes back, after silence: by preset, and by key.
+#[test]
+fn each_sender_restarts_after_silence_from_the_window_of_its_rule() {
+    let rules = [
+        ("linux", "", 10),
+        ("rfc", "", 3),
+        ("freebsd-2.1", "", 1),
+        ("rfc", "one-segment", 1),
+        ("linux", "initial-window", 10),
+        ("ns", "one-segment", 1),
+    ];
+    for word in TCPS {
+        for (preset, rule, most) in rules {
+            let mut set = vec![
+                format!("host.server.preset={preset}"),
+                format!("host.server.tcp={}", word.key),
+                "host.server.send-buffer=8MB".to_owned(),
+                "host.server.window-scale=true".to_owned(),
+                "host.server.timestamps=true".to_owned(),
+            ];
+            if !rule.is_empty() {
+                set.push(format!("host.server.slow-start-after-idle={rule}"));
+            }
+            let seen = server(SILENT, &set);
+            if matches!(word.key, "bbr" | "bbr3") {
+                // A model of the path keeps its window and paces what it lets go, with a gain of 2.9 at first: 100 Mb/s
+                // are 12,500 bytes in a millisecond.
+                let burst = seen.after_silence(Span::millis(1)) as u32 * seen.mss;
+                assert!(burst <= 36_250 + 10 * seen.mss, "{set:?}: {burst} bytes in a millisecond");
+                continue;
+            }
+            let burst = seen.after_silence(Span::millis(30));
+            assert!((1..=most).contains(&burst), "{set:?}: {burst} segments, not {most}");
+            set.push("host.server.slow-start-after-idle=off".to_owned());
+            let off = server(SILENT, &set).after_silence(Span::millis(30));
+            // TCP-INT restarts by itself.
+            assert!(word.key == "tcp-int" || off > most + 10, "{set:?}: {off} segments without it");
+        }
+    }
+}
+
+/// Few losses, and much reordering.
+const REORDERED: &str = r#"
+name = "reordered"
+horizon = "60s"
+transfer = { from = "server", to = "client", bytes = "6MB" }
+[host.server]
+preset = "rfc"
+side = "left"
+send-buffer = "4MB"
+[host.client]
+sack = true
+smart = true
+snack = true
+window-scale = true
+timestamps = true
+dsack = true
+recv-buffer = "4MB"
+[[path]]
+link = { rate = "20mbit", delay = "20ms", queue = "1000p", jitter = "4ms", loss = "0.3%", impaired = "right" }
+"#;
+
+//= rfc5681#section-3.2: half of what is in flight, without what duplicate ACKs have let go
+#[test]
+fn a_loss_halves_the_window_whatever_is_reordered() {
+    for word in TCPS {
+        // What a loss leaves of the window in hundredths; 4/5 and what the path carries are for losses without a queue.
+        let part = match word.key {
+            "bbr" | "bbr3" | "westwood" | "vegas" | "scps-tp" => continue,
+            "cubic" => 70,
+            "veno" => 80,
+            _ => 50,
+        };
+        let set = [format!("host.server.tcp={}", word.key)];
+        for seed in 1..=10 {
+            let seen = server_of(REORDERED, &set, seed);
+            // Later ones may find more in flight than the window that the first has left.
+            let (cwnd, ssthresh) = *seen.halved.first().expect("a loss is detected");
+            let most = (cwnd / 100 * part + seen.mss).max(2 * seen.mss);
+            assert!(ssthresh <= most, "{set:?}, seed {seed}: {ssthresh} of {cwnd} bytes");
+        }
+    }
+}
