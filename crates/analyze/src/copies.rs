@@ -126,7 +126,8 @@ impl Copies {
         adjacent: Option<u64>,
     ) -> bool {
         self.grow();
-        let set = &mut self.sets[(packet.value >> 40) as usize & (self.sets.len() - 1)];
+        let mask = self.sets.len() - 1;
+        let set = &mut self.sets[(packet.value >> 40) as usize & mask];
         if let Some(slot) = set.iter_mut().find(|slot| slot.print == packet.value) {
             let after = packet.at.since(slot.at);
             if packet.at >= slot.at && doubling.is_copy(packet, *slot, after, adjacent) {
