@@ -86,6 +86,10 @@ impl Wireshark {
         self.handshake(at, segment);
         let [a, b] = &mut self.flows;
         let (fwd, rev) = if side == 0 { (a, b) } else { (b, a) };
+        // A SYN that is sent again brings it back to what it has seen without a gap.
+        if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) {
+            fwd.next = fwd.next.map(|(next, at)| (fwd.contiguous.unwrap_or(next), at));
+        }
         let control = Flags::SYN | Flags::FIN | Flags::RST;
         let plain = !segment.flags.any(control);
         let mut marks = Marks::default();
@@ -148,13 +152,10 @@ impl Wireshark {
         let fwd = &mut self.flows[side];
         let counted = u32::from(segment.flags.any(Flags::SYN | Flags::FIN));
         let end = segment.seq + len + counted;
-        // A SYN that is sent again brings it back to what it has seen without a gap.
-        if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) {
-            fwd.next = fwd.next.map(|(next, at)| (fwd.contiguous.unwrap_or(next), at));
-        }
         if !marks.probe {
             if fwd.next.is_none_or(|(next, _)| next.lt(end)) {
-                fwd.next = Some((end, at));
+                // Zero is no number to it.
+                fwd.next = (end != Seq(0)).then_some((end, at));
             }
             if fwd.contiguous.is_none_or(|contiguous| contiguous == segment.seq) {
                 fwd.contiguous = fwd.next.map(|(next, _)| next);

@@ -322,7 +322,7 @@ fn three_hundred_connections_that_are_reset() {
                 8 => s.send(at, from, Flags::RST, any, 0, 0),
                 9 => s.send(at, from, Flags::RST | Flags::ACK, own, 0, peer),
                 10 => s.send(at, from, Flags::FIN | Flags::ACK, own, 0, peer),
-                11 => s.send(at, 0, Flags::SYN, 0, 0, 0),
+                11 if connection % 4 > 0 => s.send(at, 0, Flags::SYN, 0, 0, 0),
                 _ => {
                     s.isn[1] = any;
                     s.send(at, 1, Flags::SYN | Flags::ACK, 0, 0, next[0]);
