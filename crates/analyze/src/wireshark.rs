@@ -139,7 +139,8 @@ impl Wireshark {
             .last_ack
             .is_some_and(|(ack, acked)| ack == segment.seq && at.since(acked) < FAST_WITHIN);
         let reorder = self.first_rtt.unwrap_or(REORDER_WITHOUT_RTT);
-        if rev.dupacks >= 2 && asked {
+        // Its count is unsigned: -1 is many.
+        if !(0..2).contains(&rev.dupacks) && asked {
             marks.fast = true;
         } else if at.since(next_at) < reorder && next != counted {
             marks.out_of_order = true;
