@@ -64,6 +64,10 @@ impl Tracker {
                 return false;
             }
             if origin.syn.is_none() && (1..=SYN_LATE).contains(&(self.lowest - offset)) {
+                if !self.carried {
+                    self.open(seq, syn, 0);
+                    return false;
+                }
                 self.origin = Some(Origin { syn: Some(seq), ..origin });
                 if let Some(first) = self.first_packet {
                     self.add_below(offset + 1, first);
