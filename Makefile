@@ -11,7 +11,7 @@ NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help test setup fmt fmt-check manual bpf figures kernel-figures lint code-tests purity licences doc fuzz-check bench instructions advisories clean
-.PHONY: book campaign flaky fuzz mutants wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test
+.PHONY: book campaign captures flaky fuzz mutants wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,6 +74,9 @@ kernel-figures: ## Record what the kernel's senders do on the paths of docs/pari
 manual: ## Write the tables of the manual anew, from what systems, keys and commands say of themselves
 	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop-scenario --test manual the_tables_of_the_manual
 	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop --bin lasthop the_page_of_commands
+
+captures: ## Compare the analysis of the captures in DIR with tshark and tcptrace
+	$(CARGO) run --locked --release --quiet --package lasthop-analyze --example captures -- '$(DIR)'
 
 bpf: ## Translate the program for the kernel anew (needs clang 14 and libbpf's headers)
 	crates/live/bpf/build

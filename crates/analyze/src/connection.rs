@@ -1,12 +1,29 @@
 //! One connection: two directions and what they tell about each other.
 
-use lasthop_proto::units::Time;
+use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Flags, FlowKey, Segment, Seq};
 
+use crate::acks;
 use crate::config::Config;
+use crate::copies::{Copies, Doubling, Print, fingerprint};
 use crate::direction::{Acked, Data, Tracker};
+use crate::handshake::Handshake;
 use crate::reading::{Closing, Connection, Endpoint, Opening};
 use crate::wireshark::Wireshark;
+
+/// A packet of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet<'a> {
+    pub(crate) at: Time,
+    pub(crate) flow: FlowKey,
+    pub(crate) segment: &'a Segment,
+    /// Bytes of payload.
+    pub(crate) len: u32,
+    /// IPv4 identification.
+    pub(crate) ip_id: Option<u16>,
+    /// Hops left.
+    pub(crate) ttl: u8,
+}
 
 /// The state of one connection.
 #[derive(Clone, Debug)]
@@ -16,9 +33,12 @@ pub(crate) struct Conn {
     flow: FlowKey,
     began: Time,
     ended: Time,
-    opening: Opening,
-    /// Whether side 1 opened it: the first packet was a SYN-ACK.
-    swapped: bool,
+    packets: u64,
+    /// Whether the first packet was a SYN or SYN-ACK.
+    from_syn: bool,
+    handshake: Handshake,
+    /// The smallest round trip of earlier handshakes between the same hosts.
+    elsewhere: Option<Span>,
     /// The sequence number of each side's SYN, or that before its first packet.
     base: [Option<Seq>; 2],
     fins: [bool; 2],
@@ -26,24 +46,32 @@ pub(crate) struct Conn {
     /// Whether each side's SYN was captured, and the scale that it announced.
     scales: [Option<Option<u8>>; 2],
     wireshark: Wireshark,
+    acks: [acks::Side; 2],
+    doubling: [Doubling; 2],
+    /// The latest packet that was no copy.
+    latest: Option<u64>,
     sides: [Tracker; 2],
 }
 
 impl Conn {
-    pub(crate) fn new(number: u32, flow: FlowKey, at: Time, segment: &Segment) -> Conn {
-        let syn = segment.flags.has(Flags::SYN);
+    pub(crate) fn new(number: u32, flow: FlowKey, elsewhere: Option<Span>) -> Conn {
         Conn {
             number,
             flow,
-            began: at,
-            ended: at,
-            opening: if syn { Opening::Handshake } else { Opening::MidConnection },
-            swapped: syn && segment.flags.has(Flags::ACK),
+            began: Time::ZERO,
+            ended: Time::ZERO,
+            packets: 0,
+            from_syn: false,
+            handshake: Handshake::default(),
+            elsewhere,
             base: [None; 2],
             fins: [false; 2],
             reset: false,
             scales: [None; 2],
             wireshark: Wireshark::default(),
+            acks: Default::default(),
+            doubling: Default::default(),
+            latest: None,
             sides: [Tracker::default(), Tracker::default()],
         }
     }
@@ -72,37 +100,115 @@ impl Conn {
         }
     }
 
+    /// The most bytes that the window of `segment` can mean.
+    fn room(&self, side: usize, segment: &Segment) -> u64 {
+        self.window(side, segment).unwrap_or(u64::from(segment.window) << 14)
+    }
+
+    /// The round trip of the whole path, by the best evidence that there is.
+    fn round_trip(&self) -> Option<Span> {
+        let both = || {
+            let [Some(there), Some(back)] = [0, 1].map(|side| self.sides[side].shortest_rtt())
+            else {
+                return None;
+            };
+            Some(Span::from_secs_f64(there + back))
+        };
+        self.handshake.rtt().or_else(both).or(self.elsewhere)
+    }
+
+    /// The round trip of the handshake.
+    pub(crate) fn handshake_rtt(&self) -> Option<Span> {
+        self.handshake.rtt()
+    }
+
+    /// Whether the capture has this packet a second time.
+    fn is_copy(&mut self, copies: &mut Copies, packet: &Packet<'_>) -> bool {
+        let &Packet { at, flow, segment, len, ip_id, ttl } = packet;
+        let side = self.side(flow);
+        let own = &self.sides[side];
+        let shortest = own.shortest_rtt().map(Span::from_secs_f64);
+        let print = Print {
+            value: fingerprint(&flow, segment, len, ip_id),
+            at,
+            ttl,
+            identified: ip_id.is_some_and(|id| id != 0) && own.is_identified(),
+            opens: segment.flags.has(Flags::SYN),
+            counts: len > 0 || segment.flags.has(Flags::FIN),
+            feedback: self.handshake.feedback(side).into_iter().chain(shortest).min(),
+        };
+        let copy = copies.is_copy(&mut self.doubling[side], print, self.latest);
+        if !copy {
+            self.latest = Some(print.value);
+        }
+        copy
+    }
+
+    /// The next packet of this connection. False if it is a copy of one before, made by the capture.
     pub(crate) fn packet(
         &mut self,
         config: &Config,
-        at: Time,
-        flow: FlowKey,
-        segment: &Segment,
-        len: u32,
-    ) {
+        copies: &mut Copies,
+        packet: &Packet<'_>,
+    ) -> bool {
+        let &Packet { at, flow, segment, len, .. } = packet;
+        if self.packets == 0 {
+            self.flow = flow;
+            (self.began, self.ended) = (at, at);
+            self.from_syn = segment.flags.has(Flags::SYN);
+        }
+        self.packets += 1;
+        let side = self.side(flow);
+        // Wireshark counts copies as it counts other packets.
+        let marks = self.wireshark.packet(side, at, segment, len);
+        self.sides[side].reading.wireshark.add(marks);
+        if self.is_copy(copies, packet) {
+            self.sides[side].reading.copies += 1;
+            return false;
+        }
+        self.analyze(config, packet);
+        true
+    }
+
+    fn analyze(&mut self, config: &Config, packet: &Packet<'_>) {
+        let &Packet { at, flow, segment, len, ip_id, .. } = packet;
         let side = self.side(flow);
         self.ended = self.ended.max(at);
         let syn = segment.flags.has(Flags::SYN);
         let first = if syn { segment.seq } else { Seq(segment.seq.0.wrapping_sub(1)) };
         self.base[side].get_or_insert(first);
-        let marks = self.wireshark.packet(side, at, segment, len);
-        let peer_dupacks = self.wireshark.dupacks(1 - side);
-        let first_rtt = self.wireshark.first_rtt();
+        self.handshake.packet(side, at, segment, len);
         if syn {
             self.scales[side] = Some(segment.options().window_scale);
+            // A connection that was refused or reset begins again.
+            if core::mem::take(&mut self.reset) {
+                self.fins = [false; 2];
+            }
         }
-        let window = self.window(side, segment);
+        let (window, room) = (self.window(side, segment), self.room(side, segment));
+        let (first_rtt, since) = (self.handshake.rtt(), at.since(self.began));
+        let peer_dupacks = self.acks[1 - side].dupacks();
+        // A reset without an ACK has whatever number its receiver expects.
+        if !segment.flags.has(Flags::RST) && self.sides[side].begins(segment.seq, syn, len) {
+            self.acks[side].restart();
+        }
+        let peer_said = self.acks[1 - side];
+        let signs = self.acks[side].packet(&peer_said, segment, len, window);
+        let round_trip = if len > 0 { self.round_trip() } else { None };
         let [a, b] = &mut self.sides;
         let (own, peer) = if side == 0 { (a, b) } else { (b, a) };
-        own.begins(segment.seq, syn);
+        if let Some(id) = ip_id {
+            own.identified(id);
+        }
         let reading = &mut own.reading;
         reading.packets += 1;
-        reading.wireshark.add(marks);
-        reading.duplicate_acks += u64::from(marks.duplicate_ack);
-        reading.zero_windows += u64::from(marks.zero_window);
-        reading.window_probes += u64::from(marks.probe);
-        reading.keep_alives += u64::from(marks.keep_alive);
-        reading.window_max = reading.window_max.max(window);
+        reading.duplicate_acks += u64::from(signs.duplicate);
+        reading.zero_windows += u64::from(signs.zero_window);
+        reading.window_probes += u64::from(signs.probe);
+        reading.keep_alives += u64::from(signs.keep_alive);
+        if !segment.flags.has(Flags::RST) {
+            reading.window_max = reading.window_max.max(window);
+        }
         reading.timestamps |= segment.timestamps.is_some();
         if syn {
             let options = segment.options();
@@ -111,19 +217,22 @@ impl Conn {
             reading.sack_permitted |= options.sack_permitted;
         }
         if segment.flags.has(Flags::ACK) {
+            if !segment.flags.has(Flags::RST) {
+                peer.offered(room);
+            }
             let sack = segment.options().sack;
             if !sack.is_empty() {
                 reading.sack_acks += 1;
                 reading.dsacks += u64::from(peer.sacked(config, at, segment.ack, sack.as_slice()));
             }
             let echo = segment.timestamps.map(|timestamps| timestamps.echo);
-            let (ack, duplicate, answer) = (segment.ack, marks.duplicate_ack, len > 0);
+            let (ack, duplicate, answer) = (segment.ack, signs.duplicate, len > 0);
             peer.acked(config, Acked { at, ack, echo, duplicate, answer, window });
             if segment.window == 0 && !segment.flags.any(Flags::SYN | Flags::RST) {
                 peer.window_closed();
             }
         }
-        if len > 0 && !marks.probe && !marks.keep_alive {
+        if len > 0 && !signs.probe && !signs.keep_alive && !segment.flags.has(Flags::RST) {
             own.data(
                 config,
                 Data {
@@ -131,10 +240,11 @@ impl Conn {
                     seq: segment.seq + u32::from(syn),
                     len,
                     timestamp: segment.timestamps.map(|timestamps| timestamps.value),
-                    acked: marks.spurious,
+                    ip_id,
                     dupacks: peer_dupacks,
                     first_rtt,
-                    since: at.since(self.began),
+                    round_trip,
+                    since,
                 },
             );
         }
@@ -142,15 +252,22 @@ impl Conn {
         self.reset |= segment.flags.has(Flags::RST);
     }
 
+    /// Whether it has packets of its own, and was not only quoted by an ICMP error.
+    pub(crate) fn is_seen(&self) -> bool {
+        self.packets > 0
+    }
+
     pub(crate) fn finish(self) -> Connection {
         let end = |addr: Addr, port| Endpoint { addr: addr.ip(), port };
         let first = end(self.flow.src, self.flow.src_port);
         let second = end(self.flow.dst, self.flow.dst_port);
-        let handshake_rtt = self.wireshark.first_rtt();
-        let syn_ack = self.wireshark.syn_ack();
+        let handshake_rtt = self.handshake.rtt();
+        let syn_ack = self.handshake.syn_ack_after();
+        let opening = if self.from_syn { self.handshake.opening() } else { Opening::MidConnection };
+        let swapped = self.handshake.opener() == Some(1);
         let [a, b] = self.sides.map(Tracker::finish);
         let (client, server, to_server, to_client) =
-            if self.swapped { (second, first, b, a) } else { (first, second, a, b) };
+            if swapped { (second, first, b, a) } else { (first, second, a, b) };
         let closing = match (self.reset, self.fins) {
             (true, _) => Closing::Reset,
             (false, [true, true]) => Closing::Fin,
@@ -163,7 +280,7 @@ impl Conn {
             server,
             began: self.began,
             ended: self.ended,
-            opening: self.opening,
+            opening,
             closing,
             handshake_rtt,
             syn_ack,

@@ -1,6 +1,9 @@
 //! What one side of a connection sent: bytes, gaps, round trips, retransmissions, losses and stalls.
 
+mod gaps;
+mod order;
 mod repairs;
+mod space;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,28 +15,15 @@ use crate::over_time::{InFlight, MeasuredBy, RoundTrip, Volume};
 use crate::reading::{Direction, Point, PointKind, Retransmission, Stall, StallCause};
 use crate::stats::Series;
 use crate::verdict::{Label, Trials};
+use gaps::{Behind, Filled, Gaps};
+use order::{Evidence, Ids};
+use space::{Candidate, Origin};
 
 /// Outstanding segments kept for each direction; beyond, the oldest gives no round-trip time.
 const OUTSTANDING: usize = 4096;
 
-/// Gaps kept for each direction; beyond, the oldest counts as seen.
-const GAPS: usize = 1024;
-
 /// Round-trip times kept to look up what a lost segment's neighbour met.
 const SAMPLES: usize = 1024;
-
-/// Sequence numbers as offsets that do not wrap.
-#[derive(Clone, Copy, Debug)]
-struct Origin {
-    first: Seq,
-    near: i64,
-}
-
-impl Origin {
-    fn offset(self, seq: Seq) -> i64 {
-        self.near.saturating_add(i64::from(seq - (self.first + self.near as u32)))
-    }
-}
 
 #[derive(Clone, Copy, Debug)]
 struct Sent {
@@ -80,8 +70,18 @@ struct Episode {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tracker {
     origin: Option<Origin>,
+    candidate: Option<Candidate>,
+    /// Whether bytes of the present numbers were seen.
+    carried: bool,
     /// One past the highest offset sent.
     next: i64,
+    /// The lowest offset from which on bytes are seen or known to be missing.
+    lowest: i64,
+    /// The first packet with data of the present numbers.
+    first_packet: Option<Behind>,
+    /// The largest window that the peer may have announced, in bytes.
+    room: u64,
+    ids: Ids,
     /// The highest ACK of the peer.
     una: i64,
     acked_at: Option<Time>,
@@ -89,7 +89,8 @@ pub(crate) struct Tracker {
     answered: bool,
     /// The highest offset in SACK blocks of the peer.
     sacked: i64,
-    gaps: BTreeMap<i64, (i64, Time)>,
+    any_sack: bool,
+    gaps: Gaps,
     outstanding: VecDeque<Sent>,
     rtt: Series,
     last_rtt: Option<f64>,
@@ -102,6 +103,8 @@ pub(crate) struct Tracker {
     /// Whether each loss was none, beside `reading.losses`.
     disproved: Vec<bool>,
     repairs: VecDeque<Repair>,
+    /// The latest repairs that were acknowledged.
+    settled: VecDeque<Repair>,
     /// Losses, kept or omitted; and of these, those of segments that never came here.
     lost: u64,
     unseen: u64,
@@ -125,11 +128,14 @@ pub(crate) struct Data {
     pub(crate) seq: Seq,
     pub(crate) len: u32,
     pub(crate) timestamp: Option<u32>,
-    /// All of it was acknowledged before.
-    pub(crate) acked: bool,
-    /// Duplicate ACKs of the peer so far.
-    pub(crate) dupacks: i64,
+    /// IPv4 identification.
+    pub(crate) ip_id: Option<u16>,
+    /// Duplicate ACKs of the peer in a row so far.
+    pub(crate) dupacks: u32,
+    /// The round trip of the handshake.
     pub(crate) first_rtt: Option<Span>,
+    /// The round trip of the whole path: of the handshake, or measured elsewhere.
+    pub(crate) round_trip: Option<Span>,
     /// Time since the connection began.
     pub(crate) since: Span,
 }
@@ -149,19 +155,6 @@ pub(crate) struct Acked {
 }
 
 impl Tracker {
-    fn offset(&self, seq: Seq) -> Option<i64> {
-        self.origin.map(|origin| Origin { near: self.next, ..origin }.offset(seq))
-    }
-
-    /// A packet begins at `seq`, with a SYN or without.
-    pub(crate) fn begins(&mut self, seq: Seq, syn: bool) {
-        if self.origin.is_none() {
-            let near = i64::from(!syn);
-            self.origin = Some(Origin { first: Seq(seq.0.wrapping_sub(near as u32)), near });
-            (self.next, self.una, self.sacked) = (1, near, 0);
-        }
-    }
-
     /// The peer's window is closed.
     pub(crate) fn window_closed(&mut self) {
         self.closed = true;
@@ -175,45 +168,75 @@ impl Tracker {
         }
     }
 
+    /// This side sent a packet with IPv4 identification `id`.
+    pub(crate) fn identified(&mut self, id: u16) {
+        self.ids.add(id);
+    }
+
+    /// Whether packets of this side have different IPv4 identifications.
+    pub(crate) fn is_identified(&self) -> bool {
+        self.ids.vary()
+    }
+
+    /// The peer may have announced a window of `room` bytes.
+    pub(crate) fn offered(&mut self, room: u64) {
+        self.room = self.room.max(room);
+    }
+
+    /// The smallest round trip from here to the peer and back, in seconds.
+    pub(crate) fn shortest_rtt(&self) -> Option<f64> {
+        self.rtt.min()
+    }
+
     /// This side sent `data`.
     pub(crate) fn data(&mut self, config: &Config, data: Data) {
         let Some(start) = self.offset(data.seq) else { return };
         let end = start + i64::from(data.len);
         self.reading.data_packets += 1;
         self.reading.bytes += u64::from(data.len);
-        let fresh = (end - start.max(self.next)).max(0) as u64;
-        if start > self.next {
-            self.add_gap(self.next, start, data.at);
+        if self.is_stray(data.seq) {
+            return;
         }
-        let (filled, opened) = self.fill(start, end);
-        self.reading.unique_bytes += fresh + filled;
-        let repeated = u64::from(data.len) - fresh - filled;
-        let volume = Volume { bytes: u64::from(data.len), fresh: fresh + filled };
+        self.carried = true;
+        let behind = Behind { at: data.at, ip_id: data.ip_id, timestamp: data.timestamp };
+        if start > self.next {
+            self.gaps.add(self.next, start, behind);
+        }
+        let fresh = (end - start.max(self.next)).max(0) as u64;
+        let mut filled = self.gaps.fill(start, end, self.una);
+        self.fill_below(start, end, behind, &mut filled);
+        self.reading.unique_bytes += fresh + filled.bytes;
+        let seen = u64::from(data.len).saturating_sub(fresh + filled.bytes);
+        let repeated = seen.saturating_sub(self.before_syn(start, end));
+        let volume = Volume { bytes: u64::from(data.len), fresh: fresh + filled.bytes };
         self.reading.over_time.volume(data.since, volume);
         if let Some(stamp) = data.timestamp {
             self.reading.over_time.stamped(data.at, stamp);
         }
-        let reorder = data.first_rtt.unwrap_or(Span::millis(3));
-        let late = filled > 0 && opened.is_none_or(|opened| data.at.since(opened) >= reorder);
+        let overtaken = repeated == 0 && filled.open > 0 && !self.is_repair(data, filled);
         let mut kind = PointKind::Data;
         let mut repair = None;
-        if repeated > 0 || late || data.acked {
+        if repeated > 0 || filled.open > 0 && !overtaken {
             kind = PointKind::Retransmission;
-            repair =
-                Some(self.retransmission(config, data, start, end, filled > 0 && repeated == 0));
-        } else if filled > 0 {
+            repair = Some(self.retransmission(config, data, start, end, repeated == 0));
+        } else if overtaken {
             kind = PointKind::OutOfOrder;
             self.reading.out_of_order += 1;
+        } else if start < self.una && seen == 0 {
+            self.reading.acked_before_seen += 1;
         }
         self.point(config, data.at, start, data.len, kind);
         self.stall(config, data.at, start, repair);
         if fresh > 0 {
-            if self.outstanding.len() >= OUTSTANDING {
-                self.outstanding.pop_front();
+            if end > self.una {
+                if self.outstanding.len() >= OUTSTANDING {
+                    self.outstanding.pop_front();
+                }
+                let again = repair.is_some();
+                let label = self.trials.label(data.at);
+                let spent = again || start < self.una;
+                self.outstanding.push_back(Sent { end, at: data.at, spent, again, label });
             }
-            let again = repair.is_some();
-            let label = self.trials.label(data.at);
-            self.outstanding.push_back(Sent { end, at: data.at, spent: again, again, label });
             self.next = end;
         }
         self.first_data.get_or_insert(data.at);
@@ -222,41 +245,52 @@ impl Tracker {
         self.outstanding_after_last = self.in_flight(config, data.at);
     }
 
+    /// Bytes of `start..end` that no sender can have sent: they are before its SYN.
+    fn before_syn(&self, start: i64, end: i64) -> u64 {
+        let below = end.min(self.lowest) - start;
+        if self.has_syn() { below.max(0) as u64 } else { 0 }
+    }
+
+    /// Bytes below all that were seen are new, unless the capture has the SYN.
+    fn fill_below(&mut self, start: i64, end: i64, behind: Behind, filled: &mut Filled) {
+        let first = *self.first_packet.get_or_insert(behind);
+        if start >= self.lowest || self.has_syn() {
+            return;
+        }
+        filled.add(start, end.min(self.lowest), self.una, first);
+        self.add_below(end, first);
+        self.lowest = start;
+    }
+
+    /// The bytes from `from` up to the lowest that was seen are missing.
+    fn add_below(&mut self, from: i64, behind: Behind) {
+        if from < self.lowest {
+            self.gaps.add(from, self.lowest, behind);
+            self.lowest = from;
+        }
+    }
+
+    /// Whether what fills a gap was sent again, rather than overtaken on its way.
+    fn is_repair(&mut self, data: Data, filled: Filled) -> bool {
+        let Data { at, ip_id, timestamp, round_trip, .. } = data;
+        let (later, evidence) =
+            order::sent_later(at, ip_id, timestamp, filled.behind, &self.ids, round_trip);
+        let order = &mut self.reading.order_evidence;
+        *match evidence {
+            Evidence::Timestamps => &mut order.timestamps,
+            Evidence::IpIds => &mut order.ip_ids,
+            Evidence::RoundTrip => &mut order.round_trip,
+            Evidence::Age => &mut order.age_alone,
+        } += 1;
+        later
+    }
+
     /// Notes how much is outstanding, and returns it.
     fn in_flight(&mut self, config: &Config, at: Time) -> u64 {
         let outstanding = (self.next - self.una).max(0) as u64;
         let sample = InFlight { at, acked: self.una, outstanding, window: self.window };
         self.reading.over_time.in_flight(config.points, sample);
         outstanding
-    }
-
-    fn add_gap(&mut self, from: i64, to: i64, at: Time) {
-        if self.gaps.len() >= GAPS {
-            self.gaps.pop_first();
-        }
-        self.gaps.insert(from, (to, at));
-    }
-
-    /// Takes `start..end` out of the gaps: how many bytes that filled, and when the oldest gap opened.
-    fn fill(&mut self, start: i64, end: i64) -> (u64, Option<Time>) {
-        let (mut filled, mut opened) = (0, None);
-        // Gaps do not overlap: at most one begins before `start` and reaches into the range.
-        let before = self.gaps.range(..start).next_back().map(|(&from, _)| from);
-        let first = before.unwrap_or(start);
-        while let Some((&from, &(to, at))) =
-            self.gaps.range(first..end).find(|(_, (to, _))| *to > start)
-        {
-            self.gaps.remove(&from);
-            if from < start {
-                self.gaps.insert(from, (start, at));
-            }
-            if to > end {
-                self.gaps.insert(end, (to, at));
-            }
-            filled += (to.min(end) - from.max(start)) as u64;
-            opened = Some(opened.map_or(at, |earlier: Time| earlier.min(at)));
-        }
-        (filled, opened)
     }
 
     fn stall(&mut self, config: &Config, at: Time, offset: i64, repair: Option<Retransmission>) {
@@ -289,9 +323,15 @@ impl Tracker {
     /// The peer acknowledged.
     pub(crate) fn acked(&mut self, config: &Config, acked: Acked) {
         let Acked { at, ack, echo, .. } = acked;
-        // Acknowledged before anything was seen: only the other direction is captured.
-        self.begins(ack, false);
-        let Some(ack) = self.offset(ack) else { return };
+        self.confirms(ack);
+        if self.origin.is_none() {
+            // Acknowledged before anything was seen: maybe only the other direction is captured.
+            self.begins(ack, false, 0);
+        }
+        let Some(ack) = self.offset(ack).filter(|ack| self.is_plausible(*ack)) else {
+            self.reading.foreign_acks += 1;
+            return;
+        };
         if acked.duplicate {
             self.point(config, at, ack, 0, PointKind::DuplicateAck);
         }
@@ -310,13 +350,6 @@ impl Tracker {
         self.una = ack;
         self.acked_at = Some(at);
         self.point(config, at, ack, 0, PointKind::Ack);
-        // What was acknowledged need not be kept, captured or not.
-        while let Some(entry) = self.gaps.first_entry()
-            && entry.get().0 <= ack
-        {
-            entry.remove();
-        }
-        self.next = self.next.max(ack);
         self.settle_up_to(at, ack, echo);
         let by_timestamp = echo.and_then(|echo| self.reading.over_time.echoed(at, echo));
         let measured = self.sample(config, at, ack);
@@ -383,11 +416,13 @@ impl Tracker {
         let within = |outer: &(Seq, Seq)| outer.0.le(left) && right.le(outer.1);
         let duplicate = right.le(ack) || blocks.get(1).is_some_and(within);
         for &(_, right) in blocks.iter().skip(usize::from(duplicate)) {
-            let Some(right) = self.offset(right) else { continue };
+            let Some(right) = self.offset(right).filter(|right| self.is_plausible(*right)) else {
+                continue;
+            };
             if right <= self.sacked {
                 continue;
             }
-            self.sacked = right;
+            (self.sacked, self.any_sack) = (right, true);
             // While ACKs stand still, SACK blocks are the only measure of the path.
             let edge = self.outstanding.partition_point(|sent| sent.end < right);
             if let Some(sent) = self.outstanding.get_mut(edge).filter(|sent| sent.end == right)
@@ -401,6 +436,9 @@ impl Tracker {
             let counts = &mut self.reading.retransmissions;
             // A duplicate that no retransmission explains was made by the network.
             counts.spurious_by_dsack = (counts.spurious_by_dsack + 1).min(counts.total());
+            if let (Some(left), Some(right)) = (self.offset(left), self.offset(right)) {
+                self.received_twice(left, right);
+            }
         }
         duplicate
     }

@@ -28,9 +28,12 @@
 //! as many samples of what changes over time, [`Config::losses`] losses and stalls, and a few thousand outstanding segments and gaps for each direction; a capture
 //! keeps at most [`Config::connections`] connections. What exceeds a bound is counted, never silently lost.
 
+mod acks;
 mod config;
 mod connection;
+mod copies;
 mod direction;
+mod handshake;
 mod matched;
 mod over_time;
 mod reading;
@@ -43,8 +46,8 @@ pub use config::Config;
 pub use matched::{Clocks, Crossing, Delay, LostBetween, Matched, match_captures};
 pub use over_time::{InFlight, MeasuredBy, OverTime, RoundTrip, Samples, Volume, Volumes};
 pub use reading::{
-    Analysis, Cause, Closing, Connection, Direction, Endpoint, Loss, Opening, Point, PointKind,
-    Retransmission, Retransmissions, Seen, Stall, StallCause, Verdict, WiresharkCounts,
+    Analysis, Cause, Closing, Connection, Direction, Endpoint, Loss, Opening, OrderEvidence, Point,
+    PointKind, Retransmission, Retransmissions, Seen, Stall, StallCause, Verdict, WiresharkCounts,
 };
 pub use stats::Spread;
 pub use table::{Analyzer, Reader, analyze_capture};

@@ -27,6 +27,9 @@ pub struct Analysis {
     pub damaged_packets: u64,
     /// TCP packets of connections beyond [`crate::Config::connections`].
     pub ignored_packets: u64,
+    /// TCP packets that the capture has a second time, as from a mirror port or from two interfaces of one router: left
+    /// out, but for the counts of Wireshark.
+    pub copied_packets: u64,
     /// Packets that are missing because a live capture could not keep up.
     pub missed_packets: u64,
     /// The file ended within a record: the analysis covers what came before.
@@ -35,6 +38,10 @@ pub struct Analysis {
     pub error: Option<String>,
     /// The connections in the order of their first packets.
     pub connections: Vec<Connection>,
+}
+
+fn seconds<S: serde::Serializer>(span: &Option<Span>, to: S) -> Result<S::Ok, S::Error> {
+    span.map(Span::as_secs_f64).serialize(to)
 }
 
 /// An address and port.
@@ -50,8 +57,12 @@ pub struct Endpoint {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Opening {
-    /// With a SYN.
+    /// With a SYN that was answered.
     Handshake,
+    /// With a SYN that was answered by a reset.
+    Refused,
+    /// With a SYN that nothing answered.
+    Unanswered,
     /// It was open before the capture began.
     MidConnection,
 }
@@ -87,11 +98,13 @@ pub struct Connection {
     pub opening: Opening,
     /// How it ends.
     pub closing: Closing,
-    /// From the first SYN to the ACK that completes the handshake: one round trip of the whole path, wherever the
-    /// capture was made.
+    /// From the SYN to the ACK of the SYN-ACK: one round trip of the whole path, wherever the capture was made. In
+    /// seconds. Timers do not count: of what was sent again, the last one before its answer does.
+    #[serde(serialize_with = "seconds")]
     pub handshake_rtt: Option<Span>,
-    /// From the first SYN to the SYN-ACK: what of that round trip lies between the place of the capture and the server. The
-    /// rest lies between it and the client.
+    /// From the SYN to the SYN-ACK: what of that round trip lies between the place of the capture and the server. The
+    /// rest lies between it and the client. In seconds.
+    #[serde(serialize_with = "seconds")]
     pub syn_ack: Option<Span>,
     /// What the client sent.
     pub to_server: Direction,
@@ -102,8 +115,10 @@ pub struct Connection {
 /// One direction of a connection: what one side sent.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Direction {
-    /// Packets.
+    /// Packets, without copies.
     pub packets: u64,
+    /// Copies of packets that the capture made.
+    pub copies: u64,
     /// Packets with payload.
     pub data_packets: u64,
     /// Payload bytes, each as often as it passed.
@@ -119,6 +134,9 @@ pub struct Direction {
     pub mss: Option<u16>,
     /// Window scale shift it announced.
     pub window_scale: Option<u8>,
+    /// Initial sequence numbers of this side that replaced others in the same connection, as after the restart of a
+    /// host (RFC 9293, 3.5.1). Positions continue behind those of the numbers before.
+    pub restarts: u32,
     /// Whether it announced SACK.
     pub sack_permitted: bool,
     /// The largest receive window it announced, in bytes; `None` where its scale is not known.
@@ -130,8 +148,15 @@ pub struct Direction {
     pub rtt: Option<Spread>,
     /// Retransmissions by kind.
     pub retransmissions: Retransmissions,
-    /// Packets that filled a gap too soon to be retransmissions: the network changed their order.
+    /// Packets that filled a gap and were sent before the packet behind it: the network changed their order.
     pub out_of_order: u64,
+    /// What shows whether packets that filled a gap were overtaken or sent again.
+    pub order_evidence: OrderEvidence,
+    /// Packets with payload that appear in the file behind an ACK of some of it. They are no retransmissions: the
+    /// order of the file is not that of the wire, or the capture missed the packets before them.
+    pub acked_before_seen: u64,
+    /// ACKs of the peer that no data of this side can explain: of another connection between the same ports.
+    pub foreign_acks: u64,
     /// Duplicate ACKs this side sent, by Wireshark's definition: no payload, nothing new in any field.
     pub duplicate_acks: u64,
     /// Packets that announced a window of zero.
@@ -163,6 +188,21 @@ pub struct Direction {
     pub over_time: OverTime,
     /// What `tshark` counts in this direction.
     pub wireshark: WiresharkCounts,
+}
+
+/// What shows when packets that filled gaps were sent: before the packet behind the gap (overtaken), or after it (sent
+/// again). The first of these that decides counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct OrderEvidence {
+    /// TCP timestamps: certain.
+    pub timestamps: u64,
+    /// IP identifications of a sender that counts them: all but certain.
+    pub ip_ids: u64,
+    /// The age of the gap compared with a round trip of the handshake, of both directions, or of other connections
+    /// between the same hosts.
+    pub round_trip: u64,
+    /// The age of the gap alone: a guess.
+    pub age_alone: u64,
 }
 
 /// Retransmissions by what caused them.

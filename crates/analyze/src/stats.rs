@@ -40,6 +40,11 @@ impl Series {
         self.squares += before * (sample - self.mean);
     }
 
+    /// The smallest sample.
+    pub(crate) fn min(&self) -> Option<f64> {
+        (self.samples > 0).then_some(self.min)
+    }
+
     /// The spread; `None` without samples.
     pub(crate) fn spread(&self) -> Option<Spread> {
         let &Series { samples, min, mean, max, squares } = self;

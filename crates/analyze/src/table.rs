@@ -2,14 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use lasthop_proto::units::Time;
-use lasthop_proto::wire::parse::View;
-use lasthop_proto::wire::{Damage, FlowKey, Transport};
+use lasthop_proto::units::{Span, Time};
+use lasthop_proto::wire::parse::{Mode, View, view};
+use lasthop_proto::wire::{Addr, Damage, FlowKey, Segment, Transport};
 use lasthop_trace::capture::{CaptureError, Pieces};
 
 use crate::config::Config;
-use crate::connection::Conn;
+use crate::connection::{Conn, Packet};
+use crate::copies::Copies;
 use crate::reading::Analysis;
+
+const ICMP: u8 = 1;
+const ICMPV6: u8 = 58;
+/// Bytes before the quoted packet.
+const ICMP_HEADER: usize = 8;
+/// The longest IP header and one of TCP.
+const QUOTED: usize = 80;
+/// Destination unreachable, source quench, redirect, time exceeded, parameter problem (RFC 792).
+const ICMP_ERRORS: [u8; 5] = [3, 4, 5, 11, 12];
+/// Destination unreachable, packet too big, time exceeded, parameter problem (RFC 4443).
+const ICMPV6_ERRORS: [u8; 4] = [1, 2, 3, 4];
 
 /// Takes packets in the order of the capture.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +30,9 @@ pub struct Analyzer {
     /// The latest connection between each pair of ends, by the flow whose source is the lesser end.
     open: BTreeMap<FlowKey, usize>,
     connections: Vec<Conn>,
+    /// The smallest round trip of a handshake between two hosts, the lesser address first.
+    round_trips: BTreeMap<(Addr, Addr), Span>,
+    copies: Copies,
     analysis: Analysis,
 }
 
@@ -40,24 +55,50 @@ impl Analyzer {
         }
         let (src, dst) = (packet.src, packet.dst);
         let flow = FlowKey { src, dst, src_port: segment.src_port, dst_port: segment.dst_port };
+        let Some(index) = self.connection(flow, segment) else {
+            self.analysis.ignored_packets += 1;
+            return;
+        };
+        let connection = &mut self.connections[index];
+        let known = connection.handshake_rtt();
+        let ip_id = src.is_v4().then_some(packet.ip_id);
+        let len = packet.body_len;
+        let packet = Packet { at, flow, segment, len, ip_id, ttl: packet.ttl };
+        if !connection.packet(&self.config, &mut self.copies, &packet) {
+            self.analysis.copied_packets += 1;
+            return;
+        }
+        self.analysis.tcp_packets += 1;
+        if let Some(rtt) = connection.handshake_rtt().filter(|_| known.is_none()) {
+            let least = self.round_trips.entry(hosts(flow)).or_insert(rtt);
+            *least = rtt.min(*least);
+        }
+    }
+
+    /// The connection of a segment; `None` if there are too many.
+    fn connection(&mut self, flow: FlowKey, segment: &Segment) -> Option<usize> {
         let key = flow.min(flow.reversed());
         let known = self.open.get(&key).copied();
-        let index = known.filter(|&i| !self.connections[i].is_replaced_by(flow, segment));
-        let index = match index {
-            Some(index) => index,
-            None if self.connections.len() < self.config.connections => {
-                let index = self.connections.len();
-                self.connections.push(Conn::new(index as u32, flow, at, segment));
-                self.open.insert(key, index);
-                index
-            }
-            None => {
-                self.analysis.ignored_packets += 1;
-                return;
-            }
-        };
-        self.analysis.tcp_packets += 1;
-        self.connections[index].packet(&self.config, at, flow, segment, packet.body_len);
+        if let Some(index) = known.filter(|&i| !self.connections[i].is_replaced_by(flow, segment)) {
+            return Some(index);
+        }
+        let index = self.connections.len();
+        if index >= self.config.connections {
+            return None;
+        }
+        let elsewhere = self.round_trips.get(&hosts(flow)).copied();
+        self.connections.push(Conn::new(index as u32, flow, elsewhere));
+        self.open.insert(key, index);
+        Some(index)
+    }
+
+    /// The headers that an ICMP error quotes: they count as a connection for the numbers, as in Wireshark.
+    fn quoted(&mut self, quoted: &View) {
+        if let Transport::Tcp(segment) = &quoted.transport {
+            let (src, dst) = (quoted.src, quoted.dst);
+            let flow = FlowKey { src, dst, src_port: segment.src_port, dst_port: segment.dst_port };
+            self.connection(flow, segment);
+        }
     }
 
     /// A packet that holds no IP.
@@ -74,9 +115,36 @@ impl Analyzer {
 
     /// The result.
     pub fn finish(mut self) -> Analysis {
-        self.analysis.connections = self.connections.into_iter().map(Conn::finish).collect();
+        self.analysis.connections = {
+            let seen = self.connections.into_iter().filter(Conn::is_seen);
+            seen.map(Conn::finish).collect()
+        };
         self.analysis
     }
+}
+
+/// The headers that an ICMP error quotes; `ip` begins with the IP header of the error.
+fn quoted(error: &View, ip: &[u8]) -> Option<View> {
+    if !matches!(error.transport, Transport::Other(ICMP | ICMPV6) | Transport::Icmp(_)) {
+        return None;
+    }
+    let icmp = ip.get(if error.src.is_v4() { usize::from(ip.first()? & 15) * 4 } else { 40 }..)?;
+    let kinds = if error.src.is_v4() { &ICMP_ERRORS[..] } else { &ICMPV6_ERRORS };
+    let quote = icmp.get(ICMP_HEADER..).filter(|_| kinds.contains(&icmp[0]))?;
+    let mode = Mode { verify: false, wire_len: Some(quote.len()) };
+    if let Ok(quoted) = view(quote, mode) {
+        return Some(quoted);
+    }
+    // Wireshark is content with the first 16 bytes of a TCP header.
+    let mut padded = [0; QUOTED];
+    padded.get_mut(..quote.len())?.copy_from_slice(quote);
+    let header = if quote.first()? >> 4 == 4 { usize::from(quote[0] & 15) * 4 } else { 40 };
+    let enough = quote.len() >= header + 16;
+    view(&padded, mode).ok().filter(|_| enough)
+}
+
+fn hosts(flow: FlowKey) -> (Addr, Addr) {
+    (flow.src.min(flow.dst), flow.src.max(flow.dst))
 }
 
 /// Analyses a capture that comes in pieces, of which only one is in memory at a time.
@@ -105,7 +173,12 @@ impl Reader {
         let analyzer = &mut self.analyzer;
         let verify = analyzer.config.verify;
         let read = self.pieces.read(bytes, last, |frame| match frame.view(verify) {
-            Some(Ok(view)) => analyzer.packet(frame.at, &view),
+            Some(Ok(view)) => {
+                analyzer.packet(frame.at, &view);
+                if let Some(quoted) = frame.ip().and_then(|(ip, _)| quoted(&view, ip)) {
+                    analyzer.quoted(&quoted);
+                }
+            }
             Some(Err(_)) => analyzer.malformed(),
             None => analyzer.other(),
         });

@@ -122,6 +122,13 @@ impl Trials {
         }
     }
 
+    /// A segment that was counted as lost had arrived.
+    pub(crate) fn withdraw(&mut self, label: Label) {
+        if let Some(class) = label.and_then(|label| self.classes.get_mut(&label)) {
+            class.losses = class.losses.saturating_sub(1);
+        }
+    }
+
     /// The classes from the one on that makes the share of the segments above it closest to `share`.
     fn above(&self, share: f64) -> (u32, Class) {
         let all = self.sum(0).segments as f64;

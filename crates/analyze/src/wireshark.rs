@@ -63,9 +63,8 @@ pub(crate) struct Flow {
     next: Option<(Seq, Time)>,
     /// The last ACK this side sent.
     last_ack: Option<(Seq, Time)>,
-    /// The window in its last packet, scaled.
-    window: u32,
-    scale: Option<u8>,
+    /// The window field of its last packet. Scales do not count: that of a SYN-ACK is compared with that of the next ACK.
+    window: u16,
     /// Duplicate ACKs in a row; -1 after an ACK of bytes that were not captured.
     dupacks: i64,
     /// The highest number that may be acknowledged without a gap in the capture.
@@ -78,37 +77,23 @@ pub(crate) struct Flow {
 pub(crate) struct Wireshark {
     flows: [Flow; 2],
     syn: Option<Time>,
-    syn_ack: Option<Span>,
     first_rtt: Option<Span>,
 }
 
 impl Wireshark {
-    /// From the first SYN to the ACK that ends the handshake.
-    pub(crate) fn first_rtt(&self) -> Option<Span> {
-        self.first_rtt
-    }
-
-    /// From the first SYN to the SYN-ACK.
-    pub(crate) fn syn_ack(&self) -> Option<Span> {
-        self.syn_ack
-    }
-
-    /// Duplicate ACKs in a row that side `side` has sent.
-    pub(crate) fn dupacks(&self, side: usize) -> i64 {
-        self.flows[side].dupacks
-    }
-
     /// Side `side` sent `segment` with `len` bytes of payload.
     pub(crate) fn packet(&mut self, side: usize, at: Time, segment: &Segment, len: u32) -> Marks {
-        self.handshake(side, at, segment);
+        self.handshake(at, segment);
         let [a, b] = &mut self.flows;
         let (fwd, rev) = if side == 0 { (a, b) } else { (b, a) };
+        // A SYN that is sent again brings it back to what it has seen without a gap.
+        if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) {
+            fwd.next = fwd.next.map(|(next, at)| (fwd.contiguous.unwrap_or(next), at));
+        }
         let control = Flags::SYN | Flags::FIN | Flags::RST;
         let plain = !segment.flags.any(control);
-        let shift = if segment.flags.has(Flags::SYN) { 0 } else { fwd.scale.unwrap_or(0) };
-        let window = u32::from(segment.window) << shift;
         let mut marks = Marks::default();
-        forward(&mut marks, fwd, rev, segment, len, window, plain);
+        forward(&mut marks, fwd, rev, segment, len, plain);
         let ack = segment.ack;
         if fwd.last_ack.is_none_or(|(last, _)| last != ack) {
             fwd.dupacks = 0;
@@ -120,25 +105,17 @@ impl Wireshark {
         if (len > 0 || counts) && !marks.keep_alive {
             self.resent(side, &mut marks, at, segment, len);
         }
-        self.remember(side, marks, at, segment, len, window);
+        self.remember(side, marks, at, segment, len);
         marks
     }
 
-    fn handshake(&mut self, side: usize, at: Time, segment: &Segment) {
-        let flags = segment.flags;
-        if flags.has(Flags::SYN) {
-            // Scaling counts only if both sides offer it; until the peer's SYN comes no packet is scaled anyway.
-            self.flows[side].scale = segment.options().window_scale.map(|shift| shift.min(14));
-            if flags.has(Flags::ACK) && self.flows[side].scale.is_none() {
-                self.flows.iter_mut().for_each(|flow| flow.scale = None);
+    fn handshake(&mut self, at: Time, segment: &Segment) {
+        match (segment.flags.has(Flags::SYN), segment.flags.has(Flags::ACK)) {
+            (true, false) => self.syn = Some(at),
+            (false, true) if self.first_rtt.is_none() => {
+                self.first_rtt = self.syn.map(|syn| at.since(syn)).filter(|rtt| *rtt > Span::ZERO);
             }
-            if !flags.has(Flags::ACK) {
-                self.syn = Some(at);
-            } else if self.first_rtt.is_none() {
-                self.syn_ack = self.syn.map(|syn| at.since(syn));
-            }
-        } else if flags.has(Flags::ACK) && self.first_rtt.is_none() {
-            self.first_rtt = self.syn.map(|syn| at.since(syn)).filter(|rtt| *rtt > Span::ZERO);
+            _ => {}
         }
     }
 
@@ -147,7 +124,8 @@ impl Wireshark {
         let (fwd, rev) = (&self.flows[side], &self.flows[1 - side]);
         let end = segment.seq + len;
         let counted = end + u32::from(segment.flags.any(Flags::SYN | Flags::FIN));
-        if len > 0 && rev.last_ack.is_some_and(|(ack, _)| end.le(ack)) {
+        // An ACK number of zero, as in a reset without ACK, is none to it.
+        if len > 0 && rev.last_ack.is_some_and(|(ack, _)| ack != Seq(0) && end.le(ack)) {
             marks.spurious = true;
             return;
         }
@@ -161,7 +139,8 @@ impl Wireshark {
             .last_ack
             .is_some_and(|(ack, acked)| ack == segment.seq && at.since(acked) < FAST_WITHIN);
         let reorder = self.first_rtt.unwrap_or(REORDER_WITHOUT_RTT);
-        if rev.dupacks >= 2 && asked {
+        // Its count is unsigned: -1 is many.
+        if !(0..2).contains(&rev.dupacks) && asked {
             marks.fast = true;
         } else if at.since(next_at) < reorder && next != counted {
             marks.out_of_order = true;
@@ -170,27 +149,20 @@ impl Wireshark {
         }
     }
 
-    fn remember(
-        &mut self,
-        side: usize,
-        marks: Marks,
-        at: Time,
-        segment: &Segment,
-        len: u32,
-        window: u32,
-    ) {
+    fn remember(&mut self, side: usize, marks: Marks, at: Time, segment: &Segment, len: u32) {
         let fwd = &mut self.flows[side];
         let counted = u32::from(segment.flags.any(Flags::SYN | Flags::FIN));
         let end = segment.seq + len + counted;
         if !marks.probe {
             if fwd.next.is_none_or(|(next, _)| next.lt(end)) {
-                fwd.next = Some((end, at));
+                // Zero is no number to it.
+                fwd.next = (end != Seq(0)).then_some((end, at));
             }
             if fwd.contiguous.is_none_or(|contiguous| contiguous == segment.seq) {
                 fwd.contiguous = fwd.next.map(|(next, _)| next);
             }
         }
-        fwd.window = window;
+        fwd.window = segment.window;
         fwd.last_ack = Some((segment.ack, at));
         fwd.last = marks;
     }
@@ -203,9 +175,9 @@ fn forward(
     rev: &Flow,
     segment: &Segment,
     len: u32,
-    window: u32,
     plain: bool,
 ) {
+    let window = segment.window;
     let next = fwd.next.map(|(next, _)| next);
     let expected = next == Some(segment.seq);
     if len == 1 && expected && rev.window == 0 && rev.last_ack.is_some() {

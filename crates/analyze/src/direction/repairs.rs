@@ -10,9 +10,32 @@ use crate::verdict::Label;
 /// No common retransmission timer is shorter (Linux: 200 ms), less some slack for the clock of the capture.
 const SHORTEST_TIMEOUT: Span = Span::millis(180);
 
+/// Repairs that are remembered after their ACK, for a DSACK that comes a round trip later.
+const SETTLED: usize = 1024;
+
 /// An ACK sooner than this share of the smallest round-trip time, that of the handshake included, does not answer a
 /// retransmission.
 const TOO_SOON: f64 = 0.9;
+
+impl Repair {
+    /// One that was needless, of bytes acknowledged before.
+    fn needless(start: i64, end: i64, at: Time) -> Repair {
+        Repair {
+            start,
+            end,
+            at,
+            sent: None,
+            timestamp: None,
+            soon: Span::ZERO,
+            after_timeout: false,
+            loss: None,
+            trial: None,
+            repeatedly: false,
+            unseen: false,
+            needless: true,
+        }
+    }
+}
 
 impl Tracker {
     pub(super) fn retransmission(
@@ -27,7 +50,7 @@ impl Tracker {
         // The segment just before the lost one met the same queue; what was lost again met the present one.
         let before = self.samples.range(..=start).next_back().map(|(_, rtt)| *rtt);
         let rtt_before = before.filter(|_| !repeatedly).or(self.last_rtt);
-        let repair = self.classify(data, start);
+        let repair = self.classify(data, start, end <= self.una && !unseen);
         let counts = &mut self.reading.retransmissions;
         *match repair {
             Retransmission::Fast => &mut counts.fast,
@@ -38,6 +61,7 @@ impl Tracker {
             Retransmission::Other => &mut counts.other,
         } += 1;
         if repair == Retransmission::Spurious {
+            self.remember(Repair::needless(start, end, data.at));
             return repair;
         }
         if matches!(repair, Retransmission::Fast | Retransmission::Timeout) {
@@ -115,17 +139,56 @@ impl Tracker {
         }
         if repair.needless {
             self.reading.retransmissions.needless += 1;
-            if let Some(disproved) = repair.loss.and_then(|i| self.disproved.get_mut(i)) {
-                *disproved = true;
-            } else {
-                self.reading.losses_omitted = self.reading.losses_omitted.saturating_sub(1);
-            }
+            self.disprove(repair.loss);
         } else {
             self.lost += 1;
             if let Some(sent) = repair.sent.filter(|_| !repair.repeatedly) {
                 self.trials.lost(sent);
             }
             self.unseen += u64::from(repair.unseen);
+        }
+        self.remember(repair);
+    }
+
+    fn remember(&mut self, repair: Repair) {
+        if self.settled.len() >= SETTLED {
+            self.settled.pop_front();
+        }
+        self.settled.push_back(repair);
+    }
+
+    /// The receiver reports that `left..right` came twice: of what was sent again there, the latest was needless.
+    //= rfc3708#section-3: a DSACK block shows which retransmission was unnecessary
+    pub(super) fn received_twice(&mut self, left: i64, right: i64) {
+        let covers = |repair: &Repair| repair.start < right && left < repair.end;
+        let pending = self.repairs.iter_mut().rev().find(|r| covers(r) && !r.needless);
+        if let Some(repair) = pending {
+            repair.needless = true;
+            return;
+        }
+        let Some(repair) =
+            self.settled.iter().rposition(covers).and_then(|at| self.settled.remove(at))
+        else {
+            return;
+        };
+        if repair.needless {
+            return;
+        }
+        self.reading.retransmissions.needless += 1;
+        self.disprove(repair.loss);
+        if let Some(label) = repair.trial {
+            self.trials.withdraw(label);
+        }
+        self.lost = self.lost.saturating_sub(1);
+        self.unseen = self.unseen.saturating_sub(u64::from(repair.unseen));
+    }
+
+    /// The loss with this index was none; one that was omitted has no index.
+    fn disprove(&mut self, loss: Option<usize>) {
+        if let Some(disproved) = loss.and_then(|i| self.disproved.get_mut(i)) {
+            *disproved = true;
+        } else {
+            self.reading.losses_omitted = self.reading.losses_omitted.saturating_sub(1);
         }
     }
 
@@ -146,14 +209,14 @@ impl Tracker {
             // Without SACK a sender goes back to the first loss. An ACK that then jumps answers the first one or two
             // segments; the others it covers had been waiting at the receiver.
             let len = repair.end - repair.start;
-            let jumped = self.sacked == 0 && repair.after_timeout && repair.start >= una + 2 * len;
+            let jumped = !self.any_sack && repair.after_timeout && repair.start >= una + 2 * len;
             repair.needless |= (early || jumped) && !repair.repeatedly && !repair.unseen;
             self.settle(repair);
         }
     }
 
-    fn classify(&self, data: Data, start: i64) -> Retransmission {
-        if data.acked {
+    fn classify(&self, data: Data, start: i64, acked: bool) -> Retransmission {
+        if acked {
             return Retransmission::Spurious;
         }
         // A timer is restarted by every new ACK and every transmission.

@@ -12,13 +12,17 @@ use lasthop_trace::pcapng::{Interface, InterfaceId, Writer};
 pub struct Script {
     writer: Writer<Vec<u8>>,
     on: InterfaceId,
-    count: u64,
     pub port: u16,
     pub isn: [u32; 2],
     pub window: [u16; 2],
     pub stamps: Option<(u32, u32)>,
     pub sack: Vec<(u32, u32)>,
     pub v6: bool,
+    /// IP identification of each side's next packet; zero in all where there is none.
+    pub ids: Option<[u16; 2]>,
+    pub ttl: u8,
+    /// The acknowledgment number of packets without ACK.
+    pub garbage: u32,
     /// Window scale in each side's SYN.
     pub scale: [Option<u8>; 2],
 }
@@ -29,8 +33,20 @@ impl Script {
         let on = writer.interface(&Interface { name: "test", ..Interface::default() }).unwrap();
         let (isn, window) = ([1000, 90_000], [8000, 8000]);
         let (stamps, sack) = (None, Vec::new());
-        let (v6, scale) = (false, [None; 2]);
-        Script { writer, on, count: 0, port: 4000, isn, window, stamps, sack, v6, scale }
+        Script {
+            writer,
+            on,
+            port: 4000,
+            isn,
+            window,
+            stamps,
+            sack,
+            v6: false,
+            ids: None,
+            ttl: 64,
+            garbage: 0,
+            scale: [None; 2],
+        }
     }
 
     /// Side `from` (0 is the client) sends `len` bytes at `seq`, acknowledging `ack`.
@@ -42,7 +58,7 @@ impl Script {
         };
         let ports = [self.port, 80];
         let abs = |side: usize, n: u32| Seq(self.isn[side].wrapping_add(n));
-        let ack = if flags.has(Flags::ACK) { abs(1 - from, ack) } else { Seq(0) };
+        let ack = if flags.has(Flags::ACK) { abs(1 - from, ack) } else { Seq(self.garbage) };
         let mut segment = Segment::new(ports[from], ports[1 - from], abs(from, seq), ack, flags);
         segment.window = self.window[from];
         segment.timestamps = self.stamps.map(|(value, echo)| Timestamps { value, echo });
@@ -54,8 +70,11 @@ impl Script {
         }
         let body = Body::Pattern { stream: from as u32, len, offset: u64::from(seq) };
         let mut packet = Packet::tcp(ends[from], ends[1 - from], segment, body);
-        self.count += 1;
-        packet.id = PacketId(self.count);
+        if let Some(ids) = &mut self.ids {
+            packet.id = PacketId(ids[from].into());
+            ids[from] = ids[from].wrapping_add(1);
+        }
+        packet.ttl = self.ttl;
         let side = if from == 0 { Side::Right } else { Side::Left };
         let at = Time((at * 1e6) as u64);
         self.writer.packet(self.on, at, side, &packet, 0, "").unwrap();

@@ -1,6 +1,6 @@
 //! What a capture tells about a link.
 
-use lasthop_analyze::{Cause, Direction, Loss, Opening, PointKind, StallCause};
+use lasthop_analyze::{Cause, Connection, Direction, Loss, Opening, PointKind, Seen, StallCause};
 use lasthop_proto::units::{Probability, Rate, Span};
 use lasthop_report::number::plural;
 use lasthop_trace::stats::quantile;
@@ -117,6 +117,12 @@ impl Estimate {
     pub fn of(capture: &Capture, help: &str) -> Result<Estimate, Error> {
         let transfers = capture.transfers();
         let Some(transfer) = transfers.first() else {
+            if capture.analysis.connections.iter().any(only_acks) {
+                return Err(Error::input(
+                    format!("{}: only ACKs, the data was not captured", capture.file),
+                    "capture at the sender, with both directions",
+                ));
+            }
             let what = match capture.analysis.tcp_packets {
                 0 => "no TCP in it".to_owned(),
                 n => format!("{} of TCP, and none with data", plural(n, "packet")),
@@ -164,7 +170,50 @@ impl Estimate {
             queue(transfer.data, rtt - near, &mut estimate);
         }
         losses(transfer.data, bounded.is_some(), &mut estimate);
+        blind(transfer, &mut estimate);
         Ok(estimate)
+    }
+}
+
+/// Whether one side of a connection only acknowledges, and nothing of the other one was captured.
+fn only_acks(connection: &Connection) -> bool {
+    let sides = [&connection.to_server, &connection.to_client];
+    sides.iter().any(|side| side.packets == 0) && sides.iter().any(|side| side.packets > 1)
+}
+
+/// What this capture cannot show of losses, and the capture that would.
+fn blind(transfer: &Transfer<'_>, estimate: &mut Estimate) {
+    let Transfer { data, back, connection, .. } = transfer;
+    let losses = &data.losses;
+    let unseen = losses.iter().filter(|loss| loss.seen == Seen::Never).count();
+    let guessed = data.order_evidence.age_alone;
+    let no_loss = |estimate: &mut Estimate| {
+        (estimate.loss, estimate.burst) = (None, None);
+        if let Some(captured) = &mut estimate.captured {
+            captured.loss = 0.0;
+        }
+    };
+    let at_sender = "capture at the sender, with both directions and the handshake";
+    if back.packets == 0 {
+        no_loss(estimate);
+        estimate.notes.push(format!(
+            "only one direction was captured: whether anything was lost does not show; {at_sender}"
+        ));
+    } else if unseen > 0 && guessed > 0 {
+        no_loss(estimate);
+        estimate.notes.push(format!(
+            "{} filled gaps, and nothing shows whether it was lost before or overtaken: no loss is assumed; {at_sender}",
+            plural(guessed, "packet")
+        ));
+    } else if unseen * 2 > losses.len() {
+        estimate.notes.push(format!(
+            "{unseen} of {} were lost before the point of capture, and what is lost behind it does not show; {at_sender}",
+            plural(losses.len() as u64, "packet")
+        ));
+    } else if connection.opening == Opening::MidConnection && losses.is_empty() {
+        estimate
+            .notes
+            .push(format!("the capture began in the midst of the connection; {at_sender}"));
     }
 }
 

@@ -9,7 +9,8 @@ mod tables;
 mod xplot;
 
 use lasthop_analyze::{
-    Analysis, Cause, Closing, Connection, Direction, Endpoint, Opening, Retransmissions, StallCause,
+    Analysis, Cause, Closing, Connection, Direction, Endpoint, Opening, OrderEvidence,
+    Retransmissions, StallCause,
 };
 use lasthop_proto::units::Time;
 use lasthop_report::number::{KB, plural, short};
@@ -81,6 +82,23 @@ impl Capture {
         for (n, what) in of.into_iter().filter(|(n, _)| *n > 0) {
             lines.push(format!("note: {} {what}", plural(n, "packet")));
         }
+        if a.copied_packets > 0 {
+            lines.push(format!(
+                "note: {} of TCP {} a second time, as from a mirror port or two interfaces of one router: left out",
+                plural(a.copied_packets, "packet"),
+                if a.copied_packets == 1 { "is here" } else { "are here" }
+            ));
+        }
+        let early = |connection: &Connection| {
+            connection.to_server.acked_before_seen + connection.to_client.acked_before_seen
+        };
+        let early: u64 = connections.iter().map(early).sum();
+        if early > 0 {
+            lines.push(format!(
+                "note: {} with data behind the ACK that covers it: the order in the file is not that on the wire",
+                plural(early, "packet")
+            ));
+        }
         if a.truncated {
             lines.push(
                 "note: the file ends within a packet; this covers what came before".to_owned(),
@@ -141,6 +159,8 @@ impl<'a> Transfer<'a> {
         let kb = |bytes: u64| format!("{} KB", short((bytes as f64 / KB * 10.0).round() / 10.0));
         let opening = match connection.opening {
             Opening::Handshake => "",
+            Opening::Refused => ", refused",
+            Opening::Unanswered => ", without an answer to its SYN",
             Opening::MidConnection => ", open before the capture began",
         };
         let closing = match connection.closing {
@@ -180,6 +200,13 @@ impl<'a> Transfer<'a> {
         if data.out_of_order > 0 {
             facts.push(("reordered", plural(data.out_of_order, "packet")));
         }
+        if let Some(evidence) = order_evidence(&data.order_evidence) {
+            facts.push(("evidence", evidence));
+        }
+        if data.restarts > 0 {
+            let again = plural(data.restarts.into(), "time");
+            facts.push(("restarted", format!("{again}, with a new initial sequence number")));
+        }
         if !data.losses.is_empty() {
             let all = data.losses.len() as u64 + data.losses_omitted;
             let judged = data.verdict.losses;
@@ -211,6 +238,22 @@ fn retransmissions(all: &Retransmissions) -> String {
         0 => "nothing".to_owned(),
         total => format!("{}: {}{needless}", plural(total, "packet"), kinds.join(", ")),
     }
+}
+
+/// What showed whether packets that filled gaps were overtaken or sent again, and how sure that is.
+fn order_evidence(order: &OrderEvidence) -> Option<String> {
+    let kinds = [
+        (order.timestamps, "timestamps"),
+        (order.ip_ids, "IP ids"),
+        (order.round_trip, "round trips"),
+        (order.age_alone, "their age alone, which is a guess"),
+    ];
+    let kinds: Vec<String> = kinds
+        .into_iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{n} by {what}"))
+        .collect();
+    (!kinds.is_empty()).then(|| format!("packets that filled gaps: {}", kinds.join(", ")))
 }
 
 /// The silences of a sender, by cause: those in which it was idle, or the others.

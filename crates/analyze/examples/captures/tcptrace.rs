@@ -1,0 +1,153 @@
+//! What `tcptrace` counts, by direction.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use lasthop_analyze::Endpoint;
+
+use crate::ours::{Key, Ours};
+use crate::{Tally, UNEXPLAINED, run};
+
+/// One direction.
+#[derive(Clone, Copy, Default)]
+pub struct Theirs {
+    packets: u64,
+    unique_bytes: u64,
+    resent: u64,
+    /// Window probes; they are retransmissions to it as well.
+    probes: u64,
+    /// SYN and FIN.
+    control: u64,
+    out_of_order: u64,
+}
+
+/// The ends of a direction; connections between the same ends come in the order of the file.
+type Ends = (Endpoint, Endpoint);
+
+/// The directions of the TCP connections in a file, which is converted: tcptrace knows the old format only.
+pub fn directions(file: &str, scratch: &Path) -> Option<BTreeMap<Ends, Vec<Theirs>>> {
+    let old = scratch.join("old.pcap");
+    let old = old.to_str()?;
+    run("tshark", &["-r", file, "-F", "pcap", "-w", old])?;
+    let output = run("tcptrace", &["--csv", "-l", "-n", old])?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut lines = text.lines().filter(|line| !line.starts_with('#') && line.contains(','));
+    let Some(head) = lines.next() else { return Some(BTreeMap::new()) };
+    let columns: BTreeMap<&str, usize> =
+        head.split(',').enumerate().map(|(i, name)| (name.trim(), i)).collect();
+    let mut all: BTreeMap<Ends, Vec<Theirs>> = BTreeMap::new();
+    for line in lines {
+        let cells: Vec<&str> = line.split(',').map(str::trim).collect();
+        let text = |name: &str| columns.get(name).and_then(|i| cells.get(*i)).copied();
+        let number = |name: &str| text(name).and_then(|text| text.parse().ok()).unwrap_or(0);
+        let end = |host: &str, port: &str| {
+            Some(Endpoint { addr: text(host)?.parse().ok()?, port: text(port)?.parse().ok()? })
+        };
+        let (Some(a), Some(b)) = (end("host_a", "port_a"), end("host_b", "port_b")) else {
+            continue;
+        };
+        for (ends, way) in [((a, b), "a2b"), ((b, a), "b2a")] {
+            let control = text(&format!("SYN/FIN_pkts_sent_{way}")).unwrap_or("0/0");
+            let control = control.split('/').filter_map(|n| n.parse::<u64>().ok()).sum();
+            all.entry(ends).or_default().push(Theirs {
+                packets: number(&format!("total_packets_{way}")),
+                unique_bytes: number(&format!("unique_bytes_sent_{way}")),
+                resent: number(&format!("rexmt_data_pkts_{way}")),
+                probes: number(&format!("zwnd_probe_pkts_{way}")),
+                out_of_order: number(&format!("outoforder_pkts_{way}")),
+                control,
+            });
+        }
+    }
+    Some(all)
+}
+
+/// Compares both.
+pub fn compare(
+    name: &str,
+    ours: &BTreeMap<Key, Ours<'_>>,
+    theirs: &BTreeMap<Ends, Vec<Theirs>>,
+    tally: &mut Tally,
+) {
+    let mut mine: BTreeMap<Ends, Vec<(u32, Ours<'_>)>> = BTreeMap::new();
+    for ((number, from), ours) in ours {
+        mine.entry((*from, ours.to)).or_default().push((*number, *ours));
+    }
+    let mut equal = true;
+    for (ends, mine) in &mine {
+        let all = theirs.get(ends).map_or(&[][..], Vec::as_slice);
+        let all: Vec<Theirs> = all.iter().copied().filter(|theirs| theirs.packets > 0).collect();
+        let same_count = all.len() == mine.len();
+        for (i, (number, ours)) in mine.iter().enumerate() {
+            let found = match all.get(i) {
+                _ if all.is_empty() => {
+                    vec![("packets", "tcptrace does not read them", "only lasthop".to_owned())]
+                }
+                Some(theirs) if same_count => differences(ours, theirs),
+                _ => vec![(
+                    "packets",
+                    "tcptrace begins or ends connections between the same ports elsewhere",
+                    format!("{} connections, tcptrace {}", mine.len(), all.len()),
+                )],
+            };
+            equal &= found.is_empty();
+            tally.direction("tcptrace", &format!("{name}, {number} from {}", ends.0.port), &found);
+        }
+    }
+    tally.file("tcptrace", equal);
+}
+
+fn differences(ours: &Ours<'_>, theirs: &Theirs) -> Vec<(&'static str, &'static str, String)> {
+    let sent = ours.sent;
+    let mut found = Vec::new();
+    let packets = sent.packets + sent.copies;
+    if packets != theirs.packets {
+        let why = match () {
+            () if ours.unread => "not all packets of the file are read by both",
+            () => UNEXPLAINED,
+        };
+        found.push(("packets", why, format!("{packets}, tcptrace {}", theirs.packets)));
+    }
+    let shared = |what: &str| match () {
+        () if packets != theirs.packets => Some("not the same packets were read"),
+        () if sent.restarts > 0 => Some("tcptrace does not see that numbers start anew"),
+        () if sent.copies > 0 => Some("tcptrace takes copies for packets"),
+        () if sent.keep_alives + sent.window_probes > 0 => {
+            Some("tcptrace counts bytes of keep-alives and window probes")
+        }
+        () if sent.acked_before_seen + sent.foreign_acks > 0 => {
+            Some("ACKs stand before their data, or are of another connection")
+        }
+        () if what == "unique bytes" && sent.wireshark.lost_segment > 0 => {
+            Some("tcptrace counts bytes that the capture missed, up to the highest number")
+        }
+        () => None,
+    };
+    if sent.unique_bytes != theirs.unique_bytes {
+        let why = shared("unique bytes").unwrap_or(UNEXPLAINED);
+        found.push((
+            "unique bytes",
+            why,
+            format!("{}, tcptrace {}", sent.unique_bytes, theirs.unique_bytes),
+        ));
+    }
+    let resent = sent.retransmissions.total();
+    if resent != theirs.resent {
+        let unseen = sent.losses.iter().filter(|loss| loss.seen == lasthop_analyze::Seen::Never);
+        let unseen = unseen.count() as u64;
+        let why = match shared("retransmissions") {
+            Some(why) => why,
+            None if theirs.control > 2 || theirs.resent > resent && theirs.control > 1 => {
+                "tcptrace counts SYN and FIN that were sent again"
+            }
+            None if theirs.probes > 0 => "tcptrace takes packets for window probes",
+            None if unseen > 0 && resent > theirs.resent => {
+                "tcptrace takes repairs of bytes that the capture never saw for reordered or new"
+            }
+            None if theirs.out_of_order > 0 => "tcptrace takes packets for reordered",
+            None => UNEXPLAINED,
+        };
+        found.push(("retransmissions", why, format!("{resent}, tcptrace {}", theirs.resent)));
+    }
+    found
+}

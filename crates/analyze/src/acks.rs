@@ -1,0 +1,79 @@
+//! What each packet means beside its payload: duplicate ACKs, closed windows, probes, keep-alives.
+
+use lasthop_proto::wire::{Flags, Segment, Seq};
+
+/// What one side said last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Side {
+    /// One past the highest number that it sent; SYN and FIN count.
+    end: Option<Seq>,
+    ack: Option<Seq>,
+    /// The window in its last packet with an ACK, in bytes where its scale is known.
+    window: Option<u64>,
+    raw: Option<u16>,
+    dupacks: u32,
+    probed: bool,
+    kept_alive: bool,
+}
+
+/// What a packet is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Signs {
+    /// An ACK without payload that says nothing new but in SACK blocks.
+    pub(crate) duplicate: bool,
+    pub(crate) zero_window: bool,
+    pub(crate) probe: bool,
+    pub(crate) keep_alive: bool,
+}
+
+impl Side {
+    /// Duplicate ACKs in a row.
+    pub(crate) fn dupacks(&self) -> u32 {
+        self.dupacks
+    }
+
+    /// Its numbers start anew.
+    pub(crate) fn restart(&mut self) {
+        self.end = None;
+    }
+
+    /// This side sends `segment` with `len` bytes of payload; `window` is in bytes.
+    pub(crate) fn packet(
+        &mut self,
+        peer: &Side,
+        segment: &Segment,
+        len: u32,
+        window: Option<u64>,
+    ) -> Signs {
+        let flags = segment.flags;
+        let plain = !flags.any(Flags::SYN | Flags::FIN | Flags::RST);
+        let expected = self.end == Some(segment.seq);
+        let mut signs = Signs {
+            zero_window: plain && segment.window == 0,
+            probe: plain && len == 1 && expected && peer.raw == Some(0),
+            keep_alive: plain && len <= 1 && self.end == Some(segment.seq + 1),
+            ..Signs::default()
+        };
+        (self.probed, self.kept_alive) = (signs.probe, signs.keep_alive);
+        if !signs.probe && !flags.has(Flags::RST) {
+            let end = segment.seq + len + u32::from(flags.any(Flags::SYN | Flags::FIN));
+            if self.end.is_none_or(|known| known.lt(end)) {
+                self.end = Some(end);
+            }
+        }
+        //= rfc9293#section-3.1: the acknowledgment number means nothing unless ACK is set
+        if !flags.has(Flags::ACK) || flags.has(Flags::RST) {
+            return signs;
+        }
+        let same_window = self.raw == Some(segment.window) && self.window == window;
+        let same = self.ack == Some(segment.ack) && same_window;
+        let answers = peer.probed || peer.kept_alive;
+        signs.duplicate = plain && len == 0 && expected && same && segment.window > 0 && !answers;
+        if self.ack != Some(segment.ack) {
+            self.dupacks = 0;
+        }
+        self.dupacks = self.dupacks.saturating_add(u32::from(signs.duplicate));
+        (self.ack, self.window, self.raw) = (Some(segment.ack), window, Some(segment.window));
+        signs
+    }
+}

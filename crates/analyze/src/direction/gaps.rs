@@ -1,0 +1,77 @@
+//! Bytes of a direction that this point of capture has not seen, below bytes that it has.
+
+use std::collections::BTreeMap;
+
+use lasthop_proto::units::Time;
+
+/// Gaps stored for each direction; beyond, the lowest counts as seen.
+const GAPS: usize = 1024;
+
+/// What is known about the packet behind a gap: when it passed, and how its sender numbered it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Behind {
+    pub(super) at: Time,
+    pub(super) ip_id: Option<u16>,
+    pub(super) timestamp: Option<u32>,
+}
+
+/// What a packet filled.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Filled {
+    /// Bytes that had not been seen.
+    pub(super) bytes: u64,
+    /// Those of them that no ACK had covered yet.
+    pub(super) open: u64,
+    /// The packet behind the oldest of these gaps.
+    pub(super) behind: Option<Behind>,
+}
+
+/// Gaps by their first offset; they do not overlap.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Gaps(BTreeMap<i64, (i64, Behind)>);
+
+impl Gaps {
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    pub(super) fn add(&mut self, from: i64, to: i64, behind: Behind) {
+        if self.0.len() >= GAPS {
+            self.0.pop_first();
+        }
+        self.0.insert(from, (to, behind));
+    }
+
+    /// Removes `start..end` from the gaps; bytes below `una` have been acknowledged.
+    pub(super) fn fill(&mut self, start: i64, end: i64, una: i64) -> Filled {
+        let mut filled = Filled::default();
+        // At most one gap begins before `start` and reaches into the range.
+        let before = self.0.range(..start).next_back().map(|(&from, _)| from);
+        let first = before.unwrap_or(start);
+        while let Some((&from, &(to, behind))) =
+            self.0.range(first..end).find(|(_, (to, _))| *to > start)
+        {
+            self.0.remove(&from);
+            if from < start {
+                self.0.insert(from, (start, behind));
+            }
+            if to > end {
+                self.0.insert(end, (to, behind));
+            }
+            filled.add(from.max(start), to.min(end), una, behind);
+        }
+        filled
+    }
+}
+
+impl Filled {
+    /// The bytes `from..to`, before the packet `behind`.
+    pub(super) fn add(&mut self, from: i64, to: i64, una: i64, behind: Behind) {
+        let open = (to - from.max(una)).max(0) as u64;
+        self.bytes += (to - from) as u64;
+        self.open += open;
+        if open > 0 && self.behind.is_none_or(|older| behind.at < older.at) {
+            self.behind = Some(behind);
+        }
+    }
+}

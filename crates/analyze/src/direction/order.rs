@@ -1,0 +1,128 @@
+//! Overtaken or sent again? What shows when a packet that fills a gap was sent.
+
+use lasthop_proto::units::{Span, Time};
+
+use super::gaps::Behind;
+
+/// Without a round trip, what is younger than this was overtaken: Wireshark's limit.
+const WITHOUT_ROUND_TRIP: Span = Span::millis(3);
+
+/// A counter moves by at most this much from packet to packet of one direction.
+const STEP: u16 = 256;
+
+/// Steps that show a counter: chance makes two such steps in 1 of 16,000 cases.
+const STEPS: u32 = 2;
+
+/// The share of steps that a counter has, in tenths.
+const MOSTLY: u32 = 9;
+
+/// What an answer rests on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Evidence {
+    /// TCP timestamps (RFC 7323).
+    Timestamps,
+    /// IP identifications, which this sender counts.
+    IpIds,
+    /// No sender could have known so soon, or any could.
+    RoundTrip,
+    /// Only the age of the gap, without a round trip to compare it with.
+    Age,
+}
+
+/// Whether a sender counts its IP identifications, in either byte order.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ids {
+    last: Option<u16>,
+    seen: u32,
+    same: u32,
+    steps: [u32; 2],
+}
+
+impl Ids {
+    pub(super) fn add(&mut self, id: u16) {
+        if let Some(last) = self.last {
+            let step = |last: u16, id: u16| {
+                let moved = (id.wrapping_sub(last) as i16).unsigned_abs();
+                u32::from((1..=STEP).contains(&moved))
+            };
+            if self.seen >= u32::MAX / MOSTLY {
+                self.seen /= 2;
+                self.same /= 2;
+                self.steps = self.steps.map(|steps| steps / 2);
+            }
+            self.seen += 1;
+            self.same += u32::from(id == last);
+            self.steps[0] += step(last, id);
+            self.steps[1] += step(last.swap_bytes(), id.swap_bytes());
+        }
+        self.last = Some(id);
+    }
+
+    /// Whether packets have different identifications.
+    pub(crate) fn vary(&self) -> bool {
+        self.seen > 0 && self.same * 2 <= self.seen
+    }
+
+    /// Whether `id` was given later than `other`, if the sender counts.
+    fn later(&self, id: u16, other: u16) -> Option<bool> {
+        let counts = |steps: u32| steps >= STEPS && steps * 10 >= self.seen * MOSTLY;
+        let moved = if counts(self.steps[0]) {
+            id.wrapping_sub(other)
+        } else if counts(self.steps[1]) {
+            id.swap_bytes().wrapping_sub(other.swap_bytes())
+        } else {
+            return None;
+        };
+        (moved != 0).then_some((moved as i16) > 0)
+    }
+}
+
+/// Whether a packet that fills a gap was sent after the packet `behind` the gap, and what shows it.
+pub(super) fn sent_later(
+    at: Time,
+    ip_id: Option<u16>,
+    timestamp: Option<u32>,
+    behind: Option<Behind>,
+    ids: &Ids,
+    round_trip: Option<Span>,
+) -> (bool, Evidence) {
+    let Some(behind) = behind else { return (true, Evidence::Age) };
+    //= rfc7323#section-4: the timestamp clock of a sender never runs backwards
+    if let (Some(own), Some(other)) = (timestamp, behind.timestamp)
+        && own != other
+    {
+        return ((own.wrapping_sub(other) as i32) > 0, Evidence::Timestamps);
+    }
+    if let (Some(own), Some(other)) = (ip_id, behind.ip_id)
+        && let Some(later) = ids.later(own, other)
+    {
+        return (later, Evidence::IpIds);
+    }
+    let age = at.since(behind.at);
+    match round_trip {
+        Some(round_trip) => (age >= round_trip, Evidence::RoundTrip),
+        None => (age >= WITHOUT_ROUND_TRIP, Evidence::Age),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(all: &[u16]) -> Ids {
+        let mut ids = Ids::default();
+        all.iter().for_each(|id| ids.add(*id));
+        ids
+    }
+
+    #[test]
+    fn counters_are_recognized_across_their_wrap_and_in_either_byte_order() {
+        let up = ids(&[65_530, 65_534, 2, 5]);
+        assert_eq!((up.later(5, 65_534), up.later(65_534, 5)), (Some(true), Some(false)));
+        let swapped = ids(&[0x0001, 0x0101, 0x0201, 0x0301]);
+        assert_eq!(swapped.later(0x0301, 0x0101), Some(true));
+        for none in [&[7, 7, 7, 7][..], &[5, 40_000, 300, 61_000], &[1, 2]] {
+            assert_eq!(ids(none).later(9, 7), None, "{none:?}");
+        }
+    }
+}

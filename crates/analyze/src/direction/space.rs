@@ -1,0 +1,170 @@
+//! The sequence number space of a direction: where it begins, and when another one replaces it.
+//!
+//! A host that restarts, or a station that takes the place of another, continues between the same ports with a new
+//! initial sequence number (RFC 9293, 3.5.1). Offsets continue behind those of the space before.
+
+use lasthop_proto::wire::Seq;
+
+use super::Tracker;
+
+/// Farther from the present numbers than the largest window of RFC 7323: these are other numbers.
+const FAR: i64 = 1 << 30;
+
+/// A SYN may stand in the file behind the data that follows it, at most this many bytes: an initial window and more.
+const SYN_LATE: i64 = 128 << 10;
+
+/// Sequence numbers as offsets that do not wrap.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin {
+    /// The number whose offset would be zero.
+    zero: Seq,
+    /// The SYN of these numbers; `None` if it was not captured.
+    syn: Option<Seq>,
+}
+
+/// Numbers that may be those of a new space; the next packet decides.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate {
+    seq: Seq,
+    len: u32,
+    syn: bool,
+}
+
+impl Candidate {
+    /// The number that follows.
+    fn next(self) -> Seq {
+        self.seq + self.len + u32::from(self.syn)
+    }
+}
+
+impl Tracker {
+    /// One past the highest offset that was sent or acknowledged.
+    pub(super) fn edge(&self) -> i64 {
+        self.next.max(self.una)
+    }
+
+    pub(super) fn offset(&self, seq: Seq) -> Option<i64> {
+        let near = self.edge();
+        self.origin.map(|origin| near.saturating_add(i64::from(seq - (origin.zero + near as u32))))
+    }
+
+    /// Whether the capture has the SYN of the present numbers: nothing can be below it.
+    pub(super) fn has_syn(&self) -> bool {
+        self.origin.is_some_and(|origin| origin.syn.is_some())
+    }
+
+    /// This side sends a packet that begins at `seq`, with a SYN or without. True if its numbers start anew.
+    pub(crate) fn begins(&mut self, seq: Seq, syn: bool, len: u32) -> bool {
+        let (Some(origin), Some(offset)) = (self.origin, self.offset(seq)) else {
+            self.open(seq, syn, 0);
+            return false;
+        };
+        if syn {
+            if origin.syn == Some(seq) {
+                return false;
+            }
+            if origin.syn.is_none() && (1..=SYN_LATE).contains(&(self.lowest - offset)) {
+                if !self.carried {
+                    self.open(seq, syn, 0);
+                    return false;
+                }
+                self.origin = Some(Origin { syn: Some(seq), ..origin });
+                if let Some(first) = self.first_packet {
+                    self.add_below(offset + 1, first);
+                }
+                self.lowest = offset + 1;
+                return false;
+            }
+            // An old duplicate looks the same (RFC 9293, 3.5): what follows tells.
+            if self.carried {
+                self.candidate = Some(Candidate { seq, len, syn });
+                return false;
+            }
+            self.restart(Candidate { seq, len: 0, syn });
+            return true;
+        }
+        // The numbers are only those that the peer has acknowledged, maybe of another connection.
+        if self.reading.packets == 0 && !self.is_near(offset) {
+            self.open(seq, syn, 0);
+            return true;
+        }
+        if let Some(candidate) = self.candidate {
+            let from = |other: Seq| (seq - other).unsigned_abs();
+            let present = origin.zero + self.edge() as u32;
+            if from(candidate.next()) < from(present) {
+                self.restart(candidate);
+                return true;
+            }
+            self.candidate = None;
+        }
+        if len == 0 {
+            return false;
+        }
+        // Data before its SYN: that was an old duplicate, or this is. A byte at its place is a keep-alive.
+        let before = origin.syn.is_some() && offset + i64::from(len) < self.lowest;
+        if before && !self.carried {
+            self.restart(Candidate { seq, len: 0, syn });
+            return true;
+        }
+        if before || (offset - self.edge()).abs() > FAR {
+            self.candidate = Some(Candidate { seq, len, syn });
+        }
+        false
+    }
+
+    /// Whether the packet that [`Tracker::begins`] has just seen is of other numbers than those before it.
+    pub(super) fn is_stray(&self, seq: Seq) -> bool {
+        self.candidate.is_some_and(|candidate| candidate.seq + u32::from(candidate.syn) == seq)
+    }
+
+    /// The peer acknowledges `ack`: the SYN that it answers begins new numbers.
+    pub(super) fn confirms(&mut self, ack: Seq) {
+        if let Some(candidate) = self.candidate.filter(|candidate| candidate.next() == ack) {
+            self.restart(candidate);
+        }
+    }
+
+    /// Whether the peer can mean the present numbers by `ack`: no sender is more than a window ahead.
+    pub(super) fn is_plausible(&self, ack: i64) -> bool {
+        self.reading.packets == 0 || ack <= self.edge().saturating_add(self.room())
+    }
+
+    fn room(&self) -> i64 {
+        i64::try_from(self.room).unwrap_or(FAR).clamp(1 << 16, FAR)
+    }
+
+    fn is_near(&self, offset: i64) -> bool {
+        (offset - self.edge()).abs() <= self.room()
+    }
+
+    /// Sets the numbers so that the first byte has the offset behind `at`.
+    fn open(&mut self, seq: Seq, syn: bool, at: i64) {
+        let first = at + 1;
+        let at = if syn { at } else { first };
+        self.origin =
+            Some(Origin { zero: Seq(seq.0.wrapping_sub(at as u32)), syn: syn.then_some(seq) });
+        (self.next, self.lowest) = (first, first);
+        (self.una, self.sacked) = (at, at);
+    }
+
+    fn restart(&mut self, candidate: Candidate) {
+        self.reading.restarts += u32::from(self.reading.packets > 0);
+        let pending = core::mem::take(&mut self.repairs);
+        pending.into_iter().for_each(|repair| self.settle(repair));
+        self.outstanding.clear();
+        self.gaps.clear();
+        self.samples.clear();
+        self.settled.clear();
+        self.candidate = None;
+        (self.episode, self.stamped, self.first_packet) = (None, None, None);
+        // The bytes before keep their offsets.
+        let at = if self.reading.unique_bytes == 0 { 0 } else { self.next };
+        self.carried = false;
+        self.open(candidate.seq, candidate.syn, at);
+        if candidate.len > 0 {
+            self.carried = true;
+            self.reading.unique_bytes += u64::from(candidate.len);
+            self.next += i64::from(candidate.len);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The handshake of a connection: who opened it, whether it was answered, and how long it took.
+
+use lasthop_proto::units::{Span, Time};
+use lasthop_proto::wire::{Flags, Segment, Seq};
+
+use crate::reading::Opening;
+
+/// SYNs whose timestamps are stored: the echo in a SYN-ACK tells which of them it answers.
+const SYNS: usize = 4;
+
+/// What is known about a handshake.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Handshake {
+    /// The side that sent the SYN.
+    opener: Option<usize>,
+    /// Number behind the SYN and its data, and when it was captured last.
+    syn: Option<(Seq, u32, Time)>,
+    stamps: [Option<(u32, Time)>; SYNS],
+    /// Number behind the SYN-ACK, and when it was captured last.
+    answer: Option<(Seq, Time)>,
+    /// An ACK of the opener that stands in the file before the SYN-ACK, or without it.
+    early: Option<(Seq, Time)>,
+    refused: bool,
+    /// Whether the other side sent anything.
+    answered: bool,
+    syn_ack: Option<Span>,
+    rtt: Option<Span>,
+}
+
+impl Handshake {
+    pub(crate) fn packet(&mut self, side: usize, at: Time, segment: &Segment, len: u32) {
+        let flags = segment.flags;
+        let (syn, ack) = (flags.has(Flags::SYN), flags.has(Flags::ACK));
+        if self.opener.is_some_and(|opener| opener != side) {
+            self.answered = true;
+            self.refused |= self.answer.is_none() && flags.has(Flags::RST);
+        }
+        match (syn, ack) {
+            (true, false) => self.syn(side, at, segment, len),
+            (true, true) => self.syn_ack(side, at, segment),
+            (false, true) if !flags.has(Flags::RST) => self.ack(side, at, segment),
+            _ => {}
+        }
+    }
+
+    fn syn(&mut self, side: usize, at: Time, segment: &Segment, len: u32) {
+        // A simultaneous open has two openers; the first one counts (RFC 9293, 3.5).
+        if self.opener.is_some_and(|opener| opener != side) || self.rtt.is_some() {
+            return;
+        }
+        let next = segment.seq + 1;
+        if self.syn.is_some_and(|(known, ..)| known != next) {
+            self.stamps = [None; SYNS];
+        }
+        if let Some(stamps) = segment.timestamps {
+            self.stamps.rotate_right(1);
+            self.stamps[0] = Some((stamps.value, at));
+        }
+        self.opener = Some(side);
+        self.syn = Some((next, len, at));
+        (self.answer, self.early, self.refused) = (None, None, false);
+    }
+
+    fn syn_ack(&mut self, side: usize, at: Time, segment: &Segment) {
+        let next = segment.seq + 1;
+        let Some((syn, len, sent)) = self.syn else {
+            // Its SYN was not captured.
+            self.opener.get_or_insert(1 - side);
+            self.answered = true;
+            self.answer = Some((next, at));
+            return;
+        };
+        let covered = segment.ack - syn;
+        if self.opener == Some(side) || self.rtt.is_some() {
+            return;
+        }
+        if covered < 0 || i64::from(covered) > i64::from(len) {
+            return;
+        }
+        self.refused = false;
+        if self.answer.is_none_or(|(known, _)| known != next) {
+            let echo = segment.timestamps.map(|stamps| stamps.echo);
+            let echoed = self.stamps.iter().flatten().rfind(|(value, _)| Some(*value) == echo);
+            let sent = echoed.map_or(sent, |(_, at)| *at);
+            self.syn_ack = Some(at.since(sent));
+            if let Some((_, ack)) = self.early.filter(|(ack, _)| *ack == next) {
+                self.finish(Some(ack.since(sent)));
+            }
+        }
+        self.answer = Some((next, at));
+    }
+
+    fn ack(&mut self, side: usize, at: Time, segment: &Segment) {
+        let Some((syn, len, _)) = self.syn.filter(|_| self.opener == Some(side)) else { return };
+        let covered = segment.seq - syn;
+        if self.rtt.is_some() || covered < 0 || i64::from(covered) > i64::from(len) {
+            return;
+        }
+        match (self.answer, self.syn_ack) {
+            (Some((next, answered)), Some(first)) if segment.ack == next => {
+                self.finish(Some(first + at.since(answered)));
+            }
+            (Some(_), _) => {}
+            (None, _) => {
+                self.early.get_or_insert((segment.ack, at));
+            }
+        }
+    }
+
+    fn finish(&mut self, rtt: Option<Span>) {
+        self.rtt = rtt.filter(|rtt| *rtt > Span::ZERO);
+    }
+
+    /// From the SYN to the ACK that ends the handshake.
+    pub(crate) fn rtt(&self) -> Option<Span> {
+        // Where only the opener was captured, its ACK shows that it was answered.
+        let alone = || {
+            let ((_, at), (.., syn)) = self.early.filter(|_| !self.answered).zip(self.syn)?;
+            Some(at.since(syn)).filter(|rtt| *rtt > Span::ZERO)
+        };
+        self.rtt.or_else(alone)
+    }
+
+    /// From here to the peer of `side` and back.
+    pub(crate) fn feedback(&self, side: usize) -> Option<Span> {
+        let there = self.syn_ack?;
+        if self.opener == Some(side) { Some(there) } else { Some(self.rtt?.saturating_sub(there)) }
+    }
+
+    /// From the SYN to the SYN-ACK.
+    pub(crate) fn syn_ack_after(&self) -> Option<Span> {
+        self.syn_ack
+    }
+
+    /// The side that opened the connection, if a part of the handshake was captured.
+    pub(crate) fn opener(&self) -> Option<usize> {
+        self.opener
+    }
+
+    /// How the connection begins, if with a SYN.
+    pub(crate) fn opening(&self) -> Opening {
+        match (self.answer, self.early) {
+            (None, None) if self.refused => Opening::Refused,
+            (None, None) => Opening::Unanswered,
+            _ => Opening::Handshake,
+        }
+    }
+}

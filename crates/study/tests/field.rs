@@ -1,0 +1,36 @@
+//! Advice from captures of the field: no loss where none was, and what to capture where it does not show.
+
+use lasthop_analyze::{Config, analyze_capture};
+use lasthop_study::advise::Estimate;
+use lasthop_study::capture::Capture;
+
+fn capture(name: &str) -> Capture {
+    let path = format!("{}/../analyze/tests/data/field/{name}.pcap", env!("CARGO_MANIFEST_DIR"));
+    let analysis = analyze_capture(&std::fs::read(path).unwrap(), Config::default()).unwrap();
+    Capture { file: name.to_owned(), analysis, left_out: 0 }
+}
+
+#[test]
+fn no_loss_where_the_first_transmission_of_every_byte_arrived() {
+    for name in ["ack-before-data", "rst-high", "rst-low", "half-open-a", "mirror-twice"] {
+        let estimate = Estimate::of(&capture(name), "").unwrap();
+        let loss = estimate.loss.map_or(0.0, |(loss, _)| loss.get());
+        assert_eq!(loss, 0.0, "{name}");
+        assert_eq!(estimate.captured.unwrap().loss, 0.0, "{name}");
+    }
+}
+
+#[test]
+fn what_does_not_show_is_named_with_the_capture_that_would() {
+    let error = Estimate::of(&capture("one-way-acks"), "").unwrap_err().to_string();
+    assert!(error.contains("only ACKs"), "{error}");
+    let notes = Estimate::of(&capture("repair-at-receiver"), "").unwrap().notes.join("\n");
+    assert!(notes.contains("capture at the sender"), "{notes}");
+}
+
+#[test]
+fn a_heading_warns_once_of_copies_and_of_the_order() {
+    let of = |name: &str| capture(name).heading().join("\n");
+    assert!(of("mirror-twice").contains("204 packets of TCP are here a second time"));
+    assert!(of("ack-before-data").contains("the order in the file is not that on the wire"));
+}
