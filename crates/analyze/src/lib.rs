@@ -30,6 +30,7 @@
 
 mod config;
 mod connection;
+mod contents;
 mod direction;
 mod matched;
 mod over_time;
@@ -43,8 +44,9 @@ pub use config::Config;
 pub use matched::{Clocks, Crossing, Delay, LostBetween, Matched, match_captures};
 pub use over_time::{InFlight, MeasuredBy, OverTime, RoundTrip, Samples, Volume, Volumes};
 pub use reading::{
-    Analysis, Cause, Closing, Connection, Direction, Endpoint, Loss, Opening, Point, PointKind,
-    Retransmission, Retransmissions, Seen, Stall, StallCause, Verdict, WiresharkCounts,
+    Analysis, Cause, Closing, Connection, Direction, Endpoint, Loss, Opening, Other, Point,
+    PointKind, Retransmission, Retransmissions, Seen, Stall, StallCause, Unread, Verdict,
+    WiresharkCounts,
 };
 pub use stats::Spread;
 pub use table::{Analyzer, Reader, analyze_capture};

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::parse::View;
 use lasthop_proto::wire::{Damage, FlowKey, Transport};
-use lasthop_trace::capture::{CaptureError, Pieces};
+use lasthop_trace::capture::{CaptureError, Content, Decoder, Pieces};
 
 use crate::config::Config;
 use crate::connection::Conn;
+use crate::contents::Contents;
 use crate::reading::Analysis;
 
 /// Takes packets in the order of the capture.
@@ -18,6 +19,7 @@ pub struct Analyzer {
     /// The latest connection between each pair of ends, by the flow whose source is the lesser end.
     open: BTreeMap<FlowKey, usize>,
     connections: Vec<Conn>,
+    contents: Contents,
     analysis: Analysis,
 }
 
@@ -27,11 +29,23 @@ impl Analyzer {
         Analyzer { config, ..Analyzer::default() }
     }
 
+    /// What a [`Decoder`] found in a frame that was captured at `at`.
+    #[inline]
+    pub fn content(&mut self, at: Time, content: Content) {
+        match content {
+            Content::Packet(view) => return self.packet(at, &view),
+            Content::Other(protocol) => self.contents.other(protocol),
+            Content::Unread(reason) => self.contents.unread(reason),
+            Content::Fragment => self.contents.fragment(),
+        }
+        self.analysis.packets += 1;
+    }
+
     /// The next packet, captured at `at`.
     pub fn packet(&mut self, at: Time, packet: &View) {
         self.analysis.packets += 1;
         let Transport::Tcp(segment) = &packet.transport else {
-            self.analysis.other_packets += 1;
+            self.contents.not_tcp(packet);
             return;
         };
         if self.config.verify && packet.damage != Damage::None {
@@ -60,20 +74,9 @@ impl Analyzer {
         self.connections[index].packet(&self.config, at, flow, segment, packet.body_len);
     }
 
-    /// A packet that holds no IP.
-    pub fn other(&mut self) {
-        self.analysis.packets += 1;
-        self.analysis.other_packets += 1;
-    }
-
-    /// A packet whose headers cannot be read.
-    pub fn malformed(&mut self) {
-        self.analysis.packets += 1;
-        self.analysis.malformed_packets += 1;
-    }
-
     /// The result.
     pub fn finish(mut self) -> Analysis {
+        self.contents.report(&mut self.analysis);
         self.analysis.connections = self.connections.into_iter().map(Conn::finish).collect();
         self.analysis
     }
@@ -83,6 +86,7 @@ impl Analyzer {
 #[derive(Clone, Debug, Default)]
 pub struct Reader {
     analyzer: Analyzer,
+    decoder: Decoder,
     pieces: Pieces,
 }
 
@@ -92,7 +96,8 @@ impl Reader {
 
     /// A reader that has seen nothing.
     pub fn new(config: Config) -> Reader {
-        Reader { analyzer: Analyzer::new(config), pieces: Pieces::default() }
+        let decoder = Decoder::new(config.verify);
+        Reader { analyzer: Analyzer::new(config), decoder, pieces: Pieces::default() }
     }
 
     /// Takes in what is whole of `bytes`: what was not used of the former piece, and what came behind it. `last` says that
@@ -102,12 +107,9 @@ impl Reader {
     /// # Errors
     /// When the file is not a capture at all.
     pub fn read(&mut self, bytes: &[u8], last: bool) -> Result<Option<usize>, CaptureError> {
-        let analyzer = &mut self.analyzer;
-        let verify = analyzer.config.verify;
-        let read = self.pieces.read(bytes, last, |frame| match frame.view(verify) {
-            Some(Ok(view)) => analyzer.packet(frame.at, &view),
-            Some(Err(_)) => analyzer.malformed(),
-            None => analyzer.other(),
+        let (analyzer, decoder) = (&mut self.analyzer, &mut self.decoder);
+        let read = self.pieces.read(bytes, last, |frame| {
+            decoder.frame(&frame, |content| analyzer.content(frame.at, content));
         });
         match read {
             Ok(used) => Ok(Some(used)),
@@ -128,6 +130,7 @@ impl Reader {
     /// [`Analysis::error`] say so.
     pub fn finish(mut self) -> Analysis {
         self.analyzer.analysis.truncated = self.pieces.truncated();
+        self.decoder.finish(|content| self.analyzer.content(Time::ZERO, content));
         self.analyzer.finish()
     }
 }
