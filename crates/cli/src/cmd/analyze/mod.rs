@@ -45,7 +45,7 @@ pub const GIB: u64 = 1 << 30;
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Captures in pcap or pcapng form, also compressed by gzip or zstd; `-` is the standard input
+    /// Captures in pcap or pcapng form, plain, gzip or zstd; `-` is the standard input
     #[cfg_attr(target_os = "linux", arg(required_unless_present = "interface"))]
     #[cfg_attr(not(target_os = "linux"), arg(required = true))]
     #[arg(value_name = "CAPTURE")]
