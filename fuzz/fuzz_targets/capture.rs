@@ -1,12 +1,14 @@
-//! Any file is read to an end.
+//! Any file is read to an end: every format, link layer and tunnel, with fragments of all of its frames.
 #![no_main]
 
-use lasthop_trace::capture::open;
+use lasthop_trace::capture::{Decoder, open};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|file: &[u8]| {
     let Ok(capture) = open(file) else { return };
+    let mut decoder = Decoder::new(true);
     for frame in capture.flatten() {
-        let _ = frame.view(true);
+        decoder.frame(&frame, |_| {});
     }
+    decoder.finish(|_| {});
 });

@@ -31,6 +31,7 @@
 mod acks;
 mod config;
 mod connection;
+mod contents;
 mod copies;
 mod direction;
 mod handshake;
@@ -46,8 +47,9 @@ pub use config::Config;
 pub use matched::{Clocks, Crossing, Delay, LostBetween, Matched, match_captures};
 pub use over_time::{InFlight, MeasuredBy, OverTime, RoundTrip, Samples, Volume, Volumes};
 pub use reading::{
-    Analysis, Cause, Closing, Connection, Direction, Endpoint, Loss, Opening, OrderEvidence, Point,
-    PointKind, Retransmission, Retransmissions, Seen, Stall, StallCause, Verdict, WiresharkCounts,
+    Analysis, Cause, Closing, Connection, Direction, Endpoint, Loss, Opening, OrderEvidence, Other,
+    Point, PointKind, Retransmission, Retransmissions, Seen, Stall, StallCause, Unread, Verdict,
+    WiresharkCounts,
 };
 pub use stats::Spread;
 pub use table::{Analyzer, Reader, analyze_capture};

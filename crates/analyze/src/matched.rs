@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Damage, Flags, FlowKey, Segment, Transport};
-use lasthop_trace::capture::{self, CaptureError};
+use lasthop_trace::capture::{self, CaptureError, Content, Decoder};
 use serde::Serialize;
 
 use crate::config::Config;
@@ -106,21 +106,24 @@ type Flows = BTreeMap<FlowKey, Flow>;
 /// looked at.
 fn flows(file: &[u8], verify: bool) -> Result<Flows, CaptureError> {
     let mut flows = Flows::new();
+    let mut decoder = Decoder::new(verify);
     // What follows nonsense is left out, as in an analysis.
     for frame in capture::open(file)?.map_while(Result::ok) {
-        let Some(Ok(view)) = frame.view(verify) else { continue };
-        let Transport::Tcp(segment) = &view.transport else { continue };
-        if view.damage != Damage::None {
-            continue;
-        }
-        let (src_port, dst_port) = (segment.src_port, segment.dst_port);
-        let flow =
-            flows.entry(FlowKey { src: view.src, dst: view.dst, src_port, dst_port }).or_default();
-        flow.longest = flow.longest.max(view.body_len);
-        if segment.flags.has(Flags::SYN) {
-            flow.mss = segment.options().mss.map(u32::from);
-        }
-        flow.packets.push((known(segment, view.body_len), frame.at.0 as i64));
+        decoder.frame(&frame, |content| {
+            let Content::Packet(view) = content else { return };
+            let Transport::Tcp(segment) = &view.transport else { return };
+            if view.damage != Damage::None {
+                return;
+            }
+            let (src_port, dst_port) = (segment.src_port, segment.dst_port);
+            let key = FlowKey { src: view.src, dst: view.dst, src_port, dst_port };
+            let flow = flows.entry(key).or_default();
+            flow.longest = flow.longest.max(view.body_len);
+            if segment.flags.has(Flags::SYN) {
+                flow.mss = segment.options().mss.map(u32::from);
+            }
+            flow.packets.push((known(segment, view.body_len), frame.at.0 as i64));
+        });
     }
     Ok(flows)
 }

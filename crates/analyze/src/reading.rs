@@ -7,6 +7,7 @@
 use core::net::IpAddr;
 
 use lasthop_proto::units::{Span, Time};
+use lasthop_trace::capture::{Protocol, Reason};
 use serde::Serialize;
 
 use crate::over_time::OverTime;
@@ -19,10 +20,19 @@ pub struct Analysis {
     pub packets: u64,
     /// Those that are TCP and were analysed.
     pub tcp_packets: u64,
-    /// Those that are not TCP over IP, or fragments of it.
+    /// Those of other protocols.
     pub other_packets: u64,
-    /// Those whose headers make no sense or were cut off.
+    /// The same by protocol, most frequent first.
+    pub other: Vec<Other>,
+    /// Those that may hold TCP and were not read.
+    pub unread_packets: u64,
+    /// The same by reason, most frequent first.
+    pub unread: Vec<Unread>,
+    /// Of those that were not read, the ones whose headers make no sense or were cut off.
     pub malformed_packets: u64,
+    /// Fragments of IP packets that are counted elsewhere: the last fragment to arrive counts as the packet. Copies of
+    /// fragments are among them.
+    pub fragments: u64,
     /// TCP packets left out because a checksum is wrong; only where verification was asked for.
     pub damaged_packets: u64,
     /// TCP packets of connections beyond [`crate::Config::connections`].
@@ -38,6 +48,25 @@ pub struct Analysis {
     pub error: Option<String>,
     /// The connections in the order of their first packets.
     pub connections: Vec<Connection>,
+}
+
+/// Packets that may hold TCP and were not read for one reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Unread {
+    /// Why.
+    #[serde(flatten)]
+    pub reason: Reason,
+    /// How many.
+    pub packets: u64,
+}
+
+/// Packets of one protocol other than TCP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Other {
+    /// Which.
+    pub protocol: Protocol,
+    /// How many.
+    pub packets: u64,
 }
 
 fn seconds<S: serde::Serializer>(span: &Option<Span>, to: S) -> Result<S::Ok, S::Error> {

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::parse::{Mode, View, view};
 use lasthop_proto::wire::{Addr, Damage, FlowKey, Segment, Transport};
-use lasthop_trace::capture::{CaptureError, Pieces};
+use lasthop_trace::capture::{CaptureError, Content, Decoder, Pieces, Protocol};
 
 use crate::config::Config;
 use crate::connection::{Conn, Packet};
+use crate::contents::Contents;
 use crate::copies::Copies;
 use crate::reading::Analysis;
 
@@ -33,6 +34,7 @@ pub struct Analyzer {
     /// The smallest round trip of a handshake between two hosts, the lesser address first.
     round_trips: BTreeMap<(Addr, Addr), Span>,
     copies: Copies,
+    contents: Contents,
     analysis: Analysis,
 }
 
@@ -42,11 +44,23 @@ impl Analyzer {
         Analyzer { config, ..Analyzer::default() }
     }
 
+    /// What a [`Decoder`] found in a frame that was captured at `at`.
+    #[inline]
+    pub fn content(&mut self, at: Time, content: Content) {
+        match content {
+            Content::Packet(view) => return self.packet(at, &view),
+            Content::Other(protocol) => self.contents.other(protocol),
+            Content::Unread(reason) => self.contents.unread(reason),
+            Content::Fragment => self.contents.fragment(),
+        }
+        self.analysis.packets += 1;
+    }
+
     /// The next packet, captured at `at`.
     pub fn packet(&mut self, at: Time, packet: &View) {
         self.analysis.packets += 1;
         let Transport::Tcp(segment) = &packet.transport else {
-            self.analysis.other_packets += 1;
+            self.contents.not_tcp(packet);
             return;
         };
         if self.config.verify && packet.damage != Damage::None {
@@ -101,25 +115,22 @@ impl Analyzer {
         }
     }
 
-    /// A packet that holds no IP.
-    pub fn other(&mut self) {
-        self.analysis.packets += 1;
-        self.analysis.other_packets += 1;
-    }
-
-    /// A packet whose headers cannot be read.
-    pub fn malformed(&mut self) {
-        self.analysis.packets += 1;
-        self.analysis.malformed_packets += 1;
-    }
-
     /// The result.
     pub fn finish(mut self) -> Analysis {
+        self.contents.report(&mut self.analysis);
         self.analysis.connections = {
             let seen = self.connections.into_iter().filter(Conn::is_seen);
             seen.map(Conn::finish).collect()
         };
         self.analysis
+    }
+}
+
+fn holds_icmp(content: &Content) -> bool {
+    match content {
+        Content::Packet(view) => matches!(view.transport, Transport::Icmp(_)),
+        Content::Other(Protocol::Ip(protocol)) => matches!(*protocol, ICMP | ICMPV6),
+        _ => false,
     }
 }
 
@@ -151,6 +162,7 @@ fn hosts(flow: FlowKey) -> (Addr, Addr) {
 #[derive(Clone, Debug, Default)]
 pub struct Reader {
     analyzer: Analyzer,
+    decoder: Decoder,
     pieces: Pieces,
 }
 
@@ -160,7 +172,8 @@ impl Reader {
 
     /// A reader that has seen nothing.
     pub fn new(config: Config) -> Reader {
-        Reader { analyzer: Analyzer::new(config), pieces: Pieces::default() }
+        let decoder = Decoder::new(config.verify);
+        Reader { analyzer: Analyzer::new(config), decoder, pieces: Pieces::default() }
     }
 
     /// Takes in what is whole of `bytes`: what was not used of the former piece, and what came behind it. `last` says that
@@ -170,17 +183,19 @@ impl Reader {
     /// # Errors
     /// When the file is not a capture at all.
     pub fn read(&mut self, bytes: &[u8], last: bool) -> Result<Option<usize>, CaptureError> {
-        let analyzer = &mut self.analyzer;
-        let verify = analyzer.config.verify;
-        let read = self.pieces.read(bytes, last, |frame| match frame.view(verify) {
-            Some(Ok(view)) => {
-                analyzer.packet(frame.at, &view);
-                if let Some(quoted) = frame.ip().and_then(|(ip, _)| quoted(&view, ip)) {
-                    analyzer.quoted(&quoted);
-                }
+        let (analyzer, decoder) = (&mut self.analyzer, &mut self.decoder);
+        let read = self.pieces.read(bytes, last, |frame| {
+            let mut is_icmp = false;
+            decoder.frame(&frame, |content| {
+                is_icmp |= holds_icmp(&content);
+                analyzer.content(frame.at, content);
+            });
+            if is_icmp
+                && let Some(Ok(error)) = frame.view(analyzer.config.verify)
+                && let Some(quoted) = frame.ip().and_then(|(ip, _)| quoted(&error, ip))
+            {
+                analyzer.quoted(&quoted);
             }
-            Some(Err(_)) => analyzer.malformed(),
-            None => analyzer.other(),
         });
         match read {
             Ok(used) => Ok(Some(used)),
@@ -201,6 +216,7 @@ impl Reader {
     /// [`Analysis::error`] say so.
     pub fn finish(mut self) -> Analysis {
         self.analyzer.analysis.truncated = self.pieces.truncated();
+        self.decoder.finish(|content| self.analyzer.content(Time::ZERO, content));
         self.analyzer.finish()
     }
 }

@@ -164,3 +164,77 @@ fn what_passes_an_interface_now_is_analysed() {
     assert_eq!(nowhere.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&nowhere.stderr).contains("there is no interface `nowhere0`"));
 }
+
+/// A capture of `frames` of raw IP or of another link type.
+fn pcap(link: u32, frames: &[Vec<u8>]) -> Vec<u8> {
+    let words = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, link];
+    let mut file: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
+    for frame in frames {
+        let len = frame.len() as u32;
+        file.extend([1, 2, len, len].into_iter().flat_map(u32::to_le_bytes));
+        file.extend(frame);
+    }
+    file
+}
+
+/// An IPv4 packet with twenty bytes of payload.
+fn ipv4(protocol: u8) -> Vec<u8> {
+    let head = [0x45, 0, 0, 40, 0, 1, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    [&head[..], &[0; 12], &[0x50, 0x10, 0, 9, 0, 0, 0, 0]].concat()
+}
+
+#[test]
+fn the_standard_input_is_read_as_a_file_is() {
+    let read = |command: &str, with: &[&str]| {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_lasthop"));
+        child.arg(command).args(with).arg("-").args(["--json"]);
+        child.stdin(std::fs::File::open(CAPTURE).unwrap()).output().unwrap()
+    };
+    let mut piped = json(&read("analyze", &[]));
+    assert_eq!(piped["captures"][0]["file"].take(), "standard input");
+    let mut named = json(&analyze(&[CAPTURE, "--json"]));
+    named["captures"][0]["file"].take();
+    assert_eq!(piped, named);
+    assert!(read("advise", &["--capture"]).status.success());
+    let both = analyze(&["-", CAPTURE]);
+    assert_eq!(both.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&both.stderr).contains("read only once"));
+}
+
+#[test]
+fn unread_packets_are_reported_and_alone_are_a_failure() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, link: u32, protocols: &[u8]| {
+        let path = dir.path().join(name);
+        let frames: Vec<_> = protocols.iter().map(|protocol| ipv4(*protocol)).collect();
+        std::fs::write(&path, pcap(link, &frames)).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let mixed = file("mixed.pcap", 101, &[6, 50, 50, 17]);
+    let text = stdout(&analyze(&[&mixed]));
+    assert!(text.contains("4 packets, 1 of them TCP"), "{text}");
+    assert!(text.contains("2 packets not read: 2 ESP"), "{text}");
+    assert!(text.contains("1 packet of other protocols: 1 UDP"), "{text}");
+    let value = json(&analyze(&[&mixed, "--json"]));
+    let capture = &value["captures"][0];
+    assert_eq!(capture["unread"], serde_json::json!([{ "reason": "esp", "packets": 2 }]));
+    assert_eq!(capture["other"], serde_json::json!([{ "protocol": "UDP", "packets": 1 }]));
+
+    let unknown = file("unknown.pcap", 147, &[6, 6]);
+    for arguments in [&[&unknown[..]][..], &[&unknown, "--json"]] {
+        let out = analyze(arguments);
+        assert_eq!(out.status.code(), Some(2));
+        let error = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(error.contains("2 packets not read: 2 unknown link type 147"), "{error}");
+        assert!(String::from_utf8_lossy(&out.stdout).contains("147"));
+    }
+    let mut advise = Command::new(env!("CARGO_BIN_EXE_lasthop"));
+    let out = advise.args(["advise", "--capture", &unknown]).output().unwrap();
+    assert_eq!(out.status.code(), Some(2));
+    let error = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(error.contains("no TCP could be read in it; 2 packets not read"), "{error}");
+
+    // Nothing is hidden in a capture of other protocols.
+    let other = file("other.pcap", 101, &[17, 1]);
+    assert!(analyze(&[&other]).status.success());
+}

@@ -9,7 +9,6 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::time::{ClockId, clock_gettime};
 
 use crate::clock::{Clock, nanoseconds};
-use crate::header::network_at;
 use crate::interfaces;
 use crate::sys::packet_socket::{Inbox, PacketSocket};
 
@@ -51,15 +50,11 @@ impl Sniffer {
     }
 
     /// Waits at most `wait` for packets, and hands each to `take`: the time of day at which it was read from the kernel,
-    /// and the IP packet; `None` where there is no IP.
+    /// and the Ethernet frame.
     ///
     /// # Errors
     /// Those of the system; that the wait was interrupted is none.
-    pub fn take(
-        &mut self,
-        wait: Span,
-        mut take: impl FnMut(Time, Option<&[u8]>),
-    ) -> io::Result<()> {
+    pub fn take(&mut self, wait: Span, mut take: impl FnMut(Time, &[u8])) -> io::Result<()> {
         let wait = PollTimeout::try_from(wait.0.div_ceil(1_000_000)).unwrap_or(PollTimeout::MAX);
         let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
         if let Err(error) = poll(&mut fds, wait)
@@ -70,7 +65,7 @@ impl Sniffer {
         while self.inbox.receive(&self.socket)? > 0 {
             let at = Time(self.clock.now().0 + self.epoch);
             for frame in self.inbox.frames() {
-                take(at, network_at(frame).and_then(|ip| frame.get(ip..)));
+                take(at, frame);
             }
         }
         Ok(())

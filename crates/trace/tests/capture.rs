@@ -100,6 +100,37 @@ fn classic_captures_of_all_orders_and_clocks() {
 }
 
 #[test]
+fn old_versions_have_the_lengths_of_a_record_in_other_orders() {
+    let whole = pcap(false, false, 101, &ip(), 90);
+    for (major, minor, swapped) in
+        [(2, 0, true), (2, 2, true), (543, 0, true), (2, 3, true), (2, 3, false), (2, 4, false)]
+    {
+        let mut file = whole.clone();
+        file[4..8].copy_from_slice(&[major as u8, (major >> 8) as u8, minor, 0]);
+        if swapped {
+            file[32..40].rotate_left(4);
+        }
+        let frames = frames(&file);
+        assert_eq!((frames[0].bytes.len(), frames[0].wire_len), (60, 90), "{major}.{minor}");
+    }
+    let mut file = whole;
+    file[4] = 1;
+    assert_eq!(open(&file).unwrap_err(), CaptureError::Version { major: 1, minor: 4 });
+}
+
+#[test]
+fn variants_with_longer_headers() {
+    let mut file = pcap(false, false, 101, &ip(), 60);
+    file[..4].copy_from_slice(&0xa1b2_cd34_u32.to_le_bytes());
+    file.splice(40..40, [9; 8]);
+    assert_eq!(frames(&file)[0].view(true).unwrap().unwrap().body_len, 20);
+    let mut file = pcap(true, true, 101, &ip(), 60);
+    file[..4].copy_from_slice(&0x1c00_01ac_u32.to_be_bytes());
+    file.splice(24..24, [9; 4]);
+    assert_eq!(frames(&file)[0].view(true).unwrap().unwrap().body_len, 20);
+}
+
+#[test]
 fn all_link_layers() {
     let ethernet = |tags: &[u8]| [&[2; 12][..], tags, &[0x08, 0x00]].concat();
     let mut cooked = vec![0; 14];
@@ -116,6 +147,8 @@ fn all_link_layers() {
         (LinkType::ETHERNET, ethernet(&[0x88, 0xa8, 0, 5, 0x81, 0, 0, 6])),
         (LinkType::LINUX_SLL, cooked),
         (LinkType::LINUX_SLL2, cooked2),
+        (LinkType::IPOIB, vec![0x08, 0x00, 0, 0]),
+        (LinkType::IPOIB, [&[7; 20][..], &[0x08, 0x00, 0, 0]].concat()),
     ] {
         let frame = [&head[..], &ip(), &[0; 3]].concat();
         let file = pcap(false, false, u32::from(link.0), &frame, frame.len() as u32);
@@ -176,14 +209,25 @@ fn big_endian_sections_and_other_resolutions() {
 fn what_is_no_capture_is_named() {
     assert_eq!(open(&[]).unwrap_err(), CaptureError::Empty);
     for (first, hint) in [
-        ([0x1f, 0x8b, 8, 0], "gzip"),
-        ([0x28, 0xb5, 0x2f, 0xfd], "zstd"),
-        ([0x04, 0x22, 0x4d, 0x18], "lz4"),
-        (*b"snoo", "editcap"),
+        (&[0x1f, 0x8b, 8, 0][..], "gzip"),
+        (&[0x28, 0xb5, 0x2f, 0xfd], "zstd"),
+        (&[0x04, 0x22, 0x4d, 0x18], "lz4 -d"),
+        (b"\xfd7zXZ\0", "xz -d"),
+        (b"BZh9", "bzip2 -d"),
+        (b"snoop\0\0\0", "snoop capture, convert it: editcap -F pcap"),
+        (b"GMBU\0\x02", "Network Monitor capture, convert it: editcap -F pcap"),
+        (b"TRSNIFF data    \x1a", "Sniffer capture, convert it: editcap -F pcap"),
     ] {
-        let error = open(&first).unwrap_err().to_string();
+        let error = open(first).unwrap_err().to_string();
         assert!(error.contains(hint), "{error}");
     }
+    // One ERF record of Ethernet, which has no magic number.
+    let erf = [&[0, 0, 0, 0, 0, 0, 0, 0x60, 2, 4, 0, 80, 0, 0, 0, 62][..], &[0; 64]].concat();
+    let error = open(&erf).unwrap_err().to_string();
+    assert!(error.contains("ERF capture, convert it: editcap -F pcap"), "{error}");
+    let mut other = erf;
+    other[7] = 0;
+    assert!(!open(&other).unwrap_err().to_string().contains("ERF"));
     assert!(matches!(open(b"GET / HTTP"), Err(CaptureError::NotACapture { .. })));
     let mut huge = pcap(false, false, 101, &ip(), 60);
     huge[32..36].copy_from_slice(&u32::MAX.to_le_bytes());

@@ -105,20 +105,29 @@ pub struct View {
     pub bad_option: Option<OptionError>,
 }
 
-/// The IP layer of a packet.
-struct Ip {
-    src: Addr,
-    dst: Addr,
-    protocol: u8,
-    tos: u8,
-    ttl: u8,
-    id: u16,
-    header: usize,
+/// The IP layer of a packet, as [`ip_layer`] reads it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IpLayer {
+    /// Source address.
+    pub src: Addr,
+    /// Destination address.
+    pub dst: Addr,
+    /// Protocol of the payload: an extension header's number on IPv6, where one follows.
+    pub protocol: u8,
+    /// Traffic class: DSCP and ECN bits.
+    pub tos: u8,
+    /// Hops left.
+    pub ttl: u8,
+    /// IPv4 identification; zero on IPv6.
+    pub id: u16,
+    /// Length of the header: index of the payload's first byte.
+    pub header: usize,
     /// Length of the packet on the wire, header included.
-    total: usize,
-    damaged: bool,
+    pub total: usize,
+    /// Whether the header's checksum is wrong; `false` where it was not verified.
+    pub damaged: bool,
     /// Flags and offset of an IPv4 fragment; `None` if the payload is the whole transport packet.
-    fragment: Option<u16>,
+    pub fragment: Option<u16>,
 }
 
 /// The headers of the IP packet at the start of `bytes`.
@@ -131,12 +140,34 @@ struct Ip {
 /// # Errors
 /// When the bytes do not hold the headers, or their length fields contradict each other.
 pub fn view(bytes: &[u8], mode: Mode) -> Result<View, ParseError> {
-    let ip = match bytes.first() {
-        None => return Err(ParseError::Empty),
-        Some(first) if first >> 4 == 4 => ipv4(bytes, mode)?,
-        Some(first) if first >> 4 == 6 => ipv6(bytes, mode)?,
-        Some(first) => return Err(ParseError::Version(first >> 4)),
-    };
+    transport(bytes, &ip_layer(bytes, mode)?, mode)
+}
+
+/// The IP header at the start of `bytes`, without extension headers.
+///
+/// # Errors
+/// When the bytes do not hold the header, or its length fields contradict each other.
+#[inline]
+pub fn ip_layer(bytes: &[u8], mode: Mode) -> Result<IpLayer, ParseError> {
+    match bytes.first() {
+        None => Err(ParseError::Empty),
+        Some(first) if first >> 4 == 4 => ipv4(bytes, mode),
+        Some(first) if first >> 4 == 6 => ipv6(bytes, mode),
+        Some(first) => Err(ParseError::Version(first >> 4)),
+    }
+}
+
+/// The transport header behind the IP layer `ip` of the packet `bytes`.
+///
+/// The caller may have moved [`IpLayer::header`] past extension headers. For a reassembled packet, whose bytes are the
+/// payload alone, it is zero.
+///
+/// # Errors
+/// When the bytes do not hold the header, or the length fields contradict each other.
+pub fn transport(bytes: &[u8], ip: &IpLayer, mode: Mode) -> Result<View, ParseError> {
+    if ip.header > ip.total || ip.header > bytes.len() {
+        return Err(short("IP", ip.header, bytes));
+    }
     let end = ip.total.min(bytes.len());
     let packet = &bytes[..end];
     let mut view = View {
@@ -159,8 +190,8 @@ pub fn view(bytes: &[u8], mode: Mode) -> Result<View, ParseError> {
     };
     let icmp_is = if ip.src.is_v4() { PROTOCOL_ICMP } else { PROTOCOL_ICMPV6 };
     match view.transport {
-        Transport::Other(PROTOCOL_TCP) => tcp(packet, &ip, mode, &mut view)?,
-        Transport::Other(protocol) if protocol == icmp_is => icmp(packet, &ip, mode, &mut view),
+        Transport::Other(PROTOCOL_TCP) => tcp(packet, ip, mode, &mut view)?,
+        Transport::Other(protocol) if protocol == icmp_is => icmp(packet, ip, mode, &mut view),
         _ => {}
     }
     Ok(view)
@@ -196,7 +227,7 @@ fn total(claimed: usize, headers: usize, bytes: &[u8], mode: Mode) -> Result<usi
     if claimed > have && mode.wire_len.is_none() { Err(error) } else { Ok(claimed) }
 }
 
-fn ipv4(bytes: &[u8], mode: Mode) -> Result<Ip, ParseError> {
+fn ipv4(bytes: &[u8], mode: Mode) -> Result<IpLayer, ParseError> {
     let fixed = bytes.first_chunk::<20>().ok_or_else(|| short("IPv4", 20, bytes))?;
     let header = usize::from(fixed[0] & 0x0f) * 4;
     if header < 20 {
@@ -207,7 +238,7 @@ fn ipv4(bytes: &[u8], mode: Mode) -> Result<Ip, ParseError> {
     }
     let place = u16_at(fixed, 6);
     let addr = |at| Addr::from(IpAddr::V4(Ipv4Addr::from(u32_at(fixed, at))));
-    Ok(Ip {
+    Ok(IpLayer {
         src: addr(12),
         dst: addr(16),
         protocol: fixed[9],
@@ -222,7 +253,7 @@ fn ipv4(bytes: &[u8], mode: Mode) -> Result<Ip, ParseError> {
     })
 }
 
-fn ipv6(bytes: &[u8], mode: Mode) -> Result<Ip, ParseError> {
+fn ipv6(bytes: &[u8], mode: Mode) -> Result<IpLayer, ParseError> {
     let fixed = bytes.first_chunk::<40>().ok_or_else(|| short("IPv6", 40, bytes))?;
     let addr = |at: usize| {
         let halves = [at, at + 4, at + 8, at + 12].map(|at| u128::from(u32_at(fixed, at)));
@@ -232,7 +263,7 @@ fn ipv6(bytes: &[u8], mode: Mode) -> Result<Ip, ParseError> {
     let payload = usize::from(u16_at(fixed, 4));
     // A jumbogram's length is zero here (RFC 2675); in a capture the frame says how long it is.
     let claimed = if payload == 0 && mode.wire_len.is_some() { 0 } else { 40 + payload };
-    Ok(Ip {
+    Ok(IpLayer {
         src: addr(8),
         dst: addr(24),
         protocol: fixed[6],
@@ -246,7 +277,7 @@ fn ipv6(bytes: &[u8], mode: Mode) -> Result<Ip, ParseError> {
     })
 }
 
-fn tcp(packet: &[u8], ip: &Ip, mode: Mode, view: &mut View) -> Result<(), ParseError> {
+fn tcp(packet: &[u8], ip: &IpLayer, mode: Mode, view: &mut View) -> Result<(), ParseError> {
     let bytes = &packet[ip.header..];
     let need = |len: usize| short("TCP", ip.header + len, packet);
     let fixed = bytes.first_chunk::<20>().ok_or_else(|| need(20))?;
@@ -297,7 +328,7 @@ fn tcp(packet: &[u8], ip: &Ip, mode: Mode, view: &mut View) -> Result<(), ParseE
 }
 
 /// ICMP that quotes a TCP segment, if it is of a kind that says something to machines; anything else stays opaque.
-fn icmp(packet: &[u8], ip: &Ip, mode: Mode, view: &mut View) {
+fn icmp(packet: &[u8], ip: &IpLayer, mode: Mode, view: &mut View) {
     let bytes = &packet[ip.header..];
     let Some(notice) = Notice::read(bytes, ip.src.is_v4()) else { return };
     if mode.verify && !ip.damaged && packet.len() == ip.total {

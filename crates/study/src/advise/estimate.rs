@@ -8,7 +8,7 @@ use lasthop_trace::stats::quantile;
 use super::link::MTU;
 use crate::Error;
 use crate::capture::congestion::{Likeness, congestion};
-use crate::capture::{Capture, Transfer};
+use crate::capture::{Capture, Transfer, unread};
 
 /// Bytes of IP and TCP headers, timestamps included.
 const HEADERS: f64 = 52.0;
@@ -124,7 +124,10 @@ impl Estimate {
                 ));
             }
             let what = match capture.analysis.tcp_packets {
-                0 => "no TCP in it".to_owned(),
+                0 => match unread(&capture.analysis) {
+                    Some(unread) => format!("no TCP could be read in it; {unread}"),
+                    None => "no TCP in it".to_owned(),
+                },
                 n => format!("{} of TCP, and none with data", plural(n, "packet")),
             };
             return Err(Error::input(format!("{}: {what}", capture.file), help));
@@ -155,7 +158,7 @@ impl Estimate {
             mtu: mtu(transfer),
             window: bounded.clone().or_else(|| window(transfer, &captured.likeness)),
             captured: Some(captured),
-            notes: vec![largest],
+            notes: [largest].into_iter().chain(unread(&capture.analysis)).collect(),
             ..Estimate::default()
         };
         if near > 0.0 {

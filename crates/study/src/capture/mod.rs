@@ -72,9 +72,10 @@ impl Capture {
         if self.left_out > 0 {
             lines.push(format!("{} of them left out, as asked", self.left_out));
         }
+        lines.extend(unread(&self.analysis));
+        lines.extend(other(&self.analysis));
         let a = &self.analysis;
         let of = [
-            (a.malformed_packets, "with headers that make no sense or were cut off"),
             (a.damaged_packets, "left out for a wrong checksum"),
             (a.missed_packets, "not read in time, and missing here"),
             (a.ignored_packets, "left out because there are too many connections"),
@@ -109,6 +110,34 @@ impl Capture {
         }
         lines
     }
+}
+
+/// How many packets were not read, and why: "123 packets not read: 120 ESP, 3 of unknown link type 147".
+pub fn unread(analysis: &Analysis) -> Option<String> {
+    let kinds = analysis.unread.iter().map(|unread| (unread.packets, unread.reason.to_string()));
+    listed(analysis.unread_packets, "not read", kinds)
+}
+
+/// How many packets are not TCP, by protocol.
+fn other(analysis: &Analysis) -> Option<String> {
+    let kinds = analysis.other.iter().map(|other| (other.packets, other.protocol.to_string()));
+    listed(analysis.other_packets, "of other protocols", kinds)
+}
+
+fn listed(
+    all: u64,
+    what: &str,
+    kinds: impl ExactSizeIterator<Item = (u64, String)>,
+) -> Option<String> {
+    /// Kinds that are listed one by one.
+    const MAX_LISTED: usize = 6;
+    let more = kinds.len().saturating_sub(MAX_LISTED);
+    let mut parts: Vec<String> =
+        kinds.take(MAX_LISTED).map(|(packets, kind)| format!("{packets} {kind}")).collect();
+    if more > 0 {
+        parts.push(format!("{more} more kinds (--json has them all)"));
+    }
+    (all > 0).then(|| format!("{} {what}: {}", plural(all, "packet"), parts.join(", ")))
 }
 
 impl<'a> Transfer<'a> {

@@ -6,15 +6,25 @@
 //! claims, and an error names the byte where the file stopped making sense. A file that merely ends too early,
 //! as it does when a sniffer is killed, yields every whole packet and then says so by [`Capture::truncated`].
 
+mod content;
+mod decoder;
+mod ethernet;
+mod formats;
+mod fragments;
 mod link;
+mod part;
 mod pcap;
 mod pcapng;
 mod pieces;
+mod tunnel;
+mod wifi;
 
 use lasthop_proto::machine::Side;
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::parse::{Mode, ParseError, View, view};
 
+pub use content::{Content, Protocol, Reason};
+pub use decoder::{Decoder, MAX_HEADERS};
 pub use link::LinkType;
 pub use pieces::Pieces;
 
@@ -83,7 +93,7 @@ pub enum CaptureError {
 }
 
 /// One packet as it was captured.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Frame<'a> {
     /// Its number in the file, from 1, as Wireshark counts.
     pub number: u64,
@@ -104,17 +114,14 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// The IP packet in the frame with its length on the wire (link-layer trailers included);
+    /// The outermost IP packet in the frame with its length on the wire (link-layer trailers included);
     /// `None` if the frame holds none that this code can find.
     pub fn ip(&self) -> Option<(&'a [u8], usize)> {
-        let at = link::ip_at(self.link, self.bytes)?;
-        // A claimed length below what is there is a lie; believe the bytes.
-        let wire = (self.wire_len as usize).max(self.bytes.len());
-        Some((&self.bytes[at..], wire - at))
+        decoder::outermost(self)
     }
 
-    /// The headers of the IP packet in the frame; `None` if there is none. Checksums are compared if `verify`
-    /// is set and the packet was captured whole.
+    /// The headers of the outermost IP packet in the frame; `None` if there is none. Checksums are compared if `verify`
+    /// is set and the packet was captured whole. A [`Decoder`] finds the innermost packet.
     ///
     /// # Errors
     /// When the packet's headers make no sense, or were cut off.
@@ -140,13 +147,7 @@ impl Format {
         if let Some((pcap, header)) = pcap::Pcap::open(file)? {
             return Ok((Format::Pcap(pcap), header));
         }
-        let hint = match first {
-            [0x1f, 0x8b, ..] => ": it is compressed by gzip, unpack it first",
-            [0x28, 0xb5, 0x2f, 0xfd] => ": it is compressed by zstd, unpack it first",
-            [0x04, 0x22, 0x4d, 0x18] => ": it is compressed by lz4, unpack it first",
-            [b's', b'n', b'o', b'o'] => ": it is a snoop capture, convert it by `editcap`",
-            _ => "",
-        };
+        let hint = formats::hint(file);
         Err(CaptureError::NotACapture { first, hint })
     }
 

@@ -2,8 +2,8 @@
 
 use super::{CaptureError, Format, Frame, Step};
 
-/// The longest header of a file, which must be there as a whole.
-const HEADER: usize = 24;
+/// The longest header of a file, or what is needed to recognize another format.
+const HEADER: usize = 4096;
 
 /// Reads a capture that comes in pieces, as from a file that is larger than memory, or a pipe.
 ///

@@ -38,17 +38,31 @@ pub fn read(path: &Path, help: &str, verify: bool) -> Result<Capture, Failure> {
         }
         let used = reader
             .read(&buffer[from..to], last)
-            .map_err(|error| Failure::input(format!("{}: {error}", path.display()), help))?;
+            .map_err(|error| Failure::input(format!("{}: {error}", name(path)), help))?;
         let Some(used) = used else { break };
         from += used;
     }
-    Ok(Capture { file: path.display().to_string(), analysis: reader.finish(), left_out: 0 })
+    Ok(Capture { file: name(path), analysis: reader.finish(), left_out: 0 })
+}
+
+/// Whether a path means the standard input, as in many programs.
+pub fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// How a capture is called where it is described.
+fn name(path: &Path) -> String {
+    if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
 }
 
 /// Opens a capture, and unpacks it if it is compressed.
 fn open(path: &Path, help: &str) -> Result<Box<dyn Read>, Failure> {
     let fail = |error| Failure::file(path, error, help);
-    let mut file = File::open(path).map_err(fail)?;
+    let mut file: Box<dyn Read> = if is_stdin(path) {
+        Box::new(io::stdin())
+    } else {
+        Box::new(File::open(path).map_err(fail)?)
+    };
     let mut first = Vec::new();
     (&mut file).take(4).read_to_end(&mut first).map_err(fail)?;
     let compressed = first.clone();
@@ -69,7 +83,7 @@ fn broken_off(error: io::Error, begun: bool, path: &Path) -> Result<bool, Failur
     if error.kind() == io::ErrorKind::UnexpectedEof && begun {
         return Ok(true);
     }
-    let what = format!("{}: it cannot be read: {error}", path.display());
+    let what = format!("{}: it cannot be read: {error}", name(path));
     Err(Failure::input(what, "is the file damaged? `gzip -t` and `zstd -t` tell"))
 }
 

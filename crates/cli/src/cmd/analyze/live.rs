@@ -4,9 +4,9 @@ use std::io::ErrorKind;
 
 use lasthop_analyze::{Analyzer, Config};
 use lasthop_live::sniff::Sniffer;
-use lasthop_proto::units::Span;
-use lasthop_proto::wire::parse::{Mode, view};
+use lasthop_proto::units::{Span, Time};
 use lasthop_study::capture::Capture;
+use lasthop_trace::capture::{Decoder, Frame, LinkType};
 
 use crate::failure::Failure;
 use crate::stop::Stop;
@@ -32,21 +32,21 @@ pub fn watch(interface: &str, length: Option<Span>, verify: bool) -> Result<Capt
         eprintln!("looking on at {interface}; Ctrl-C ends it and gives the answer");
     }
     let mut analyzer = Analyzer::new(Config { verify, ..Config::default() });
+    let mut decoder = Decoder::new(verify);
     loop {
         let left = length.map(|length| Span(length.0.saturating_sub(sniffer.elapsed().0)));
         if stop.requested() || left == Some(Span::ZERO) {
             break;
         }
         sniffer
-            .take(left.map_or(LOOK, |left| left.min(LOOK)), |at, ip| match ip {
-                None => analyzer.other(),
-                Some(ip) => match view(ip, Mode { verify, wire_len: None }) {
-                    Ok(view) => analyzer.packet(at, &view),
-                    Err(_) => analyzer.malformed(),
-                },
+            .take(left.map_or(LOOK, |left| left.min(LOOK)), |at, bytes| {
+                let (link, wire_len) = (LinkType::ETHERNET, bytes.len() as u32);
+                let frame = Frame { at, link, bytes, wire_len, ..Frame::default() };
+                decoder.frame(&frame, |content| analyzer.content(at, content));
             })
             .map_err(failed)?;
     }
+    decoder.finish(|content| analyzer.content(Time::ZERO, content));
     let mut analysis = analyzer.finish();
     analysis.missed_packets = sniffer.take_drops().map_err(failed)?.into();
     Ok(Capture { file: interface.to_owned(), analysis, left_out: 0 })

@@ -14,7 +14,7 @@ use lasthop_report::plot::{Plot, Theme};
 use lasthop_study::capture::matched::Pair;
 use lasthop_study::capture::{
     Capture, DESCRIBED, Filter, Transfer, over_time, over_time_csv, page, plot, sequence_csv,
-    summary_csv, volumes_csv, xplot,
+    summary_csv, unread, volumes_csv, xplot,
 };
 
 use crate::failure::Failure;
@@ -28,6 +28,7 @@ Examples:
   lasthop analyze trace.pcapng                    one capture
   lasthop analyze wired.pcap wireless.pcap        both sides of a base station: also what was lost in between
   lasthop analyze trace.pcap.gz -o out            also plots, a page and every number
+  ssh router tcpdump -i wan -w - | lasthop analyze -    a capture from the standard input
   lasthop analyze -i eth0 --for 10s               what passes an interface now, as root
   lasthop analyze trace.pcap --port 443           the connections of one port; --connection, --address
   lasthop analyze trace.pcap -o out --xplot       time-sequence plots for xplot, as tcptrace makes them
@@ -44,7 +45,7 @@ pub const GIB: u64 = 1 << 30;
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Captures in pcap or pcapng form, also compressed by gzip or zstd
+    /// Captures in pcap or pcapng form, plain, gzip or zstd; `-` is the standard input
     #[cfg_attr(target_os = "linux", arg(required_unless_present = "interface"))]
     #[cfg_attr(not(target_os = "linux"), arg(required = true))]
     #[arg(value_name = "CAPTURE")]
@@ -88,7 +89,13 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     if let Some(dir) = &args.output {
         output::prepare(dir)?;
     }
+    let from_stdin = args.captures.iter().any(|path| file::is_stdin(path));
+    if from_stdin && args.captures.len() > 1 {
+        let what = "`-` cannot be matched with other captures: it can be read only once";
+        return Err(Failure::input(what, "write it to a file first"));
+    }
     let mut captures = all(args)?;
+    let unreadable = nothing_read(&captures);
     let pairs = args.captures.windows(2).map(|two| read_pair(&two[0], &two[1], args));
     let pairs = pairs.collect::<Result<Vec<_>, _>>()?;
     filter(args, &mut captures)?;
@@ -106,7 +113,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         }
         let pairs = leaner(pairs, args.over_time);
         output::print_json(&serde_json::json!({ "captures": captures, "matched": pairs }))?;
-        return Ok(Outcome::Done);
+        return unreadable.map_or(Ok(Outcome::Done), Err);
     }
     let texts = captures.iter().map(show::capture::text);
     let texts: Vec<String> = texts.chain(pairs.iter().map(show::capture::pair)).collect();
@@ -115,7 +122,17 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         text += &format!("\nplots, {} and analysis.json are in {}\n", PAGE, dir.display());
     }
     output::print(&text)?;
-    Ok(Outcome::Done)
+    unreadable.map_or(Ok(Outcome::Done), Err)
+}
+
+/// The failure of captures in which packets could not be read, and none of those that could be is TCP.
+fn nothing_read(captures: &[Capture]) -> Option<Failure> {
+    let tcp: u64 = captures.iter().map(|capture| capture.analysis.tcp_packets).sum();
+    let unread = captures.iter().find_map(|capture| Some((capture, unread(&capture.analysis)?)));
+    let (capture, unread) = unread.filter(|_| tcp == 0)?;
+    let what = format!("{}: no TCP could be read; {unread}", capture.file);
+    let help = "docs/analyze.md lists what is read; capture inside of the tunnel, or with a larger snap length (-s 128)";
+    Some(Failure::input(what, help))
 }
 
 /// What is captured now, or was before.

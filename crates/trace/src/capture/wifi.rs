@@ -1,0 +1,107 @@
+//! 802.11 frames, and what capturing drivers put before them.
+
+use super::LinkType;
+use super::content::{Protocol, Reason};
+use super::part::{Layer, Part, Step, Stop};
+
+/// Radiotap: a bitmap of fields, of which the flags are needed.
+pub(super) fn radiotap(frame: Part<'_>) -> Step<'_> {
+    const TIMESTAMP: u32 = 1;
+    const FLAGS: u32 = 2;
+    const MORE: u32 = 1 << 31;
+    const PADDED: u8 = 0x20;
+    const BAD_CHECK: u8 = 0x40;
+    let len = usize::from(frame.le16(2)?);
+    let present = frame.le32(4)?;
+    let mut at = 4;
+    while frame.le32(at)? & MORE != 0 {
+        at += 4;
+        if at > len {
+            return Err(Stop::Unread(Reason::Malformed));
+        }
+    }
+    at += 4;
+    if present & TIMESTAMP != 0 {
+        at = at.next_multiple_of(8) + 8;
+    }
+    let flags = if present & FLAGS == 0 { 0 } else { frame.byte(at)? };
+    if flags & BAD_CHECK != 0 {
+        return Err(Stop::Unread(Reason::FrameCheck));
+    }
+    Ok((Layer::Wifi { padded: flags & PADDED != 0 }, frame.skip(len)?))
+}
+
+/// The header of Prism chips, in the byte order of the machine, or that of AVS under the same link type.
+pub(super) fn prism(frame: Part<'_>) -> Step<'_> {
+    if frame.be32(0)? >> 8 == 0x0080_2110 {
+        return avs(frame);
+    }
+    let len = frame.le32(4)?.min(frame.be32(4)?) as usize;
+    Ok((Layer::Wifi { padded: false }, frame.skip(len)?))
+}
+
+pub(super) fn avs(frame: Part<'_>) -> Step<'_> {
+    let len = frame.be32(4)? as usize;
+    Ok((Layer::Wifi { padded: false }, frame.skip(len)?))
+}
+
+/// Per-packet information: a header that names the link type of what follows.
+pub(super) fn ppi(frame: Part<'_>) -> Step<'_> {
+    let (len, link) = (frame.le16(2)?, frame.le32(4)?);
+    match u16::try_from(link) {
+        Ok(link) if len >= 8 => Ok((Layer::Link(LinkType(link)), frame.skip(len.into())?)),
+        _ => Err(Stop::Unread(Reason::Malformed)),
+    }
+}
+
+/// The MAC header of a frame.
+pub(super) fn frame(frame: Part<'_>, padded: bool) -> Step<'_> {
+    const BOTH_SYSTEMS: u8 = 0x03;
+    const MORE_FRAGMENTS: u8 = 0x04;
+    const PROTECTED: u8 = 0x40;
+    const ORDER: u8 = 0x80;
+    let (kind, flags) = (frame.byte(0)?, frame.byte(1)?);
+    // Data frames, without those that have no data.
+    if kind & 0x0f != 0x08 || kind & 0x40 != 0 {
+        return Err(Stop::Other(Protocol::LinkControl));
+    }
+    let quality = kind & 0x80 != 0;
+    let mut len = if flags & BOTH_SYSTEMS == BOTH_SYSTEMS { 30 } else { 24 };
+    let mut subframes = false;
+    if quality {
+        subframes = frame.byte(len)? & 0x80 != 0;
+        len += if flags & ORDER == 0 { 2 } else { 6 };
+    }
+    if padded {
+        len = len.next_multiple_of(4);
+    }
+    let rest = frame.skip(len)?;
+    if flags & PROTECTED != 0 {
+        return decrypted(rest, subframes);
+    }
+    if flags & MORE_FRAGMENTS != 0 || frame.le16(22)? & 0x0f != 0 {
+        return Err(Stop::Unread(Reason::LinkFragment));
+    }
+    Ok(if subframes { (Layer::Subframes, rest) } else { (Layer::Llc, rest) })
+}
+
+/// Drivers that decrypt in hardware leave the flag of encryption set, and some the initialization vector in place.
+fn decrypted(rest: Part<'_>, subframes: bool) -> Step<'_> {
+    for vector in [0, 8, 4] {
+        if !subframes
+            && let Ok(rest) = rest.skip(vector)
+            && let [0xaa, 0xaa, 0x03, ..] = rest.bytes
+        {
+            return Ok((Layer::Llc, rest));
+        }
+    }
+    Err(Stop::Unread(Reason::EncryptedWifi))
+}
+
+/// The first frame of an A-MSDU, and what follows it.
+pub(super) fn subframe(rest: Part<'_>) -> Result<(Part<'_>, Option<Part<'_>>), Stop> {
+    let len = usize::from(rest.be16(12)?);
+    let content = rest.skip(14)?;
+    let next = content.skip(len.next_multiple_of(4));
+    Ok((content.limit(len), next.ok().filter(|next| next.wire >= 14)))
+}
