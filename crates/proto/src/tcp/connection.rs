@@ -12,6 +12,7 @@ mod notices;
 mod opening;
 mod outgoing;
 mod prediction;
+mod socket;
 
 use std::sync::Arc;
 

@@ -21,7 +21,7 @@ use super::flight::{Flight, Judgement, Sent};
 use super::growth::{Acked, Growth, Repair, Sample};
 use super::prr::{Heard, Prr};
 use super::rate::RateMeter;
-use super::recovery::{Choice, News, Progress, Recovery, Step, Woken};
+use super::recovery::{Choice, News, Outstanding, Progress, Recovery, Step, Woken};
 use super::tlp::{Probed, TailProbe};
 use super::{AckInfo, Chunk, Core, Timers, Window};
 use arrivals::{Arrived, Facts, Last, is_duplicate};
@@ -305,6 +305,17 @@ impl Recovery for Rack {
     }
     fn sacked(&self, mss: u32) -> u64 {
         self.flight.sacked_segments() as u64 * u64::from(mss)
+    }
+    fn outstanding(&self, w: &Window) -> Outstanding {
+        let (lost, retransmitted) = self.flight.lost_and_repeated();
+        Outstanding {
+            segments: self.flight.segments() as u32,
+            sacked: self.flight.sacked_segments() as u32,
+            lost,
+            retransmitted,
+            timed_out: self.after_timeout(w),
+            min_rtt: self.facts.min_rtt,
+        }
     }
     fn has_work(&self) -> bool {
         self.active || self.flight.lost() > 0 || self.probe.now
