@@ -29,6 +29,7 @@ impl Default for Keys {
             mss: 1460,
             recv_buffer: 15_728_640,
             send_buffer: 4_194_304,
+            dsack: true,
             ..TcpConfig::linux()
         };
         let word = word("cubic").unwrap_or(&words::TCPS[0]);
@@ -62,7 +63,6 @@ impl Keys {
         let mut tcp = self.tcp.clone();
         let (timestamps, sack, scale) = (tcp.timestamps, tcp.sack, tcp.window_scale);
         let (dsack, recv, send) = (tcp.dsack, tcp.recv_buffer, tcp.send_buffer);
-        tcp.dsack = true;
         (self.word.apply)(&mut tcp);
         (tcp.timestamps, tcp.sack, tcp.window_scale) = (timestamps, sack, scale);
         (tcp.recv_buffer, tcp.send_buffer) = (recv, send);

@@ -81,15 +81,18 @@ fn addr(bytes: [u8; 4]) -> Addr {
     Addr::v4(bytes[0], bytes[1], bytes[2], bytes[3])
 }
 
+/// The host under test.
+fn host(keys: &Keys) -> Sockets {
+    let tcp = Arc::new(keys.config());
+    let name = "host".to_owned();
+    Sockets::new(HostConfig { name, addr: addr(LOCAL), side: Side::Right, tcp }, 1)
+}
+
 impl Own {
     /// The host; it is made with the settings in force when it is first needed.
     fn sockets(&mut self) -> &mut Sockets {
         let keys = &self.keys;
-        self.sockets.get_or_insert_with(|| {
-            let tcp = Arc::new(keys.config());
-            let name = "host".to_owned();
-            Sockets::new(HostConfig { name, addr: addr(LOCAL), side: Side::Right, tcp }, 1)
-        })
+        self.sockets.get_or_insert_with(|| host(keys))
     }
 
     fn time(&self) -> Time {
@@ -99,12 +102,10 @@ impl Own {
     /// Does something with the host, and takes what it sends.
     fn act<T>(&mut self, action: impl FnOnce(&mut Sockets, Time, &mut Out) -> T) -> T {
         let now = self.time();
-        self.sockets();
         self.out.begin(StageId(0), now);
-        let result = match &mut self.sockets {
-            Some(sockets) => action(sockets, now, &mut self.out),
-            None => unreachable!("it was made above"),
-        };
+        let keys = &self.keys;
+        let sockets = self.sockets.get_or_insert_with(|| host(keys));
+        let result = action(sockets, now, &mut self.out);
         self.take_sent();
         result
     }
@@ -208,8 +209,8 @@ impl World for Own {
         let heard = sockets.last_arrival(index).unwrap_or(now);
         let micros = |span: lasthop_proto::units::Span| (span.0 / 1000) as i64;
         let options = [(info.timestamps, 1), (info.sack, 2), (info.window_scale.is_some(), 4), (info.ecn, 8)];
-        let options = options.into_iter().map(|(set, bit)| if set { bit } else { 0 }).sum();
-        let state = match info.state {
+        let options: i64 = options.into_iter().map(|(set, bit)| if set { bit } else { 0 }).sum();
+        let state: i64 = match info.state {
             State::Established => 1,
             State::SynSent => 2,
             State::SynReceived => 3,
@@ -227,7 +228,7 @@ impl World for Own {
             CaState::Recovery => 3,
             CaState::Loss => 4,
         };
-        let pairs = [
+        let pairs: Vec<(&str, i64)> = vec![
             ("tcpi_state", state),
             ("tcpi_ca_state", ca_state),
             ("tcpi_retransmits", info.retransmits.into()),

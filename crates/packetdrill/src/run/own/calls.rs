@@ -319,7 +319,7 @@ impl Own {
         let (level, name) = (word(self.arg(call, 1)).unwrap_or(""), word(self.arg(call, 2)).unwrap_or(""));
         let value = self.arg(call, 3);
         let int = number(value).unwrap_or(0);
-        let keep = |options: &mut SocketOptions, keys: [u32; 3]| {
+        let keep = |options: &SocketOptions, keys: [u32; 3]| {
             let [idle, interval, count] = keys;
             let (idle, interval) = (Span::secs(idle.into()), Span::secs(interval.into()));
             options.keepalive.unwrap_or(KeepAlive { idle, interval, count })
