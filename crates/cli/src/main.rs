@@ -64,6 +64,7 @@ enum Command {
     Explain(cmd::explain::Args),
     Analyze(cmd::analyze::Args),
     Replay(cmd::replay::Args),
+    Packetdrill(cmd::packetdrill::Args),
     Report(cmd::report::Args),
     Trace(cmd::trace::Args),
     #[cfg(target_os = "linux")]
@@ -89,6 +90,9 @@ enum Command {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     TestbedRun,
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    PacketdrillRun,
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     ShellHold(cmd::shell::Hold),
@@ -130,6 +134,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => cmd::explain::run(&args, json),
         Command::Analyze(args) => cmd::analyze::run(&args, json),
         Command::Replay(args) => cmd::replay::run(&args, json),
+        Command::Packetdrill(args) => cmd::packetdrill::run(&args, json),
         Command::Report(args) => cmd::report::run(&args, json),
         Command::Trace(args) => cmd::trace::run(&args, json),
         #[cfg(target_os = "linux")]
@@ -154,6 +159,8 @@ fn main() -> ExitCode {
         Command::Man(args) => cmd::man::run(&args),
         #[cfg(target_os = "linux")]
         Command::TestbedRun => cmd::testbed_run::run(),
+        #[cfg(target_os = "linux")]
+        Command::PacketdrillRun => cmd::packetdrill::run_on_kernel(),
         #[cfg(target_os = "linux")]
         Command::ShellHold(args) => cmd::shell::hold(&args),
         #[cfg(target_os = "linux")]

@@ -20,6 +20,7 @@ pub mod lab;
 pub mod link;
 pub mod list;
 pub mod man;
+pub mod packetdrill;
 pub(crate) mod plan;
 mod presets;
 pub mod replay;

@@ -1,6 +1,7 @@
 //! The system calls that no safe interface offers: the only place with `unsafe`, one small file per need.
 
 pub mod bpf;
+pub mod calls;
 pub mod cookie;
 pub mod ethtool;
 pub mod flags;

@@ -25,8 +25,10 @@ pub mod keep;
 mod net;
 pub mod preset;
 pub mod probe;
+mod tunnelled;
 
 pub use error::Error;
 pub use host::{HostSpec, Mac, Side, TestbedHost, is_host_name};
 pub use net::{Net, NetSpec};
 pub use preset::Preset;
+pub use tunnelled::Tunnelled;

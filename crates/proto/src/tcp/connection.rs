@@ -15,6 +15,7 @@ mod opening;
 mod outgoing;
 mod prediction;
 mod pushing;
+mod socket;
 
 use std::sync::Arc;
 

@@ -2,6 +2,7 @@
 
 mod applications;
 mod fetching;
+mod listening;
 
 use std::sync::Arc;
 
@@ -12,6 +13,8 @@ use crate::rng::Stream;
 use crate::units::{Bytes, Span, Time};
 use crate::wake::WakeTree;
 use crate::wire::{Addr, Body, Damage, Flags, FlowKey, Packet, Segment, Seq, Transport};
+
+pub use listening::Listener;
 
 use super::config::{ElnMode, TcpConfig};
 use super::connection::Connection;
@@ -69,6 +72,8 @@ pub struct Host {
     memory: Option<Box<Memory>>,
     /// Whether connections may [shorten](Connection::shorten) what they do.
     shortens: bool,
+    /// Which ports accept connections, where not every port does.
+    listeners: Option<Box<listening::Listeners>>,
     /// Whether anything is lent to a connection that is called: of `pairs`, or `memory`.
     lends: bool,
 }
@@ -118,6 +123,7 @@ impl Host {
             pairs: Pairs::default(),
             memory,
             shortens: true,
+            listeners: None,
             lends,
         }
     }
@@ -281,8 +287,11 @@ impl Host {
     }
 
     fn add(&mut self, flow: FlowKey, stream: u32) -> usize {
+        self.add_with(flow, stream, self.settings.clone())
+    }
+
+    fn add_with(&mut self, flow: FlowKey, stream: u32, settings: Arc<Settings>) -> usize {
         let iss = Seq(self.chance.next_u64() as u32);
-        let settings = self.settings.clone();
         let mut connection = Connection::new(settings, flow, self.config.side, iss, stream);
         if self.shortens {
             connection.shorten();
@@ -340,11 +349,17 @@ impl Host {
         });
         let index = match found {
             Some(index) => index,
+            None if opens && self.drops_syn(flow.src_port) => {
+                packet.body = body;
+                out.discard(toward, packet, Cause::QueueFull);
+                return Some(Steps::default());
+            }
             None if (opens || self.begins(flow, &body))
                 && !self.is_full()
+                && self.listens(flow.src_port)
                 && succession != Succession::Refused =>
             {
-                let index = self.add(flow, 0);
+                let index = self.add_with(flow, 0, self.settings_of(flow.src_port));
                 self.serve_exchanges(index);
                 if let Some(limit) = self.serving {
                     self.connections[index].attach(limit);
@@ -352,6 +367,7 @@ impl Host {
                 if self.keeping {
                     self.connections[index].keep_delivered();
                 }
+                self.came_in(index);
                 index
             }
             None => {

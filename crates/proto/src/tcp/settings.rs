@@ -35,13 +35,22 @@ pub struct Settings {
     pub(super) timing: Timing,
     /// The delayed-ACK clock, used with [`Clock::Ticks`].
     pub(super) fast: Beat,
+    /// The retransmission clock, for settings that differ in a value.
+    slow: Beat,
 }
 
 impl Settings {
     /// Those of a host with this configuration and these clocks.
     pub fn new(config: TcpConfig, beats: Beats) -> Arc<Settings> {
         let timing = Timing::new(&config, beats.slow);
-        Arc::new(Settings { config, timing, fast: beats.fast })
+        Arc::new(Settings { config, timing, fast: beats.fast, slow: beats.slow })
+    }
+
+    /// Settings of the same host for a connection that is configured otherwise.
+    pub fn changed(&self, change: impl FnOnce(&mut TcpConfig)) -> Arc<Settings> {
+        let mut config = self.config.clone();
+        change(&mut config);
+        Settings::new(config, Beats { slow: self.slow, fast: self.fast })
     }
 }
 

@@ -36,7 +36,7 @@ pub struct Core {
     pub(super) fast_backoff: bool,
     pub(super) stamps: bool,
     /// An echoed mark below this position belongs to a window that was reduced already.
-    pub(super) reduced_below: u64,
+    pub(in crate::tcp) reduced_below: u64,
     /// The window was reduced, and the peer has not been told.
     pub(super) reduced: bool,
     /// What ACKs have told of marks ([`AckInfo::ce_bytes`](super::AckInfo)) since the growth was last told.

@@ -141,6 +141,15 @@ impl Flight {
         }
     }
 
+    /// Segments that count as lost, the retransmitted ones included, and segments that were sent again and have not
+    /// been reported.
+    pub fn lost_and_repeated(&self) -> (u32, u32) {
+        self.records.iter().fold((0, 0), |(lost, again), sent| {
+            let repeats = sent.again && !sent.sacked && !sent.lost;
+            (lost + u32::from(sent.lost || repeats), again + u32::from(repeats))
+        })
+    }
+
     /// Whether anything is lost, or was sent again and is not known to have arrived.
     pub fn is_unsettled(&self) -> bool {
         self.records.iter().any(|r| r.lost || r.again && !r.sacked)

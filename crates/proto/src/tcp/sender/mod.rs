@@ -264,6 +264,17 @@ impl Sender {
         self.core.limits.until(now)
     }
 
+    /// What is known of the segments in flight.
+    pub fn outstanding(&self) -> recovery::Outstanding {
+        self.recovery.outstanding(&self.core.window)
+    }
+
+    /// The congestion window grows as `config` says from now on.
+    pub fn replace_growth(&mut self, config: &TcpConfig) {
+        self.core.growth = AnyGrowth::new(config);
+        self.core.pacer = pacing::Pacer::new(config).map(Box::new);
+    }
+
     /// A snapshot; `rcv_nxt` is the other half's.
     pub fn tcb(&self, rcv_nxt: u64) -> Tcb {
         let (w, rtt) = (&self.core.window, &self.core.timers.rtt);

@@ -40,6 +40,9 @@ impl<R: Recovery> Way<'_, R> {
             core.growth.restart(now, idle);
         }
         let (w, timers) = (&mut core.window, &mut core.timers);
+        if chunk.len < w.mss && chunk.len > 0 && chunk.from >= w.max {
+            w.small = end;
+        }
         if chunk.from == w.nxt && !probe {
             w.nxt = end;
         }

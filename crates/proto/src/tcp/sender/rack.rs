@@ -22,7 +22,7 @@ use super::flight::{Flight, Judgement, Sent};
 use super::growth::{Acked, Growth, Sample};
 use super::prr::Prr;
 use super::rate::RateMeter;
-use super::recovery::{Choice, News, Progress, Recovery, Step, Woken};
+use super::recovery::{Choice, News, Outstanding, Progress, Recovery, Step, Woken};
 use super::tlp::{Probed, TailProbe};
 use super::usage::Usage;
 use super::{AckInfo, Chunk, Core, Window};
@@ -263,6 +263,17 @@ impl Recovery for Rack {
     }
     fn sacked(&self, mss: u32) -> u64 {
         self.flight.sacked_segments() as u64 * u64::from(mss)
+    }
+    fn outstanding(&self, w: &Window) -> Outstanding {
+        let (lost, retransmitted) = self.flight.lost_and_repeated();
+        Outstanding {
+            segments: self.flight.segments() as u32,
+            sacked: self.flight.sacked_segments() as u32,
+            lost,
+            retransmitted,
+            timed_out: self.after_timeout(w),
+            min_rtt: self.facts.min_rtt,
+        }
     }
     fn has_work(&self) -> bool {
         self.active || self.flight.lost() > 0 || self.probe.now

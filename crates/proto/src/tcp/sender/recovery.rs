@@ -68,6 +68,23 @@ pub enum Woken {
     Judges,
 }
 
+/// Counts of the segments in flight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Outstanding {
+    /// Segments sent and not cumulatively acknowledged.
+    pub segments: u32,
+    /// Segments reported by SACK blocks.
+    pub sacked: u32,
+    /// Segments that count as lost.
+    pub lost: u32,
+    /// Segments sent again that have not been reported.
+    pub retransmitted: u32,
+    /// Whether the retransmission timer has expired for data that is outstanding.
+    pub timed_out: bool,
+    /// The shortest round trip, if one was measured.
+    pub min_rtt: Option<Span>,
+}
+
 /// What is sent next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Choice {
@@ -241,6 +258,13 @@ pub trait Recovery {
     fn sacked(&self, mss: u32) -> u64 {
         let _ = mss;
         self.sacked_above()
+    }
+
+    /// What is known of the segments in flight.
+    fn outstanding(&self, window: &Window) -> Outstanding {
+        let segments = window.flight().div_ceil(window.mss.max(1));
+        let sacked = self.sacked(window.mss).div_ceil(window.mss.max(1).into()) as u32;
+        Outstanding { segments, sacked, ..Outstanding::default() }
     }
 
     /// What to send next, after what is urgent.

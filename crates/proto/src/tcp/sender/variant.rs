@@ -9,13 +9,13 @@ use super::family::variants;
 use super::integrated::{Part, Together};
 use super::newreno::NewReno;
 use super::rack::Rack;
-use super::recovery::Recovery;
+use super::recovery::{Outstanding, Recovery};
 use super::reno::Reno;
 use super::sack::Sack;
 use super::smart::Smart;
 use super::snack::Holes;
 use super::tahoe::Tahoe;
-use super::{AckInfo, Chunk, Sender, Verdict, Way};
+use super::{AckInfo, Chunk, Sender, Verdict, Way, Window};
 
 /// A recovery that is small enough to lie in its sender: with many connections each pointer is another wait for memory.
 #[derive(Clone, Debug)]
@@ -70,6 +70,7 @@ variants! {
         next_wake() -> Option<Time>;
         has_work() -> bool;
         sacked(mss: u32) -> u64;
+        outstanding(window: &Window) -> Outstanding;
     }
     tells {
         stop() -> ();

@@ -6,6 +6,18 @@ use crate::tcp::config::{GrowthRule, Halves, Halving, TcpConfig};
 use super::Chunk;
 use super::growth::Loss;
 
+/// When a segment that is not full waits for more data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Coalescing {
+    /// Never: `TCP_NODELAY`, and every sender without a socket.
+    #[default]
+    Never,
+    /// While another one is not acknowledged.
+    Nagle,
+    /// Until the timer of window probes expires: `TCP_CORK`, `MSG_MORE`.
+    Cork,
+}
+
 /// Edges, windows and thresholds of a sender, in bytes and stream positions.
 #[derive(Clone, Debug)]
 pub struct Window {
@@ -39,8 +51,12 @@ pub struct Window {
     pub again: Cause,
     /// The largest window that the peer can ever advertise: the congestion window grows no further.
     pub largest: u32,
+    /// When a segment that is not full waits for more data.
+    pub coalescing: Coalescing,
+    /// One past the last segment sent that was not full.
+    pub small: u64,
     /// Socket send buffer: bounds what may be outstanding.
-    send_buffer: u32,
+    pub(in crate::tcp) send_buffer: u32,
     halving: Halving,
     halves: Halves,
     whole_segments: bool,
@@ -68,6 +84,8 @@ impl Window {
             repair: None,
             again: Cause::TimeoutRetransmit,
             largest: 0xffff,
+            coalescing: Coalescing::Never,
+            small: 0,
             send_buffer: config.send_buffer,
             halving: config.halving,
             halves: config.halves,
@@ -197,6 +215,16 @@ impl Window {
         new
     }
 
+    /// Whether a segment that is not full waits for more data.
+    //= rfc9293#section-3.7.4: Nagle, with Minshall's change: one small segment may be outstanding
+    fn coalesces(&self) -> bool {
+        match self.coalescing {
+            Coalescing::Never => false,
+            Coalescing::Nagle => self.small > self.una,
+            Coalescing::Cork => true,
+        }
+    }
+
     /// The next piece from `nxt` onwards, if the windows allow one and it is not silly.
     #[inline]
     pub fn next_chunk(&self) -> Option<Chunk> {
@@ -211,7 +239,7 @@ impl Window {
         let resent = self.nxt < self.max;
         //= rfc9293#section-3.8.6.2.1: no silly windows: a full segment, the last one, or half a window
         let worthwhile = len == self.mss || reaches_end || resent || len >= self.peer_max / 2;
-        if !worthwhile {
+        if !worthwhile || len < self.mss && !fin && !resent && self.coalesces() {
             return None;
         }
         let cause =

@@ -1,0 +1,312 @@
+//! `lasthop packetdrill`: scripts in packetdrill's language, against lasthop's TCP and against the kernel's.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use lasthop_packetdrill::diff::{self, Difference};
+use lasthop_packetdrill::report::{Counts, by_folder};
+use lasthop_packetdrill::run::own::Own;
+use lasthop_packetdrill::run::{Entry, EntryKind, Outcome as Played, Rules, Verdict, play};
+use lasthop_packetdrill::script::{FaultKind, Script};
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+use crate::stop::Stop;
+use crate::{Outcome, output, style};
+
+const EXAMPLES: &str = "\
+Examples:
+  lasthop packetdrill fast-retransmit.pkt                 does lasthop's TCP do what the script expects?
+  lasthop packetdrill scripts/ --against kernel           all *.pkt below a folder, on this machine's TCP
+  lasthop packetdrill rto.pkt --against both              and the first packet in which the two differ
+  lasthop packetdrill rto.pkt --trace                     every packet, with its time
+
+Exit codes: 0 all passed, 1 a script failed or could not be run, 2 bad input.
+Against the kernel it needs what `lasthop run --world testbed` needs, and /dev/net/tun.
+docs/packetdrill.md says what of the language is supported, and how to run public scripts.";
+
+/// The largest folder: beyond this many scripts the argument is a mistake.
+const FILES_MAX: usize = 10_000;
+
+/// Run packetdrill scripts against lasthop's TCP, the kernel's, or both
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Scripts, or folders with *.pkt files
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Whose TCP is tested; `both` also compares what the two send
+    #[arg(long, value_name = "TCP", default_value = "self", value_parser = ["self", "kernel", "both"])]
+    against: String,
+    /// Compare PSH, the order of options and echoed timestamps too
+    #[arg(long)]
+    strict: bool,
+    /// Print all packets and calls
+    #[arg(long)]
+    trace: bool,
+    /// Runs against the kernel that a script has, of which one must pass: other programs disturb its times
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
+    tries: u32,
+}
+
+/// What the hidden command is to run.
+#[derive(Serialize, Deserialize, Debug)]
+pub struct Order {
+    text: String,
+    rules: Rules,
+}
+
+/// What it answers.
+#[derive(Serialize, Deserialize, Debug)]
+enum Line {
+    Played(Played),
+    Error { message: String, help: String },
+}
+
+/// A script and what became of it.
+#[derive(Serialize, Debug)]
+struct Shown {
+    file: String,
+    #[serde(rename = "self", skip_serializing_if = "Option::is_none")]
+    own: Option<Played>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<Played>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    difference: Option<Difference>,
+}
+
+/// Runs the command.
+pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+    let files = files(&args.files)?;
+    let stop = Stop::listen()?;
+    let (own, kernel) = (args.against != "kernel", args.against != "self");
+    let mut results = Vec::new();
+    for path in &files {
+        if stop.requested() {
+            return Ok(output::interrupted(None));
+        }
+        let text = crate::scenario::read(
+            &mut File::open(path).map_err(|error| Failure::file(path, error, HELP))?,
+            path,
+        )?;
+        let file = path.display().to_string();
+        let shown = one(args, file, &text, own, kernel, &stop)?;
+        if !json {
+            output::print(&told(args, &shown))?;
+        }
+        results.push(shown);
+    }
+    let sides: Vec<(&str, Vec<(&str, &Verdict)>)> = [("self", own), ("kernel", kernel)]
+        .into_iter()
+        .filter(|(_, asked)| *asked)
+        .map(|(name, _)| (name, verdicts(&results, name)))
+        .collect();
+    let passed = sides.iter().all(|(_, all)| all.iter().all(|(_, v)| **v == Verdict::Pass));
+    if json {
+        let folders: BTreeMap<&str, BTreeMap<String, Counts>> =
+            sides.iter().map(|(name, all)| (*name, by_folder(all.iter().copied()))).collect();
+        output::print_json(&serde_json::json!({
+            "format": 1, "scripts": results, "folders": folders,
+        }))?;
+    } else {
+        output::print(&summary(&sides))?;
+    }
+    Ok(if passed { Outcome::Done } else { Outcome::No })
+}
+
+const HELP: &str = "name a script, as fast-retransmit.pkt, or a folder with *.pkt files";
+
+/// The scripts that the arguments name, in the order of their paths below a folder.
+fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut all = Vec::new();
+    for path in named {
+        let meta = fs::metadata(path).map_err(|error| Failure::file(path, error, HELP))?;
+        match meta.is_dir() {
+            true => below(path, &mut all, 0)?,
+            false => all.push(path.clone()),
+        }
+    }
+    match all.len() {
+        0 => Err(Failure::input("there is no *.pkt file in these folders", HELP)),
+        n if n > FILES_MAX => Err(Failure::input(
+            format!("{n} scripts are too many"),
+            format!("name a folder with at most {FILES_MAX}"),
+        )),
+        _ => Ok(all),
+    }
+}
+
+fn below(folder: &Path, all: &mut Vec<PathBuf>, depth: u32) -> Result<(), Failure> {
+    let failed = |error| Failure::file(folder, error, HELP);
+    let mut entries: Vec<PathBuf> = fs::read_dir(folder)
+        .map_err(failed)?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<_, _>>()
+        .map_err(failed)?;
+    entries.sort();
+    for path in entries {
+        let link = fs::symlink_metadata(&path).map_err(|error| Failure::file(&path, error, HELP))?;
+        if link.is_dir() && depth < 32 {
+            below(&path, all, depth + 1)?;
+        } else if path.extension().is_some_and(|ext| ext == "pkt") && all.len() <= FILES_MAX {
+            all.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn one(
+    args: &Args,
+    file: String,
+    text: &str,
+    own: bool,
+    kernel: bool,
+    stop: &Stop,
+) -> Result<Shown, Failure> {
+    let rules = Rules { strict: args.strict, ..Rules::default() };
+    let script = match Script::parse(text) {
+        Ok(script) => script,
+        Err(fault) => {
+            if fault.kind == FaultKind::Syntax {
+                let help = "docs/packetdrill.md describes the language";
+                return Err(Failure::input(format!("{file}: {fault}"), help));
+            }
+            let verdict = Verdict::Unsupported { line: fault.line, feature: fault.what };
+            let played = Played { verdict, notes: Vec::new(), trace: Vec::new() };
+            let side = |asked: bool| asked.then(|| played.clone());
+            return Ok(Shown { file, own: side(own), kernel: side(kernel), difference: None });
+        }
+    };
+    let ours = own.then(|| play(&script, &mut Own::default(), &rules));
+    let theirs = kernel.then(|| on_kernel(text, &rules, args.tries, stop)).transpose()?;
+    // A run that stops where it fails has no trace behind that.
+    let difference = (own && kernel && theirs.is_some())
+        .then(|| {
+            let rules = Rules { observe: true, ..rules.clone() };
+            let ours = play(&script, &mut Own::default(), &rules);
+            let theirs = on_kernel(text, &rules, 1, stop)?;
+            Ok::<_, Failure>(diff::first(&ours.trace, &theirs.trace, &rules))
+        })
+        .transpose()?
+        .flatten();
+    Ok(Shown { file, own: ours, kernel: theirs, difference })
+}
+
+#[cfg(target_os = "linux")]
+fn on_kernel(text: &str, rules: &Rules, tries: u32, stop: &Stop) -> Result<Played, Failure> {
+    use crate::child::{self, Heard};
+    let order = Order { text: text.to_owned(), rules: rules.clone() };
+    let mut last = None;
+    for _ in 0..tries {
+        child::converse(&["packetdrill-run"], &order, &|| stop.requested(), |line: Line| match line {
+            Line::Played(played) => {
+                last = Some(played);
+                Ok(Heard::All)
+            }
+            Line::Error { message, help } => Err(Failure::input(message, help)),
+        })?;
+        match &last {
+            Some(played) if !matches!(played.verdict, Verdict::Fail { .. }) => break,
+            _ => {}
+        }
+    }
+    last.ok_or_else(|| Failure::input("the run against the kernel was stopped", "run it again"))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn on_kernel(_: &str, _: &Rules, _: u32, _: &Stop) -> Result<Played, Failure> {
+    crate::child::needs_linux(", or use `--against self`")?;
+    Err(Failure::input("there is no Linux here", "use `--against self`"))
+}
+
+/// `lasthop packetdrill-run`: one script against the kernel, in a process of its own.
+#[cfg(target_os = "linux")]
+pub fn run_on_kernel() -> Result<Outcome, Failure> {
+    use lasthop_packetdrill::run::kernel::Kernel;
+    let order: Order = crate::child::order("lasthop packetdrill --against kernel")?;
+    let line = match (Kernel::enter(), Script::parse(&order.text)) {
+        (Err(error), _) => Line::Error { message: error.message, help: error.help },
+        (_, Err(fault)) => Line::Error { message: fault.to_string(), help: String::new() },
+        (Ok(mut world), Ok(script)) => Line::Played(play(&script, &mut world, &order.rules)),
+    };
+    output::exact(&(serde_json::to_string(&line).unwrap_or_default() + "\n"))?;
+    Ok(Outcome::Done)
+}
+
+fn verdicts<'a>(results: &'a [Shown], side: &str) -> Vec<(&'a str, &'a Verdict)> {
+    let of = |shown: &'a Shown| match side {
+        "self" => shown.own.as_ref(),
+        _ => shown.kernel.as_ref(),
+    };
+    results.iter().filter_map(|r| Some((r.file.as_str(), &of(r)?.verdict))).collect()
+}
+
+/// What is printed of a script.
+fn told(args: &Args, shown: &Shown) -> String {
+    let mut text = String::new();
+    let sides = [("self", &shown.own), ("kernel", &shown.kernel)];
+    let several = args.against == "both";
+    for (name, played) in sides {
+        let Some(played) = played else { continue };
+        let side = if several { format!(" ({name})") } else { String::new() };
+        if args.trace {
+            played.trace.iter().for_each(|entry| text += &line(entry));
+        }
+        let file = &shown.file;
+        text += &match &played.verdict {
+            Verdict::Pass => format!("{} {file}{side}\n", style::good("pass")),
+            Verdict::Fail { line, expected, got } => format!(
+                "{} {file}:{line}{side}\n  expected {expected}\n  got      {got}\n",
+                style::bad("FAIL")
+            ),
+            Verdict::Unsupported { line, feature } => {
+                format!("{} {file}:{line}{side}: {feature}\n", style::bold("unsupported"))
+            }
+        };
+        for (line, note) in &played.notes {
+            text += &format!("  {} {file}:{line}: not applied: {note}\n", style::dim("note"));
+        }
+    }
+    if let Some(difference) = &shown.difference {
+        text += &format!("  first difference, by {}:\n", difference.what);
+        difference.before.iter().for_each(|entry| text += &line(entry));
+        for (name, entries) in [("self", &difference.first), ("kernel", &difference.second)] {
+            text += &format!("  {name}:\n");
+            if entries.is_empty() {
+                text += "    nothing more\n";
+            }
+            entries.iter().for_each(|entry| text += &line(entry));
+        }
+    }
+    text
+}
+
+fn line(entry: &Entry) -> String {
+    let sign = match entry.kind {
+        EntryKind::Arrived => "<",
+        EntryKind::Sent => ">",
+        EntryKind::Called => "=",
+        EntryKind::Printed => "#",
+    };
+    format!("    {:>12.6} {sign} {}\n", entry.at as f64 / 1e9, entry.text)
+}
+
+/// Counts by folder and in all.
+fn summary(sides: &[(&str, Vec<(&str, &Verdict)>)]) -> String {
+    let mut text = String::new();
+    for (name, all) in sides {
+        let folders = by_folder(all.iter().copied());
+        let mut total = Counts::default();
+        all.iter().for_each(|(_, verdict)| total.add(verdict));
+        text += &format!("\n{}\n", style::heading(&format!("against {name}: pass, fail, unsupported")));
+        if folders.len() > 1 {
+            for (folder, Counts { pass, fail, unsupported }) in &folders {
+                text += &format!("  {pass:>4} {fail:>4} {unsupported:>4}  {folder}\n");
+            }
+        }
+        let Counts { pass, fail, unsupported } = total;
+        text += &format!("  {pass:>4} {fail:>4} {unsupported:>4}  of {}\n", total.all());
+    }
+    text
+}

@@ -1,0 +1,241 @@
+//! The world of the machine's TCP: real sockets in a network namespace, whose only interface ends in this process.
+//!
+//! The calling process must not have threads yet: it moves into namespaces of its own, which end with it.
+
+mod calls;
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lasthop_live::sys::calls as sys;
+use lasthop_live::testbed::{Error, Tunnelled};
+
+use super::{Info, Nanos, Reply, Started, World};
+use crate::script::Call;
+use crate::script::shell::DEFAULTS;
+
+/// A call that a script does not mark as blocking is waited for this long.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The world of the machine's TCP.
+#[derive(Debug)]
+pub struct Kernel {
+    device: Tunnelled,
+    packets: Receiver<(Instant, Vec<u8>)>,
+    started: Instant,
+    /// Descriptors of the script and of the process.
+    fds: BTreeMap<i64, i32>,
+    last: Option<i32>,
+    /// The call that blocks, and the descriptor that the script expects of it.
+    waiting: Option<(Call, Receiver<(Instant, Reply)>)>,
+}
+
+impl Kernel {
+    /// Moves the process into a network of its own, with the settings with which scripts usually begin.
+    ///
+    /// # Errors
+    ///
+    /// What forbids it, and how to allow it.
+    pub fn enter() -> Result<Kernel, Error> {
+        let device = Tunnelled::enter("192.168.0.1/16", "192.168.0.2")?;
+        for (name, value) in DEFAULTS {
+            Tunnelled::set(name, value);
+        }
+        let reader = device
+            .share()
+            .map_err(|error| Error::new(format!("cannot share the device: {error}"), ""))?;
+        let (tell, packets) = channel();
+        thread::spawn(move || {
+            while let Ok(bytes) = reader.read() {
+                if tell.send((now(), bytes)).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Kernel {
+            device,
+            packets,
+            started: now(),
+            fds: BTreeMap::new(),
+            last: None,
+            waiting: None,
+        })
+    }
+
+    fn since(&self, at: Instant) -> Nanos {
+        at.saturating_duration_since(self.started).as_nanos() as Nanos
+    }
+
+    fn left(&mut self, until: Nanos) -> Duration {
+        Duration::from_nanos(until.saturating_sub(self.now()))
+    }
+
+    /// Takes note of what a call has made.
+    fn note(&mut self, call: &Call, reply: Reply) -> Reply {
+        let makes = matches!(call.name.as_str(), "socket" | "accept" | "accept4");
+        if !makes || reply.value < 0 {
+            return reply;
+        }
+        let real = reply.value as i32;
+        self.last = Some(real);
+        let free = (3..).find(|n| !self.fds.contains_key(n)).unwrap_or(3);
+        let wanted = super::values::number(&call.result);
+        let fd = wanted.filter(|n| *n >= 0 && !self.fds.contains_key(n)).unwrap_or(free);
+        self.fds.insert(fd, real);
+        Reply { value: fd, ..reply }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the kernel's timers run by the clock of the machine")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[expect(clippy::disallowed_methods, reason = "so do scripts that run against it")]
+fn rest(left: Duration) {
+    thread::sleep(left);
+}
+
+impl World for Kernel {
+    fn now(&mut self) -> Nanos {
+        self.since(now())
+    }
+
+    fn wait(&mut self, at: Nanos) {
+        let left = self.left(at);
+        if !left.is_zero() {
+            rest(left);
+        }
+    }
+
+    fn sent(&mut self, until: Nanos) -> Option<(Nanos, Vec<u8>)> {
+        let left = self.left(until);
+        let (at, bytes) = match left.is_zero() {
+            true => self.packets.try_recv().ok()?,
+            false => self.packets.recv_timeout(left).ok()?,
+        };
+        Some((self.since(at), bytes))
+    }
+
+    fn arrive(&mut self, bytes: Vec<u8>) {
+        // A packet that the kernel refuses is one that it drops.
+        let _ = self.device.write(&bytes);
+    }
+
+    fn call(&mut self, call: &Call) -> Result<Started, String> {
+        let job = calls::prepare(call, &self.fds)?;
+        if call.name == "close"
+            && let Some(fd) = call.args.first().and_then(super::values::number)
+        {
+            self.fds.remove(&fd);
+        }
+        let (tell, heard) = channel();
+        thread::spawn(move || {
+            let reply = job();
+            let _ = tell.send((now(), reply));
+        });
+        // One that may block is given a moment, so that it is in the kernel before the next packet arrives.
+        let patience = if call.until.is_some() { Duration::from_millis(1) } else { PATIENCE };
+        match heard.recv_timeout(patience) {
+            Ok((_, reply)) => Ok(Started::Done(self.note(call, reply))),
+            Err(RecvTimeoutError::Timeout) => {
+                self.waiting = Some((call.clone(), heard));
+                Ok(Started::Blocks)
+            }
+            Err(RecvTimeoutError::Disconnected) => Err("a call that does not return".to_owned()),
+        }
+    }
+
+    fn finished(&mut self, until: Nanos) -> Option<(Nanos, Reply)> {
+        let left = self.left(until);
+        let (call, heard) = self.waiting.take()?;
+        let (at, reply) = heard.recv_timeout(left).ok()?;
+        Some((self.since(at), self.note(&call, reply)))
+    }
+
+    fn info(&mut self) -> Result<Info, String> {
+        let fd = self.last.ok_or("tcp_info without a socket")?;
+        let bytes = sys::tcp_info(fd).map_err(|error| format!("tcp_info: {error}"))?;
+        Ok(fields(&bytes))
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> bool {
+        Tunnelled::set(name, value)
+    }
+}
+
+/// The fields of `struct tcp_info` that the kernel has written.
+fn fields(bytes: &[u8]) -> Info {
+    const BYTES: &[(&str, usize)] = &[
+        ("tcpi_state", 0),
+        ("tcpi_ca_state", 1),
+        ("tcpi_retransmits", 2),
+        ("tcpi_probes", 3),
+        ("tcpi_backoff", 4),
+        ("tcpi_options", 5),
+    ];
+    const WORDS: &[(&str, usize)] = &[
+        ("tcpi_rto", 8),
+        ("tcpi_ato", 12),
+        ("tcpi_snd_mss", 16),
+        ("tcpi_rcv_mss", 20),
+        ("tcpi_unacked", 24),
+        ("tcpi_sacked", 28),
+        ("tcpi_lost", 32),
+        ("tcpi_retrans", 36),
+        ("tcpi_last_data_sent", 44),
+        ("tcpi_last_data_recv", 52),
+        ("tcpi_last_ack_recv", 56),
+        ("tcpi_pmtu", 60),
+        ("tcpi_rcv_ssthresh", 64),
+        ("tcpi_rtt", 68),
+        ("tcpi_rttvar", 72),
+        ("tcpi_snd_ssthresh", 76),
+        ("tcpi_snd_cwnd", 80),
+        ("tcpi_advmss", 84),
+        ("tcpi_reordering", 88),
+        ("tcpi_rcv_rtt", 92),
+        ("tcpi_rcv_space", 96),
+        ("tcpi_total_retrans", 100),
+        ("tcpi_segs_out", 136),
+        ("tcpi_segs_in", 140),
+        ("tcpi_notsent_bytes", 144),
+        ("tcpi_min_rtt", 148),
+        ("tcpi_data_segs_in", 152),
+        ("tcpi_data_segs_out", 156),
+        ("tcpi_delivered", 192),
+        ("tcpi_delivered_ce", 196),
+        ("tcpi_dsack_dups", 216),
+        ("tcpi_reord_seen", 220),
+        ("tcpi_rcv_ooopack", 224),
+        ("tcpi_snd_wnd", 228),
+    ];
+    const LONGS: &[(&str, usize)] = &[
+        ("tcpi_pacing_rate", 104),
+        ("tcpi_bytes_acked", 120),
+        ("tcpi_bytes_received", 128),
+        ("tcpi_delivery_rate", 160),
+        ("tcpi_busy_time", 168),
+        ("tcpi_rwnd_limited", 176),
+        ("tcpi_sndbuf_limited", 184),
+        ("tcpi_bytes_sent", 200),
+        ("tcpi_bytes_retrans", 208),
+    ];
+    let number = |at: usize, len: usize| {
+        let field = bytes.get(at..at + len)?;
+        let mut whole = [0; 8];
+        whole[..len].copy_from_slice(field);
+        Some(u64::from_le_bytes(whole).min(i64::MAX as u64) as i64)
+    };
+    let mut all = Info::new();
+    for (table, len) in [(BYTES, 1), (WORDS, 4), (LONGS, 8)] {
+        for (name, at) in table {
+            if let Some(value) = number(*at, len) {
+                all.insert(*name, value);
+            }
+        }
+    }
+    all
+}

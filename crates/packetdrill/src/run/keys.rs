@@ -1,0 +1,176 @@
+//! Settings below `net.ipv4` as configuration of lasthop's TCP.
+
+use lasthop_proto::tcp::config::RtoRule;
+use lasthop_proto::tcp::word::Word;
+use lasthop_proto::tcp::{TcpConfig, words};
+use lasthop_proto::units::Span;
+
+/// The configuration of the host under test.
+#[derive(Clone, Debug)]
+pub struct Keys {
+    /// TCP of connections without options of their own.
+    pub tcp: TcpConfig,
+    /// The congestion control.
+    pub word: &'static Word,
+    /// `tcp_ecn`: 0 off, 1 offered and accepted, 2 accepted.
+    pub ecn: u8,
+    /// `tcp_syn_retries`.
+    pub syn_retries: u32,
+    /// `tcp_fastopen`.
+    pub fast_open: u32,
+    /// `tcp_keepalive_time`, `tcp_keepalive_intvl` in seconds, `tcp_keepalive_probes`.
+    pub keepalive: [u32; 3],
+}
+
+impl Default for Keys {
+    /// The settings with which scripts usually begin.
+    fn default() -> Keys {
+        let tcp = TcpConfig {
+            mss: 1460,
+            recv_buffer: 15_728_640,
+            send_buffer: 4_194_304,
+            dsack: true,
+            ..TcpConfig::linux()
+        };
+        let word = word("cubic").unwrap_or(&words::TCPS[0]);
+        let keepalive = [7200, 75, 9];
+        Keys { tcp, word, ecn: 0, syn_retries: 5, fast_open: 0x403, keepalive }
+    }
+}
+
+/// The congestion control of a name of Linux.
+pub fn word(name: &str) -> Option<&'static Word> {
+    let key = match name {
+        // Linux without a model is RACK with Reno's window.
+        "reno" => "rack",
+        other => other,
+    };
+    let known = ["rack", "cubic", "bbr", "vegas", "veno", "hybla", "westwood", "bbr3"];
+    words::TCPS.iter().find(|word| word.key == key && known.contains(&key))
+}
+
+/// A number in decimal or hexadecimal digits.
+fn number(value: &str) -> Option<u64> {
+    match value.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None => value.parse().ok(),
+    }
+}
+
+impl Keys {
+    /// The TCP of the host.
+    pub fn config(&self) -> TcpConfig {
+        let mut tcp = self.tcp.clone();
+        let (timestamps, sack, scale) = (tcp.timestamps, tcp.sack, tcp.window_scale);
+        let (dsack, recv, send) = (tcp.dsack, tcp.recv_buffer, tcp.send_buffer);
+        (self.word.apply)(&mut tcp);
+        (tcp.timestamps, tcp.sack, tcp.window_scale) = (timestamps, sack, scale);
+        (tcp.recv_buffer, tcp.send_buffer) = (recv, send);
+        tcp.dsack = dsack;
+        tcp.rto_rule = RtoRule::Linux;
+        tcp.ecn = self.ecn != 0;
+        tcp.fast_open = self.fast_open & 3 != 0;
+        tcp
+    }
+
+    /// Applies a setting. False if it has no effect on this TCP.
+    pub fn set(&mut self, name: &str, value: &str) -> bool {
+        let Some(on) = self.flag(name, value) else { return self.other(name, value) };
+        on
+    }
+
+    /// A setting that is one number.
+    fn flag(&mut self, name: &str, value: &str) -> Option<bool> {
+        let n = number(value)?;
+        let small = u32::try_from(n).unwrap_or(u32::MAX);
+        let tcp = &mut self.tcp;
+        match name {
+            "tcp_timestamps" => tcp.timestamps = n > 0,
+            "tcp_sack" => tcp.sack = n > 0,
+            "tcp_dsack" => tcp.dsack = n > 0,
+            "tcp_window_scaling" => tcp.window_scale = n > 0,
+            "tcp_ecn" if n <= 2 => self.ecn = n as u8,
+            "tcp_syn_retries" => self.syn_retries = small.min(127),
+            "tcp_retries2" => tcp.max_retries = small.min(255),
+            "tcp_reordering" => tcp.dupthresh = small.clamp(1, 300),
+            "tcp_fastopen" => self.fast_open = small,
+            "tcp_rto_min_us" => tcp.rto_min = Span::micros(n.min(120_000_000)),
+            "tcp_rto_max_ms" => tcp.rto_max = Span::millis(n.clamp(1000, 120_000)),
+            "tcp_keepalive_time" => self.keepalive[0] = small,
+            "tcp_keepalive_intvl" => self.keepalive[1] = small,
+            "tcp_keepalive_probes" => self.keepalive[2] = small,
+            // What this TCP does anyway.
+            "tcp_recovery" => return Some(n == 1),
+            "tcp_early_retrans" => return Some(n >= 3),
+            "tcp_frto" => return Some(n > 0),
+            "tcp_slow_start_after_idle" => return Some(true),
+            "tcp_fack" => return Some(n == 0),
+            "tcp_syncookies" | "tcp_no_metrics_save" => return Some(true),
+            "tcp_synack_retries" => return Some(n == 5),
+            "tcp_tso_win_divisor" => return Some(n == 3),
+            "tcp_min_tso_segs" => return Some(n == 2),
+            "tcp_ecn_option" => return Some(n == 2),
+            "tcp_pacing_ss_ratio" => return Some(n == 200),
+            "tcp_pacing_ca_ratio" => return Some(n == 120),
+            "tcp_notsent_lowat" => return Some(n == 4_294_967_295),
+            "tcp_mtu_probing" => return Some(n == 0),
+            _ => return Some(false),
+        }
+        Some(true)
+    }
+
+    fn other(&mut self, name: &str, value: &str) -> bool {
+        let third = || value.split(' ').filter_map(number).nth(2);
+        match name {
+            "tcp_congestion_control" => match word(value) {
+                Some(word) => self.word = word,
+                None => return false,
+            },
+            "tcp_rmem" | "tcp_wmem" => {
+                let Some(most) = third() else { return false };
+                let bytes = most.clamp(4096, 1 << 30) as u32;
+                match name {
+                    "tcp_rmem" => self.tcp.recv_buffer = bytes,
+                    _ => self.tcp.send_buffer = bytes,
+                }
+            }
+            // Cookies of listeners are made with a key of the run.
+            "tcp_fastopen_key" => return true,
+            _ => return false,
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_change_the_configuration() {
+        let mut keys = Keys::default();
+        for (name, value) in [
+            ("tcp_timestamps", "0"),
+            ("tcp_ecn", "1"),
+            ("tcp_rmem", "4096 540000 1000000"),
+            ("tcp_fastopen", "0x70403"),
+            ("tcp_congestion_control", "reno"),
+        ] {
+            assert!(keys.set(name, value), "{name}");
+        }
+        let config = keys.config();
+        assert_eq!((config.timestamps, config.ecn, config.recv_buffer), (false, true, 1_000_000));
+        assert_eq!(keys.word.key, "rack");
+    }
+
+    #[test]
+    fn a_setting_without_effect_is_reported() {
+        let mut keys = Keys::default();
+        for (name, value) in
+            [("tcp_mtu_probing", "2"), ("ip_forward", "1"), ("tcp_congestion_control", "dctcp")]
+        {
+            assert!(!keys.set(name, value), "{name}");
+        }
+        assert!(crate::script::shell::DEFAULTS.iter().all(|(name, value)| keys.set(name, value)));
+    }
+}

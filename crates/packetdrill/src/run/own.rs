@@ -1,0 +1,273 @@
+//! The world of lasthop's TCP: virtual time, exact and the same on every machine.
+
+mod calls;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use lasthop_proto::event::Wants;
+use lasthop_proto::machine::{Machine as _, Out, Side};
+use lasthop_proto::place::StageId;
+use lasthop_proto::tcp::HostConfig;
+use lasthop_proto::tcp::info::CaState;
+use lasthop_proto::tcp::sockets::{SocketOptions, Sockets};
+use lasthop_proto::tcp::state::State;
+use lasthop_proto::units::Time;
+use lasthop_proto::wire::{Addr, emit, parse};
+
+use super::keys::Keys;
+use super::wire::{LOCAL, REMOTE};
+use super::{Info, Nanos, Reply, Started, World};
+use crate::script::Call;
+
+/// The run begins at this time, so that no timer lies before zero.
+const START: Nanos = 1_000_000_000;
+/// Steps between two events of a script; a host that takes more is stuck.
+const STEPS_MAX: usize = 1_000_000;
+
+/// A descriptor of the application.
+#[derive(Clone, Debug)]
+struct Fd {
+    kind: Kind,
+    options: SocketOptions,
+    nonblocking: bool,
+    port: Option<u16>,
+    /// `TCP_FASTOPEN_CONNECT`: the connection opens with the first write.
+    deferred: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Kind {
+    Fresh,
+    Listening(u16),
+    Connection(usize),
+}
+
+/// The world of lasthop's TCP.
+#[derive(Debug)]
+pub struct Own {
+    keys: Keys,
+    sockets: Option<Sockets>,
+    out: Out,
+    now: Nanos,
+    sent: VecDeque<(Nanos, Vec<u8>)>,
+    fds: BTreeMap<i64, Fd>,
+    /// The connection whose `tcp_info` a script means.
+    last: Option<usize>,
+    blocked: Option<Call>,
+    /// Bytes that a blocked write has written so far.
+    written: i64,
+    done: Option<(Nanos, Reply)>,
+}
+
+impl Default for Own {
+    fn default() -> Own {
+        Own {
+            keys: Keys::default(),
+            sockets: None,
+            out: Out::new(Wants::NOTHING),
+            now: START,
+            sent: VecDeque::new(),
+            fds: BTreeMap::new(),
+            last: None,
+            blocked: None,
+            written: 0,
+            done: None,
+        }
+    }
+}
+
+fn addr(bytes: [u8; 4]) -> Addr {
+    Addr::v4(bytes[0], bytes[1], bytes[2], bytes[3])
+}
+
+/// The host under test.
+fn host(keys: &Keys) -> Sockets {
+    let tcp = Arc::new(keys.config());
+    let name = "host".to_owned();
+    Sockets::new(HostConfig { name, addr: addr(LOCAL), side: Side::Right, tcp }, 1)
+}
+
+impl Own {
+    /// The host; it is made with the settings in force when it is first needed.
+    fn sockets(&mut self) -> &mut Sockets {
+        let keys = &self.keys;
+        self.sockets.get_or_insert_with(|| host(keys))
+    }
+
+    fn time(&self) -> Time {
+        Time(self.now)
+    }
+
+    /// Does something with the host, and takes what it sends.
+    fn act<T>(&mut self, action: impl FnOnce(&mut Sockets, Time, &mut Out) -> T) -> T {
+        let now = self.time();
+        self.out.begin(StageId(0), now);
+        let keys = &self.keys;
+        let sockets = self.sockets.get_or_insert_with(|| host(keys));
+        let result = action(sockets, now, &mut self.out);
+        self.take_sent();
+        result
+    }
+
+    fn take_sent(&mut self) {
+        for (_, packet) in self.out.sends.drain(..) {
+            let mut bytes = Vec::new();
+            if emit::emit(&packet, &mut bytes).is_ok() {
+                self.sent.push_back((self.now - START, bytes));
+            }
+        }
+        self.out.events.clear();
+        self.out.signals.clear();
+    }
+
+    /// Runs timers up to `until`; stops early as soon as `enough` says so.
+    fn run(&mut self, until: Nanos, enough: impl Fn(&Own) -> bool) {
+        let until = until.saturating_add(START);
+        for _ in 0..STEPS_MAX {
+            self.retry();
+            if enough(self) {
+                return;
+            }
+            let next = self.sockets.as_ref().and_then(|sockets| sockets.next_wake());
+            match next.filter(|at| at.0 <= until) {
+                Some(at) => {
+                    self.now = self.now.max(at.0);
+                    self.act(|sockets, now, out| sockets.on_wake(now, out));
+                }
+                None => break,
+            }
+        }
+        self.now = self.now.max(until);
+        self.retry();
+    }
+
+    /// The call that blocks may be able to return.
+    fn retry(&mut self) {
+        let Some(call) = self.blocked.take() else { return };
+        match self.attempt(&call) {
+            Ok(Some(reply)) => self.done = Some((self.now - START, reply)),
+            Ok(None) => self.blocked = Some(call),
+            Err(_) => self.done = Some((self.now - START, Reply::error("ENOSYS"))),
+        }
+    }
+}
+
+impl World for Own {
+    fn now(&mut self) -> Nanos {
+        self.run(self.now - START, |_| false);
+        self.now - START
+    }
+
+    fn wait(&mut self, at: Nanos) {
+        self.run(at.max(self.now - START), |_| false);
+    }
+
+    fn sent(&mut self, until: Nanos) -> Option<(Nanos, Vec<u8>)> {
+        if self.sent.is_empty() {
+            self.run(until.max(self.now - START), |own| !own.sent.is_empty());
+        }
+        let at = self.sent.front()?.0;
+        (at <= until).then(|| self.sent.pop_front()).flatten()
+    }
+
+    fn arrive(&mut self, bytes: Vec<u8>) {
+        // What the host would refuse to read never reaches its TCP.
+        let Ok(packet) = parse::parse(&Arc::from(bytes), 0, true) else { return };
+        self.act(|sockets, now, out| sockets.on_packet(now, Side::Right, packet, out));
+        self.now();
+    }
+
+    fn call(&mut self, call: &Call) -> Result<Started, String> {
+        self.written = 0;
+        match self.attempt(call)? {
+            Some(reply) => {
+                self.now();
+                Ok(Started::Done(reply))
+            }
+            None => {
+                self.blocked = Some(call.clone());
+                self.now();
+                match self.done.take() {
+                    Some((_, reply)) => Ok(Started::Done(reply)),
+                    None => Ok(Started::Blocks),
+                }
+            }
+        }
+    }
+
+    fn finished(&mut self, until: Nanos) -> Option<(Nanos, Reply)> {
+        self.run(until, |own| own.done.is_some());
+        self.done.take()
+    }
+
+    fn info(&mut self) -> Result<Info, String> {
+        let index = self.last.ok_or("tcp_info without a connection")?;
+        let now = self.time();
+        let sockets = self.sockets();
+        let info = sockets.info(index).ok_or("tcp_info without a connection")?;
+        let heard = sockets.last_arrival(index).unwrap_or(now);
+        let micros = |span: lasthop_proto::units::Span| (span.0 / 1000) as i64;
+        let options = [(info.timestamps, 1), (info.sack, 2), (info.window_scale.is_some(), 4), (info.ecn, 8)];
+        let options: i64 = options.into_iter().map(|(set, bit)| if set { bit } else { 0 }).sum();
+        let state: i64 = match info.state {
+            State::Established => 1,
+            State::SynSent => 2,
+            State::SynReceived => 3,
+            State::FinWait1 => 4,
+            State::FinWait2 => 5,
+            State::TimeWait | State::Closed => 7,
+            State::CloseWait => 8,
+            State::LastAck => 9,
+            State::Closing => 11,
+        };
+        let ca_state = match info.ca_state {
+            CaState::Open => 0,
+            CaState::Disorder => 1,
+            CaState::Cwr => 2,
+            CaState::Recovery => 3,
+            CaState::Loss => 4,
+        };
+        let pairs: Vec<(&str, i64)> = vec![
+            ("tcpi_state", state),
+            ("tcpi_ca_state", ca_state),
+            ("tcpi_retransmits", info.retransmits.into()),
+            ("tcpi_probes", info.probes.into()),
+            ("tcpi_backoff", info.backoff.into()),
+            ("tcpi_options", options),
+            ("tcpi_snd_wscale", info.window_scale.map_or(0, |(send, _)| send.into())),
+            ("tcpi_rcv_wscale", info.window_scale.map_or(0, |(_, recv)| recv.into())),
+            ("tcpi_rto", micros(info.rto)),
+            ("tcpi_snd_mss", info.snd_mss.into()),
+            ("tcpi_advmss", info.advmss.into()),
+            ("tcpi_unacked", info.unacked.into()),
+            ("tcpi_sacked", info.sacked.into()),
+            ("tcpi_lost", info.lost.into()),
+            ("tcpi_retrans", info.retrans.into()),
+            ("tcpi_rtt", micros(info.rtt)),
+            ("tcpi_rttvar", micros(info.rttvar)),
+            ("tcpi_snd_ssthresh", info.snd_ssthresh.map_or(0x7fff_ffff, i64::from)),
+            ("tcpi_snd_cwnd", info.snd_cwnd.into()),
+            ("tcpi_snd_wnd", info.snd_wnd.into()),
+            ("tcpi_bytes_acked", info.bytes_acked as i64),
+            ("tcpi_bytes_received", info.bytes_received as i64),
+            ("tcpi_notsent_bytes", info.notsent_bytes as i64),
+            ("tcpi_last_data_recv", (now.since(heard).0 / 1_000_000) as i64),
+        ];
+        let mut all: Info = pairs.into_iter().collect();
+        if let Some(span) = info.min_rtt {
+            all.insert("tcpi_min_rtt", micros(span));
+        }
+        Ok(all)
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> bool {
+        // Once the host is there, settings of its connections are made.
+        self.keys.set(name, value) && self.sockets.is_none()
+    }
+}
+
+/// The peer's address.
+fn peer() -> Addr {
+    addr(REMOTE)
+}

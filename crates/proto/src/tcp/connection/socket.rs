@@ -1,0 +1,108 @@
+//! What a socket changes about a running connection, and what it reports.
+
+use crate::event::Cause;
+use crate::machine::Out;
+use crate::tcp::config::Variant;
+use crate::tcp::sender::recovery::Outstanding;
+use crate::tcp::sender::window::Coalescing;
+use crate::tcp::word::Word;
+use crate::units::Time;
+use crate::wire::{Body, Flags, Segment};
+
+use super::Connection;
+
+/// What the two ends agreed on, and counters of the sender that no other query reports.
+pub(in crate::tcp) struct Agreement {
+    pub(in crate::tcp) timestamps: bool,
+    pub(in crate::tcp) sack: bool,
+    pub(in crate::tcp) ecn: bool,
+    pub(in crate::tcp) window_scale: Option<(u8, u8)>,
+    pub(in crate::tcp) mss: u32,
+    pub(in crate::tcp) advmss: u32,
+    pub(in crate::tcp) retries: u32,
+    pub(in crate::tcp) probes: u32,
+    pub(in crate::tcp) initial_ssthresh: u32,
+    pub(in crate::tcp) unsent: u64,
+    pub(in crate::tcp) reducing: bool,
+}
+
+impl Connection {
+    pub(in crate::tcp) fn agreement(&self) -> Agreement {
+        let (agreed, w) = (&self.agreed, &self.tx.core.window);
+        Agreement {
+            timestamps: agreed.timestamps,
+            sack: agreed.sack,
+            ecn: agreed.ecn || self.marks.is_accurate(),
+            window_scale: agreed.scaled.then_some((agreed.send_scale, agreed.recv_scale)),
+            mss: w.mss,
+            advmss: super::payload_mss(self.config.mss, agreed.timestamps, agreed.counts),
+            retries: self.tx.core.tally.retries,
+            probes: self.tx.core.timers.persist_backoff,
+            initial_ssthresh: self.config.initial_ssthresh,
+            unsent: w.end.saturating_sub(w.max.max(1)),
+            reducing: w.una < self.tx.core.reduced_below,
+        }
+    }
+
+    pub(in crate::tcp) fn outstanding(&self) -> Outstanding {
+        self.tx.outstanding()
+    }
+
+    /// Sets when segments that are not full wait for more data, and sends what need not wait any longer.
+    pub fn set_coalescing(&mut self, coalescing: Coalescing, now: Time, out: &mut Out) {
+        self.tx.core.window.coalescing = coalescing;
+        self.flush(now, out);
+    }
+
+    /// Bounds what was sent and not acknowledged, in bytes.
+    pub fn set_send_buffer(&mut self, bytes: u32) {
+        self.tx.core.window.send_buffer = bytes;
+    }
+
+    /// Bounds the payload of segments sent from now on, in bytes.
+    pub fn clamp_mss(&mut self, bytes: u32) {
+        let w = &mut self.tx.core.window;
+        w.mss = w.mss.min(bytes.max(1));
+    }
+
+    /// Replaces the growth of the congestion window by that of `word`, if it detects losses as this connection does.
+    /// The windows stay as they are. False if it does not.
+    pub fn set_congestion_control(&mut self, word: &Word) -> bool {
+        let settings = self.config.changed(word.apply);
+        let fits = settings.variant == self.config.variant
+            || settings.variant == Variant::Rack && self.state == crate::tcp::state::State::Closed;
+        if fits {
+            self.tx.replace_growth(&settings);
+            self.config = settings;
+        }
+        fits
+    }
+
+    /// Sends an empty segment below the window, which the peer answers with an ACK.
+    //= rfc9293#section-3.8.4: SEG.SEQ = SND.NXT-1
+    pub fn probe_peer(&mut self, now: Time, out: &mut Out) {
+        if !self.state.is_synchronised() {
+            return;
+        }
+        let position = self.tx.core.window.una.saturating_sub(1);
+        let segment = self.segment(now, position, Flags::ACK);
+        self.originate(segment, Body::EMPTY, Cause::Control, out);
+    }
+
+    /// Answers `segment` with a reset and gives the connection up: its application will not read what came.
+    pub fn refuse_data(&mut self, segment: &Segment, out: &mut Out) {
+        self.refuse_ack(segment, out);
+        self.abort(out);
+    }
+
+    /// Gives the connection up without a segment to the peer.
+    pub fn give_up(&mut self, out: &mut Out) {
+        self.abort(out);
+    }
+
+    /// Since which of our positions nothing is acknowledged, and whether anything is outstanding or waits for a window.
+    pub fn left_edge(&self) -> (u64, bool) {
+        let w = &self.tx.core.window;
+        (w.una, w.una < w.last())
+    }
+}

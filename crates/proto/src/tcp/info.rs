@@ -1,0 +1,125 @@
+//! What a connection reports of itself, in the units and under the names of Linux's `tcp_info`.
+
+use serde::Serialize;
+
+use crate::units::Span;
+
+use super::connection::Connection;
+use super::state::State;
+
+/// The state of loss recovery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CaState {
+    /// No loss is suspected.
+    Open,
+    /// Segments are reported above a hole, too few for a retransmission.
+    Disorder,
+    /// The window is being reduced after a mark of congestion.
+    Cwr,
+    /// Losses are being repaired.
+    Recovery,
+    /// The retransmission timer has expired.
+    Loss,
+}
+
+/// A snapshot of a connection. Counts are in segments unless a name says bytes.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct TcpInfo {
+    /// State in the sense of RFC 9293.
+    pub state: State,
+    /// State of loss recovery.
+    pub ca_state: CaState,
+    /// Timeouts since the left edge last moved.
+    pub retransmits: u32,
+    /// Window probes without an answer.
+    pub probes: u32,
+    /// How often the timeout was doubled.
+    pub backoff: u32,
+    /// Whether both ends agreed on timestamps.
+    pub timestamps: bool,
+    /// Whether both ends agreed on SACK.
+    pub sack: bool,
+    /// Shifts of the peer's window field and of ours, if both ends agreed on scaling.
+    pub window_scale: Option<(u8, u8)>,
+    /// Whether both ends agreed on ECN.
+    pub ecn: bool,
+    /// Retransmission timeout in force.
+    pub rto: Span,
+    /// Largest payload of a segment sent, in bytes.
+    pub snd_mss: u32,
+    /// Largest payload that this end offered, in bytes.
+    pub advmss: u32,
+    /// Sent and not cumulatively acknowledged.
+    pub unacked: u32,
+    /// Reported by SACK blocks; without SACK, duplicate ACKs.
+    pub sacked: u32,
+    /// Taken for lost.
+    pub lost: u32,
+    /// Sent again and not reported.
+    pub retrans: u32,
+    /// Smoothed round trip.
+    pub rtt: Span,
+    /// Its variation.
+    pub rttvar: Span,
+    /// The shortest round trip, if the sender measures it.
+    pub min_rtt: Option<Span>,
+    /// Slow-start threshold; `None` before the first loss.
+    pub snd_ssthresh: Option<u32>,
+    /// Congestion window.
+    pub snd_cwnd: u32,
+    /// The peer's window in bytes.
+    pub snd_wnd: u32,
+    /// Bytes that the peer has acknowledged.
+    pub bytes_acked: u64,
+    /// Bytes that arrived in order.
+    pub bytes_received: u64,
+    /// Bytes written and never sent.
+    pub notsent_bytes: u64,
+}
+
+impl Connection {
+    /// A snapshot of this connection.
+    pub fn info(&self) -> TcpInfo {
+        let tcb = self.control_block();
+        let known = self.outstanding();
+        let agreement = self.agreement();
+        let mss = agreement.mss.max(1);
+        let sacked = if agreement.sack { known.sacked } else { tcb.dupacks };
+        let ca_state = match () {
+            () if tcb.in_recovery => CaState::Recovery,
+            () if known.timed_out || tcb.backoff > 0 && tcb.snd_una < tcb.snd_max => CaState::Loss,
+            () if agreement.reducing => CaState::Cwr,
+            () if sacked > 0 => CaState::Disorder,
+            () => CaState::Open,
+        };
+        TcpInfo {
+            state: self.state(),
+            ca_state,
+            retransmits: agreement.retries,
+            probes: agreement.probes,
+            backoff: tcb.backoff,
+            timestamps: agreement.timestamps,
+            sack: agreement.sack,
+            window_scale: agreement.window_scale,
+            ecn: agreement.ecn,
+            rto: tcb.rto,
+            snd_mss: mss,
+            advmss: agreement.advmss,
+            unacked: known.segments,
+            sacked,
+            lost: known.lost,
+            retrans: known.retransmitted,
+            rtt: tcb.srtt,
+            rttvar: tcb.rttvar,
+            min_rtt: known.min_rtt,
+            snd_ssthresh: (tcb.ssthresh != agreement.initial_ssthresh)
+                .then_some(tcb.ssthresh / mss),
+            snd_cwnd: tcb.cwnd / mss,
+            snd_wnd: tcb.snd_wnd,
+            bytes_acked: self.acknowledged(),
+            bytes_received: self.delivered(),
+            notsent_bytes: agreement.unsent,
+        }
+    }
+}

@@ -1,0 +1,567 @@
+//! Sockets: a [`Host`] as its applications use it, with listeners, errors and options of single connections.
+//!
+//! The calls have the semantics of Linux as far as they change what is sent: a backlog, `shutdown` in each direction,
+//! `close` with unread data (a reset), with `SO_LINGER` of zero (a reset) or otherwise (a FIN), Nagle and `TCP_CORK`,
+//! `TCP_USER_TIMEOUT`, keepalives, `TCP_MAXSEG`, `TCP_SYNCNT`, buffers and the congestion control. No call blocks:
+//! one that would have to wait answers [`Errno::Again`].
+
+mod options;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::machine::{Machine, Out, Side};
+use crate::tcp::connection::Connection;
+use crate::tcp::host::{Host, HostConfig, Listener};
+use crate::tcp::info::TcpInfo;
+use crate::tcp::state::State;
+use crate::units::{Span, Time};
+use crate::wire::{Addr, Body, FlowKey, Packet};
+
+use super::Settings;
+pub use super::sender::window::Coalescing;
+pub use options::{KeepAlive, SocketOptions};
+
+/// Why a call fails, by the names of POSIX.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Errno {
+    /// `EAGAIN`: it would have to wait.
+    Again,
+    /// `ECONNREFUSED`: a reset answered the SYN.
+    ConnectionRefused,
+    /// `ECONNRESET`: the peer has reset the connection.
+    ConnectionReset,
+    /// `EINVAL`: the port does not listen.
+    Invalid,
+    /// `ENOTCONN`: there is no connection.
+    NotConnected,
+    /// `EPIPE`: nothing may be written any more.
+    Pipe,
+    /// `ETIMEDOUT`: the peer does not answer.
+    TimedOut,
+}
+
+impl Errno {
+    /// Its name in C.
+    pub fn name(self) -> &'static str {
+        match self {
+            Errno::Again => "EAGAIN",
+            Errno::ConnectionRefused => "ECONNREFUSED",
+            Errno::ConnectionReset => "ECONNRESET",
+            Errno::Invalid => "EINVAL",
+            Errno::NotConnected => "ENOTCONN",
+            Errno::Pipe => "EPIPE",
+            Errno::TimedOut => "ETIMEDOUT",
+        }
+    }
+}
+
+/// What a socket is ready for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ready {
+    /// A read does not wait.
+    pub read: bool,
+    /// A write does not wait.
+    pub write: bool,
+    /// Both directions are closed.
+    pub hang_up: bool,
+    /// The peer has closed its direction, or this end shut it down.
+    pub read_closed: bool,
+    /// An error is pending.
+    pub error: bool,
+}
+
+/// What the application knows of a connection.
+#[derive(Debug, Default)]
+struct Socket {
+    options: SocketOptions,
+    /// Delivered and not read.
+    inbox: VecDeque<Body>,
+    /// Bytes in `inbox`.
+    unread: u64,
+    error: Option<Errno>,
+    /// The connection failed, and the error was reported.
+    failed: bool,
+    read_shut: bool,
+    /// The application has closed it.
+    closed: bool,
+    more: bool,
+    /// The left edge, and since when it waits for an acknowledgement.
+    waits: Option<(u64, Time)>,
+    /// When something arrived last.
+    heard: Time,
+    /// Keepalive probes without an answer.
+    probes: u32,
+    /// The next keepalive probe.
+    probe_at: Option<Time>,
+}
+
+/// A host with sockets. Connections are known by their index in [`Host::connections`].
+#[derive(Debug)]
+pub struct Sockets {
+    host: Host,
+    sockets: Vec<Socket>,
+    side: Side,
+}
+
+impl Sockets {
+    /// A host on which no port listens.
+    pub fn new(config: HostConfig, seed: u64) -> Sockets {
+        let side = config.side;
+        let mut host = Host::new(config, seed);
+        host.refuse_by_default();
+        Sockets { host, sockets: Vec::new(), side }
+    }
+
+    /// The host.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// A connection.
+    pub fn connection(&self, index: usize) -> Option<&Connection> {
+        self.host.connections().get(index)
+    }
+
+    /// Accepts connections at `port`. A second call changes backlog and options.
+    pub fn listen(&mut self, port: u16, backlog: u32, options: &SocketOptions) {
+        let settings = options.settings(self.host.settings(), true);
+        let outbox = options.outbox(&settings);
+        let waiting = self.host.stop_listening(port);
+        self.host.listen(port, Listener { settings, backlog, outbox, waiting });
+        self.take_over(port, options);
+    }
+
+    /// Connections that come in at `port` from now on have these options.
+    fn take_over(&mut self, port: u16, options: &SocketOptions) {
+        let waiting = self.host.listener(port).map(|l| l.waiting.clone()).unwrap_or_default();
+        for index in waiting {
+            self.socket(index).options = options.clone();
+        }
+    }
+
+    /// Stops listening; connections that were not accepted are reset.
+    pub fn unlisten(&mut self, now: Time, port: u16, out: &mut Out) {
+        for index in self.host.stop_listening(port) {
+            self.socket(index).closed = true;
+            self.host.act(index, |c| c.reset(now, out));
+        }
+    }
+
+    /// The oldest established connection of `port` that was not accepted.
+    ///
+    /// # Errors
+    ///
+    /// [`Errno::Again`] if there is none, [`Errno::Invalid`] if the port does not listen.
+    pub fn accept(&mut self, port: u16) -> Result<usize, Errno> {
+        let listener = self.host.listener(port).ok_or(Errno::Invalid)?;
+        let waiting = listener.waiting.clone();
+        let open = |index: &usize| {
+            let connection = &self.host.connections()[*index];
+            let failed = connection.is_aborted() && self.sockets.get(*index).is_some_and(|s| s.failed);
+            connection.state().is_synchronised() || failed
+        };
+        let at = waiting.iter().position(open).ok_or(Errno::Again)?;
+        self.host.listener(port).map(|listener| listener.waiting.remove(at)).ok_or(Errno::Invalid)
+    }
+
+    /// Opens a connection now. [`Sockets::connected`] reports how that ends.
+    pub fn connect(&mut self, now: Time, to: (Addr, u16), options: &SocketOptions) -> usize {
+        let settings = options.settings(self.host.settings(), false);
+        let outbox = options.outbox(&settings);
+        let index = self.host.connect_with(to, now, outbox, settings);
+        self.begin(now, index, options);
+        index
+    }
+
+    /// The same from a port that the application has chosen.
+    pub fn connect_from(&mut self, now: Time, flow: FlowKey, options: &SocketOptions) -> usize {
+        let settings: Arc<Settings> = options.settings(self.host.settings(), false);
+        let outbox = options.outbox(&settings);
+        let index = self.host.open_flow(flow, now, outbox, settings);
+        self.begin(now, index, options);
+        index
+    }
+
+    fn begin(&mut self, now: Time, index: usize, options: &SocketOptions) {
+        let socket = self.socket(index);
+        (socket.options, socket.heard) = (options.clone(), now);
+    }
+
+    /// How opening ended, if it has.
+    pub fn connected(&mut self, index: usize) -> Option<Result<(), Errno>> {
+        let connection = &self.host.connections()[index];
+        if connection.state().is_synchronised() {
+            return Some(Ok(()));
+        }
+        connection.is_aborted().then(|| Err(self.take_error(index).unwrap_or(Errno::TimedOut)))
+    }
+
+    /// Bytes that [`Sockets::send`] would take now.
+    pub fn room(&self, index: usize) -> u32 {
+        self.connection(index).map_or(0, Connection::room)
+    }
+
+    /// Writes as much of `body` as there is room for; with `more`, a segment that is not full waits (`MSG_MORE`).
+    ///
+    /// # Errors
+    ///
+    /// [`Errno::Again`] without room, the pending error of the connection, or [`Errno::Pipe`].
+    pub fn send(
+        &mut self,
+        now: Time,
+        index: usize,
+        body: Body,
+        more: bool,
+        out: &mut Out,
+    ) -> Result<u32, Errno> {
+        if let Some(error) = self.take_error(index) {
+            return Err(error);
+        }
+        let connection = self.connection(index).ok_or(Errno::NotConnected)?;
+        if connection.is_aborted() || connection.wanted().is_some() {
+            return Err(Errno::Pipe);
+        }
+        if connection.room() == 0 && !body.is_empty() {
+            return Err(Errno::Again);
+        }
+        self.socket(index).more = more;
+        let coalescing = self.coalescing(index);
+        let mut taken = 0;
+        self.host.act(index, |c| {
+            c.cork();
+            c.set_coalescing(coalescing, now, out);
+            taken = c.write(now, body, out);
+            c.uncork(now, out);
+        });
+        self.watch(now, index);
+        Ok(taken)
+    }
+
+    /// Reads at most `most` bytes into `into`; none of them when the peer has closed.
+    ///
+    /// # Errors
+    ///
+    /// [`Errno::Again`] when nothing has arrived, or the pending error of the connection.
+    pub fn recv(
+        &mut self,
+        now: Time,
+        index: usize,
+        most: u64,
+        into: &mut Vec<Body>,
+        out: &mut Out,
+    ) -> Result<u64, Errno> {
+        let ended = self.connection(index).ok_or(Errno::NotConnected)?.peer_has_closed();
+        let aborted = self.host.connections()[index].is_aborted();
+        let socket = self.socket(index);
+        if socket.unread == 0 {
+            return match () {
+                // What the peer has closed reads as closed, whatever has happened since.
+                () if ended => Ok(0),
+                () if socket.error.is_some() => Err(socket.error.take().unwrap_or(Errno::Again)),
+                () if socket.read_shut || aborted => Ok(0),
+                () => Err(Errno::Again),
+            };
+        }
+        let mut taken = 0;
+        while taken < most
+            && let Some(body) = socket.inbox.pop_front()
+        {
+            let room = (most - taken).min(body.len().into()) as u32;
+            if room < body.len() {
+                socket.inbox.push_front(body.slice(room, u32::MAX));
+            }
+            into.push(body.slice(0, room));
+            taken += u64::from(room);
+        }
+        socket.unread -= taken;
+        self.host.act(index, |c| c.read(now, taken, out));
+        Ok(taken)
+    }
+
+    /// Bytes that wait to be read.
+    pub fn unread(&self, index: usize) -> u64 {
+        self.sockets.get(index).map_or(0, |socket| socket.unread)
+    }
+
+    /// Shuts down reading, writing or both.
+    ///
+    /// # Errors
+    ///
+    /// [`Errno::NotConnected`] where there is no connection any more.
+    pub fn shutdown(
+        &mut self,
+        now: Time,
+        index: usize,
+        read: bool,
+        write: bool,
+        out: &mut Out,
+    ) -> Result<(), Errno> {
+        let connection = self.connection(index).ok_or(Errno::NotConnected)?;
+        if connection.state() == State::Closed {
+            return Err(Errno::NotConnected);
+        }
+        self.socket(index).read_shut |= read;
+        if write {
+            self.push(now, index, out);
+            self.host.act(index, |c| c.close(now, out));
+            self.watch(now, index);
+        }
+        Ok(())
+    }
+
+    /// The application is done with a connection. Unread data, or `SO_LINGER` of zero, resets it.
+    //= rfc1122#section-4.2.2.13: a RST shows that data was lost
+    pub fn close(&mut self, now: Time, index: usize, out: &mut Out) {
+        let Some(connection) = self.connection(index) else { return };
+        let state = connection.state();
+        let socket = self.socket(index);
+        (socket.closed, socket.read_shut) = (true, true);
+        let reset = socket.unread > 0 || socket.options.linger == Some(Span::ZERO);
+        if reset || state == State::SynSent {
+            self.host.act(index, |c| c.reset(now, out));
+        } else {
+            self.push(now, index, out);
+            self.host.act(index, |c| c.close(now, out));
+            self.watch(now, index);
+        }
+    }
+
+    /// Nothing more will be written: what waited for that goes.
+    fn push(&mut self, now: Time, index: usize, out: &mut Out) {
+        self.host.act(index, |c| {
+            c.cork();
+            c.set_coalescing(Coalescing::Never, now, out);
+            c.uncork(now, out);
+        });
+    }
+
+    /// Takes the pending error (`SO_ERROR`).
+    pub fn take_error(&mut self, index: usize) -> Option<Errno> {
+        self.sockets.get_mut(index)?.error.take()
+    }
+
+    /// What a connection is ready for.
+    pub fn ready(&self, index: usize) -> Ready {
+        let (Some(connection), Some(socket)) = (self.connection(index), self.sockets.get(index))
+        else {
+            return Ready { hang_up: true, write: true, ..Ready::default() };
+        };
+        let dead = connection.is_aborted() || connection.state() == State::Closed;
+        let read_closed = socket.read_shut || connection.peer_has_closed() || dead;
+        let written = connection.wanted().is_some();
+        let outbox = socket.options.outbox(self.host.settings());
+        // Linux reports room when a third of the buffer is free.
+        let room = connection.room() >= outbox / 3;
+        Ready {
+            read: socket.unread > 0 || read_closed || socket.error.is_some(),
+            write: dead || written || connection.state().is_synchronised() && room,
+            hang_up: dead || read_closed && written,
+            read_closed,
+            error: socket.error.is_some(),
+        }
+    }
+
+    /// A snapshot of a connection.
+    pub fn info(&self, index: usize) -> Option<TcpInfo> {
+        self.connection(index).map(Connection::info)
+    }
+
+    /// When data or a segment arrived last.
+    pub fn last_arrival(&self, index: usize) -> Option<Time> {
+        self.sockets.get(index).map(|socket| socket.heard)
+    }
+
+    fn socket(&mut self, index: usize) -> &mut Socket {
+        if self.sockets.len() <= index {
+            self.sockets.resize_with(index + 1, Socket::default);
+        }
+        &mut self.sockets[index]
+    }
+
+    fn coalescing(&self, index: usize) -> Coalescing {
+        self.sockets.get(index).map_or(Coalescing::Nagle, |socket| {
+            match socket.options.cork || socket.more {
+                true => Coalescing::Cork,
+                false if socket.options.nodelay => Coalescing::Never,
+                false => Coalescing::Nagle,
+            }
+        })
+    }
+
+    /// Takes note of what has become of a connection.
+    fn settle(&mut self, now: Time, index: usize, failure: Errno) {
+        let Some(connection) = self.host.connections().get(index) else { return };
+        let (aborted, state) = (connection.is_aborted(), connection.state());
+        let fresh = self.sockets.len() <= index;
+        let socket = self.socket(index);
+        if fresh {
+            socket.heard = now;
+        }
+        let mut bodies = Vec::new();
+        let mut delivered = 0;
+        self.host.act(index, |c| delivered = c.take_delivered(&mut bodies));
+        let socket = self.socket(index);
+        socket.inbox.extend(bodies);
+        socket.unread += delivered;
+        if aborted && !socket.failed {
+            socket.failed = true;
+            socket.error = (!socket.closed).then_some(failure);
+        }
+        if aborted || state == State::Closed {
+            (socket.waits, socket.probe_at) = (None, None);
+        }
+        self.watch(now, index);
+    }
+
+    /// Sets the timers of `TCP_USER_TIMEOUT` and of keepalives.
+    fn watch(&mut self, now: Time, index: usize) {
+        let Some(connection) = self.host.connections().get(index) else { return };
+        let ((edge, waits), state) = (connection.left_edge(), connection.state());
+        let over = connection.is_aborted() || !state.is_synchronised();
+        let socket = self.socket(index);
+        socket.waits = match (waits && !over, socket.waits) {
+            (false, _) => None,
+            (true, Some((at, since))) if at == edge => Some((at, since)),
+            (true, _) => Some((edge, now)),
+        };
+        if let (Some(keep), false) = (socket.options.keepalive, over) {
+            let wait = if socket.probes == 0 { keep.idle } else { keep.interval };
+            socket.probe_at.get_or_insert(now + wait);
+        } else {
+            socket.probe_at = None;
+        }
+    }
+
+    /// When the timers of a socket expire next.
+    fn due(&self, socket: &Socket) -> Option<Time> {
+        let timeout = socket.options.user_timeout.filter(|span| *span > Span::ZERO);
+        let gives_up = timeout.zip(socket.waits).map(|(span, (_, since))| since + span);
+        [gives_up, socket.probe_at].into_iter().flatten().min()
+    }
+
+    /// The first socket whose timer has expired by `now`.
+    fn expired(&self, now: Time) -> Option<usize> {
+        self.sockets.iter().position(|socket| self.due(socket).is_some_and(|at| at <= now))
+    }
+
+    fn expire(&mut self, now: Time, index: usize, out: &mut Out) {
+        let socket = &mut self.sockets[index];
+        let timeout = socket.options.user_timeout.filter(|span| *span > Span::ZERO);
+        let since = socket.waits.map(|(_, since)| since);
+        let gives_up = timeout.zip(since).is_some_and(|(span, since)| since + span <= now);
+        let keep = socket.options.keepalive.unwrap_or_default();
+        if gives_up || socket.probes >= keep.count {
+            self.host.act(index, |c| match gives_up {
+                true => c.give_up(out),
+                false => c.reset(now, out),
+            });
+            self.settle(now, index, Errno::TimedOut);
+            return;
+        }
+        socket.probes += 1;
+        socket.probe_at = Some(now + keep.interval);
+        self.host.act(index, |c| c.probe_peer(now, out));
+    }
+
+    /// Whether `packet` brings data that its application will not read any more, or the end of it.
+    fn refuses(&self, index: usize, packet: &Packet) -> bool {
+        let (Some(socket), Some(connection)) =
+            (self.sockets.get(index), self.host.connections().get(index))
+        else {
+            return false;
+        };
+        let shut = socket.read_shut
+            && (socket.closed || connection.wanted().is_some())
+            && connection.state().is_synchronised()
+            && connection.state() != State::TimeWait;
+        shut && !packet.body.is_empty() && connection.expects_beyond(packet)
+    }
+}
+
+impl Connection {
+    /// Whether a packet has data beyond what has arrived in order.
+    fn expects_beyond(&self, packet: &Packet) -> bool {
+        let Some(segment) = packet.segment() else { return false };
+        let next = self.peer_iss() + (1 + self.delivered() as u32);
+        next.lt(segment.seq + packet.body.len())
+    }
+}
+
+impl Machine for Sockets {
+    fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
+        let flow = packet.flow().map(FlowKey::reversed);
+        let port = flow.map(|flow| flow.src_port);
+        let find = |host: &Host| {
+            let flow = flow?;
+            host.connections().iter().rposition(|c| c.flow == flow)
+        };
+        let before = find(&self.host);
+        let opening = before
+            .and_then(|index| self.host.connections().get(index))
+            .map(|c| (c.state(), c.is_aborted()));
+        if let Some(index) = before.filter(|index| self.refuses(*index, &packet)) {
+            if let Some(segment) = packet.segment() {
+                self.host.act(index, |c| c.refuse_data(segment, out));
+            }
+            self.settle(now, index, Errno::ConnectionReset);
+            return;
+        }
+        self.host.on_packet(now, from, packet, out);
+        let Some(index) = find(&self.host) else { return };
+        if before != Some(index)
+            && let Some(listener) = port.and_then(|port| self.host.listener(port))
+            && listener.waiting.contains(&index)
+        {
+            let options = SocketOptions::default();
+            self.begin(now, index, &options);
+        }
+        let failure = match opening.map(|(state, _)| state) {
+            Some(State::SynSent) => Errno::ConnectionRefused,
+            Some(State::CloseWait) => Errno::Pipe,
+            _ => Errno::ConnectionReset,
+        };
+        let socket = self.socket(index);
+        (socket.heard, socket.probes) = (now, 0);
+        if let Some(keep) = socket.options.keepalive {
+            socket.probe_at = Some(now + keep.idle);
+        }
+        self.settle(now, index, failure);
+    }
+
+    fn on_wake(&mut self, now: Time, out: &mut Out) {
+        if let Some(index) = self.expired(now) {
+            return self.expire(now, index, out);
+        }
+        self.host.on_wake(now, out);
+        for index in 0..self.host.connections().len() {
+            self.settle(now, index, Errno::TimedOut);
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        let own = self.sockets.iter().filter_map(|socket| self.due(socket)).min();
+        [own, self.host.next_wake()].into_iter().flatten().min()
+    }
+}
+
+impl Sockets {
+    /// Whether a connection waits to be accepted at `port`.
+    pub fn has_waiting(&mut self, port: u16) -> bool {
+        let waiting = self.host.listener(port).map(|l| l.waiting.clone()).unwrap_or_default();
+        waiting.iter().any(|index| self.host.connections()[*index].state().is_synchronised())
+    }
+
+    /// Whether a connection to `peer` can open with data: its Fast Open cookie is known.
+    pub fn has_cookie(&mut self, peer: Addr) -> bool {
+        self.host.memory_mut().is_some_and(|memory| memory.cookies.known(peer).is_some())
+    }
+
+    /// Which way its peers lie.
+    pub fn side(&self) -> Side {
+        self.side
+    }
+}
+
+#[cfg(test)]
+mod tests;

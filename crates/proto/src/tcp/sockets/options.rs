@@ -1,0 +1,131 @@
+//! Options of a socket, set before or after its connection opens.
+
+use std::sync::Arc;
+
+use crate::machine::{Machine as _, Out};
+use crate::tcp::Settings;
+use crate::tcp::word::Word;
+use crate::units::{Span, Time};
+
+use super::Sockets;
+
+/// Keepalives (`SO_KEEPALIVE`, `TCP_KEEPIDLE`, `TCP_KEEPINTVL`, `TCP_KEEPCNT`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeepAlive {
+    /// Silence before the first probe.
+    pub idle: Span,
+    /// Time between probes.
+    pub interval: Span,
+    /// Probes without an answer before the connection is given up.
+    pub count: u32,
+}
+
+impl Default for KeepAlive {
+    /// Linux: two hours, 75 seconds, nine probes.
+    fn default() -> KeepAlive {
+        KeepAlive { idle: Span::secs(7200), interval: Span::secs(75), count: 9 }
+    }
+}
+
+/// Options of a socket; what is `None` is as the host is configured.
+#[derive(Clone, Debug, Default)]
+pub struct SocketOptions {
+    /// `TCP_NODELAY`: segments that are not full do not wait for more data.
+    pub nodelay: bool,
+    /// `TCP_CORK`: they wait until this is taken back.
+    pub cork: bool,
+    /// `TCP_USER_TIMEOUT`: how long data may stay unacknowledged.
+    pub user_timeout: Option<Span>,
+    /// Keepalives.
+    pub keepalive: Option<KeepAlive>,
+    /// `TCP_MAXSEG` in bytes.
+    pub maxseg: Option<u32>,
+    /// `TCP_SYNCNT`: retransmissions of the SYN.
+    pub syn_count: Option<u32>,
+    /// Bytes of the receive buffer.
+    pub recv_buffer: Option<u32>,
+    /// Bytes of the send buffer.
+    pub send_buffer: Option<u32>,
+    /// `TCP_CONGESTION`.
+    pub congestion: Option<&'static Word>,
+    /// `SO_LINGER`, if it is on.
+    pub linger: Option<Span>,
+    /// Whether the connection opens with data where it can (`MSG_FASTOPEN`, `TCP_FASTOPEN`).
+    pub fast_open: Option<bool>,
+    /// Whether ECN is offered, or accepted by a listener.
+    pub ecn: Option<bool>,
+}
+
+impl SocketOptions {
+    /// The settings of a connection with these options on a host with `settings`.
+    pub(super) fn settings(&self, settings: &Arc<Settings>, passive: bool) -> Arc<Settings> {
+        settings.changed(|config| {
+            config.mss = self.maxseg.map_or(config.mss, |bytes| bytes.clamp(88, 65_535).min(config.mss));
+            config.recv_buffer = self.recv_buffer.unwrap_or(config.recv_buffer);
+            config.send_buffer = self.send_buffer.unwrap_or(config.send_buffer);
+            config.fast_open &= self.fast_open.unwrap_or(config.fast_open);
+            config.ecn = self.ecn.unwrap_or(config.ecn);
+            if let (Some(count), false) = (self.syn_count, passive) {
+                config.max_retries = count;
+            }
+            if let Some(word) = self.congestion {
+                (word.apply)(config);
+            }
+        })
+    }
+
+    /// Bytes that may be written ahead.
+    pub(super) fn outbox(&self, settings: &Settings) -> u32 {
+        self.send_buffer.unwrap_or(settings.send_buffer)
+    }
+}
+
+impl Sockets {
+    /// Options of a socket.
+    pub fn options(&self, index: usize) -> Option<&SocketOptions> {
+        self.sockets.get(index).map(|socket| &socket.options)
+    }
+
+    /// Changes options of a running connection. Those that a handshake settles stay as they are.
+    pub fn set_options(
+        &mut self,
+        now: Time,
+        index: usize,
+        change: impl FnOnce(&mut SocketOptions),
+        out: &mut Out,
+    ) {
+        let socket = self.socket(index);
+        let before = socket.options.clone();
+        change(&mut socket.options);
+        let after = socket.options.clone();
+        if after.nodelay && !before.nodelay {
+            // Linux pushes what waits when Nagle is switched off, corked or not.
+            socket.more = false;
+            self.push(now, index, out);
+        }
+        let coalescing = self.coalescing(index);
+        self.host.act(index, |c| {
+            c.set_coalescing(coalescing, now, out);
+            if let Some(bytes) = after.send_buffer.filter(|_| after.send_buffer != before.send_buffer) {
+                c.set_send_buffer(bytes);
+                c.grow_outbox(bytes);
+            }
+            if let Some(bytes) = after.recv_buffer.filter(|_| after.recv_buffer != before.recv_buffer) {
+                c.set_inbox(bytes);
+            }
+            if let Some(bytes) = after.maxseg.filter(|_| after.maxseg != before.maxseg) {
+                c.clamp_mss(bytes);
+            }
+            if let Some(word) = after.congestion {
+                if before.congestion.is_none_or(|old| old.key != word.key) {
+                    c.set_congestion_control(word);
+                }
+            }
+        });
+        if after.keepalive != before.keepalive {
+            self.sockets[index].probe_at = None;
+        }
+        self.watch(now, index);
+        debug_assert!(self.next_wake().is_none_or(|at| at.0 > 0));
+    }
+}
