@@ -22,7 +22,10 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("--world ", "real time, in namespaces: tests/testbed.rs, tests/hops.rs, tests/stacks.rs"),
     ("lasthop shell", "real time, in namespaces, and any program: tests/shell.rs"),
     ("lasthop replay", "the kernel's TCP, in namespaces: tests/stacks.rs, crates/live/tests"),
-    ("lasthop packetdrill", "scripts that are not there: tests/packetdrill.rs, crates/packetdrill/tests"),
+    (
+        "lasthop packetdrill",
+        "scripts that are not there: tests/packetdrill.rs, crates/packetdrill/tests",
+    ),
     ("lasthop send", "needs a receiver on another host: tests/transfers.rs"),
     ("lasthop lab", "serves until it is ended: tests/commands/lab.rs"),
     ("lasthop discard", "serves until it is ended: tests/transfers.rs"),

@@ -19,7 +19,13 @@ fn main() {
         let outcome = play(&script, &mut Own::default(), &Rules::default());
         if trace {
             for entry in &outcome.trace {
-                println!("  {:.6} {:?} {:?} {}", entry.at as f64 / 1e9, entry.line, entry.kind, entry.text);
+                println!(
+                    "  {:.6} {:?} {:?} {}",
+                    entry.at as f64 / 1e9,
+                    entry.line,
+                    entry.kind,
+                    entry.text
+                );
             }
         }
         match outcome.verdict {

@@ -92,7 +92,8 @@ mod tests {
     #[test]
     fn traces_part_by_packet_by_time_or_by_their_end() {
         let rules = Rules::default();
-        let base = [sent(0, "S 0:0(0) win 1"), sent(100, "P. 1:11(10) ack 1 win 5 <TS val 1 ecr 2>")];
+        let base =
+            [sent(0, "S 0:0(0) win 1"), sent(100, "P. 1:11(10) ack 1 win 5 <TS val 1 ecr 2>")];
         let same = [sent(1, "S 0:0(0) win 9"), sent(103, ". 1:11(10) ack 1 win 7")];
         assert_eq!(first(&base, &same, &rules), None);
         let other = [sent(0, "S 0:0(0) win 1"), sent(100, ". 1:12(11) ack 1 win 5")];
@@ -103,6 +104,9 @@ mod tests {
         let found = first(&base, &base[..1], &rules).unwrap();
         assert_eq!((found.what, found.second.len()), ("end", 0));
         let sack = [sent(0, ". 1:1(0) ack 1 <sack 5:6>")];
-        assert_eq!(first(&sack, &[sent(0, ". 1:1(0) ack 1 <sack 5:7>")], &rules).unwrap().what, "packet");
+        assert_eq!(
+            first(&sack, &[sent(0, ". 1:1(0) ack 1 <sack 5:7>")], &rules).unwrap().what,
+            "packet"
+        );
     }
 }

@@ -108,7 +108,9 @@ fn a_missing_feature_is_named() {
 /// Settings and commands without an effect are reported with their line.
 #[test]
 fn what_is_not_applied_is_reported() {
-    let outcome = run("`sysctl -q net.ipv4.tcp_mtu_probing=2\nrm -rf /tmp/x`\n0 socket(..., SOCK_STREAM, 0) = 3");
+    let outcome = run(
+        "`sysctl -q net.ipv4.tcp_mtu_probing=2\nrm -rf /tmp/x`\n0 socket(..., SOCK_STREAM, 0) = 3",
+    );
     let notes = [(1, "tcp_mtu_probing=2".to_owned()), (1, "`rm -rf /tmp/x`".to_owned())];
     assert_eq!(outcome.notes, notes);
 }

@@ -146,7 +146,8 @@ fn below(folder: &Path, all: &mut Vec<PathBuf>, depth: u32) -> Result<(), Failur
         .map_err(failed)?;
     entries.sort();
     for path in entries {
-        let link = fs::symlink_metadata(&path).map_err(|error| Failure::file(&path, error, HELP))?;
+        let link =
+            fs::symlink_metadata(&path).map_err(|error| Failure::file(&path, error, HELP))?;
         if link.is_dir() && depth < 32 {
             below(&path, all, depth + 1)?;
         } else if path.extension().is_some_and(|ext| ext == "pkt") && all.len() <= FILES_MAX {
@@ -199,13 +200,18 @@ fn on_kernel(text: &str, rules: &Rules, tries: u32, stop: &Stop) -> Result<Playe
     let order = Order { text: text.to_owned(), rules: rules.clone() };
     let mut last = None;
     for _ in 0..tries {
-        child::converse(&["packetdrill-run"], &order, &|| stop.requested(), |line: Line| match line {
-            Line::Played(played) => {
-                last = Some(played);
-                Ok(Heard::All)
-            }
-            Line::Error { message, help } => Err(Failure::input(message, help)),
-        })?;
+        child::converse(
+            &["packetdrill-run"],
+            &order,
+            &|| stop.requested(),
+            |line: Line| match line {
+                Line::Played(played) => {
+                    last = Some(played);
+                    Ok(Heard::All)
+                }
+                Line::Error { message, help } => Err(Failure::input(message, help)),
+            },
+        )?;
         match &last {
             Some(played) if !matches!(played.verdict, Verdict::Fail { .. }) => break,
             _ => {}
@@ -299,7 +305,8 @@ fn summary(sides: &[(&str, Vec<(&str, &Verdict)>)]) -> String {
         let folders = by_folder(all.iter().copied());
         let mut total = Counts::default();
         all.iter().for_each(|(_, verdict)| total.add(verdict));
-        text += &format!("\n{}\n", style::heading(&format!("against {name}: pass, fail, unsupported")));
+        text +=
+            &format!("\n{}\n", style::heading(&format!("against {name}: pass, fail, unsupported")));
         if folders.len() > 1 {
             for (folder, Counts { pass, fail, unsupported }) in &folders {
                 text += &format!("  {pass:>4} {fail:>4} {unsupported:>4}  {folder}\n");

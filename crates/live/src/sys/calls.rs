@@ -171,8 +171,10 @@ pub fn ioctl(fd: i32, request: u64) -> Result {
 /// # Errors
 /// What the system says.
 pub fn poll(fds: &[(i32, i16)], timeout: i32) -> io::Result<(i64, Vec<i16>)> {
-    let mut raw: Vec<libc::pollfd> =
-        fds.iter().map(|(fd, events)| libc::pollfd { fd: *fd, events: *events, revents: 0 }).collect();
+    let mut raw: Vec<libc::pollfd> = fds
+        .iter()
+        .map(|(fd, events)| libc::pollfd { fd: *fd, events: *events, revents: 0 })
+        .collect();
     // SAFETY: the array has this length and lives during the call.
     let count = unsafe { libc::poll(raw.as_mut_ptr(), raw.len() as libc::nfds_t, timeout) };
     answer(count.into()).map(|count| (count, raw.iter().map(|fd| fd.revents).collect()))
@@ -187,7 +189,13 @@ pub fn tcp_info(fd: i32) -> io::Result<Vec<u8>> {
     let mut len = room.len() as libc::socklen_t;
     // SAFETY: the room is writable for this length, and the kernel writes no more.
     let result = unsafe {
-        libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, room.as_mut_ptr().cast(), &raw mut len)
+        libc::getsockopt(
+            fd,
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            room.as_mut_ptr().cast(),
+            &raw mut len,
+        )
     };
     answer(result.into())?;
     Ok(room[..(len as usize).min(room.len())].to_vec())

@@ -46,7 +46,8 @@ pub fn run(
                 }
             }
             Statement::Print(values) => {
-                let values = values.iter().map(|v| scope.value(v)).collect::<Result<Vec<_>, _>>()?;
+                let values =
+                    values.iter().map(|v| scope.value(v)).collect::<Result<Vec<_>, _>>()?;
                 let words: Vec<String> = values.iter().map(|v| v.to_string()).collect();
                 printed.push(words.join(" "));
             }

@@ -145,16 +145,17 @@ impl<'a> Text<'a> {
     }
 
     fn take(&mut self, is: impl Fn(char) -> bool) -> &'a str {
-        let (taken, rest) = self.rest.split_at(self.rest.find(|c| !is(c)).unwrap_or(self.rest.len()));
+        let (taken, rest) =
+            self.rest.split_at(self.rest.find(|c| !is(c)).unwrap_or(self.rest.len()));
         self.rest = rest;
         taken
     }
 
     fn name(&mut self) -> Option<&'a str> {
         self.trim();
-        self.rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_').then(|| {
-            self.take(|c| c.is_ascii_alphanumeric() || c == '_')
-        })
+        self.rest
+            .starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            .then(|| self.take(|c| c.is_ascii_alphanumeric() || c == '_'))
     }
 
     fn wrong(&self) -> Refusal {
@@ -254,7 +255,9 @@ impl<'a> Text<'a> {
 
     fn atom(&mut self) -> Result<Expr, Refusal> {
         self.trim();
-        if let Some(close) = [("(", ")"), ("[", "]")].iter().find_map(|(o, c)| self.eat(o).then_some(c)) {
+        if let Some(close) =
+            [("(", ")"), ("[", "]")].iter().find_map(|(o, c)| self.eat(o).then_some(c))
+        {
             return self.nested(|text| {
                 if text.eat(close) {
                     return Ok(Expr::Tuple(Vec::new()));

@@ -118,7 +118,8 @@ fn integers(a: i64, op: &str, b: i64) -> Result<Value, Refusal> {
 pub(super) fn call(name: &str, args: &[Value]) -> Result<Value, Refusal> {
     let mut items = args.iter();
     let best = |op: &str| {
-        let (first, rest) = args.split_first().ok_or_else(|| wrong(format!("`{name}` of nothing")))?;
+        let (first, rest) =
+            args.split_first().ok_or_else(|| wrong(format!("`{name}` of nothing")))?;
         rest.iter().try_fold(first.clone(), |best, item| {
             Ok(if item.compares(op, &best)? { item.clone() } else { best })
         })

@@ -107,7 +107,9 @@ impl Play<'_> {
             // Where the addresses are others, the packets are the same.
             _ => true,
         };
-        match fixed || matches!(name, "local_ip" | "remote_ip") && value.is_some_and(|v| !v.contains(':')) {
+        match fixed
+            || matches!(name, "local_ip" | "remote_ip") && value.is_some_and(|v| !v.contains(':'))
+        {
             true => Ok(()),
             false => Err(Stop::Unsupported { line, feature: format!("the option --{name}") }),
         }
@@ -363,7 +365,9 @@ impl Play<'_> {
         let expected = shown(show_value(&call.result), call.errno.as_deref());
         let value = call.result == Expr::Any || number(&call.result) == Some(reply.value);
         let errno = match (&call.errno, &reply.errno) {
-            (Some(a), Some(b)) => a == b || matches!((a.as_str(), b.as_str()), ("EWOULDBLOCK", "EAGAIN")),
+            (Some(a), Some(b)) => {
+                a == b || matches!((a.as_str(), b.as_str()), ("EWOULDBLOCK", "EAGAIN"))
+            }
             (None, None) => true,
             (None, Some(_)) => call.result == Expr::Any,
             (Some(_), None) => false,
@@ -375,7 +379,9 @@ impl Play<'_> {
             let Some(wanted) = call.args.get(*index).filter(|wanted| !matches(wanted, got)) else {
                 continue;
             };
-            let what = |value: &Expr| format!("argument {} of {}() {}", index + 1, call.name, show_value(value));
+            let what = |value: &Expr| {
+                format!("argument {} of {}() {}", index + 1, call.name, show_value(value))
+            };
             return Err(Stop::Fail { line, expected: what(wanted), got: what(got) });
         }
         Ok(())

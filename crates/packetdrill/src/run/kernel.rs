@@ -88,7 +88,10 @@ impl Kernel {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the kernel's timers run by the clock of the machine")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the kernel's timers run by the clock of the machine"
+)]
 fn now() -> Instant {
     Instant::now()
 }

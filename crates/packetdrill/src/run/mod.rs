@@ -3,9 +3,9 @@
 mod compare;
 mod engine;
 mod flows;
-pub mod keys;
 #[cfg(all(target_os = "linux", feature = "kernel"))]
 pub mod kernel;
+pub mod keys;
 pub mod own;
 mod values;
 pub mod wire;

@@ -208,7 +208,8 @@ impl World for Own {
         let info = sockets.info(index).ok_or("tcp_info without a connection")?;
         let heard = sockets.last_arrival(index).unwrap_or(now);
         let micros = |span: lasthop_proto::units::Span| (span.0 / 1000) as i64;
-        let options = [(info.timestamps, 1), (info.sack, 2), (info.window_scale.is_some(), 4), (info.ecn, 8)];
+        let options =
+            [(info.timestamps, 1), (info.sack, 2), (info.window_scale.is_some(), 4), (info.ecn, 8)];
         let options: i64 = options.into_iter().map(|(set, bit)| if set { bit } else { 0 }).sum();
         let state: i64 = match info.state {
             State::Established => 1,

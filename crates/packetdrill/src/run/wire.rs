@@ -171,7 +171,9 @@ fn read_options(mut bytes: &[u8]) -> Vec<TcpOption> {
             bytes = rest;
             continue;
         }
-        let Some(len) = rest.first().map(|len| usize::from(*len)).filter(|len| *len >= 2) else { break };
+        let Some(len) = rest.first().map(|len| usize::from(*len)).filter(|len| *len >= 2) else {
+            break;
+        };
         let Some(value) = bytes.get(2..len) else { break };
         bytes = &bytes[len..];
         all.push(match (kind, value) {

@@ -20,7 +20,10 @@ pub(super) fn script(text: &str) -> Result<Script, Fault> {
             return Ok(script);
         } else {
             if script.events.len() >= EVENTS_MAX {
-                return Err(Fault::syntax(line, format!("a script has at most {EVENTS_MAX} events")));
+                return Err(Fault::syntax(
+                    line,
+                    format!("a script has at most {EVENTS_MAX} events"),
+                ));
             }
             script.events.push(event(&mut scan, line)?);
         }
@@ -71,7 +74,10 @@ fn when(scan: &mut Scan<'_>) -> Result<When, Fault> {
     }
     let to = scan.seconds()?;
     if to < from {
-        return Err(Fault::syntax(scan.line(), "the end of a range of times lies before its start"));
+        return Err(Fault::syntax(
+            scan.line(),
+            "the end of a range of times lies before its start",
+        ));
     }
     Ok(if relative { When::AfterBetween(from, to) } else { When::Between(from, to) })
 }

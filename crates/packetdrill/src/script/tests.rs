@@ -121,7 +121,8 @@ fn options_comments_commands_and_code_have_their_lines() {
 
 #[test]
 fn icmp_names_its_code_and_quotes_a_segment() {
-    let Action::Packet(packet) = one("0 < icmp unreachable frag_needed mtu 1000 [1:1461(1460)]").action
+    let Action::Packet(packet) =
+        one("0 < icmp unreachable frag_needed mtu 1000 [1:1461(1460)]").action
     else {
         panic!()
     };
@@ -146,10 +147,12 @@ fn of_shell_commands_settings_alone_are_carried_out() {
         [set("tcp_ecn", "1"), set("tcp_sack", "0"), Command::Refused("sleep 1".into())]
     );
     assert_eq!(
-        commands("../common/set_sysctls.py /proc/sys/net/ipv4/tcp_wmem=\"4096  50000 4194304\" \\\n /proc/sys/net/ipv4/tcp_frto=0 # why"),
+        commands(
+            "../common/set_sysctls.py /proc/sys/net/ipv4/tcp_wmem=\"4096  50000 4194304\" \\\n /proc/sys/net/ipv4/tcp_frto=0 # why"
+        ),
         [set("tcp_wmem", "4096 50000 4194304"), set("tcp_frto", "0")]
     );
-    assert_eq!(commands("../../common/defaults.sh").len(), super::shell::DEFAULTS.len());
+    assert_eq!(commands("../../common/defaults.sh").len(), shell::DEFAULTS.len());
     assert!(commands("/tmp/sysctl_restore_${PPID}.sh").is_empty());
     assert_eq!(
         commands("sysctl -q kernel.panic=1"),

@@ -4,8 +4,7 @@ use super::accurate::AccurateEcn;
 use super::config::{
     AccConfig, AckpReaction, Arithmetic, Clock, Deflation, DelayedAck, ElnMode, ElnReaction,
     GivingUp, GrowthRule, Halves, Halving, IdleRestart, LossCause, MaxSeg, PRESETS, Prediction,
-    Rounding,
-    RtoRule, SlowStart, TcpConfig, TimerOrder, Variant,
+    Rounding, RtoRule, SlowStart, TcpConfig, TimerOrder, Variant,
 };
 use super::words::TCPS;
 use crate::describe::{Form, Keys, Need, Value};

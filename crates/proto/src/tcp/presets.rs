@@ -6,8 +6,7 @@ use super::accurate::AccurateEcn;
 use super::config::{
     AckpReaction, Arithmetic, Clock, Congestion, Deflation, DelayedAck, ElnMode, ElnReaction,
     GivingUp, GrowthRule, Halves, Halving, IdleRestart, LossCause, MaxSeg, Prediction, Rounding,
-    RtoRule,
-    SlowStart, TcpConfig, TimerOrder, Variant, VegasRule,
+    RtoRule, SlowStart, TcpConfig, TimerOrder, Variant, VegasRule,
 };
 
 type Row = (&'static str, &'static str, fn() -> TcpConfig);

@@ -158,7 +158,8 @@ impl Sockets {
         let waiting = listener.waiting.clone();
         let open = |index: &usize| {
             let connection = &self.host.connections()[*index];
-            let failed = connection.is_aborted() && self.sockets.get(*index).is_some_and(|s| s.failed);
+            let failed =
+                connection.is_aborted() && self.sockets.get(*index).is_some_and(|s| s.failed);
             connection.state().is_synchronised() || failed
         };
         let at = waiting.iter().position(open).ok_or(Errno::Again)?;

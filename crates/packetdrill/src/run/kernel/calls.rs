@@ -103,13 +103,16 @@ pub(super) fn prepare(call: &Call, fds: &BTreeMap<i64, i32>) -> Result<Job, Stri
                 "writev" => arg(1),
                 _ => arg(1).field("msg_iov").unwrap_or(&Expr::Any),
             };
-            let Expr::List(items) = list else { return Err("a list of buffers by name".to_owned()) };
+            let Expr::List(items) = list else {
+                return Err("a list of buffers by name".to_owned());
+            };
             let piece = |item: &Expr| match item {
                 Expr::Tuple(parts) => parts.get(1).and_then(number),
                 _ => None,
             };
             let sum = items.iter().map(piece).try_fold(0i64, |sum, len| sum.checked_add(len?));
-            let sum = sum.filter(|sum| (0..=BUFFER_MAX).contains(sum)).ok_or("buffers of that size")?;
+            let sum =
+                sum.filter(|sum| (0..=BUFFER_MAX).contains(sum)).ok_or("buffers of that size")?;
             let flags = if call.name == "sendmsg" { small(2) } else { 0 };
             if flags & 0x0400_0000 != 0 {
                 return Err("MSG_ZEROCOPY".to_owned());
@@ -145,7 +148,9 @@ pub(super) fn prepare(call: &Call, fds: &BTreeMap<i64, i32>) -> Result<Job, Stri
                 value => match number(value) {
                     // A number may be larger than an int: its bits count.
                     Some(n) => (n as u32).to_ne_bytes().to_vec(),
-                    None => return Err(format!("setsockopt {}", super::super::values::show(arg(2)))),
+                    None => {
+                        return Err(format!("setsockopt {}", super::super::values::show(arg(2))));
+                    }
                 },
             };
             if number(arg(2)).is_none() {
@@ -173,7 +178,8 @@ pub(super) fn prepare(call: &Call, fds: &BTreeMap<i64, i32>) -> Result<Job, Stri
                 .collect();
             let timeout = small(2);
             Ok(Box::new(move || {
-                let raw: Vec<(i32, i16)> = fds.iter().map(|(_, fd, events)| (*fd, *events)).collect();
+                let raw: Vec<(i32, i16)> =
+                    fds.iter().map(|(_, fd, events)| (*fd, *events)).collect();
                 match sys::poll(&raw, timeout) {
                     Err(error) => Reply::error(&sys::errno_name(&error)),
                     Ok((value, revents)) => {

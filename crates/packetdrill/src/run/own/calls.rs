@@ -209,7 +209,10 @@ impl Own {
             Kind::Fresh if opens => return self.open_with(fd, len as u32, nonblocking),
             _ => return error("EPIPE"),
         };
-        let unopened = self.sockets().connection(index).is_some_and(|c| !c.state().is_synchronised() && !c.is_aborted());
+        let unopened = self
+            .sockets()
+            .connection(index)
+            .is_some_and(|c| !c.state().is_synchronised() && !c.is_aborted());
         if opens && unopened {
             return if nonblocking { error("EALREADY") } else { Ok(None) };
         }
@@ -258,7 +261,11 @@ impl Own {
         };
         if flags & MSG_PEEK != 0 {
             let unread = self.sockets().unread(index) as i64;
-            return if unread > 0 { done(unread.min(number(self.arg(call, 2)).unwrap_or(0))) } else { error("EAGAIN") };
+            return if unread > 0 {
+                done(unread.min(number(self.arg(call, 2)).unwrap_or(0)))
+            } else {
+                error("EAGAIN")
+            };
         }
         let most = number(self.arg(call, 2)).unwrap_or(0).max(0) as u64;
         let mut bodies = Vec::new();
@@ -316,7 +323,8 @@ impl Own {
 
     fn setsockopt(&mut self, call: &Call) -> Attempt {
         let Some((fd, mut found)) = self.fd(call) else { return error("EBADF") };
-        let (level, name) = (word(self.arg(call, 1)).unwrap_or(""), word(self.arg(call, 2)).unwrap_or(""));
+        let (level, name) =
+            (word(self.arg(call, 1)).unwrap_or(""), word(self.arg(call, 2)).unwrap_or(""));
         let value = self.arg(call, 3);
         let int = number(value).unwrap_or(0);
         let keep = |options: &SocketOptions, keys: [u32; 3]| {

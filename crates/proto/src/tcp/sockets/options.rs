@@ -60,7 +60,8 @@ impl SocketOptions {
     /// The settings of a connection with these options on a host with `settings`.
     pub(super) fn settings(&self, settings: &Arc<Settings>, passive: bool) -> Arc<Settings> {
         settings.changed(|config| {
-            config.mss = self.maxseg.map_or(config.mss, |bytes| bytes.clamp(88, 65_535).min(config.mss));
+            config.mss =
+                self.maxseg.map_or(config.mss, |bytes| bytes.clamp(88, 65_535).min(config.mss));
             config.recv_buffer = self.recv_buffer.unwrap_or(config.recv_buffer);
             config.send_buffer = self.send_buffer.unwrap_or(config.send_buffer);
             config.fast_open &= self.fast_open.unwrap_or(config.fast_open);
@@ -106,11 +107,15 @@ impl Sockets {
         let coalescing = self.coalescing(index);
         self.host.act(index, |c| {
             c.set_coalescing(coalescing, now, out);
-            if let Some(bytes) = after.send_buffer.filter(|_| after.send_buffer != before.send_buffer) {
+            if let Some(bytes) =
+                after.send_buffer.filter(|_| after.send_buffer != before.send_buffer)
+            {
                 c.set_send_buffer(bytes);
                 c.grow_outbox(bytes);
             }
-            if let Some(bytes) = after.recv_buffer.filter(|_| after.recv_buffer != before.recv_buffer) {
+            if let Some(bytes) =
+                after.recv_buffer.filter(|_| after.recv_buffer != before.recv_buffer)
+            {
                 c.set_inbox(bytes);
             }
             if let Some(bytes) = after.maxseg.filter(|_| after.maxseg != before.maxseg) {
