@@ -31,6 +31,8 @@ pub(super) struct HostSpec {
     pub stack: Stack,
     /// Why the kernel cannot be its TCP in the testbed, if it cannot.
     pub refused: Option<Error>,
+    /// Keys that the kernel in the testbed has no setting for.
+    pub not_applied: Vec<Diagnostic>,
 }
 
 /// All hosts, in the order of the file.
@@ -130,13 +132,14 @@ fn host(name: &str, at: &Place, node: &Node, path: &str) -> Result<HostSpec, Err
     let reader = Reader::open(node, path, schema::keys("host"))?;
     let (said, _) = take(&reader, keys)?;
     let placed = |key| reader.place(key);
-    let (stack, refused) = match said.stack {
+    let (stack, settings) = match said.stack {
         Stack::Kernel { preset, .. } => {
             let preset = if preset.is_empty() { likeness(&reader) } else { preset };
-            let (settings, refused) = kernel::settings(&reader, &said);
-            (Stack::Kernel { preset, settings }, refused)
+            let mut found = kernel::settings(&reader, &said);
+            let settings = core::mem::take(&mut found.applied);
+            (Stack::Kernel { preset, settings }, found)
         }
-        Stack::Lasthop => (Stack::Lasthop, None),
+        Stack::Lasthop => (Stack::Lasthop, kernel::Settings::default()),
     };
     Ok(HostSpec {
         name: name.to_owned(),
@@ -147,7 +150,8 @@ fn host(name: &str, at: &Place, node: &Node, path: &str) -> Result<HostSpec, Err
         access: said.access.map(|access| (access, placed("access"))),
         battery: said.battery.map(|battery| (battery, placed("battery"))),
         stack,
-        refused,
+        refused: settings.refused,
+        not_applied: settings.warnings,
     })
 }
 

@@ -1,7 +1,8 @@
 //! What keys of a host mean to the kernel that is its TCP in the testbed.
 //!
-//! Each key is applied by a setting of Linux, or is what Linux does anyway, or is refused with the reason. A key that this
-//! file does not know is compared with the preset `linux`: where it changes that, it is refused, so none is ignored.
+//! A key is applied by a setting of Linux, is what Linux does anyway, is refused with the reason, or is reported as not
+//! applied. A key that this file does not know is compared with the preset `linux`: where it changes that, a warning names
+//! it, so that scenarios of the papers run with real kernels and no key is ignored silently.
 
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::units::Span;
@@ -24,38 +25,49 @@ const ETHERNET: u32 = 1460;
 /// A setting, or why there is none.
 type Fate = Result<Vec<KernelSetting>, String>;
 
-/// The settings of a host's kernel that its keys ask for, and the first key that the kernel cannot obey.
-pub(super) fn settings(reader: &Reader<'_>, said: &Said) -> (Vec<KernelSetting>, Option<Error>) {
-    let mut all = Vec::new();
-    let mut refused = None;
+/// The settings of a host's kernel that its keys ask for.
+#[derive(Default)]
+pub(super) struct Settings {
+    pub applied: Vec<KernelSetting>,
+    /// The first key with a value that the kernel cannot have.
+    pub refused: Option<Error>,
+    /// Keys for which Linux has no setting.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Translates the keys of a host into settings of its kernel.
+pub(super) fn settings(reader: &Reader<'_>, said: &Said) -> Settings {
+    let mut all = Settings::default();
     for key in schema::keys("host") {
         let Some(node) = reader.node(key) else { continue };
         if OF_THE_TESTBED.contains(key) {
             continue;
         }
-        let fate = applied(key, node, reader, &said.tcp).unwrap_or_else(|| {
-            let reason = "Linux has no setting for it".to_owned();
-            if is_of_linux(key, reader) { Ok(Vec::new()) } else { Err(reason) }
-        });
-        match fate {
-            Ok(settings) => all.extend(settings),
-            Err(reason) if refused.is_none() => refused = Some(refusal(key, reader, &reason)),
-            Err(_) => {}
+        match applied(key, node, reader, &said.tcp) {
+            Some(Ok(settings)) => all.applied.extend(settings),
+            Some(Err(reason)) if all.refused.is_none() => {
+                all.refused = Some(diagnostic(Code::BadValue, key, reader, &reason).into());
+            }
+            Some(Err(_)) => {}
+            None if is_of_linux(key, reader) => {}
+            None => {
+                let reason = "Linux has no setting for it";
+                all.warnings.push(diagnostic(Code::NoEffect, key, reader, reason));
+            }
         }
     }
-    (all, refused)
+    all
 }
 
-fn refusal(key: &str, reader: &Reader<'_>, reason: &str) -> Error {
+fn diagnostic(code: Code, key: &str, reader: &Reader<'_>, reason: &str) -> Diagnostic {
     let path = reader.key(key);
     let host = path.rsplit_once('.').map_or("host", |(host, _)| host);
-    Diagnostic::new(Code::BadValue, &path, &reader.place(key))
+    Diagnostic::new(code, &path, &reader.place(key))
         .message(format!("`{path}` has no effect on the kernel in the testbed: {reason}"))
         .label("not with the kernel's TCP")
         .help(format!(
             "leave it out, write `stack = \"lasthop\"` in `[{host}]` for a host with our TCP, or run it in the simulator"
         ))
-        .into()
 }
 
 fn sysctl(key: &'static str, value: impl ToString) -> KernelSetting {

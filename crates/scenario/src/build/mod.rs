@@ -75,6 +75,8 @@ pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<No
         if let Some(refused) = specs.iter_mut().find_map(|spec| spec.refused.take()) {
             return Err(refused);
         }
+        let not_applied = specs.iter_mut().flat_map(|spec| core::mem::take(&mut spec.not_applied));
+        notes.extend(not_applied.map(|warning| Noted { warning, in_every_cell: false }));
     }
     transfer::protocols(world, &hosts, &transfers)?;
     traffic::bursts(&hosts, &transfers)?;

@@ -1,4 +1,5 @@
-//! Keys of a host whose TCP is the kernel's, in the testbed: each is applied, or is what Linux does anyway, or is refused.
+//! Keys of a host whose TCP is the kernel's, in the testbed: each is applied, is what Linux does anyway, is refused, or is
+//! reported as not applied.
 
 use lasthop_scenario::model::Stack;
 use lasthop_scenario::{Code, parse};
@@ -12,8 +13,11 @@ const OF_THE_TESTBED: [&str; 7] =
 /// What becomes of a host with these keys: the settings of its kernel, or the error with its code.
 fn host(keys: &str) -> Result<Vec<(String, String)>, (Code, String)> {
     let text = format!("world = \"testbed\"\n{HEAD}[host.fixed]\n{keys}\n[host.mobile]\n{PATH}");
-    let (plan, _) = parse(&text, "test", &[])
+    let (plan, warnings) = parse(&text, "test", &[])
         .map_err(|error| (error.code, format!("{} | {}", error.message, error.help)))?;
+    if let Some(warning) = warnings.iter().find(|warning| warning.key.starts_with("host.fixed.")) {
+        return Err((warning.code, format!("{} | {}", warning.message, warning.help)));
+    }
     let Stack::Kernel { settings, .. } = &plan.cells[0].scenario.hosts[0].stack else {
         return Ok(Vec::new());
     };
@@ -24,7 +28,7 @@ fn pairs(wanted: &[(&str, &str)]) -> Result<Vec<(String, String)>, (Code, String
     Ok(wanted.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect())
 }
 
-/// A key that is added to the registry and that nobody thought of here is refused unless the preset `linux` has it so.
+/// A key that is added to the registry is reported unless the preset `linux` has the same value.
 #[test]
 fn each_key_of_a_host_is_applied_or_refused() {
     let (mut applied, mut refused) = (0, 0);
@@ -96,13 +100,11 @@ fn what_linux_cannot_do_is_refused_with_the_reason() {
     for (key, said) in [
         ("tcp = \"bbr3\"", "version 1"),
         ("tcp = \"tahoe\"", "no sender `tahoe`"),
-        ("pacing = true", "no setting"),
         ("mss = 3000", "at most 1460"),
         ("rto-min = \"1500us\"", "whole milliseconds"),
         ("rto-max = \"500s\"", "from 1 s to 120 s"),
         ("mss = 500\nrecv-buffer = 1000", "at least 2304"),
         ("fast-open = true", "do not ask"),
-        ("rto-initial = \"3s\"", "no setting"),
     ] {
         let Err((code, message)) = host(key) else { panic!("`{key}` should be refused") };
         assert!(
@@ -113,5 +115,15 @@ fn what_linux_cannot_do_is_refused_with_the_reason() {
         // The simulator has them all.
         let text = format!("{HEAD}[host.fixed]\n{key}\n[host.mobile]\n{PATH}");
         parse(&text, "test", &[]).unwrap_or_else(|error| panic!("{key}: {error}"));
+    }
+}
+
+/// Scenarios of the papers run with real kernels: what these have no setting for is a warning.
+#[test]
+fn what_linux_has_no_setting_for_is_reported() {
+    for key in ["pacing = true", "rto-initial = \"3s\"", "ackp = \"rearm\"", "ebsn = true"] {
+        let Err((code, message)) = host(key) else { panic!("`{key}` should be reported") };
+        assert_eq!(code, Code::NoEffect, "{key}");
+        assert!(message.contains("no setting"), "{key}: {message}");
     }
 }
