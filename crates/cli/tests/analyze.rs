@@ -195,7 +195,13 @@ fn the_standard_input_is_read_as_a_file_is() {
     let mut named = json(&analyze(&[CAPTURE, "--json"]));
     named["captures"][0]["file"].take();
     assert_eq!(piped, named);
-    assert!(read("advise", &["--capture"]).status.success());
+    let advice =
+        |out: Output| (out.status.code(), String::from_utf8_lossy(&out.stdout).into_owned());
+    let mut by_name = Command::new(env!("CARGO_BIN_EXE_lasthop"));
+    let by_name = by_name.args(["advise", "--capture", CAPTURE, "--json"]).output().unwrap();
+    let (code, answer) = advice(read("advise", &["--capture"]));
+    assert!(code < Some(2) && !answer.is_empty(), "{code:?}");
+    assert_eq!(code, by_name.status.code());
     let both = analyze(&["-", CAPTURE]);
     assert_eq!(both.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&both.stderr).contains("read only once"));

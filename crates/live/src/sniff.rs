@@ -9,6 +9,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::time::{ClockId, clock_gettime};
 
 use crate::clock::{Clock, nanoseconds};
+use crate::header::VNET;
 use crate::interfaces;
 use crate::sys::packet_socket::{Inbox, PacketSocket};
 
@@ -65,7 +66,8 @@ impl Sniffer {
         while self.inbox.receive(&self.socket)? > 0 {
             let at = Time(self.clock.now().0 + self.epoch);
             for frame in self.inbox.frames() {
-                take(at, frame);
+                // The header of offloads precedes each.
+                take(at, frame.get(VNET..).unwrap_or(&[]));
             }
         }
         Ok(())
