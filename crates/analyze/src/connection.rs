@@ -6,6 +6,7 @@ use lasthop_proto::wire::{Addr, Flags, FlowKey, Segment, Seq};
 use crate::acks;
 use crate::config::Config;
 use crate::copies::{Copies, Doubling, Print, fingerprint};
+use crate::diagnose::{Path, Step, Watch};
 use crate::direction::{Acked, Data, Tracker};
 use crate::handshake::Handshake;
 use crate::reading::{Closing, Connection, Endpoint, Opening};
@@ -51,6 +52,7 @@ pub(crate) struct Conn {
     /// The latest packet that was no copy.
     latest: Option<u64>,
     sides: [Tracker; 2],
+    watch: Watch,
 }
 
 impl Conn {
@@ -73,6 +75,7 @@ impl Conn {
             doubling: Default::default(),
             latest: None,
             sides: [Tracker::default(), Tracker::default()],
+            watch: Watch::default(),
         }
     }
 
@@ -120,6 +123,15 @@ impl Conn {
     /// The round trip of the handshake.
     pub(crate) fn handshake_rtt(&self) -> Option<Span> {
         self.handshake.rtt()
+    }
+
+    /// What diagnoses need of the handshake.
+    fn path(&self) -> Path {
+        Path {
+            rtt: self.handshake.rtt(),
+            feedback: [0, 1].map(|side| self.handshake.feedback(side)),
+            opener: self.handshake.opener(),
+        }
     }
 
     /// Whether the capture has this packet a second time.
@@ -191,9 +203,14 @@ impl Conn {
         // A reset without an ACK has whatever number its receiver expects.
         if !segment.flags.has(Flags::RST) && self.sides[side].begins(segment.seq, syn, len) {
             self.acks[side].restart();
+            self.watch.restart(side);
         }
         let peer_said = self.acks[1 - side];
         let signs = self.acks[side].packet(&peer_said, segment, len, window);
+        let payload = if signs.probe || signs.keep_alive { 0 } else { len };
+        let step = Step { at, segment, len: payload, window, room, duplicate: signs.duplicate };
+        let path = self.path();
+        self.watch.packet(side, step, &path);
         let round_trip = if len > 0 { self.round_trip() } else { None };
         let [a, b] = &mut self.sides;
         let (own, peer) = if side == 0 { (a, b) } else { (b, a) };
@@ -265,7 +282,9 @@ impl Conn {
         let syn_ack = self.handshake.syn_ack_after();
         let opening = if self.from_syn { self.handshake.opening() } else { Opening::MidConnection };
         let swapped = self.handshake.opener() == Some(1);
-        let [a, b] = self.sides.map(Tracker::finish);
+        let path = self.path();
+        let [mut a, mut b] = self.sides.map(Tracker::finish);
+        self.watch.finish(&path, [&mut a, &mut b]);
         let (client, server, to_server, to_client) =
             if swapped { (second, first, b, a) } else { (first, second, a, b) };
         let closing = match (self.reset, self.fins) {

@@ -9,6 +9,7 @@ use core::net::IpAddr;
 use lasthop_proto::units::{Span, Time};
 use serde::Serialize;
 
+use crate::diagnose::Diagnosis;
 use crate::over_time::OverTime;
 use crate::stats::Spread;
 
@@ -175,6 +176,8 @@ pub struct Direction {
     pub losses_omitted: u64,
     /// What the losses were caused by.
     pub verdict: Verdict,
+    /// Named faults that concern what this side sent.
+    pub diagnoses: Vec<Diagnosis>,
     /// Long silences of this side as a sender of data.
     pub stalls: Vec<Stall>,
     /// Stalls beyond [`crate::Config::losses`].

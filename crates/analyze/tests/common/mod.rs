@@ -25,6 +25,10 @@ pub struct Script {
     pub garbage: u32,
     /// Window scale in each side's SYN.
     pub scale: [Option<u8>; 2],
+    /// Segment size in each side's SYN.
+    pub mss: [Option<u16>; 2],
+    /// Whether each side's SYN has SACK-permitted.
+    pub sack_permitted: [bool; 2],
 }
 
 impl Script {
@@ -46,6 +50,8 @@ impl Script {
             ttl: 64,
             garbage: 0,
             scale: [None; 2],
+            mss: [None; 2],
+            sack_permitted: [false; 2],
         }
     }
 
@@ -64,6 +70,12 @@ impl Script {
         segment.timestamps = self.stamps.map(|(value, echo)| Timestamps { value, echo });
         if flags.has(Flags::SYN) && self.scale[from].is_some() {
             segment.options_mut().window_scale = self.scale[from];
+        }
+        if flags.has(Flags::SYN) && self.mss[from].is_some() {
+            segment.options_mut().mss = self.mss[from];
+        }
+        if flags.has(Flags::SYN) && self.sack_permitted[from] {
+            segment.options_mut().sack_permitted = true;
         }
         for &(left, right) in &self.sack {
             segment.options_mut().sack.push(abs(1 - from, left), abs(1 - from, right));
