@@ -117,6 +117,13 @@ impl Estimate {
     pub fn of(capture: &Capture, help: &str) -> Result<Estimate, Error> {
         let transfers = capture.transfers();
         let Some(transfer) = transfers.first() else {
+            if let Some(silent) = capture.silent().first() {
+                let diagnosis = &silent.data.diagnoses[0];
+                return Err(Error::input(
+                    format!("{}: {}: {}", capture.file, silent.title(), diagnosis.evidence),
+                    diagnosis.remedy.clone(),
+                ));
+            }
             if capture.analysis.connections.iter().any(only_acks) {
                 return Err(Error::input(
                     format!("{}: only ACKs, the data was not captured", capture.file),
@@ -171,6 +178,8 @@ impl Estimate {
         }
         losses(transfer.data, bounded.is_some(), &mut estimate);
         blind(transfer, &mut estimate);
+        let diagnoses = transfer.data.diagnoses.iter().filter(|d| !d.explains_losses());
+        estimate.notes.extend(diagnoses.map(ToString::to_string));
         Ok(estimate)
     }
 }
@@ -193,6 +202,12 @@ fn blind(transfer: &Transfer<'_>, estimate: &mut Estimate) {
             captured.loss = 0.0;
         }
     };
+    if let Some(diagnosis) = data.diagnoses.iter().find(|diagnosis| diagnosis.explains_losses()) {
+        no_loss(estimate);
+        estimate.notes.push("the segments that went missing are no loss of the link".to_owned());
+        estimate.notes.push(diagnosis.to_string());
+        return;
+    }
     let at_sender = "capture at the sender, with both directions and the handshake";
     if back.packets == 0 {
         no_loss(estimate);
