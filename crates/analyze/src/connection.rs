@@ -6,7 +6,7 @@ use lasthop_proto::wire::{Addr, Flags, FlowKey, Segment, Seq};
 use crate::acks;
 use crate::config::Config;
 use crate::copies::{Copies, Doubling, Print, fingerprint};
-use crate::diagnose::{Path, Step, Watch};
+use crate::diagnose::{Known, Path, Step, Watch};
 use crate::direction::{Acked, Data, Tracker};
 use crate::handshake::Handshake;
 use crate::reading::{Closing, Connection, Endpoint, Opening};
@@ -24,6 +24,8 @@ pub(crate) struct Packet<'a> {
     pub(crate) ip_id: Option<u16>,
     /// Hops left.
     pub(crate) ttl: u8,
+    /// Traffic class.
+    pub(crate) tos: u8,
 }
 
 /// The state of one connection.
@@ -136,7 +138,7 @@ impl Conn {
 
     /// Whether the capture has this packet a second time.
     fn is_copy(&mut self, copies: &mut Copies, packet: &Packet<'_>) -> bool {
-        let &Packet { at, flow, segment, len, ip_id, ttl } = packet;
+        let &Packet { at, flow, segment, len, ip_id, ttl, .. } = packet;
         let side = self.side(flow);
         let own = &self.sides[side];
         let shortest = own.shortest_rtt().map(Span::from_secs_f64);
@@ -183,7 +185,7 @@ impl Conn {
     }
 
     fn analyze(&mut self, config: &Config, packet: &Packet<'_>) {
-        let &Packet { at, flow, segment, len, ip_id, .. } = packet;
+        let &Packet { at, flow, segment, len, ip_id, ttl, tos } = packet;
         let side = self.side(flow);
         self.ended = self.ended.max(at);
         let syn = segment.flags.has(Flags::SYN);
@@ -208,7 +210,8 @@ impl Conn {
         let peer_said = self.acks[1 - side];
         let signs = self.acks[side].packet(&peer_said, segment, len, window);
         let payload = if signs.probe || signs.keep_alive { 0 } else { len };
-        let step = Step { at, segment, len: payload, window, room, duplicate: signs.duplicate };
+        let duplicate = signs.duplicate;
+        let step = Step { at, segment, len: payload, window, room, duplicate, tos, ttl };
         let path = self.path();
         self.watch.packet(side, step, &path);
         let round_trip = if len > 0 { self.round_trip() } else { None };
@@ -250,6 +253,7 @@ impl Conn {
             }
         }
         if len > 0 && !signs.probe && !signs.keep_alive && !segment.flags.has(Flags::RST) {
+            let (rtt, before) = (own.round_trips(), own.reading.retransmissions);
             own.data(
                 config,
                 Data {
@@ -264,6 +268,8 @@ impl Conn {
                     since,
                 },
             );
+            let after = own.reading.retransmissions;
+            self.watch.judged(side, &Known { dupacks: peer_dupacks, rtt, before, after });
         }
         self.fins[side] |= segment.flags.has(Flags::FIN);
         self.reset |= segment.flags.has(Flags::RST);

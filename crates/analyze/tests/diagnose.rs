@@ -4,7 +4,8 @@ mod common;
 
 use common::Script;
 use lasthop_analyze::{
-    Analysis, Confidence, Config, Diagnosis, Finding, Negotiated, OneSided, analyze_capture,
+    Analysis, Confidence, Config, Diagnosis, EcnState, Finding, Negotiated, OneSided,
+    analyze_capture,
 };
 use lasthop_proto::wire::Flags;
 use proptest::prelude::*;
@@ -21,10 +22,10 @@ fn all(analysis: &Analysis) -> Vec<Diagnosis> {
     analysis.connections.iter().flat_map(both).collect()
 }
 
-/// The diagnoses that are more than a share of time.
+/// The diagnoses that are more than counts of time and timeouts.
 fn faults(analysis: &Analysis) -> Vec<Diagnosis> {
     let mut all = all(analysis);
-    all.retain(|d| !matches!(d.finding, Finding::Limits { .. }));
+    all.retain(|d| !matches!(d.finding, Finding::Limits { .. } | Finding::Timeouts { .. }));
     all
 }
 
@@ -270,5 +271,152 @@ proptest! {
         let unique_bytes = u64::from(packets) * 1000;
         let data_packets = packets.into();
         prop_assert_eq!(fault.finding, Finding::OnlyData { data_packets, unique_bytes, sent_again: 0 });
+    }
+}
+
+/// A connection with ECN, captured next to the sender or behind the path; `flags` are those of SYN and SYN-ACK.
+fn ecn(member: Member, ecn: u8, flags: [Flags; 2], near: bool, echo: bool) -> Vec<Diagnosis> {
+    let mut s = script(member);
+    s.send(0.0, 0, Flags::SYN | flags[0], 0, 0, 0);
+    let there = if near { member.rtt } else { 0.01 };
+    s.send(there, 1, Flags::SYN | Flags::ACK | flags[1], 0, 0, 1);
+    s.send(member.rtt + 0.02, 0, Flags::ACK, 1, 0, 1);
+    let at = member.rtt + 1.0;
+    s.ecn = [ecn, 0];
+    (0..15).for_each(|n| s.data(at + f64::from(n) * 0.01, 1 + 1460 * n, 1460));
+    let answer = Flags::ACK | if echo { Flags::ECE } else { Flags::NONE };
+    s.send(at + 0.2 + there, 1, answer, 1, 0, 1 + 15 * 1460);
+    faults(&s.analyze())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn ecn_is_unmarked_marked_or_bleached(member in member(), near in any::<bool>(), ect in 1u8..3) {
+        let agreed = [Flags::ECE | Flags::CWR, Flags::ECE];
+        let state = |found: Vec<Diagnosis>| match &found[..] {
+            [] => None,
+            [Diagnosis { finding: Finding::Ecn { state, .. }, .. }] => Some(*state),
+            other => panic!("{other:?}"),
+        };
+        prop_assert_eq!(state(ecn(member, ect, agreed, near, false)), Some(EcnState::Unmarked));
+        prop_assert_eq!(state(ecn(member, ect, agreed, near, true)), Some(EcnState::Marked));
+        prop_assert_eq!(state(ecn(member, 3, agreed, near, false)), Some(EcnState::Marked));
+        // Next to a sender that sets no codepoint nothing was cleared.
+        let bleached = (!near).then_some(EcnState::Bleached);
+        prop_assert_eq!(state(ecn(member, 0, agreed, near, false)), bleached);
+        for refused in [[Flags::NONE; 2], [agreed[0], Flags::NONE], [agreed[0], agreed[0]]] {
+            prop_assert_eq!(state(ecn(member, 0, refused, near, false)), None);
+        }
+    }
+
+    #[test]
+    fn the_tail_of_a_flight_is_repaired_by_a_timeout(
+        member in member(), packets in 4u32..30, lost in 1u32..3, sack in any::<bool>(),
+    ) {
+        let mut s = script(member);
+        s.sack_permitted = [sack; 2];
+        s.handshake(0.0, member.rtt);
+        let at = member.rtt + 1.0;
+        let arrived = packets - lost;
+        (0..packets).for_each(|n| s.data(at + f64::from(n) * 0.1, 1 + 1000 * n, 1000));
+        (0..arrived).for_each(|n| s.ack(at + member.rtt + f64::from(n) * 0.1, 1001 + 1000 * n));
+        let mut at = at + 4.0 * member.rtt + 300.0;
+        for n in arrived..packets {
+            s.data(at, 1 + 1000 * n, 1000);
+            at += member.rtt;
+            s.ack(at, 1001 + 1000 * n);
+        }
+        let found = all(&s.analyze());
+        let tails: Vec<_> = found.iter().filter_map(|fault| match fault.finding {
+            Finding::TailLoss { losses, timeouts, .. } => Some((losses, timeouts)),
+            _ => None,
+        }).collect();
+        prop_assert_eq!(tails, [(1, 1)]);
+        let causes = found.iter().find_map(|fault| match fault.finding {
+            Finding::Timeouts { no_duplicate_acks, avoided_by_tail_loss_probe, total, .. } => {
+                Some((total, no_duplicate_acks, avoided_by_tail_loss_probe))
+            }
+            _ => None,
+        });
+        prop_assert_eq!(causes, Some((1, 1, u64::from(sack || lost == 1))));
+    }
+
+    #[test]
+    fn too_few_duplicate_acks_are_limited_transmits(
+        member in member(), dupacks in 1u32..3, short in any::<bool>(),
+    ) {
+        let mut s = script(member);
+        s.window = [60_000; 2];
+        s.handshake(0.0, member.rtt);
+        s.send(member.rtt + 0.5, 1, Flags::ACK, 1, 0, 1);
+        let at = member.rtt + 1.0;
+        // A last segment that is not full: there was no more to send.
+        let last = if short { 700 } else { 1460 };
+        let len = |n: u32| if n == dupacks { last } else { 1460 };
+        (0..=dupacks).for_each(|n| s.data(at + f64::from(n) * 0.1, 1 + 1460 * n, len(n)));
+        let end = 1 + 1460 * dupacks + last;
+        for n in 1..=dupacks {
+            let right = if n == dupacks { end } else { 1 + 1460 * (n + 1) };
+            s.ack_sack(at + member.rtt + f64::from(n) * 0.1, 1, &[(1461, right)]);
+        }
+        let at = at + 4.0 * member.rtt + 300.0;
+        s.data(at, 1, 1460);
+        s.ack(at + member.rtt, end);
+        let found = all(&s.analyze());
+        let [Diagnosis { finding: Finding::Timeouts {
+            total, few_duplicate_acks, avoided_by_limited_transmit, no_duplicate_acks, ..
+        }, .. }] = &found[..] else { panic!("{found:?}") };
+        prop_assert_eq!((*total, *few_duplicate_acks, *no_duplicate_acks), (1, 1, 0));
+        prop_assert_eq!(*avoided_by_limited_transmit, u64::from(!short));
+    }
+
+    /// A queue of the sender's own making, or a delay that varies by itself.
+    #[test]
+    fn round_trips_that_grow_with_the_flight_are_bufferbloat(
+        member in member(), own in any::<bool>(), seed in any::<u32>(),
+    ) {
+        let mut s = script(member);
+        s.window = [60_000; 2];
+        s.handshake(0.0, 20.0);
+        let (mut at, mut next) = (30.0, 1);
+        for round in 0..80u32 {
+            let flight = 1 + round % 40;
+            let wait = if own { flight } else { seed.wrapping_mul(round.wrapping_mul(2_654_435_761) | 1) >> 26 };
+            (0..flight).for_each(|n| s.data(at + f64::from(n) * 0.01, next + 1000 * n, 1000));
+            next += 1000 * flight;
+            at += 20.0 + 10.0 * f64::from(wait);
+            s.ack(at, next);
+            at += 1.0;
+        }
+        let bloats = |d: &Diagnosis| matches!(d.finding, Finding::Bufferbloat { .. });
+        let found = faults(&s.analyze());
+        prop_assert_eq!(found.iter().any(bloats), own, "{:?}", found);
+    }
+
+    #[test]
+    fn acks_that_come_another_number_of_hops_are_of_a_middlebox(
+        member in member(), data in 40u8..64, other in 40u8..64, acks in 3u32..20,
+    ) {
+        let mut s = script(member);
+        s.handshake(0.0, member.rtt);
+        let mut at = member.rtt + 1.0;
+        for n in 0..acks {
+            s.ttl = 64;
+            s.data(at, 1 + 1000 * n, 1000);
+            at += member.rtt;
+            s.ttl = other;
+            s.send(at, 1, Flags::ACK, 1 + 500 * n, 0, 1001 + 1000 * n);
+            s.ttl = data;
+            s.send(at + 0.5, 1, Flags::ACK, 1 + 500 * n, 500, 1001 + 1000 * n);
+            at += 1.0;
+        }
+        let found = faults(&s.analyze());
+        let expected = (data != other).then_some(Finding::Middlebox {
+            data_hops: data, answer_hops: other, answers: acks.into(),
+        });
+        let seen = found.into_iter().map(|fault| fault.finding).next();
+        prop_assert_eq!(seen, expected);
     }
 }

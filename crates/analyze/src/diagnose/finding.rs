@@ -55,6 +55,18 @@ impl fmt::Display for Negotiated {
     }
 }
 
+/// What became of ECN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EcnState {
+    /// Agreed on and used; no queue has marked anything.
+    Unmarked,
+    /// Queues have marked packets.
+    Marked,
+    /// Agreed on, and cleared on the path.
+    Bleached,
+}
+
 /// A fault or a limit, with the numbers that show it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -128,6 +140,69 @@ pub enum Finding {
         outside: u64,
         /// ACKs with SACK blocks.
         blocks: u64,
+    },
+    /// Explicit congestion notification (RFC 3168) of connections that agreed on it.
+    Ecn {
+        /// What became of it.
+        state: EcnState,
+        /// Packets with new data.
+        data: u64,
+        /// Those with an ECN codepoint.
+        ect: u64,
+        /// Those marked before the point of capture.
+        ce: u64,
+        /// Packets by which the receiver reports marks.
+        echoes: u64,
+    },
+    /// Timeouts by what the sender knew, and by what would have avoided them (balakrishnan97 5.1.1).
+    Timeouts {
+        /// All.
+        total: u64,
+        /// No duplicate ACK had come.
+        no_duplicate_acks: u64,
+        /// One or two had come.
+        few_duplicate_acks: u64,
+        /// During a fast recovery.
+        in_recovery: u64,
+        /// Of a segment that a timeout had repeated already.
+        repeated: u64,
+        /// None of these.
+        otherwise: u64,
+        /// With SACK, the recovery would have continued.
+        avoided_by_sack: u64,
+        /// Further segments would have caused the missing duplicate ACKs (RFC 3042); an upper bound.
+        avoided_by_limited_transmit: u64,
+        /// A probe would have caused an ACK sooner (RFC 8985); an upper bound.
+        avoided_by_tail_loss_probe: u64,
+        /// The wait was more than twice the computed timer: a lower minimum shortens it.
+        at_minimum: u64,
+    },
+    /// The last segments of a flight were lost: only a timeout repaired them.
+    TailLoss {
+        /// Flights whose tail was lost.
+        losses: u64,
+        /// Timeouts of the sender.
+        timeouts: u64,
+        /// Seconds from the last packet to the retransmission.
+        waited: f64,
+    },
+    /// The data of this sender waits long in a queue.
+    Bufferbloat {
+        /// The shortest round trip, in seconds.
+        shortest: f64,
+        /// One of ten round trips is as long, in seconds.
+        long: f64,
+        /// Of round trips with outstanding data.
+        correlation: f64,
+    },
+    /// Another host answers in the place of an end.
+    Middlebox {
+        /// Hops left in packets with data.
+        data_hops: u8,
+        /// Hops left in ACKs or resets.
+        answer_hops: u8,
+        /// Those ACKs or resets.
+        answers: u64,
     },
     /// What the sender waited for, as shares of the time from its first packet with data to the last.
     Limits {

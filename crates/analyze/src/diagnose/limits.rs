@@ -66,6 +66,11 @@ impl Flight {
         }
     }
 
+    /// Whether there was more to send, and the receiver's window had room for it.
+    pub(super) fn has_more(&self) -> bool {
+        matches!(self.waits_for(), Wait::CongestionWindow)
+    }
+
     /// The state up to `at` becomes a wait.
     fn pass(&mut self, at: Time) {
         let Some(since) = self.since else { return };
@@ -75,7 +80,7 @@ impl Flight {
         }
     }
 
-    /// Packets passed that leave the sender before `at`.
+    /// Applies the ACKs that the sender has received before a packet of `at` left it.
     fn advance(&mut self, at: Time) {
         while let Some(ack) = self.under_way.front().copied().filter(|ack| ack.at <= at) {
             self.under_way.pop_front();
@@ -139,7 +144,11 @@ impl Shares {
              congestion window or send buffer {:.0} %",
             shares[0], shares[1], shares[2]
         );
-        let remedy = if receive_window >= application.max(congestion_window) {
+        let by_window = receive_window >= application.max(congestion_window);
+        let remedy = if by_window && window.is_some_and(|window| window <= u16::MAX.into()) {
+            "a window above 65535 B needs window scaling at both ends (Linux: `net.ipv4.tcp_window_scaling=1`); then enlarge \
+             the receive buffer to rate times round trip"
+        } else if by_window {
             "enlarge the receive buffer (Linux: the maximum in `net.ipv4.tcp_rmem`) to rate times round trip"
         } else if application >= congestion_window {
             "the network is not the limit: look at the sending application"

@@ -3,25 +3,33 @@
 //! A diagnosis is made only where the capture has the evidence for it; no diagnosis does not mean that there is no fault.
 
 mod black_hole;
+mod bufferbloat;
+mod ecn;
 mod finding;
 mod limits;
+mod middlebox;
 mod numbers;
 mod one_way;
 mod options;
 mod sack_window;
+mod timeouts;
 
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Flags, Segment};
 
 use crate::reading::Direction;
 use black_hole::BlackHole;
+use ecn::{Ecn, Position};
 use limits::Flight;
+use middlebox::Answers;
 use numbers::Numbers;
 use one_way::Acks;
 use options::Opened;
 use sack_window::Blocks;
+use timeouts::{Allowed, Timeouts};
 
-pub use finding::{Confidence, Diagnosis, Finding, Negotiated, OneSided};
+pub use finding::{Confidence, Diagnosis, EcnState, Finding, Negotiated, OneSided};
+pub(crate) use timeouts::Known;
 
 /// Segment size of an end that announces none, as most paths have it.
 const USUAL_MSS: u32 = 1460;
@@ -42,6 +50,10 @@ pub(crate) struct Step<'a> {
     pub(crate) room: u64,
     /// A duplicate ACK.
     pub(crate) duplicate: bool,
+    /// Traffic class.
+    pub(crate) tos: u8,
+    /// Hops left.
+    pub(crate) ttl: u8,
 }
 
 /// What is known of the handshake.
@@ -56,6 +68,15 @@ pub(crate) struct Path {
 }
 
 impl Path {
+    /// Where the capture was made, seen from `side`.
+    fn position(&self, side: usize) -> Position {
+        match (self.behind(side), self.rtt) {
+            (Some(behind), Some(rtt)) if behind.0 * 10 < rtt.0 => Position::Sender,
+            (Some(_), Some(_)) => Position::Behind,
+            _ => Position::Unknown,
+        }
+    }
+
     /// From the place of the capture to `side` and back.
     fn behind(&self, side: usize) -> Option<Span> {
         Some(self.rtt?.saturating_sub(self.feedback[side]?))
@@ -73,6 +94,9 @@ struct Side {
     acks: Acks,
     /// SACK blocks of the peer for its data.
     blocks: Blocks,
+    ecn: Ecn,
+    answers: Answers,
+    timeouts: Timeouts,
 }
 
 /// Watches both sides of a connection for what diagnoses need.
@@ -84,8 +108,8 @@ pub(crate) struct Watch {
 impl Watch {
     /// The sequence numbers of `side` start anew.
     pub(crate) fn restart(&mut self, side: usize) {
-        let opened = core::mem::take(&mut self.sides[side]).opened;
-        self.sides[side].opened = opened;
+        let Side { opened, ecn, .. } = core::mem::take(&mut self.sides[side]);
+        (self.sides[side].opened, self.sides[side].ecn) = (opened, ecn);
     }
 
     /// The largest payload of a packet of `side` on the wire.
@@ -104,13 +128,17 @@ impl Watch {
         let [a, b] = &mut self.sides;
         let (own, peer) = if side == 0 { (a, b) } else { (b, a) };
         own.opened.packet(segment);
+        own.answers.packet(segment, step.len, step.ttl);
         if segment.flags.has(Flags::RST) {
             return;
         }
         let syn = segment.flags.has(Flags::SYN);
+        let edge = own.numbers.next();
         let start = own.numbers.sent(segment.seq + u32::from(syn), step.len);
+        own.ecn.packet(segment, step.tos, step.len > 0 && start >= edge);
         if step.len > 0 {
             let end = start + i64::from(step.len);
+            own.timeouts.sent(step.at, start, end);
             own.hole.sent(start, end, full);
             if let Some(behind) = path.behind(side) {
                 own.flight.sent(step.at, behind, end, step.len, full);
@@ -125,6 +153,7 @@ impl Watch {
         let options = segment.options();
         let Some(ack) = peer.numbers.acked(segment.ack) else { return };
         peer.hole.acked(ack, step.duplicate);
+        peer.timeouts.acked(step.at, ack);
         peer.flight.acked(step.at, ack, step.window);
         for (n, &(left, right)) in options.sack.as_slice().iter().enumerate() {
             let inside = peer.numbers.block(left, right);
@@ -133,6 +162,15 @@ impl Watch {
                 peer.hole.sacked(left, right);
             }
         }
+    }
+
+    /// How the latest packet of `side` was judged.
+    pub(crate) fn judged(&mut self, side: usize, known: &Known) {
+        let sack = self.sides.iter().all(|side| side.opened.sack());
+        let full = self.full(side);
+        let own = &mut self.sides[side];
+        let allowed = Allowed { sack, more: own.flight.has_more(), full };
+        own.timeouts.judged(known, &allowed);
     }
 
     /// Adds the diagnoses to what the two sides sent.
@@ -147,7 +185,14 @@ impl Watch {
             let (data, back) = if side == 0 { (&*first, &*second) } else { (&*second, &*first) };
             let mut found = Vec::new();
             found.extend(one_way::diagnose(data, back, &peer.acks));
-            found.extend(own.hole.diagnose(full[side]));
+            let hole = own.hole.diagnose(full[side]);
+            if hole.is_none() {
+                found.extend(own.timeouts.diagnose());
+            }
+            found.extend(hole);
+            found.extend(own.ecn.diagnose(&peer.ecn, path.position(side)));
+            found.extend(own.answers.diagnose());
+            found.extend(bufferbloat::diagnose(data));
             if side == larger && data.unique_bytes > 0 {
                 let openings = [&self.sides[0].opened, &self.sides[1].opened];
                 let limit = shares[side].map(|shares| (shares.receive_window, back.window_max));

@@ -23,6 +23,11 @@ impl Numbers {
         self.zero.map(|zero| near.saturating_add(i64::from(seq - (zero + near as u32))))
     }
 
+    /// One past the highest offset that was sent.
+    pub(super) fn next(&self) -> i64 {
+        self.next
+    }
+
     /// This side sends `len` bytes at `seq`: the offset of the first one.
     pub(super) fn sent(&mut self, seq: Seq, len: u32) -> i64 {
         self.zero.get_or_insert(seq);

@@ -53,6 +53,11 @@ impl Opened {
         self.mss.filter(|mss| *mss > 0).map(u32::from)
     }
 
+    /// Whether the SYN or SYN-ACK permits SACK.
+    pub(super) fn sack(&self) -> bool {
+        self.sack
+    }
+
     /// Whether the SYN or SYN-ACK had timestamps.
     pub(super) fn timestamps(&self) -> bool {
         self.timestamps

@@ -29,6 +29,8 @@ pub struct Script {
     pub mss: [Option<u16>; 2],
     /// Whether each side's SYN has SACK-permitted.
     pub sack_permitted: [bool; 2],
+    /// The ECN bits of packets with data, and of others.
+    pub ecn: [u8; 2],
 }
 
 impl Script {
@@ -52,6 +54,7 @@ impl Script {
             scale: [None; 2],
             mss: [None; 2],
             sack_permitted: [false; 2],
+            ecn: [0; 2],
         }
     }
 
@@ -87,6 +90,7 @@ impl Script {
             ids[from] = ids[from].wrapping_add(1);
         }
         packet.ttl = self.ttl;
+        packet.tos = self.ecn[usize::from(len == 0)];
         let side = if from == 0 { Side::Right } else { Side::Left };
         let at = Time((at * 1e6) as u64);
         self.writer.packet(self.on, at, side, &packet, 0, "").unwrap();
