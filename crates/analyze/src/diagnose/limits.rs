@@ -131,7 +131,8 @@ impl Flight {
 impl Shares {
     /// `data` is what the sender sent, `back` what its peer sent.
     pub(super) fn diagnose(&self, data: &Direction, back: &Direction) -> Option<Diagnosis> {
-        if data.data_packets < FEWEST {
+        // Where ACKs are in the file before their data, the flight does not show.
+        if data.data_packets < FEWEST || data.acked_before_seen * 10 > data.data_packets {
             return None;
         }
         let Shares { receive_window, application, congestion_window } = *self;

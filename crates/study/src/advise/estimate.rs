@@ -1,6 +1,6 @@
 //! What a capture tells about a link.
 
-use lasthop_analyze::{Cause, Connection, Direction, Loss, Opening, PointKind, Seen, StallCause};
+use lasthop_analyze::{Cause, Direction, Loss, Opening, PointKind, Seen, StallCause};
 use lasthop_proto::units::{Probability, Rate, Span};
 use lasthop_report::number::plural;
 use lasthop_trace::stats::quantile;
@@ -124,12 +124,6 @@ impl Estimate {
                     diagnosis.remedy.clone(),
                 ));
             }
-            if capture.analysis.connections.iter().any(only_acks) {
-                return Err(Error::input(
-                    format!("{}: only ACKs, the data was not captured", capture.file),
-                    "capture at the sender, with both directions",
-                ));
-            }
             let what = match capture.analysis.tcp_packets {
                 0 => "no TCP in it".to_owned(),
                 n => format!("{} of TCP, and none with data", plural(n, "packet")),
@@ -182,12 +176,6 @@ impl Estimate {
         estimate.notes.extend(diagnoses.map(ToString::to_string));
         Ok(estimate)
     }
-}
-
-/// Whether one side of a connection only acknowledges, and nothing of the other one was captured.
-fn only_acks(connection: &Connection) -> bool {
-    let sides = [&connection.to_server, &connection.to_client];
-    sides.iter().any(|side| side.packets == 0) && sides.iter().any(|side| side.packets > 1)
 }
 
 /// What this capture cannot show of losses, and the capture that would.
