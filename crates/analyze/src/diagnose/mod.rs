@@ -71,7 +71,7 @@ impl Path {
     /// Where the capture was made, seen from `side`.
     fn position(&self, side: usize) -> Position {
         match (self.behind(side), self.rtt) {
-            (Some(behind), Some(rtt)) if behind.0 * 10 < rtt.0 => Position::Sender,
+            (Some(behind), Some(rtt)) if behind.0 < rtt.0 / 10 => Position::Sender,
             (Some(_), Some(_)) => Position::Behind,
             _ => Position::Unknown,
         }
