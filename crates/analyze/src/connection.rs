@@ -6,6 +6,7 @@ use lasthop_proto::wire::{Addr, Flags, FlowKey, Segment, Seq};
 use crate::acks;
 use crate::config::Config;
 use crate::copies::{Copies, Doubling, Print, fingerprint};
+use crate::diagnose::{Known, Path, Step, Watch};
 use crate::direction::{Acked, Data, Tracker};
 use crate::handshake::Handshake;
 use crate::reading::{Closing, Connection, Endpoint, Opening};
@@ -23,6 +24,8 @@ pub(crate) struct Packet<'a> {
     pub(crate) ip_id: Option<u16>,
     /// Hops left.
     pub(crate) ttl: u8,
+    /// Traffic class.
+    pub(crate) tos: u8,
 }
 
 /// The state of one connection.
@@ -51,6 +54,7 @@ pub(crate) struct Conn {
     /// The latest packet that was no copy.
     latest: Option<u64>,
     sides: [Tracker; 2],
+    watch: Watch,
 }
 
 impl Conn {
@@ -73,6 +77,7 @@ impl Conn {
             doubling: Default::default(),
             latest: None,
             sides: [Tracker::default(), Tracker::default()],
+            watch: Watch::default(),
         }
     }
 
@@ -122,9 +127,18 @@ impl Conn {
         self.handshake.rtt()
     }
 
+    /// What diagnoses need of the handshake.
+    fn path(&self) -> Path {
+        Path {
+            rtt: self.handshake.rtt(),
+            feedback: [0, 1].map(|side| self.handshake.feedback(side)),
+            opener: self.handshake.opener(),
+        }
+    }
+
     /// Whether the capture has this packet a second time.
     fn is_copy(&mut self, copies: &mut Copies, packet: &Packet<'_>) -> bool {
-        let &Packet { at, flow, segment, len, ip_id, ttl } = packet;
+        let &Packet { at, flow, segment, len, ip_id, ttl, .. } = packet;
         let side = self.side(flow);
         let own = &self.sides[side];
         let shortest = own.shortest_rtt().map(Span::from_secs_f64);
@@ -171,7 +185,7 @@ impl Conn {
     }
 
     fn analyze(&mut self, config: &Config, packet: &Packet<'_>) {
-        let &Packet { at, flow, segment, len, ip_id, .. } = packet;
+        let &Packet { at, flow, segment, len, ip_id, ttl, tos } = packet;
         let side = self.side(flow);
         self.ended = self.ended.max(at);
         let syn = segment.flags.has(Flags::SYN);
@@ -191,9 +205,15 @@ impl Conn {
         // A reset without an ACK has whatever number its receiver expects.
         if !segment.flags.has(Flags::RST) && self.sides[side].begins(segment.seq, syn, len) {
             self.acks[side].restart();
+            self.watch.restart(side);
         }
         let peer_said = self.acks[1 - side];
         let signs = self.acks[side].packet(&peer_said, segment, len, window);
+        let payload = if signs.probe || signs.keep_alive { 0 } else { len };
+        let duplicate = signs.duplicate;
+        let step = Step { at, segment, len: payload, window, room, duplicate, tos, ttl };
+        let path = self.path();
+        self.watch.packet(side, step, &path);
         let round_trip = if len > 0 { self.round_trip() } else { None };
         let [a, b] = &mut self.sides;
         let (own, peer) = if side == 0 { (a, b) } else { (b, a) };
@@ -233,6 +253,7 @@ impl Conn {
             }
         }
         if len > 0 && !signs.probe && !signs.keep_alive && !segment.flags.has(Flags::RST) {
+            let (rtt, before) = (own.round_trips(), own.reading.retransmissions);
             own.data(
                 config,
                 Data {
@@ -247,6 +268,8 @@ impl Conn {
                     since,
                 },
             );
+            let after = own.reading.retransmissions;
+            self.watch.judged(side, &Known { dupacks: peer_dupacks, rtt, before, after });
         }
         self.fins[side] |= segment.flags.has(Flags::FIN);
         self.reset |= segment.flags.has(Flags::RST);
@@ -265,7 +288,9 @@ impl Conn {
         let syn_ack = self.handshake.syn_ack_after();
         let opening = if self.from_syn { self.handshake.opening() } else { Opening::MidConnection };
         let swapped = self.handshake.opener() == Some(1);
-        let [a, b] = self.sides.map(Tracker::finish);
+        let path = self.path();
+        let [mut a, mut b] = self.sides.map(Tracker::finish);
+        self.watch.finish(&path, [&mut a, &mut b]);
         let (client, server, to_server, to_client) =
             if swapped { (second, first, b, a) } else { (first, second, a, b) };
         let closing = match (self.reset, self.fins) {

@@ -13,7 +13,7 @@ use lasthop_proto::wire::Seq;
 use crate::config::Config;
 use crate::over_time::{InFlight, MeasuredBy, RoundTrip, Volume};
 use crate::reading::{Direction, Point, PointKind, Retransmission, Stall, StallCause};
-use crate::stats::Series;
+use crate::stats::{Series, Spread};
 use crate::verdict::{Label, Trials};
 use gaps::{Behind, Filled, Gaps};
 use order::{Evidence, Ids};
@@ -186,6 +186,11 @@ impl Tracker {
     /// The smallest round trip from here to the peer and back, in seconds.
     pub(crate) fn shortest_rtt(&self) -> Option<f64> {
         self.rtt.min()
+    }
+
+    /// The round trips so far.
+    pub(crate) fn round_trips(&self) -> Option<Spread> {
+        self.rtt.spread()
     }
 
     /// This side sent `data`.

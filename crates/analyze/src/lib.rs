@@ -33,6 +33,7 @@ mod config;
 mod connection;
 mod contents;
 mod copies;
+mod diagnose;
 mod direction;
 mod handshake;
 mod matched;
@@ -44,6 +45,7 @@ mod verdict;
 mod wireshark;
 
 pub use config::Config;
+pub use diagnose::{Confidence, Diagnosis, EcnState, Finding, Negotiated, OneSided};
 pub use matched::{Clocks, Crossing, Delay, LostBetween, Matched, match_captures};
 pub use over_time::{InFlight, MeasuredBy, OverTime, RoundTrip, Samples, Volume, Volumes};
 pub use reading::{

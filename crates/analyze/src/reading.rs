@@ -10,6 +10,7 @@ use lasthop_proto::units::{Span, Time};
 use lasthop_trace::capture::{Protocol, Reason};
 use serde::Serialize;
 
+use crate::diagnose::Diagnosis;
 use crate::over_time::OverTime;
 use crate::stats::Spread;
 
@@ -204,6 +205,8 @@ pub struct Direction {
     pub losses_omitted: u64,
     /// What the losses were caused by.
     pub verdict: Verdict,
+    /// Named faults that concern what this side sent.
+    pub diagnoses: Vec<Diagnosis>,
     /// Long silences of this side as a sender of data.
     pub stalls: Vec<Stall>,
     /// Stalls beyond [`crate::Config::losses`].

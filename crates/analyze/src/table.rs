@@ -77,7 +77,7 @@ impl Analyzer {
         let known = connection.handshake_rtt();
         let ip_id = src.is_v4().then_some(packet.ip_id);
         let len = packet.body_len;
-        let packet = Packet { at, flow, segment, len, ip_id, ttl: packet.ttl };
+        let packet = Packet { at, flow, segment, len, ip_id, ttl: packet.ttl, tos: packet.tos };
         if !connection.packet(&self.config, &mut self.copies, &packet) {
             self.analysis.copied_packets += 1;
             return;

@@ -23,7 +23,7 @@ fn no_loss_where_the_first_transmission_of_every_byte_arrived() {
 #[test]
 fn what_does_not_show_is_named_with_the_capture_that_would() {
     let error = Estimate::of(&capture("one-way-acks"), "").unwrap_err().to_string();
-    assert!(error.contains("only ACKs"), "{error}");
+    assert!(error.contains("only the ACKs") && error.contains("144540 B"), "{error}");
     let notes = Estimate::of(&capture("repair-at-receiver"), "").unwrap().notes.join("\n");
     assert!(notes.contains("capture at the sender"), "{notes}");
 }
@@ -33,4 +33,13 @@ fn a_heading_warns_once_of_copies_and_of_the_order() {
     let of = |name: &str| capture(name).heading().join("\n");
     assert!(of("mirror-twice").contains("204 packets of TCP are here a second time"));
     assert!(of("ack-before-data").contains("the order in the file is not that on the wire"));
+}
+
+#[test]
+fn a_black_hole_is_no_loss_of_the_link() {
+    let estimate = Estimate::of(&capture("mtu-black-hole"), "").unwrap();
+    let notes = estimate.notes.join("\n");
+    assert!(notes.contains("MTU black hole from segments of 1460 B on"), "{notes}");
+    assert!(estimate.loss.is_none() && estimate.burst.is_none());
+    assert_eq!(estimate.captured.unwrap().loss, 0.0);
 }

@@ -25,6 +25,12 @@ pub struct Script {
     pub garbage: u32,
     /// Window scale in each side's SYN.
     pub scale: [Option<u8>; 2],
+    /// Segment size in each side's SYN.
+    pub mss: [Option<u16>; 2],
+    /// Whether each side's SYN has SACK-permitted.
+    pub sack_permitted: [bool; 2],
+    /// The ECN bits of packets with data, and of others.
+    pub ecn: [u8; 2],
 }
 
 impl Script {
@@ -46,6 +52,9 @@ impl Script {
             ttl: 64,
             garbage: 0,
             scale: [None; 2],
+            mss: [None; 2],
+            sack_permitted: [false; 2],
+            ecn: [0; 2],
         }
     }
 
@@ -65,6 +74,12 @@ impl Script {
         if flags.has(Flags::SYN) && self.scale[from].is_some() {
             segment.options_mut().window_scale = self.scale[from];
         }
+        if flags.has(Flags::SYN) && self.mss[from].is_some() {
+            segment.options_mut().mss = self.mss[from];
+        }
+        if flags.has(Flags::SYN) && self.sack_permitted[from] {
+            segment.options_mut().sack_permitted = true;
+        }
         for &(left, right) in &self.sack {
             segment.options_mut().sack.push(abs(1 - from, left), abs(1 - from, right));
         }
@@ -75,6 +90,7 @@ impl Script {
             ids[from] = ids[from].wrapping_add(1);
         }
         packet.ttl = self.ttl;
+        packet.tos = self.ecn[usize::from(len == 0)];
         let side = if from == 0 { Side::Right } else { Side::Left };
         let at = Time((at * 1e6) as u64);
         self.writer.packet(self.on, at, side, &packet, 0, "").unwrap();

@@ -35,6 +35,13 @@ pub fn text(capture: &Capture) -> String {
             let _ = writeln!(text, "  {}  {value}", style::dim(&format!("{name:<10}")));
         }
     }
+    for silent in capture.silent().iter().take(DESCRIBED) {
+        let number = silent.connection.number;
+        let _ = writeln!(text, "\n{}", style::heading(&format!("{number}: {}", silent.title())));
+        for (name, value) in silent.diagnoses() {
+            let _ = writeln!(text, "  {}  {value}", style::dim(&format!("{name:<10}")));
+        }
+    }
     match transfers.len().saturating_sub(DESCRIBED) {
         0 if transfers.is_empty() => text += "\nno connection carried data\n",
         0 => {}

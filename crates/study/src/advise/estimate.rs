@@ -1,6 +1,6 @@
 //! What a capture tells about a link.
 
-use lasthop_analyze::{Cause, Connection, Direction, Loss, Opening, PointKind, Seen, StallCause};
+use lasthop_analyze::{Cause, Direction, Loss, Opening, PointKind, Seen, StallCause};
 use lasthop_proto::units::{Probability, Rate, Span};
 use lasthop_report::number::plural;
 use lasthop_trace::stats::quantile;
@@ -117,10 +117,11 @@ impl Estimate {
     pub fn of(capture: &Capture, help: &str) -> Result<Estimate, Error> {
         let transfers = capture.transfers();
         let Some(transfer) = transfers.first() else {
-            if capture.analysis.connections.iter().any(only_acks) {
+            if let Some(silent) = capture.silent().first() {
+                let diagnosis = &silent.data.diagnoses[0];
                 return Err(Error::input(
-                    format!("{}: only ACKs, the data was not captured", capture.file),
-                    "capture at the sender, with both directions",
+                    format!("{}: {}: {}", capture.file, silent.title(), diagnosis.evidence),
+                    diagnosis.remedy.clone(),
                 ));
             }
             let what = match capture.analysis.tcp_packets {
@@ -174,14 +175,10 @@ impl Estimate {
         }
         losses(transfer.data, bounded.is_some(), &mut estimate);
         blind(transfer, &mut estimate);
+        let diagnoses = transfer.data.diagnoses.iter().filter(|d| !d.explains_losses());
+        estimate.notes.extend(diagnoses.map(ToString::to_string));
         Ok(estimate)
     }
-}
-
-/// Whether one side of a connection only acknowledges, and nothing of the other one was captured.
-fn only_acks(connection: &Connection) -> bool {
-    let sides = [&connection.to_server, &connection.to_client];
-    sides.iter().any(|side| side.packets == 0) && sides.iter().any(|side| side.packets > 1)
 }
 
 /// What this capture cannot show of losses, and the capture that would.
@@ -196,6 +193,12 @@ fn blind(transfer: &Transfer<'_>, estimate: &mut Estimate) {
             captured.loss = 0.0;
         }
     };
+    if let Some(diagnosis) = data.diagnoses.iter().find(|diagnosis| diagnosis.explains_losses()) {
+        no_loss(estimate);
+        estimate.notes.push("the segments that went missing are no loss of the link".to_owned());
+        estimate.notes.push(diagnosis.to_string());
+        return;
+    }
     let at_sender = "capture at the sender, with both directions and the handshake";
     if back.packets == 0 {
         no_loss(estimate);

@@ -59,6 +59,13 @@ impl Capture {
         all
     }
 
+    /// Directions without data in the capture about which it says something nevertheless.
+    pub fn silent(&self) -> Vec<Transfer<'_>> {
+        let mut all: Vec<_> = self.analysis.connections.iter().flat_map(Transfer::both).collect();
+        all.retain(|silent| silent.data.unique_bytes == 0 && !silent.data.diagnoses.is_empty());
+        all
+    }
+
     /// What is said about the file as a whole, and what could not be read in it.
     pub fn heading(&self) -> Vec<String> {
         let Analysis { packets, tcp_packets, connections, .. } = &self.analysis;
@@ -182,6 +189,12 @@ impl<'a> Transfer<'a> {
         format!("{cause}: {}", verdict.evidence)
     }
 
+    /// The diagnoses of a direction whose data was not captured.
+    pub fn diagnoses(&self) -> Vec<(&'static str, String)> {
+        let diagnoses = self.data.diagnoses.iter();
+        diagnoses.map(|diagnosis| ("diagnosis", diagnosis.to_string())).collect()
+    }
+
     /// Name and value of everything worth knowing.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         let Transfer { connection, data, back, .. } = self;
@@ -244,6 +257,7 @@ impl<'a> Transfer<'a> {
         facts.push(("stalls", silences(data, false).unwrap_or_else(|| "none".to_owned())));
         facts.extend(silences(data, true).map(|idle| ("idle", idle)));
         facts.push(("verdict", self.judged()));
+        facts.extend(self.diagnoses());
         facts
     }
 }

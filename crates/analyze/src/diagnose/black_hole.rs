@@ -1,0 +1,173 @@
+//! MTU black hole: no full-size segment arrives, however often it is sent; smaller ones do.
+
+use std::collections::BTreeMap;
+
+use super::{Confidence, Diagnosis, Finding};
+
+/// Segments whose fate is followed; the rest gives no evidence.
+const FOLLOWED: usize = 1024;
+/// Every path passes payloads of this size.
+const SMALL: u32 = 256;
+/// Transmissions of one segment that failed: two may be chance.
+const REPEATED: u32 = 3;
+/// Transmissions that failed in all.
+const FEWEST: u64 = 4;
+
+const REMEDY: &str = "let ICMP \"fragmentation needed\" (IPv6: \"packet too big\") through, or clamp the MSS on the \
+    router to what passes (nft: `tcp option maxseg size set rt mtu`; iptables: `--clamp-mss-to-pmtu`); on a sender: \
+    `net.ipv4.tcp_mtu_probing=1`";
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    end: i64,
+    /// Payload in bytes of one packet on the wire.
+    size: u32,
+    sends: u32,
+    /// The largest packet that carried a part of it again, if smaller.
+    cut: Option<u32>,
+    /// Sent again as a part of a larger packet.
+    merged: bool,
+}
+
+/// Segments that did not arrive in their size.
+#[derive(Clone, Copy, Debug, Default)]
+struct Failed {
+    least: Option<u32>,
+    segments: u64,
+    sends: u64,
+    most: u32,
+}
+
+impl Failed {
+    fn add(&mut self, sent: &Sent) {
+        self.least = Some(self.least.map_or(sent.size, |least| least.min(sent.size)));
+        self.segments += 1;
+        self.sends += u64::from(sent.sends);
+        self.most = self.most.max(sent.sends);
+    }
+}
+
+/// The fate of segments by their size.
+#[derive(Clone, Debug, Default)]
+pub(super) struct BlackHole {
+    /// Unacknowledged segments by their first byte.
+    sent: BTreeMap<i64, Sent>,
+    next: i64,
+    /// The largest payload of a packet that arrived.
+    passed: Option<u32>,
+    failed: Failed,
+    /// Segments that were sent once in their size, and then in smaller ones.
+    once: Failed,
+    /// Arrivals behind the oldest segment that is missing.
+    smaller: u64,
+}
+
+impl BlackHole {
+    /// Bytes `start..end` are sent, in packets of at most `full` bytes.
+    pub(super) fn sent(&mut self, start: i64, end: i64, full: u32) {
+        let size = (end - start).min(i64::from(full)) as u32;
+        let mut again = false;
+        // Packets that the sender has merged are longer than one on the wire: the one before may reach in here.
+        let before = self.sent.range(..start).next_back().map_or(start, |(at, _)| *at);
+        for (_, sent) in self.sent.range_mut(before..end).filter(|(_, sent)| sent.end > start) {
+            again = true;
+            if size < sent.size {
+                sent.cut = sent.cut.max(Some(size));
+            } else {
+                sent.merged |= size > sent.size;
+                sent.sends = sent.sends.saturating_add(1);
+            }
+        }
+        if !again && start >= self.next && self.sent.len() < FOLLOWED {
+            self.sent.insert(start, Sent { end, size, sends: 1, cut: None, merged: false });
+        }
+        self.next = self.next.max(end);
+    }
+
+    /// The peer acknowledges all bytes before `ack`.
+    pub(super) fn acked(&mut self, ack: i64, duplicate: bool) {
+        if duplicate && self.sent.first_key_value().is_some_and(|(_, sent)| sent.sends > 0) {
+            self.smaller += 1;
+        }
+        while let Some(entry) = self.sent.first_entry() {
+            let (start, sent) = (*entry.key(), *entry.get());
+            if sent.end > ack {
+                // A part of a merged packet has arrived.
+                if ack - start >= i64::from(sent.size) && sent.cut.is_none() {
+                    self.passed = self.passed.max(Some(sent.size));
+                }
+                break;
+            }
+            entry.remove();
+            self.arrived(&sent);
+        }
+    }
+
+    /// The peer has received bytes `left..right` behind a gap.
+    pub(super) fn sacked(&mut self, left: i64, right: i64) {
+        let within = self.sent.range(left..right).filter(|(_, sent)| sent.end <= right);
+        let starts: Vec<i64> = within.map(|(start, _)| *start).collect();
+        for start in starts {
+            if let Some(sent) = self.sent.remove(&start) {
+                self.arrived(&sent);
+                self.smaller += 1;
+            }
+        }
+    }
+
+    fn arrived(&mut self, sent: &Sent) {
+        match sent.cut {
+            Some(cut) => {
+                self.passed = self.passed.max(Some(cut));
+                // Path MTU discovery cuts after the first transmission, by an ICMP error.
+                let once = sent.sends == 1;
+                (if once { &mut self.once } else { &mut self.failed }).add(sent);
+                self.smaller += u64::from(!once);
+            }
+            None if !sent.merged => self.passed = self.passed.max(Some(sent.size)),
+            None => {}
+        }
+    }
+
+    pub(super) fn diagnose(&self, full: u32) -> Option<Diagnosis> {
+        let mut failed = self.failed;
+        let missing = || self.sent.values().filter(|sent| !sent.merged);
+        missing().filter(|sent| sent.sends > 1).for_each(|sent| failed.add(sent));
+        let from = failed.least.filter(|from| *from > SMALL)?;
+        let passed = self.passed.unwrap_or(0);
+        if self.once.least >= Some(from) {
+            failed.segments += self.once.segments;
+            failed.sends += self.once.sends;
+        }
+        // Their number counts too: all of a flight are missing.
+        missing()
+            .filter(|sent| sent.sends == 1 && sent.size >= from)
+            .for_each(|sent| failed.add(sent));
+        if passed >= from || failed.sends < FEWEST {
+            return None;
+        }
+        let alive = self.smaller > 0;
+        // Where nothing arrives any more the path may have broken, unless all of a flight of full size did not.
+        let all_full = failed.most >= REPEATED && failed.segments > 1 && from + 1 >= full;
+        if !(alive || all_full && self.passed.is_some()) {
+            return None;
+        }
+        let confidence = if alive { Confidence::Likely } else { Confidence::Possible };
+        let finding = Finding::MtuBlackHole {
+            from,
+            passed: self.passed,
+            segments: failed.segments,
+            transmissions: failed.sends,
+            smaller_arrived: self.smaller,
+        };
+        let smaller = match self.passed {
+            Some(passed) => format!("segments of up to {passed} B did"),
+            None => "only packets without data did".to_owned(),
+        };
+        let evidence = format!(
+            "MTU black hole from segments of {from} B on: {} of them, sent {} times in all, never arrived; {smaller}",
+            failed.segments, failed.sends
+        );
+        Some(Diagnosis::new(finding, confidence, evidence, REMEDY))
+    }
+}

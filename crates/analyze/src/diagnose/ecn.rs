@@ -1,0 +1,105 @@
+//! ECN: agreed on, marked, or bleached (RFC 3168).
+
+use lasthop_proto::wire::{Flags, Segment};
+
+use super::{Confidence, Diagnosis, EcnState, Finding};
+
+/// Fewer packets with data show nothing.
+const FEWEST: u64 = 10;
+
+/// Codepoints of the traffic class.
+const ECN: u8 = 3;
+const NOT_ECT: u8 = 0;
+const CE: u8 = 3;
+
+/// Where the capture was made, seen from a sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Position {
+    /// Next to the sender.
+    Sender,
+    /// Behind a part of the path.
+    Behind,
+    Unknown,
+}
+
+/// ECN of what one side sends.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ecn {
+    /// Flags of its SYN or SYN-ACK; `None` if that was not captured.
+    opened: Option<Flags>,
+    /// Packets with new data by codepoint.
+    codepoints: [u64; 4],
+    /// Packets by which it reports congestion to its peer.
+    echoes: u64,
+    /// Packets by which it confirms a smaller window.
+    reduced: u64,
+}
+
+impl Ecn {
+    /// A packet with `fresh` or without new data, and the traffic class `tos`.
+    pub(super) fn packet(&mut self, segment: &Segment, tos: u8, fresh: bool) {
+        if segment.flags.has(Flags::SYN) {
+            self.opened = Some(segment.flags);
+            return;
+        }
+        self.echoes += u64::from(segment.flags.has(Flags::ECE));
+        self.reduced += u64::from(segment.flags.has(Flags::CWR));
+        if fresh {
+            self.codepoints[usize::from(tos & ECN)] += 1;
+        }
+    }
+
+    /// Diagnoses what this side sends; `peer` answers.
+    //= rfc3168#section-6.1.1: a SYN with ECE and CWR offers ECN, a SYN-ACK with ECE alone accepts it
+    pub(super) fn diagnose(&self, peer: &Ecn, position: Position) -> Option<Diagnosis> {
+        let (own, other) = (self.opened?, peer.opened?);
+        let (syn, answer) = if own.has(Flags::ACK) { (other, own) } else { (own, other) };
+        let all: u64 = self.codepoints.iter().sum();
+        let accepts = answer.has(Flags::ECE) && !answer.has(Flags::CWR);
+        // With AE in the SYN the flags are counters (RFC 9768).
+        let agreed = syn.has(Flags::ECE | Flags::CWR) && !syn.has(Flags::AE) && accepts;
+        if !agreed || answer.has(Flags::AE) || all < FEWEST {
+            return None;
+        }
+        let ce = self.codepoints[usize::from(CE)];
+        let not_ect = self.codepoints[usize::from(NOT_ECT)];
+        let echoes = peer.echoes;
+        let mut confidence = Confidence::Certain;
+        let (state, evidence, remedy) = if not_ect == all && echoes == 0 {
+            if position != Position::Behind {
+                return None;
+            }
+            confidence = Confidence::Likely;
+            (
+                EcnState::Bleached,
+                format!(
+                    "ECN is bleached on the path: both ends agreed on it, and none of {all} packets with data has ECT"
+                ),
+                "find the router that clears the two ECN bits with the DSCP (a rule for the whole TOS byte), by captures along the path",
+            )
+        } else if ce + echoes > 0 {
+            (
+                EcnState::Marked,
+                format!(
+                    "ECN marks: {ce} of {all} packets with data carry CE here, {echoes} packets of the receiver report congestion, \
+                     {} of the sender confirm a smaller window",
+                    self.reduced
+                ),
+                "none needed: a queue signals congestion without losses; where marks are many at a low rate, raise its marking threshold",
+            )
+        } else if not_ect * 2 > all {
+            return None;
+        } else {
+            (
+                EcnState::Unmarked,
+                format!(
+                    "ECN is agreed on and used: {} of {all} packets with data have ECT, none is marked",
+                    all - not_ect
+                ),
+                "none needed; where a queue of the path overflows nevertheless, turn on marking there (fq_codel, CAKE)",
+            )
+        };
+        let finding = Finding::Ecn { state, data: all, ect: all - not_ect, ce, echoes };
+        Some(Diagnosis::new(finding, confidence, evidence, remedy))
+    }
+}

@@ -1,0 +1,259 @@
+//! What a diagnosis says.
+
+use core::fmt;
+
+use serde::Serialize;
+
+/// How sure a diagnosis is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    /// Another cause explains the packets as well.
+    Possible,
+    /// Another cause needs a coincidence.
+    Likely,
+    /// The packets themselves show it.
+    Certain,
+}
+
+impl fmt::Display for Confidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Confidence::Possible => "possible",
+            Confidence::Likely => "likely",
+            Confidence::Certain => "certain",
+        })
+    }
+}
+
+/// The side whose SYN or SYN-ACK had an option that the other one had not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OneSided {
+    /// The SYN had it, the SYN-ACK had not.
+    Client,
+    /// The SYN-ACK had it, the SYN had not: it was removed from the SYN, or added to the SYN-ACK.
+    Server,
+}
+
+/// An option of the handshake that both ends must have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Negotiated {
+    /// SACK-permitted (RFC 2018).
+    Sack,
+    /// Timestamps (RFC 7323).
+    Timestamps,
+}
+
+impl fmt::Display for Negotiated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Negotiated::Sack => "SACK",
+            Negotiated::Timestamps => "timestamps",
+        })
+    }
+}
+
+/// What became of ECN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EcnState {
+    /// Agreed on and used; no queue has marked anything.
+    Unmarked,
+    /// Queues have marked packets.
+    Marked,
+    /// Agreed on, and cleared on the path.
+    Bleached,
+}
+
+/// A fault or a limit, with the numbers that show it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Finding {
+    /// Only the ACKs of the receiver were captured.
+    OnlyAcks {
+        /// ACKs.
+        acks: u64,
+        /// Bytes that they acknowledge.
+        acked_bytes: u64,
+        /// Those in bits per second, from the first ACK to the last.
+        rate: Option<f64>,
+        /// Duplicate ACKs.
+        duplicate_acks: u64,
+        /// ACKs with SACK blocks.
+        sack_acks: u64,
+    },
+    /// Only data was captured, no ACK of the receiver.
+    OnlyData {
+        /// Packets with payload.
+        data_packets: u64,
+        /// Payload bytes, each once.
+        unique_bytes: u64,
+        /// Packets that were sent again.
+        sent_again: u64,
+    },
+    /// No segment of some size or a larger one arrives; smaller ones do.
+    MtuBlackHole {
+        /// The smallest payload in bytes that did not arrive.
+        from: u32,
+        /// The largest payload in bytes that arrived; `None` if no data did.
+        passed: Option<u32>,
+        /// Segments that did not arrive.
+        segments: u64,
+        /// Transmissions of them.
+        transmissions: u64,
+        /// Smaller segments that arrived after the first of them was sent, and duplicate ACKs for such.
+        smaller_arrived: u64,
+    },
+    /// One end announced a window scale and the other did not: neither window exceeds 65,535 bytes.
+    WindowScaleOneSided {
+        /// Who announced it.
+        by: OneSided,
+        /// The shift that was announced.
+        shift: u8,
+        /// The largest window of the receiver in bytes.
+        window: Option<u64>,
+        /// Share of the time in which that window was the limit, if it can be measured here.
+        share: Option<f64>,
+    },
+    /// One end announced an option and the other did not, so it is not used.
+    OptionOneSided {
+        /// The option.
+        option: Negotiated,
+        /// Who announced it.
+        by: OneSided,
+    },
+    /// Both ends agreed on an option, and it is missing in packets that must have it.
+    OptionStripped {
+        /// The option.
+        option: Negotiated,
+        /// Packets without it.
+        without: u64,
+        /// Packets with it.
+        with: u64,
+    },
+    /// SACK blocks cover bytes that the sender cannot have outstanding.
+    SackOutsideWindow {
+        /// ACKs whose first block is outside.
+        outside: u64,
+        /// ACKs with SACK blocks.
+        blocks: u64,
+    },
+    /// Explicit congestion notification (RFC 3168) of connections that agreed on it.
+    Ecn {
+        /// What became of it.
+        state: EcnState,
+        /// Packets with new data.
+        data: u64,
+        /// Those with an ECN codepoint.
+        ect: u64,
+        /// Those marked before the point of capture.
+        ce: u64,
+        /// Packets by which the receiver reports marks.
+        echoes: u64,
+    },
+    /// Timeouts by what the sender knew, and by what would have avoided them (balakrishnan97 5.1.1).
+    Timeouts {
+        /// All.
+        total: u64,
+        /// No duplicate ACK had come.
+        no_duplicate_acks: u64,
+        /// One or two had come.
+        few_duplicate_acks: u64,
+        /// During a fast recovery.
+        in_recovery: u64,
+        /// Of a segment that a timeout had repeated already.
+        repeated: u64,
+        /// None of these.
+        otherwise: u64,
+        /// With SACK, the recovery would have continued.
+        avoided_by_sack: u64,
+        /// Further segments would have caused the missing duplicate ACKs (RFC 3042); an upper bound.
+        avoided_by_limited_transmit: u64,
+        /// A probe would have caused an ACK sooner (RFC 8985); an upper bound.
+        avoided_by_tail_loss_probe: u64,
+        /// The wait was more than twice the computed timer: a lower minimum shortens it.
+        at_minimum: u64,
+    },
+    /// The last segments of a flight were lost: only a timeout repaired them.
+    TailLoss {
+        /// Flights whose tail was lost.
+        losses: u64,
+        /// Timeouts of the sender.
+        timeouts: u64,
+        /// Seconds from the last packet to the retransmission.
+        waited: f64,
+    },
+    /// The data of this sender waits long in a queue.
+    Bufferbloat {
+        /// The shortest round trip, in seconds.
+        shortest: f64,
+        /// One of ten round trips is as long, in seconds.
+        long: f64,
+        /// Of round trips with outstanding data.
+        correlation: f64,
+    },
+    /// Another host answers in the place of an end.
+    Middlebox {
+        /// Hops left in packets with data.
+        data_hops: u8,
+        /// Hops left in ACKs or resets.
+        answer_hops: u8,
+        /// Those ACKs or resets.
+        answers: u64,
+    },
+    /// What the sender waited for, as shares of the time from its first packet with data to the last.
+    Limits {
+        /// The receiver's window.
+        receive_window: f64,
+        /// The application had nothing to send.
+        application: f64,
+        /// The congestion window, or the send buffer.
+        congestion_window: f64,
+        /// The largest window of the receiver in bytes.
+        window: Option<u64>,
+    },
+}
+
+/// A named fault with its evidence and remedy.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Diagnosis {
+    /// What it is, with its numbers.
+    #[serde(flatten)]
+    pub finding: Finding,
+    /// How sure it is.
+    pub confidence: Confidence,
+    /// The name and the evidence, in a sentence.
+    pub evidence: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+impl Diagnosis {
+    pub(super) fn new(
+        finding: Finding,
+        confidence: Confidence,
+        evidence: String,
+        remedy: &str,
+    ) -> Diagnosis {
+        Diagnosis { finding, confidence, evidence, remedy: remedy.to_owned() }
+    }
+
+    /// Whether the segments that went missing were not lost by the link at random.
+    pub fn explains_losses(&self) -> bool {
+        matches!(self.finding, Finding::MtuBlackHole { .. })
+    }
+
+    /// Whether only one direction of the connection was captured.
+    pub fn is_one_way(&self) -> bool {
+        matches!(self.finding, Finding::OnlyAcks { .. } | Finding::OnlyData { .. })
+    }
+}
+
+impl fmt::Display for Diagnosis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}); {}", self.evidence, self.confidence, self.remedy)
+    }
+}

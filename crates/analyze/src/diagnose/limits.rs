@@ -1,0 +1,161 @@
+//! What a sender waits for: the receiver's window, its application, or its congestion window.
+
+use std::collections::VecDeque;
+
+use lasthop_proto::units::{Span, Time};
+
+use super::{Confidence, Diagnosis, Finding};
+use crate::reading::Direction;
+
+/// ACKs on their way from the point of capture to the sender.
+const UNDER_WAY: usize = 4096;
+/// Fewer packets with data show no limit.
+const FEWEST: u64 = 20;
+
+/// Why a sender waits.
+#[derive(Clone, Copy, Debug)]
+enum Wait {
+    ReceiveWindow,
+    Application,
+    CongestionWindow,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ack {
+    /// When a packet that answers it can pass here.
+    at: Time,
+    ack: i64,
+    window: Option<u64>,
+}
+
+/// What the sender knows when a packet that passes the point of capture leaves it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Flight {
+    next: i64,
+    una: i64,
+    window: Option<u64>,
+    /// The latest new data ended within a segment: there was no more.
+    partial: bool,
+    full: u32,
+    /// From here to the sender and back.
+    behind: Span,
+    under_way: VecDeque<Ack>,
+    since: Option<Time>,
+    /// Waits since the last new data, in seconds; and those before.
+    pending: [f64; 3],
+    total: [f64; 3],
+}
+
+/// Shares of the time in which a sender waited for each.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shares {
+    pub(super) receive_window: f64,
+    application: f64,
+    congestion_window: f64,
+}
+
+impl Flight {
+    fn waits_for(&self) -> Wait {
+        let flight = (self.next - self.una).max(0) as u64;
+        if self.window.is_some_and(|window| flight + u64::from(self.full) > window) {
+            Wait::ReceiveWindow
+        } else if self.partial || flight == 0 {
+            Wait::Application
+        } else {
+            Wait::CongestionWindow
+        }
+    }
+
+    /// Whether there was more to send, and the receiver's window had room for it.
+    pub(super) fn has_more(&self) -> bool {
+        matches!(self.waits_for(), Wait::CongestionWindow)
+    }
+
+    /// The state up to `at` becomes a wait.
+    fn pass(&mut self, at: Time) {
+        let Some(since) = self.since else { return };
+        if at > since {
+            self.pending[self.waits_for() as usize] += at.since(since).as_secs_f64();
+            self.since = Some(at);
+        }
+    }
+
+    /// Applies the ACKs that the sender has received before a packet of `at` left it.
+    fn advance(&mut self, at: Time) {
+        while let Some(ack) = self.under_way.front().copied().filter(|ack| ack.at <= at) {
+            self.under_way.pop_front();
+            self.pass(ack.at);
+            self.una = self.una.max(ack.ack);
+            self.window = ack.window.or(self.window);
+        }
+        self.pass(at);
+    }
+
+    /// New or old data of `len` bytes up to `end` passes; `behind` is the time from here to the sender and back.
+    pub(super) fn sent(&mut self, at: Time, behind: Span, end: i64, len: u32, full: u32) {
+        (self.behind, self.full) = (behind, full);
+        if self.since.is_none() {
+            // Announcements before the first data count too.
+            self.advance(at);
+            self.since = Some(at);
+        }
+        self.advance(at);
+        if end <= self.next {
+            return;
+        }
+        self.next = end;
+        self.partial = !len.is_multiple_of(full);
+        for (total, pending) in self.total.iter_mut().zip(&mut self.pending) {
+            *total += core::mem::take(pending);
+        }
+    }
+
+    /// The peer acknowledges `ack` and announces `window` bytes.
+    pub(super) fn acked(&mut self, at: Time, ack: i64, window: Option<u64>) {
+        let at = Time(at.0.saturating_add(self.behind.0));
+        if self.under_way.len() >= UNDER_WAY {
+            self.under_way.pop_front();
+        }
+        self.under_way.push_back(Ack { at, ack, window });
+    }
+
+    /// `None` if there was no wait, or the window is not known.
+    pub(super) fn shares(&self) -> Option<Shares> {
+        let all: f64 = self.total.iter().sum();
+        self.window.filter(|_| all > 0.0)?;
+        let [receive_window, application, congestion_window] = self.total.map(|part| part / all);
+        Some(Shares { receive_window, application, congestion_window })
+    }
+}
+
+impl Shares {
+    /// `data` is what the sender sent, `back` what its peer sent.
+    pub(super) fn diagnose(&self, data: &Direction, back: &Direction) -> Option<Diagnosis> {
+        // Where ACKs are in the file before their data, the flight does not show.
+        if data.data_packets < FEWEST || data.acked_before_seen * 10 > data.data_packets {
+            return None;
+        }
+        let Shares { receive_window, application, congestion_window } = *self;
+        let window = back.window_max;
+        let finding = Finding::Limits { receive_window, application, congestion_window, window };
+        let shares = [receive_window, application, congestion_window].map(|share| share * 100.0);
+        let of = window.map_or(String::new(), |window| format!(" of {window} B"));
+        let evidence = format!(
+            "the sender waited for the receiver's window{of} {:.0} % of the time, for its application {:.0} %, for its \
+             congestion window or send buffer {:.0} %",
+            shares[0], shares[1], shares[2]
+        );
+        let by_window = receive_window >= application.max(congestion_window);
+        let remedy = if by_window && window.is_some_and(|window| window <= u16::MAX.into()) {
+            "a window above 65535 B needs window scaling at both ends (Linux: `net.ipv4.tcp_window_scaling=1`); then enlarge \
+             the receive buffer to rate times round trip"
+        } else if by_window {
+            "enlarge the receive buffer (Linux: the maximum in `net.ipv4.tcp_rmem`) to rate times round trip"
+        } else if application >= congestion_window {
+            "the network is not the limit: look at the sending application"
+        } else {
+            "look at the verdict on losses; without losses enlarge the send buffer (Linux: `net.ipv4.tcp_wmem`)"
+        };
+        Some(Diagnosis::new(finding, Confidence::Likely, evidence, remedy))
+    }
+}

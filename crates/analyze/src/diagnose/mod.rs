@@ -1,0 +1,210 @@
+//! Named faults of a path or an end, each with its evidence and its remedy.
+//!
+//! A diagnosis is made only where the capture has the evidence for it; no diagnosis does not mean that there is no fault.
+
+mod black_hole;
+mod bufferbloat;
+mod ecn;
+mod finding;
+mod limits;
+mod middlebox;
+mod numbers;
+mod one_way;
+mod options;
+mod sack_window;
+mod timeouts;
+
+use lasthop_proto::units::{Span, Time};
+use lasthop_proto::wire::{Flags, Segment};
+
+use crate::reading::Direction;
+use black_hole::BlackHole;
+use ecn::{Ecn, Position};
+use limits::Flight;
+use middlebox::Answers;
+use numbers::Numbers;
+use one_way::Acks;
+use options::Opened;
+use sack_window::Blocks;
+use timeouts::{Allowed, Timeouts};
+
+pub use finding::{Confidence, Diagnosis, EcnState, Finding, Negotiated, OneSided};
+pub(crate) use timeouts::Known;
+
+/// Segment size of an end that announces none, as most paths have it.
+const USUAL_MSS: u32 = 1460;
+
+/// Bytes of the timestamps option, padded.
+const TIMESTAMPS_LEN: u32 = 12;
+
+/// A packet of a connection, and what is known about it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step<'a> {
+    pub(crate) at: Time,
+    pub(crate) segment: &'a Segment,
+    /// Bytes of payload; zero for window probes and keep-alives.
+    pub(crate) len: u32,
+    /// The announced window in bytes, if its scale is known.
+    pub(crate) window: Option<u64>,
+    /// The most bytes that the announced window can mean.
+    pub(crate) room: u64,
+    /// A duplicate ACK.
+    pub(crate) duplicate: bool,
+    /// Traffic class.
+    pub(crate) tos: u8,
+    /// Hops left.
+    pub(crate) ttl: u8,
+}
+
+/// What is known of the handshake.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path {
+    /// The round trip of the whole path.
+    pub(crate) rtt: Option<Span>,
+    /// From the place of the capture to the peer of each side and back.
+    pub(crate) feedback: [Option<Span>; 2],
+    /// The side that sent the SYN.
+    pub(crate) opener: Option<usize>,
+}
+
+impl Path {
+    /// Where the capture was made, seen from `side`.
+    fn position(&self, side: usize) -> Position {
+        match (self.behind(side), self.rtt) {
+            (Some(behind), Some(rtt)) if behind.0 < rtt.0 / 10 => Position::Sender,
+            (Some(_), Some(_)) => Position::Behind,
+            _ => Position::Unknown,
+        }
+    }
+
+    /// From the place of the capture to `side` and back.
+    fn behind(&self, side: usize) -> Option<Span> {
+        Some(self.rtt?.saturating_sub(self.feedback[side]?))
+    }
+}
+
+/// What is watched of one side.
+#[derive(Clone, Debug, Default)]
+struct Side {
+    opened: Opened,
+    numbers: Numbers,
+    hole: BlackHole,
+    flight: Flight,
+    /// Its ACKs.
+    acks: Acks,
+    /// SACK blocks of the peer for its data.
+    blocks: Blocks,
+    ecn: Ecn,
+    answers: Answers,
+    timeouts: Timeouts,
+}
+
+/// Watches both sides of a connection for what diagnoses need.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watch {
+    sides: [Side; 2],
+}
+
+impl Watch {
+    /// The sequence numbers of `side` start anew.
+    pub(crate) fn restart(&mut self, side: usize) {
+        let Side { opened, ecn, .. } = core::mem::take(&mut self.sides[side]);
+        (self.sides[side].opened, self.sides[side].ecn) = (opened, ecn);
+    }
+
+    /// The largest payload of a packet of `side` on the wire.
+    fn full(&self, side: usize) -> u32 {
+        let stamps = self.sides.iter().all(|side| side.opened.timestamps());
+        let announced = self.sides[1 - side].opened.mss().unwrap_or(USUAL_MSS);
+        let own = self.sides[side].opened.mss().unwrap_or(announced);
+        let options = if stamps { TIMESTAMPS_LEN } else { 0 };
+        announced.min(own).saturating_sub(options).max(1)
+    }
+
+    /// The next packet, sent by `side`; copies are left out before.
+    pub(crate) fn packet(&mut self, side: usize, step: Step<'_>, path: &Path) {
+        let segment = step.segment;
+        let full = self.full(side);
+        let [a, b] = &mut self.sides;
+        let (own, peer) = if side == 0 { (a, b) } else { (b, a) };
+        own.opened.packet(segment);
+        own.answers.packet(segment, step.len, step.ttl);
+        if segment.flags.has(Flags::RST) {
+            return;
+        }
+        let syn = segment.flags.has(Flags::SYN);
+        let edge = own.numbers.next();
+        let start = own.numbers.sent(segment.seq + u32::from(syn), step.len);
+        own.ecn.packet(segment, step.tos, step.len > 0 && start >= edge);
+        if step.len > 0 {
+            let end = start + i64::from(step.len);
+            own.timeouts.sent(step.at, start, end);
+            own.hole.sent(start, end, full);
+            if let Some(behind) = path.behind(side) {
+                own.flight.sent(step.at, behind, end, step.len, full);
+            }
+        }
+        //= rfc9293#section-3.1: the acknowledgment number means nothing unless ACK is set
+        if !segment.flags.has(Flags::ACK) {
+            return;
+        }
+        own.acks.packet(step.at, segment, step.duplicate);
+        peer.numbers.offered(step.room);
+        let options = segment.options();
+        let Some(ack) = peer.numbers.acked(segment.ack) else { return };
+        peer.hole.acked(ack, step.duplicate);
+        peer.timeouts.acked(step.at, ack);
+        peer.flight.acked(step.at, ack, step.window);
+        for (n, &(left, right)) in options.sack.as_slice().iter().enumerate() {
+            let inside = peer.numbers.block(left, right);
+            peer.blocks.seen(n == 0, inside.is_some());
+            if let Some((left, right)) = inside.filter(|(_, right)| *right > ack) {
+                peer.hole.sacked(left, right);
+            }
+        }
+    }
+
+    /// How the latest packet of `side` was judged.
+    pub(crate) fn judged(&mut self, side: usize, known: &Known) {
+        let sack = self.sides.iter().all(|side| side.opened.sack());
+        let full = self.full(side);
+        let own = &mut self.sides[side];
+        let allowed = Allowed { sack, more: own.flight.has_more(), full };
+        own.timeouts.judged(known, &allowed);
+    }
+
+    /// Adds the diagnoses to what the two sides sent.
+    pub(crate) fn finish(self, path: &Path, sent: [&mut Direction; 2]) {
+        let [first, second] = sent;
+        let larger = usize::from(second.unique_bytes > first.unique_bytes);
+        let full = [self.full(0), self.full(1)];
+        let shares = [0, 1].map(|side| self.sides[side].flight.shares());
+        let found = [0, 1].map(|side| {
+            let peer = &self.sides[1 - side];
+            let own = &self.sides[side];
+            let (data, back) = if side == 0 { (&*first, &*second) } else { (&*second, &*first) };
+            let mut found = Vec::new();
+            found.extend(one_way::diagnose(data, back, &peer.acks));
+            let hole = own.hole.diagnose(full[side]);
+            if hole.is_none() {
+                found.extend(own.timeouts.diagnose());
+            }
+            found.extend(hole);
+            found.extend(own.ecn.diagnose(&peer.ecn, path.position(side)));
+            found.extend(own.answers.diagnose());
+            found.extend(bufferbloat::diagnose(data));
+            if side == larger && data.unique_bytes > 0 {
+                let openings = [&self.sides[0].opened, &self.sides[1].opened];
+                let limit = shares[side].map(|shares| (shares.receive_window, back.window_max));
+                found.extend(options::diagnose(openings, path.opener, limit));
+                found.extend(options::stripped(openings, data, back));
+            }
+            found.extend(own.blocks.diagnose());
+            found.extend(shares[side].and_then(|shares| shares.diagnose(data, back)));
+            found
+        });
+        let [of_first, of_second] = found;
+        first.diagnoses = of_first;
+        second.diagnoses = of_second;
+    }
+}

@@ -1,0 +1,84 @@
+//! Only one direction of a connection was captured.
+
+use lasthop_proto::units::Time;
+use lasthop_proto::wire::{Segment, Seq};
+
+use super::{Confidence, Diagnosis, Finding};
+use crate::reading::Direction;
+
+/// Fewer packets do not show that the other direction exists.
+const FEWEST: u64 = 3;
+
+const REMEDY: &str = "capture both directions, at the sender: on a router with asymmetric paths at an end host, \
+    and with a mirror port for both receive and transmit";
+
+/// The ACKs of one side, by themselves.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Acks {
+    count: u64,
+    began: Option<Time>,
+    ended: Time,
+    latest: Option<Seq>,
+    bytes: u64,
+    /// ACKs that acknowledge more than the one before.
+    advances: u64,
+    duplicates: u64,
+}
+
+impl Acks {
+    pub(super) fn packet(&mut self, at: Time, segment: &Segment, duplicate: bool) {
+        self.count += 1;
+        self.began.get_or_insert(at);
+        self.duplicates += u64::from(duplicate);
+        let forward = self.latest.map_or(0, |latest| segment.ack - latest);
+        if forward > 0 {
+            self.bytes += forward.unsigned_abs() as u64;
+            (self.advances, self.ended) = (self.advances + 1, at);
+        }
+        if forward > 0 || self.latest.is_none() {
+            self.latest = Some(segment.ack);
+        }
+    }
+
+    fn rate(&self) -> Option<f64> {
+        let seconds = self.ended.since(self.began?).as_secs_f64();
+        (seconds > 0.0).then(|| self.bytes as f64 * 8.0 / seconds)
+    }
+}
+
+/// `data` is what one side sent, `back` what its peer sent, with the ACKs `acks`.
+pub(super) fn diagnose(data: &Direction, back: &Direction, acks: &Acks) -> Option<Diagnosis> {
+    if data.packets == 0 && acks.advances >= FEWEST {
+        return Some(only_acks(back, acks));
+    }
+    let again = data.retransmissions.total();
+    // A peer that does not answer any more looks alike, but for new data.
+    if back.packets > 0 || data.data_packets < FEWEST || 2 * again >= data.data_packets {
+        return None;
+    }
+    let (data_packets, unique_bytes) = (data.data_packets, data.unique_bytes);
+    let finding = Finding::OnlyData { data_packets, unique_bytes, sent_again: again };
+    let evidence = format!(
+        "only the data was captured, no ACK: {data_packets} packets, {unique_bytes} B each once, {again} sent again; \
+         losses behind the point of capture, windows and round trips do not show"
+    );
+    Some(Diagnosis::new(finding, Confidence::Likely, evidence, REMEDY))
+}
+
+fn only_acks(back: &Direction, acks: &Acks) -> Diagnosis {
+    let (count, rate, sack_acks) = (acks.count, acks.rate(), back.sack_acks);
+    let finding = Finding::OnlyAcks {
+        acks: count,
+        acked_bytes: acks.bytes,
+        rate,
+        duplicate_acks: acks.duplicates,
+        sack_acks,
+    };
+    let rate = rate.map_or(String::new(), |rate| format!(", {:.0} kbit/s", rate / 1e3));
+    let evidence = format!(
+        "only the ACKs were captured, no data: {count} ACKs acknowledge {} B{rate}; {} duplicate ACKs, {sack_acks} with \
+         SACK blocks; how much was lost or sent again does not show",
+        acks.bytes, acks.duplicates
+    );
+    Diagnosis::new(finding, Confidence::Certain, evidence, REMEDY)
+}

@@ -1,0 +1,175 @@
+//! Options of the handshake that only one end has, or that are removed on the path.
+
+use lasthop_proto::wire::{Flags, Segment};
+
+use super::{Confidence, Diagnosis, Finding, Negotiated, OneSided};
+use crate::reading::Direction;
+
+/// Packets without an option that must have it: fewer are an oddity.
+const FEWEST: u64 = 3;
+
+/// The options in the SYN or SYN-ACK of one side, and in its packets behind it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Opened {
+    /// Whether its SYN or SYN-ACK was captured.
+    seen: bool,
+    mss: Option<u16>,
+    scale: Option<u8>,
+    sack: bool,
+    timestamps: bool,
+    /// SYNs of this side that differ: an end that gets no answer leaves options out.
+    differ: bool,
+    /// Packets behind it, with timestamps and without.
+    with: u64,
+    without: u64,
+}
+
+impl Opened {
+    pub(super) fn packet(&mut self, segment: &Segment) {
+        let options = segment.options();
+        let stamped = segment.timestamps.is_some();
+        if !segment.flags.has(Flags::SYN) {
+            //= rfc7323#section-3.2: once agreed on, every segment but a reset must have timestamps
+            if !segment.flags.has(Flags::RST) {
+                *(if stamped { &mut self.with } else { &mut self.without }) += 1;
+            }
+            return;
+        }
+        let new = Opened {
+            seen: true,
+            mss: options.mss,
+            scale: options.window_scale,
+            sack: options.sack_permitted,
+            timestamps: stamped,
+            ..Opened::default()
+        };
+        let same =
+            new.scale == self.scale && new.sack == self.sack && new.timestamps == self.timestamps;
+        *self = Opened { differ: self.seen && (self.differ || !same), ..new };
+    }
+
+    /// The announced segment size in bytes.
+    pub(super) fn mss(&self) -> Option<u32> {
+        self.mss.filter(|mss| *mss > 0).map(u32::from)
+    }
+
+    /// Whether the SYN or SYN-ACK permits SACK.
+    pub(super) fn sack(&self) -> bool {
+        self.sack
+    }
+
+    /// Whether the SYN or SYN-ACK had timestamps.
+    pub(super) fn timestamps(&self) -> bool {
+        self.timestamps
+    }
+}
+
+fn one_sided(client: bool, server: bool) -> Option<OneSided> {
+    match (client, server) {
+        (true, false) => Some(OneSided::Client),
+        (false, true) => Some(OneSided::Server),
+        _ => None,
+    }
+}
+
+/// Who had it and who had not.
+fn who(by: OneSided) -> &'static str {
+    match by {
+        OneSided::Client => "the SYN has it and the SYN-ACK has not",
+        OneSided::Server => {
+            "the SYN-ACK has it and the SYN has not, so something on the path removed or added it"
+        }
+    }
+}
+
+/// The receiver's window: its share of the time as a limit, and its largest size in bytes.
+pub(super) type Limit = (f64, Option<u64>);
+
+/// Options that one end has alone, if both the SYN and the SYN-ACK were captured.
+pub(super) fn diagnose(
+    opened: [&Opened; 2],
+    opener: Option<usize>,
+    limit: Option<Limit>,
+) -> Vec<Diagnosis> {
+    let Some(opener) = opener else { return Vec::new() };
+    let (client, server) = (opened[opener], opened[1 - opener]);
+    if !(client.seen && server.seen) || client.differ || server.differ {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    if let Some(by) = one_sided(client.scale.is_some(), server.scale.is_some()) {
+        let shift = client.scale.or(server.scale).unwrap_or(0);
+        let (share, window) = (limit.map(|(share, _)| share), limit.and_then(|(_, window)| window));
+        found.push(scale(by, shift, window, share));
+    }
+    for (option, one, other) in [
+        (Negotiated::Sack, client.sack, server.sack),
+        (Negotiated::Timestamps, client.timestamps, server.timestamps),
+    ] {
+        found.extend(one_sided(one, other).map(|by| unused(option, by)));
+    }
+    found
+}
+
+fn scale(by: OneSided, shift: u8, window: Option<u64>, share: Option<f64>) -> Diagnosis {
+    let bytes = window.unwrap_or(u16::MAX.into());
+    let limit = match share {
+        Some(share) => format!(
+            "the receiver's window of {bytes} B was the limit for {:.0} % of the time",
+            share * 100.0
+        ),
+        None => "no window exceeds 65535 B".to_owned(),
+    };
+    let evidence = format!("window scale (shift {shift}) by one side only: {}; {limit}", who(by));
+    let remedy = "turn window scaling on at the end that has none (Linux: `net.ipv4.tcp_window_scaling=1`); if it is on \
+        there, look for a firewall or PEP that removes TCP options, by captures at both ends";
+    let finding = Finding::WindowScaleOneSided { by, shift, window, share };
+    Diagnosis::new(finding, Confidence::Certain, evidence, remedy)
+}
+
+fn unused(option: Negotiated, by: OneSided) -> Diagnosis {
+    let evidence = format!("{option} by one side only: {}, so it is not used", who(by));
+    let switch = match option {
+        Negotiated::Sack => "net.ipv4.tcp_sack=1",
+        Negotiated::Timestamps => "net.ipv4.tcp_timestamps=1",
+    };
+    let remedy = format!(
+        "turn it on at the end that has none (Linux: `{switch}`); if it is on there, look for a firewall or PEP that \
+         removes TCP options, by captures at both ends"
+    );
+    Diagnosis::new(Finding::OptionOneSided { option, by }, Confidence::Certain, evidence, &remedy)
+}
+
+/// Options that both ends agreed on and that are missing later in packets of `data` or `back`.
+pub(super) fn stripped(opened: [&Opened; 2], data: &Direction, back: &Direction) -> Vec<Diagnosis> {
+    let mut found = Vec::new();
+    let remedy = "look for a firewall or PEP that rewrites options, by captures at both ends, and let it pass them";
+    if opened.iter().all(|side| side.seen && side.timestamps) {
+        let (without, with) =
+            opened.iter().fold((0, 0), |(a, b), side| (a + side.without, b + side.with));
+        if opened.iter().any(|side| side.without >= FEWEST && side.without > side.with) {
+            let evidence = format!(
+                "timestamps are removed on the path: both ends agreed on them, and {without} packets have none"
+            );
+            let option = Negotiated::Timestamps;
+            let finding = Finding::OptionStripped { option, without, with };
+            found.push(Diagnosis::new(finding, Confidence::Likely, evidence, remedy));
+        }
+    }
+    let repaired = data.retransmissions.fast + data.retransmissions.recovery;
+    let without = back.duplicate_acks;
+    if opened.iter().all(|side| side.seen && side.sack)
+        && repaired > 0
+        && back.sack_acks == 0
+        && without >= FEWEST
+    {
+        let evidence = format!(
+            "SACK blocks are removed on the path: both ends agreed on SACK, and none of {without} duplicate ACKs has one, \
+             though {repaired} losses were repaired"
+        );
+        let finding =
+            Finding::OptionStripped { option: Negotiated::Sack, without, with: back.sack_acks };
+        found.push(Diagnosis::new(finding, Confidence::Likely, evidence, remedy));
+    }
+    found
+}
