@@ -62,7 +62,7 @@ fn a_run_is_exact() {
 fn a_wrong_expectation_fails_at_its_line() {
     let good = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
                 +.1 < S 0:0(0) win 32792 <mss 1000>\n+0 > S. 0:0(0) ack 1 <mss 1460>\n\
-                +.1 < . 1:1(0) ack 1 win 1000\n+0 accept(3, ..., ...) = 4\n\
+                +.1 < . 1:1(0) ack 1 win 4000\n+0 accept(3, ..., ...) = 4\n\
                 +0 write(4, ..., 2000) = 2000\n+0 > P. 1:2001(2000) ack 1\n+.3 > . 1:1001(1000) ack 1\n\
                 +0 %{ assert tcpi_snd_cwnd == 1, tcpi_snd_cwnd }%\n+0 close(4) = 0\n";
     assert_eq!(run(good).verdict, Verdict::Pass);

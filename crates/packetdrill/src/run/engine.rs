@@ -62,6 +62,9 @@ struct Play<'a> {
 
 impl Play<'_> {
     fn script(&mut self, script: &Script) -> Result<(), Stop> {
+        // They belong to no line.
+        let refused = self.world.refused().iter().map(|setting| (0, setting.clone())).collect();
+        self.outcome.notes = refused;
         for (line, name, value) in &script.options {
             self.option(*line, name, value.as_deref())?;
         }
@@ -172,6 +175,9 @@ impl Play<'_> {
         let now = self.world.now();
         // The numbers of the host are known from what it has sent.
         self.learn();
+        if self.flows.cookie.is_none() {
+            self.flows.cookie = self.world.cookie();
+        }
         let (bytes, text) = match &packet.transport {
             Transport::Tcp(tcp) => {
                 let Some(index) = self.flows.arriving(packet, tcp) else {

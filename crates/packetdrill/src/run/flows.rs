@@ -5,7 +5,7 @@
 use lasthop_proto::wire::Flags;
 
 use super::wire::Segment;
-use crate::script::{Packet, Tcp, TcpOption};
+use crate::script::{Packet, TFO_COOKIE, Tcp, TcpOption};
 
 /// The port that a listener without an address gets, and the one that is connected to.
 pub const PORT: u16 = 8080;
@@ -21,6 +21,10 @@ pub(super) struct Flow {
     named: Option<(u16, u16)>,
     /// The host's initial sequence number in the run and in the script.
     isn: Option<(u32, u32)>,
+    /// The peer's initial sequence number in the script: its SYN has it, and later segments count from it.
+    peer: Option<u32>,
+    /// The host's cookie in the run and in the script.
+    cookie: Option<(Vec<u8>, Vec<u8>)>,
     /// The first timestamps sent: in the run, and in the script.
     stamps: Option<(u32, u32)>,
     /// Timestamps that a script expects, and those that were sent for them.
@@ -35,6 +39,8 @@ pub(super) struct Flows {
     current: Option<usize>,
     /// A socket listens and no connection has come in.
     pub(super) listening: Option<u16>,
+    /// The cookie of the host that a script knows as `TFO_COOKIE`.
+    pub(super) cookie: Option<Vec<u8>>,
     /// A socket opens and its SYN was not seen.
     connecting: bool,
 }
@@ -82,7 +88,11 @@ impl Flows {
         {
             let next = EPHEMERAL.wrapping_add(self.all.len() as u16);
             let peer = packet.ports.map_or(next, |(peer, _)| peer);
-            self.all.push(Flow { ports: (port, peer), named, ..Flow::default() });
+            // The script may have named it on another connection.
+            let given = |flow: &Flow| flow.cookie.clone();
+            let usual = || self.cookie.clone().map(|run| (run, TFO_COOKIE.to_vec()));
+            let cookie = self.all.iter().rev().find_map(given).or_else(usual);
+            self.all.push(Flow { ports: (port, peer), named, cookie, ..Flow::default() });
             self.current = Some(self.all.len() - 1);
         }
         self.of(packet)
@@ -123,8 +133,15 @@ impl Flow {
     }
 
     /// The segment of a script, as it arrives at the host.
-    pub(super) fn arriving(&self, packet: &Packet, tcp: &Tcp) -> Segment {
+    pub(super) fn arriving(&mut self, packet: &Packet, tcp: &Tcp) -> Segment {
         let offset = self.offset();
+        let seq = match tcp.flags.has(Flags::SYN) {
+            true => {
+                self.peer.get_or_insert(tcp.seq);
+                tcp.seq
+            }
+            false => tcp.seq.wrapping_add(self.peer.unwrap_or(0)),
+        };
         let mut options = tcp.options.clone().unwrap_or_default();
         for option in &mut options {
             match option {
@@ -134,6 +151,13 @@ impl Flow {
                     }
                 }
                 TcpOption::Timestamps { echo, .. } => *echo = self.echo(*echo),
+                TcpOption::FastOpen(bytes) | TcpOption::FastOpenExp(bytes)
+                    if self.cookie.as_ref().is_some_and(|(_, script)| script == bytes) =>
+                {
+                    bytes.clone_from(
+                        self.cookie.as_ref().map_or(&TFO_COOKIE.to_vec(), |(run, _)| run),
+                    );
+                }
                 _ => {}
             }
         }
@@ -151,7 +175,7 @@ impl Flow {
             },
             ttl: packet.ttl.unwrap_or(64),
             ports: (peer, host),
-            seq: tcp.seq,
+            seq,
             ack: tcp.ack.map_or(0, |ack| ack.wrapping_add(offset)),
             flags,
             window: tcp.window.unwrap_or(0),
@@ -180,7 +204,30 @@ impl Flow {
         }
         let mut mapped = segment.clone();
         mapped.seq = segment.seq.wrapping_sub(self.offset());
+        let peer = self.peer.unwrap_or(0);
+        // Packets with SYN have absolute numbers.
+        if segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::SYN) {
+            mapped.ack = segment.ack.wrapping_sub(peer);
+        }
         for option in &mut mapped.options {
+            match option {
+                TcpOption::Sack(blocks) => {
+                    for (from, to) in blocks {
+                        (*from, *to) = (from.wrapping_sub(peer), to.wrapping_sub(peer));
+                    }
+                }
+                TcpOption::FastOpen(bytes) | TcpOption::FastOpenExp(bytes) => {
+                    if let Some((run, script)) = &mut self.cookie
+                        && run == bytes
+                    {
+                        if let Some(cookie) = expected.and_then(cookie) {
+                            script.clone_from(cookie);
+                        }
+                        bytes.clone_from(script);
+                    }
+                }
+                _ => {}
+            }
             if let TcpOption::Timestamps { value, .. } = option {
                 let said = expected.and_then(|tcp| tcp.options.as_ref()).and_then(|options| {
                     options.iter().find_map(|option| match option {
@@ -206,4 +253,14 @@ impl Flow {
     pub(super) fn seq(&self, seq: u32) -> u32 {
         seq.wrapping_add(self.offset())
     }
+}
+
+/// The Fast Open cookie of a packet, if it has one.
+fn cookie(tcp: &Tcp) -> Option<&Vec<u8>> {
+    let options = tcp.options.iter().flatten();
+    let cookies = options.filter_map(|option| match option {
+        TcpOption::FastOpen(bytes) | TcpOption::FastOpenExp(bytes) => Some(bytes),
+        _ => None,
+    });
+    cookies.filter(|bytes| !bytes.is_empty()).last()
 }

@@ -19,6 +19,17 @@ use crate::script::shell::DEFAULTS;
 /// A call that a script does not mark as blocking is waited for this long.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// The option with the name of a socket's congestion control.
+const TCP_CONGESTION: i32 = 13;
+
+/// Whether sockets can have this congestion control.
+fn has_congestion_control(name: &str) -> bool {
+    let Ok(fd) = sys::socket(2, 1, 6) else { return false };
+    let set = sys::setsockopt(fd as i32, 6, TCP_CONGESTION, name.as_bytes()).is_ok();
+    let _ = sys::close(fd as i32);
+    set
+}
+
 /// The world of the machine's TCP.
 #[derive(Debug)]
 pub struct Kernel {
@@ -28,6 +39,10 @@ pub struct Kernel {
     /// Descriptors of the script and of the process.
     fds: BTreeMap<i64, i32>,
     last: Option<i32>,
+    /// The congestion control of new sockets: a network of its own may not change its default.
+    congestion: Option<String>,
+    /// Settings that every run begins with and that were refused.
+    refused: Vec<String>,
     /// The call that blocks, and the descriptor that the script expects of it.
     waiting: Option<(Call, Receiver<(Instant, Reply)>)>,
 }
@@ -40,9 +55,6 @@ impl Kernel {
     /// What forbids it, and how to allow it.
     pub fn enter() -> Result<Kernel, Error> {
         let device = Tunnelled::enter("192.168.0.1/16", "192.168.0.2")?;
-        for (name, value) in DEFAULTS {
-            Tunnelled::set(name, value);
-        }
         let reader = device
             .share()
             .map_err(|error| Error::new(format!("cannot share the device: {error}"), ""))?;
@@ -54,14 +66,23 @@ impl Kernel {
                 }
             }
         });
-        Ok(Kernel {
+        let mut kernel = Kernel {
             device,
             packets,
             started: now(),
             fds: BTreeMap::new(),
             last: None,
+            congestion: None,
+            refused: Vec::new(),
             waiting: None,
-        })
+        };
+        for (name, value) in DEFAULTS {
+            // Linux has had no FACK, and so no such setting, since 4.15.
+            if !kernel.set(name, value) && *name != "tcp_fack" {
+                kernel.refused.push(format!("{name}={value}"));
+            }
+        }
+        Ok(kernel)
     }
 
     fn since(&self, at: Instant) -> Nanos {
@@ -79,6 +100,10 @@ impl Kernel {
             return reply;
         }
         let real = reply.value as i32;
+        if let (Some(name), "socket") = (&self.congestion, call.name.as_str()) {
+            // The name was tried when it was set.
+            let _ = sys::setsockopt(real, 6, TCP_CONGESTION, name.as_bytes());
+        }
         self.last = Some(real);
         let free = (3..).find(|n| !self.fds.contains_key(n)).unwrap_or(3);
         let wanted = super::values::number(&call.result);
@@ -164,8 +189,19 @@ impl World for Kernel {
         Ok(fields(&bytes))
     }
 
+    fn refused(&self) -> &[String] {
+        &self.refused
+    }
+
     fn set(&mut self, name: &str, value: &str) -> bool {
-        Tunnelled::set(name, value)
+        if name != "tcp_congestion_control" {
+            return Tunnelled::set(name, value);
+        }
+        let known = has_congestion_control(value);
+        if known {
+            self.congestion = Some(value.to_owned());
+        }
+        known
     }
 }
 

@@ -169,6 +169,16 @@ pub trait World {
     /// Why there is none.
     fn info(&mut self) -> Result<Info, String>;
 
+    /// The Fast Open cookie that the host grants to the peer, where it is not that of Linux.
+    fn cookie(&mut self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Settings that every run begins with and that the host refused.
+    fn refused(&self) -> &[String] {
+        &[]
+    }
+
     /// Applies a setting below `net.ipv4`. False if it has no effect here.
     fn set(&mut self, name: &str, value: &str) -> bool;
 }

@@ -262,6 +262,10 @@ impl World for Own {
         Ok(all)
     }
 
+    fn cookie(&mut self) -> Option<Vec<u8>> {
+        self.sockets.as_mut()?.granted_cookie(peer())
+    }
+
     fn set(&mut self, name: &str, value: &str) -> bool {
         // Once the host is there, settings of its connections are made.
         self.keys.set(name, value) && self.sockets.is_none()

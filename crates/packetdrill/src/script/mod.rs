@@ -13,6 +13,8 @@ use core::fmt;
 
 use lasthop_proto::wire::Flags;
 
+pub use packet::TFO_COOKIE;
+
 /// The largest script in bytes.
 pub const SCRIPT_MAX: usize = 1 << 20;
 /// The most events of a script.

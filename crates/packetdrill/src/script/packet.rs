@@ -5,6 +5,8 @@ use lasthop_proto::wire::Flags;
 use super::scan::Scan;
 use super::{Fault, Icmp, Packet, Tcp, TcpOption, Tos, Transport};
 
+/// `TFO_COOKIE`: the Fast Open cookie of Linux for 192.0.2.1 at 192.168.0.1 with the key of `defaults.sh`.
+pub const TFO_COOKIE: [u8; 8] = [0x30, 0x21, 0xb9, 0xd8, 0x89, 0x01, 0x7e, 0xeb];
 /// The most SACK blocks and options of one packet.
 const OPTIONS_MAX: usize = 40;
 
@@ -222,8 +224,11 @@ fn blocks(scan: &mut Scan<'_>) -> Result<Vec<(u32, u32)>, Fault> {
     }
 }
 
-/// Hexadecimal digits, perhaps none.
+/// Hexadecimal digits, perhaps none, or `TFO_COOKIE`.
 fn bytes(scan: &mut Scan<'_>) -> Result<Vec<u8>, Fault> {
+    if scan.eat_word("TFO_COOKIE")? {
+        return Ok(TFO_COOKIE.to_vec());
+    }
     scan.blanks()?;
     let before = *scan;
     let text = scan.run(|c| c.is_ascii_hexdigit());

@@ -5,7 +5,9 @@
 //! `TCP_USER_TIMEOUT`, keepalives, `TCP_MAXSEG`, `TCP_SYNCNT`, buffers and the congestion control. No call blocks:
 //! one that would have to wait answers [`Errno::Again`].
 
+mod errno;
 mod options;
+mod timers;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,41 +22,8 @@ use crate::wire::{Addr, Body, FlowKey, Packet};
 
 use super::Settings;
 pub use super::sender::window::Coalescing;
+pub use errno::Errno;
 pub use options::{KeepAlive, SocketOptions};
-
-/// Why a call fails, by the names of POSIX.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Errno {
-    /// `EAGAIN`: it would have to wait.
-    Again,
-    /// `ECONNREFUSED`: a reset answered the SYN.
-    ConnectionRefused,
-    /// `ECONNRESET`: the peer has reset the connection.
-    ConnectionReset,
-    /// `EINVAL`: the port does not listen.
-    Invalid,
-    /// `ENOTCONN`: there is no connection.
-    NotConnected,
-    /// `EPIPE`: nothing may be written any more.
-    Pipe,
-    /// `ETIMEDOUT`: the peer does not answer.
-    TimedOut,
-}
-
-impl Errno {
-    /// Its name in C.
-    pub fn name(self) -> &'static str {
-        match self {
-            Errno::Again => "EAGAIN",
-            Errno::ConnectionRefused => "ECONNREFUSED",
-            Errno::ConnectionReset => "ECONNRESET",
-            Errno::Invalid => "EINVAL",
-            Errno::NotConnected => "ENOTCONN",
-            Errno::Pipe => "EPIPE",
-            Errno::TimedOut => "ETIMEDOUT",
-        }
-    }
-}
 
 /// What a socket is ready for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -415,56 +384,6 @@ impl Sockets {
         self.watch(now, index);
     }
 
-    /// Sets the timers of `TCP_USER_TIMEOUT` and of keepalives.
-    fn watch(&mut self, now: Time, index: usize) {
-        let Some(connection) = self.host.connections().get(index) else { return };
-        let ((edge, waits), state) = (connection.left_edge(), connection.state());
-        let over = connection.is_aborted() || !state.is_synchronised();
-        let socket = self.socket(index);
-        socket.waits = match (waits && !over, socket.waits) {
-            (false, _) => None,
-            (true, Some((at, since))) if at == edge => Some((at, since)),
-            (true, _) => Some((edge, now)),
-        };
-        if let (Some(keep), false) = (socket.options.keepalive, over) {
-            let wait = if socket.probes == 0 { keep.idle } else { keep.interval };
-            socket.probe_at.get_or_insert(now + wait);
-        } else {
-            socket.probe_at = None;
-        }
-    }
-
-    /// When the timers of a socket expire next.
-    fn due(&self, socket: &Socket) -> Option<Time> {
-        let timeout = socket.options.user_timeout.filter(|span| *span > Span::ZERO);
-        let gives_up = timeout.zip(socket.waits).map(|(span, (_, since))| since + span);
-        [gives_up, socket.probe_at].into_iter().flatten().min()
-    }
-
-    /// The first socket whose timer has expired by `now`.
-    fn expired(&self, now: Time) -> Option<usize> {
-        self.sockets.iter().position(|socket| self.due(socket).is_some_and(|at| at <= now))
-    }
-
-    fn expire(&mut self, now: Time, index: usize, out: &mut Out) {
-        let socket = &mut self.sockets[index];
-        let timeout = socket.options.user_timeout.filter(|span| *span > Span::ZERO);
-        let since = socket.waits.map(|(_, since)| since);
-        let gives_up = timeout.zip(since).is_some_and(|(span, since)| since + span <= now);
-        let keep = socket.options.keepalive.unwrap_or_default();
-        if gives_up || socket.probes >= keep.count {
-            self.host.act(index, |c| match gives_up {
-                true => c.give_up(out),
-                false => c.reset(now, out),
-            });
-            self.settle(now, index, Errno::TimedOut);
-            return;
-        }
-        socket.probes += 1;
-        socket.probe_at = Some(now + keep.interval);
-        self.host.act(index, |c| c.probe_peer(now, out));
-    }
-
     /// Whether `packet` brings data that its application will not read any more, or the end of it.
     fn refuses(&self, index: usize, packet: &Packet) -> bool {
         let (Some(socket), Some(connection)) =
@@ -556,6 +475,12 @@ impl Sockets {
     /// Whether a connection to `peer` can open with data: its Fast Open cookie is known.
     pub fn has_cookie(&mut self, peer: Addr) -> bool {
         self.host.memory_mut().is_some_and(|memory| memory.cookies.known(peer).is_some())
+    }
+
+    /// The Fast Open cookie that this host grants to `client`, if its connections open with data.
+    pub fn granted_cookie(&mut self, client: Addr) -> Option<Vec<u8>> {
+        let memory = self.host.memory_mut()?;
+        Some(memory.cookies.made_for(client).as_slice().to_vec())
     }
 
     /// Which way its peers lie.

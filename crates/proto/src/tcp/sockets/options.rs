@@ -56,6 +56,26 @@ pub struct SocketOptions {
     pub ecn: Option<bool>,
 }
 
+/// Retransmissions of a SYN where `count` of them are set, and the first `linear` timeouts do not double the next.
+///
+/// Linux counts only those that double, and gives up earlier once that many would have taken as long.
+fn syn_retries(count: u32, linear: u32) -> u32 {
+    let most = (2u64 << count.min(32)) - 1;
+    let all = count.saturating_add(linear);
+    // In units of the first timeout.
+    let (mut wait, mut elapsed) = (1u64, 0u64);
+    for sent in 0..all {
+        elapsed += wait;
+        if elapsed >= most {
+            return sent;
+        }
+        if sent >= linear {
+            wait *= 2;
+        }
+    }
+    all
+}
+
 impl SocketOptions {
     /// The settings of a connection with these options on a host with `settings`.
     pub(super) fn settings(&self, settings: &Arc<Settings>, passive: bool) -> Arc<Settings> {
@@ -67,7 +87,7 @@ impl SocketOptions {
             config.fast_open &= self.fast_open.unwrap_or(config.fast_open);
             config.ecn = self.ecn.unwrap_or(config.ecn);
             if let (Some(count), false) = (self.syn_count, passive) {
-                config.max_retries = count;
+                config.syn_retries = Some(syn_retries(count, config.syn_linear));
             }
             if let Some(word) = self.congestion {
                 (word.apply)(config);
@@ -132,5 +152,19 @@ impl Sockets {
         }
         self.watch(now, index);
         debug_assert!(self.next_wake().is_none_or(|at| at.0 > 0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retransmissions_of_a_syn_end_by_their_count_or_their_time() {
+        // Timeouts at 1, 2, 3, 4, 5, 7, 11 and 19 s; without linear ones at 1, 3, 7 and 15 s.
+        for (count, linear, retries) in [(1, 4, 2), (2, 4, 5), (3, 4, 7), (6, 4, 10), (3, 0, 3)] {
+            assert_eq!(syn_retries(count, linear), retries, "{count} {linear}");
+        }
+        assert!(syn_retries(255, 255) < 512);
     }
 }

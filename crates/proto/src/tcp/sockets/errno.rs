@@ -1,0 +1,35 @@
+//! Errors of calls.
+
+/// Why a call fails, by the names of POSIX.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Errno {
+    /// `EAGAIN`: it would have to wait.
+    Again,
+    /// `ECONNREFUSED`: a reset answered the SYN.
+    ConnectionRefused,
+    /// `ECONNRESET`: the peer has reset the connection.
+    ConnectionReset,
+    /// `EINVAL`: the port does not listen.
+    Invalid,
+    /// `ENOTCONN`: there is no connection.
+    NotConnected,
+    /// `EPIPE`: nothing may be written any more.
+    Pipe,
+    /// `ETIMEDOUT`: the peer does not answer.
+    TimedOut,
+}
+
+impl Errno {
+    /// Its name in C.
+    pub fn name(self) -> &'static str {
+        match self {
+            Errno::Again => "EAGAIN",
+            Errno::ConnectionRefused => "ECONNREFUSED",
+            Errno::ConnectionReset => "ECONNRESET",
+            Errno::Invalid => "EINVAL",
+            Errno::NotConnected => "ENOTCONN",
+            Errno::Pipe => "EPIPE",
+            Errno::TimedOut => "ETIMEDOUT",
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Timers of sockets: `TCP_USER_TIMEOUT` and keepalives.
+
+use crate::machine::Out;
+use crate::units::{Span, Time};
+
+use super::{Errno, Socket, Sockets};
+
+impl Sockets {
+    /// Sets the timers of `TCP_USER_TIMEOUT` and of keepalives.
+    pub(super) fn watch(&mut self, now: Time, index: usize) {
+        let Some(connection) = self.host.connections().get(index) else { return };
+        let ((edge, waits), state) = (connection.left_edge(), connection.state());
+        let over = connection.is_aborted() || !state.is_synchronised();
+        let socket = self.socket(index);
+        socket.waits = match (waits && !over, socket.waits) {
+            (false, _) => None,
+            (true, Some((at, since))) if at == edge => Some((at, since)),
+            (true, _) => Some((edge, now)),
+        };
+        if let (Some(keep), false) = (socket.options.keepalive, over) {
+            let wait = if socket.probes == 0 { keep.idle } else { keep.interval };
+            socket.probe_at.get_or_insert(now + wait);
+        } else {
+            socket.probe_at = None;
+        }
+    }
+
+    /// When the timers of a socket expire next.
+    pub(super) fn due(&self, socket: &Socket) -> Option<Time> {
+        let timeout = socket.options.user_timeout.filter(|span| *span > Span::ZERO);
+        let gives_up = timeout.zip(socket.waits).map(|(span, (_, since))| since + span);
+        [gives_up, socket.probe_at].into_iter().flatten().min()
+    }
+
+    /// The first socket whose timer has expired by `now`.
+    pub(super) fn expired(&self, now: Time) -> Option<usize> {
+        self.sockets.iter().position(|socket| self.due(socket).is_some_and(|at| at <= now))
+    }
+
+    pub(super) fn expire(&mut self, now: Time, index: usize, out: &mut Out) {
+        let socket = &mut self.sockets[index];
+        let timeout = socket.options.user_timeout.filter(|span| *span > Span::ZERO);
+        let since = socket.waits.map(|(_, since)| since);
+        let gives_up = timeout.zip(since).is_some_and(|(span, since)| since + span <= now);
+        let keep = socket.options.keepalive.unwrap_or_default();
+        if gives_up || socket.probes >= keep.count {
+            self.host.act(index, |c| match gives_up {
+                true => c.give_up(out),
+                false => c.reset(now, out),
+            });
+            self.settle(now, index, Errno::TimedOut);
+            return;
+        }
+        socket.probes += 1;
+        socket.probe_at = Some(now + keep.interval);
+        self.host.act(index, |c| c.probe_peer(now, out));
+    }
+}
