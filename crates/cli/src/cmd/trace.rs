@@ -46,7 +46,7 @@ Examples:
   lasthop trace convert result.json -o wifi.trace    what `iperf3 --json` printed
   lasthop trace convert rates.csv -o rates.trace     lines such as `2.5s,10mbit`
   lasthop trace convert drive.csv --direction up     a table of a phone, times of day
-  lasthop trace convert drive.csv --to csv -o up.csv the same for `rates` of a link
+  lasthop trace convert drive.csv --to csv -o up.csv   # `rates` of a link
   lasthop trace convert lte.up --to csv -o lte.csv   for `rates` of a link, or a plot
   lasthop trace convert bw.toml -o bw.trace          rates of Rattan's, in TOML or JSON
   lasthop trace convert delay.json -o delays.csv     its delays or losses, for `delays`
