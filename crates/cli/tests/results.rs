@@ -577,7 +577,7 @@ fn what_an_earlier_program_left_is_read_or_refused_with_the_reason() {
     place.good(&["run", "kept/results/scenario.toml", "-o", "kept/results"]);
     assert_eq!(kept_lines(&place.path("kept/results")), before, "no run is made again");
     let merged = text(&place.good(&["merge", "kept/store", "-o", "merged"]));
-    assert!(merged.contains("4 of 4 runs, digest 2e3ad971deeab0ffbdca1e9359a78bea"), "{merged}");
+    assert!(merged.contains("4 of 4 runs, digest 51ebb1f41c1198883b75b5392b600673"), "{merged}");
     // A sweep goes on with it.
     let told = text(&place.good(&["sweep", "kept/kept.toml", "--store", "kept/store", "-n", "4"]));
     assert!(told.contains("1 of 1 batches were there, 0 made"), "{told}");

@@ -153,15 +153,14 @@ impl Witness {
 /// What one segment told.
 #[derive(Default)]
 struct Notes {
-    /// Whether only openings and deliveries are to be reported.
+    /// Whether only deliveries are to be reported.
     told: bool,
     kinds: [Option<TcpKind>; 4],
 }
 
 impl Notes {
     fn add(&mut self, kind: TcpKind) {
-        // Nobody else reports when a connection was opened.
-        if self.told && !matches!(kind, TcpKind::Delivered { .. } | TcpKind::Opening) {
+        if self.told && !matches!(kind, TcpKind::Delivered { .. }) {
             return;
         }
         if let Some(free) = self.kinds.iter_mut().find(|kind| kind.is_none()) {

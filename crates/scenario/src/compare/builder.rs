@@ -70,9 +70,9 @@ impl Builder<'_> {
             }
             let mut without = scheme.clone();
             without.set.retain(|(key, _)| !of_party(key));
-            let same = self.cells_of(&without, None).is_ok_and(|other| {
-                other.iter().map(simulated).eq(cells.iter().map(simulated))
-            });
+            let same = self
+                .cells_of(&without, None)
+                .is_ok_and(|other| other.iter().map(simulated).eq(cells.iter().map(simulated)));
             if same {
                 scheme.change.retain(|word| word != party);
             }
