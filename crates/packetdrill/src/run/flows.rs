@@ -258,9 +258,9 @@ impl Flow {
 /// The Fast Open cookie of a packet, if it has one.
 fn cookie(tcp: &Tcp) -> Option<&Vec<u8>> {
     let options = tcp.options.iter().flatten();
-    let cookies = options.filter_map(|option| match option {
+    let mut cookies = options.filter_map(|option| match option {
         TcpOption::FastOpen(bytes) | TcpOption::FastOpenExp(bytes) => Some(bytes),
         _ => None,
     });
-    cookies.filter(|bytes| !bytes.is_empty()).last()
+    cookies.rfind(|bytes| !bytes.is_empty())
 }

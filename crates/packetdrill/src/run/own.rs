@@ -1,6 +1,7 @@
 //! The world of lasthop's TCP: virtual time, exact and the same on every machine.
 
 mod calls;
+mod numbers;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -34,6 +35,8 @@ struct Fd {
     port: Option<u16>,
     /// `TCP_FASTOPEN_CONNECT`: the connection opens with the first write.
     deferred: bool,
+    /// What `listen` was called with.
+    backlog: u32,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -1,12 +1,13 @@
 //! The calls of an application, carried out by [`Sockets`](lasthop_proto::tcp::sockets::Sockets).
 
-use lasthop_proto::tcp::sockets::{Errno, KeepAlive, Ready, SocketOptions};
+use lasthop_proto::tcp::sockets::{Errno, KeepAlive, SocketOptions};
 use lasthop_proto::units::Span;
 use lasthop_proto::wire::{Body, FlowKey};
 
 use super::super::flows::PORT;
 use super::super::keys;
 use super::super::values::{number, word};
+use super::numbers::{errno_number, events_of, message, pieces};
 use super::{Fd, Kind, Own, Reply, peer};
 use crate::script::{Call, Expr};
 
@@ -80,7 +81,8 @@ impl Own {
         }
         let nonblocking = kind & 0o4000 != 0;
         let options = SocketOptions::default();
-        let fd = Fd { kind: Kind::Fresh, options, nonblocking, port: None, deferred: false };
+        let fd =
+            Fd { kind: Kind::Fresh, options, nonblocking, port: None, deferred: false, backlog: 0 };
         let fd = self.new_fd(&call.result, fd);
         self.last = None;
         done(fd)
@@ -101,13 +103,19 @@ impl Own {
         // The engine lets packets arrive at the port that listeners have without an address.
         let port = PORT;
         found.kind = Kind::Listening(port);
-        let mut options = found.options.clone();
+        found.backlog = backlog;
+        self.listen_at(port, &found);
+        self.fds.insert(fd, found);
+        done(0)
+    }
+
+    /// Listens at `port` with the options of a descriptor.
+    fn listen_at(&mut self, port: u16, fd: &Fd) {
+        let (backlog, mut options) = (fd.backlog, fd.options.clone());
         options.ecn.get_or_insert(self.keys.ecn != 0);
         let always = self.keys.fast_open & 0x402 == 0x402;
         options.fast_open.get_or_insert(always);
-        self.fds.insert(fd, found);
         self.act(|sockets, _, _| sockets.listen(port, backlog, &options));
-        done(0)
     }
 
     fn accept(&mut self, call: &Call) -> Attempt {
@@ -121,7 +129,7 @@ impl Own {
                 let flags = number(self.arg(call, 3)).unwrap_or(0);
                 let nonblocking = call.name == "accept4" && flags & 0o4000 != 0;
                 let kind = Kind::Connection(index);
-                let fd = Fd { kind, options, nonblocking, port: None, deferred: false };
+                let fd = Fd { kind, options, nonblocking, port: None, deferred: false, backlog: 0 };
                 self.last = Some(index);
                 let fd = self.new_fd(&call.result, fd);
                 done(fd)
@@ -378,8 +386,13 @@ impl Own {
             _ => return Err(format!("setsockopt {name}")),
         }
         let options = found.options.clone();
-        if let Kind::Connection(index) = found.kind {
-            self.act(|s, now, out| s.set_options(now, index, |old| *old = options, out));
+        match found.kind {
+            Kind::Connection(index) => {
+                self.act(|s, now, out| s.set_options(now, index, |old| *old = options, out));
+            }
+            // Connections that come in from now on have them.
+            Kind::Listening(port) => self.listen_at(port, &found),
+            Kind::Fresh => {}
         }
         self.fds.insert(fd, found);
         done(0)
@@ -463,43 +476,4 @@ impl Own {
         let written = vec![(2, Expr::List(vec![Expr::Int(value)]))];
         Ok(Some(Reply { value: 0, errno: None, written }))
     }
-}
-
-fn events_of(ready: &Ready) -> i64 {
-    let bits = [
-        (ready.read, 1 | 64),
-        (ready.write, 4),
-        (ready.error, 8),
-        (ready.hang_up, 16),
-        (ready.read_closed, 0x2000),
-    ];
-    bits.into_iter().filter(|(set, _)| *set).fold(0, |sum, (_, bit)| sum | bit)
-}
-
-fn errno_number(errno: Errno) -> i64 {
-    match errno {
-        Errno::Again => 11,
-        Errno::Invalid => 22,
-        Errno::Pipe => 32,
-        Errno::ConnectionReset => 104,
-        Errno::NotConnected => 107,
-        Errno::TimedOut => 110,
-        Errno::ConnectionRefused => 111,
-    }
-}
-
-/// Bytes of a message.
-fn message(message: &Expr) -> Result<i64, String> {
-    let pieces = message.field("msg_iov").ok_or("sendmsg() without msg_iov")?;
-    self::pieces(pieces)
-}
-
-fn pieces(list: &Expr) -> Result<i64, String> {
-    let Expr::List(items) = list else { return Err("a list of buffers by name".to_owned()) };
-    let len = |item: &Expr| match item {
-        Expr::Tuple(parts) => parts.get(1).and_then(number),
-        _ => None,
-    };
-    let sum = items.iter().map(len).try_fold(0i64, |sum, len| sum.checked_add(len?));
-    sum.ok_or_else(|| "buffers without a length".to_owned())
 }
