@@ -14,7 +14,7 @@ use output::two_columns;
 #[serde(rename_all = "lowercase", tag = "of")]
 enum Row {
     /// Of lasthop's own TCP.
-    Lasthop { name: &'static str, what: &'static str, tcp: Option<TcpConfig> },
+    Lasthop { name: &'static str, what: &'static str, tcp: Option<Box<TcpConfig>> },
     /// Of the kernel's TCP.
     #[cfg(target_os = "linux")]
     Kernel {
@@ -52,7 +52,7 @@ fn rows() -> Vec<Row> {
     let own = PRESETS.iter().map(|&(name, what)| Row::Lasthop {
         name,
         what,
-        tcp: TcpConfig::preset(name),
+        tcp: TcpConfig::preset(name).map(Box::new),
     });
     #[cfg(target_os = "linux")]
     let own = own.chain(lasthop_live::testbed::Preset::ALL.into_iter().map(|preset| Row::Kernel {

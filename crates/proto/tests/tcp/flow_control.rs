@@ -1,7 +1,7 @@
 //! The peer's window and ours: closed, small, and opening.
 
 use lasthop_proto::tcp::config::GivingUp;
-use lasthop_proto::tcp::{Clock, GrowthRule, TcpConfig};
+use lasthop_proto::tcp::{Clock, GrowthRule, IdleRestart, TcpConfig};
 use lasthop_proto::units::Span;
 
 use crate::fine;
@@ -266,8 +266,11 @@ fn linux_gives_up_a_peer_that_answers_no_window_probe() {
 /// Linux probes a closed window by a segment without data from behind the window.
 #[test]
 fn linux_probes_a_closed_window_without_data() {
+    // The window stays as it is through the silence.
+    let slow_start_after_idle = IdleRestart::Off;
+    let rto_min = Span::millis(200);
     check(
-        &TcpConfig { growth: GrowthRule::Linux, rto_min: Span::millis(200), ..fine() },
+        &TcpConfig { growth: GrowthRule::Linux, rto_min, slow_start_after_idle, ..fine() },
         "
         100ms  established
         100ms  > . 1+1000 ack 1

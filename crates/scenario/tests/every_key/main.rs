@@ -18,6 +18,7 @@ use lasthop_scenario::{PARTS, parse};
 
 /// The fields that a key sets where they are not called like it; an empty list stands for several of its own.
 const FIELDS: &[(&str, &[&str])] = &[
+    ("give-up", &["giving_up"]),
     // Words that stand for whole configurations.
     ("preset", &[]),
     ("tcp", &[]),

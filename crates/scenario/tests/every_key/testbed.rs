@@ -15,7 +15,9 @@ fn host(keys: &str) -> Result<Vec<(String, String)>, (Code, String)> {
     let text = format!("world = \"testbed\"\n{HEAD}[host.fixed]\n{keys}\n[host.mobile]\n{PATH}");
     let (plan, warnings) = parse(&text, "test", &[])
         .map_err(|error| (error.code, format!("{} | {}", error.message, error.help)))?;
-    if let Some(warning) = warnings.iter().find(|warning| warning.key.starts_with("host.fixed.")) {
+    if let Some(warning) =
+        warnings.iter().find(|warning| warning.message.contains("in the testbed: "))
+    {
         return Err((warning.code, format!("{} | {}", warning.message, warning.help)));
     }
     let Stack::Kernel { settings, .. } = &plan.cells[0].scenario.hosts[0].stack else {
