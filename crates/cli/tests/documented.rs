@@ -81,9 +81,12 @@ fn my_toml() -> String {
     rest.split("```").next().expect("the block ends").to_owned()
 }
 
-/// A directory with the files that pages name: a scenario, captures, and the results of a run.
+/// A directory with the files that pages name: a scenario, captures, measurements, and the results of a run.
 fn prepare(dir: &Path) {
     fs::write(dir.join("my.toml"), my_toml()).expect("written");
+    let table = "Timestamp,DL_bitrate,UL_bitrate\n2026.05.04_10.00.00,8000,900\n2026.05.04_10.00.01,7000,800\n2026.05.04_10.00.02,9000,700\n";
+    fs::write(dir.join("drive-test.csv"), table).expect("written");
+    fs::write(dir.join("cooked.txt"), "0 800\n1 700\n2 900\n").expect("written");
     // Where a page has FILE, any scenario with one point will do.
     let varied = my_toml();
     let point = varied.split("[vary]").next().expect("a part before it");
