@@ -307,7 +307,7 @@ pub struct Options {
     pub unknown: Vec<u8>,
     /// Urgent pointer; meaningful when URG is set.
     pub urgent: u16,
-    /// Whether the options of a SYN are laid out as Linux lays them out; see [`options::packed`](super::options::packed).
+    /// Whether the options of a SYN are laid out as Linux lays them out; see [`super::options::packed`].
     /// What is read never is.
     pub packed: bool,
 }
