@@ -1,4 +1,4 @@
-//! What each packet means beside its payload: duplicate ACKs, closed windows, probes, keep-alives.
+//! Kinds of packets apart from their payload: duplicate ACKs, closed windows, probes, keep-alives.
 
 use lasthop_proto::wire::{Flags, Segment, Seq};
 
@@ -16,7 +16,7 @@ pub(crate) struct Side {
     kept_alive: bool,
 }
 
-/// What a packet is.
+/// The kind of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Signs {
     /// An ACK without payload that says nothing new but in SACK blocks.

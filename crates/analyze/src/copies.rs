@@ -62,7 +62,7 @@ pub(crate) struct Copies {
     packets: usize,
 }
 
-/// What is compared of a packet.
+/// The fields by which two packets are compared.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Print {
     pub(crate) value: u64,

@@ -27,7 +27,7 @@ const EXAMPLES: usize = 3;
 /// The program, what it counts, and why its count is another one.
 type Rule = (&'static str, &'static str, &'static str);
 
-/// What was compared, and what differed.
+/// Counts of compared items and of differences.
 #[derive(Default)]
 struct Tally {
     files: u64,
@@ -39,7 +39,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// One direction of one file beside `program`: what differs, and why.
+    /// Differences of one direction of a file from `program`, with their rules.
     fn direction(
         &mut self,
         program: &'static str,

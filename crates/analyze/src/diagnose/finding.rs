@@ -1,4 +1,4 @@
-//! What a diagnosis says.
+//! Contents of a diagnosis.
 
 use core::fmt;
 
@@ -154,7 +154,7 @@ pub enum Finding {
         /// Packets by which the receiver reports marks.
         echoes: u64,
     },
-    /// Timeouts by what the sender knew, and by what would have avoided them (balakrishnan97 5.1.1).
+    /// Timeouts by the duplicate ACKs before them, and by the remedy that avoids them (balakrishnan97 5.1.1).
     Timeouts {
         /// All.
         total: u64,
@@ -204,7 +204,7 @@ pub enum Finding {
         /// Those ACKs or resets.
         answers: u64,
     },
-    /// What the sender waited for, as shares of the time from its first packet with data to the last.
+    /// Limits of the sender, as shares of the time from its first packet with data to the last.
     Limits {
         /// The receiver's window.
         receive_window: f64,

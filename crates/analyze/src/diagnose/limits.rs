@@ -1,4 +1,4 @@
-//! What a sender waits for: the receiver's window, its application, or its congestion window.
+//! Limits of a sender: the receiver's window, its application, or its congestion window.
 
 use std::collections::VecDeque;
 
@@ -28,7 +28,7 @@ struct Ack {
     window: Option<u64>,
 }
 
-/// What the sender knows when a packet that passes the point of capture leaves it.
+/// The sender's state when it sends a packet that later passes the point of capture.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flight {
     next: i64,
@@ -129,7 +129,7 @@ impl Flight {
 }
 
 impl Shares {
-    /// `data` is what the sender sent, `back` what its peer sent.
+    /// `data` is the sender's direction, `back` that of its peer.
     pub(super) fn diagnose(&self, data: &Direction, back: &Direction) -> Option<Diagnosis> {
         // Where ACKs are in the file before their data, the flight does not show.
         if data.data_packets < FEWEST || data.acked_before_seen * 10 > data.data_packets {

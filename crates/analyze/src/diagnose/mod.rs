@@ -37,7 +37,7 @@ const USUAL_MSS: u32 = 1460;
 /// Bytes of the timestamps option, padded.
 const TIMESTAMPS_LEN: u32 = 12;
 
-/// A packet of a connection, and what is known about it.
+/// A packet of a connection with its context.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step<'a> {
     pub(crate) at: Time,
