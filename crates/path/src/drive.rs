@@ -181,13 +181,15 @@ impl Path {
     #[inline]
     pub fn wake_stage<O: Outside>(&mut self, now: Time, stage: StageId, outside: &mut O) {
         let i = usize::from(stage.0);
-        if !self.retired.is_empty() {
+        let has_retired = !self.retired.is_empty();
+        if has_retired {
             self.wake_retired(now, i);
         }
         match &mut self.stages[i] {
             Stage::Place(_) => return self.move_host(now, outside),
             Stage::Hop(_) if now < self.free_until => return self.wake_hop(now, i, outside),
-            Stage::Line(line) if !self.branches && self.retired.is_empty() => {
+            // What a replaced link has just sent leaves this stage with what the new one sends.
+            Stage::Line(line) if !self.branches && !has_retired => {
                 if let Some((side, packet)) = line.take_only(now) {
                     self.wakes.set(i, line.next_wake());
                     return self.pass_on(now, i, side, packet, outside);

@@ -166,6 +166,21 @@ fn old_links_that_are_due_together_hand_on_each_at_its_own_place() {
     assert_eq!((world.count(1).arrived, world.count(2).arrived), (2, 2), "each once");
 }
 
+/// A station under load wakes late: then the last packet of the old link and the first of the new one are due together.
+#[test]
+fn old_and_new_link_of_one_place_that_are_due_together_both_hand_on() {
+    let mut world = World::new(SLOW);
+    let first = world.data();
+    world.until(ms(5));
+    world.path.replace_stage(1, stage(FAST));
+    let second = world.data();
+    world.path.wake(ms(30), &mut world.beyond);
+    assert_eq!(world.beyond.0, [(30_000, first), (30_000, second)]);
+    assert_eq!(world.count(1), StageCount { arrived: 2, departed: 2, ..StageCount::default() });
+    assert_eq!(world.count(2).arrived, 2, "both arrive at the next stage");
+    world.assert_conserved();
+}
+
 /// A station may run for months, and its path may be changed each minute.
 #[test]
 fn links_that_hold_nothing_any_more_are_let_go() {
