@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use lasthop_checks::{CASES, digest, plan, study_digest};
-use wasmi::{Engine, Instance, Linker, Module, Store};
+use wasmi::{Engine, Instance, Linker, Module, Store, WasmParams, WasmResults};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
@@ -48,21 +48,51 @@ fn the_pure_crates_import_nothing_and_run_alike_in_wasm() {
         module.imports().map(|import| format!("{}.{}", import.module(), import.name())).collect();
     assert!(imports.is_empty(), "the pure crates ask their environment for {imports:?}");
 
-    let mut store = Store::new(&engine, ());
-    let instance: Instance =
-        Linker::new(&engine).instantiate_and_start(&mut store, &module).expect("it starts");
-    let cases = instance.get_typed_func::<(), u32>(&store, "lasthop_cases").expect("exported");
-    assert_eq!(cases.call(&mut store, ()).expect("no trap"), CASES);
-    let run =
-        instance.get_typed_func::<(u32, u64), u64>(&store, "lasthop_digest").expect("exported");
-    for case in 0..CASES {
-        let seed = u64::from(case) + 1;
-        let there = run.call(&mut store, (case, seed)).expect("no trap");
-        assert_eq!(there, digest(case, seed), "case {case} with seed {seed} differs in wasm");
+    // The interpreter takes fifty times as long as the processor: each core gets its share of the cases.
+    let workers = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    std::thread::scope(|scope| {
+        for worker in 0..workers {
+            let module = &module;
+            scope.spawn(move || {
+                let mut there = Interpreted::new(module);
+                assert_eq!(there.call::<(), u32>("lasthop_cases", ()), CASES);
+                for case in (worker..CASES).step_by(workers as usize) {
+                    let seed = u64::from(case) + 1;
+                    let digest_there: u64 = there.call("lasthop_digest", (case, seed));
+                    assert_eq!(
+                        digest_there,
+                        digest(case, seed),
+                        "case {case} with seed {seed} differs in wasm"
+                    );
+                }
+                if worker == workers - 1 {
+                    let digest_there: u64 = there.call("lasthop_study_digest", ());
+                    assert_eq!(digest_there, study_digest(), "a study differs in wasm");
+                }
+            });
+        }
+    });
+}
+
+/// The module, with a memory of its own.
+struct Interpreted {
+    store: Store<()>,
+    instance: Instance,
+}
+
+impl Interpreted {
+    fn new(module: &Module) -> Interpreted {
+        let mut store = Store::new(module.engine(), ());
+        let instance = Linker::new(module.engine())
+            .instantiate_and_start(&mut store, module)
+            .expect("it starts");
+        Interpreted { store, instance }
     }
-    let study = instance.get_typed_func::<(), u64>(&store, "lasthop_study_digest");
-    let there = study.expect("exported").call(&mut store, ()).expect("no trap");
-    assert_eq!(there, study_digest(), "a study differs in wasm");
+
+    fn call<P: WasmParams, R: WasmResults>(&mut self, name: &str, params: P) -> R {
+        let function = self.instance.get_typed_func::<P, R>(&self.store, name).expect("exported");
+        function.call(&mut self.store, params).expect("no trap")
+    }
 }
 
 #[test]
