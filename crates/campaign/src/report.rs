@@ -181,21 +181,21 @@ impl Records {
             (
                 "kills",
                 table(
-                    &["what was killed", "kills", "came to their end", "wrong"],
+                    &["process", "kills", "completed", "wrong"],
                     kills.map(|(name, sums)| row(name, sums)),
                 ),
             ),
             (
                 "disk",
                 table(
-                    &["command", "too little room, and said so", "enough room", "wrong"],
+                    &["command", "too little room, reported", "enough room", "wrong"],
                     disk.map(|(name, sums)| row(format!("`{name}`"), sums)),
                 ),
             ),
             (
                 "memory",
                 table(
-                    &["command", "an error", "ended in the midst", "enough", "wrong"],
+                    &["command", "error", "aborted", "enough memory", "wrong"],
                     memory.map(|(name, sums)| row(format!("`{name}`"), sums)),
                 ),
             ),
