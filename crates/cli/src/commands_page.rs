@@ -1,21 +1,23 @@
-//! The definition of the arguments beside the documentation: docs/commands.md is made of it (`make manual` writes it anew),
-//! and it takes all commands that pages show.
+//! The definition of the arguments and the documentation agree: `make manual` generates docs/commands.md, and the parser
+//! accepts all commands in pages and in the examples of `--help`.
 
 use clap::error::ErrorKind;
 use clap::{Arg, Command, CommandFactory as _};
 
 use crate::cmd::man::commands;
+use crate::shown::{Shown, of_text};
 
 const HEAD: &str = "\
 # Commands
 
-What `--help` says, of all commands. This page is made of the program (`make manual`); `lasthop man DIR` writes the same as
-manual pages, and the Debian package has them.
+For users of the command line: every command with its arguments. `lasthop COMMAND --help` and the manual pages (`lasthop man DIR`, in
+the Debian package) add examples and files. Exit codes: 0 done, 1 the answer is no, 2 bad input, 70 a fault of lasthop, 130 interrupted.
+`make manual` generates this page.
 ";
 
-/// What may stand in a cell of a table.
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace('\n', " ").replace('<', "&lt;")
+/// The help of an argument, on one line of Markdown.
+fn one_line(text: &str) -> String {
+    text.replace('\n', " ").replace('<', "&lt;")
 }
 
 /// How an argument is written: `-n`, `--seeds N`, or `FILE`.
@@ -23,29 +25,34 @@ fn written(arg: &Arg) -> String {
     let names = arg.get_value_names().unwrap_or_default();
     let values = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(" ");
     if arg.is_positional() {
-        return format!("`{}`", values.replace('|', "\\|"));
+        return format!("`{values}`");
     }
-    let takes = arg.get_action().takes_values();
-    let value = if takes { format!(" {}", values.replace('|', "\\|")) } else { String::new() };
+    let value =
+        if arg.get_action().takes_values() { format!(" {values}") } else { String::new() };
     let short = arg.get_short().map(|short| format!("`-{short}`"));
     let long = arg.get_long().map(|long| format!("`--{long}{value}`"));
     short.into_iter().chain(long).collect::<Vec<_>>().join(", ")
 }
 
-fn row(arg: &Arg) -> String {
-    let help = arg.get_help().map(|help| cell(&help.to_string())).unwrap_or_default();
+fn item(arg: &Arg) -> String {
+    let help = arg.get_help().map(|help| one_line(&help.to_string())).unwrap_or_default();
     let code = |word: &str| format!("`{word}`");
+    let takes_values = arg.get_action().takes_values();
     let choices: Vec<String> = arg
         .get_possible_values()
         .iter()
-        .filter(|value| arg.get_action().takes_values() && !value.is_hide_set())
+        .filter(|value| takes_values && !value.is_hide_set())
         .map(|value| code(value.get_name()))
         .collect();
-    let default: Vec<String> = match arg.get_action().takes_values() {
-        true => arg.get_default_values().iter().map(|v| code(&v.to_string_lossy())).collect(),
-        false => Vec::new(),
-    };
-    format!("| {} | {help} | {} | {} |\n", written(arg), choices.join(", "), default.join(", "))
+    let defaults = arg.get_default_values().iter().filter(|_| takes_values);
+    let default: Vec<String> = defaults.map(|v| code(&v.to_string_lossy())).collect();
+    let mut line = format!("- {}: {help}", written(arg));
+    for (name, values) in [("choices", choices), ("default", default)] {
+        if !values.is_empty() {
+            line += &format!("; {name}: {}", values.join(", "));
+        }
+    }
+    line + "\n"
 }
 
 fn section(command: &Command) -> String {
@@ -58,16 +65,23 @@ fn section(command: &Command) -> String {
     let mut text = format!("\n## `{name}`\n\n{about}\n\nUsage: `{usage}`\n");
     let shown =
         |arg: &&Arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str());
-    // What all commands have stands with the program itself.
+    // Arguments of all commands are listed with the program itself.
     let own = |arg: &&Arg| !arg.is_global_set() || name == "lasthop";
-    let rows: String = command.get_arguments().filter(shown).filter(own).map(row).collect();
-    if !rows.is_empty() {
-        text += &format!("\n| argument | what | choices | default |\n|---|---|---|---|\n{rows}");
-    }
-    if let Some(more) = command.get_after_help() {
-        text += &format!("\n```text\n{}\n```\n", more.to_string().trim_end());
+    let items: String = command.get_arguments().filter(shown).filter(own).map(item).collect();
+    if !items.is_empty() {
+        text += &format!("\n{items}");
     }
     text
+}
+
+/// The commands that the examples of `--help` show.
+fn examples() -> Vec<Shown> {
+    let help = |command: &Command| {
+        let name = command.get_bin_name().unwrap_or_else(|| command.get_name());
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        of_text(name, &format!("```\n{help}\n```\n"))
+    };
+    commands().iter().flat_map(help).collect()
 }
 
 #[test]
@@ -85,9 +99,9 @@ fn the_page_of_commands_is_that_of_the_program() {
 /// tests/documented.rs runs those that can run anywhere.
 #[test]
 fn commands_of_the_documentation_are_understood() {
-    let shown = crate::shown::commands();
-    assert!(shown.len() > 100, "{}", shown.len());
-    for shown in shown {
+    let (pages, examples) = (crate::shown::commands(), examples());
+    assert!(pages.len() > 100 && examples.len() > 50, "{} {}", pages.len(), examples.len());
+    for shown in pages.into_iter().chain(examples) {
         let words = words(&shown.command);
         if let Err(error) = crate::Cli::command().try_get_matches_from(&words) {
             let helps = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);

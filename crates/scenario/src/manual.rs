@@ -74,22 +74,23 @@ fn may_be(form: &Form) -> String {
     }
 }
 
-/// The rows of keys, those of inner tables below their own.
-fn rows(keys: &[Listed], above: &str, text: &mut String) {
+/// The rows of keys, those of inner tables below their own, except tables that are listed `elsewhere`.
+fn rows(keys: &[Listed], above: &str, elsewhere: &[&str], text: &mut String) {
     for Listed { key, default, inner } in keys {
         let name = match above {
             "" => format!("`{}`", key.name),
             above => format!("`{}` in `{above}`", key.name),
         };
         let default = match key.need {
-            Need::Default => written(default).map_or(String::new(), |word| format!("`{word}`")),
-            Need::Required(_) => "must be there".to_owned(),
-            Need::Else(what) => what.to_owned(),
+            Need::Default => written(default).map(|word| format!(" (`{word}`)")),
+            Need::Required(_) => Some(" (required)".to_owned()),
+            Need::Else(what) => Some(format!(" ({what})")),
         };
-        text.push_str(&format!("| {name} | {} | {} | {default} |\n", key.what, may_be(&key.form)));
-        // Tables of errors are told model by model.
-        if !key.name.starts_with("errors") {
-            rows(inner, key.name, text);
+        let (what, values) = (key.what, may_be(&key.form));
+        text.push_str(&format!("| {name} | {what} | {values}{} |\n", default.unwrap_or_default()));
+        // `models` lists tables of errors.
+        if !key.name.starts_with("errors") && !elsewhere.contains(&key.name) {
+            rows(inner, key.name, elsewhere, text);
         }
     }
 }
@@ -102,8 +103,8 @@ pub fn generated(name: &str) -> Option<String> {
     Some(match name.split_once(' ') {
         Some(("keys", "errors")) => models(),
         Some(("keys", part)) => {
-            let mut text = "| key | what | may be | default |\n|---|---|---|---|\n".to_owned();
-            rows(&of(part).keys, "", &mut text);
+            let mut text = "| key | what | values (default) |\n|---|---|---|\n".to_owned();
+            rows(&of(part).keys, "", &elsewhere(part), &mut text);
             text
         }
         Some(("words", "tcp")) => words(TCPS.iter().map(|word| (word.key, word.what, word.source))),
@@ -115,6 +116,17 @@ pub fn generated(name: &str) -> Option<String> {
         None if name == "systems" => pages(),
         _ => return None,
     })
+}
+
+/// Tables of a part that another part lists: the queues of a radio are those of a link.
+fn elsewhere(part: &str) -> Vec<&'static str> {
+    let tables = |keys: &'static [Listed]| {
+        keys.iter().filter(|listed| !listed.inner.is_empty()).map(|listed| listed.key.name)
+    };
+    match part {
+        "radio" => tables(&of("link").keys).collect(),
+        _ => Vec::new(),
+    }
 }
 
 fn told<R>(system: &Descriptor<R>) -> (&'static str, &'static str, &'static str) {
@@ -132,10 +144,10 @@ fn words<'w>(rows: impl Iterator<Item = (&'w str, &'w str, &'w str)>) -> String 
 /// The keys of each channel model, beside those that every model has.
 fn models() -> String {
     let mut text =
-        "| `model` | key | what | may be | default |\n|---|---|---|---|---|\n".to_owned();
+        "| `model` | key | what | values (default) |\n|---|---|---|---|\n".to_owned();
     for model in channel::words() {
         let mut own = String::new();
-        rows(&list(|k| (model.read)(k, any_rate())), "", &mut own);
+        rows(&list(|k| (model.read)(k, any_rate())), "", &[], &mut own);
         for row in own.lines() {
             text.push_str(&format!("| `{}` {row}\n", model.word));
         }

@@ -162,20 +162,16 @@ fn reno_is_what_the_formula_says_where_its_assumptions_hold() {
             assert!(cell.timeouts < expected / 2.0, "{name}: {printed:+.3} for another reason");
         }
     }
-    is_in_docs(&table);
+    is_recorded(&table);
 }
 
-/// Asserts that `docs/fidelity.md` has the table; with `LASTHOP_BLESS=1` it is written there.
-fn is_in_docs(table: &str) {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fidelity.md");
-    let page = std::fs::read_to_string(path).expect("the page is there");
-    let (begin, end) = ("<!-- generated: pftk -->\n", "<!-- end -->");
-    let from = page.find(begin).expect("a line `<!-- generated: pftk -->`") + begin.len();
-    let to = from + page[from..].find(end).expect("a line `<!-- end -->`");
+/// Asserts that `pftk.txt` is the table; with `LASTHOP_BLESS=1` it is written there.
+fn is_recorded(table: &str) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pftk.txt");
     if std::env::var_os("LASTHOP_BLESS").is_some() {
-        std::fs::write(path, [&page[..from], table, &page[to..]].concat())
-            .expect("it can be written");
+        std::fs::write(path, table).expect("it can be written");
     } else {
-        assert_eq!(&page[from..to], table, "set LASTHOP_BLESS=1 to write it anew");
+        let recorded = std::fs::read_to_string(path).expect("the record is there");
+        assert_eq!(recorded, table, "set LASTHOP_BLESS=1 to write tests/pftk.txt");
     }
 }

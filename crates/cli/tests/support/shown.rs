@@ -35,7 +35,11 @@ pub fn commands() -> Vec<Shown> {
 }
 
 fn of_page(page: &str) -> Vec<Shown> {
-    let text = fs::read_to_string(root().join(page)).expect("a page can be read");
+    of_text(page, &fs::read_to_string(root().join(page)).expect("a page can be read"))
+}
+
+/// The commands in the code blocks of a text, which `page` names.
+pub fn of_text(page: &str, text: &str) -> Vec<Shown> {
     let (mut fenced, mut indented, mut blank) = (false, false, true);
     let mut found: Vec<Shown> = Vec::new();
     let mut goes_on = false;
