@@ -10,7 +10,7 @@ DENY = -D warnings
 NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help test setup fmt fmt-check manual bpf figures kernel-figures lint code-tests purity licences doc fuzz-check bench instructions advisories clean
+.PHONY: help test setup fmt fmt-check manual bpf figures figures-diff golden kernel-figures lint code-tests purity licences doc fuzz-check bench instructions advisories clean
 .PHONY: book campaign captures flaky fuzz mutants wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test
 
 help: ## This list
@@ -54,10 +54,20 @@ fmt-check: ## Is the code formatted?
 figures: ## Write the figures of the manual anew, from runs of the program
 	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-study --test figures the_figures_of_the_manual
 	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-sim --test hand_off
-	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-campaign --test short net::
-	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-live --test frames what_becomes_of_bytes
-	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-proto --lib tunnel::net
-	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-proto --test agents handoff_net
+	LASTHOP_WRITE_FIGURES=1 $(MAKE) golden
+
+# All tests with golden figures (crates/checks/shared/golden.rs), or those of the campaign with FIGURES in their name.
+golden:
+	$(CARGO) test --locked --package lasthop-campaign --test short $(or $(FIGURES),net::)
+ifeq ($(FIGURES),)
+	$(CARGO) test --locked --package lasthop-live --test frames what_becomes_of_bytes
+	$(CARGO) test --locked --package lasthop-proto --lib tunnel::net
+	$(CARGO) test --locked --package lasthop-proto --test agents handoff_net
+endif
+
+BASE ?= HEAD
+figures-diff: ## Show which golden figures differ from those of BASE=HEAD (FIGURES=senders: of some tests)
+	CARGO='$(CARGO)' .ci/figures-diff $(BASE) '$(FIGURES)'
 
 PARITY = today --world testbed --seeds 5 --set stack=kernel --set transfer.bytes=1GB --set horizon=12s
 SENDERS = --vary tcp=rack,cubic,bbr --json

@@ -1,8 +1,9 @@
-//! A wall clock that jumps by years: what lasthop computes, forwards and measures goes by the monotonic clock.
+//! A wall clock that jumps by years. All times that lasthop computes, forwards and measures must come from the
+//! monotonic clock.
 //!
-//! A library stands between a program and the clocks that it asks for (`LD_PRELOAD`; `clock.c`, which the C compiler of
-//! the machine makes), so nothing else on the machine notices. The monotonic clock cannot jump, and stays as it is.
-//! libfaketime would not do: it also changes the absolute times of timers on the monotonic clock, which the kernel refuses.
+//! An `LD_PRELOAD` library (`clock.c`, built with the machine's C compiler) replaces the clock calls of one program, so
+//! that no other program is affected. The monotonic clock cannot jump and is passed through. libfaketime is no
+//! alternative: it also changes the absolute times of monotonic timers, which the kernel then refuses.
 
 use std::fs;
 use std::io;
@@ -18,11 +19,11 @@ pub struct Jumps {
 }
 
 impl Jumps {
-    /// Makes one; `dir` is where its library lies.
+    /// Builds the library in `dir`.
     ///
     /// # Errors
     ///
-    /// There is no C compiler (`cc`), the library does nothing here, or files could not be written.
+    /// There is no C compiler (`cc`), the library has no effect here, or files could not be written.
     pub fn new(dir: &Path) -> io::Result<Jumps> {
         let (source, library) = (dir.join("clock.c"), dir.join("clock.so"));
         fs::write(&source, SOURCE)?;
@@ -30,8 +31,8 @@ impl Jumps {
         compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(&source);
         let made = compiler.output()?;
         if !made.status.success() {
-            let said = String::from_utf8_lossy(&made.stderr).into_owned();
-            return Err(io::Error::other(format!("no clock: {said}")));
+            let stderr = String::from_utf8_lossy(&made.stderr).into_owned();
+            return Err(io::Error::other(format!("no clock: {stderr}")));
         }
         let jumps = Jumps { library };
         let mut years = Vec::new();
@@ -46,7 +47,7 @@ impl Jumps {
         }
     }
 
-    /// Lets `command` see this clock.
+    /// Runs `command` with this clock.
     pub fn on<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command.env("LD_PRELOAD", &self.library)
     }

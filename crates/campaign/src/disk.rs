@@ -1,8 +1,7 @@
-//! Disks that are full or take nothing: every command that writes is run on disks of every size up to the one that it
-//! needs.
+//! Full and read-only disks: every command that writes runs on disks of every size up to the size that it needs.
 //!
-//! The disk is a tmpfs in a namespace of its own (`unshare -rm`), so this needs no rights and touches nothing else.
-//! What a command has left there is looked at afterwards: a file under a final name must be the one that it should be.
+//! The disk is a tmpfs in an own namespace (`unshare -rm`), so it needs no rights and no other file is touched. A file
+//! that a command leaves under its final name must have the right content.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,13 +12,12 @@ use std::process::{Command, Output, Stdio};
 /// A command that writes to a directory.
 #[derive(Clone, Copy, Debug)]
 pub struct Writer {
-    /// What it is called in tables.
+    /// Its name in tables.
     pub name: &'static str,
-    /// Its words; `OUT` stands for the disk, `IN` for a directory with what it reads.
+    /// Its arguments; `OUT` is replaced by the disk, `IN` by the directory with its input.
     pub words: &'static [&'static str],
 }
 
-/// All commands that write files.
 pub const WRITERS: &[Writer] = &[
     Writer { name: "run", words: &["run", "IN/small.toml", "-o", "OUT/r", "--trace", "all"] },
     Writer {
@@ -46,18 +44,18 @@ pub const WRITERS: &[Writer] = &[
     Writer { name: "link --keygen", words: &["link", "--keygen", "OUT/link.key"] },
 ];
 
-/// A scenario that takes little time and little room.
+/// A scenario with a short run and small output.
 const SMALL: &str = "name = \"small\"\nruns = 2\ntransfer = { from = \"fixed\", to = \"mobile\", bytes = \"20kB\" }\n\
     [host.fixed]\n[host.mobile]\n[[path]]\nlink = { rate = \"1mbit\", delay = \"10ms\" }\n";
 
-/// What a command came to on disks of many sizes.
+/// Results of a command on disks of many sizes.
 #[derive(Clone, Debug, Default)]
-pub struct Disks {
-    /// Runs that had too little room, and said so.
+pub struct DiskRuns {
+    /// Runs without enough room that reported an error.
     pub refused: u64,
-    /// Runs that had enough.
+    /// Runs with enough room.
     pub done: u64,
-    /// What was wrong.
+    /// Faults found.
     pub wrong: Vec<String>,
 }
 
@@ -77,20 +75,20 @@ pub(crate) fn read(root: &Path, at: &Path, into: &mut Tree) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a file is written under a name that nobody reads until it is whole.
+/// The file has a temporary name, under which no reader looks for it.
 pub(crate) fn is_temporary(name: &str) -> bool {
     let is =
         |part: &str| part.starts_with('.') || part.ends_with(".tmp") || part.contains(".partial");
     name.split('/').any(is)
 }
 
-/// A list of finished runs grows at its end; what a crash leaves of the last line is passed over when it is read.
+/// The file is a list of finished runs, which grows at its end. Readers skip an incomplete last line after a crash.
 pub(crate) fn grows(name: &str) -> bool {
     name.ends_with(".jsonl")
 }
 
-/// What is wrong with the files that are `left` where those of `whole` should be; all of them if the command says that it
-/// is `done`.
+/// Reports files in `left` that differ from those in `whole`. With `done` (the command reported success) every file
+/// must be there.
 pub(crate) fn files(whole: &Tree, left: &Tree, done: bool, wrong: &mut impl FnMut(&str)) {
     for name in whole.keys().filter(|name| done && !left.contains_key(*name)) {
         wrong(&format!("it says that all is done, and `{name}` is not there"));
@@ -98,7 +96,7 @@ pub(crate) fn files(whole: &Tree, left: &Tree, done: bool, wrong: &mut impl FnMu
     for (name, bytes) in left {
         let is_right = match whole.get(name) {
             _ if is_temporary(name) => true,
-            // A key is another one each time.
+            // A new key on each run.
             Some(_) if name.ends_with(".key") => !bytes.is_empty(),
             // Runs finish in any order.
             Some(full) if grows(name) => bytes.len() <= full.len() + 4096,
@@ -111,7 +109,7 @@ pub(crate) fn files(whole: &Tree, left: &Tree, done: bool, wrong: &mut impl FnMu
     }
 }
 
-/// The program, and where it may work.
+/// The program, and its working directory.
 #[derive(Debug)]
 pub struct Bench {
     pub(crate) program: PathBuf,
@@ -119,11 +117,11 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Makes in `base` what the commands read.
+    /// Writes the input of the commands to `base`.
     ///
     /// # Errors
     ///
-    /// Files that cannot be written, and a program that cannot be run.
+    /// A file cannot be written, or the program does not start.
     pub fn new(program: &Path, base: &Path) -> io::Result<Bench> {
         let program = fs::canonicalize(program)?;
         fs::create_dir_all(base.join("in"))?;
@@ -151,12 +149,12 @@ impl Bench {
         }
     }
 
-    /// Runs `writer` on a disk of `kib` KiB that is `mounted` so, and keeps what is then on it.
+    /// Runs `writer` on a disk of `kib` KiB, mounted with the options `mounted`; returns the files that it leaves.
     fn on_disk(&self, writer: &Writer, kib: u64, mounted: &str) -> io::Result<(Output, Tree)> {
         let (disk, after) = (self.base.join("disk"), self.base.join("after"));
         let _ = fs::remove_dir_all(&after);
         fs::create_dir_all(&after)?;
-        // Whatever the command does, what it leaves is copied to a place with room.
+        // The files are copied off the full disk, whatever the command's exit code is.
         let script = "mount -t tmpfs -o size=\"$1\"k none \"$2\" && mount -o remount,\"$3\" \"$2\" || exit 99\n\
                       disk=$2 after=$3; after=$4; shift 4\n\
                       \"$@\"; code=$?; cp -a \"$disk\"/. \"$after\"/ || exit 98; exit $code";
@@ -169,27 +167,27 @@ impl Bench {
         }
         let output = command.stdin(Stdio::null()).output()?;
         if output.status.code() == Some(99) {
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            return Err(io::Error::other(format!("no disk in a namespace of its own: {said}")));
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Err(io::Error::other(format!("no disk in a namespace of its own: {stderr}")));
         }
         let mut tree = Tree::new();
         read(&after, &after, &mut tree)?;
         Ok((output, tree))
     }
 
-    /// Runs `writer` on a disk that takes nothing, and on `steps` disks up to one that has room for all.
+    /// Runs `writer` on a read-only disk, and on `steps` disks up to one with room for everything.
     ///
     /// # Errors
     ///
     /// No such disk can be made here.
-    pub fn fill(&self, writer: &Writer, steps: u64) -> io::Result<Disks> {
-        let mut all = Disks::default();
+    pub fn fill(&self, writer: &Writer, steps: u64) -> io::Result<DiskRuns> {
+        let mut all = DiskRuns::default();
         let (output, whole) = self.on_disk(writer, 1 << 20, "rw")?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            return Err(io::Error::other(format!("{}: with room for all: {said}", writer.name)));
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Err(io::Error::other(format!("{}: with room for all: {stderr}", writer.name)));
         }
-        // A tmpfs has pages, and a file takes whole ones.
+        // A tmpfs allocates whole pages for each file.
         let pages: u64 = whole.values().map(|bytes| 2 + bytes.len() as u64 / 4096).sum();
         let (output, left) = self.on_disk(writer, 4096, "ro")?;
         self.judge(writer, "that takes nothing", &output, (&left, &whole), &mut all);
@@ -207,24 +205,24 @@ impl Bench {
         disk: &str,
         output: &Output,
         (left, whole): (&Tree, &Tree),
-        all: &mut Disks,
+        all: &mut DiskRuns,
     ) {
-        let said = String::from_utf8_lossy(&output.stderr);
+        let stderr = String::from_utf8_lossy(&output.stderr);
         let mut wrong = |what: &str| {
-            let last: String = said.lines().rev().take(6).collect::<Vec<_>>().join(" / ");
-            all.wrong.push(format!("{} on a disk {disk}: {what}; it said: {last}", writer.name));
+            let last: String = stderr.lines().rev().take(6).collect::<Vec<_>>().join(" / ");
+            all.wrong.push(format!("{} on a disk {disk}: {what}; it printed: {last}", writer.name));
         };
         match output.status.code() {
             Some(0) => all.done += 1,
             Some(1 | 2) => {
                 all.refused += 1;
-                if !said.contains(&self.base.join("disk").display().to_string()) {
+                if !stderr.contains(&self.base.join("disk").display().to_string()) {
                     wrong("the error names no file");
                 }
             }
             _ => wrong(&format!("it ended so: {}", output.status)),
         }
-        if said.contains("panicked") {
+        if stderr.contains("panicked") {
             wrong("it panicked");
         }
         files(whole, left, output.status.success(), &mut wrong);

@@ -1,5 +1,5 @@
-//! Runs a scenario and says what is wrong with it: bytes that are not those that were sent, packets that nobody accounts
-//! for, time that stands still, transfers that end in no way.
+//! Runs a scenario and checks its result: delivered bytes equal sent bytes, every packet is accounted for, time
+//! advances, and every transfer ends.
 
 use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::event::{Cause, Event, Op, TcpKind, Wants, What};
@@ -10,7 +10,7 @@ use lasthop_trace::Sink;
 use lasthop_trace::conservation::Conservation;
 use lasthop_trace::layout::{Layout, Role};
 
-/// Notices bytes that are not those that were sent, and servers (or base stations in their place) that gave up.
+/// Detects corrupted bytes, and servers (or base stations that act for them) that gave up.
 #[derive(Default)]
 struct Watch {
     corrupted: bool,
@@ -29,8 +29,8 @@ impl Sink for Watch {
     }
 }
 
-/// Follows every packet. A host takes in what it refuses, but notices, and then drops it: that counts once. What a link layer sends
-/// once more may long have arrived: only its acknowledgement has not.
+/// Conservation of packets. A packet that a host first receives and then refuses counts once. A copy that a link layer
+/// retransmits may have arrived already, with only its acknowledgement lost.
 struct Books(Conservation, Layout);
 
 impl Sink for Books {
@@ -51,21 +51,20 @@ impl Sink for Books {
     }
 }
 
-/// How much of a run is looked at.
+/// Limits of an examined run.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Events after which it is cut off; `u64::MAX` for never.
+    /// Maximum number of events; `u64::MAX` for no limit.
     pub events: u64,
-    /// Whether every packet is followed, which finds more and costs more.
+    /// Check conservation of packets; finds more faults and takes longer.
     pub books: bool,
 }
 
-/// How a run that was looked at has ended.
+/// The end of an examined run.
 #[derive(Clone, Copy, Debug)]
-pub struct Looked {
-    /// Why it is over; nothing where it was cut off.
+pub struct Examined {
+    /// Why it ended; `None` if it reached [`Bounds::events`].
     pub reason: Option<Reason>,
-    /// Events until then.
     pub events: u64,
 }
 
@@ -83,8 +82,8 @@ fn splits(scenario: &Scenario) -> bool {
 ///
 /// # Errors
 ///
-/// What is wrong, in a sentence.
-pub fn examine(scenario: &Scenario, seed: u64, bounds: Bounds) -> Result<Looked, String> {
+/// A sentence that describes the fault.
+pub fn examine(scenario: &Scenario, seed: u64, bounds: Bounds) -> Result<Examined, String> {
     let books = Books(Conservation::default(), layout(scenario));
     let mut watch = (Watch::default(), books);
     let ends = &lasthop_quic::end;
@@ -104,10 +103,10 @@ pub fn examine(scenario: &Scenario, seed: u64, bounds: Bounds) -> Result<Looked,
     for (stage, count) in &end.stages {
         demand(count.is_conserved(), || format!("stage {}: {count:?}", stage.0))?;
     }
-    // A client does not hear of it when its server gives up behind a path that loses resets: it waits for ever.
+    // Where a path loses resets, a client does not notice that its server gave up, and waits forever.
     let waits = watch.abandoned && scenario.exchanges().next().is_some();
     check_transfers(&end, splits(scenario), waits)?;
-    Ok(Looked { reason, events })
+    Ok(Examined { reason, events })
 }
 
 fn check_transfers(end: &RunEnd, split: bool, waits: bool) -> Result<(), String> {
@@ -115,8 +114,8 @@ fn check_transfers(end: &RunEnd, split: bool, waits: bool) -> Result<(), String>
         let demand = |holds, what| demand(holds, || format!("transfer {i}: {what}: {transfer:?}"));
         let wanted = transfer.wanted.map_or(u64::MAX, |bytes| bytes.0);
         demand(transfer.delivered <= wanted, "more than was sent")?;
-        // A base station that splits connections acknowledges what it has not delivered yet; what it could not
-        // deliver ends with a reset at both ends.
+        // A base station that splits connections acknowledges data before delivery. Data that it cannot deliver ends
+        // with a reset at both ends.
         let honest = !split;
         let ahead = transfer.acknowledged > transfer.delivered;
         demand(!honest || !ahead, "acknowledged but not delivered")?;

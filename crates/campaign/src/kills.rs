@@ -1,5 +1,5 @@
-//! A sweep or a run that is killed again and again: whoever starts it once more must end with the files of one that
-//! never was, and what a killed one leaves under a final name is whole.
+//! Sweeps and runs that are killed repeatedly. The last start must leave the same files as an undisturbed run; files
+//! under a final name must be complete.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,36 +14,35 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::clock::Jumps;
 use crate::disk::is_temporary;
 
-/// What is killed.
+/// A command that is killed.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
-    /// What it is called in tables.
+    /// Its name in tables.
     pub name: &'static str,
-    /// Its words, without the directory of its results.
+    /// Its arguments, without the directory of results.
     pub words: &'static [&'static str],
 }
 
-/// Many runs.
 pub const SWEEP: Job = Job {
     name: "a sweep, started again until it is done",
     words: &["run", "west97-lan", "--seeds", "300"],
 };
-/// One run of each of three agents, with all of its events, captures and plots.
+/// One run of each of three agents, with events, captures and plots.
 pub const RUN: Job = Job {
     name: "a run with all of its traces, started again until it is done",
     words: &["run", "west97-lan", "--seeds", "1", "--trace", "all", "--trace-size", "unlimited"],
 };
-/// Finished runs in the order in which they finished, which may differ.
+/// Finished runs in order of completion, which varies.
 const UNORDERED: &str = "runs.jsonl";
 
-/// What many kills came to.
+/// Results of many kills.
 #[derive(Clone, Debug, Default)]
 pub struct Kills {
-    /// Processes that were killed before they ended.
+    /// Processes killed before they ended.
     pub kills: u64,
-    /// Those that came to their end after some.
+    /// Jobs that completed after some kills.
     pub ended: u64,
-    /// What was wrong.
+    /// Faults found.
     pub wrong: Vec<String>,
 }
 
@@ -72,7 +71,8 @@ fn start(program: &Path, job: Job, out: &Path) -> io::Result<Child> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
 }
 
-/// Runs `job` of `program` below `base` on a wall clock that jumps: what differs from one on the machine's.
+/// Runs `job` of `program` below `base` on a wall clock that jumps. Returns the differences from a run on the normal
+/// clock.
 ///
 /// # Errors
 ///
@@ -97,7 +97,7 @@ pub fn on_a_clock_that_jumps(program: &Path, base: &Path, job: Job) -> io::Resul
     Ok(wrong)
 }
 
-/// What differs between the results of two sweeps.
+/// Differences between the results of two sweeps.
 fn differences(one: &Path, other: &Path) -> io::Result<Vec<String>> {
     let (one, other) = (tree(one)?, tree(other)?);
     let names: Vec<&String> =
@@ -106,7 +106,7 @@ fn differences(one: &Path, other: &Path) -> io::Result<Vec<String>> {
     Ok(names.into_iter().filter(differs).cloned().collect())
 }
 
-/// Files that a killed one has left under final names, and that are not those of a whole one.
+/// Files that a killed job left under final names with content that differs from a complete job.
 fn halves(whole: &Path, killed: &Path) -> io::Result<Vec<String>> {
     if !killed.exists() {
         return Ok(Vec::new());
@@ -122,7 +122,7 @@ fn halves(whole: &Path, killed: &Path) -> io::Result<Vec<String>> {
         .collect())
 }
 
-/// Kills `job` of `program` below `base` until `count` were killed. It takes `takes` where nobody kills it.
+/// Kills `job` of `program` below `base` `count` times. An undisturbed job takes `takes`.
 ///
 /// # Errors
 ///
@@ -152,7 +152,7 @@ pub fn kills(
             Some(status) => Some(status),
             None => {
                 let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-                // It may have ended since.
+                // The process may have ended since.
                 let _ = id.map(|id| kill_process(id, signal));
                 let status = child.wait()?;
                 all.kills += u64::from(!status.success());

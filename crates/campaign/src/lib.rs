@@ -1,11 +1,12 @@
-//! Campaigns of faults: what no test of one thing would think of is tried in large numbers.
+//! Fault campaigns: randomized tests in large numbers.
 //!
-//! [`text`] makes scenarios that are valid and meant badly: every key of every part at its extremes. [`examine`] runs
-//! one and says what is wrong with it. The program runs many of them in processes of their own, so that a crash, a hang
-//! or too much memory costs one case and is counted (`make campaign`). [`kills`] kills a
-//! sweep again and again, and looks whether anything is lost; [`stations`] does that to stations
-//! under load, [`tunnels`] and [`testbeds`] to those; [`disk`] lets commands write to disks that are full, [`memory`] lets
-//! them have too little of it, and [`clock`] lets the wall clock jump.
+//! [`text`] generates valid but hostile scenarios, with every key of every part at its extremes. [`examine`] runs one
+//! and checks its result. The program (`make campaign`) runs many of them in separate processes, so that a crash, a
+//! hang or excessive memory costs one case and is counted. [`kills`] kills a sweep repeatedly and checks for lost
+//! results; [`stations`], [`tunnels`] and [`testbeds`] do the same under load. [`disk`] runs commands on full disks,
+//! [`memory`] with too little memory, and [`clock`] with a wall clock that jumps.
+
+#![allow(missing_docs, reason = "only crates of this workspace use it")]
 
 pub mod clock;
 pub mod disk;

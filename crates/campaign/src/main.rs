@@ -18,14 +18,14 @@ use lasthop_campaign::workers::{Tally, drive, says};
 use lasthop_scenario::{Scenario, parse};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-/// Memory that a worker may have.
+/// Memory limit of a worker, in bytes.
 const MEMORY: u64 = 6 << 30;
-/// Time that a case may take.
+/// Time limit of a case.
 const PATIENCE: Duration = Duration::from_secs(60);
 const BOUNDS: Bounds = Bounds { events: 50_000, books: true };
 
-/// How far a case is followed. Nearly all that goes wrong does so early, and most of the time went into the few cases
-/// that have no end: one in sixteen is followed far.
+/// The limits of a case. Nearly all faults show early, and most of the time went into the few endless cases, so only
+/// one case in sixteen runs long.
 fn bounds(case: u64) -> Bounds {
     if case.is_multiple_of(16) { BOUNDS } else { Bounds { events: 5_000, ..BOUNDS } }
 }
@@ -94,7 +94,7 @@ fn option(options: &[&str], name: &str, default: u64) -> u64 {
     value.map_or(default, |word| number(word))
 }
 
-/// Adds a block to the file of records that `options` name, if they name one.
+/// Appends `block` to the file of records that `options` name, if any.
 fn record(options: &[&str], block: &str) -> Result<(), String> {
     let file = options.iter().position(|word| *word == "--record").and_then(|i| options.get(i + 1));
     let Some(file) = file else { return Ok(()) };
@@ -102,7 +102,7 @@ fn record(options: &[&str], block: &str) -> Result<(), String> {
     opened.and_then(|mut opened| writeln!(opened, "\n{block}")).map_err(|e| format!("{file}: {e}"))
 }
 
-/// Writes the tables of a page anew, from records.
+/// Regenerates the tables of the page from the records.
 fn report(records: &str, page: &str) -> Result<bool, String> {
     let read = |file: &str| std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"));
     let new = Records::read(&read(records)?).map_err(|e| format!("{records}: {e}"))?;
@@ -111,8 +111,8 @@ fn report(records: &str, page: &str) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Runs a scenario, and turns a panic into something that is wrong with it.
-fn looked(scenario: &Scenario, seed: u64) -> Result<u64, String> {
+/// Examines a scenario; a panic counts as a fault.
+fn examine_caught(scenario: &Scenario, seed: u64) -> Result<u64, String> {
     let run = AssertUnwindSafe(|| examine(scenario, seed, bounds(seed)));
     match catch_unwind(run) {
         Ok(looked) => looked.map(|looked| looked.events),
@@ -180,34 +180,34 @@ fn worker(from: u64, step: u64) -> Result<bool, String> {
     let mut out = std::io::stdout();
     let mut case = from;
     loop {
-        // Whoever listens has gone when this fails.
+        // A write fails when the reader has exited.
         let mut say = |what: &str| writeln!(out, "case {case} {what}").and_then(|()| out.flush());
         if say(says::BEGINS).is_err() {
             return Ok(true);
         }
         let made = catch_unwind(|| text::case(case));
-        let said = match made {
+        let report = match made {
             Err(_) => format!("{} panicked where the scenario is read", says::WRONG),
             Ok(None) => says::NONE.to_owned(),
-            Ok(Some((_, scenario))) => match looked(&scenario, case) {
+            Ok(Some((_, scenario))) => match examine_caught(&scenario, case) {
                 Ok(events) => format!("{} {events}", says::ENDED),
                 Err(what) => format!("{} {what}", says::WRONG),
             },
         };
-        if say(&said).is_err() {
+        if say(&report).is_err() {
             return Ok(true);
         }
         case += step;
     }
 }
 
-/// The time of a processor that this process has had.
+/// Processor time of this process.
 fn processor() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// Where the time of cases goes: into making a scenario that is valid, or into running it; and the dearest of them.
+/// Prints the time spent on generating cases and on running them, and the most expensive cases.
 fn costs(options: &[&str]) -> Result<bool, String> {
     let from = option(options, "--from", 0);
     std::panic::set_hook(Box::new(|_| {}));
@@ -216,7 +216,7 @@ fn costs(options: &[&str]) -> Result<bool, String> {
         let begun = processor();
         let made = text::case(case);
         let making = processor() - begun;
-        let events = made.map_or(0, |(_, scenario)| looked(&scenario, case).unwrap_or(0));
+        let events = made.map_or(0, |(_, scenario)| examine_caught(&scenario, case).unwrap_or(0));
         all.push((making, processor() - begun - making, events, case));
     }
     let making: Duration = all.iter().map(|(making, ..)| *making).sum();
@@ -249,7 +249,7 @@ fn attempt(file: &str, seed: u64) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Kills sweeps or runs, each within so many milliseconds.
+/// Kills sweeps or runs, each within `--millis`.
 fn kill_jobs(program: &str, base: &str, options: &[&str]) -> Result<bool, String> {
     let (job, takes) = match options.contains(&"--run") {
         true => (kills::RUN, 250),
@@ -272,11 +272,11 @@ fn kill_jobs(program: &str, base: &str, options: &[&str]) -> Result<bool, String
     Ok(found.wrong.is_empty())
 }
 
-/// The path of stations that are killed: an agent with a cache, and a link that holds packets.
+/// The path of the stations that are killed: an agent with a cache, and a link that holds packets.
 const STATION: &str =
     "[[path]]\nagent = \"snoop\"\n[[path]]\nlink = { rate = \"50mbit\", delay = \"2ms\" }\n";
 
-/// Kills stations, in namespaces of their own.
+/// Kills stations in separate namespaces.
 fn kill_stations(program: &str, options: &[&str]) -> Result<bool, String> {
     let plane = options.iter().position(|word| *word == "--plane").and_then(|i| options.get(i + 1));
     let count = option(options, "--count", 100).to_string();
@@ -284,12 +284,12 @@ fn kill_stations(program: &str, options: &[&str]) -> Result<bool, String> {
     inside("stations-inside", &words, options)
 }
 
-/// Starts this program once more, in namespaces of its own, with `word`, `words` and `options`. The first of `words` is the
-/// file of a program.
+/// Starts this program again in separate namespaces, with the subcommand `word`, `words` and `options`. The first of
+/// `words` is the path of a program.
 fn inside(word: &str, words: &[&str], options: &[&str]) -> Result<bool, String> {
     let program = std::fs::canonicalize(words[0]).map_err(|e| format!("{}: {e}", words[0]))?;
     let this = std::env::current_exe().map_err(|e| format!("this program: {e}"))?;
-    // Root keeps its rights over the kernel's programs; who is not is root in there only.
+    // Root keeps its rights over BPF programs; other users become root inside only.
     let user = if rustix::process::geteuid().is_root() { "-nmpf" } else { "-rnmpf" };
     let mut command = Command::new("unshare");
     command.args([user, "--mount-proc", "--kill-child"]).arg(this).arg(word);
@@ -302,8 +302,8 @@ fn inside(word: &str, words: &[&str], options: &[&str]) -> Result<bool, String> 
     }
 }
 
-/// Prints what was wrong with killed ones, and adds them to the records.
-fn kept_kills(
+/// Prints the faults of a kill campaign, and adds the counts to the records.
+fn report_kills(
     of: &str,
     counts: (u64, u64),
     wrong: &[String],
@@ -328,7 +328,7 @@ fn kill_tunnels(program: &str, options: &[&str]) -> Result<bool, String> {
     println!("{} transfers through a tunnel that had come anew", found.transfers);
     let under = if starved { ", with too little memory" } else { "" };
     let of = format!("an end of a tunnel under load{under}");
-    kept_kills(&of, (found.kills, found.orderly), &found.wrong, options)
+    report_kills(&of, (found.kills, found.orderly), &found.wrong, options)
 }
 
 fn kill_testbeds(program: &str, base: &str, options: &[&str]) -> Result<bool, String> {
@@ -336,10 +336,10 @@ fn kill_testbeds(program: &str, base: &str, options: &[&str]) -> Result<bool, St
     let count = option(options, "--count", 100);
     let found = testbeds::kills(Path::new(program), Path::new(base), count, takes)
         .map_err(|e| format!("{program}, {base}: {e}"))?;
-    kept_kills("a run on real packets", (found.kills, found.ended), &found.wrong, options)
+    report_kills("a run on real packets", (found.kills, found.ended), &found.wrong, options)
 }
 
-/// A sweep and a run with its traces while the wall clock jumps.
+/// Runs a sweep and a run with traces while the wall clock jumps.
 fn jump(program: &str, base: &str) -> Result<bool, String> {
     let mut holds = true;
     for job in [kills::SWEEP, kills::RUN] {
@@ -358,7 +358,7 @@ fn jump(program: &str, base: &str) -> Result<bool, String> {
     Ok(holds)
 }
 
-/// Lets commands have little memory.
+/// Runs commands with too little memory.
 fn starve(program: &str, base: &str, options: &[&str]) -> Result<bool, String> {
     let steps = option(options, "--steps", 12);
     let bench = disk::Bench::new(Path::new(program), Path::new(base))
@@ -419,7 +419,7 @@ fn stations_inside(
     Ok(found.wrong.is_empty())
 }
 
-/// Lets every command that writes meet full disks.
+/// Runs every command that writes on full disks.
 fn fill_disks(program: &str, base: &str, options: &[&str]) -> Result<bool, String> {
     let steps = option(options, "--steps", 12);
     let bench = disk::Bench::new(Path::new(program), Path::new(base))
@@ -442,7 +442,7 @@ fn fill_disks(program: &str, base: &str, options: &[&str]) -> Result<bool, Strin
     Ok(holds)
 }
 
-/// What is wrong, without its figures: another run of the same fault has others.
+/// The text of a fault without its figures, which differ between runs of the same fault.
 fn kind(what: &str) -> String {
     what.chars().filter(|c| !c.is_ascii_digit()).take(40).collect()
 }
@@ -450,7 +450,9 @@ fn kind(what: &str) -> String {
 fn shrink(case: u64) -> Result<bool, String> {
     let (text, scenario) = text::case(case).ok_or("no valid scenario")?;
     std::panic::set_hook(Box::new(|_| {}));
-    let Err(wrong) = looked(&scenario, case) else { return Err("nothing is wrong with it".into()) };
+    let Err(wrong) = examine_caught(&scenario, case) else {
+        return Err("nothing is wrong with it".into());
+    };
     let mut lines: Vec<&str> = text.lines().collect();
     let mut size = lines.len() / 2;
     while size > 0 {
@@ -460,7 +462,7 @@ fn shrink(case: u64) -> Result<bool, String> {
             let parsed = parse(&fewer.join("\n"), "hostile", &[]);
             let same = parsed.is_ok_and(|(plan, _)| {
                 let scenario = plan.cells.into_iter().next().map(|cell| cell.scenario);
-                let found = scenario.map(|scenario| looked(&scenario, case));
+                let found = scenario.map(|scenario| examine_caught(&scenario, case));
                 matches!(found, Some(Err(what)) if kind(&what) == kind(&wrong))
             });
             if same {

@@ -1,10 +1,9 @@
-//! Commands with too little memory: they end with an error or are ended by the system, and what they leave under a final
-//! name is whole.
+//! Commands with too little memory: they end with an error or by a signal, and files under a final name are complete.
 //!
-//! The bound is that of the address space (`ulimit -v`), which every allocation meets at once; what a group of processes
-//! may have (`memory.max`) ends a process by SIGKILL instead, as the campaigns of kills do.
+//! The limit is that of the address space (`ulimit -v`), which affects every allocation at once. A limit of a control
+//! group (`memory.max`) sends SIGKILL instead, which the kill campaigns cover.
 //!
-//! Stations and tunnels meet it as well (`Little`): some start with too little, others get no more from some time on.
+//! [`Little`] does the same to stations and tunnels: some start with too little memory, others reach a limit later.
 
 use std::fs;
 use std::io;
@@ -17,41 +16,40 @@ use rustix::process::Signal;
 
 use crate::disk::{Bench, Tree, Writer, files, read};
 
-/// More than any of the commands needs, in KiB.
+/// More than any command needs, in KiB.
 const PLENTY: u64 = 16 << 20;
 
-/// What a command came to with many sizes of memory.
+/// Results of a command with many sizes of memory.
 #[derive(Clone, Debug, Default)]
-pub struct Starved {
-    /// Ended with an error.
+pub struct MemoryRuns {
     pub refused: u64,
-    /// Ended by the system where an allocation failed.
+    /// Runs ended by a signal when an allocation failed.
     pub killed: u64,
-    /// Had enough.
+    /// Runs with enough memory.
     pub done: u64,
-    /// The least with which it is done, in KiB.
+    /// The smallest size with success, in KiB.
     pub least: u64,
-    /// What was wrong.
+    /// Faults found.
     pub wrong: Vec<String>,
 }
 
-/// Whether a panic is for want of memory: the compressor of tables and the standard library's start of a thread have no
-/// other way to say so.
-fn is_told(said: &str) -> bool {
-    ["null pointer", "annot allocate memory"].iter().any(|why| said.contains(why))
+/// A panic caused by a failed allocation. The compressor of tables and the standard library's thread start report
+/// failure in no other way.
+fn is_allocation_failure(stderr: &str) -> bool {
+    ["null pointer", "annot allocate memory"].iter().any(|why| stderr.contains(why))
 }
 
-/// How processes that go on and on come to too little memory.
+/// Takes memory away from processes that run without end.
 pub(crate) struct Little {
     dice: Stream,
-    /// With less the kernel or the loader ends the program before it begins.
+    /// Below this the kernel or the loader ends the program before it starts.
     least: u64,
-    /// The most that one has had, in bytes of its address space.
+    /// The largest address space so far, in bytes.
     most: u64,
 }
 
 impl Little {
-    /// Seeks the least with which `program` begins at all.
+    /// Searches the smallest size with which `program` starts.
     pub(crate) fn new(program: &Path) -> Little {
         let (mut few, mut least) = (0, PLENTY << 10);
         while least - few > least / 200 {
@@ -65,7 +63,7 @@ impl Little {
         Little { dice: Stream::new(2, "memory"), least, most: 0 }
     }
 
-    /// Every second process that `command` starts has less than others had. It has no input and no output.
+    /// Starts `command`; every second process has less memory than earlier ones used. It has no input and no output.
     pub(crate) fn start(&mut self, command: Command) -> Command {
         if self.most <= self.least || self.dice.below(2) == 0 {
             return command;
@@ -83,11 +81,11 @@ impl Little {
         limited
     }
 
-    /// From now on `child` gets next to nothing more.
+    /// Limits `child` to little more than it has now.
     ///
     /// # Errors
     ///
-    /// `prlimit` (util-linux) is not there.
+    /// `prlimit` (util-linux) is missing.
     pub(crate) fn take_away(&mut self, child: &Child) -> io::Result<()> {
         let told = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
         let size = told.lines().find_map(|line| line.strip_prefix("VmSize:"));
@@ -99,24 +97,24 @@ impl Little {
         let limit = bytes + self.dice.below(256 << 10);
         let mut command = Command::new("prlimit");
         command.args(["--pid", &child.id().to_string(), &format!("--as={limit}")]);
-        // Where it has ended in the meantime nothing is to be done.
+        // A process that has ended meanwhile is no fault.
         command.stderr(Stdio::null()).status().map(drop)
     }
 
-    /// Whether a process may end so, having said this, that had too little.
-    pub(crate) fn excuses(status: ExitStatus, said: &str) -> bool {
+    /// A process with too little memory may end with this status and output.
+    pub(crate) fn excuses(status: ExitStatus, stderr: &str) -> bool {
         match status.code() {
-            Some(1 | 2 | 127) => !said.trim().is_empty(),
-            Some(101) => is_told(said),
+            Some(1 | 2 | 127) => !stderr.trim().is_empty(),
+            Some(101) => is_allocation_failure(stderr),
             Some(code) => code == 0,
-            // By the signal of the runtime where an allocation fails, or the one that it was sent.
+            // Ended by SIGABRT after a failed allocation, or by the signal that it was sent.
             None => status.signal() != Some(Signal::SEGV.as_raw()),
         }
     }
 }
 
 impl Bench {
-    /// Runs `writer` with an address space of `kib` KiB, and keeps what it has written.
+    /// Runs `writer` with an address space of `kib` KiB; returns the files that it wrote.
     fn within(&self, writer: &Writer, kib: u64) -> io::Result<(Output, Tree)> {
         let out = self.base.join("starved");
         let _ = fs::remove_dir_all(&out);
@@ -131,26 +129,26 @@ impl Bench {
         for word in writer.words {
             command.arg(word.replace("OUT", &to).replace("IN", &input));
         }
-        // A backtrace takes memory: where that fails too, the standard library waits for itself.
+        // A backtrace allocates; if that fails, the standard library deadlocks on its own lock.
         let output = command.env_remove("RUST_BACKTRACE").stdin(Stdio::null()).output()?;
         let mut tree = Tree::new();
         read(&out, &out, &mut tree)?;
         Ok((output, tree))
     }
 
-    /// Runs `writer` with `steps` sizes of memory below the least that it needs, which is sought first.
+    /// Searches the least memory that `writer` needs, then runs it with `steps` sizes below that.
     ///
     /// # Errors
     ///
-    /// Files could not be read or written, or it fails with plenty.
-    pub fn starve(&self, writer: &Writer, steps: u64) -> io::Result<Starved> {
-        let mut all = Starved::default();
+    /// Files could not be read or written, or the command fails with plenty of memory.
+    pub fn starve(&self, writer: &Writer, steps: u64) -> io::Result<MemoryRuns> {
+        let mut all = MemoryRuns::default();
         let (output, whole) = self.within(writer, PLENTY)?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            return Err(io::Error::other(format!("{}: with plenty: {said}", writer.name)));
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Err(io::Error::other(format!("{}: with plenty: {stderr}", writer.name)));
         }
-        // The least is sought to a two-hundredth.
+        // Searched to within 0.5 %.
         let (mut few, mut enough) = (0, PLENTY);
         while enough - few > enough / 200 {
             let kib = few.midpoint(enough);
@@ -173,27 +171,27 @@ impl Bench {
         kib: u64,
         output: &Output,
         (left, whole): (&Tree, &Tree),
-        all: &mut Starved,
+        all: &mut MemoryRuns,
     ) {
-        let said = String::from_utf8_lossy(&output.stderr);
+        let stderr = String::from_utf8_lossy(&output.stderr);
         let mut wrong = |what: &str| {
-            let last: Vec<&str> = said.lines().rev().take(4).collect();
+            let last: Vec<&str> = stderr.lines().rev().take(4).collect();
             all.wrong.push(format!(
-                "{} within {kib} KiB: {what}; it said: {}",
+                "{} within {kib} KiB: {what}; it printed: {}",
                 writer.name,
                 last.join(" / ")
             ));
         };
-        // The shell or the loader may have too little as well: 127 and their own words.
+        // The shell or the loader may lack memory as well, with exit code 127 and messages of their own.
         match output.status.code() {
             Some(0) => all.done += 1,
-            Some(1 | 2 | 127) if !said.trim().is_empty() => all.refused += 1,
-            // timeout tells of a signal so, and of its own so.
+            Some(1 | 2 | 127) if !stderr.trim().is_empty() => all.refused += 1,
+            // The exit codes of timeout for a signal and for its own.
             Some(124 | 137) => wrong("it does not end"),
             None | Some(134 | 139) => all.killed += 1,
             Some(_) => wrong(&format!("it ended so: {}", output.status)),
         }
-        if said.contains("panicked") && !is_told(&said) {
+        if stderr.contains("panicked") && !is_allocation_failure(&stderr) {
             wrong("it panicked");
         }
         if output.status.code() == Some(139) {

@@ -1,11 +1,11 @@
-//! The tables of docs/reliability.md, made of what campaigns have recorded.
+//! The tables of docs/reliability.md, generated from the records of campaigns.
 
 use core::fmt::Write as _;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// What campaigns came to: a block of TOML for each, which commands add with `--record FILE`.
+/// Results of campaigns: a TOML block each, which commands append with `--record FILE`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Records {
@@ -14,7 +14,7 @@ pub struct Records {
     kills: Vec<Kills>,
     disk: Vec<Disk>,
     memory: Vec<Memory>,
-    found: Vec<Found>,
+    found: Vec<Fault>,
 }
 
 /// Hostile scenarios.
@@ -35,23 +35,23 @@ struct Scenarios {
 struct Fuzz {
     target: String,
     executions: u64,
-    /// By the clock, of a machine that does other things too.
+    /// Wall-clock seconds on a shared machine.
     #[serde(default)]
     #[expect(dead_code, reason = "older records have it; it says little")]
     seconds: u64,
-    /// Of a processor, where that was measured.
+    /// Processor seconds, where measured.
     #[serde(default)]
     processor: u64,
     wrong: u64,
 }
 
-/// Processes that were killed.
+/// Killed processes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Kills {
     of: String,
     kills: u64,
-    /// How many came to their end nevertheless, or afterwards.
+    /// Processes that completed all the same, or after a restart.
     ended: u64,
     wrong: u64,
 }
@@ -71,18 +71,18 @@ struct Disk {
 #[serde(deny_unknown_fields)]
 struct Memory {
     command: String,
-    /// How often it ended with an error.
+    /// Runs that ended with an error.
     refused: u64,
-    /// How often it was ended by the system, in the midst.
+    /// Runs that the system ended by a signal.
     killed: u64,
     done: u64,
     wrong: u64,
 }
 
-/// A fault that was found.
+/// A fault that a campaign found.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Found {
+struct Fault {
     /// The method, and in parentheses its case.
     by: String,
     #[expect(dead_code, reason = "for readers of the records")]
@@ -91,10 +91,11 @@ struct Found {
     mended: String,
 }
 
-/// The heads of the table of fuzzing. Seconds are those of a processor, of the executions for which they were measured.
+/// Headings of the table of fuzz targets. Seconds are processor seconds, of the executions for which they were
+/// measured.
 const FUZZ: [&str; 5] = ["target", "executions", "seconds", "a second", "wrong"];
 
-/// A number with its thousands apart.
+/// A number with thousands separators.
 fn apart(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -115,7 +116,7 @@ fn table(heads: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String 
     text
 }
 
-/// Adds up rows that have the same name; they come in the order in which names first came.
+/// Adds up rows with the same name, in order of first appearance.
 fn summed<const N: usize>(
     rows: impl Iterator<Item = (String, [u64; N])>,
 ) -> impl Iterator<Item = (String, [u64; N])> {
@@ -139,16 +140,16 @@ fn row(name: String, numbers: impl IntoIterator<Item = u64>) -> Vec<String> {
 }
 
 impl Records {
-    /// Reads the file of records.
+    /// Parses the file of records.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, and where.
+    /// The parser's message with its position.
     pub fn read(text: &str) -> Result<Records, String> {
         toml::from_str(text).map_err(|error| error.to_string())
     }
 
-    /// The tables, by their names in the page.
+    /// The tables, by name.
     pub fn tables(&self) -> Vec<(&'static str, String)> {
         let scenarios = self
             .scenarios
@@ -206,11 +207,11 @@ impl Records {
         ]
     }
 
-    /// `page` with its tables made anew.
+    /// `page` with its tables replaced.
     ///
     /// # Errors
     ///
-    /// The name of a table whose marks the page does not have.
+    /// The name of a table that has no markers in the page.
     pub fn put_into(&self, page: &str) -> Result<String, String> {
         let mut page = page.to_owned();
         for (name, table) in self.tables() {

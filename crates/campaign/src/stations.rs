@@ -1,8 +1,8 @@
-//! A station under load that is killed again and again, at any time of its start, its life and its stop: nothing of it
-//! may be left behind that the next one does not clear away, and the next one must work.
+//! Stations under load that are killed repeatedly, at any time of start, operation and stop. The next station must
+//! remove everything that a killed one left, and must work.
 //!
-//! All of it happens in namespaces of its own, which `unshare` makes and which end with it: two hosts, and the
-//! station's interfaces between them.
+//! Everything runs in namespaces made by `unshare`, which end with it: two hosts, and the station's interfaces between
+//! them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,38 +17,37 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::clock::Jumps;
 use crate::memory::Little;
 
-/// Where the control socket lies.
+/// The directory of the control socket.
 const SOCKETS: &str = "/run/lasthop";
-/// What the station says on stderr.
-const SAID: &str = "/run/said";
-/// How long a station may take to answer, or to end when it is asked to.
+/// The file with the station's stderr.
+const LOG: &str = "/run/station.log";
+/// Time limit of an answer or of an orderly stop.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What makes the life of stations harder than kills do.
+/// An additional fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trouble {
-    /// Nothing.
     None,
-    /// A wall clock that jumps.
+    /// The wall clock jumps.
     Clock,
     /// Too little memory, from the start or later.
     Memory,
 }
 
-/// What many kills came to.
+/// Results of many kills.
 #[derive(Clone, Debug, Default)]
-pub struct Killed {
-    /// Stations that were killed, or told to end, at any time.
+pub struct StationKills {
+    /// Stations that were killed, or sent SIGTERM, at any time.
     pub kills: u64,
-    /// Of them, those that ended by themselves, in order.
+    /// Stations that ended by themselves with success.
     pub orderly: u64,
-    /// Transfers of compared bytes through stations that came afterwards.
+    /// Verified transfers through stations that were started afterwards.
     pub transfers: u64,
-    /// Kills after which packets went on flowing, and after which they did not.
+    /// Kills after which packets were still forwarded.
     pub flowing: u64,
-    /// See [`Killed::flowing`].
+    /// Kills after which packets were not forwarded.
     pub standing: u64,
-    /// What was wrong.
+    /// Faults found.
     pub wrong: Vec<String>,
 }
 
@@ -67,14 +66,14 @@ pub(crate) fn run(command: &str) -> io::Result<String> {
 
 pub(crate) fn signal(child: &Child, signal: Signal) {
     let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    // It may have ended since.
+    // The process may have ended since.
     let _ = id.map(|id| kill_process(id, signal));
 }
 
-/// A child that ends with its owner.
-pub(crate) struct Owned(pub(crate) Child);
+/// A child process that is killed on drop.
+pub(crate) struct KilledOnDrop(pub(crate) Child);
 
-impl Drop for Owned {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -85,9 +84,9 @@ impl Drop for Owned {
 struct World<'a> {
     program: &'a Path,
     plane: &'a str,
-    /// The wall clock that stations see, if it is not the machine's.
+    /// The wall clock of stations, if not the machine's.
     clock: Option<Jumps>,
-    /// How they come to too little memory, if they do.
+    /// Takes memory away from stations.
     little: Option<Little>,
 }
 
@@ -133,20 +132,20 @@ impl World<'_> {
         if let Some(clock) = &self.clock {
             clock.on(&mut command);
         }
-        command.stderr(fs::File::create(SAID)?).spawn()
+        command.stderr(fs::File::create(LOG)?).spawn()
     }
 
     fn answers(&self) -> bool {
         self.command(None, &["ctl", "get"]).status().is_ok_and(|status| status.success())
     }
 
-    /// Whether packets go from one host to the other.
+    /// Packets pass from one host to the other.
     fn flows(&self) -> bool {
-        // One may be lost while the station ends.
+        // A packet may be lost while the station ends.
         run("ip netns exec a ping -c 3 -i 0.2 -W 1 10.9.0.2").is_ok()
     }
 
-    /// What stations have left: interfaces, filters, files, processes.
+    /// Leftovers of stations: interfaces, filters, files, processes.
     fn left(&self) -> io::Result<BTreeSet<String>> {
         let mut left = BTreeSet::new();
         for line in run("ip -o link")?.lines() {
@@ -189,12 +188,12 @@ impl World<'_> {
     }
 }
 
-/// Kills stations of `program` until `count` were; must run in namespaces of its own, with one of processes. `plane` is
-/// `sockets`, `kernel` or `auto`, `path` the stages.
+/// Kills `count` stations of `program`. Must run in separate namespaces, a PID namespace among them. `plane` is
+/// `sockets`, `kernel` or `auto`; `path` has the stages.
 ///
 /// # Errors
 ///
-/// No such world can be made here.
+/// No such network can be made here.
 #[expect(clippy::disallowed_methods, reason = "real processes are killed at any time")]
 pub fn kills(
     program: &Path,
@@ -202,7 +201,7 @@ pub fn kills(
     path: &str,
     count: u64,
     trouble: Trouble,
-) -> io::Result<Killed> {
+) -> io::Result<StationKills> {
     let little = (trouble == Trouble::Memory).then(|| Little::new(program));
     let mut world = World { program, plane, clock: None, little };
     world.make(path)?;
@@ -210,20 +209,22 @@ pub fn kills(
         world.clock = Some(Jumps::new(Path::new("/run"))?);
     }
     let mut dice = Stream::new(1, "stations");
-    let mut all = Killed::default();
+    let mut all = StationKills::default();
     let before = world.left()?;
-    let _sink = Owned(world.command(Some("b"), &["discard", "--verify", "--idle", "2s"]).spawn()?);
-    // Load that goes on, whatever becomes of a transfer.
+    let _sink =
+        KilledOnDrop(world.command(Some("b"), &["discard", "--verify", "--idle", "2s"]).spawn()?);
+    // Load that continues whatever happens to a transfer.
     let mut load = Command::new("sh");
     let words = "while :; do ip netns exec a \"$0\" send 10.9.0.2 -b 300kB --connect-timeout 1s --idle 1s; done";
     load.args(["-c", words]).arg(program).stdin(Stdio::null()).stdout(Stdio::null());
-    let _load = Owned(load.stderr(Stdio::null()).spawn()?);
+    let _load = KilledOnDrop(load.stderr(Stdio::null()).spawn()?);
     let mut earlier = Vec::new();
     while all.kills < count {
         let n = all.kills;
         let mut wrong = |what: String| all.wrong.push(format!("kill {n}: {what}"));
         let mut station = world.station()?;
-        // Every tenth one lives until a transfer has passed; the others die whenever they do. With little memory none need.
+        // Every tenth station lives until a transfer has passed, except with too little memory; the others die at any
+        // time.
         if n % 10 == 9 && world.little.is_none() {
             if !world.wait_until(|| world.answers()) {
                 wrong("it does not answer".to_owned());
@@ -245,7 +246,7 @@ pub fn kills(
             0 | 1 => signal(&station, Signal::KILL),
             2 => signal(&station, [Signal::TERM, Signal::INT][dice.below(2) as usize]),
             _ => {
-                // In the midst of its stop.
+                // During its stop.
                 signal(&station, Signal::TERM);
                 std::thread::sleep(Duration::from_micros(dice.below(30_000)));
                 signal(&station, Signal::KILL);
@@ -266,10 +267,10 @@ pub fn kills(
             let _ = station.wait();
             continue;
         };
-        let said = fs::read_to_string(SAID).unwrap_or_default();
+        let said = fs::read_to_string(LOG).unwrap_or_default();
         let excused = match &world.little {
             Some(_) => Little::excuses(status, &said),
-            // Ended by a signal it has no code.
+            // A process ended by a signal has no code.
             None => status.code().is_none_or(|code| code == 0),
         };
         if !excused {
@@ -284,13 +285,13 @@ pub fn kills(
         }
         all.orderly += u64::from(status.success());
         if status.code().is_some() {
-            // One that cannot begin leaves what others left.
+            // A station that cannot start leaves the leftovers of earlier ones.
             for what in left.iter().filter(|what| status.success() || !earlier.contains(*what)) {
                 let said = said.trim().replace('\n', " / ");
                 wrong(format!("left behind in order: {what} ({status}); it said: {said}"));
             }
         }
-        // Packets flow past a dead station where its base filter stands, and nowhere else.
+        // Packets pass a dead station only where its base filter is attached.
         if n % 5 == 0 {
             let stands = left.iter().filter(|what| what.contains("lasthop-base")).count() == 2;
             match (world.flows(), stands) {
@@ -302,7 +303,7 @@ pub fn kills(
         earlier = left;
     }
     world.little = None;
-    // A last one comes up, ends in order, and takes everything with it.
+    // The last station starts, ends in order, and removes everything.
     let mut last = world.station()?;
     if !world.wait_until(|| world.answers()) {
         all.wrong.push("the last one does not answer".to_owned());

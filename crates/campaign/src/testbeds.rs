@@ -1,4 +1,4 @@
-//! Runs on real packets that are killed at any time: no process, no interface and no half a result outlives them.
+//! Runs on real packets that are killed at any time: no process, interface or incomplete result may remain.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -43,8 +43,8 @@ fn left(program: &Path) -> io::Result<BTreeSet<String>> {
     Ok(left)
 }
 
-/// Kills testbeds of `program` until `count` were, with results below `base`; must run in namespaces of its own, with one
-/// of processes. A run takes `takes`.
+/// Kills `count` testbeds of `program`, with results below `base`. Must run in separate namespaces, a PID namespace
+/// among them. An undisturbed run takes `takes`.
 ///
 /// # Errors
 ///
@@ -75,7 +75,7 @@ pub fn kills(program: &Path, base: &Path, count: u64, takes: Duration) -> io::Re
             Some(status) => all.wrong.push(format!("kill {n}: it had ended so: {status}")),
             None => all.kills += 1,
         }
-        // The kernel takes namespaces away a moment after their last process.
+        // The kernel removes namespaces some time after their last process.
         let begun = Instant::now();
         let mut more: Vec<String> = left(program)?.difference(&before).cloned().collect();
         while !more.is_empty() && begun.elapsed() < PATIENCE {

@@ -1,4 +1,4 @@
-//! Scenario files that are valid and hostile: drawn from the descriptions of the keys, at their extremes.
+//! Valid but hostile scenario files, generated from the descriptions of the keys, at their extremes.
 
 use core::fmt::Write;
 
@@ -10,30 +10,30 @@ use lasthop_scenario::keys::{Listed, list};
 use lasthop_scenario::manual::written;
 use lasthop_scenario::{Code, PARTS, Part, Scenario, Source, parse};
 
-/// What a transfer carries that is nothing special.
+/// The traffic of a plain transfer.
 const PLAIN: &str = "bytes = \"100KB\"";
-/// Lines that are taken out of a text before it is given up.
-const MENDS: usize = 200;
+/// Maximum number of lines removed from a text before the case is given up.
+const MAX_REMOVED: usize = 200;
 
-/// A case's scenario file, and what it says; nothing where no valid one was found.
+/// The scenario file of a case, and its first cell; `None` if no valid one was found.
 pub fn case(number: u64) -> Option<(String, Scenario)> {
     let mut draft = Draft::new(number);
     draft.scenario();
-    draft.mended()
+    draft.without_refused_lines()
 }
 
 fn part(name: &str) -> &'static Part {
     PARTS.iter().find(|known| known.name == name).expect("a part")
 }
 
-/// Lines of a file, and whether each may go.
+/// Lines of a file, and whether each may be removed.
 struct Draft {
     dice: Stream,
     lines: Vec<(String, bool)>,
-    /// How many of the keys that may be left out are there, of 256.
+    /// Share of the optional keys that are present, in 1/256.
     share: u64,
-    /// Most connections of one transfer: each costs microseconds before anything happens, so one case in sixteen may
-    /// have as many as are allowed.
+    /// Maximum number of connections of one transfer. Each costs microseconds at the start, so only one case in sixteen
+    /// has the full range.
     connections: u64,
 }
 
@@ -49,7 +49,7 @@ impl Draft {
         &from[self.dice.below(from.len() as u64) as usize]
     }
 
-    /// A line that must stay.
+    /// Adds a line that must stay.
     fn fixed(&mut self, line: impl Into<String>) {
         self.lines.push((line.into(), false));
     }
@@ -90,7 +90,7 @@ impl Draft {
             }
             self.fixed("[visits]");
             self.keys("visits", "");
-            // Nothing else says when a host is where.
+            // No other line gives the position of the host over time.
             if !self.since_table().any(|line| {
                 ["every =", "dwell =", "list =", "table ="].iter().any(|key| line.starts_with(key))
             }) {
@@ -174,9 +174,9 @@ impl Draft {
         self.fixed(format!("{of}.rate = \"{rate}\""));
     }
 
-    /// Makes the rates and disciplines of a line that begins at line `at` agree, whose keys begin with `before`: one for
-    /// both directions or one for each, and a discipline for the options that are there. Left to chance, nearly all of
-    /// them would have to go.
+    /// Makes the rates and disciplines of a line consistent. The line begins at line `at`, its keys with `before`.
+    /// Either one rate serves both directions or each has its own; the discipline fits the options. Left to chance,
+    /// nearly all of them would be removed.
     fn agree(&mut self, before: &str, at: usize) {
         for key in ["rate", "discipline"] {
             let sides = ["right", "left"].map(|side| format!("{before}{key}-{side} ="));
@@ -187,7 +187,7 @@ impl Draft {
                 let both = format!("{before}{key} =");
                 let own = self.lines[at..].iter().position(|(line, _)| line.starts_with(&both));
                 let own = own.map(|i| self.lines.remove(at + i).0[both.len()..].to_owned());
-                // A rate must be known in both.
+                // A rate must be given for both directions.
                 for side in missing.iter().filter(|_| key == "rate") {
                     let rate = own.as_deref().unwrap_or(" \"1mbit\"");
                     self.lines.insert(at, (format!("{side}{rate}"), true));
@@ -227,7 +227,7 @@ impl Draft {
         self.lines.extend(rest.into_iter().filter(|(line, _)| fits(line)));
     }
 
-    /// Some of the keys of a part.
+    /// Adds some keys of a part.
     fn keys(&mut self, name: &str, before: &str) {
         self.all(&part(name).keys, before);
     }
@@ -238,7 +238,7 @@ impl Draft {
             if !required && self.dice.below(256) >= self.share {
                 continue;
             }
-            // What is there already, and what would need files of its own.
+            // Keys that are there already, and those that need other files.
             let name = format!("{before}{}", key.name);
             if matches!(name.as_str(), "from" | "to" | "side" | "name" | "model" | "file")
                 || self.since_table().any(|line| line.starts_with(&format!("{name} =")))
@@ -276,7 +276,7 @@ impl Draft {
         lines.take_while(|line| !line.starts_with('['))
     }
 
-    /// A whole number of a range: an end, beside an end, or of any size.
+    /// A whole number of a range: a bound, a neighbour of a bound, or any.
     fn whole(&mut self, least: u64, most: u64) -> u64 {
         let within = match self.dice.below(6) {
             0 => least,
@@ -301,7 +301,7 @@ impl Draft {
         }
     }
 
-    /// A value that may stand at a key, as it would be written.
+    /// A valid value of a key, in TOML.
     fn value(&mut self, form: &Form, default: &Value) -> Option<String> {
         if self.dice.below(8) == 0 {
             return written(default);
@@ -368,7 +368,7 @@ impl Draft {
         })
     }
 
-    /// The lines of the table in which a line lies, its head among them.
+    /// The lines of the table that contains a line, its heading included.
     fn table(&self, line: usize) -> core::ops::Range<usize> {
         let head = |(line, _): &(String, bool)| line.starts_with('[');
         let first = self.lines[..=line].iter().rposition(head).unwrap_or(line);
@@ -376,15 +376,15 @@ impl Draft {
         first..next.map_or(self.lines.len(), |next| line + 1 + next)
     }
 
-    /// Whether a transfer is as plain as it gets.
+    /// The transfer has no keys besides its traffic.
     fn is_plain(&self, line: usize) -> bool {
         let mut free = self.lines[self.table(line)].iter().filter(|(_, free)| *free);
         free.next().is_some_and(|(line, _)| line == PLAIN) && free.next().is_none()
     }
 
-    /// Mends a path whose stages do not fit: an agent too many goes with its stage, what is left empty becomes a link, and
-    /// where no time passes there comes one; what a radio cannot be at once it is no longer. Whether that was it.
-    fn mend_path(&mut self, key: &str, wrong: usize) -> bool {
+    /// Repairs a path whose stages do not fit; true if it changed something. It drops the stage of a surplus agent,
+    /// turns an empty stage into a link, adds a link where no time passes, and removes conflicting keys of a radio.
+    fn repair_path(&mut self, key: &str, wrong: usize) -> bool {
         if key == "path" || key == "cell" {
             self.fixed("[[path]]");
             self.rate("link");
@@ -419,9 +419,9 @@ impl Draft {
         true
     }
 
-    /// Takes out what is not accepted, line by line, until the file is.
-    fn mended(mut self) -> Option<(String, Scenario)> {
-        for _ in 0..MENDS {
+    /// Removes refused lines, one by one, until the file is accepted.
+    fn without_refused_lines(mut self) -> Option<(String, Scenario)> {
+        for _ in 0..MAX_REMOVED {
             let mut text = String::new();
             for (line, _) in &self.lines {
                 text.push_str(line);
@@ -439,14 +439,14 @@ impl Draft {
             }
             let (line, _) = error.at.line_column(&text);
             let wrong = line - 1;
-            if error.code == Code::BadPath && self.mend_path(&error.key, wrong) {
+            if error.code == Code::BadPath && self.repair_path(&error.key, wrong) {
                 continue;
             }
             match self.lines.get(wrong) {
                 Some((_, true)) => {
                     self.lines.remove(wrong);
                 }
-                // What it was to carry instead has gone for other reasons: a plain transfer.
+                // Its own traffic was removed for other reasons: make it a plain transfer.
                 Some((table, _)) if table == "[[transfer]]" && !self.is_plain(wrong) => {
                     let table = self.table(wrong);
                     let after = self.lines.split_off(table.end);
@@ -455,18 +455,18 @@ impl Draft {
                     self.lines.push((PLAIN.to_owned(), true));
                     self.lines.extend(after);
                 }
-                // So has what said when a host is where.
+                // The position of the host was removed as well.
                 Some((table, _)) if table == "[visits]" && self.table(wrong).len() == 1 => {
                     let way = *self.one_of(&["every = \"1s\"", "dwell = \"1s\"", "every = \"1h\""]);
                     self.lines.insert(wrong + 1, (way.to_owned(), true));
                 }
-                // What is wrong lies in a whole table: one of its lines goes, whichever.
+                // The error concerns a whole table: remove one of its lines at random.
                 _ => {
                     let rest = match self.lines.get(wrong) {
                         Some(_) => wrong + 1..self.table(wrong).end,
                         None => 0..0,
                     };
-                    // A plain transfer is not the one.
+                    // A plain transfer is no cause.
                     let may = |i: &usize| self.lines[*i].1 && self.lines[*i].0 != PLAIN;
                     let inside: Vec<usize> = rest.filter(may).collect();
                     let all: Vec<usize> =

@@ -1,7 +1,7 @@
-//! A tunnel (`lasthop link`) of which one end after the other is killed under load: it leaves nothing behind that the next
-//! one does not clear away, and the other end goes on with the next one.
+//! A tunnel (`lasthop link`) under load whose ends are killed in turn. The next end must remove everything that a
+//! killed one left, and the other end must continue with it.
 //!
-//! All of it happens in namespaces of its own, as with [`crate::stations`].
+//! Everything runs in separate namespaces, as in [`crate::stations`].
 
 use std::fs;
 use std::io;
@@ -13,31 +13,31 @@ use lasthop_proto::rng::Stream;
 use rustix::process::Signal;
 
 use crate::memory::Little;
-use crate::stations::{Owned, PATIENCE, run, signal};
+use crate::stations::{KilledOnDrop, PATIENCE, run, signal};
 
-/// What many kills came to.
+/// Results of many kills.
 #[derive(Clone, Debug, Default)]
-pub struct Killed {
-    /// Ends that were killed, or told to end.
+pub struct EndKills {
+    /// Ends that were killed, or sent SIGTERM.
     pub kills: u64,
-    /// Of them, those that ended by themselves, in order.
+    /// Ends that stopped by themselves with success.
     pub orderly: u64,
-    /// Transfers of compared bytes through a tunnel one of whose ends had come anew.
+    /// Verified transfers through a tunnel with a restarted end.
     pub transfers: u64,
-    /// What was wrong.
+    /// Faults found.
     pub wrong: Vec<String>,
 }
 
 const HOSTS: [&str; 2] = ["a", "b"];
 
-/// Where an end says what it says on stderr.
-fn said(host: &str) -> String {
-    format!("/run/{host}.said")
+/// The file with an end's stderr.
+fn log_file(host: &str) -> String {
+    format!("/run/{host}.log")
 }
 
 struct World<'a> {
     program: &'a Path,
-    /// How ends come to too little memory, if they do.
+    /// Takes memory away from ends.
     little: Option<Little>,
 }
 
@@ -81,10 +81,10 @@ impl World<'_> {
         if let Some(little) = &mut self.little {
             command = little.start(command);
         }
-        command.stderr(fs::File::create(said(host))?).spawn()
+        command.stderr(fs::File::create(log_file(host))?).spawn()
     }
 
-    /// What an end has left on its host: interfaces, processes, its socket.
+    /// Leftovers of an end on its host: interfaces, processes, its socket.
     fn left(&self, host: &str) -> io::Result<Vec<String>> {
         let mut left = Vec::new();
         for line in run(&format!("ip -n {host} -o link"))?.lines() {
@@ -107,29 +107,29 @@ impl World<'_> {
     }
 }
 
-/// Kills ends of a tunnel of `program` until `count` were; must run in namespaces of its own, with one of processes.
-/// With `starved` ends have too little memory, from the start or later.
+/// Kills `count` ends of a tunnel of `program`. Must run in separate namespaces, a PID namespace among them. With
+/// `starved` ends have too little memory, from the start or later.
 ///
 /// # Errors
 ///
-/// No such world can be made here.
+/// No such network can be made here.
 #[expect(clippy::disallowed_methods, reason = "real processes are killed at any time")]
-pub fn kills(program: &Path, count: u64, starved: bool) -> io::Result<Killed> {
+pub fn kills(program: &Path, count: u64, starved: bool) -> io::Result<EndKills> {
     let mut world = World { program, little: starved.then(|| Little::new(program)) };
     world.make()?;
     let mut dice = Stream::new(1, "tunnels");
-    let mut all = Killed::default();
-    let mut ends = [Owned(world.link("a")?), Owned(world.link("b")?)];
-    // It ends when the address goes with the interface, and begins anew.
+    let mut all = EndKills::default();
+    let mut ends = [KilledOnDrop(world.link("a")?), KilledOnDrop(world.link("b")?)];
+    // The sink ends when the address disappears with the interface, and is restarted.
     let sink = "while :; do ip netns exec b \"$0\" discard --verify --idle 2s; sleep 0.1; done";
     let load = "while :; do ip netns exec a \"$0\" send 10.8.0.2 -b 300kB --connect-timeout 1s --idle 1s; sleep 0.05; done";
     let shell = |words: &str| {
         let mut command = Command::new("sh");
         command.args(["-c", words]).arg(program).stdin(Stdio::null()).stdout(Stdio::null());
-        command.stderr(Stdio::null()).spawn().map(Owned)
+        command.stderr(Stdio::null()).spawn().map(KilledOnDrop)
     };
     let (_sink, _load) = (shell(sink)?, shell(load)?);
-    // Whether the last one of a host has left its socket.
+    // Per host: the previous end left its socket.
     let mut earlier = [false; 2];
     while all.kills < count {
         let n = all.kills;
@@ -137,16 +137,16 @@ pub fn kills(program: &Path, count: u64, starved: bool) -> io::Result<Killed> {
         let which = dice.below(2) as usize;
         if n % 10 == 9 {
             if starved {
-                // Both have plenty, for once.
+                // Both start with plenty of memory.
                 let little = world.little.take();
                 for (end, host) in ends.iter_mut().zip(HOSTS) {
                     signal(&end.0, Signal::KILL);
                     end.0.wait()?;
-                    *end = Owned(world.link(host)?);
+                    *end = KilledOnDrop(world.link(host)?);
                 }
                 world.little = little;
             }
-            // Whoever came last is believed by the other, and bytes pass.
+            // Each end accepts the newest peer, and bytes pass.
             let begun = Instant::now();
             let passes = loop {
                 let words =
@@ -194,18 +194,19 @@ pub fn kills(program: &Path, count: u64, starved: bool) -> io::Result<Killed> {
         match status {
             None => wrong("it does not end".to_owned()),
             Some(status) => {
-                let said = fs::read_to_string(said(HOSTS[which])).unwrap_or_default();
+                let stderr = fs::read_to_string(log_file(HOSTS[which])).unwrap_or_default();
                 let excused = match &world.little {
-                    Some(_) => Little::excuses(status, &said),
+                    Some(_) => Little::excuses(status, &stderr),
                     None => status.code().is_none_or(|code| code == 0),
                 };
                 if !excused {
-                    let said = said.trim().replace('\n', " / ");
-                    wrong(format!("it ended so: {status}; it said: {said}"));
+                    let stderr = stderr.trim().replace('\n', " / ");
+                    wrong(format!("it ended so: {status}; it printed: {stderr}"));
                 }
                 let left = world.left(HOSTS[which])?;
                 all.orderly += u64::from(status.success());
-                // A socket is taken over by the next one; one that cannot begin leaves that of the one before.
+                // The next end replaces a leftover socket; an end that cannot start leaves the socket of its
+                // predecessor.
                 let may_stay = !status.success() && (status.code().is_none() || earlier[which]);
                 earlier[which] = left.iter().any(|what| what == "socket");
                 for what in left.iter().filter(|what| !may_stay || *what != "socket") {
@@ -213,7 +214,7 @@ pub fn kills(program: &Path, count: u64, starved: bool) -> io::Result<Killed> {
                 }
             }
         }
-        ends[which] = Owned(world.link(HOSTS[which])?);
+        ends[which] = KilledOnDrop(world.link(HOSTS[which])?);
     }
     Ok(all)
 }

@@ -1,37 +1,35 @@
-//! Many cases, in processes of their own: one that crashes, hangs or takes too much memory costs its case and no more.
+//! Cases in separate processes: a crash, a hang or excessive memory costs one case only.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// What a worker says of a case, a line each: `case N begins`, then `case N` and one of `ended`, `none`, `wrong: ...`.
+/// Lines of a worker's output: `case N begins`, then `case N` and one of `ended`, `none`, `wrong: ...`.
 pub mod says {
-    /// Before it begins.
     pub const BEGINS: &str = "begins";
     /// No valid scenario was found.
     pub const NONE: &str = "none";
-    /// The run ended, or was cut off, and nothing is wrong; events follow.
+    /// The run ended or reached its limit without a fault; the number of events follows.
     pub const ENDED: &str = "ended";
-    /// Something is wrong; what follows.
+    /// A fault; its text follows.
     pub const WRONG: &str = "wrong:";
 }
 
-/// What many cases came to.
+/// Results of many cases.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Runs that nothing was wrong with.
+    /// Runs without a fault.
     pub ended: u64,
     /// Cases without a valid scenario.
     pub none: u64,
     /// Events of the runs that ended.
     pub events: u64,
-    /// What was wrong, by case.
+    /// Faults by case.
     pub wrong: Vec<(u64, String)>,
 }
 
 impl Tally {
-    /// Takes in another.
     pub fn add(&mut self, other: Tally) {
         self.ended += other.ended;
         self.none += other.none;
@@ -40,7 +38,7 @@ impl Tally {
     }
 }
 
-/// One worker and what it says.
+/// A worker process and its output.
 struct Worker {
     child: Child,
     lines: Receiver<String>,
@@ -65,26 +63,26 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // It has ended if all went well.
+        // It has ended already unless something failed.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// How often the patience a case may last by the clock where its process hardly gets a processor.
+/// Factor by which a case may exceed its patience in wall-clock time, when its process gets little processor time.
 const WAITING: u32 = 20;
 
-/// The time of processors that a process has had, in hundredths of a second.
+/// Processor time of a process, in hundredths of a second.
 fn ticks(id: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-    // The name may have spaces.
+    // The name may contain spaces.
     let behind = stat.rsplit(')').next().unwrap_or_default();
     behind.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<u64>().ok()).sum()
 }
 
-/// Has one worker after another do the cases `first`, `first + step`, ... while `goes_on` says so of the next one.
-/// `start` makes the command that does them from a case on. A case that takes more than `patience` of a processor, or
-/// many times that by the clock, is wrong.
+/// Runs the cases `first`, `first + step`, ... in one worker after another, as long as `goes_on` accepts the next one.
+/// `start` makes the command that runs cases from a given one. A case that takes more than `patience` of processor
+/// time, or many times that by the clock, is a fault.
 ///
 /// # Errors
 ///
@@ -124,19 +122,20 @@ pub fn drive(
                     break;
                 }
             };
-            let Some((_, said)) = line.strip_prefix("case ").and_then(|rest| rest.split_once(' '))
+            let Some((_, report)) =
+                line.strip_prefix("case ").and_then(|rest| rest.split_once(' '))
             else {
                 continue;
             };
-            if said == says::BEGINS {
+            if report == says::BEGINS {
                 continue;
             }
-            if said == says::NONE {
+            if report == says::NONE {
                 tally.none += 1;
-            } else if let Some(events) = said.strip_prefix(says::ENDED) {
+            } else if let Some(events) = report.strip_prefix(says::ENDED) {
                 tally.ended += 1;
                 tally.events += events.trim().parse::<u64>().unwrap_or(0);
-            } else if let Some(what) = said.strip_prefix(says::WRONG) {
+            } else if let Some(what) = report.strip_prefix(says::WRONG) {
                 tally.wrong.push((next, what.trim().to_owned()));
             }
             next += step;

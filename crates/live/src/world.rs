@@ -138,7 +138,7 @@ impl Testbed {
         let counted = self.counters(scenario)?;
         let kind = |i: usize| match is_kernel(scenario, i) {
             // The control blocks of senders are looked at.
-            true => HostKind::Outside { told: scenario.transfers.iter().any(|t| t.from == i) },
+            true => HostKind::Outside { reported: scenario.transfers.iter().any(|t| t.from == i) },
             false => HostKind::Ours,
         };
         let mut path = Path::of_scenario(scenario, seed, sink.wants(), kind);

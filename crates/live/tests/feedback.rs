@@ -93,7 +93,7 @@ fn send(scenario: &Scenario) -> Seen {
         let mut alone = scenario.clone();
         // The radio is at the other station.
         alone.path.truncate(1);
-        let kind = |i| if i == 0 { HostKind::Ours } else { HostKind::Outside { told: false } };
+        let kind = |i| if i == 0 { HostKind::Ours } else { HostKind::Outside { reported: false } };
         let path = Path::of_scenario(&alone, 1, Wants::METRICS, kind);
         let last = StageId(path.stages().len() as u16 - 1);
         let index = nix::net::if_::if_nametoindex("fl").unwrap();

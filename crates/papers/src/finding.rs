@@ -1,29 +1,24 @@
-//! What an experiment found: figures, and the conditions under which the claim holds.
+//! The result of an experiment: figures, and the conditions of the claim.
 
 use core::fmt::{self, Display};
 
-use lasthop_report::model::{Figure, Measured, Table, Verdict};
+use lasthop_report::model::{Figure, MeasuredFigure, Table, Verdict};
 use lasthop_trace::stats::Summary;
 
-/// What a measured value must be for a condition to hold. What is not a number keeps within no bound.
+/// The bound of a measured value. NaN is within no bound.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Bound {
     /// Between the two, both included.
     Within(f64, f64),
-    /// Less.
     Below(f64),
-    /// More.
     Above(f64),
-    /// No more.
     AtMost(f64),
-    /// No less.
     AtLeast(f64),
     /// Nothing is measured: the condition holds (1) or not (0).
     True,
 }
 
 impl Bound {
-    /// Whether `value` keeps within it.
     pub fn holds(self, value: f64) -> bool {
         match self {
             Bound::Within(low, high) => (low..=high).contains(&value),
@@ -49,93 +44,86 @@ impl Display for Bound {
     }
 }
 
-/// A condition of a claim: what was measured, and what it must be. A claim holds when all of its conditions hold.
+/// A condition of a claim: a measured value and its bound. A claim holds if all of its conditions hold.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Condition {
-    /// What was measured.
+    /// The measured quantity.
     pub what: String,
-    /// The measured value.
     pub value: f64,
-    /// What it must be.
     pub bound: Bound,
-    /// The two in a sentence.
+    /// The condition as a sentence.
     pub text: String,
 }
 
 impl Condition {
-    /// Whether it holds.
     pub fn holds(&self) -> bool {
         self.bound.holds(self.value)
     }
 }
 
-/// What an experiment found.
+/// The result of an experiment.
 #[derive(Clone, Debug, Default)]
 pub struct Finding {
-    /// Measured figures.
-    pub measured: Vec<Measured>,
-    /// Runs behind each mean.
+    pub measured: Vec<MeasuredFigure>,
+    /// Runs of each mean.
     pub runs: u32,
     /// All of them must hold.
     pub conditions: Vec<Condition>,
-    /// What else a reader should know: why a condition fails, or the answer to an open question.
+    /// Further remarks: why a condition fails, or the answer to an open question.
     pub notes: Vec<String>,
-    /// For the report.
     pub tables: Vec<Table>,
-    /// For the report.
     pub figures: Vec<Figure>,
 }
 
 impl Finding {
-    /// A finding over `runs` runs.
     pub fn new(runs: u32) -> Finding {
         Finding { runs, ..Finding::default() }
     }
 
-    /// The claim holds only if `holds`, which no single number tells. A number is judged by [`Finding::judge`].
+    /// Requires `holds`, a condition without a single number. [`Finding::judge`] is for numbers.
     pub fn require(&mut self, holds: bool, what: impl Into<String>) {
         let text = what.into();
         self.judge(text.clone(), f64::from(u8::from(holds)), Bound::True, text);
     }
 
-    /// The claim holds only if `value` keeps within `bound`; `text` says so.
+    /// Requires `value` to be within `bound`; `text` describes the condition.
     pub fn judge(&mut self, what: impl Display, value: f64, bound: Bound, text: impl Into<String>) {
         let (what, text) = (what.to_string(), text.into());
         self.conditions.push(Condition { what, value, bound, text });
     }
 
-    /// The same, in the usual sentence.
+    /// The same with the default text.
     fn wanted(&mut self, what: impl Display, value: f64, bound: Bound) {
         let text = format!("{what} is {}, wanted {bound}", short(value));
         self.judge(what, value, bound, text);
     }
 
-    /// The claim holds only if `value` lies between `low` and `high`, both included.
+    /// Requires `value` between `low` and `high`, both included.
     pub fn within(&mut self, what: impl Display, value: f64, low: f64, high: f64) {
         self.wanted(what, value, Bound::Within(low, high));
     }
 
-    /// The claim holds only if `value` lies within `share` of what was published, up or down.
+    /// Requires `value` within the relative tolerance `share` of the published value.
     pub fn near(&mut self, what: impl Display, value: f64, published: f64, share: f64) {
         self.within(what, value, (1.0 - share) * published, (1.0 + share) * published);
     }
 
-    /// The claim holds only if `value` is below `high`.
+    /// Requires `value` below `high`.
     pub fn below(&mut self, what: impl Display, value: f64, high: f64) {
         self.wanted(what, value, Bound::Below(high));
     }
 
-    /// The claim holds only if `value` is above `low`.
+    /// Requires `value` above `low`.
     pub fn above(&mut self, what: impl Display, value: f64, low: f64) {
         self.wanted(what, value, Bound::Above(low));
     }
 
-    /// A figure that was measured.
+    /// Adds a measured figure.
     pub fn measure(&mut self, label: impl Into<String>, value: impl Value, unit: &str) {
         self.compare(label, value, unit, None::<f64>);
     }
 
-    /// A figure that was measured, beside the published one, if there is one.
+    /// Adds a measured figure with the published one, if there is one.
     pub fn compare(
         &mut self,
         label: impl Into<String>,
@@ -145,15 +133,14 @@ impl Finding {
     ) {
         let (mean, ci) = value.mean_and_ci();
         let (label, unit, published) = (label.into(), unit.to_owned(), published.into());
-        self.measured.push(Measured { label, mean, ci, unit, published });
+        self.measured.push(MeasuredFigure { label, mean, ci, unit, published });
     }
 
-    /// Something else to be known.
     pub fn note(&mut self, text: impl Into<String>) {
         self.notes.push(text.into());
     }
 
-    /// All conditions together; without any the claim was not put to the test.
+    /// The conjunction of all conditions; without conditions the claim was not tested.
     pub fn verdict(&self) -> Verdict {
         match self.conditions.iter().all(Condition::holds) {
             _ if self.conditions.is_empty() => Verdict::NotRun,
@@ -162,7 +149,7 @@ impl Finding {
         }
     }
 
-    /// What decided the verdict, then the notes.
+    /// The decisive conditions, then the notes.
     pub fn reason(&self) -> String {
         let failed = self.conditions.iter().filter(|c| !c.holds());
         let failed: Vec<&str> = failed.map(|c| c.text.as_str()).collect();
@@ -180,7 +167,6 @@ impl Finding {
 
 /// A measured figure: a mean with half of its 95 % interval, or one value without an interval.
 pub trait Value {
-    /// The two.
     fn mean_and_ci(&self) -> (f64, f64);
 }
 
@@ -202,7 +188,7 @@ impl Value for &Summary {
     }
 }
 
-/// A number for a sentence: no more digits than it deserves.
+/// A number for a sentence, with a suitable number of digits.
 pub fn short(value: f64) -> String {
     lasthop_report::number::short(value)
 }

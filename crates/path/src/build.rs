@@ -1,4 +1,4 @@
-//! From a scenario to stages.
+//! Builds stages from a scenario.
 
 use std::sync::Arc;
 
@@ -17,24 +17,24 @@ use crate::DISCARD;
 use crate::drive::Path;
 use crate::end::{Ends, no_ends};
 use crate::roam::Roam;
-use crate::stage::{Place, Stage};
+use crate::stage::{Junction, Stage};
 use crate::witness::Witness;
 
-/// Whose TCP a host has.
+/// Whether the simulator runs a host's TCP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HostKind {
-    /// Ours: it is a machine of the path and opens its transfers itself.
+    /// A machine of the path that opens its transfers itself.
     Ours,
-    /// Not ours: it lies outside and is only watched. `told` says that somebody who can look into it tells what
-    /// its TCP does as a sender, so that it need not be inferred.
+    /// A host outside of lasthop, observed by a witness. With `reported` another source reports the events of its TCP as a
+    /// sender, so the witness need not infer them.
     Outside {
-        /// Whether it is told.
-        told: bool,
+        /// Another source reports the sender's events.
+        reported: bool,
     },
 }
 
 impl Path {
-    /// The path of `scenario` in the run with `seed`, its hosts ours or not by their index.
+    /// The path of `scenario` in the run with `seed`; `kind` has the kind of each host by index.
     pub fn of_scenario(
         scenario: &Scenario,
         seed: u64,
@@ -44,7 +44,7 @@ impl Path {
         Path::with_ends(scenario, seed, wants, kind, &no_ends)
     }
 
-    /// The same where `ends` makes the hosts with stacks of their own.
+    /// The same with `ends` for hosts with other protocol stacks.
     pub fn with_ends(
         scenario: &Scenario,
         seed: u64,
@@ -54,7 +54,7 @@ impl Path {
     ) -> Path {
         let mut stages = Vec::new();
         let mut host_stages = vec![0; scenario.hosts.len()];
-        // Hosts that are alike share one configuration: a thousand of them do not fit into a cache.
+        // Equal hosts share one configuration: a thousand copies would not fit into a cache.
         let mut last: Option<Arc<TcpConfig>> = None;
         let mut add_hosts = |stages: &mut Vec<Stage>, side| {
             for (i, host) in scenario.hosts.iter().enumerate().filter(|(_, h)| h.side == side) {
@@ -62,7 +62,7 @@ impl Path {
                 stages.push(match kind(i) {
                     HostKind::Ours if scenario.speaks_quic(i) => match ends(scenario, i, seed) {
                         Some(end) => Stage::End(end),
-                        None => Stage::Place(Place::default()),
+                        None => Stage::Junction(Junction::default()),
                     },
                     HostKind::Ours => {
                         let same = last.take().filter(|tcp| **tcp == host.tcp);
@@ -70,10 +70,10 @@ impl Path {
                         last = Some(tcp.clone());
                         Stage::Host(Box::new(our_host(scenario, seed, i, tcp)))
                     }
-                    HostKind::Outside { told } => Stage::Witness(Box::new(Witness::of_host(
+                    HostKind::Outside { reported } => Stage::Witness(Box::new(Witness::of_host(
                         vec![host.addr],
                         inward(side),
-                        told,
+                        reported,
                     ))),
                 });
             }
@@ -83,11 +83,11 @@ impl Path {
         stages.extend(scenario.path.iter().map(|s| Stage::of_path(s, seed)));
         let router = stages.len();
         if let Some(roaming) = &scenario.roaming {
-            stages.push(Stage::Place(Place::default()));
+            stages.push(Stage::Junction(Junction::default()));
             for cell in &roaming.cells {
                 let (wired, radio) = cell.path.split_at(cell.base);
                 stages.extend(wired.iter().map(|s| Stage::of_path(s, seed)));
-                stages.push(Stage::Place(Place::default()));
+                stages.push(Stage::Junction(Junction::default()));
                 stages.extend(radio.iter().map(|s| Stage::of_path(s, seed)));
             }
         }
@@ -111,7 +111,7 @@ impl Path {
     }
 }
 
-/// Which way the path lies for a host at this end.
+/// The direction of the path from a host at this end.
 fn inward(side: HostSide) -> Side {
     match side {
         HostSide::Left => Side::Right,
@@ -144,7 +144,7 @@ fn our_host(scenario: &Scenario, seed: u64, i: usize, tcp: Arc<TcpConfig>) -> Ho
             }
         }
     }
-    // Short transfers open their connections later, behind those that are known.
+    // Short transfers open their connections later, after the fixed ones.
     for (nth, transfer) in scenario.transfers.iter().enumerate().filter(|(_, t)| t.from == i) {
         let Traffic::Web(web) = transfer.traffic else { continue };
         for n in 0..web.sessions {
@@ -160,7 +160,7 @@ fn our_host(scenario: &Scenario, seed: u64, i: usize, tcp: Arc<TcpConfig>) -> Ho
     machine
 }
 
-/// The sources of datagrams of host `i`. Receivers of each table have a port of their own.
+/// The datagram sources of host `i`. Receivers of each table have their own port.
 fn datagrams(scenario: &Scenario, seed: u64, i: usize, machine: &mut Host) {
     for (nth, (transfer, udp)) in scenario.datagrams().enumerate() {
         if transfer.to == i && udp.probe.is_some() {
@@ -185,7 +185,7 @@ fn datagrams(scenario: &Scenario, seed: u64, i: usize, machine: &mut Host) {
     }
 }
 
-/// The clients and servers of host `i`. Those of each table have a port of their own.
+/// The clients and servers of host `i`. Those of each table have their own port.
 fn exchanges(scenario: &Scenario, seed: u64, i: usize, machine: &mut Host) {
     for (nth, transfer) in scenario.exchanges().enumerate() {
         let port = Exchange::port(nth);

@@ -1,24 +1,24 @@
-//! Packets at a stage.
+//! Packet counts of a stage.
 
 use serde::{Deserialize, Serialize};
 
-/// Packets at one stage, counted from outside the machine where possible.
+/// Packets at one stage, counted outside of the machine where possible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct StageCount {
-    /// Handed to it.
+    /// Packets received from neighbours.
     pub arrived: u64,
-    /// Put into the path by it.
+    /// Packets created by the stage.
     pub originated: u64,
-    /// Handed on by it, own ones included.
+    /// Packets forwarded, own ones included.
     pub departed: u64,
-    /// Ended by it, with a cause; hosts count what they took in.
+    /// Packets dropped with a cause; at hosts also the consumed ones.
     pub ended: u64,
-    /// Inside it at the end of the run.
+    /// Packets in the stage at the end of the run.
     pub held: u64,
 }
 
 impl StageCount {
-    /// Nothing vanished and nothing came from nowhere.
+    /// No packet was lost or duplicated in the count.
     pub fn is_conserved(&self) -> bool {
         self.arrived + self.originated == self.departed + self.ended + self.held
     }

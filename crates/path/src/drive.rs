@@ -1,4 +1,4 @@
-//! The driver: calls a stage, takes what it answers, and forwards its packets.
+//! The driver: calls a stage, collects its output, and forwards its packets.
 
 mod access;
 mod alone;
@@ -22,89 +22,85 @@ use crate::roam::Roam;
 use crate::stage::Stage;
 use access::Access;
 
-/// Packets that stages may hand on within one call from outside. More than that many do not exist at one instant, so they are
-/// a few that go round for ever.
-const AT_ONCE: u32 = 1 << 22;
+/// Maximum number of packets forwarded within one external call. Exceeding it means a forwarding loop.
+const MAX_FORWARDED: u32 = 1 << 22;
 
-/// What lies around the path: it takes in what happened, and the packets that leave.
+/// The surroundings of a path: they receive events, and packets that leave.
 pub trait Outside {
-    /// The next event.
     fn event(&mut self, event: &Event);
 
-    /// The next event, to a packet that `stage` hands on towards `side`. Whoever need not keep it overrides this, and is
-    /// spared a copy of the packet.
+    /// A packet event: `stage` forwards it towards `side`. Override to avoid cloning the packet.
     fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
         let what = What::Packet { op, side, packet: packet.clone() };
         self.event(&Event { at, stage, what });
     }
 
-    /// The next event: data was delivered to the end of a connection at `stage`; `flow` is that from there. Whoever need not
-    /// keep it overrides this.
+    /// A delivery event: data reached the end of a connection at `stage`; `flow` is the flow from there. Override to
+    /// avoid building an event.
     fn delivered(&mut self, at: Time, stage: StageId, flow: FlowKey, bytes: u32) {
         self.event(&Event { at, stage, what: What::delivered(flow, bytes) });
     }
 
-    /// `packet` leaves the path towards `side` at `stage`: the witness of a host that is not ours, or the last
-    /// stage before the hosts when none of them has the packet's address.
+    /// `packet` leaves the path towards `side` at `stage`: at the witness of an external host, or at the last stage
+    /// before the hosts when none of them has the packet's address.
     fn leave(&mut self, now: Time, stage: StageId, side: Side, packet: Packet);
 }
 
-/// What a packet comes to that leaves a stage of a row.
+/// Next hop of a packet leaving a stage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Beside {
-    /// This stage.
+enum NextHop {
     Stage(u16),
-    /// The hosts of that side: its address decides.
+    /// A host at that side, by the packet's address.
     Hosts,
-    /// Nothing: it leaves a host outwards.
+    /// The packet leaves the path at a host.
     Nothing,
 }
 
-/// Stages in a row, or in a tree whose branches are cells; hosts may hang on it by links of their own.
+/// Stages in a row, or in a tree with cells as branches; hosts may have access links.
 #[derive(Debug)]
 pub struct Path {
-    /// Left hosts, the path, right hosts, the hosts' own links.
+    /// Left hosts, path, right hosts, access links of hosts.
     stages: Vec<Stage>,
     /// The stages between the hosts.
     inner: Range<usize>,
-    /// What stands beside each stage, by the side that a packet leaves to.
-    beside: Vec<[Beside; 2]>,
-    /// The host of ours that was last found on each side, with its address.
+    /// Next hop of each stage, by direction.
+    next_hops: Vec<[NextHop; 2]>,
+    /// Cached address lookup: the host last found on each side.
     found: [Option<(Addr, usize)>; 2],
     /// The stage of each host of the scenario.
     host_stages: Vec<usize>,
     counts: Vec<StageCount>,
     wakes: WakeTree,
     out: Out,
-    /// Packets that leave a stage at this instant, when there are several: the stage, the side, the packet.
+    /// Further packets that leave a stage at this instant: stage, direction, packet.
     moving: VecDeque<(usize, Side, Packet)>,
-    /// The packets that a stage has sent together, the last first, while they are handed on.
+    /// The packets of one output, in reverse order, while they are forwarded.
     leaving: Vec<(Side, Packet)>,
     now: Time,
-    /// Whoever calls does nothing else before this.
+    /// The caller does nothing before this time.
     free_until: Time,
-    /// Wakes that were made within others.
+    /// Deadlines handled within other calls.
     inner_wakes: u64,
     hops: u64,
-    /// Whether a host was called since its transfers were last counted.
+    /// A host was called since its transfers were last counted.
     host_called: bool,
-    /// Links that were replaced and still hold packets, with their places: they only hand those on.
+    /// Replaced links that still hold packets, by index of the stage: they only forward those.
     retired: Vec<(usize, Stage)>,
-    /// The cells that the path ends in, if hosts move.
+    /// The cells at the end of the path, if hosts move.
     roam: Option<Box<Roam>>,
-    /// Links of hosts to the path, if any has one.
+    /// Access links of hosts.
     access: Access,
-    /// Whether packets take other ways than along a row of stages.
+    /// Packets have other ways than along a row of stages.
     branches: bool,
-    /// The host, by its place among [`Path::host_stages`], whose transfers were last seen not to be over.
+    /// The host, by index into [`Path::host_stages`], that last had unfinished transfers.
     busy: usize,
-    /// The stage at which packets went round for ever, if they did.
+    /// The stage of a forwarding loop.
     stuck: Option<StageId>,
 }
 
 impl Path {
-    /// The `stages` of which those in `inner` stand between the hosts; `host_stages` names the stage of each host
-    /// of the scenario. Events of `wants` are collected.
+    /// A path of `stages`, of which `inner` are between the hosts; `host_stages` has the stage of each host of the
+    /// scenario. Only events in `wants` are collected.
     pub fn new(
         stages: Vec<Stage>,
         inner: Range<usize>,
@@ -113,24 +109,24 @@ impl Path {
     ) -> Path {
         let total = stages.len();
         let Range { start, end } = inner;
-        let beside = |i: usize| {
-            let stage = |to: usize| Beside::Stage(to as u16);
+        let next_hops = |i: usize| {
+            let stage = |to: usize| NextHop::Stage(to as u16);
             let left = match i {
                 _ if i >= end => stage(end.saturating_sub(1)),
                 _ if i > start => stage(i - 1),
-                _ if i == start => Beside::Hosts,
-                _ => Beside::Nothing,
+                _ if i == start => NextHop::Hosts,
+                _ => NextHop::Nothing,
             };
             let right = match i {
                 _ if i < start => stage(start),
                 _ if i + 1 < end => stage(i + 1),
-                _ if i < end => Beside::Hosts,
-                _ => Beside::Nothing,
+                _ if i < end => NextHop::Hosts,
+                _ => NextHop::Nothing,
             };
             [left, right]
         };
         let mut path = Path {
-            beside: (0..total).map(beside).collect(),
+            next_hops: (0..total).map(next_hops).collect(),
             found: [None; 2],
             stages,
             inner,
@@ -158,26 +154,26 @@ impl Path {
         path
     }
 
-    /// When a stage wants to be woken next.
+    /// The next deadline of any stage.
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {
         self.next_stage().map(|(at, _)| at)
     }
 
-    /// The same, with that stage.
+    /// The next deadline with its stage.
     #[inline]
     pub fn next_stage(&self) -> Option<(Time, StageId)> {
         self.wakes.first().map(|(at, i)| (at, StageId(i as u16)))
     }
 
-    /// Wakes the stage that waits for the earliest time, and forwards what it answers.
+    /// Calls the stage with the earliest deadline, and forwards its output.
     pub fn wake<O: Outside>(&mut self, now: Time, outside: &mut O) {
         if let Some((_, stage)) = self.next_stage() {
             self.wake_stage(now, stage, outside);
         }
     }
 
-    /// The same where it is known already which stage that is.
+    /// The same for a given stage.
     #[inline]
     pub fn wake_stage<O: Outside>(&mut self, now: Time, stage: StageId, outside: &mut O) {
         let i = usize::from(stage.0);
@@ -186,7 +182,7 @@ impl Path {
             self.wake_retired(now, i);
         }
         match &mut self.stages[i] {
-            Stage::Place(_) => return self.move_host(now, outside),
+            Stage::Junction(_) => return self.move_host(now, outside),
             Stage::Hop(_) if now < self.free_until => return self.wake_hop(now, i, outside),
             // What a replaced link has just sent leaves this stage with what the new one sends.
             Stage::Line(line) if !self.branches && !has_retired => {
@@ -200,7 +196,7 @@ impl Path {
         self.call(now, i, outside, |stage, out| stage.on_wake(now, out));
     }
 
-    /// Line `i` hands on `packet` alone: it need not go through the line's answer.
+    /// Line `i` forwards a single packet without buffering it in the output.
     #[inline]
     fn pass_on<O: Outside>(
         &mut self,
@@ -216,24 +212,23 @@ impl Path {
         }
         self.counts[i].departed += 1;
         self.hops += 1;
-        let next = self.hand_on(i, side, packet, outside);
+        let next = self.forward_packet(i, side, packet, outside);
         if !self.out.sends.is_empty() || !self.moving.is_empty() {
             self.forward(next, outside);
         }
     }
 
-    /// Whether packets come in batches, super-packets among them: only where each stage but the ends takes them.
+    /// Enables batches of packets, super-packets included: only where all inner stages support them.
     pub fn set_bulk(&mut self, bulk: bool) {
         let takes = |stage: &Stage| stage.agent().is_some_and(|agent| agent.takes_bulk());
         self.out.set_bulk(bulk && self.stages[self.inner.clone()].iter().all(takes));
     }
 
-    /// Whether they do.
     pub fn is_bulk(&self) -> bool {
         self.out.is_bulk()
     }
 
-    /// A packet comes from outside, from beyond the host at `stage`, and travels inwards.
+    /// A packet from outside, from beyond the host at `stage`, enters the path.
     pub fn enter<O: Outside>(
         &mut self,
         now: Time,
@@ -247,7 +242,7 @@ impl Path {
         self.call(now, i, outside, |stage, out| stage.on_packet(now, from, packet, out));
     }
 
-    /// Calls stage `i` from outside, as the application of a host does, and forwards what it answers.
+    /// Calls stage `i` from outside, as the application of a host does, and forwards its output.
     #[inline]
     pub fn call<O: Outside>(
         &mut self,
@@ -262,17 +257,17 @@ impl Path {
         self.settle(i, outside);
     }
 
-    /// Stage `i` has been called: takes its answer and forwards what it sends.
+    /// Collects the output of stage `i` after a call and forwards it.
     #[inline]
     fn settle<O: Outside>(&mut self, i: usize, outside: &mut O) {
-        self.ask(i, outside);
-        // Many a wake brings about nothing.
+        self.collect_next(i, outside);
+        // Many deadlines cause no output.
         if !(self.out.sends.is_empty() && self.moving.is_empty()) {
             self.forward(i, outside);
         }
     }
 
-    /// Whether a host was called since this was last asked: only then can a transfer have ended.
+    /// Reads and clears the flag that a host was called: only then can a transfer have ended.
     #[inline]
     pub fn take_host_called(&mut self) -> bool {
         core::mem::take(&mut self.host_called)
@@ -283,40 +278,36 @@ impl Path {
         self.host_stages.iter().map(|i| self.stages[*i].unfinished()).sum()
     }
 
-    /// Whether all transfers of our hosts are over. Whoever was not done last time is asked first.
+    /// All transfers of our hosts are over. The host that was unfinished last time is checked first.
     #[inline]
     pub fn is_finished(&mut self) -> bool {
         let busy = self.host_stages.get(self.busy).map(|i| &self.stages[*i]);
         busy.is_none_or(|host| host.unfinished() == 0) && !self.find_busy()
     }
 
-    /// Looks for a host whose transfers are not over.
+    /// Searches a host with unfinished transfers.
     fn find_busy(&mut self) -> bool {
         let found = self.host_stages.iter().position(|i| self.stages[*i].unfinished() > 0);
         found.inspect(|busy| self.busy = *busy).is_some()
     }
 
-    /// The stages, left to right, hosts included.
     pub fn stages(&self) -> &[Stage] {
         &self.stages
     }
 
-    /// Stage `i`, to set it up before the first packet comes.
     pub fn stage_mut(&mut self, i: usize) -> Option<&mut Stage> {
         self.stages.get_mut(i)
     }
 
-    /// The indices of the stages between the hosts.
     pub fn inner(&self) -> Range<usize> {
         self.inner.clone()
     }
 
-    /// The stage of each host of the scenario.
     pub fn host_stages(&self) -> &[usize] {
         &self.host_stages
     }
 
-    /// How many packets links and radios carried.
+    /// Packets carried by links and radios.
     pub fn hops(&self) -> u64 {
         self.hops
     }
@@ -327,12 +318,12 @@ impl Path {
         stages
             .map(|(i, (stage, count))| {
                 let retired = self.retired.iter().filter(|(at, _)| *at == i);
-                let kept = self.roam.as_ref().map_or(0, |roam| roam.held(i));
+                let buffered = self.roam.as_ref().map_or(0, |roam| roam.held(i));
                 let held =
-                    stage.holds() + retired.map(|(_, old)| old.holds()).sum::<usize>() + kept;
+                    stage.holds() + retired.map(|(_, old)| old.holds()).sum::<usize>() + buffered;
                 let mut count = StageCount { held: held as u64, ..*count };
                 if matches!(stage, Stage::Host(_) | Stage::End(_)) {
-                    // A host takes in whatever arrives.
+                    // A host consumes every packet.
                     count.ended = count.arrived;
                 }
                 (StageId(i as u16), count)
@@ -340,7 +331,7 @@ impl Path {
             .collect()
     }
 
-    /// Whether any packet is between the hosts.
+    /// A packet is between the hosts.
     pub fn has_packets(&self) -> bool {
         let roam = |i: usize| self.roam.as_ref().map_or(0, |roam| roam.held(i)) > 0;
         let stages = self.stages.iter().enumerate();
@@ -348,13 +339,12 @@ impl Path {
             || self.retired.iter().any(|(_, old)| old.holds() > 0)
     }
 
-    /// The stage at which stages answered each other for ever within an instant, if they did: the packets that they did it
-    /// with were dropped.
+    /// The stage of a forwarding loop, if there was one; its packets were dropped.
     pub fn stuck(&self) -> Option<StageId> {
         self.stuck
     }
 
-    /// Ends a loop of packets at stage `i`. Whoever asks after each call of a host learns of it.
+    /// Ends a forwarding loop at stage `i`. The caller learns of it by [`Path::stuck`].
     #[cold]
     fn end_loop(&mut self, i: usize) {
         self.moving.clear();
@@ -363,7 +353,7 @@ impl Path {
         self.stuck = Some(StageId(i as u16));
     }
 
-    /// Forwards packets until none moves at this instant: what stage `i` sent, and all that follows.
+    /// Forwards packets until none moves at this instant: the output of stage `i` and everything that follows.
     fn forward<O: Outside>(&mut self, mut i: usize, outside: &mut O) {
         if self.branches {
             return match self.roam {
@@ -371,25 +361,25 @@ impl Path {
                 None => self.forward_by_access(i, outside),
             };
         }
-        for _ in 0..AT_ONCE {
+        for _ in 0..MAX_FORWARDED {
             if !self.moving.is_empty() {
                 self.queue_packets(i);
                 let Some((from, side, packet)) = self.moving.pop_front() else { return };
-                i = self.send_on(from, side, packet, outside);
+                i = self.forward_output(from, side, packet, outside);
                 continue;
             }
             match self.out.sends.len() {
                 0 => return,
                 1 => {
                     let Some((side, packet)) = self.out.sends.pop() else { return };
-                    i = self.send_on(i, side, packet, outside);
+                    i = self.forward_output(i, side, packet, outside);
                 }
-                // They go first, and what comes of them queues.
+                // These packets are first; their consequences queue behind.
                 _ => {
                     core::mem::swap(&mut self.leaving, &mut self.out.sends);
                     self.leaving.reverse();
                     while let Some((side, packet)) = self.leaving.pop() {
-                        let next = self.send_on(i, side, packet, outside);
+                        let next = self.forward_output(i, side, packet, outside);
                         self.queue_packets(next);
                     }
                 }
@@ -398,10 +388,9 @@ impl Path {
         self.end_loop(i);
     }
 
-    /// Hands `packet`, which leaves stage `i` to `side`, to its neighbour there: which is the answer, or `i` if there is
-    /// none.
+    /// Forwards `packet` from stage `i` towards `side`. Returns the next stage, or `i` if there is none.
     #[inline(always)]
-    fn hand_on<O: Outside>(
+    fn forward_packet<O: Outside>(
         &mut self,
         i: usize,
         side: Side,
@@ -428,28 +417,28 @@ impl Path {
         self.out.begin(StageId(next as u16), self.now);
         let wake = self.stages[next].arrive(self.now, side.other(), packet, &mut self.out);
         if self.out.is_empty() && self.retired.is_empty() {
-            // As nearly always where it waits for its turn, or ends its way.
+            // The usual case: the packet waits there, or ends there.
             self.host_called |= !self.inner.contains(&next);
             self.wakes.set(next, wake.or_none());
         } else {
-            self.take_answer(next, wake, outside);
+            self.collect_output(next, wake, outside);
         }
         next
     }
 
-    /// [`Path::hand_on`] for what a stage has sent. What comes out of a line, most packets, goes the way that is inlined.
+    /// [`Path::forward_packet`] for the output of a stage. Most packets leave a line, whose case is inlined.
     #[inline(never)]
-    fn send_on<O: Outside>(
+    fn forward_output<O: Outside>(
         &mut self,
         i: usize,
         side: Side,
         packet: Packet,
         outside: &mut O,
     ) -> usize {
-        self.hand_on(i, side, packet, outside)
+        self.forward_packet(i, side, packet, outside)
     }
 
-    /// Puts what stage `i` sent behind what is moving already.
+    /// Queues the output of stage `i` behind the moving packets.
     #[inline]
     fn queue_packets(&mut self, i: usize) {
         if self.out.sends.is_empty() {
@@ -460,18 +449,18 @@ impl Path {
         }
     }
 
-    /// Stage `i` has been called: asks for its next wake and takes its answer.
+    /// Reads the next deadline of stage `i` after a call, and collects its output.
     #[inline]
-    fn ask<O: Outside>(&mut self, i: usize, outside: &mut O) {
+    fn collect_next<O: Outside>(&mut self, i: usize, outside: &mut O) {
         let wake = self.stages[i].next_wake().unwrap_or(Time::NEVER);
-        self.take_answer(i, wake, outside);
+        self.collect_output(i, wake, outside);
     }
 
-    /// Stage `i` has been called and wants to be woken next at `wake`: takes its events, counts, and passes its signals
-    /// on. Its packets stay in `out` for [`Path::forward`].
-    fn take_answer<O: Outside>(&mut self, i: usize, wake: Time, outside: &mut O) {
+    /// Collects the output of stage `i` after a call, with `wake` as its next deadline: events, counts and signals. Its
+    /// packets stay in `out` for [`Path::forward`].
+    fn collect_output<O: Outside>(&mut self, i: usize, wake: Time, outside: &mut O) {
         let (now, stage) = (self.now, StageId(i as u16));
-        self.out.tell(|told| match told {
+        self.out.tell(|item| match item {
             Told::Event(event) => outside.event(event),
             Told::Packet(op, side, packet) => outside.packet(now, stage, op, side, packet),
             Told::Delivered(flow, bytes) => outside.delivered(now, stage, flow, bytes),
@@ -497,11 +486,11 @@ impl Path {
             | Stage::Cross(_)
             | Stage::Police(_)
             | Stage::Witness(_)
-            | Stage::Place(_) => {}
+            | Stage::Junction(_) => {}
         }
         if !self.out.signals.is_empty() {
             self.pass_signals(i, outside);
-            // What comes of them may have reached this stage again.
+            // Signals may have called this stage again.
             return self.rearm(i);
         }
         if self.retired.is_empty() {
@@ -511,7 +500,7 @@ impl Path {
         }
     }
 
-    /// Signals travel the path hop by hop, after the packets that were sent before them.
+    /// Signals travel along the path hop by hop, after packets sent before them.
     #[cold]
     fn pass_signals<O: Outside>(&mut self, i: usize, outside: &mut O) {
         self.queue_packets(i);
@@ -524,20 +513,20 @@ impl Path {
             if let Some(next) = next.filter(|n| self.inner.contains(n)) {
                 self.out.begin(StageId(next as u16), self.now);
                 self.stages[next].on_signal(self.now, side.other(), signal, &mut self.out);
-                self.ask(next, outside);
+                self.collect_next(next, outside);
                 self.queue_packets(next);
             }
         }
     }
 
-    /// The stage that a packet leaving stage `i` to `side` arrives at. At the ends the address decides.
+    /// The next stage of a packet that leaves stage `i` to `side`. At the ends the address decides.
     #[inline(always)]
     fn neighbour(&mut self, i: usize, side: Side, packet: &Packet) -> Option<usize> {
-        match (self.beside[i][side.index()], self.found[side.index()]) {
-            (Beside::Stage(beside), _) => Some(usize::from(beside)),
-            (Beside::Hosts, Some((addr, at))) if addr == packet.dst => Some(at),
-            (Beside::Hosts, _) => self.find_host(side, packet),
-            (Beside::Nothing, _) => None,
+        match (self.next_hops[i][side.index()], self.found[side.index()]) {
+            (NextHop::Stage(next), _) => Some(usize::from(next)),
+            (NextHop::Hosts, Some((addr, at))) if addr == packet.dst => Some(at),
+            (NextHop::Hosts, _) => self.find_host(side, packet),
+            (NextHop::Nothing, _) => None,
         }
     }
 
@@ -557,7 +546,7 @@ impl Path {
         hosts.find(|i| self.stages[*i].is_host(packet.dst))
     }
 
-    /// Sets the timer of stage `i` to when it wants to be called next.
+    /// Updates the timer of stage `i`.
     #[inline]
     fn rearm(&mut self, i: usize) {
         let mut next = self.stages[i].next_wake();

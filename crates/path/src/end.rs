@@ -1,4 +1,4 @@
-//! A host whose protocol is none of ours: somebody else's stack as a machine of the path.
+//! Hosts with other protocol stacks, as machines of the path.
 
 use core::fmt::Debug;
 
@@ -7,42 +7,41 @@ use lasthop_proto::units::Bytes;
 use lasthop_proto::wire::{Addr, FlowKey};
 use lasthop_scenario::Scenario;
 
-/// A host with a stack of its own. It tells what its connections do by the same events as ours
-/// ([`lasthop_proto::event::TcpEvent`]), so that whoever reads them need not know whose it is.
+/// A host with its own protocol stack. It reports its connections by the same events as our TCP
+/// ([`lasthop_proto::event::TcpEvent`]), so readers need not distinguish them.
 pub trait End: Machine + Debug + Send + Sync {
-    /// Its address.
     fn addr(&self) -> Addr;
 
     /// Transfers that it opened and that are not over.
     fn unfinished(&self) -> usize;
 
-    /// The transfers that it opened, in the order of the scenario.
-    fn opened(&self) -> Vec<Sent>;
+    /// Transfers that it opened, in the order of the scenario.
+    fn opened(&self) -> Vec<TransferState>;
 
-    /// Bytes that it has delivered in order on `flow`, which is seen from this end.
+    /// Bytes delivered in order on `flow`, which is oriented from this end.
     fn delivered(&self, flow: FlowKey) -> u64;
 }
 
-/// How a transfer stands at the end that sends.
+/// The state of a transfer at its sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Sent {
+pub struct TransferState {
     /// From this end to its peer.
     pub flow: FlowKey,
-    /// Bytes to be transferred, if bounded.
+    /// Bytes to transfer, if bounded.
     pub wanted: Option<Bytes>,
-    /// Bytes that are known to be acknowledged.
+    /// Acknowledged bytes.
     pub acknowledged: u64,
-    /// Everything was sent and acknowledged.
+    /// All data was sent and acknowledged.
     pub complete: bool,
-    /// The connection was given up or reset.
+    /// The connection was aborted or reset.
     pub aborted: bool,
 }
 
-/// Who makes the hosts with stacks of their own: the host of a scenario by its number, in the run with a seed. Nothing
-/// where it makes none: such a host neither sends nor answers.
+/// Creates hosts with other protocol stacks: the host with this index of a scenario, in the run with a seed. `None` for
+/// a host that neither sends nor answers.
 pub type Ends<'a> = &'a dyn Fn(&Scenario, usize, u64) -> Option<Box<dyn End>>;
 
-/// Nobody makes any.
+/// Creates no such hosts.
 pub fn no_ends(_: &Scenario, _: usize, _: u64) -> Option<Box<dyn End>> {
     None
 }

@@ -1,4 +1,4 @@
-//! What stands where, for those who read the events.
+//! The layout of stages and flows, for readers of events.
 
 use core::ops::Range;
 
@@ -23,12 +23,12 @@ use lasthop_trace::layout::{
 
 use crate::DISCARD;
 
-/// The stages from the left hosts to the right ones; of several cells those of the first.
+/// The stages from the left hosts to the right ones; with cells, those of the first cell.
 fn line(scenario: &Scenario) -> Vec<&model::Stage> {
     scenario.line(0).collect()
 }
 
-/// Where base stations split connections: the stage, and their TCP towards the left and towards the right.
+/// Split connections at base stations: the stage, and its TCP towards the left and the right.
 fn ends(scenario: &Scenario) -> impl Iterator<Item = (usize, [&TcpConfig; 2])> {
     scenario.line(0).enumerate().filter_map(|(i, stage)| match &stage.kind {
         StageKind::Agent(AgentConfig::Split(split)) => Some((i, [&split.wired, &split.wireless])),
@@ -36,7 +36,7 @@ fn ends(scenario: &Scenario) -> impl Iterator<Item = (usize, [&TcpConfig; 2])> {
     })
 }
 
-/// The largest segment that base stations among these stages let SYNs announce.
+/// The largest MSS that base stations among these stages allow in SYNs.
 fn clamp(scenario: &Scenario, stages: Range<usize>, v4: bool) -> u32 {
     let line = line(scenario);
     let sizes = line[stages].iter().filter_map(|stage| match &stage.kind {
@@ -46,12 +46,12 @@ fn clamp(scenario: &Scenario, stages: Range<usize>, v4: bool) -> u32 {
     sizes.min().unwrap_or(u32::MAX)
 }
 
-/// What a full segment of `transfer` carries between its hosts if no base station splits it.
+/// Payload of a full segment of `transfer` between its hosts without a split connection.
 fn mss(scenario: &Scenario, transfer: &model::Transfer) -> u32 {
     agreed(scenario, transfer, 0..scenario.line(0).count(), ends_of(scenario, transfer))
 }
 
-/// What the TCPs on both sides of `stretch` agree on.
+/// The MSS of the TCPs at both ends of `stretch`.
 fn agreed(
     scenario: &Scenario,
     transfer: &model::Transfer,
@@ -72,8 +72,8 @@ fn ends_of<'a>(scenario: &'a Scenario, transfer: &model::Transfer) -> [&'a TcpCo
     }
 }
 
-/// What a full segment carries on the first radio hop that the data crosses, or on the first wired link, if base
-/// stations split the connection.
+/// Payload of a full segment on the first radio hop of the data, or on the first wired link, if base stations split the
+/// connection.
 fn split_mss(scenario: &Scenario, transfer: &model::Transfer, radio: bool) -> u32 {
     let here = |stage: &&model::Stage| match stage.kind {
         StageKind::Radio(_) => radio,
@@ -95,7 +95,7 @@ fn split_mss(scenario: &Scenario, transfer: &model::Transfer, radio: bool) -> u3
     agreed(scenario, transfer, stretch, [left, right])
 }
 
-/// The stage at which host number `host` of `scenario` stands.
+/// The stage of host number `host` of `scenario`.
 pub fn host_stage(scenario: &Scenario, host: usize) -> StageId {
     let side = scenario.hosts.get(host).map(|h| h.side);
     let before = scenario.hosts.iter().take(host).filter(|h| Some(h.side) == side).count();
@@ -108,8 +108,7 @@ pub fn host_stage(scenario: &Scenario, host: usize) -> StageId {
     StageId((first + before) as u16)
 }
 
-/// What stands where: the stages as events number them, left hosts first, then the path, then the right
-/// hosts; and the flows that carry data.
+/// The stages in the order of events: left hosts, path, right hosts; and the flows with data.
 pub fn layout(scenario: &Scenario) -> Layout {
     let hosts = |side| {
         let those = scenario.hosts.iter().filter(move |h| h.side == side);
@@ -216,7 +215,7 @@ fn info(stage: &model::Stage) -> StageInfo {
     StageInfo { name: stage.name.clone(), role }
 }
 
-/// The radio hop that `host` hangs on, as the first link on its side, and its station there.
+/// The radio hop next to `host`, as the first link on its side, with its station there.
 fn antenna(scenario: &Scenario, host: &model::Host) -> Option<(StageId, Antenna)> {
     let is_link = |stage: &model::Stage| stage.kind.is_link();
     let i = match host.side {
@@ -240,9 +239,9 @@ fn antenna(scenario: &Scenario, host: &model::Host) -> Option<(StageId, Antenna)
     Some((StageId((left + i) as u16), Antenna { station, delay: radio.delay, told }))
 }
 
-/// A bound of the time that a frame is on the air.
+/// Upper bound of the air time of a frame.
 fn longest(radio: &RadioConfig, hop: &HopConfig) -> Span {
-    /// The longest packet, and what link layers and medium access may add to it.
+    /// The longest packet, with additions by link layers and medium access.
     const BYTES: u32 = 66_000;
     /// Preambles, and frames of medium access at their own rate.
     const FIXED: Span = Span::millis(10);

@@ -16,7 +16,7 @@ use lasthop_scenario::{ErrorSpec, StageKind, model};
 use crate::end::End;
 use crate::witness::Witness;
 
-/// A stage of a path. One match instead of a table of function pointers: the compiler sees through it.
+/// A stage of a path. A match, unlike function pointers, can be inlined.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -25,43 +25,43 @@ use crate::witness::Witness;
 pub enum Stage {
     /// A host with our TCP.
     Host(Box<Host>),
-    /// A host with a stack of its own.
+    /// A host with another protocol stack.
     End(Box<dyn End>),
-    /// A host that is not ours, seen from outside.
+    /// A host outside of lasthop, observed from its packets.
     Witness(Box<Witness>),
     /// A line.
     Line(Line),
-    /// A line that compresses headers or loses frames.
+    /// A line with header compression or frame losses.
     Serial(Box<Serial>),
     /// A line that varies over time.
     Varied(Box<Varied>),
     /// A radio hop.
     Radio(Box<Radio>),
-    /// The same, where it varies over time.
+    /// A radio hop that varies over time.
     VariedRadio(Box<Radio<true>>),
     /// A radio hop with medium access and a link layer.
     Hop(Box<Hop>),
     /// Packet radio over several hops.
     Hops(Box<Hops>),
-    /// What runs at the base station.
+    /// The agent of a base station.
     Agent(Box<Agent>),
-    /// A router that others use too.
+    /// A router with cross traffic.
     Cross(Cross),
-    /// A link that does what netem does.
+    /// A link with netem's impairments.
     Netem(Box<Emulator>),
     /// A token bucket filter.
     Tbf(Box<Tbf>),
     /// A policer.
     Police(Box<Police>),
-    /// The router before cells, or a base station: what it does is decided where all hosts are known.
-    Place(Place),
+    /// The router before cells, or a base station: [`crate::Roam`] has their logic.
+    Junction(Junction),
 }
 
-/// A place in the path that passes on what comes, and when it wants to be called.
+/// A stage without logic of its own; holds its next deadline.
 #[derive(Debug, Default)]
-pub struct Place(pub(crate) Option<Time>);
+pub struct Junction(pub(crate) Option<Time>);
 
-impl Machine for Place {
+impl Machine for Junction {
     fn on_packet(&mut self, _: Time, from: Side, packet: Packet, out: &mut Out) {
         out.send(from.other(), packet);
     }
@@ -89,7 +89,7 @@ macro_rules! each {
             Stage::Netem($m) => $call,
             Stage::Tbf($m) => $call,
             Stage::Police($m) => $call,
-            Stage::Place($m) => $call,
+            Stage::Junction($m) => $call,
         }
     };
 }
@@ -116,7 +116,7 @@ impl Machine for Stage {
 }
 
 impl Stage {
-    /// A packet arrives; when the stage wants to be called next. One look at what it is for both.
+    /// A packet arrives; returns the next deadline. One match serves both.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) -> Time {
         each!(self, m => {
@@ -125,7 +125,7 @@ impl Stage {
         })
     }
 
-    /// The host, if this is one of ours.
+    /// The host with our TCP.
     pub fn host(&self) -> Option<&Host> {
         match self {
             Stage::Host(host) => Some(host),
@@ -133,7 +133,7 @@ impl Stage {
         }
     }
 
-    /// The host, to act as its application.
+    /// The host, for its application.
     pub fn host_mut(&mut self) -> Option<&mut Host> {
         match self {
             Stage::Host(host) => Some(host),
@@ -141,7 +141,7 @@ impl Stage {
         }
     }
 
-    /// The host with a stack of its own, if this is one.
+    /// The host with another protocol stack.
     pub fn end(&self) -> Option<&dyn End> {
         match self {
             Stage::End(end) => Some(&**end),
@@ -149,7 +149,6 @@ impl Stage {
         }
     }
 
-    /// The agent, if this is one.
     pub fn agent(&self) -> Option<&Agent> {
         match self {
             Stage::Agent(agent) => Some(agent),
@@ -157,8 +156,8 @@ impl Stage {
         }
     }
 
-    /// Hands each packet that a base station keeps until it has crossed the last hop to `each`, whether its agent keeps it or its
-    /// link layer; whether this is a stage that may keep any.
+    /// Calls `each` for every packet that a base station buffers for the last hop, in its agent or its link layer. True
+    /// if this stage may buffer any.
     pub fn kept(&self, each: &mut dyn FnMut(Kept)) -> bool {
         match self {
             Stage::Agent(agent) => agent.kept(each),
@@ -172,7 +171,7 @@ impl Stage {
         true
     }
 
-    /// The agent, to be asked for more than packets.
+    /// The agent, for calls other than packets.
     pub fn agent_mut(&mut self) -> Option<&mut Agent> {
         match self {
             Stage::Agent(agent) => Some(agent),
@@ -180,15 +179,19 @@ impl Stage {
         }
     }
 
-    /// Whether it carries packets over some time, and still hands those on that it holds when another takes its place.
+    /// The stage delays packets, and still forwards them when it is replaced.
     pub(crate) fn is_link(&self) -> bool {
         !matches!(
             self,
-            Stage::Host(_) | Stage::End(_) | Stage::Witness(_) | Stage::Agent(_) | Stage::Place(_)
+            Stage::Host(_)
+                | Stage::End(_)
+                | Stage::Witness(_)
+                | Stage::Agent(_)
+                | Stage::Junction(_)
         )
     }
 
-    /// From now on nothing keeps what it holds from going out.
+    /// From now on no channel prevents transmission.
     pub(crate) fn forget_channels(&mut self) {
         match self {
             Stage::Hop(hop) => hop.forget_channels(),
@@ -202,7 +205,7 @@ impl Stage {
         match self {
             Stage::Host(host) => host.addr() == addr,
             Stage::End(end) => end.addr() == addr,
-            Stage::Witness(witness) => witness.stands_for(addr),
+            Stage::Witness(witness) => witness.serves(addr),
             _ => false,
         }
     }
@@ -217,7 +220,7 @@ impl Stage {
         }
     }
 
-    /// The stage that `stage` describes, in the run with `seed`.
+    /// The stage of this description, in the run with `seed`.
     pub fn of_path(stage: &model::Stage, seed: u64) -> Stage {
         let stream = |part: &str| Stream::new(seed, &format!("{}.{part}", stage.name));
         match &stage.kind {
@@ -272,7 +275,7 @@ impl Stage {
     }
 }
 
-/// The channel towards `side` of a radio's mobile station, counted from 0, with draws from the streams of the radio.
+/// The channel towards `side` of a radio's mobile station number `mobile`, with draws from the radio's streams.
 fn channel(
     spec: &ErrorSpec,
     side: &str,

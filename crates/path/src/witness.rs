@@ -1,13 +1,13 @@
-//! A host that is not ours, seen from outside.
+//! A host outside of lasthop, observed from its packets.
 //!
-//! It stands where in the simulator the host stands, passes packets on untouched, and tells from them what the
-//! host does: which bytes are sent for the first time, which again, what arrives in order, when a transfer is
-//! complete. So the trace has the same events whoever's TCP is at the end.
+//! A witness is at the position of the host in the simulator, passes packets unchanged, and infers the host's events
+//! from them: first transmissions, retransmissions, in-order delivery, completion. So a trace has the same events for
+//! any TCP at the end.
 //!
-//! What cannot be seen from outside stays unknown: of the control block only the positions and the peer's window
-//! are filled in, the rest is zero. Why bytes are sent again is inferred: after three duplicate ACKs, or after
-//! fewer where SACK blocks told of the loss, it is a fast retransmit; after a silence of [`SILENCE`] it is a
-//! time-out; what follows belongs to the same episode until everything sent before it is acknowledged.
+//! Invisible state stays unknown: only the positions and the peer's window of the control block are set, all else is
+//! zero. The cause of a retransmission is inferred. After three duplicate ACKs, or fewer with SACK blocks that show a
+//! loss, it is a fast retransmit; after a silence of [`SILENCE`] it is a timeout. Later retransmissions belong to the
+//! same episode until all data sent before it is acknowledged.
 
 use lasthop_proto::agent::flows::Flows;
 use lasthop_proto::event::{Cause, Op, Tcb, TcpEvent, TcpKind, What};
@@ -16,30 +16,29 @@ use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Ackp, Addr, Damage, Flags, FlowKey, Packet, Segment, Seq};
 use lasthop_trace::ranges::Ranges;
 
-/// A retransmission after so long without a transmission or an ACK for new data was caused by a timer: no TCP has a
-/// shorter one by default.
+/// A retransmission after this time without a transmission or an ACK for new data counts as a timeout: no TCP has a
+/// shorter minimum by default.
 pub const SILENCE: Span = Span::millis(150);
 
-/// Connections that are followed at once; the least recently used is forgotten first.
+/// Maximum number of tracked connections; the least recently used is forgotten first.
 const CONNECTIONS: usize = 4096;
 
-/// Holes in what arrived that are remembered of one connection.
+/// Maximum number of gaps remembered in the received data of a connection.
 const HOLES: usize = 256;
 
-/// A host that is not ours.
 #[derive(Debug)]
 pub struct Witness {
-    /// Its addresses; none stands for every address that no other host has.
+    /// Its addresses; empty for every address without another host.
     addrs: Vec<Addr>,
-    /// Which way the path lies.
+    /// The direction of the path.
     side: Side,
-    /// Whether somebody else tells what its TCP does as a sender.
-    told: bool,
+    /// Another source reports the events of its TCP as a sender.
+    reported: bool,
     /// By flow from this host to its peer.
-    flows: Flows<Talk>,
+    flows: Flows<TrackedConnection>,
 }
 
-/// Why a host sends bytes again.
+/// The cause of retransmissions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Episode {
     Fast,
@@ -48,24 +47,24 @@ enum Episode {
 
 /// One connection of the host.
 #[derive(Clone, Debug, Default)]
-struct Talk {
-    /// Position 0 of what the host sends and of what it hears.
+struct TrackedConnection {
+    /// First sequence numbers sent and received by the host.
     sent: Option<Seq>,
-    heard: Option<Seq>,
+    received: Option<Seq>,
     /// Highest position sent plus one, and oldest unacknowledged one.
     max: u64,
     una: u64,
-    /// The peer's window as it stands in the header, and its scale.
+    /// The peer's window as in the header, and its scale.
     window: u16,
     peer_scale: u8,
     dupacks: u32,
-    told_by_sack: bool,
-    /// What made the host send bytes again, until everything below the position is acknowledged.
+    sack_shows_loss: bool,
+    /// The cause of retransmissions until everything below the position is acknowledged.
     episode: Option<(Episode, u64)>,
     last_sent: Time,
-    /// When an ACK last moved the left edge: the timer began anew then.
+    /// Time when an ACK last advanced the left edge, which restarts the timer.
     last_acked: Time,
-    /// Whether the host offered to understand partial acknowledgements.
+    /// The host announced support of partial acknowledgements.
     knows_partial: bool,
     established: bool,
     /// Position of the host's FIN.
@@ -73,46 +72,46 @@ struct Talk {
     complete: bool,
     over: bool,
     /// Position of the peer's FIN.
-    heard_fin: Option<u64>,
-    /// Next position expected from the peer, and what arrived beyond it.
+    received_fin: Option<u64>,
+    /// Next position expected from the peer, and data beyond it.
     nxt: u64,
     beyond: Ranges,
 }
 
 impl Witness {
-    /// The witness of the host at `addrs`; the path lies to its `side`. When somebody else tells what its TCP does
-    /// as a sender, only what it sends and what arrives is reported here.
-    pub fn of_host(addrs: Vec<Addr>, side: Side, told: bool) -> Witness {
-        Witness { addrs, side, told, flows: Flows::new(CONNECTIONS) }
+    /// The witness of the host at `addrs`, with the path to its `side`. With `reported` it reports only transmissions and
+    /// deliveries, because another source reports the sender's events.
+    pub fn of_host(addrs: Vec<Addr>, side: Side, reported: bool) -> Witness {
+        Witness { addrs, side, reported, flows: Flows::new(CONNECTIONS) }
     }
 
-    /// The witness of everything that lies beyond this end of the path.
+    /// The witness of everything beyond this end of the path.
     pub fn of_all(side: Side) -> Witness {
         Witness::of_all_within(side, CONNECTIONS)
     }
 
-    /// The same with room for this many connections at once.
+    /// The same with a limit of tracked connections.
     pub fn of_all_within(side: Side, connections: usize) -> Witness {
-        Witness { addrs: Vec::new(), side, told: false, flows: Flows::new(connections) }
+        Witness { addrs: Vec::new(), side, reported: false, flows: Flows::new(connections) }
     }
 
-    /// Whether packets for `addr` leave here.
-    pub fn stands_for(&self, addr: Addr) -> bool {
+    /// Packets for `addr` leave here.
+    pub fn serves(&self, addr: Addr) -> bool {
         self.addrs.is_empty() || self.addrs.contains(&addr)
     }
 
-    /// Connections that are followed now.
+    /// Number of tracked connections.
     pub fn connections(&self) -> usize {
         self.flows.len()
     }
 
-    /// The most holes that any of them has in what arrived.
+    /// The largest number of gaps in the received data of a connection.
     pub fn holes(&self) -> usize {
         (0..self.flows.slots()).map(|i| self.flows[i].beyond.count()).max().unwrap_or(0)
     }
 
-    /// The connection with this key, opened when it is new.
-    fn talk(&mut self, key: FlowKey) -> &mut Talk {
+    /// The connection with this key, created if new.
+    fn connection(&mut self, key: FlowKey) -> &mut TrackedConnection {
         let i = match self.flows.find(key) {
             Some(i) => i,
             None => {
@@ -122,7 +121,7 @@ impl Witness {
                     self.flows.remove(oldest);
                 }
                 let i = self.flows.insert(key);
-                self.flows[i] = Talk::default();
+                self.flows[i] = TrackedConnection::default();
                 i
             }
         };
@@ -133,34 +132,34 @@ impl Witness {
     fn sends(&mut self, now: Time, packet: &Packet, out: &mut Out) {
         let (Some(segment), Some(key)) = (packet.segment(), packet.flow()) else { return };
         let side = self.side;
-        let mut notes = Notes { told: self.told, ..Notes::default() };
-        let talk = self.talk(key);
-        let cause = talk.sends(now, segment, packet.body.len(), &mut notes);
-        notes.report(key, talk, out);
+        let mut notes = Notes { reported: self.reported, ..Notes::default() };
+        let connection = self.connection(key);
+        let cause = connection.sends(now, segment, packet.body.len(), &mut notes);
+        notes.report(key, connection, out);
         out.packet_event(Op::Originated(cause), side, packet);
     }
 
     /// `packet` reaches the host intact.
-    fn hears(&mut self, now: Time, packet: &Packet, out: &mut Out) {
+    fn receives(&mut self, now: Time, packet: &Packet, out: &mut Out) {
         let (Some(segment), Some(key)) = (packet.segment(), packet.flow()) else { return };
-        let mut notes = Notes { told: self.told, ..Notes::default() };
-        let talk = self.talk(key.reversed());
-        talk.hears(now, segment, packet.body.len(), &mut notes);
-        notes.report(key.reversed(), talk, out);
+        let mut notes = Notes { reported: self.reported, ..Notes::default() };
+        let connection = self.connection(key.reversed());
+        connection.receives(now, segment, packet.body.len(), &mut notes);
+        notes.report(key.reversed(), connection, out);
     }
 }
 
-/// What one segment told.
+/// The events of one segment.
 #[derive(Default)]
 struct Notes {
-    /// Whether only deliveries are to be reported.
-    told: bool,
+    /// Only deliveries are reported.
+    reported: bool,
     kinds: [Option<TcpKind>; 4],
 }
 
 impl Notes {
     fn add(&mut self, kind: TcpKind) {
-        if self.told && !matches!(kind, TcpKind::Delivered { .. }) {
+        if self.reported && !matches!(kind, TcpKind::Delivered { .. }) {
             return;
         }
         if let Some(free) = self.kinds.iter_mut().find(|kind| kind.is_none()) {
@@ -168,16 +167,16 @@ impl Notes {
         }
     }
 
-    fn report(&self, flow: FlowKey, talk: &Talk, out: &mut Out) {
+    fn report(&self, flow: FlowKey, connection: &TrackedConnection, out: &mut Out) {
         for kind in self.kinds.into_iter().flatten() {
             if out.wants(kind.level()) {
-                out.event(What::Tcp(TcpEvent { flow, kind, tcb: talk.tcb() }));
+                out.event(What::Tcp(TcpEvent { flow, kind, tcb: connection.tcb() }));
             }
         }
     }
 }
 
-impl Talk {
+impl TrackedConnection {
     fn sends(&mut self, now: Time, segment: &Segment, len: u32, notes: &mut Notes) -> Cause {
         let flags = segment.flags;
         let silent = now.since(self.last_sent.max(self.last_acked)) >= SILENCE;
@@ -188,17 +187,17 @@ impl Talk {
         if flags.has(Flags::SYN) {
             if self.sent != Some(segment.seq) {
                 // A new connection on these ports.
-                let heard = if flags.has(Flags::ACK) { self.heard } else { None };
+                let received = if flags.has(Flags::ACK) { self.received } else { None };
                 let knows_partial = segment.options().ackp == Some(Ackp::Permitted);
-                let peer_scale = if heard.is_some() { self.peer_scale } else { 0 };
-                *self = Talk {
+                let peer_scale = if received.is_some() { self.peer_scale } else { 0 };
+                *self = TrackedConnection {
                     sent: Some(segment.seq),
-                    heard,
+                    received,
                     peer_scale,
                     knows_partial,
                     max: 1,
                     nxt: 1,
-                    ..Talk::default()
+                    ..TrackedConnection::default()
                 };
                 notes.add(TcpKind::Opening);
             } else if silent {
@@ -208,11 +207,11 @@ impl Talk {
             return Cause::Control;
         }
         if flags.has(Flags::ACK)
-            && let Some(heard) = self.heard
-            && let Some(acked) = segment.ack.unwrap_near(heard, self.nxt)
+            && let Some(received) = self.received
+            && let Some(acked) = segment.ack.unwrap_near(received, self.nxt)
             && acked > self.nxt
         {
-            // It arrived although we did not see it: the host knows better.
+            // The witness missed this data, but the host acknowledges it.
             self.deliver(acked, notes);
         }
         let fin = flags.has(Flags::FIN);
@@ -230,7 +229,7 @@ impl Talk {
         let cause = if start >= self.max {
             if len == 0 { Cause::Control } else { Cause::Data }
         } else if end <= self.una {
-            // A keep-alive, or an answer to something old.
+            // A keep-alive, or an answer to an old segment.
             Cause::WindowProbe
         } else {
             self.again(silent, notes)
@@ -241,12 +240,12 @@ impl Talk {
         if probe { Cause::WindowProbe } else { cause }
     }
 
-    /// Bytes are sent again: why?
+    /// The cause of a retransmission.
     fn again(&mut self, silent: bool, notes: &mut Notes) -> Cause {
-        let told = self.dupacks >= 3 || self.told_by_sack;
+        let detected = self.dupacks >= 3 || self.sack_shows_loss;
         let episode = match self.episode {
             Some((episode, until)) if self.una < until && !silent => (episode, until),
-            _ if silent || !told => {
+            _ if silent || !detected => {
                 notes.add(TcpKind::Timeout);
                 (Episode::Timeout, self.max)
             }
@@ -262,27 +261,27 @@ impl Talk {
         }
     }
 
-    fn hears(&mut self, now: Time, segment: &Segment, len: u32, notes: &mut Notes) {
+    fn receives(&mut self, now: Time, segment: &Segment, len: u32, notes: &mut Notes) {
         let flags = segment.flags;
         if flags.has(Flags::RST) {
             self.end(TcpKind::Aborted, notes);
             return;
         }
         if flags.has(Flags::SYN) {
-            self.heard = Some(segment.seq);
+            self.received = Some(segment.seq);
             self.nxt = self.nxt.max(1);
             self.peer_scale = segment.options().window_scale.unwrap_or(0).min(14);
         }
         if flags.has(Flags::ACK) {
-            self.hears_ack(now, segment, len, notes);
+            self.receives_ack(now, segment, len, notes);
         }
         let fin = flags.has(Flags::FIN);
         if len > 0 || fin {
-            self.hears_data(segment, len, fin, notes);
+            self.receives_data(segment, len, fin, notes);
         }
     }
 
-    fn hears_ack(&mut self, now: Time, segment: &Segment, len: u32, notes: &mut Notes) {
+    fn receives_ack(&mut self, now: Time, segment: &Segment, len: u32, notes: &mut Notes) {
         if self.knows_partial && segment.options().ackp == Some(Ackp::Partial) {
             //= west97#3.3: it says nothing about the receiver
             return;
@@ -299,7 +298,7 @@ impl Talk {
             self.una = ack;
             self.last_acked = now;
             self.dupacks = 0;
-            self.told_by_sack = false;
+            self.sack_shows_loss = false;
             if let Some((episode, until)) = self.episode
                 && ack >= until
             {
@@ -316,16 +315,16 @@ impl Talk {
             }
             self.check_complete(notes);
         } else if ack == self.una && len == 0 && !syn && self.max > self.una {
-            self.told_by_sack |= !segment.options().sack.is_empty();
-            if same_window || self.told_by_sack {
+            self.sack_shows_loss |= !segment.options().sack.is_empty();
+            if same_window || self.sack_shows_loss {
                 self.dupacks += 1;
                 notes.add(TcpKind::DupAck);
             }
         }
     }
 
-    /// The FIN says where the data ends. It may come after all data was acknowledged; without data it is itself all
-    /// that can be.
+    /// The FIN marks the end of the data. It may follow after all data was acknowledged; without data it is the only
+    /// item to acknowledge.
     fn check_complete(&mut self, notes: &mut Notes) {
         let all = self.fin.is_some_and(|fin| self.una >= fin.max(2));
         if !self.complete && self.established && all {
@@ -334,17 +333,17 @@ impl Talk {
         }
     }
 
-    fn hears_data(&mut self, segment: &Segment, len: u32, fin: bool, notes: &mut Notes) {
+    fn receives_data(&mut self, segment: &Segment, len: u32, fin: bool, notes: &mut Notes) {
         let first = segment.seq + u32::from(segment.flags.has(Flags::SYN));
-        let origin = *self.heard.get_or_insert(Seq(first.0.wrapping_sub(1)));
+        let origin = *self.received.get_or_insert(Seq(first.0.wrapping_sub(1)));
         self.nxt = self.nxt.max(1);
         let Some(start) = first.unwrap_near(origin, self.nxt) else { return };
         let end = start + u64::from(len) + u64::from(fin);
         if fin {
-            self.heard_fin = Some(end - 1);
+            self.received_fin = Some(end - 1);
         }
         if start > self.nxt {
-            // A hostile sender may leave any number of holes.
+            // A hostile sender may leave any number of gaps.
             if self.beyond.count() < HOLES {
                 self.beyond.insert(start, end);
             }
@@ -365,7 +364,7 @@ impl Talk {
 
     /// Everything below `to` has arrived.
     fn deliver(&mut self, to: u64, notes: &mut Notes) {
-        let fin = self.heard_fin.is_some_and(|fin| (self.nxt..to).contains(&fin));
+        let fin = self.received_fin.is_some_and(|fin| (self.nxt..to).contains(&fin));
         let bytes = (to - self.nxt) as u32 - u32::from(fin);
         self.nxt = to;
         if bytes > 0 {
@@ -405,9 +404,9 @@ impl Machine for Witness {
             match packet.damage {
                 Damage::None => {
                     out.packet_event(Op::Received, from.other(), &packet);
-                    self.hears(now, &packet, out);
+                    self.receives(now, &packet, out);
                 }
-                // The host sees the wrong checksum and drops it; it is passed on all the same.
+                // The host detects the wrong checksum and drops it; it is forwarded all the same.
                 Damage::Ip => {
                     out.packet_event(Op::Dropped(Cause::IpChecksum), from.other(), &packet);
                 }

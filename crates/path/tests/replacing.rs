@@ -1,5 +1,5 @@
-//! Stages that are replaced while packets travel: what a link holds still arrives, what an agent holds is counted as
-//! lost, and nothing is forgotten or counted twice.
+//! Stages replaced while packets travel: packets in a link still arrive, those in an agent count as lost, and none is
+//! missing or counted twice.
 
 use lasthop_path::{HostKind, Outside, Path, Stage, StageCount, Witness};
 use lasthop_proto::agent::BaseStation as _;
@@ -12,7 +12,7 @@ use lasthop_scenario::{parse, parse_station};
 const FIXED: Addr = Addr::v4(10, 0, 0, 1);
 const MOBILE: Addr = Addr::v4(10, 0, 1, 1);
 
-/// Everything beyond the ends: packets that left, with their times in microseconds.
+/// Packets that left the path, with their times in microseconds.
 #[derive(Default)]
 struct Beyond(Vec<(u64, PacketId)>);
 
@@ -34,7 +34,7 @@ fn stage(path: &str) -> Stage {
     stages(path).remove(0)
 }
 
-/// A path of these stages between hosts that are not ours.
+/// A path of these stages between external hosts.
 struct World {
     path: Path,
     beyond: Beyond,
@@ -52,7 +52,7 @@ impl World {
         World { path, beyond: Beyond::default(), now: Time::ZERO, ids: 0 }
     }
 
-    /// Lets everything happen until then.
+    /// Handles all deadlines until `at`.
     fn until(&mut self, at: Time) {
         while let Some(wake) = self.path.next_wake().filter(|wake| *wake <= at) {
             self.now = wake;
@@ -61,7 +61,7 @@ impl World {
         self.now = at;
     }
 
-    /// A packet comes from beyond an end.
+    /// A packet enters at an end.
     fn enter(&mut self, from: Side, mut packet: Packet) -> PacketId {
         self.ids += 1;
         packet.id = PacketId(self.ids);
@@ -94,7 +94,7 @@ fn data(first: u32) -> Packet {
     Packet::tcp(FIXED, MOBILE, segment, Body::Pattern { stream: 1, len: 1000, offset: 0 })
 }
 
-/// What the mobile host answers.
+/// The mobile host's answer.
 fn ack(n: u32) -> Packet {
     let mut segment = Segment::new(9, 5001, Seq(700), Seq(n), Flags::ACK);
     segment.window = 30_000;
@@ -126,9 +126,9 @@ fn a_replaced_link_hands_on_what_it_holds_when_its_time_comes() {
     assert_eq!(world.path.next_wake(), None, "the old link is gone");
 }
 
-/// The second link is replaced as well, while both old ones hold packets: each wakes for its own place.
+/// The second link is replaced as well, while both old ones hold packets: each forwards at its own position.
 #[test]
-fn links_at_several_places_and_twice_at_one_are_told_apart() {
+fn links_at_several_positions_and_twice_at_one_are_distinguished() {
     let mut world = World::new(&[SLOW, SLOW].concat());
     let first = world.data();
     world.until(ms(20));
@@ -150,7 +150,7 @@ fn links_at_several_places_and_twice_at_one_are_told_apart() {
     world.assert_conserved();
 }
 
-/// What comes out of the old link at the second place at the same instant does not travel over that place again.
+/// Packets of an old link at the second position do not pass that position again.
 #[test]
 fn old_links_that_are_due_together_hand_on_each_at_its_own_place() {
     let mut world = World::new(&[SLOW, SLOW].concat());
@@ -181,7 +181,7 @@ fn old_and_new_link_of_one_place_that_are_due_together_both_hand_on() {
     world.assert_conserved();
 }
 
-/// A station may run for months, and its path may be changed each minute.
+/// A station may run for months with its path changed each minute.
 #[test]
 fn links_that_hold_nothing_any_more_are_let_go() {
     let mut world = World::new(SLOW);
@@ -217,7 +217,7 @@ fn what_a_replaced_agent_holds_is_lost_and_counted() {
     assert_eq!(world.beyond.0.last().map(|(_, id)| *id), Some(last), "the new agent passes on");
 }
 
-/// The channel damages everything. A link layer would try for ever; of packet radio nothing would come across.
+/// The channel damages everything. A link layer would retry forever; packet radio would deliver nothing.
 #[test]
 fn a_hop_over_a_dead_channel_gives_its_packets_out_once_it_is_replaced() {
     let dead = "errors = { model = \"packet-loss\", p = 1.0 }\n";
@@ -241,7 +241,7 @@ fn a_hop_over_a_dead_channel_gives_its_packets_out_once_it_is_replaced() {
     }
 }
 
-/// Connections that end at an agent go on there; what replaces it has to wait for them.
+/// Connections that end at an agent continue there; its successor waits for them.
 #[test]
 fn an_agent_where_connections_end_stays_until_the_last_is_over() {
     let text = "transfer = { from = \"fixed\", to = \"mobile\", bytes = \"100kB\" }\n\
@@ -276,7 +276,7 @@ fn an_agent_where_connections_end_stays_until_the_last_is_over() {
     }
 }
 
-/// Super-packets travel only where each stage between the ends takes them.
+/// Super-packets travel only where all inner stages support them.
 #[test]
 fn packets_come_in_batches_only_where_all_stages_take_them() {
     let none = "[[path]]\nagent = \"none\"\n";

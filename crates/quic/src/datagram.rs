@@ -1,4 +1,4 @@
-//! Datagrams of the stack as packets of the path.
+//! Converts datagrams of the QUIC stack to packets of the path.
 
 use lasthop_proto::event::Cause;
 use lasthop_proto::machine::{Out, Side};

@@ -1,28 +1,28 @@
-//! What is in a packet: as much as has to be known of it to say why it was sent.
+//! Parses packets as far as needed for the cause of their transmission.
 //!
-//! Packets lie open ([`crate::plain`]), so this reads what the stack wrote a moment ago.
+//! Packets are not encrypted ([`crate::plain`]), so this reads what the stack wrote.
 
 use crate::plain::TAG;
 
-/// Length of the connection ids that ends here give themselves.
+/// Length of the connection ids of our hosts.
 pub(crate) const CID: usize = 8;
 
-/// What the frames of a datagram say.
+/// Frames of a datagram.
 #[derive(Default, Debug, PartialEq, Eq)]
 pub(crate) struct Frames {
-    /// Number of the last packet, as far as it is written; `None` if all are of the handshake.
+    /// Truncated number of the last packet with its length in bits; `None` if all are handshake packets.
     pub number: Option<(u64, u32)>,
-    /// Bytes of streams: the stream, the first byte, one past the last.
+    /// Stream data: stream, first byte, one past the last byte.
     pub stream: Vec<(u64, u64, u64)>,
-    /// The peer is asked to acknowledge at once: the end probes, for its timer or for a larger packet.
+    /// The peer must acknowledge at once: the end probes, by timer or for a larger packet.
     pub probe: bool,
-    /// Packet numbers acknowledged, from and to, the highest first.
+    /// Acknowledged packet numbers, from and to, the highest first.
     pub acks: Vec<(u64, u64)>,
     /// There is more than acknowledgements and padding.
     pub eliciting: bool,
 }
 
-/// Reads integers of variable length.
+/// Parses variable-length integers.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
@@ -49,7 +49,7 @@ impl Reader<'_> {
     }
 }
 
-/// What follows on the packet with a long header that `datagram` begins with.
+/// The rest of `datagram` after its first packet, which has a long header.
 //= rfc9000#section-17.2: type, version, two connection ids, a token in Initial packets, the length of the rest
 fn behind_long(datagram: &[u8]) -> Option<&[u8]> {
     let mut r = Reader(datagram);
@@ -69,8 +69,7 @@ fn behind_long(datagram: &[u8]) -> Option<&[u8]> {
 }
 
 impl Frames {
-    /// What a whole datagram holds. Packets of a handshake may stand before the last one in it; of those only that they
-    /// are there.
+    /// The content of a datagram. Handshake packets may precede the last packet; only their presence is recorded.
     pub fn of_datagram(datagram: &[u8]) -> Frames {
         let mut frames = Frames::default();
         let mut rest = datagram;
@@ -97,7 +96,7 @@ impl Frames {
         let end = payload.len().saturating_sub(TAG);
         let mut reader = Reader(&payload[..end]);
         while !reader.0.is_empty() {
-            // What is not known ends the reading: the rest stays untold.
+            // An unknown frame ends the parsing.
             if self.frame(&mut reader).is_none() {
                 break;
             }
@@ -163,7 +162,7 @@ impl Frames {
     }
 }
 
-/// The number whose last `bits` are `low`, next to what was expected.
+/// The full number with the low `bits` bits `low`, closest to `expected`.
 //= rfc9000#section-17.1: the number closest to the next packet expected
 pub(crate) fn widen(low: u64, bits: u32, expected: u64) -> u64 {
     let span = 1_u64 << bits;
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_frames_of_a_packet_are_told() {
+    fn the_frames_of_a_packet_are_parsed() {
         // PING, IMMEDIATE_ACK, a stream frame with offset and length, one to the end.
         let all = packet(&[1, 0x1f, 0x0e, 4, 0x40, 0x64, 2, 9, 9, 0x08, 8, 1, 2, 3]);
         let read = Frames::of_datagram(&all);
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn data_behind_a_packet_of_the_handshake_is_told() {
+    fn data_behind_a_handshake_packet_is_parsed() {
         let mut all = vec![0xe0, 0, 0, 0, 1, 1, 9, 0, 3, 1, 2, 3];
         all.extend_from_slice(&packet(&[0x0a, 2, 2, 9, 9]));
         let read = Frames::of_datagram(&all);

@@ -1,4 +1,4 @@
-//! A host that speaks QUIC: the stack's endpoint, its connections, and the clock between them and the run.
+//! A QUIC host: the stack's endpoint, its connections, and the conversion of times.
 
 use core::fmt;
 use core::time::Duration;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use bytes::BytesMut;
-use lasthop_path::{DISCARD, End, Sent};
+use lasthop_path::{DISCARD, End, TransferState};
 use lasthop_proto::event::{Cause, Op};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::rng::Stream;
@@ -24,26 +24,26 @@ use quinn_proto::{
     ServerConfig, TransportConfig, VarInt,
 };
 
+use crate::connection::{HostConnection, Role};
 use crate::datagram;
 use crate::frames::CID;
 use crate::plain::{Handshake, ResetKey};
 use crate::sender::Sender;
-use crate::talk::{Role, Talk};
 
-/// A host with QUIC. It opens the transfers of its scenario that begin at it, and takes what others send.
+/// A QUIC host. It opens its transfers of the scenario, and accepts those of others.
 pub struct QuicHost {
     addr: Addr,
-    /// Which way the path lies.
+    /// The direction of the path.
     side: Side,
     clock: Clock,
     chance: Stream,
     endpoint: Endpoint,
-    /// Connections in the order in which they were planned or came in.
-    talks: Vec<Talk>,
-    /// The place of each connection of the stack in that order.
+    /// Connections in the order of planning or arrival.
+    connections: Vec<HostConnection>,
+    /// Index into `connections` by the stack's connection handle.
     places: Vec<Option<usize>>,
     wakes: WakeTree,
-    /// How many of them this host opens.
+    /// Number of connections that this host opens.
     opens: usize,
     buf: Vec<u8>,
 }
@@ -54,14 +54,14 @@ impl fmt::Debug for QuicHost {
     }
 }
 
-/// The time of the run as the stack takes it.
+/// The time of the run in the stack's type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock(Instant);
 
 impl Clock {
     #[expect(clippy::disallowed_methods, reason = "an origin; only differences to it are used")]
     fn new() -> Clock {
-        // The stack reckons back from the time that it is given, by less than this.
+        // The stack subtracts less than this from the given time.
         Clock(Instant::now() + Duration::from_secs(86_400))
     }
 
@@ -97,7 +97,7 @@ impl ConnectionIdGenerator for Ids {
     }
 }
 
-/// What the stack is told of a transfer.
+/// The stack's configuration for a transfer.
 fn transport(quic: &Quic) -> TransportConfig {
     let mut transport = TransportConfig::default();
     let growth: Arc<dyn ControllerFactory + Send + Sync> = match quic.congestion {
@@ -131,7 +131,8 @@ impl QuicHost {
         let ids = named("ids");
         config.cid_generator(move || Box::new(Ids(ids.clone())));
         let mut server = ServerConfig::new(Arc::new(Handshake), Arc::new(Handshake));
-        // What comes in is configured as the transfers that lead here; they are told apart by the sender alone.
+        // Accepted connections have the configuration of the transfers to this host; only the sender distinguishes
+        // them.
         let taken = scenario.transfers.iter().filter(|t| t.to == host).find_map(|t| t.quic);
         let most = scenario.transfers.iter().filter_map(|t| t.quic).map(|quic| quic.streams).max();
         let quic = Quic { streams: most.unwrap_or(1), ..taken.unwrap_or_default() };
@@ -146,7 +147,7 @@ impl QuicHost {
             clock: Clock::new(),
             chance,
             endpoint,
-            talks: Vec::new(),
+            connections: Vec::new(),
             places: Vec::new(),
             wakes: WakeTree::new(1),
             opens: 0,
@@ -156,7 +157,7 @@ impl QuicHost {
         made
     }
 
-    /// Schedules the transfers that begin at this host.
+    /// Schedules the transfers of this host.
     fn plan(&mut self, scenario: &Scenario, host: usize) {
         for transfer in scenario.transfers.iter().filter(|t| t.from == host) {
             let Some(quic) = transfer.quic else { continue };
@@ -166,62 +167,62 @@ impl QuicHost {
                 let start = Time::ZERO + transfer.start;
                 let stop = transfer.stop.map(|stop| Time::ZERO + stop);
                 let sender = Sender::new(quic, transfer.bytes, stop);
-                let i = self.add(Talk::new(flow, Role::Sends(Box::new(sender))));
+                let i = self.add(HostConnection::new(flow, Role::Sends(Box::new(sender))));
                 self.wakes.set(i, Some(start));
                 self.opens += 1;
             }
         }
     }
 
-    fn add(&mut self, talk: Talk) -> usize {
-        self.talks.push(talk);
-        self.wakes.grow(self.talks.len());
-        self.talks.len() - 1
+    fn add(&mut self, connection: HostConnection) -> usize {
+        self.connections.push(connection);
+        self.wakes.grow(self.connections.len());
+        self.connections.len() - 1
     }
 
-    /// The stack has made a connection for talk number `i`.
+    /// The stack has created the connection of connection `i`.
     fn attach(&mut self, i: usize, handle: ConnectionHandle, connection: Connection) {
         if self.places.len() <= handle.0 {
             self.places.resize(handle.0 + 1, None);
         }
         self.places[handle.0] = Some(i);
-        self.talks[i].attach(handle, connection);
+        self.connections[i].attach(handle, connection);
     }
 
     fn open(&mut self, i: usize, now: Time, out: &mut Out) {
-        let talk = &self.talks[i];
-        let Role::Sends(sender) = &talk.role else { return };
+        let connection = &self.connections[i];
+        let Role::Sends(sender) = &connection.role else { return };
         let mut config = ClientConfig::new(Arc::new(Handshake));
         config.transport_config(Arc::new(transport(&sender.config)));
         config.token_store(Arc::new(NoneTokenStore));
-        // The stack's own draw for the first id of the peer is not of the run's seed.
+        // The stack's random id of the peer does not come from the seed.
         let chance = Mutex::new(self.chance.clone());
         self.chance.next_u64();
         config.initial_dst_cid_provider(Arc::new(move || {
             Ids::draw(&mut chance.lock().unwrap_or_else(PoisonError::into_inner))
         }));
-        let peer = SocketAddr::new(talk.flow.dst.ip(), talk.flow.dst_port);
+        let peer = SocketAddr::new(connection.flow.dst.ip(), connection.flow.dst_port);
         let now_there = self.clock.instant(now);
         match self.endpoint.connect(now_there, config, peer, "lasthop") {
             Ok((handle, connection)) => {
                 self.attach(i, handle, connection);
-                self.talks[i].opening(out);
+                self.connections[i].opening(out);
             }
-            Err(_) => self.talks[i].give_up(out),
+            Err(_) => self.connections[i].give_up(out),
         }
     }
 
-    /// Lets everything happen at talk number `i` that can happen now.
+    /// Handles everything that is due at connection `i`.
     fn drive(&mut self, i: usize, now: Time, out: &mut Out) {
         let there = self.clock.instant(now);
-        let talk = &mut self.talks[i];
-        if let Some(handle) = talk.drive(there, &mut self.endpoint, self.side, out) {
+        let connection = &mut self.connections[i];
+        if let Some(handle) = connection.drive(there, &mut self.endpoint, self.side, out) {
             self.places[handle.0] = None;
         }
-        self.wakes.set(i, self.talks[i].next_wake(self.clock));
+        self.wakes.set(i, self.connections[i].next_wake(self.clock));
     }
 
-    /// A datagram has come for `flow`, which is seen from this end.
+    /// A datagram has arrived for `flow`, oriented from this end.
     fn on_datagram(&mut self, now: Time, flow: FlowKey, tos: u8, data: &[u8], out: &mut Out) {
         let remote = SocketAddr::new(flow.dst.ip(), flow.dst_port);
         let ecn = EcnCodepoint::from_bits(tos & 3);
@@ -236,7 +237,7 @@ impl QuicHost {
                 self.buf.clear();
                 match self.endpoint.accept(incoming, there, &mut self.buf, None) {
                     Ok((handle, connection)) => {
-                        let i = self.add(Talk::new(flow, Role::Receives(Box::default())));
+                        let i = self.add(HostConnection::new(flow, Role::Receives(Box::default())));
                         self.attach(i, handle, connection);
                         self.drive(i, now, out);
                     }
@@ -272,7 +273,7 @@ impl QuicHost {
         out: &mut Out,
     ) {
         let Some(i) = self.places.get(handle.0).copied().flatten() else { return };
-        self.talks[i].hears(event, data);
+        self.connections[i].receives(event, data);
         self.drive(i, now, out);
     }
 }
@@ -300,13 +301,13 @@ impl Machine for QuicHost {
 
     fn on_wake(&mut self, now: Time, out: &mut Out) {
         while let Some((at, i)) = self.wakes.first().filter(|(at, _)| *at <= now) {
-            if self.talks[i].is_planned() {
+            if self.connections[i].is_planned() {
                 self.open(i, now, out);
             } else {
-                self.talks[i].on_time(self.clock.instant(now), now);
+                self.connections[i].on_time(self.clock.instant(now), now);
             }
             self.drive(i, now, out);
-            // What is due once more at once is left to the next wake, where standing time is noticed.
+            // A repeated deadline at the same time is left to the next call, which detects endless loops.
             if self.wakes.first() == Some((at, i)) {
                 break;
             }
@@ -324,15 +325,15 @@ impl End for QuicHost {
     }
 
     fn unfinished(&self) -> usize {
-        self.talks.iter().filter(|talk| talk.is_unfinished()).count()
+        self.connections.iter().filter(|connection| connection.is_unfinished()).count()
     }
 
-    fn opened(&self) -> Vec<Sent> {
-        self.talks.iter().filter_map(Talk::sent).collect()
+    fn opened(&self) -> Vec<TransferState> {
+        self.connections.iter().filter_map(HostConnection::sent).collect()
     }
 
     fn delivered(&self, flow: FlowKey) -> u64 {
-        let those = self.talks.iter().filter(|talk| talk.flow == flow);
-        those.filter_map(Talk::delivered).max().unwrap_or(0)
+        let those = self.connections.iter().filter(|connection| connection.flow == flow);
+        those.filter_map(HostConnection::delivered).max().unwrap_or(0)
     }
 }

@@ -1,7 +1,7 @@
-//! What a sender has sent and what of it is acknowledged, by the frames that pass.
+//! Sent and acknowledged data of a sender, from its frames.
 //!
-//! The stack knows all this and does not tell it. The ledger reads along, so that events can say which bytes a packet
-//! holds, whether they go out for the first time, and up to where everything has arrived.
+//! The stack does not export this state. The ledger reads its frames, so that events have the bytes of a packet, first
+//! transmissions, and the acknowledged position.
 
 use std::collections::VecDeque;
 
@@ -33,14 +33,14 @@ impl Account {
     }
 }
 
-/// What one packet held.
+/// The stream data of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Held {
-    /// Bytes that were never sent before.
+pub(crate) enum StreamData {
+    /// New bytes.
     New,
-    /// Only bytes that were sent before.
+    /// Retransmitted bytes only.
     Again,
-    /// No bytes of streams.
+    /// No stream data.
     Nothing,
 }
 
@@ -48,7 +48,7 @@ pub(crate) enum Held {
 #[derive(Default, Debug)]
 pub(crate) struct Ledger {
     streams: Vec<Account>,
-    /// Pieces under way, by packet number.
+    /// Unacknowledged pieces by packet number.
     flight: VecDeque<Piece>,
     /// The next packet number.
     next: u64,
@@ -56,7 +56,7 @@ pub(crate) struct Ledger {
     acked: u64,
 }
 
-/// Streams of a client that carry data one way are numbered 2, 6, 10 and so on.
+/// Index of a unidirectional client stream, whose numbers are 2, 6, 10 and so on.
 //= rfc9000#section-2.1: the two lowest bits say who opened it and which ways it goes
 fn index(stream: u64) -> usize {
     (stream / 4) as usize
@@ -68,7 +68,7 @@ impl Ledger {
         self.sent
     }
 
-    /// Bytes that are acknowledged with everything before them, over all streams.
+    /// Bytes acknowledged in order, over all streams.
     pub(crate) fn acked(&self) -> u64 {
         self.acked
     }
@@ -80,26 +80,30 @@ impl Ledger {
         &mut self.streams[stream]
     }
 
-    /// A packet with `frames` goes out.
-    pub(crate) fn sends(&mut self, frames: &Frames) -> Held {
-        let Some((low, bits)) = frames.number else { return Held::Nothing };
+    /// Records a sent packet.
+    pub(crate) fn sends(&mut self, frames: &Frames) -> StreamData {
+        let Some((low, bits)) = frames.number else { return StreamData::Nothing };
         let packet = widen(low, bits, self.next);
         self.next = packet + 1;
-        let mut held = Held::Nothing;
+        let mut held = StreamData::Nothing;
         for (stream, start, end) in frames.stream.iter().copied().filter(|(_, a, b)| a < b) {
             let stream = index(stream);
             let account = self.account(stream);
             let more = end.saturating_sub(account.high);
             account.high += more;
             self.sent += more;
-            held = if more > 0 || held == Held::New { Held::New } else { Held::Again };
+            held = if more > 0 || held == StreamData::New {
+                StreamData::New
+            } else {
+                StreamData::Again
+            };
             self.flight.push_back(Piece { packet, stream, start, end });
         }
         held
     }
 
-    /// A packet with `frames` has come.
-    pub(crate) fn hears(&mut self, frames: &Frames) {
+    /// Records a received packet.
+    pub(crate) fn receives(&mut self, frames: &Frames) {
         for (low, high) in &frames.acks {
             let first = self.flight.partition_point(|piece| piece.packet < *low);
             for i in first..self.flight.len() {
@@ -114,7 +118,7 @@ impl Ledger {
                 self.acked += more;
             }
         }
-        // What was lost is never acknowledged under its own number, but its bytes are under a later one.
+        // A lost packet number is never acknowledged, but its bytes are under a later number.
         while let Some(piece) = self.flight.front()
             && piece.end <= self.streams[piece.stream].una()
         {
@@ -122,7 +126,7 @@ impl Ledger {
         }
     }
 
-    /// Pieces that are remembered.
+    /// Number of stored pieces.
     #[cfg(test)]
     fn remembered(&self) -> usize {
         self.flight.len()
@@ -142,18 +146,18 @@ mod tests {
     }
 
     #[test]
-    fn bytes_sent_again_are_told_and_forgotten_when_they_arrive() {
+    fn retransmitted_bytes_are_recorded_until_they_arrive() {
         let mut ledger = Ledger::default();
-        assert_eq!(ledger.sends(&data(0, 0, 100)), Held::New);
-        assert_eq!(ledger.sends(&data(1, 100, 200)), Held::New);
-        assert_eq!(ledger.sends(&data(2, 200, 300)), Held::New);
-        ledger.hears(&ack(1, 2));
+        assert_eq!(ledger.sends(&data(0, 0, 100)), StreamData::New);
+        assert_eq!(ledger.sends(&data(1, 100, 200)), StreamData::New);
+        assert_eq!(ledger.sends(&data(2, 200, 300)), StreamData::New);
+        ledger.receives(&ack(1, 2));
         assert_eq!((ledger.sent(), ledger.acked()), (300, 0));
-        assert_eq!(ledger.sends(&data(3, 0, 100)), Held::Again);
-        assert_eq!(ledger.sends(&data(4, 250, 310)), Held::New);
-        ledger.hears(&ack(3, 3));
+        assert_eq!(ledger.sends(&data(3, 0, 100)), StreamData::Again);
+        assert_eq!(ledger.sends(&data(4, 250, 310)), StreamData::New);
+        ledger.receives(&ack(3, 3));
         assert_eq!((ledger.sent(), ledger.acked()), (310, 300));
         assert_eq!(ledger.remembered(), 1);
-        assert_eq!(ledger.sends(&ack(9, 9)), Held::Nothing);
+        assert_eq!(ledger.sends(&ack(9, 9)), StreamData::Nothing);
     }
 }

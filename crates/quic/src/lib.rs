@@ -1,19 +1,21 @@
 //! QUIC (RFC 9000) as the end of a transfer, by the stack of quinn.
 //!
-//! `quinn-proto` is QUIC as a state machine without sockets or clock: datagrams and the time go in, datagrams
-//! and the next time-out come out. That is the contract of a stage, so a host with QUIC is a stage of the path
-//! like a host with our TCP, and links, radios, link layers, queues and agents between two of them are the very
-//! same. Streams, loss recovery, acknowledgements, pacing, path MTU discovery and congestion control are quinn's
-//! own code.
+//! `quinn-proto` implements QUIC as a state machine without sockets or clock: datagrams and the time go in, datagrams
+//! and the next timeout come out. That is the contract of a stage. So a QUIC host is a stage of the path like a host
+//! with our TCP, and all links, radios, link layers, queues and agents work with it. Streams, loss recovery,
+//! acknowledgements, pacing, path MTU discovery and congestion control are quinn's own code.
 //!
-//! Here is what is around it: the clock of the run, draws from its seed, an application that sends and one that
-//! checks what it receives, datagrams in IP, and events. Two things are replaced. The cryptography is `plain.rs`,
-//! and connection ids come from the seed.
+//! This crate adds the clock of the run, random draws from its seed, a sending application, a receiving application
+//! that checks the data, datagrams in IP, and events. It replaces the cryptography (`plain.rs`), and derives connection
+//! ids from the seed.
 //!
-//! This crate is not one of the pure ones, since quinn is neither: the standard library's `Instant` is its time,
-//! whose origin is a clock, and its CUBIC takes cube roots from the platform. Of `Instant` only differences
-//! count here, so a run repeats on one machine, byte by byte.
+//! The crate is not pure, since quinn is not: it uses the standard library's `Instant`, whose origin is a clock, and
+//! its CUBIC computes cube roots with the platform's library. Only differences of `Instant` matter here, so a run
+//! repeats exactly on one machine.
 
+#![allow(missing_docs, reason = "only crates of this workspace use it")]
+
+mod connection;
 mod datagram;
 mod frames;
 mod host;
@@ -22,14 +24,13 @@ mod pattern;
 mod plain;
 mod receiver;
 mod sender;
-mod talk;
 
 use lasthop_path::End;
 use lasthop_scenario::Scenario;
 
 pub use host::QuicHost;
 
-/// Makes host number `host` of `scenario` in the run with `seed`, if it speaks QUIC: to be handed to a world.
+/// Host number `host` of `scenario` in the run with `seed`, if it has QUIC transfers.
 pub fn end(scenario: &Scenario, host: usize, seed: u64) -> Option<Box<dyn End>> {
     scenario
         .speaks_quic(host)

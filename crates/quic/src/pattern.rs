@@ -1,11 +1,11 @@
-//! What streams carry: bytes that can be told from others, without storing them.
+//! The content of streams: distinguishable bytes without storage.
 
 use bytes::Bytes;
 
-/// A prime, so that no size that is a power of two falls into step with it.
+/// A prime, so that it is out of phase with every power of two.
 const PERIOD: usize = 65_521;
 
-/// Bytes of a generator (xorshift), the same for all.
+/// Bytes of a generator (xorshift), shared by all streams.
 static BYTES: [u8; PERIOD] = {
     let mut bytes = [0; PERIOD];
     let mut state = 0x9e37_79b9_u32;
@@ -20,19 +20,19 @@ static BYTES: [u8; PERIOD] = {
     bytes
 };
 
-/// Where stream number `stream` is at `offset` in the period.
+/// The position of `offset` of stream number `stream` in the period.
 fn place(stream: u64, offset: u64) -> usize {
     ((offset + stream.wrapping_mul(7_919)) % PERIOD as u64) as usize
 }
 
-/// At most `len` bytes of the stream that begin at `offset`.
+/// At most `len` bytes of the stream from `offset` on.
 pub(crate) fn piece(stream: u64, offset: u64, len: u64) -> Bytes {
     let from = place(stream, offset);
     let len = usize::try_from(len).unwrap_or(PERIOD).min(PERIOD - from);
     Bytes::from_static(&BYTES[from..from + len])
 }
 
-/// Whether `bytes` are those of the stream at `offset`.
+/// `bytes` are those of the stream at `offset`.
 pub(crate) fn is_right(stream: u64, mut offset: u64, mut bytes: &[u8]) -> bool {
     while !bytes.is_empty() {
         let expected = piece(stream, offset, bytes.len() as u64);

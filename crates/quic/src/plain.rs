@@ -1,11 +1,10 @@
-//! The handshake of QUIC without secrets: the messages, the packets and their lengths are those of TLS 1.3, the
-//! bytes are readable.
+//! The handshake of QUIC without encryption: messages, packets and lengths are those of TLS 1.3, the bytes are
+//! readable.
 //!
-//! QUIC's stack asks for its cryptography by traits. In a simulation nobody listens, and there are three reasons for a
-//! plain one: key exchange draws from the system's entropy, so that no run would repeat; ciphers would take time that
-//! nobody gains from; and who wants to know which bytes a packet carries could not read it. What is on the
-//! wire is as long as with X25519, Ed25519 and AES-256-GCM: a 16-byte tag behind each packet, two flights of
-//! messages of the usual lengths, with the stack's transport parameters in them.
+//! The QUIC stack takes its cryptography as traits. In a simulation there is no eavesdropper, and plain text has three
+//! advantages. Key exchange would use the system's entropy, so that no run would repeat; ciphers would only cost time;
+//! and the bytes in a packet would not be readable. Lengths are those of X25519, Ed25519 and AES-256-GCM: a 16-byte tag
+//! after each packet, and two flights of messages with the stack's transport parameters.
 //!
 //! Not modelled: 0-RTT, retry, session tickets, key updates with new keys (they are the same), attacks.
 
@@ -20,13 +19,13 @@ use quinn_proto::crypto::{
 use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{ConnectError, ConnectionId, Side, TransportError};
 
-/// Length of the tag behind each packet, as of AES-GCM.
+/// Length of the tag after each packet, as in AES-GCM.
 pub(crate) const TAG: usize = 16;
 
-/// Length of a message's head: its type, and its length in three bytes.
+/// Length of a message's header: its type, and its length in three bytes.
 const HEAD: usize = 4;
 
-/// A handshake message of TLS 1.3 (RFC 8446 section 4), by its type.
+/// Types of handshake messages of TLS 1.3 (RFC 8446 section 4).
 mod message {
     pub(super) const CLIENT_HELLO: u8 = 1;
     pub(super) const SERVER_HELLO: u8 = 2;
@@ -36,14 +35,14 @@ mod message {
     pub(super) const FINISHED: u8 = 20;
 }
 
-/// What a message holds beside transport parameters, in bytes, heads left out.
+/// Lengths of messages in bytes, without transport parameters and headers.
 mod length {
     /// Random, session, suites, key share, signature algorithms, server name.
     pub(super) const CLIENT_HELLO: usize = 190;
     /// Random, session, suite, key share of X25519, version.
     pub(super) const SERVER_HELLO: usize = 86;
     pub(super) const ENCRYPTED_EXTENSIONS: usize = 6;
-    /// One certificate, signed by itself, with an Ed25519 key.
+    /// One self-signed certificate with an Ed25519 key.
     pub(super) const CERTIFICATE: usize = 340;
     /// An Ed25519 signature.
     pub(super) const CERTIFICATE_VERIFY: usize = 68;
@@ -51,7 +50,7 @@ mod length {
     pub(super) const FINISHED: usize = 48;
 }
 
-/// How far keys go: each level has a tag of its own.
+/// The encryption level: each has its own tag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Level {
     Initial = 1,
@@ -59,7 +58,7 @@ enum Level {
     Data,
 }
 
-/// Packets are as they are, with a tag that names level and number.
+/// Unencrypted packets, with a tag of level and number.
 struct Plain(Level);
 
 impl Plain {
@@ -99,7 +98,7 @@ impl PacketKey for Plain {
     }
 }
 
-/// Headers are as they are.
+/// Unprotected headers.
 struct Open;
 
 impl HeaderKey for Open {
@@ -122,38 +121,38 @@ fn packet_keys(level: Level) -> KeyPair<Box<dyn PacketKey>> {
 }
 
 /// One end of a handshake.
-struct Talk {
+struct Handshaking {
     side: Side,
     own: Vec<u8>,
     theirs: Option<TransportParameters>,
-    /// What has come of a message that is not complete.
+    /// The received part of an incomplete message.
     read: Vec<u8>,
-    /// Messages that the peer has sent, by the last one.
-    heard: u8,
-    /// Levels whose keys have been given out.
+    /// The type of the peer's last message.
+    received: u8,
+    /// The last level whose keys were exported.
     level: Level,
     said: bool,
-    told: bool,
+    announced: bool,
 }
 
-impl Talk {
-    fn new(side: Side, params: &TransportParameters) -> Talk {
+impl Handshaking {
+    fn new(side: Side, params: &TransportParameters) -> Handshaking {
         let mut own = Vec::new();
         params.write(&mut own);
         let level = Level::Initial;
-        Talk {
+        Handshaking {
             side,
             own,
             theirs: None,
             read: Vec::new(),
-            heard: 0,
+            received: 0,
             level,
             said: false,
-            told: false,
+            announced: false,
         }
     }
 
-    /// Appends a message of `len` bytes of no meaning and `params`.
+    /// Appends a message of `len` filler bytes and `params`.
     fn write(&self, kind: u8, len: usize, params: &[u8], buf: &mut Vec<u8>) {
         let whole = (len + params.len()) as u32;
         buf.push(kind);
@@ -162,7 +161,7 @@ impl Talk {
         buf.extend_from_slice(params);
     }
 
-    /// Takes in a message.
+    /// Processes a message.
     fn take(&mut self, kind: u8, body: &[u8]) -> Result<(), TransportError> {
         let lead = match kind {
             message::CLIENT_HELLO => Some(length::CLIENT_HELLO),
@@ -174,18 +173,18 @@ impl Talk {
             let read = TransportParameters::read(self.side, &mut params);
             self.theirs = Some(read.map_err(TransportError::from)?);
         }
-        self.heard = kind;
+        self.received = kind;
         Ok(())
     }
 
-    /// Goes on to `level`, whose keys this is.
+    /// Advances to `level` and returns its keys.
     fn reach(&mut self, level: Level) -> Option<Keys> {
         self.level = level;
         Some(keys(level))
     }
 
     fn client(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {
-        match (self.level, self.heard) {
+        match (self.level, self.received) {
             (Level::Initial, message::SERVER_HELLO..) => self.reach(Level::Handshake),
             (Level::Initial, _) if !self.said => {
                 self.said = true;
@@ -201,7 +200,7 @@ impl Talk {
     }
 
     fn server(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {
-        match (self.level, self.heard) {
+        match (self.level, self.received) {
             (Level::Initial, message::CLIENT_HELLO) => {
                 self.write(message::SERVER_HELLO, length::SERVER_HELLO, &[], buf);
                 self.reach(Level::Handshake)
@@ -219,7 +218,7 @@ impl Talk {
     }
 }
 
-impl Session for Talk {
+impl Session for Handshaking {
     fn initial_keys(&self, _: &ConnectionId, _: Side) -> Keys {
         keys(Level::Initial)
     }
@@ -241,7 +240,7 @@ impl Session for Talk {
     }
 
     fn is_handshaking(&self) -> bool {
-        self.level != Level::Data || self.heard != message::FINISHED
+        self.level != Level::Data || self.received != message::FINISHED
     }
 
     fn read_handshake(&mut self, buf: &[u8]) -> Result<bool, TransportError> {
@@ -253,8 +252,8 @@ impl Session for Talk {
             self.read.drain(..HEAD + len);
             self.take(kind, &body)?;
         }
-        let news = !self.told && !self.is_handshaking();
-        self.told |= news;
+        let news = !self.announced && !self.is_handshaking();
+        self.announced |= news;
         Ok(news)
     }
 
@@ -287,7 +286,7 @@ impl Session for Talk {
     }
 }
 
-/// What both ends of a handshake are configured with, and what seals tokens.
+/// The configuration of both ends of a handshake, and of tokens.
 pub(crate) struct Handshake;
 
 impl ClientConfig for Handshake {
@@ -297,7 +296,7 @@ impl ClientConfig for Handshake {
         _server_name: &str,
         params: &TransportParameters,
     ) -> Result<Box<dyn Session>, ConnectError> {
-        Ok(Box::new(Talk::new(Side::Client, params)))
+        Ok(Box::new(Handshaking::new(Side::Client, params)))
     }
 }
 
@@ -311,7 +310,7 @@ impl ServerConfig for Handshake {
     }
 
     fn start_session(self: Arc<Self>, _: u32, params: &TransportParameters) -> Box<dyn Session> {
-        Box::new(Talk::new(Side::Server, params))
+        Box::new(Handshaking::new(Side::Server, params))
     }
 }
 
@@ -333,7 +332,7 @@ impl AeadKey for Handshake {
     }
 }
 
-/// Tokens of stateless resets: a hash (FNV-1a) of the connection id, with a key of the host's.
+/// Tokens of stateless resets: a hash (FNV-1a) of the connection id, with a key of the host.
 pub(crate) struct ResetKey(pub(crate) u64);
 
 impl HmacKey for ResetKey {

@@ -1,29 +1,29 @@
-//! The application that receives: it reads all streams and compares each byte.
+//! The receiving application: reads all streams and compares each byte.
 
 use lasthop_proto::event::TcpKind;
 use quinn_proto::{Connection, Dir, ReadError, StreamId};
 
 use crate::pattern;
 
-/// What one connection has received.
+/// Received data of one connection.
 #[derive(Default, Debug)]
 pub(crate) struct Receiver {
-    /// Bytes handed to the application in order, over all streams.
+    /// Bytes delivered to the application in order, over all streams.
     pub delivered: u64,
-    /// Streams that are open, and where they stand.
+    /// Open streams with their read positions.
     open: Vec<(StreamId, u64)>,
 }
 
 impl Receiver {
-    /// New streams have come.
+    /// Accepts new streams.
     pub(crate) fn accept(&mut self, connection: &mut Connection) {
         while let Some(id) = connection.streams().accept(Dir::Uni) {
             self.open.push((id, 0));
         }
     }
 
-    /// Takes what there is, and tells how much.
-    pub(crate) fn read(&mut self, connection: &mut Connection, mut tell: impl FnMut(TcpKind)) {
+    /// Reads available data and reports its length by `emit`.
+    pub(crate) fn read(&mut self, connection: &mut Connection, mut emit: impl FnMut(TcpKind)) {
         let mut bytes = 0;
         let mut right = true;
         self.open.retain_mut(|(id, offset)| {
@@ -41,16 +41,16 @@ impl Receiver {
                     Err(ReadError::Blocked) => break true,
                 }
             };
-            // What is to be transmitted for it, such as a new limit, is asked for in any case.
+            // The frames due to reading, such as a new limit, are polled in any case.
             let _ = chunks.finalize();
             open
         });
         self.delivered += bytes;
         if bytes > 0 {
-            tell(TcpKind::Delivered { bytes: bytes as u32 });
+            emit(TcpKind::Delivered { bytes: bytes as u32 });
         }
         if !right {
-            tell(TcpKind::Corrupted);
+            emit(TcpKind::Corrupted);
         }
     }
 }

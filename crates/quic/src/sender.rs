@@ -1,4 +1,4 @@
-//! The application that sends: so many bytes, spread over streams.
+//! The sending application: a number of bytes, distributed over streams.
 
 use lasthop_proto::units::{Bytes, Time};
 use lasthop_scenario::Quic;
@@ -7,7 +7,7 @@ use quinn_proto::{Connection, Dir, StreamId};
 use crate::ledger::Ledger;
 use crate::pattern;
 
-/// A transfer at the end that sends.
+/// A transfer at its sender.
 #[derive(Debug)]
 pub(crate) struct Sender {
     pub config: Quic,
@@ -16,25 +16,25 @@ pub(crate) struct Sender {
     pub ledger: Ledger,
     streams: Vec<Writing>,
     done: usize,
-    /// Bytes that were acknowledged when it was last asked.
-    told: u64,
+    /// Acknowledged bytes at the last poll.
+    polled: u64,
     pub complete: bool,
     pub aborted: bool,
-    /// The slow-start threshold when it was last looked at.
+    /// The slow-start threshold at the last poll.
     pub threshold: Option<u64>,
 }
 
-/// A stream that is written.
+/// An open stream.
 #[derive(Debug)]
 struct Writing {
     id: StreamId,
     written: u64,
-    /// How much it carries; without end if there is none.
+    /// Its bytes; `None` without end.
     share: Option<u64>,
     finished: bool,
 }
 
-/// What is written at once, at most.
+/// Maximum size of a write.
 const ONCE: u64 = 1 << 16;
 
 impl Sender {
@@ -46,36 +46,36 @@ impl Sender {
             ledger: Ledger::default(),
             streams: Vec::new(),
             done: 0,
-            told: 0,
+            polled: 0,
             complete: false,
             aborted: false,
             threshold: Some(u64::MAX),
         }
     }
 
-    /// Whether nothing is to be done any more.
+    /// Nothing is left to do.
     pub(crate) fn is_over(&self) -> bool {
         self.complete || self.aborted
     }
 
-    /// Whether more is acknowledged than when this was last asked.
+    /// More data is acknowledged than at the last poll.
     pub(crate) fn has_moved(&mut self) -> bool {
         let acked = self.ledger.acked();
-        core::mem::replace(&mut self.told, acked) < acked
+        core::mem::replace(&mut self.polled, acked) < acked
     }
 
-    /// The handshake is done: opens the streams.
+    /// Opens the streams after the handshake.
     pub(crate) fn open(&mut self, connection: &mut Connection) {
         let count = u64::from(self.config.streams);
         for i in 0..count {
             let Some(id) = connection.streams().open(Dir::Uni) else { break };
-            // The first ones carry what does not divide.
+            // The first streams carry the remainder.
             let share = self.wanted.map(|all| all.0 / count + u64::from(i < all.0 % count));
             self.streams.push(Writing { id, written: 0, share, finished: false });
         }
     }
 
-    /// Writes as much as the stack takes, and finishes streams that have carried their share.
+    /// Writes as much as the stack accepts, and finishes complete streams.
     pub(crate) fn write(&mut self, connection: &mut Connection) {
         for stream in self.streams.iter_mut().filter(|stream| !stream.finished) {
             loop {
@@ -92,13 +92,13 @@ impl Sender {
         }
     }
 
-    /// Nothing new is sent from now on: what was written is all that was wanted.
+    /// Sends no new data: the transfer ends with the data written so far.
     pub(crate) fn stop(&mut self, connection: &mut Connection) {
         self.streams.iter_mut().filter(|s| !s.finished).for_each(|s| s.finish(connection));
         self.wanted = Some(Bytes(self.streams.iter().map(|stream| stream.written).sum()));
     }
 
-    /// All of a stream has been acknowledged; whether that was the last one.
+    /// A stream is fully acknowledged; true if it was the last one.
     pub(crate) fn finished(&mut self) -> bool {
         self.done += 1;
         self.complete |= self.done == self.streams.len();
@@ -109,7 +109,7 @@ impl Sender {
 impl Writing {
     fn finish(&mut self, connection: &mut Connection) {
         self.finished = true;
-        // A stream that the peer has stopped is over as well.
+        // A stream stopped by the peer is over as well.
         let _ = connection.send_stream(self.id).finish();
     }
 }

@@ -1,4 +1,4 @@
-//! A transfer of a hundred megabytes, alone in its process: what it needs.
+//! Memory use of a transfer of a hundred megabytes, alone in its process.
 
 mod common;
 
@@ -8,7 +8,7 @@ use common::scenario;
 use lasthop_sim::run_with;
 use lasthop_trace::Nothing;
 
-/// The most memory that this process has had, in bytes, where the system tells.
+/// Peak memory of this process in bytes, where the system reports it.
 fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
@@ -38,7 +38,7 @@ fn a_hundred_megabytes_go_through_in_little_memory() {
     assert_eq!(bytes, 100_000_000);
     println!("{:.1} MB/s, {:.0} packets a second", 100.0 / seconds, hops as f64 / seconds);
     if let (Some(before), Some(after)) = (before, peak()) {
-        // The stack keeps what is under way, and a few records besides.
+        // The stack stores unacknowledged data and a few records.
         assert!(after < before + 8_000_000, "{before} bytes, then {after}");
     }
 }

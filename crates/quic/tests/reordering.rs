@@ -1,4 +1,4 @@
-//! Packets that overtake each other, and packets that nobody asked for, between two hosts without a path.
+//! Reordered and unsolicited packets between two hosts without a path.
 
 mod common;
 
@@ -15,7 +15,7 @@ use lasthop_quic::QuicHost;
 /// Two hosts, 10 ms apart.
 struct Net {
     hosts: [QuicHost; 2],
-    /// What is under way, by when and in which order it arrives.
+    /// Packets in flight, by time and order of arrival.
     air: BTreeMap<(Time, u64), (usize, Packet)>,
     sent: u64,
     now: Time,
@@ -29,7 +29,7 @@ impl Net {
         Net { hosts, air: BTreeMap::new(), sent: 0, now: Time::ZERO, events: Vec::new() }
     }
 
-    /// Takes what host `i` answers; `late` says how much later than 10 ms packet number so and so arrives.
+    /// Collects the output of host `i`; `late` is the extra delay of a packet by number.
     fn take(&mut self, i: usize, mut out: Out, late: &impl Fn(u64) -> Span) {
         for (_, packet) in out.sends.drain(..) {
             self.sent += 1;
@@ -81,7 +81,7 @@ fn packets_that_overtake_each_other_arrive_in_order() {
     mixed.run(|n| if n.is_multiple_of(90) { Span::millis(12) } else { Span::ZERO });
     assert_eq!((mixed.delivered(), mixed.count(TcpKind::Corrupted)), (3_000_000, 0));
     assert_eq!((mixed.count(TcpKind::Complete), mixed.count(TcpKind::Aborted)), (1, 0));
-    // What came late was taken for lost.
+    // Late packets counted as lost.
     assert!(mixed.count(TcpKind::FastRetransmit) > 0 && mixed.now > straight.now);
 }
 
@@ -96,7 +96,7 @@ fn what_is_no_quic_is_no_harm() {
         }
     }
     assert!(seen.len() > 50);
-    // Everything that passed, cut, changed in one byte, or once more, comes to a host that knows nothing of it.
+    // All packets, truncated, corrupted in one byte, or repeated, reach a host without state.
     let mut other = Net::new("50kB");
     for (i, packet) in seen.into_iter().enumerate() {
         let Body::Bytes { frame, .. } = &packet.body else { panic!("bytes") };
@@ -118,7 +118,7 @@ fn what_is_no_quic_is_no_harm() {
             assert!(out.sends.len() <= 20);
         }
     }
-    // And its own transfer goes through all the same.
+    // Its own transfer completes all the same.
     other.run(|_| Span::ZERO);
     assert_eq!(other.delivered(), 50_000);
 }

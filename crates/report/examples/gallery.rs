@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use lasthop_report::model::{
-    Again, Assumption, ClaimResult, Column, Figure, Measured, Page, Section, Table, Verdict,
+    Again, Assumption, ClaimResult, Column, Figure, MeasuredFigure, Page, Section, Table, Verdict,
 };
 use lasthop_report::plot::{
     Bar, BarChart, BarGroup, BarSeries, LineChart, LineSeries, Plot, Point, Theme, TimeSequence,
@@ -91,7 +91,7 @@ fn lines() -> LineChart {
 }
 
 fn claim() -> ClaimResult {
-    let figure = |label: &str, mean, ci, unit: &str, published| Measured {
+    let figure = |label: &str, mean, ci, unit: &str, published| MeasuredFigure {
         label: label.into(),
         mean,
         ci,

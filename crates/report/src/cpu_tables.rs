@@ -7,30 +7,29 @@ use crate::model::{Column, Figure, Table};
 use crate::number;
 use crate::plot::{LineChart, LineSeries, Point};
 
-/// The options that are compared with the defaults, in the order of tables and legends.
+/// The options compared with the defaults, in the order of tables and legends.
 const CHANGES: [Change; 5] =
     [Change::NoTimestamps, Change::NoSack, Change::NoScaling, Change::QuickAcks, Change::Again];
 
-/// The cables that tell the ends apart.
-const APART: [Wire; 2] = [Wire::Plain, Wire::Offloads];
+/// The wires on which the CPU time of each end is measured separately.
+const PER_END: [Wire; 2] = [Wire::Plain, Wire::Offloads];
 
 fn cell(value: Option<Middle>) -> String {
     value.map_or("–".to_owned(), |value| number::middle(&value))
 }
 
-/// All tables.
 pub fn tables(measured: &Measurement) -> Vec<Table> {
     [by_size(measured), together(measured)]
         .into_iter()
-        .chain(APART.map(|wire| options(measured, wire)))
+        .chain(PER_END.map(|wire| options(measured, wire)))
         .filter(|table| !table.rows.is_empty())
         .collect()
 }
 
-/// CPU seconds for a gigabyte by segment size.
+/// CPU seconds per gigabyte, by segment size.
 fn by_size(measured: &Measurement) -> Table {
     let mut rows = Vec::new();
-    for wire in APART {
+    for wire in PER_END {
         for mss in measured.sizes() {
             let case = Case { mss, wire, change: Change::Base };
             let mut cells = vec![wire.name().to_owned(), mss.to_string()];
@@ -55,7 +54,7 @@ fn by_size(measured: &Measurement) -> Table {
     }
 }
 
-/// Both ends together, where the thread that sends does the receiver's work as well.
+/// Both ends together: the sending thread does the receiver's work as well.
 fn together(measured: &Measurement) -> Table {
     let both = |mss, wire| {
         let case = Case { mss, wire, change: Change::Base };
@@ -79,7 +78,7 @@ fn together(measured: &Measurement) -> Table {
     }
 }
 
-/// Each option's CPU time over that of the defaults.
+/// The ratio of each option's CPU time to that of the defaults.
 fn options(measured: &Measurement, wire: Wire) -> Table {
     let mut rows = Vec::new();
     for change in CHANGES {
@@ -114,11 +113,10 @@ fn line(name: String, sizes: &[u16], of: impl Fn(u16) -> Option<Middle>) -> Line
     LineSeries { name, published: false, points: sizes.iter().filter_map(point).collect() }
 }
 
-/// All figures.
 pub fn figures(measured: &Measurement) -> Vec<Figure> {
     let sizes = measured.sizes();
     let mut series = Vec::new();
-    for wire in APART {
+    for wire in PER_END {
         for ends in [Ends::Sender, Ends::Receiver] {
             let name = format!("{}, {}", ends.name(), wire.name());
             series.push(line(name, &sizes, |mss| {
@@ -136,7 +134,7 @@ pub fn figures(measured: &Measurement) -> Vec<Figure> {
         },
         "Medians; bands cover the 95 % intervals. CPU time is energy only as far as the processor's power is.",
     )];
-    for wire in APART {
+    for wire in PER_END {
         let series = CHANGES.map(|change| {
             line(change.name().to_owned(), &sizes, |mss| {
                 measured.ratio_to_base(Case { mss, wire, change }, Ends::Both)

@@ -1,11 +1,11 @@
-//! One self-contained page: no network, colours for light and dark, readable on a phone and on paper. Every text is
-//! escaped; only the SVG of a figure is taken as it is. Plots of many marks are made live by one script, whose hash stands in
-//! the policy of the page; without it, and on paper, their pictures stand there.
+//! One self-contained page: no network access, light and dark colours, readable on a phone and on paper. Every text is
+//! escaped; only the SVG of a figure is inserted unchanged. One script makes plots with many marks interactive; its
+//! hash is in the content security policy of the page. Without the script, and on paper, the page shows their SVG.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-use crate::data::{self, Data, Embedded, MOST_EMBEDDED};
+use crate::data::{self, Data, EmbeddedData, MOST_EMBEDDED};
 use crate::model::{Again, Assumption, ClaimResult, Column, Figure, Page, Section, Table, Verdict};
 use crate::number::plural;
 use crate::plot::{Theme, page_css, page_variables};
@@ -15,11 +15,11 @@ use crate::wrap::columns;
 
 const CSS: &str = include_str!("page.css");
 
-/// Colours of the page that plots do not use: light, dark.
+/// Page colours that plots do not use: light, dark.
 const GROUND: [(&str, &str, &str); 2] =
     [("ground", "#f6f7f9", "#0d1014"), ("code", "#f0f2f5", "#1d232a")];
 
-/// The page as HTML, which is well-formed XML too.
+/// The page as HTML that is well-formed XML too.
 pub fn render(page: &Page) -> String {
     let mut out = String::with_capacity(1 << 16);
     let title = escape(&page.title);
@@ -39,7 +39,7 @@ pub fn render(page: &Page) -> String {
     let mut write = |out: &mut String, sections: &[Section]| {
         sections.iter().zip(&mut index).for_each(|(s, i)| section(out, i, s, &mut live));
     };
-    // A section that is no claim's is a heading of those behind it: each such group has a tally of its own.
+    // A section without a claim is a heading for the claims below it; each such group has its own tally.
     for group in page.sections.chunk_by(|_, next| next.claim.is_some()) {
         let (heading, rest) = group.split_at(usize::from(group[0].claim.is_none()));
         write(&mut out, heading);
@@ -64,7 +64,7 @@ pub fn render(page: &Page) -> String {
     out
 }
 
-/// Text as it may stand in an element or an attribute.
+/// Text for an element or an attribute.
 pub fn escape(text: &str) -> String {
     crate::plot::escape(text)
 }
@@ -112,7 +112,7 @@ fn badge(verdict: Verdict) -> String {
     format!("<span class=\"badge {}\">{words}</span>", verdict.word())
 }
 
-/// How many claims hold, and a row for each that leads to its section.
+/// The number of claims that hold, and for each claim a row with a link to its section.
 fn tally(out: &mut String, claims: &[&ClaimResult]) {
     *out += "<div class=\"tally\">";
     for (verdict, words) in [
@@ -142,7 +142,7 @@ fn tally(out: &mut String, claims: &[&ClaimResult]) {
     *out += "</tbody></table></div>\n";
 }
 
-/// A claim's name as a fragment: anything but letters, digits, `-`, `_` and `.` becomes `-`.
+/// A claim's name as a URL fragment: anything but letters, digits, `-`, `_` and `.` becomes `-`.
 fn anchor(id: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     format!("claim-{}", id.chars().map(safe).collect::<String>())
@@ -152,7 +152,7 @@ fn section(
     out: &mut String,
     index: usize,
     section: &Section,
-    live: &mut impl Iterator<Item = Embedded>,
+    live: &mut impl Iterator<Item = EmbeddedData>,
 ) {
     let id = match &section.claim {
         Some(claim) => anchor(&claim.id),
@@ -196,19 +196,19 @@ fn claim_head(out: &mut String, title: &str, claim: &ClaimResult) {
     *out += "</dl>";
 }
 
-/// What is scrolled where it is too wide; keys reach it, so it has a name.
+/// A scrollable box for wide content; it has a name because the keyboard can reach it.
 fn scroll(name: &str) -> String {
     format!("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">", escape(name))
 }
 
-/// How many columns of text stand beside each other on a phone, and on a page of 800 pixels.
+/// Text columns that fit side by side on a phone, and on a page of 800 pixels.
 const PHONE: usize = 38;
 const TABLET: usize = 92;
-/// What stands between two columns, in columns of text.
+/// Gap between two columns, in text columns.
 const BETWEEN: usize = 2;
 
-/// The class of a table that is too wide for a small screen even if every word has a line of its own: there it is shown a record
-/// below the other, as on a narrow terminal.
+/// The class of a table that is too wide for a small screen even with every word on its own line. It is shown there as
+/// records below each other, as on a narrow terminal.
 fn records(table: &Table) -> &'static str {
     let longest = |text: &str| text.split(' ').map(columns).max().unwrap_or(0);
     let width = |(i, column): (usize, &Column)| {
@@ -240,7 +240,7 @@ fn table(out: &mut String, table: &Table) {
     };
     *out += "<thead><tr>";
     for (i, column) in table.columns.iter().enumerate() {
-        // A cell without a word heads nothing.
+        // An empty cell is no heading.
         let tag = if column.title.is_empty() { "td" } else { "th" };
         *out += &format!("<{tag}{}>{}</{tag}>", class(i), escape(&column.title));
     }
@@ -265,7 +265,7 @@ fn figure(
     out: &mut String,
     section: usize,
     figure: &Figure,
-    live: &mut impl Iterator<Item = Embedded>,
+    live: &mut impl Iterator<Item = EmbeddedData>,
 ) {
     *out += &format!("<figure>{}{}</div><figcaption>", scroll("Picture"), figure.svg);
     if !figure.title.is_empty() {
@@ -280,7 +280,7 @@ fn figure(
         figure.data.as_ref().filter(|data| data.is_live()).and_then(|_| live.next())
     {
         let group = escape(&format!("{section} {}", figure.group));
-        // Text of a script is not unescaped by a reader of HTML, and is by one of XML: none of it is escaped.
+        // An HTML parser does not unescape the text of a script, an XML parser does: so nothing in it is escaped.
         let json = serde_json::to_string(&embedded).unwrap_or_default();
         let json = json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e");
         *out +=
@@ -289,10 +289,10 @@ fn figure(
     *out += "</figure>";
 }
 
-/// More bytes of CSV than this are no link of the page: the live plot saves what is in view.
+/// Limit of a CSV link, in bytes. Above it, only the interactive plot exports CSV.
 const MOST_LINKED: usize = 1 << 16;
 
-/// The numbers behind a picture as a link that needs no script.
+/// The numbers behind a plot as a link that needs no script.
 fn numbers(out: &mut String, data: &Data) {
     let csv = data.csv();
     if csv.len() <= MOST_LINKED {

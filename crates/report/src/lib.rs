@@ -4,6 +4,8 @@
 //! Nothing here touches a file: functions return text or bytes, and the caller decides where they go.
 //! The same input gives the same bytes.
 
+#![allow(missing_docs, reason = "only crates of this workspace use it")]
+
 pub mod cpu_tables;
 pub mod data;
 pub mod html;

@@ -1,4 +1,4 @@
-//! What a page shows. The caller fills these in; nothing here is computed from a trace.
+//! The content of a page. The caller fills it in; nothing here is computed from a trace.
 
 use lasthop_trace::stats::Summary;
 use serde::{Deserialize, Serialize};
@@ -6,20 +6,18 @@ use serde::{Deserialize, Serialize};
 use crate::data::Data;
 use crate::plot::Plot;
 
-/// Whether a published result was found again.
+/// The result of reproducing a published result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It was.
     Holds,
-    /// It was not.
     Fails,
-    /// It was not tried.
+    /// It was not run.
     NotRun,
 }
 
 impl Verdict {
-    /// The word used in files and tables: `holds`, `fails`, `not-run`.
+    /// The name in files and tables: `holds`, `fails`, `not-run`.
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
@@ -29,15 +27,15 @@ impl Verdict {
     }
 }
 
-/// A measured figure, with what was published for it where a number was.
+/// A measured figure, with the published number if there is one.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(into = "MeasuredJson", from = "MeasuredJson")]
-pub struct Measured {
-    /// What was measured, such as `Reno throughput`.
+#[serde(into = "MeasuredFigureJson", from = "MeasuredFigureJson")]
+pub struct MeasuredFigure {
+    /// The quantity, such as `Reno throughput`.
     pub label: String,
     /// Mean over the runs.
     pub mean: f64,
-    /// Half the width of the 95 % confidence interval; zero when there is none.
+    /// Half the width of the 95 % confidence interval; zero without one.
     pub ci: f64,
     /// Unit, such as `KB/s`; empty for a bare number.
     pub unit: String,
@@ -45,15 +43,15 @@ pub struct Measured {
     pub published: Option<f64>,
 }
 
-impl Measured {
+impl MeasuredFigure {
     /// The mean of `summary` with its interval.
     pub fn new(
         label: impl Into<String>,
         summary: &Summary,
         unit: impl Into<String>,
         published: Option<f64>,
-    ) -> Measured {
-        Measured {
+    ) -> MeasuredFigure {
+        MeasuredFigure {
             label: label.into(),
             mean: summary.mean,
             ci: summary.ci95,
@@ -63,21 +61,21 @@ impl Measured {
     }
 }
 
-/// How a [`Measured`] stands in JSON: the interval by its ends, so that no reader has to know that the
-/// other form is half a width.
+/// [`MeasuredFigure`] in JSON, with both bounds of the interval, so that readers need not know that `ci` is half of its
+/// width.
 #[derive(Serialize, Deserialize)]
-struct MeasuredJson {
+struct MeasuredFigureJson {
     label: String,
-    // What is no number stands there as `null`.
+    // Infinities and NaN are written as `null`.
     value: Option<f64>,
     interval95: (Option<f64>, Option<f64>),
     unit: String,
     published: Option<f64>,
 }
 
-impl From<Measured> for MeasuredJson {
-    fn from(m: Measured) -> MeasuredJson {
-        MeasuredJson {
+impl From<MeasuredFigure> for MeasuredFigureJson {
+    fn from(m: MeasuredFigure) -> MeasuredFigureJson {
+        MeasuredFigureJson {
             label: m.label,
             value: Some(m.mean),
             interval95: (Some(m.mean - m.ci), Some(m.mean + m.ci)),
@@ -87,16 +85,16 @@ impl From<Measured> for MeasuredJson {
     }
 }
 
-impl From<MeasuredJson> for Measured {
-    fn from(m: MeasuredJson) -> Measured {
+impl From<MeasuredFigureJson> for MeasuredFigure {
+    fn from(m: MeasuredFigureJson) -> MeasuredFigure {
         let [mean, low, high] =
             [m.value, m.interval95.0, m.interval95.1].map(|value| value.unwrap_or(f64::NAN));
         let ci = (high - low) / 2.0;
-        Measured { label: m.label, mean, ci, unit: m.unit, published: m.published }
+        MeasuredFigure { label: m.label, mean, ci, unit: m.unit, published: m.published }
     }
 }
 
-/// One published result beside what was measured.
+/// A published result and its measurement.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ClaimResult {
     /// Stable name, such as `W-T1`.
@@ -106,40 +104,36 @@ pub struct ClaimResult {
     /// Table, figure or section in the paper.
     #[serde(rename = "where")]
     pub place: String,
-    /// What is run.
+    /// The runs, in words.
     pub setup: String,
     /// The paper's own figures, in words.
     pub published: String,
-    /// What was measured.
-    pub measured: Vec<Measured>,
-    /// Runs behind each mean.
+    pub measured: Vec<MeasuredFigure>,
+    /// Runs of each mean.
     pub runs: u32,
-    /// Whether it was found again.
     pub verdict: Verdict,
-    /// Why the verdict is what it is; for a claim that fails, the likely cause.
+    /// The reason of the verdict; for a claim that fails, the likely cause.
     pub reason: String,
 }
 
-/// A drawing with words around it.
+/// A plot with its texts.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Figure {
-    /// Inline SVG, as [`crate::plot::Plot::inline`] gives it. It is the one text that the page does not
-    /// escape.
+    /// Inline SVG from [`crate::plot::Plot::inline`]. It is the only text that the page does not escape.
     pub svg: String,
     /// What it shows, in a few words.
     pub title: String,
     /// How to read it.
     pub caption: String,
-    /// What it is drawn from: a page's script draws that, and offers it as CSV.
+    /// The numbers behind the plot: the page's script draws them and exports them as CSV.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Data>,
-    /// Pictures of one section and one group have their time axis and cursor in common.
+    /// Plots of one section with the same group share their time axis and cursor.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub group: String,
 }
 
 impl Figure {
-    /// A plot with what it shows and how to read it.
     pub fn new(plot: &Plot, title: impl Into<String>, caption: impl Into<String>) -> Figure {
         Figure {
             svg: plot.inline(),
@@ -151,40 +145,36 @@ impl Figure {
     }
 }
 
-/// A column of a table.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Column {
-    /// Heading, with the unit where there is one.
+    /// Heading, with the unit if there is one.
     pub title: String,
-    /// Whether it holds numbers, which are aligned to the right.
+    /// The column holds numbers, which are aligned to the right.
     pub numeric: bool,
 }
 
 impl Column {
-    /// A column of words.
     pub fn text(title: impl Into<String>) -> Column {
         Column { title: title.into(), numeric: false }
     }
 
-    /// A column of numbers.
     pub fn number(title: impl Into<String>) -> Column {
         Column { title: title.into(), numeric: true }
     }
 }
 
-/// A table of words and numbers, for terminals and pages alike.
+/// A table of words and numbers, for terminals and pages.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Table {
-    /// What it shows; may be empty.
+    /// May be empty.
     pub title: String,
-    /// Columns from left to right.
     pub columns: Vec<Column>,
-    /// Rows from top to bottom, a cell for each column.
+    /// Each row has a cell for each column.
     pub rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// The same under a title.
+    /// The same table with a title.
     pub fn titled(self, title: impl Into<String>) -> Table {
         Table { title: title.into(), ..self }
     }
@@ -199,55 +189,47 @@ impl Table {
     }
 }
 
-/// A part of a page.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Section {
-    /// Heading; a section of a claim may leave it empty and is headed by the claim's name.
+    /// Heading; if empty, the name of the claim is the heading.
     pub title: String,
     /// Paragraphs.
     pub text: Vec<String>,
-    /// The claim that it is about, if it is about one.
+    /// The claim that the section is about.
     pub claim: Option<ClaimResult>,
-    /// Tables.
     pub tables: Vec<Table>,
-    /// Drawings.
     pub figures: Vec<Figure>,
 }
 
-/// Something that a paper leaves open and we had to decide.
+/// A decision where a paper leaves a parameter open.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Assumption {
-    /// What was assumed.
     pub what: String,
-    /// Why, and on whose word.
+    /// The reason and its source.
     pub why: String,
 }
 
-/// How to get the same page again.
+/// How to reproduce the page.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Again {
     /// Command lines, in order.
     pub commands: Vec<String>,
-    /// Seeds used, such as `1..20`.
+    /// Seeds, such as `1..20`.
     pub seeds: String,
     /// Version of lasthop.
     pub version: String,
 }
 
-/// The page.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Page {
-    /// The scenario's or the paper's name.
+    /// Name of the scenario or the paper.
     pub title: String,
-    /// One line under it.
+    /// One line below the title.
     pub subtitle: String,
     /// Facts about the setup, as name and value.
     pub facts: Vec<(String, String)>,
-    /// Parts, from top to bottom.
     pub sections: Vec<Section>,
-    /// What was assumed.
     pub assumptions: Vec<Assumption>,
-    /// How to run it again.
     pub again: Again,
 }
 
@@ -263,7 +245,7 @@ mod tests {
             place: "5.2.1, Table 1".into(),
             setup: String::new(),
             published: "98.36 KB/s".into(),
-            measured: vec![Measured {
+            measured: vec![MeasuredFigure {
                 label: "Reno".into(),
                 mean: 97.0,
                 ci: 2.0,

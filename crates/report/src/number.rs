@@ -1,16 +1,16 @@
-//! Numbers as people write them.
+//! Numbers formatted for readers.
 
 use lasthop_trace::stats::{Middle, Summary};
 
 /// Bytes of a KB, in the papers' tables and in ours.
 pub const KB: f64 = 1024.0;
 
-/// In what rates are told.
+/// Units of rates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Units {
-    /// Megabits a second, of 10^6 bits: as links are sold.
+    /// 10^6 bits per second.
     Mbit,
-    /// Kilobytes a second, of 1024 bytes: as the papers' tables.
+    /// 1024 bytes per second, as in the papers' tables.
     #[default]
     KB,
 }
@@ -24,7 +24,7 @@ impl Units {
         }
     }
 
-    /// Bytes a second of one of the unit.
+    /// Bytes per second of one unit.
     pub const fn size(self) -> f64 {
         match self {
             Units::Mbit => 125e3,
@@ -32,7 +32,7 @@ impl Units {
         }
     }
 
-    /// A rate of so many bytes a second, with its unit.
+    /// A rate in bytes per second, formatted with its unit.
     pub fn rate(self, bytes: f64) -> String {
         match self {
             Units::Mbit => {
@@ -54,29 +54,28 @@ impl Units {
     }
 }
 
-/// How many of something: `1 run`, `2 runs`, `2 losses`.
+/// A count with its noun: `1 run`, `2 runs`, `2 losses`.
 pub fn plural(n: u64, what: &str) -> String {
     counted(n.to_string(), what)
 }
 
-/// The same for a mean: `1 time-out`, `1.20 time-outs`.
+/// The same for a mean: `1 timeout`, `1.20 timeouts`.
 pub fn plural_of(n: f64, what: &str) -> String {
     counted(short(n), what)
 }
 
-/// What is shown decides, and not what it was rounded from.
+/// Singular or plural is decided by the rounded number that is shown.
 fn counted(number: String, what: &str) -> String {
-    let hisses = what.ends_with('s') || what.ends_with("ch");
+    let sibilant = what.ends_with('s') || what.ends_with("ch");
     let ending = match number.as_str() {
         "1" => "",
-        _ if hisses => "es",
+        _ if sibilant => "es",
         _ => "s",
     };
     format!("{number} {what}{ending}")
 }
 
-/// `value` with about three significant digits after rounding: enough to compare, not more than was
-/// measured. Whole numbers stay whole.
+/// `value` rounded to about three significant digits. Integers keep all digits.
 pub fn short(value: f64) -> String {
     let size = value.abs();
     let decimals = match size {
@@ -92,14 +91,13 @@ pub fn short(value: f64) -> String {
     grouped(&format!("{value:.decimals$}"))
 }
 
-/// `mean ± half-width` with as many decimals as the interval deserves; the mean alone when there is no
-/// interval.
+/// `mean ± half-width` with as many decimals as the interval warrants; the mean alone without an interval.
 pub fn with_interval(mean: f64, ci95: f64) -> String {
-    // An interval of a billionth is what adding up leaves where all runs were alike.
+    // A relative interval below 1e-9 is rounding noise of equal runs.
     if !mean.is_finite() || !ci95.is_finite() || ci95 <= mean.abs() * 1e-9 {
         return short(mean);
     }
-    // Two significant digits of the interval; the mean to the same place.
+    // Two significant digits of the interval; the mean with the same number of decimals.
     let decimals = (1 - libm::log10(ci95).floor() as i32).clamp(0, 9) as usize;
     format!(
         "{} ± {}",
@@ -108,12 +106,12 @@ pub fn with_interval(mean: f64, ci95: f64) -> String {
     )
 }
 
-/// A summary as `mean ± half-width`.
+/// `mean ± half-width`.
 pub fn summary(s: &Summary) -> String {
     if s.n == 0 { "–".to_owned() } else { with_interval(s.mean, s.ci95) }
 }
 
-/// A median as `median (low to high)`; the median alone when there is no interval.
+/// `median (low to high)`; the median alone without an interval.
 pub fn middle(m: &Middle) -> String {
     match m.interval {
         Some((low, high)) => format!("{} ({} to {})", short(m.median), short(low), short(high)),
@@ -121,7 +119,7 @@ pub fn middle(m: &Middle) -> String {
     }
 }
 
-/// Puts a thin space between groups of three digits from ten thousand on, and a true minus sign.
+/// Inserts thin spaces between groups of three digits from ten thousand on, and uses a true minus sign.
 pub(crate) fn grouped(number: &str) -> String {
     let (sign, digits) = match number.strip_prefix('-') {
         Some(rest) if rest.trim_matches(['0', '.']).is_empty() => ("", rest),
@@ -144,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_have_the_units_of_who_asks() {
+    fn rates_have_the_requested_units() {
         let of = |bytes| [Units::Mbit.rate(bytes), Units::KB.rate(bytes)];
         assert_eq!(of(2.5e6), ["20.0 Mbit/s", "2441 KB/s"]);
         assert_eq!(of(128e3), ["1.02 Mbit/s", "125.0 KB/s"]);

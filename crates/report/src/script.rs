@@ -1,4 +1,4 @@
-//! The script that makes the plots of a page live, and the policy that lets it run and nothing else.
+//! The script that makes the plots of a page interactive, and the content security policy that allows only this script.
 
 use std::sync::OnceLock;
 
@@ -6,22 +6,21 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest, Sha256};
 
-/// Made of `web/src/plots` by `make web-plots`.
+/// Built from `web/src/plots` by `make web-plots`.
 const PLOTS: &str = include_str!("plots.js");
 
-/// What stands between the tags. A page is well-formed XML too, and a browser takes the marks for comments.
+/// The script between comment marks, so that the page is well-formed XML and browsers skip the marks.
 fn text() -> &'static str {
     static TEXT: OnceLock<String> = OnceLock::new();
     TEXT.get_or_init(|| format!("/*<![CDATA[*/{PLOTS}/*]]>*/"))
 }
 
-/// The element.
 pub(crate) fn element() -> String {
     format!("<script>{}</script>\n", text())
 }
 
-/// The policy of a page: nothing may be fetched, whatever a text manages to say, and of scripts only ours runs, if the page
-/// has it.
+/// The content security policy of a page: no request is allowed, whatever text is injected. The only allowed script is
+/// ours, if the page has it.
 pub(crate) fn policy(with_script: bool) -> String {
     let mut policy = "default-src 'none'; style-src 'unsafe-inline'".to_owned();
     if with_script {

@@ -8,30 +8,31 @@ use crate::model::{ClaimResult, Column, Table};
 use crate::number::{Units, short, summary};
 use crate::wrap::{columns, wrap};
 
-/// Lines around the cells of a row, and the blanks beside them: in front of all, and for each cell.
+/// Width of the frame in columns: of the left border, and of border and blanks of each cell.
 const FRAME: (usize, usize) = (1, 3);
-/// A column of text that is longer than so much is made narrower than this only if the table does not fit otherwise.
+/// A text column is narrowed below this many columns only if the table does not fit otherwise.
 const LEAST: usize = 16;
 
-/// Where a table will be read.
+/// The medium of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Look {
-    /// A terminal of so many columns: lines around, text wrapped to fit; a record below the other where that cannot be.
+    /// A terminal with this many columns: with borders and wrapped text, or as records below each other if columns do
+    /// not fit.
     Terminal(u16),
-    /// A pipe or a file: aligned columns without lines, never wrapped.
+    /// A pipe or a file: aligned columns without borders, never wrapped.
     Plain,
 }
 
-/// `table` as text; its title stands above when there is one.
+/// `table` as text, below its title if it has one.
 pub fn render(table: &Table, look: Look) -> String {
-    let shown = Shown::of(table);
+    let printable_table = PrintableTable::of(table);
     let body = match look {
-        Look::Plain => shown.grid(None),
+        Look::Plain => printable_table.grid(None),
         Look::Terminal(width) => {
-            let widths = |whole| shown.widths(width.into(), whole);
+            let widths = |whole| printable_table.widths(width.into(), whole);
             match widths(true).or_else(|| widths(false)) {
-                Some(widths) => shown.grid(Some(&widths)),
-                None => shown.records(width.into()),
+                Some(widths) => printable_table.grid(Some(&widths)),
+                None => printable_table.records(width.into()),
             }
         }
     };
@@ -44,7 +45,7 @@ pub fn render(table: &Table, look: Look) -> String {
     }
 }
 
-/// `table` without lines where it fits so, or else as [`render`] has it.
+/// `table` without borders if it fits, else as [`render`].
 pub fn render_lean(table: &Table, look: Look) -> String {
     let plain = render(table, Look::Plain);
     match look {
@@ -55,25 +56,25 @@ pub fn render_lean(table: &Table, look: Look) -> String {
     }
 }
 
-/// A table whose text is safe to print.
-struct Shown {
+/// A table without control characters.
+struct PrintableTable {
     titles: Vec<String>,
     rows: Vec<Vec<String>>,
     numeric: Vec<bool>,
 }
 
-impl Shown {
-    fn of(table: &Table) -> Shown {
+impl PrintableTable {
+    fn of(table: &Table) -> PrintableTable {
         let row = |row: &Vec<String>| row.iter().map(|cell| printable(cell)).collect();
-        Shown {
+        PrintableTable {
             titles: table.columns.iter().map(|column| printable(&column.title)).collect(),
             rows: table.rows.iter().map(row).collect(),
             numeric: table.columns.iter().map(|column| column.numeric).collect(),
         }
     }
 
-    /// The widths at which all columns stand beside each other in `room`, and no word is cut; with `whole` no number is
-    /// parted from its interval either, and no text is a thin column.
+    /// The widths with which all columns fit into `room` without breaking words. With `whole`, numbers are not
+    /// separated from their intervals, and text columns have at least [`LEAST`] columns.
     fn widths(&self, room: usize, whole: bool) -> Option<Vec<usize>> {
         let longest = |text: &str| text.split(' ').map(columns).max().unwrap_or(0);
         let column = |i: usize| self.rows.iter().filter_map(move |row| row.get(i));
@@ -95,7 +96,7 @@ impl Shown {
         if all(&least) > room {
             return None;
         }
-        // The column with most to spare gives one, until all fit.
+        // The column with the largest reserve is narrowed until all fit.
         while all(&widths) > room {
             let spare = |i: &usize| widths[*i] - least[*i];
             let i = (0..widths.len()).max_by_key(spare)?;
@@ -104,7 +105,7 @@ impl Shown {
         Some(widths)
     }
 
-    /// Cells beside each other: with lines around and cells wrapped to `widths`, or else as they are.
+    /// Columns side by side: with borders and wrapped to `widths`, or plain.
     fn grid(&self, widths: Option<&[usize]>) -> String {
         let mut grid = Grid::new();
         grid.set_content_arrangement(ContentArrangement::Disabled);
@@ -132,7 +133,7 @@ impl Shown {
         grid.trim_fmt()
     }
 
-    /// A block for each row, a line for each of its cells that is not empty.
+    /// A block for each row, with a line for each cell that is not empty.
     fn records(&self, room: usize) -> String {
         let block = |row: &Vec<String>| -> String {
             let cells = self.titles.iter().zip(row).filter(|(_, cell)| !cell.trim().is_empty());
@@ -168,13 +169,13 @@ fn below(text: &str, width: usize) -> String {
     lines
 }
 
-/// Text without control characters: a name from a file must not command the terminal.
+/// Text without control characters, so that a name from a file cannot control the terminal.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-/// The scalars of `runs` averaged, in the order of [`RunMetrics::scalars`]: name, unit, summary. A number
-/// that some runs lack is averaged over those that have it.
+/// The scalars of `runs` averaged, in the order of [`RunMetrics::scalars`]: name, unit, summary. A number that some
+/// runs lack is averaged over the other runs.
 pub fn averages(runs: &[RunMetrics]) -> Vec<(&'static str, &'static str, Summary)> {
     let scalars: Vec<_> = runs.iter().map(RunMetrics::scalars).collect();
     let mut names: Vec<(&str, &str)> = Vec::new();
@@ -189,10 +190,10 @@ pub fn averages(runs: &[RunMetrics]) -> Vec<(&'static str, &'static str, Summary
     names.into_iter().map(|(name, unit)| (name, unit, Summary::of(&of(name)))).collect()
 }
 
-/// More cases than this stand below each other, with the numbers of [`CORE`] only.
+/// Maximum number of cases side by side. More are listed below each other, with the numbers of [`CORE`] only.
 const SIDE_BY_SIDE: usize = 4;
 
-/// What one looks at first.
+/// The most important numbers.
 const CORE: [&str; 17] = [
     "throughput",
     "transfer_time",
@@ -213,8 +214,8 @@ const CORE: [&str; 17] = [
     "video_rebuffer_time",
 ];
 
-/// Means with intervals for each case of a sweep: `cases` are name and runs. A few cases stand side by side
-/// with all numbers; many stand below each other with those one looks at first.
+/// Means with intervals for each case of a sweep: `cases` are names and runs. Few cases are printable_table side by side with all
+/// numbers, many below each other with the most important ones.
 pub fn run_summary(title: &str, cases: &[(String, &[RunMetrics])], units: Units) -> Table {
     let mut columns = vec![Column::text(""), Column::text("unit")];
     columns.extend(
@@ -248,12 +249,12 @@ pub fn run_summary(title: &str, cases: &[(String, &[RunMetrics])], units: Units)
     if cases.len() > SIDE_BY_SIDE { turned(table) } else { table }
 }
 
-/// The name of a scalar as people write it.
+/// The name of a scalar with blanks.
 fn words(name: &str) -> String {
     name.replace('_', " ").replace("timeouts", "time-outs")
 }
 
-/// A row for each case instead of a column.
+/// Swaps rows and columns.
 fn turned(table: Table) -> Table {
     let core: Vec<_> = table
         .rows
@@ -273,7 +274,7 @@ fn turned(table: Table) -> Table {
     Table { title: table.title, columns, rows }
 }
 
-/// Published beside measured, a row for each figure of `claim`.
+/// Published and measured values, a row for each figure of `claim`.
 pub fn claim_figures(claim: &ClaimResult) -> Table {
     let columns = vec![
         Column::text("figure"),
@@ -282,7 +283,7 @@ pub fn claim_figures(claim: &ClaimResult) -> Table {
         Column::text("unit"),
         Column::number("measured / published"),
     ];
-    let row = |m: &crate::model::Measured| {
+    let row = |m: &crate::model::MeasuredFigure| {
         let ratio = m.published.filter(|p| *p != 0.0).map(|p| m.mean / p);
         vec![
             m.label.clone(),
@@ -295,7 +296,7 @@ pub fn claim_figures(claim: &ClaimResult) -> Table {
     Table { title: String::new(), columns, rows: claim.measured.iter().map(row).collect() }
 }
 
-/// All claims with their verdicts, a row each.
+/// A row with the verdict of each claim.
 pub fn verdicts(claims: &[ClaimResult]) -> Table {
     let columns = ["claim", "where", "verdict", "reason"].map(Column::text);
     let mut columns: Vec<Column> = columns.into();

@@ -1,80 +1,42 @@
-//! Text in lines that fit.
+//! Line wrapping for terminals.
 
-use unicode_width::UnicodeWidthChar as _;
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
-/// How many columns `text` takes on a terminal; sequences of colours and the like take none.
+/// Columns of `text` on a terminal; escape sequences of colours take none.
 pub fn columns(text: &str) -> usize {
-    let mut rest = text.chars();
-    let mut columns = 0;
-    while let Some(c) = rest.next() {
-        if c != '\u{1b}' {
-            columns += c.width().unwrap_or(0);
-        } else if rest.clone().next() == Some('[') {
-            rest.next();
-            let _ = rest.find(|c| ('@'..='~').contains(c));
-        }
-    }
-    columns
+    textwrap::core::display_width(text)
 }
 
-/// Each line of `text` as lines of at most `width` columns, cut between words. The further ones are indented: below what
-/// stands behind a gap of two blanks and more, as in a list of names and what they mean, or else by two columns. A word that is
-/// longer stays whole.
+/// Wraps each line of `text` to `width` columns, between words. Continuation lines are indented to the second column of
+/// a list (after a gap of two blanks or more), or else by two columns. A word longer than `width` stays whole.
 pub fn wrap(text: &str, width: usize) -> String {
     let lines: Vec<String> = text.split('\n').map(|line| fit(line, width)).collect();
     lines.join("\n")
-}
-
-/// Words with the blanks before each.
-fn words(line: &str) -> Vec<(usize, &str)> {
-    let (mut all, mut gap) = (Vec::new(), 0);
-    for (i, word) in line.split(' ').enumerate() {
-        gap += usize::from(i > 0);
-        if !word.is_empty() {
-            all.push((gap, word));
-            gap = 0;
-        }
-    }
-    all
 }
 
 fn fit(line: &str, width: usize) -> String {
     if columns(line) <= width {
         return line.to_owned();
     }
-    let words = words(line);
-    let Some((indent, _)) = words.first().copied() else { return String::new() };
-    // What is deep on a wide screen would be a thin column on a narrow one.
-    let indent = indent.min(width / 8);
-    let hang = hang(&words, indent).filter(|hang| *hang <= width / 2).unwrap_or(indent + 2);
-    let (mut text, mut column) = (String::new(), 0);
-    for (gap, word) in words {
-        let wide = columns(word);
-        let gap = if column == 0 { indent } else { gap };
-        if column > 0 && column + gap + wide > width {
-            text += "\n";
-            text += &" ".repeat(hang);
-            column = hang;
-        } else {
-            text += &" ".repeat(gap);
-            column += gap;
+    let text = line.trim_matches(' ');
+    // A deep indentation would leave a thin column on a narrow terminal.
+    let indent = (line.len() - line.trim_start_matches(' ').len()).min(width / 8);
+    let hang = match text.split_once("  ") {
+        Some((name, rest)) => {
+            let gap = 2 + rest.len() - rest.trim_start_matches(' ').len();
+            Some(indent + columns(name) + gap).filter(|hang| *hang <= width / 2)
         }
-        text += word;
-        column += wide;
-    }
-    text
-}
-
-/// Where the words behind the first gap begin.
-fn hang(words: &[(usize, &str)], indent: usize) -> Option<usize> {
-    let mut column = indent + columns(words.first()?.1);
-    for (gap, word) in &words[1..] {
-        if *gap > 1 {
-            return Some(column + gap);
-        }
-        column += gap + columns(word);
-    }
-    None
+        None => None,
+    };
+    let (indent, hang) = (" ".repeat(indent), " ".repeat(hang.unwrap_or(indent + 2)));
+    let options = Options::new(width)
+        .initial_indent(&indent)
+        .subsequent_indent(&hang)
+        .break_words(false)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit);
+    textwrap::fill(text, options)
 }
 
 #[cfg(test)]
@@ -82,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_cut_between_words_and_never_longer_than_asked() {
+    fn a_line_is_wrapped_between_words_to_the_given_width() {
         let line = "  rate          20mbit    estimated: acknowledged in the best windows of 0.2 s";
         for width in [40, 60, 80] {
             let text = wrap(line, width);

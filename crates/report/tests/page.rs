@@ -1,8 +1,8 @@
-//! The page is one well-formed file that fetches nothing and runs nothing, whatever it is fed.
+//! The page is one well-formed file without requests and foreign scripts, whatever its text.
 
 use lasthop_report::html;
 use lasthop_report::model::{
-    Again, Assumption, ClaimResult, Column, Figure, Measured, Page, Section, Table, Verdict,
+    Again, Assumption, ClaimResult, Column, Figure, MeasuredFigure, Page, Section, Table, Verdict,
 };
 use lasthop_report::plot::{Bar, BarChart, BarGroup, BarSeries, TimeSequence};
 use lasthop_trace::sequence::{SendKind, Sent, Series};
@@ -16,7 +16,7 @@ fn claim(text: &str) -> ClaimResult {
         place: text.into(),
         setup: text.into(),
         published: text.into(),
-        measured: vec![Measured {
+        measured: vec![MeasuredFigure {
             label: text.into(),
             mean: f64::NAN,
             ci: 1.0,
@@ -29,7 +29,7 @@ fn claim(text: &str) -> ClaimResult {
     }
 }
 
-/// A page with `text` wherever text can stand.
+/// A page with `text` in every text field.
 fn page(text: &str) -> Page {
     let chart = BarChart {
         title: text.into(),
@@ -61,7 +61,7 @@ fn page(text: &str) -> Page {
     }
 }
 
-/// Element names in order of opening; panics unless every element is closed where it should be.
+/// Element names in order of opening; panics if an element is not closed properly.
 fn elements(html: &str) -> Vec<String> {
     let mut reader = quick_xml::Reader::from_str(html);
     reader.config_mut().check_end_names = true;
@@ -90,7 +90,7 @@ fn elements(html: &str) -> Vec<String> {
 fn no_text_becomes_markup() {
     let (evil, tame) = (html::render(&page(EVIL)), html::render(&page("a name")));
     assert!(!elements(&evil).iter().any(|name| name == "script"));
-    // An evil name adds no element but the second line of a long label.
+    // An evil name adds only the second line of a long label.
     let without_text = |html: &str| -> Vec<String> {
         elements(html).into_iter().filter(|name| name != "text").collect()
     };
@@ -99,7 +99,7 @@ fn no_text_becomes_markup() {
     assert!(!evil.contains("' onload"));
 }
 
-/// The same with a figure that a script makes live.
+/// The same with an interactive figure.
 fn live(text: &str) -> Page {
     let sent = |i: u64| Sent { at_s: i as f64, start: i, end: i + 1, kind: SendKind::First };
     let series = Series {

@@ -1,6 +1,6 @@
-//! Plots and tables as snapshots: a change of a drawing is seen in review.
+//! Plots and tables as snapshots, so that a change of a drawing shows in review.
 
-use lasthop_report::model::{ClaimResult, Measured, Verdict};
+use lasthop_report::model::{ClaimResult, MeasuredFigure, Verdict};
 use lasthop_report::number::Units;
 use lasthop_report::plot::{
     Bar, BarChart, BarGroup, BarSeries, Estimate, LineChart, LineSeries, Plot, Point, Ranks, Theme,
@@ -11,7 +11,7 @@ use lasthop_trace::metrics::{FlowMetrics, RunMetrics};
 use lasthop_trace::sequence::{Lost, SendKind, Sent, Series, Window};
 use lasthop_trace::stalls::Stall;
 
-/// Six packets; the fourth is lost and sent again after a time-out.
+/// Six packets; the fourth is lost and retransmitted after a timeout.
 fn series() -> Series {
     let sent = |i: u64, at_s, kind| Sent { at_s, start: i * 1024, end: (i + 1) * 1024, kind };
     let mut all: Vec<_> = (0..4).map(|i| sent(i, 0.1 + i as f64 * 0.1, SendKind::First)).collect();
@@ -35,7 +35,7 @@ fn series() -> Series {
     }
 }
 
-/// One element a line, so that a change is seen where it is.
+/// One element per line, so that a difference shows its position.
 fn lines(plot: &Plot) -> String {
     plot.inline().replace("><", ">\n<")
 }
@@ -109,7 +109,7 @@ fn a_png_shows_ink_and_text_on_a_machine_without_fonts() {
 }
 
 fn claim() -> ClaimResult {
-    let figure = |label: &str, mean, ci, published| Measured {
+    let figure = |label: &str, mean, ci, published| MeasuredFigure {
         label: label.into(),
         mean,
         ci,

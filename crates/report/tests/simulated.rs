@@ -1,4 +1,4 @@
-//! Metrics of simulated runs against what the simulator itself counted, and against plain arithmetic.
+//! Metrics of simulated runs compared with the simulator's own counts and with plain arithmetic.
 
 use lasthop_proto::event::Cause;
 use lasthop_scenario::{Scenario, parse};
@@ -37,13 +37,13 @@ fn what_was_measured_is_what_happened() {
             );
             assert_eq!(flow.complete, end.transfers[0].complete);
             assert_eq!((run.corrupted, flow.ideal_packets), (0, 1370), "{name}");
-            // Every packet that held new data was delivered once, and each was timed.
+            // Every packet with new data was delivered once, with a measured delay.
             assert_eq!(flow.delay.packets, flow.new_packets);
             let sent = flow.originated.get(Cause::Data) + flow.host_retransmissions();
             assert_eq!(flow.wired_packets, sent, "no data is lost before the base station");
             let local = flow.local_retransmissions();
             assert_eq!(flow.wireless_packets, sent + local);
-            // What the radio carried was damaged, new or redundant.
+            // The radio carried damaged, new or redundant packets.
             let radio =
                 run.stages.iter().find(|s| s.name == "wavelan" && s.data_packets > 0).unwrap();
             let arrived = radio.data_packets - radio.damaged_data;

@@ -1,6 +1,6 @@
-//! What medium access costs, in wall-clock time per data frame of saturated stations.
+//! Wall-clock time of medium access per data frame of saturated stations.
 //!
-//! `cargo bench -p lasthop-sim --bench mac` prints one line a case.
+//! `cargo bench -p lasthop-sim --bench mac` prints one line per case.
 
 #![expect(
     clippy::disallowed_methods,

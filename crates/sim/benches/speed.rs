@@ -1,6 +1,6 @@
-//! How fast the simulator is, in wall-clock time. Rates are per packet-hop: a packet carried by one link.
+//! Wall-clock speed of the simulator. Rates are per packet-hop: a packet carried by one link.
 //!
-//! `cargo bench -p lasthop-sim` prints one line a case; see docs/performance.md for what the figures mean. Words behind
+//! `cargo bench -p lasthop-sim` prints one line per case; docs/performance.md explains the figures. Arguments after
 //! `--` choose cases: `one [metrics|kept]`, `many 1000 [bare]`, `cells`, `senders`, `channels`.
 
 #![expect(
@@ -125,7 +125,7 @@ fn flows(count: u32) -> Scenario {
     scenario(TcpConfig::rfc(), path, None, count)
 }
 
-/// As many transfers for 20 s through 10 Gb/s and 1 Gb/s, each behind a queue of 20,000 packets.
+/// `count` transfers for 20 s through 10 Gb/s and 1 Gb/s, each behind a queue of 20,000 packets.
 fn many(count: u32) -> Scenario {
     let path = vec![
         line("access", "10gbit", Span::millis(5), 20_000),
@@ -136,7 +136,7 @@ fn many(count: u32) -> Scenario {
     scenario
 }
 
-/// Runs [`many`] once, with metrics unless `bare`, and tells what it took; also of the most memory that the process had.
+/// Runs [`many`] once, with metrics unless `bare`, and prints its time and peak memory.
 fn run_many(count: u32, bare: bool) {
     let scenario = many(count);
     let start = Instant::now();
@@ -160,8 +160,8 @@ fn run_many(count: u32, bare: bool) {
     println!("{count:>6} flows {:>9} hops {seconds:>6.2} s {rate:>6.2} M hops/s{peak}", end.hops);
 }
 
-/// As many mobile hosts, each with one transfer, which go from cell to cell at random behind the same access line. The
-/// cells share out the rate that the bottleneck has.
+/// `count` mobile hosts, each with one transfer, which move randomly between cells behind the same access line. The
+/// cells share the rate of the bottleneck.
 fn roaming(count: u16, cells: u16) -> Scenario {
     let mut scenario = flows(0);
     let Some(wired) = scenario.path.first().cloned() else { return scenario };
@@ -193,7 +193,7 @@ fn roaming(count: u16, cells: u16) -> Scenario {
     scenario
 }
 
-/// The best of five repetitions, as the machine may be shared; seconds for a hop.
+/// The best of five repetitions, as the machine may be shared; seconds per hop.
 fn time<S: Sink>(name: &str, scenario: &Scenario, seeds: u64, sink: impl Fn() -> S) -> f64 {
     let mut best = f64::INFINITY;
     let mut last: Option<RunEnd> = None;
@@ -218,7 +218,7 @@ fn time<S: Sink>(name: &str, scenario: &Scenario, seeds: u64, sink: impl Fn() ->
     best / hops as f64
 }
 
-/// What a channel costs for each packet of 1500 bytes at 1 Mb/s.
+/// Time of a channel for each packet of 1500 bytes at 1 Mb/s.
 fn channels() {
     let (good, bad) = (Span::millis(284), Span::millis(30));
     let [Some(ber_good), Some(ber_bad)] = [1e-6, 0.5].map(Probability::new) else { return };
@@ -270,7 +270,7 @@ fn channels() {
     }
 }
 
-/// Counts the ACKs that a sender takes in.
+/// Counts the ACKs that a sender receives.
 #[derive(Default)]
 struct Acks(u64);
 
@@ -285,8 +285,8 @@ impl Sink for Acks {
     }
 }
 
-/// What a run costs for each ACK that its sender takes in, everything included, for senders of all ages: with a window
-/// of 150 segments, without loss and with one packet of a hundred lost.
+/// Time of a run per received ACK, everything included, for all senders: with a window of 150 segments, without loss
+/// and with 1 % loss.
 fn senders() {
     for loss in [0.0, 0.01] {
         let mut reno = f64::NAN;
@@ -325,7 +325,7 @@ fn senders() {
     }
 }
 
-/// What a hop costs where hosts move, beside where they stand.
+/// Time of a hop with moving hosts, compared with static ones.
 fn cells(standing: f64) {
     let cells =
         time("1000 hosts over 20 cells, 100 Mb/s, 60 s, no trace", &roaming(1000, 20), 1, || {
@@ -335,17 +335,17 @@ fn cells(standing: f64) {
 }
 
 fn main() {
-    // `speed cells`: where hosts move, beside where they stand.
+    // `speed cells`: moving hosts, compared with static ones.
     if std::env::args().any(|a| a == "cells") {
         let standing = time("1000 flows, 100 Mb/s, 60 s, no trace", &flows(1000), 1, || Nothing);
         return cells(standing);
     }
-    // `speed many 1000`: so many transfers at once; `speed many 1000 bare`: without metrics.
+    // `speed many 1000`: simultaneous transfers; `speed many 1000 bare`: without metrics.
     let mut words = std::env::args().skip_while(|a| a != "many").skip(1);
     if let Some(count) = words.next().and_then(|count| count.parse().ok()) {
         return run_many(count, words.any(|a| a == "bare"));
     }
-    // `speed senders`: what an ACK costs, by sender.
+    // `speed senders`: time per ACK, by sender.
     if std::env::args().any(|a| a == "senders") {
         return senders();
     }

@@ -10,39 +10,39 @@ use serde::Serialize;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reason {
-    /// Every transfer is over, and no datagram is under way.
+    /// Every transfer is over, and no datagram is in flight.
     Finished,
     /// The scenario's horizon was reached.
     Horizon,
-    /// Nothing was left to happen although a transfer is not over.
+    /// No event was left although a transfer is not over.
     Idle,
-    /// Time stood still for a million wakes, or for four million packets within one: a fault of a machine.
+    /// A million deadlines, or four million packets within one, without progress of time: a fault of a machine.
     Stuck,
 }
 
-/// What came of one transfer.
+/// The end of one transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct TransferEnd {
-    /// Bytes to be transferred, if bounded.
+    /// Bytes to transfer, if bounded.
     pub wanted: Option<Bytes>,
-    /// Bytes that the receiver's application got, in order.
+    /// Bytes delivered in order to the receiver's application.
     pub delivered: u64,
-    /// Bytes that the sender knows to be acknowledged.
+    /// Acknowledged bytes at the sender.
     pub acknowledged: u64,
-    /// Everything was sent and acknowledged.
+    /// All data was sent and acknowledged.
     pub complete: bool,
-    /// The connection was given up or reset.
+    /// The connection was aborted or reset.
     pub aborted: bool,
 }
 
-/// What our TCPs waited for: parts in a million of the time from their first data to their end, in the order of
-/// [`Limit::ALL`](lasthop_proto::tcp::sender::limits::Limit::ALL). Each direction of a connection counts with the bytes
-/// that it carried.
+/// Limits of our TCPs, in parts per million of the time from first data to end, in the order of
+/// [`Limit::ALL`](lasthop_proto::tcp::sender::limits::Limit::ALL). Each direction of a connection is weighted by its
+/// bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Limits(pub [u32; 5]);
 
 impl Limits {
-    /// The mean over directions, each with its bytes and the times of its limits.
+    /// The weighted mean over directions, each with its bytes and the times of its limits.
     pub(crate) fn over(directions: impl Iterator<Item = (u64, LimitTimes)>) -> Option<Limits> {
         let (mut sums, mut carried) = ([0_u128; 5], 0_u128);
         for (bytes, times) in directions {
@@ -59,26 +59,23 @@ impl Limits {
     }
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct RunEnd {
-    /// When.
     pub at: Time,
-    /// Why.
     pub reason: Reason,
-    /// The stage for which time stood still, if it did.
+    /// The stage of an endless loop.
     pub stuck: Option<StageId>,
-    /// How many packets links and radios carried.
+    /// Packets carried by links and radios.
     pub hops: u64,
-    /// How many wakes it took.
+    /// Number of deadlines handled.
     pub wakes: u64,
-    /// Transfers in the order of the scenario, each connection on its own; then short transfers, host by host, in the
-    /// order in which they began.
+    /// Transfers in the order of the scenario, one entry per connection; then short transfers, host by host, in the
+    /// order of their start.
     pub transfers: Vec<TransferEnd>,
-    /// Packet counts, by stage.
     pub stages: Vec<(StageId, StageCount)>,
-    /// What our TCPs waited for; nothing if none has sent data.
+    /// `None` if none of our TCPs has sent data.
     pub limits: Option<Limits>,
-    /// Largest state that an agent held, in bytes, by stage.
+    /// Largest state of each agent in bytes.
     pub agent_state: Vec<(StageId, u64)>,
 }

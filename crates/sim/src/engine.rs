@@ -1,8 +1,8 @@
-//! The run loop: time jumps from wake to wake.
+//! The run loop: time jumps from deadline to deadline.
 
 use core::borrow::Borrow;
 
-use lasthop_path::{Ends, HostKind, Outside, Path, Sent, Stage};
+use lasthop_path::{Ends, HostKind, Outside, Path, Stage, TransferState};
 use lasthop_proto::agent::BaseStation;
 use lasthop_proto::event::{Cause, Event, Op, Tcb, Wants, What};
 use lasthop_proto::machine::{Side, StageId};
@@ -14,10 +14,10 @@ use lasthop_trace::Sink;
 
 use crate::end::{Limits, Reason, RunEnd, TransferEnd};
 
-/// Wakes without progress of time after which a machine is at fault.
+/// Deadlines without progress of time that count as an endless loop.
 const STUCK: u32 = 1_000_000;
 
-/// Nothing lies outside: a packet that leaves is lost.
+/// The surroundings of the simulated path: a packet that leaves is lost.
 struct Void<'a, S>(&'a mut S);
 
 impl<S: Sink> Outside for Void<'_, S> {
@@ -36,7 +36,7 @@ impl<S: Sink> Outside for Void<'_, S> {
         self.0.delivered(at, stage, flow, bytes);
     }
 
-    /// No host has the packet's address: the last stage it passed drops it.
+    /// No host has the packet's address: its last stage drops it.
     #[cold]
     fn leave(&mut self, at: Time, stage: StageId, side: Side, packet: Packet) {
         let what = What::Packet { op: Op::Dropped(Cause::NoSuchConnection), side, packet };
@@ -50,9 +50,9 @@ pub(crate) struct Engine<S> {
     now: Time,
     wakes: u64,
     standing: u32,
-    /// Whether every transfer is over at the host that opened it.
+    /// Every transfer is over at the host that opened it.
     finished: bool,
-    /// Whether packets matter that no host waits for: datagrams, which nothing acknowledges.
+    /// The run waits for packets that no host waits for: datagrams, which are not acknowledged.
     drains: bool,
     ended: Option<Reason>,
 }
@@ -66,8 +66,7 @@ impl<S: Borrow<Scenario>> Engine<S> {
         Engine { scenario, path, now, wakes: 0, standing: 0, finished, drains, ended: None }
     }
 
-    /// Lets everything happen that happens until `until`, as long as `goes_on`, if there is one, says so of the sink after
-    /// each wake.
+    /// Runs until `until`. `goes_on`, if given, is called with the sink after each deadline; false ends the call.
     pub(crate) fn run_while<T: Sink>(
         &mut self,
         until: Time,
@@ -81,7 +80,7 @@ impl<S: Borrow<Scenario>> Engine<S> {
         let limit = horizon.min(until);
         let mut outside = Void(sink);
         let (mut now, mut standing, mut wakes) = (self.now, self.standing, self.wakes);
-        // A stage may go on by itself up to the limit, unless somebody wants to look after each wake.
+        // A stage may run ahead up to the limit, unless the caller checks after each deadline.
         let free = if goes_on.is_some() { 0 } else { limit.0.saturating_add(1) };
         self.path.set_free(Time(free));
         let reason = loop {
@@ -119,7 +118,7 @@ impl<S: Borrow<Scenario>> Engine<S> {
         (self.now, self.standing, self.wakes, self.ended) = (now, standing, wakes, reason);
     }
 
-    /// How the run has ended; where it is still going on, it is cut off here.
+    /// The end of the run; an unfinished one is cut off here.
     pub(crate) fn end(self) -> RunEnd {
         let reason = self.ended.unwrap_or(Reason::Horizon);
         let stages = self.path.stages().iter().enumerate();
@@ -144,7 +143,7 @@ impl<S: Borrow<Scenario>> Engine<S> {
         }
     }
 
-    /// What the TCPs of hosts waited for, other people's left out.
+    /// Limits of the TCPs of hosts, without cross traffic.
     fn limits(&self) -> Option<Limits> {
         let scenario = self.scenario.borrow();
         let cross = scenario.transfers.iter().filter(|transfer| transfer.cross);
@@ -166,7 +165,7 @@ impl<S: Borrow<Scenario>> Engine<S> {
         let stage = |i: usize| self.path.stages().get(self.path.host_stages()[i]);
         let host = |i: usize| stage(i).and_then(Stage::host);
         let end = |i: usize| stage(i).and_then(Stage::end);
-        // Each host's connections are gone through once, however many transfers there are.
+        // Each host's connections are visited once, for any number of transfers.
         let hosts = 0..scenario.hosts.len();
         let mut ours: Vec<_> = hosts.clone().map(|i| host(i).map(|host| host.opened())).collect();
         let mut theirs: Vec<_> =
@@ -186,7 +185,7 @@ impl<S: Borrow<Scenario>> Engine<S> {
             };
             all.extend(own.take(count).map(|sender| Transfer::Ours(sender, Some(to))));
         }
-        // Behind them come the short transfers, host by host.
+        // The short transfers follow, host by host.
         for own in ours.into_iter().flatten() {
             for sender in own {
                 let peer = scenario.hosts.iter().position(|h| h.addr == sender.flow.dst);
@@ -213,24 +212,24 @@ impl<S: Borrow<Scenario>> Engine<S> {
     }
 }
 
-/// The bytes that the connections of `flow`, seen from its receiver, have delivered in order.
+/// Bytes delivered in order by the connections of `flow`, seen from its receiver.
 fn delivered(sender: &Connection, receiver: &Host) -> u64 {
     let flow = sender.flow.reversed();
     let delivered = receiver.connection(flow).map_or(0, Connection::delivered);
     if delivered >= sender.acknowledged() {
         return delivered;
     }
-    // A SYN that came late may have opened the connection once more.
+    // A late SYN may have opened the connection again.
     let all = receiver.connections().iter().filter(|connection| connection.flow == flow);
     all.map(Connection::delivered).max().unwrap_or(0)
 }
 
 /// One transfer of a run.
 pub(crate) enum Transfer<'a> {
-    /// The sender with our TCP, and the host that receives.
+    /// The sender with our TCP, and the receiving host.
     Ours(&'a Connection, Option<&'a Host>),
-    /// How it stands at a sender with a stack of its own, and what its receiver has delivered.
-    Theirs(Box<Sent>, u64),
+    /// The state at a sender with another stack, and the bytes delivered by its receiver.
+    Theirs(Box<TransferState>, u64),
 }
 
 impl Transfer<'_> {

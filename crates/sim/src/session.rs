@@ -1,4 +1,4 @@
-//! A run that is made in steps, for who decides something in between.
+//! A run in steps, for callers that act in between.
 
 use core::borrow::Borrow;
 
@@ -13,13 +13,13 @@ use lasthop_trace::Sink;
 use crate::end::{Reason, RunEnd, TransferEnd};
 use crate::engine::{Engine, Transfer};
 
-/// Counts the events that pass.
-struct Counted<'a, T> {
+/// Counts events.
+struct EventCounter<'a, T> {
     sink: &'a mut T,
     events: u64,
 }
 
-impl<T: Sink> Sink for Counted<'_, T> {
+impl<T: Sink> Sink for EventCounter<'_, T> {
     fn wants(&self) -> Wants {
         self.sink.wants()
     }
@@ -59,63 +59,62 @@ impl<T: Sink> Sink for Counted<'_, T> {
 pub struct Session<S: Borrow<Scenario>>(Engine<S>);
 
 impl<S: Borrow<Scenario>> Session<S> {
-    /// Before the first event of the run of `scenario` with `seed`. `sink` says which events it will want.
+    /// Before the first event of the run of `scenario` with `seed`. `sink` subscribes to events.
     pub fn new(scenario: S, seed: u64, sink: &impl Sink) -> Session<S> {
         Session::with_ends(scenario, seed, &no_ends, sink)
     }
 
-    /// The same where `ends` makes the hosts with stacks of their own.
+    /// The same with `ends` for hosts with other protocol stacks.
     pub fn with_ends(scenario: S, seed: u64, ends: Ends<'_>, sink: &impl Sink) -> Session<S> {
         Session(Engine::new(scenario, seed, ends, sink.wants()))
     }
 
-    /// Lets everything happen that happens until `until`, that instant included, or until the run is over. Hands every
-    /// event to `sink`.
+    /// Runs until `until`, that instant included, or until the end of the run. Passes every event to `sink`.
     pub fn run_until<T: Sink>(&mut self, until: Time, sink: &mut T) {
         self.0.run_while(until, sink, None::<fn(&T) -> bool>);
     }
 
-    /// Runs until the run is over, or until the first wake by which `most` events have happened. Answers how many there were.
-    /// A run that is bounded so is bounded in time as well, which one bounded by its horizon is not.
+    /// Runs until the end, or until the first deadline after which `most` events have happened. Returns their number.
+    /// This limits the computing time, which a horizon does not.
     pub fn run_bounded<T: Sink>(&mut self, most: u64, sink: &mut T) -> u64 {
-        let mut counted = Counted { sink, events: 0 };
-        let goes_on = |counted: &Counted<'_, T>| counted.events < most;
+        let mut counted = EventCounter { sink, events: 0 };
+        let goes_on = |counted: &EventCounter<'_, T>| counted.events < most;
         self.0.run_while(Time::NEVER, &mut counted, Some(goes_on));
         counted.events
     }
 
-    /// Why the run is over; nothing before it is.
+    /// Why the run is over; `None` before.
     pub fn ended(&self) -> Option<Reason> {
         self.0.ended()
     }
 
-    /// The time up to which everything has happened.
+    /// The time up to which the run was made.
     pub fn now(&self) -> Time {
         self.0.now()
     }
 
-    /// When the next thing happens, if anything is to happen.
+    /// The next deadline.
     pub fn next_wake(&self) -> Option<Time> {
         self.0.next_wake()
     }
 
-    /// The control block of the sender of transfer `index`, in the order of [`RunEnd::transfers`]; nothing where there
-    /// is none, or where its protocol is not ours.
+    /// The control block of the sender of transfer `index`, in the order of [`RunEnd::transfers`]; `None` without one,
+    /// or with another protocol.
     pub fn control_block(&self, index: usize) -> Option<Tcb> {
         self.0.transfers().get(index)?.control_block()
     }
 
-    /// The stages of the path as they stand, in the order of their numbers.
+    /// The stages of the path in their present state.
     pub fn stages(&self) -> &[Stage] {
         self.0.stages()
     }
 
-    /// How that transfer stands.
+    /// The present state of that transfer.
     pub fn transfer(&self, index: usize) -> Option<TransferEnd> {
         self.0.transfers().get(index).map(Transfer::end)
     }
 
-    /// How the run has ended; one that is not over yet is cut off, as by its horizon.
+    /// The end of the run; an unfinished one is cut off, as by its horizon.
     pub fn finish(self) -> RunEnd {
         self.0.end()
     }

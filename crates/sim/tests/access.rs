@@ -1,4 +1,4 @@
-//! Hosts with links of their own: different round trips on one path.
+//! Hosts with access links: different round trips on one path.
 
 use lasthop_scenario::parse;
 use lasthop_sim::{layout, run};
@@ -44,7 +44,7 @@ fn packets_of_a_host_cross_its_own_link_both_ways() {
 }
 
 #[test]
-fn its_queue_drops_and_is_told() {
+fn drops_of_its_queue_are_reported() {
     let text = "horizon = \"20s\"\n\
                 transfer = { from = \"fixed\", to = \"mobile\", bytes = \"2MB\" }\n\
                 [host.fixed]\npreset = \"linux\"\naccess = { rate = \"2mbit\", delay = \"20ms\", queue = \"10p\" }\n\
@@ -55,7 +55,7 @@ fn its_queue_drops_and_is_told() {
     let access = run.stages.iter().filter(|stage| stage.name == "fixed-access");
     let drops: u64 = access.map(|stage| stage.dropped.total()).sum();
     assert!(drops > 0, "{:?}", run.stages);
-    // No more than the link carries, headers taken off.
+    // At most the rate of the link without headers.
     assert!(
         (200_000.0..250_000.0).contains(&run.aggregate_throughput),
         "{}",
@@ -63,8 +63,8 @@ fn its_queue_drops_and_is_told() {
     );
 }
 
-/// The ratio of the throughputs of two Reno senders, one with a round trip of 20 ms and the other one of 80 ms, on a
-/// path with this link, over some runs.
+/// The ratio of the throughputs of two Reno senders with round trips of 20 ms and 80 ms, on a path with this link, over
+/// some runs.
 fn bias(link: &str, runs: u64) -> f64 {
     let text = format!(
         "horizon = \"120s\"\n\
@@ -82,12 +82,12 @@ fn bias(link: &str, runs: u64) -> f64 {
 
 #[test]
 fn reno_sends_in_inverse_proportion_to_its_round_trip() {
-    // The same losses for both: the window is the same, and the rate is a window each round trip (Mathis et al. 1997).
+    // Equal losses give equal windows, and the rate is a window per round trip (Mathis et al. 1997).
     let lossy = "rate = \"1gbit\", delay = \"10ms\", loss = \"0.5%\", impaired = \"right\"";
     let ratio = bias(lossy, 8);
     assert!((3.5..4.5).contains(&ratio), "{ratio}");
-    // At a full queue both lose together, and the near one is back sooner: the ratio of round trips to a power
-    // between 1 and 2 (Lakshman and Madhow 1997). Delay in the queue, up to 12 ms, brings the ratio to 92/32 at least.
+    // At a full queue both lose together, and the near one recovers sooner: the ratio of round trips to a power between
+    // 1 and 2 (Lakshman and Madhow 1997). Queueing delay up to 12 ms reduces the ratio to at least 92/32.
     let full = "rate = \"20mbit\", delay = \"10ms\", queue = \"20p\"";
     let ratio = bias(full, 8);
     assert!((2.6..16.0).contains(&ratio), "{ratio}");

@@ -1,4 +1,4 @@
-//! What agents know of a host follows it to the next cell, or is lost.
+//! Agent state of a host follows it to the next cell, or is lost.
 
 use lasthop_proto::event::{Event, Wants, What};
 use lasthop_scenario::{Argument, Scenario, parse};
@@ -6,7 +6,7 @@ use lasthop_sim::{Reason, RunEnd, layout, run};
 use lasthop_trace::Sink;
 use lasthop_trace::metrics::{Metrics, RunMetrics};
 
-/// Two cells between which the host goes every second; packets follow it.
+/// The host changes between two cells every second; packets follow it.
 const TEXT: &str = r#"
 horizon = "120s"
 transfer = { from = "fixed", to = "mobile", bytes = "2MB" }
@@ -87,7 +87,7 @@ fn a_split_connection_outlives_hand_offs_if_its_state_moves() {
 
 #[test]
 fn without_it_what_the_base_station_has_acknowledged_is_lost() {
-    // It does not come back to the agent that still has it.
+    // It does not return to the agent that still has its state.
     let once = "visits = { list = [{ cell = \"west\", from = \"0s\" }, { cell = \"east\", from = \"1s\" }] }";
     let text = TEXT.replace("visits = { every = \"1s\" }", once);
     let (moves, end, metrics) = go_by(&text, &["agent=split"], 1);
@@ -101,9 +101,8 @@ fn without_it_what_the_base_station_has_acknowledged_is_lost() {
 
 #[test]
 fn an_agent_with_an_old_state_is_in_nobodys_way() {
-    // The host comes back again and again to an agent that has its connection as it was when it left. What a split
-    // connection had acknowledged is delivered then. (With visits of a second each doubled time-out of M-TCP's sender falls
-    // into a gap.)
+    // The host returns repeatedly to an agent with the state of its last visit. Data acknowledged by a split connection
+    // is delivered then. (With visits of a second, each doubled timeout of M-TCP's sender would fall into a gap.)
     let text = TEXT.replace("every = \"1s\"", "every = \"1100ms\"");
     for agent in ["m-tcp", "split", "split-sack"] {
         for seed in 1..=5 {

@@ -1,11 +1,11 @@
-//! TCP over AIRMAIL beside other link layers, on channels with scattered errors and with bursts.
+//! TCP over AIRMAIL compared with other link layers, on channels with scattered errors and with bursts.
 
 use lasthop_proto::event::{Event, Wants, What};
 use lasthop_scenario::{Argument, example, parse};
 use lasthop_sim::run;
 use lasthop_trace::Sink;
 
-/// Each with what is set.
+/// Link layers with their settings.
 const LAYERS: [(&str, &str); 7] = [
     ("none", "link-layer=none"),
     ("ll", "link-layer=ll"),
@@ -29,13 +29,13 @@ const CHANNELS: [(&str, &str); 7] = [
     ),
 ];
 
-/// What the stations sent.
+/// Frames of the stations.
 #[derive(Default)]
-struct Seen {
+struct FrameCounts {
     frames: [u64; 2],
 }
 
-impl Sink for Seen {
+impl Sink for FrameCounts {
     fn wants(&self) -> Wants {
         Wants::METRICS
     }
@@ -46,26 +46,26 @@ impl Sink for Seen {
     }
 }
 
-/// Of each seed: throughput in KB/s, and the frames of the mobile host for each one of the base station.
+/// For each seed: throughput in KB/s, and the frames of the mobile host per frame of the base station.
 fn runs(layer: &str, channel: &str, seeds: u64) -> Vec<(f64, f64)> {
     let text = example("tulip").unwrap().text;
     let text = text.split("[vary]").next().unwrap();
-    // Keys of bit errors make way for those of another model.
+    // Keys of bit errors are removed for another model.
     let text = match channel.contains("model=") {
         true => text.replace("errors = { model = \"bit-errors\", ber = 1e-5 }\n", ""),
         false => text.to_owned(),
     };
-    // Of a hop whose directions do not share the channel TULIP has to be told.
-    let told = match (layer, channel.contains("duplex=full")) {
+    // TULIP needs a setting on a full-duplex hop.
+    let full_duplex = match (layer, channel.contains("duplex=full")) {
         ("link-layer=tulip", true) => " tulip.pacing=full-duplex tulip.window=32",
         _ => "",
     };
-    let set = format!("{layer}{told} {channel} horizon=120s");
+    let set = format!("{layer}{full_duplex} {channel} horizon=120s");
     let set: Vec<Argument> = set.split(' ').map(|set| Argument::Set(set.to_owned())).collect();
     let (plan, _) =
         parse(&text, "tulip", &set).unwrap_or_else(|e| panic!("{layer} {channel}: {e}"));
     let one = |seed| {
-        let mut seen = Seen::default();
+        let mut seen = FrameCounts::default();
         let end = run(&plan.cells[0].scenario, seed, &mut seen);
         let bytes: u64 = end.transfers.iter().map(|transfer| transfer.delivered).sum();
         let [base, mobile] = seen.frames.map(|frames| frames as f64);
@@ -83,11 +83,11 @@ fn means(runs: &[(f64, f64)]) -> (f64, f64) {
 fn codes_carry_airmail_where_retransmission_alone_does_not() {
     let rate =
         |layer: usize, channel: usize| means(&runs(LAYERS[layer].1, CHANNELS[channel].1, 3)).0;
-    // Of frames of 1,400 bytes one in ten arrives at 2e-4.
+    // One in ten frames of 1,400 bytes arrives at 2e-4.
     let [ll, tulip, airmail, uncoded] = [1, 3, 4, 6].map(|layer| rate(layer, 3));
     assert!(airmail > 2.0 * ll.max(tulip), "{airmail} {ll} {tulip}");
     assert!(airmail > 2.0 * uncoded, "{airmail} {uncoded}");
-    // Over a long hop, a window at a time, packets made of parity save rounds.
+    // Over a long hop with a window per round trip, parity packets save rounds.
     let [airmail, bytes] = [4, 5].map(|layer| rate(layer, 6));
     assert!(airmail > 1.1 * bytes, "{airmail} {bytes}");
 }

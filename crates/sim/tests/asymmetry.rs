@@ -1,4 +1,4 @@
-//! A fast forward link with a slow return, as in balakrishnan97 4.3: what queue disciplines make of it.
+//! A fast forward link with a slow return, as in balakrishnan97 4.3: the effect of queue disciplines.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use lasthop_scenario::{Argument, example, parse};
 use lasthop_sim::{RunEnd, run};
 use lasthop_trace::Sink;
 
-/// Counts what ended, by cause.
+/// Counts drops by cause.
 #[derive(Default)]
 struct Drops(BTreeMap<Cause, u64>);
 
@@ -31,7 +31,7 @@ impl Sink for Drops {
 const UPLOAD: &str =
     "[[transfer]]\nfrom = \"home\"\nto = \"server\"\nbytes = \"unlimited\"\nstart = \"5s\"\n";
 
-/// The scenario `slow-return` with `set`, with `more` at its end, under one discipline.
+/// The scenario `slow-return` with `set` and the text `more`, under one discipline.
 fn slow_return(discipline: &str, set: &[&str], more: &str) -> (RunEnd, Drops) {
     let text = format!("{}\n{more}", example("slow-return").unwrap().text);
     let mut arguments: Vec<Argument> = set.iter().map(|s| Argument::Set((*s).to_owned())).collect();
@@ -54,7 +54,7 @@ fn the_filter_frees_a_transfer_whose_acks_return_slowly() {
     for rate in ["28.8kbit", "9.6kbit"] {
         let rate = format!("path.return.link.rate-left={rate}");
         let (fifo, dropped) = slow_return("fifo", &[&rate], "");
-        // One queue full of ACKs after the other is dropped in the plain queue, none with the filter.
+        // The plain queue drops many ACKs, the filter none.
         assert!(dropped.of(Cause::QueueFull) > 1000, "{:?}", dropped.0);
         assert_eq!(dropped.of(Cause::SupersededAck), 0);
         let (filtered, removed) = slow_return("ack-filter", &[&rate], "");
@@ -73,16 +73,16 @@ fn with_a_fast_return_there_is_nothing_to_filter() {
     assert_eq!(forward(&fifo).to_bits(), forward(&filtered).to_bits());
 }
 
-/// What the pages of both systems warn of.
+/// The warnings on the pages of both systems.
 #[test]
 fn beside_an_upload_each_discipline_alone_has_its_price() {
     let upload = |end: &RunEnd| end.transfers[1].acknowledged;
     let (alone, _) = slow_return("ack-filter", &[], "");
-    // At the tail of a queue of data packets each ACK is removed before it gets out.
+    // At the tail of a queue of data packets each ACK is removed before it is sent.
     let (filtered, _) = slow_return("ack-filter", &[], UPLOAD);
     assert!(forward(&filtered) < 0.3 * forward(&alone), "{}", forward(&filtered));
     assert!(upload(&filtered) > 0);
-    // First, and filtered, ACKs get out, and the upload does not.
+    // With priority and filtering ACKs pass, and the upload does not.
     let (first, _) = slow_return("ack-filter+acks-first", &[], UPLOAD);
     assert!(forward(&first) > 0.95 * forward(&alone), "{}", forward(&first));
     assert_eq!(upload(&first), 0);

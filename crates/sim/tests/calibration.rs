@@ -1,9 +1,8 @@
-//! The two figures of the preset `sens-800` that nobody has measured, from the two lifetimes that agarwal00 has.
+//! The two unmeasured figures of the preset `sens-800`, from the two lifetimes in agarwal00.
 //!
-//! Section 5 says how long one battery lasts: 223 minutes with nothing sent, 110 minutes while the laptop sends
-//! without a pause. The currents of the card are stated there, `segment` is chosen on other grounds (docs/energy.md),
-//! and a run of the sender's TCP as it was says what radio and processor draw. That leaves two unknowns and two
-//! equations:
+//! Section 5 gives the lifetimes of one battery: 223 minutes idle, 110 minutes while the laptop sends continuously. It
+//! states the currents of the card, `segment` has another source (docs/energy.md), and a run of the original sender
+//! gives the power of radio and processor. That leaves two unknowns and two equations:
 //!
 //!     capacity = (base + idle) * 223 min = (base + radio + processing) * 110 min
 
@@ -61,7 +60,7 @@ fn base_and_capacity_follow_from_the_two_lifetimes() {
         (hardware.capacity.get() / capacity - 1.0).abs() < 0.005,
         "capacity should be {capacity:.0} J"
     );
-    // What the preset makes of the two.
+    // The preset's lifetimes.
     assert!((node.lifetime_s / SENDING_S - 1.0).abs() < 0.005, "{}", node.lifetime_s);
     let silent = sender(&["transfer.start=299s"]);
     assert!((silent.lifetime_s / IDLE_S - 1.0).abs() < 0.005, "{}", silent.lifetime_s);

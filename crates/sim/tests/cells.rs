@@ -1,4 +1,4 @@
-//! What becomes of packets when a host goes from one cell to another.
+//! The fate of packets when a host moves between cells.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use lasthop_sim::{Reason, RunEnd, layout, run};
 use lasthop_trace::Sink;
 use lasthop_trace::metrics::{Metrics, RunMetrics};
 
-/// Two cells, each on a line of its own, and one hand-off at 2 s while data flows.
+/// Two cells, each on a line of its own, and one handoff at 2 s during a transfer.
 const TEXT: &str = r#"
 horizon = "6s"
 transfer = { from = "fixed", to = "mobile", bytes = "unlimited" }
@@ -35,17 +35,17 @@ link = { rate = "10mbit", delay = "20ms" }
 radio = { rate = "2mbit", delay = "1ms", duplex = "full" }
 "#;
 
-/// Counts what happened to packets, by the name of the stage.
+/// Packet events by the name of the stage.
 #[derive(Default)]
-struct Seen {
+struct PacketEvents {
     names: Vec<String>,
     counts: BTreeMap<(String, &'static str), u64>,
     moves: Vec<(u64, String, bool)>,
-    /// When anything was delivered to the mobile host.
+    /// Times of deliveries to the mobile host.
     delivered: Vec<Time>,
 }
 
-impl Sink for Seen {
+impl Sink for PacketEvents {
     fn wants(&self) -> Wants {
         Wants::METRICS
     }
@@ -68,12 +68,12 @@ impl Sink for Seen {
     }
 }
 
-impl Seen {
+impl PacketEvents {
     fn count(&self, stage: &str, cause: &'static str) -> u64 {
         self.counts.get(&(stage.to_owned(), cause)).copied().unwrap_or(0)
     }
 
-    /// The longest time without a delivery that began within a second of the hand-off, in milliseconds.
+    /// The longest time without a delivery that began within a second of the handoff, in milliseconds.
     fn pause(&self) -> u64 {
         let near = |at: &Time| (1_500_000_000..3_000_000_000).contains(&at.0);
         let pairs = self.delivered.windows(2).filter(|pair| near(&pair[0]));
@@ -87,11 +87,11 @@ fn scenario(changes: &[&str]) -> Scenario {
     plan.cells[0].scenario.clone()
 }
 
-fn see(changes: &[&str]) -> (Seen, RunEnd, RunMetrics) {
+fn see(changes: &[&str]) -> (PacketEvents, RunEnd, RunMetrics) {
     let scenario = scenario(changes);
     let layout = layout(&scenario);
     let names = layout.stages.iter().map(|stage| stage.name.clone()).collect();
-    let mut sink = (Seen { names, ..Seen::default() }, Metrics::new(layout));
+    let mut sink = (PacketEvents { names, ..PacketEvents::default() }, Metrics::new(layout));
     let end = run(&scenario, 1, &mut sink);
     assert_eq!(end.reason, Reason::Horizon);
     for (stage, count) in &end.stages {
@@ -118,9 +118,9 @@ fn packets_that_are_dropped_were_for_a_host_that_had_left() {
     assert!(seen.count("west", "left-cell") > 5, "{:?}", seen.counts);
     assert_eq!(seen.count("west", "handoff-forwarded") + seen.count("west", "handoff-kept"), 0);
     assert_eq!(seen.count("east", "left-cell"), 0);
-    // What it sent while it was in no cell, if anything.
+    // Packets that it sent while it was in no cell.
     assert!(seen.count("mobile", "no-cell") <= 1);
-    // Data goes on in the other cell.
+    // Data continues in the other cell.
     let radio = |name| metrics.stages.iter().find(|stage| stage.name == name).unwrap();
     assert!(radio("east-radio").data_packets > 100 && radio("west-radio").data_packets > 100);
 }
@@ -136,13 +136,13 @@ fn forwarding_saves_what_the_wired_side_sends_the_old_way() {
     assert!(drop.count("west", "left-cell") > 10, "{:?}", drop.counts);
     assert_eq!(forward.count("west", "left-cell"), 0, "{:?}", forward.counts);
     assert!(forward.count("west", "handoff-forwarded") > 10, "{:?}", forward.counts);
-    // What comes before the host does is kept for it.
+    // Packets that arrive before the host are buffered for it.
     assert!(forward.count("east", "handoff-kept") > 0, "{:?}", forward.counts);
     assert!(forward.pause() < 200 && drop.pause() > 2 * forward.pause(), "{}", drop.pause());
 }
 
 #[test]
-fn what_is_kept_goes_out_when_the_host_is_back() {
+fn buffered_packets_are_sent_when_the_host_is_back() {
     let away = "visits.list=[{ cell = \"west\", from = \"0s\", until = \"2s\" }, { cell = \"west\", from = \"2.5s\" }]";
     let with = |policy: &str| {
         let packets = format!("handoff.packets={policy}");
@@ -151,17 +151,18 @@ fn what_is_kept_goes_out_when_the_host_is_back() {
     let ((keep, ..), (drop, ..)) = (with("keep"), with("drop"));
     assert!(keep.count("west", "handoff-kept") > 10, "{:?}", keep.counts);
     assert_eq!(keep.count("west", "left-cell") + keep.count("west", "handoff-full"), 0);
-    // The host has what it missed as soon as it is back, and not when a timer has expired.
-    let first = |seen: &Seen| seen.delivered.iter().find(|at| at.0 > 2_100_000_000).unwrap().0;
+    // The host receives missed packets as soon as it is back, not after a timeout.
+    let first =
+        |seen: &PacketEvents| seen.delivered.iter().find(|at| at.0 > 2_100_000_000).unwrap().0;
     assert!(first(&keep) < 2_520_000_000 && first(&drop) > 2_600_000_000, "{}", first(&drop));
-    // Without room for all the oldest go.
+    // Without room for all, the oldest are dropped.
     let (few, ..) =
         see(&["handoff.announced=true", "handoff.packets=keep", away, "handoff.buffer=3"]);
     assert!(few.count("west", "handoff-full") > 5, "{:?}", few.counts);
 }
 
 #[test]
-fn what_is_kept_stays_until_the_end_of_the_run() {
+fn buffered_packets_stay_until_the_end_of_the_run() {
     let changes = ["handoff.announced=true", "handoff.packets=keep", "handoff.reroute=1s"];
     let (_, end, metrics) = see(&changes);
     let held: u64 = end.stages.iter().map(|(_, count)| count.held).sum();
@@ -192,7 +193,7 @@ fn with_an_overlap_nothing_is_lost() {
 
 #[test]
 fn packets_overtake_each_other_only_by_a_hand_off() {
-    // The new way is shorter than that of what is forwarded.
+    // The new path is shorter than that of forwarded packets.
     let changes = [
         "handoff.announced=true",
         "handoff.packets=forward",
@@ -208,7 +209,7 @@ fn packets_overtake_each_other_only_by_a_hand_off() {
 
 #[test]
 fn signals_of_a_cell_stay_in_it() {
-    // Both cells have agents that tell the source of failed attempts.
+    // Both cells have agents that notify the source of failed attempts.
     let text = TEXT.replace(
         "[[cell.path]]\nradio",
         "[[cell.path]]\nagent = \"ebsn\"\n[[cell.path]]\nlink-layer = \"local-recovery\"\nradio",
@@ -226,7 +227,7 @@ fn signals_of_a_cell_stay_in_it() {
         let stages = run.stages.iter().filter(|stage| stage.name == name);
         stages.map(|s| s.originated.get(Cause::BadStateNotification)).sum::<u64>()
     };
-    // The host is in the west, whose radio is bad, all the time.
+    // The host is always in the west, whose radio is bad.
     assert!(notices("west-agent") > 10);
     assert_eq!(notices("east-agent"), 0);
 }

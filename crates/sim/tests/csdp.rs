@@ -1,4 +1,4 @@
-//! Channel-state-dependent scheduling under TCP: what it gains, and who pays.
+//! Channel-state-dependent scheduling under TCP: its gain and its cost.
 
 use lasthop_proto::event::{Cause, Event, Op, Wants, What};
 use lasthop_scenario::{Argument, Scenario, example, parse};
@@ -6,10 +6,10 @@ use lasthop_sim::run;
 use lasthop_trace::Sink;
 
 const POLICIES: [&str; 3] = ["fifo", "round-robin", "longest-queue-first"];
-/// Attempts at an RTS, and at a frame behind one: those of 802.11, and so many that nothing is dropped and all wait.
+/// Attempts for an RTS, and for a frame after it: those of 802.11, and a number so large that nothing is dropped.
 const RETRIES: [[u8; 2]; 2] = [[7, 4], [255, 255]];
 
-/// The built-in scenario with so many phones.
+/// The built-in scenario with `phones` phones.
 fn scenario(phones: usize, policy: &str, channel: &str, retries: [u8; 2]) -> Scenario {
     let text = example("csdp").unwrap().text;
     let (head, path) = text.split_once("[[path]]").unwrap();
@@ -37,14 +37,14 @@ fn scenario(phones: usize, policy: &str, channel: &str, retries: [u8; 2]) -> Sce
     plan.cells[0].scenario.clone()
 }
 
-/// What the base station dropped.
+/// Drops at the base station.
 #[derive(Default)]
-struct Seen {
+struct DropCounts {
     given_up: u64,
     returned: u64,
 }
 
-impl Sink for Seen {
+impl Sink for DropCounts {
     fn wants(&self) -> Wants {
         Wants::METRICS
     }
@@ -57,16 +57,16 @@ impl Sink for Seen {
     }
 }
 
-/// Of each seed: the throughput of all phones together in KB/s, and what was dropped.
+/// For each seed: the total throughput of all phones in KB/s, and the drops.
 fn runs(
     phones: usize,
     policy: &str,
     (channel, retries): (&str, [u8; 2]),
     seeds: u64,
-) -> Vec<(f64, Seen)> {
+) -> Vec<(f64, DropCounts)> {
     let scenario = scenario(phones, policy, channel, retries);
     let one = |seed| {
-        let mut seen = Seen::default();
+        let mut seen = DropCounts::default();
         let end = run(&scenario, seed, &mut seen);
         let bytes: u64 = end.transfers.iter().map(|transfer| transfer.delivered).sum();
         (bytes as f64 / end.at.as_secs_f64() / 1024.0, seen)
@@ -74,7 +74,7 @@ fn runs(
     (1..=seeds).map(one).collect()
 }
 
-fn mean(runs: &[(f64, Seen)]) -> f64 {
+fn mean(runs: &[(f64, DropCounts)]) -> f64 {
     runs.iter().map(|(rate, _)| rate).sum::<f64>() / runs.len() as f64
 }
 
@@ -82,17 +82,17 @@ fn mean(runs: &[(f64, Seen)]) -> f64 {
 fn passing_over_bad_channels_gains_over_one_queue() {
     let [fifo, patient] = RETRIES.map(|retries| runs(4, "fifo", ("none", retries), 3));
     assert!(fifo.iter().chain(&patient).all(|(_, seen)| seen.returned == 0));
-    // Where medium access goes on trying, nothing is dropped, and what is lost is lost by waiting alone.
+    // With unlimited attempts nothing is dropped, and the loss of throughput is due to waiting alone.
     assert!(patient.iter().all(|(_, seen)| seen.given_up == 0));
     let blocked = mean(&fifo).max(mean(&patient));
     for policy in POLICIES {
         let csdp = runs(4, policy, ("failures", RETRIES[0]), 3);
         let rate = mean(&csdp);
         assert!(rate > blocked * 1.2, "{policy}: {rate} of {blocked}");
-        // What comes back is kept, not given up.
+        // Returned packets are buffered, not dropped.
         assert!(csdp.iter().all(|(_, seen)| seen.given_up * 20 < seen.returned), "{policy}");
     }
-    // Turns alone do not help: the packet in front is in the way of all, whoever chose it.
+    // Round robin alone does not help: the packet at the head blocks all.
     let turns = mean(&runs(4, "round-robin", ("none", RETRIES[0]), 3));
     assert!(turns < blocked * 1.2, "{turns} of {blocked}");
 }

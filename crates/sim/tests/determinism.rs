@@ -1,5 +1,4 @@
-//! The same scenario and seed give the same events: twice, in two threads, in debug and release builds and in
-//! WebAssembly.
+//! Equal scenarios and seeds give equal events: twice, in two threads, in debug and release builds and in WebAssembly.
 
 mod common;
 
@@ -24,7 +23,7 @@ use common::hops::{hopping, scheduled};
 use common::impaired::impaired;
 use common::{Dice, coming_and_going, delay_held, disciplined, modern, worded};
 
-/// FNV-1a over the text of every event: portable, and independent of how events lie in memory.
+/// FNV-1a over the text of every event: portable, and independent of memory layout.
 struct Digest(u64);
 
 impl Write for Digest {
@@ -45,7 +44,7 @@ impl Sink for Digest {
     }
 }
 
-/// The same of the events that metrics are made of, each in a few words.
+/// The same over the events of metrics, in short form.
 struct Brief(Digest);
 
 impl Sink for Brief {
@@ -71,17 +70,17 @@ fn digest(scenario: &Scenario, seed: u64) -> (u64, RunEnd) {
     (digest.0, end)
 }
 
-/// A random scenario that is over soon.
+/// A random short scenario.
 fn short(case: u64) -> Scenario {
     shortened(Dice::new(case).scenario())
 }
 
-/// The same, with queues that treat ACKs in their own way.
+/// The same with ACK queue disciplines.
 fn queued(case: u64) -> Scenario {
     shortened(disciplined(case))
 }
 
-/// The same with queues that hold the delay.
+/// The same with delay-based queue disciplines.
 fn short_queues(case: u64) -> Scenario {
     shortened(delay_held(case))
 }
@@ -96,29 +95,29 @@ fn short_hops(case: u64) -> Scenario {
     shortened(hopping(case))
 }
 
-/// The same with base stations that go by the channels.
+/// The same with channel-state-dependent base stations.
 fn short_scheduled(case: u64) -> Scenario {
     shortened(scheduled(case))
 }
 
-/// The same with traffic that comes and goes.
+/// The same with intermittent traffic.
 fn short_lived(case: u64) -> Scenario {
     let mut scenario = coming_and_going(case);
     scenario.horizon = Span::secs(60);
     scenario
 }
 
-/// The same with lines that do what netem does, and hosts with links of their own.
+/// The same with netem's impairments on lines, and access links of hosts.
 fn short_impaired(case: u64) -> Scenario {
     shortened(impaired(case))
 }
 
-/// The same with senders of today.
+/// The same with modern senders.
 fn short_modern(case: u64) -> Scenario {
     shortened(modern(case))
 }
 
-/// The same with every TCP that has a word.
+/// The same with every named TCP.
 fn short_worded(case: u64) -> Scenario {
     shortened(worded(case))
 }
@@ -128,8 +127,8 @@ fn short_roaming(case: u64) -> Scenario {
     shortened(roaming(case))
 }
 
-/// Clients and servers.
-fn asked(case: u64) -> Scenario {
+/// Requests and responses.
+fn exchanges(case: u64) -> Scenario {
     let mut scenario = asking(case);
     scenario.horizon = Span::secs(60);
     scenario
@@ -146,7 +145,7 @@ fn shortened(mut scenario: Scenario) -> Scenario {
 #[test]
 fn the_same_run_twice_gives_the_same_events() {
     let kinds: [fn(u64) -> Scenario; 7] =
-        [short, queued, short_split, short_hops, short_scheduled, short_roaming, asked];
+        [short, queued, short_split, short_hops, short_scheduled, short_roaming, exchanges];
     let others = [short_lived, short_modern, short_worded, short_queues, short_impaired];
     let kinds = kinds.into_iter().chain(others);
     let scenarios = (0..10).flat_map(|case| kinds.clone().map(move |kind| (case, kind(case))));
@@ -185,13 +184,13 @@ fn another_seed_is_another_run() {
     assert_ne!(digest(&scenario, 1).0, digest(&scenario, 2).0);
 }
 
-/// Every build must give these very events. A change of behaviour changes the numbers, and with them possibly
-/// every published figure: change them on purpose only.
+/// Every build must give these events. A change of behaviour changes the digests, and possibly every published figure:
+/// change them only on purpose.
 #[test]
 fn the_events_of_some_runs_are_pinned() {
     let digests: Vec<u64> = (0..6).map(|case| digest(&short(case), 7).0).collect();
     assert_eq!(digests, PINNED);
-    // Cases in which some queue removes or reorders something.
+    // Cases in which a queue removes or reorders something.
     let digests = [2, 4, 5, 10].map(|case| digest(&queued(case), 7).0);
     assert_eq!(digests, PINNED_QUEUED);
     assert!([2, 4, 5, 10].iter().all(|&case| digest(&short(case), 7) != digest(&queued(case), 7)));
@@ -209,8 +208,8 @@ fn the_events_of_some_senders_of_today_are_pinned() {
     assert_eq!(digests, PINNED_MODERN);
 }
 
-/// Ten thousand short transfers at once, through a queue that drops many of their packets: more connections than a host
-/// keeps in near caches, whose packets are read before they come.
+/// Ten thousand simultaneous short transfers, through a queue that drops many of their packets: more connections than
+/// fit into a host's near caches.
 fn crowded() -> Scenario {
     let side = |name: &str, side, addr| Host {
         name: name.into(),

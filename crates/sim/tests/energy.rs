@@ -48,7 +48,7 @@ fn both_ends_of_a_hop_share_its_air() {
     let (nodes, _) = measured(&[]);
     let [receiver, sender] = nodes.as_slice() else { panic!("two hosts") };
     assert_eq!((receiver.host.as_str(), sender.host.as_str()), ("receiver", "sender"));
-    // What one sends the other hears, but for what was sent at the same moment.
+    // The other station receives all frames except those sent at the same moment.
     assert!((sender.transmit_s - receiver.receive_s).abs() < 0.05 * sender.transmit_s);
     assert!((receiver.transmit_s - sender.receive_s).abs() < 0.05 * receiver.transmit_s);
     assert!(sender.transmit_s > 2.0 * receiver.transmit_s, "{sender:?}");
@@ -94,7 +94,7 @@ fn a_whole_battery_lasts_as_long_as_is_extrapolated() {
 }
 
 #[test]
-fn a_third_station_costs_those_who_hear_it() {
+fn a_third_station_costs_those_that_receive_it() {
     let alone = measured(&[]).0.remove(1);
     let text = TEXT.replacen(
         "transfer = { from = \"sender\", to = \"receiver\", bytes = \"unlimited\" }",
@@ -139,7 +139,7 @@ fn a_plain_radio_carries_the_same_with_a_battery_and_without() {
     let with = delivered(&plain);
     let without = delivered(&plain.replace("battery = \"sens-800\"\n", ""));
     assert_eq!(with.aggregate_throughput, without.aggregate_throughput);
-    // Half duplex: one sends, the other hears, and the air is never empty.
+    // Half duplex: one sends, the other receives, and the air is never idle.
     let sender = &with.energy[1];
     assert!((total_time(sender) - 20.0).abs() < 1e-6, "{sender:?}");
     assert!(sender.idle_s < 0.1 && sender.transmit_s > 15.0, "{sender:?}");

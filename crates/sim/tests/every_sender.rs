@@ -1,4 +1,4 @@
-//! What holds for every sender that a file can name, whatever its preset.
+//! Properties of every sender, with every preset.
 
 use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::event::{Event, Op, Tcb, TcpKind, Wants, What};
@@ -11,7 +11,7 @@ use lasthop_scenario::{Argument, Scenario, StageKind, parse};
 use lasthop_sim::run;
 use lasthop_trace::Sink;
 
-/// Senders that judge by the time at which segments were sent, so that one report is enough.
+/// Senders with time-based loss detection, for which one report suffices.
 fn by_time() -> impl Iterator<Item = &'static Word> {
     TCPS.iter().filter(|word| {
         let mut config = TcpConfig::linux();
@@ -26,7 +26,7 @@ fn scenario(text: &str, set: &[String]) -> Scenario {
     plan.cells.remove(0).scenario
 }
 
-/// Time-outs, and when all transfers were over.
+/// Timeouts, and the time when all transfers were over.
 #[derive(Default, Debug, PartialEq, Eq)]
 struct Outcome {
     timeouts: u64,
@@ -56,7 +56,7 @@ fn outcome(scenario: &Scenario) -> Outcome {
     outcome
 }
 
-/// A short transfer of which the network drops one segment.
+/// A short transfer with one lost segment.
 const SHORT: &str = r#"
 name = "short"
 transfer = { from = "server", to = "client", bytes = "2KB" }
@@ -77,7 +77,7 @@ agent = "none"
 link = { rate = "100mbit", delay = "1ms" }
 "#;
 
-/// The last segment but one is lost, so that the segment with the FIN alone shows the loss: at a host, and at a base
+/// The last segment but one is lost, so that only the segment with the FIN shows the loss: at a host, and at a base
 /// station that receives for it.
 #[test]
 fn a_loss_that_only_the_segment_with_the_fin_shows_costs_no_time_out() {
@@ -97,7 +97,7 @@ fn a_loss_that_only_the_segment_with_the_fin_shows_costs_no_time_out() {
     }
 }
 
-/// Data from the mobile host, of which the air drops two segments.
+/// Data from the mobile host, with two segments lost on the air.
 const UPLOAD: &str = r#"
 name = "upload"
 transfer = { from = "mobile", to = "fixed", bytes = "20kB" }
@@ -119,7 +119,7 @@ cross = { drop-data = "1" }
 radio = { rate = "2mbit", delay = "2ms" }
 "#;
 
-/// What is said of `snoop-nack` for such senders: the same as `snoop`.
+/// With such senders `snoop-nack` is equivalent to `snoop`.
 #[test]
 fn negative_acknowledgements_change_nothing_for_senders_that_do_not_act_on_them() {
     for word in by_time() {
@@ -146,17 +146,17 @@ fn negative_acknowledgements_change_nothing_for_senders_that_do_not_act_on_them(
     }
 }
 
-/// What the sender of the data did, segment by segment.
+/// The sender of the data, segment by segment.
 #[derive(Default, Debug)]
 struct Sender {
     addr: Option<Addr>,
-    /// When each of its data segments left.
+    /// Transmission time of each of its data segments.
     sent: Vec<Time>,
-    /// The congestion window after the last event, and the most that was in flight after any.
+    /// The congestion window after the last event, and the maximum in flight after any.
     cwnd: u32,
     flight: u64,
     mss: u32,
-    /// Windows before fast retransmits, and the thresholds that these set.
+    /// Windows before fast retransmits, and the resulting ssthresh.
     halved: Vec<(u32, u32)>,
 }
 
@@ -200,7 +200,7 @@ fn server_of(text: &str, set: &[String], seed: u64) -> Sender {
 /// Bytes of a response: all of them may be in flight at once.
 const RESPONSE: u32 = 20_000;
 
-/// A server whose program gives it 20 kB each 200 ms, over a path that carries 100 times as much.
+/// A server whose application writes 20 kB every 200 ms, over a path with 100 times that rate.
 const LIMITED: &str = r#"
 name = "limited"
 horizon = "12s"
@@ -233,12 +233,12 @@ fn a_window_that_is_not_used_does_not_grow() {
                     format!("host.server.pacing={pacing}"),
                 ];
                 let seen = server(LIMITED, &set);
-                // A model of the path sets its window by what it measured, with a gain of 2.9 at first.
+                // A model-based sender sets its window by measurement, with an initial gain of 2.9.
                 let gain = if matches!(word.key, "bbr" | "bbr3") { 4 } else { 2 };
                 let most = gain * RESPONSE.max(seen.flight as u32) + 4 * seen.mss;
                 assert!(seen.sent.len() > 500, "{set:?}: {} segments", seen.sent.len());
                 assert!(seen.cwnd <= most, "{set:?}: {} of {}", seen.cwnd, seen.flight);
-                // The key is what does it, where no model of the path does.
+                // The key decides, except for model-based senders.
                 let off = server(
                     LIMITED,
                     &[&set[..], &["host.server.window-validation=false".into()]].concat(),
@@ -251,7 +251,7 @@ fn a_window_that_is_not_used_does_not_grow() {
     }
 }
 
-/// Answers of 3 MB with 20 s of silence between them.
+/// Responses of 3 MB with 20 s of silence between them.
 const SILENT: &str = r#"
 name = "silent"
 horizon = "100s"
@@ -269,7 +269,7 @@ link = { rate = "100mbit", delay = "20ms", queue = "1000p" }
 "#;
 
 impl Sender {
-    /// The most segments that left within `span` after 10 s of silence.
+    /// The maximum number of segments sent within `span` after 10 s of silence.
     fn after_silence(&self, span: Span) -> usize {
         let begins = (1..self.sent.len())
             .filter(|i| self.sent[*i].since(self.sent[*i - 1]) > Span::secs(10));
@@ -281,7 +281,7 @@ impl Sender {
     }
 }
 
-/// Segments that leave before an ACK comes back, after silence: by preset, and by key.
+/// Segments sent before the first ACK after silence: by preset, and by key.
 #[test]
 fn each_sender_restarts_after_silence_from_the_window_of_its_rule() {
     let rules = [
@@ -306,8 +306,8 @@ fn each_sender_restarts_after_silence_from_the_window_of_its_rule() {
             }
             let seen = server(SILENT, &set);
             if matches!(word.key, "bbr" | "bbr3") {
-                // A model of the path keeps its window and paces what it lets go, with a gain of 2.9 at first: 100 Mb/s
-                // are 12,500 bytes in a millisecond.
+                // A model-based sender keeps its window and paces, with an initial gain of 2.9: 100 Mb/s are 12,500
+                // bytes in a millisecond.
                 let burst = seen.after_silence(Span::millis(1)) as u32 * seen.mss;
                 assert!(burst <= 36_250 + 10 * seen.mss, "{set:?}: {burst} bytes in a millisecond");
                 continue;
@@ -316,7 +316,7 @@ fn each_sender_restarts_after_silence_from_the_window_of_its_rule() {
             assert!((1..=most).contains(&burst), "{set:?}: {burst} segments, not {most}");
             set.push("host.server.slow-start-after-idle=off".to_owned());
             let off = server(SILENT, &set).after_silence(Span::millis(30));
-            // TCP-INT restarts by itself.
+            // TCP-INT restarts by its own rule.
             assert!(word.key == "tcp-int" || off > most + 10, "{set:?}: {off} segments without it");
         }
     }
@@ -347,7 +347,7 @@ link = { rate = "20mbit", delay = "20ms", queue = "1000p", jitter = "4ms", loss 
 #[test]
 fn a_loss_halves_the_window_whatever_is_reordered() {
     for word in TCPS {
-        // What a loss leaves of the window in hundredths; 4/5 and what the path carries are for losses without a queue.
+        // Window after a loss in hundredths; 4/5 and the path's capacity are for losses without a queue.
         let part = match word.key {
             "bbr" | "bbr3" | "westwood" | "vegas" | "scps-tp" => continue,
             "cubic" => 70,
@@ -357,7 +357,7 @@ fn a_loss_halves_the_window_whatever_is_reordered() {
         let set = [format!("host.server.tcp={}", word.key)];
         for seed in 1..=10 {
             let seen = server_of(REORDERED, &set, seed);
-            // Later ones may find more in flight than the window that the first has left.
+            // Later losses may find more in flight than the window after the first.
             let (cwnd, ssthresh) = *seen.halved.first().expect("a loss is detected");
             let most = (cwnd / 100 * part + seen.mss).max(2 * seen.mss);
             assert!(ssthresh <= most, "{set:?}, seed {seed}: {ssthresh} of {cwnd} bytes");

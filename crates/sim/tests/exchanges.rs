@@ -1,10 +1,10 @@
-//! Requests and responses over paths without losses, where every time is known.
+//! Requests and responses over paths without losses, with exactly known times.
 
 use lasthop_scenario::{Argument, parse};
 use lasthop_sim::run;
 use lasthop_trace::metrics::{Exchanges, Metrics, RunMetrics};
 
-/// A path of 100 ms there and back that takes no time for bytes.
+/// A round trip of 100 ms without transmission times.
 fn text(transfer: &str, hosts: &str) -> String {
     format!(
         "{transfer}\n[host.mobile]\n{hosts}\n[host.server]\nside = \"left\"\n{hosts}\n\
@@ -21,7 +21,7 @@ fn metrics(text: &str) -> RunMetrics {
     metrics.finish(end.at)
 }
 
-fn asked(keys: &str, hosts: &str) -> Exchanges {
+fn run_exchanges(keys: &str, hosts: &str) -> Exchanges {
     let transfer = format!(
         "transfer = {{ from = \"mobile\", to = \"server\", request = \"300B\", response = \"1000B\", {keys} }}"
     );
@@ -32,7 +32,7 @@ fn asked(keys: &str, hosts: &str) -> Exchanges {
     exchanges.clone()
 }
 
-/// Whether two times are the same; what a table of them has passed through binary fractions.
+/// Equal times, up to binary fractions.
 #[track_caller]
 fn same(measured: f64, ms: f64) {
     assert!((measured * 1e3 - ms).abs() < 1e-6, "{} ms and not {ms}", measured * 1e3);
@@ -40,18 +40,18 @@ fn same(measured: f64, ms: f64) {
 
 #[test]
 fn a_connection_for_each_exchange_takes_two_round_trips() {
-    let exchanges = asked("exchanges = 5, think = \"1s\"", "");
+    let exchanges = run_exchanges("exchanges = 5, think = \"1s\"", "");
     same(exchanges.time_p50_s, 200.0);
     same(exchanges.time_max_s, 200.0);
     assert_eq!((exchanges.asked, exchanges.answered, exchanges.connections), (5, 5, 5));
-    // SYN, SYN-ACK, request with FIN, answer with FIN, ACK; the run is over before the last ACK travels.
+    // SYN, SYN-ACK, request with FIN, answer with FIN, ACK; the run is over before the last ACK is sent.
     assert_eq!((exchanges.delivered, exchanges.packets), (5000, 24));
     same(exchanges.time_mean_s, 200.0);
 }
 
 #[test]
 fn a_connection_that_stays_open_takes_one_from_the_second_exchange_on() {
-    let exchanges = asked("exchanges = 5, think = \"1s\", persistent = true", "");
+    let exchanges = run_exchanges("exchanges = 5, think = \"1s\", persistent = true", "");
     same(exchanges.time_max_s, 200.0);
     same(exchanges.time_p50_s, 100.0);
     same(exchanges.time_mean_s, 120.0);
@@ -61,11 +61,12 @@ fn a_connection_that_stays_open_takes_one_from_the_second_exchange_on() {
 #[test]
 fn requests_may_be_made_before_answers_have_come() {
     // Every 30 ms, with answers after 200 ms and, on an open connection, 100 ms.
-    let each = asked("exchanges = 10, every = \"30ms\"", "");
+    let each = run_exchanges("exchanges = 10, every = \"30ms\"", "");
     same(each.time_max_s, 200.0);
     assert_eq!((each.answered, each.connections), (10, 10));
-    let one = asked("exchanges = 10, every = \"30ms\", persistent = true", "initial-window = 10");
-    // The first waits for the handshake, and so do those that are made while it lasts.
+    let one =
+        run_exchanges("exchanges = 10, every = \"30ms\", persistent = true", "initial-window = 10");
+    // The first waits for the handshake, and so do those made during the handshake.
     same(one.time_max_s, 200.0);
     same(one.time_p50_s, 100.0);
     assert_eq!((one.answered, one.connections, one.aborted), (10, 1, 0));
@@ -73,15 +74,15 @@ fn requests_may_be_made_before_answers_have_come() {
 
 #[test]
 fn clients_go_on_until_they_are_stopped() {
-    // An exchange and a second: begins at 0, 1.2 s, 2.4 s and so on.
-    let exchanges = asked("stop = \"6s\", think = \"1s\", count = 3", "");
+    // An exchange and a second: start at 0, 1.2 s, 2.4 s and so on.
+    let exchanges = run_exchanges("stop = \"6s\", think = \"1s\", count = 3", "");
     assert_eq!((exchanges.asked, exchanges.answered, exchanges.connections), (15, 15, 15));
-    let kept = asked("stop = \"6s\", every = \"1s\", count = 2, persistent = true", "");
+    let kept = run_exchanges("stop = \"6s\", every = \"1s\", count = 2, persistent = true", "");
     assert_eq!((kept.asked, kept.answered, kept.connections), (12, 12, 2));
 }
 
 #[test]
-fn tables_between_the_same_hosts_are_told_apart() {
+fn tables_between_the_same_hosts_are_distinguished() {
     let transfers = "[[transfer]]\nfrom = \"mobile\"\nto = \"server\"\nrequest = \"1B\"\nresponse = \"1B\"\n\
                      exchanges = 3\nthink = \"0s\"\n\
                      [[transfer]]\nfrom = \"mobile\"\nto = \"server\"\nrequest = \"2000B\"\nresponse = \"50kB\"\n\
@@ -109,7 +110,7 @@ fn where_nothing_else_is_measured_throughput_is_that_of_those_who_wait() {
 
 #[test]
 fn t_tcp_saves_a_round_trip_from_the_second_exchange_on() {
-    let exchanges = asked("exchanges = 5, think = \"1s\"", "t-tcp = true");
+    let exchanges = run_exchanges("exchanges = 5, think = \"1s\"", "t-tcp = true");
     same(exchanges.time_max_s, 200.0);
     same(exchanges.time_p50_s, 100.0);
     same(exchanges.time_mean_s, 120.0);
@@ -119,7 +120,7 @@ fn t_tcp_saves_a_round_trip_from_the_second_exchange_on() {
 
 #[test]
 fn so_does_fast_open_with_more_segments() {
-    let exchanges = asked("exchanges = 5, think = \"1s\"", "fast-open = true");
+    let exchanges = run_exchanges("exchanges = 5, think = \"1s\"", "fast-open = true");
     same(exchanges.time_max_s, 200.0);
     same(exchanges.time_p50_s, 100.0);
     // Five for the first, then SYN with the request, SYN-ACK, answer with FIN, FIN, and an ACK of each of them.

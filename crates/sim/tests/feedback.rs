@@ -1,8 +1,7 @@
-//! Explicit feedback from the base station to the source (bakshi96 4.2), through a whole path.
+//! Explicit feedback from the base station to the source (bakshi96 4.2), over a whole path.
 //!
-//! The link layer that tells of its failed attempts is played by the test: in the bad state the wireless hop takes
-//! long, as if each packet were tried many times, and says so every so often. Without feedback that is too long for
-//! the source's timer.
+//! The test simulates the link layer that reports failed attempts: in the bad state the wireless hop is slow, as with
+//! many attempts per packet, and reports them at intervals. Without feedback the source times out.
 
 use std::collections::BTreeMap;
 
@@ -40,10 +39,10 @@ const AIR: usize = 3;
 struct World {
     metrics: Metrics,
     books: Conservation,
-    /// Where the sender is: its flow, its initial number, its oldest position not acknowledged.
+    /// The sender's flow, initial sequence number, and oldest unacknowledged position.
     flow: Option<(FlowKey, Seq)>,
     una: u64,
-    /// What happened, in order, as far as it concerns feedback.
+    /// Events related to feedback, in order.
     order: Vec<&'static str>,
     dropped: BTreeMap<Cause, u64>,
 }
@@ -145,11 +144,11 @@ fn with_explicit_bad_state_notification_it_does_not() {
     assert_eq!(world.order.first(), Some(&"told"));
     let told = flow.originated_acks.get(Cause::BadStateNotification);
     assert!(flow.bad_state_notices > 10 && told >= flow.bad_state_notices);
-    // What was quoted and had been acknowledged by the time the message came was not believed.
+    // A message about data that was acknowledged meanwhile is ignored.
     let stale = world.dropped.get(&Cause::StaleNotice).copied().unwrap_or(0);
     let late = told - flow.bad_state_notices - stale;
     assert!(late <= 1, "each message was heeded or dropped, but for those under way: {late}");
-    // The sender hears of it only after it was told.
+    // The sender receives a message only after it was sent.
     let mut ahead = 0i32;
     for what in &world.order {
         ahead += if *what == "told" { 1 } else { -1 };
@@ -180,7 +179,7 @@ fn a_source_that_does_not_know_them_takes_no_harm() {
     }
 }
 
-/// A base station keeps the packets of a transfer to the size that is good for its channel.
+/// A base station limits the packets of a transfer to the size that suits its channel.
 #[test]
 fn packets_have_the_good_size_from_the_first_one_on() {
     for (settings, size, mss) in [
@@ -201,7 +200,7 @@ fn packets_have_the_good_size_from_the_first_one_on() {
             settings.iter().map(|set| Argument::Set((*set).to_owned())).collect();
         let (plan, warnings) = parse(TEXT, "sizes", &arguments).expect("a scenario");
         let scenario = &plan.cells[0].scenario;
-        // The air of this scenario is a link, and that is worth a warning beside an agent.
+        // The air of this scenario is a link, which causes a warning next to an agent.
         assert!(warnings.len() <= 1, "{warnings:?}");
         #[derive(Default)]
         struct Largest(u32);

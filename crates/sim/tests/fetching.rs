@@ -1,4 +1,4 @@
-//! Pages and videos over paths on which every time is known.
+//! Pages and videos over paths with exactly known times.
 
 use lasthop_scenario::{Argument, parse};
 use lasthop_sim::run;
@@ -25,14 +25,14 @@ fn table(transfer: &str, hosts: &str, link: &str) -> Exchanges {
     metrics.exchanges[0].clone()
 }
 
-/// Pages of a thousand bytes for each object, on a path of 100 ms there and back that takes no time for bytes.
+/// Pages of a thousand bytes per object, over a round trip of 100 ms without transmission times.
 fn pages(keys: &str) -> (Pages, Exchanges) {
     let keys = format!("page = {{ first = \"1000B\", objects = 3, size = \"1000B\", {keys} }}");
     let table = table(&keys, "initial-window = 10", "delay = \"50ms\"");
     (table.pages.clone().expect("pages"), table)
 }
 
-/// Whether two times are the same; what a table of them has passed through binary fractions.
+/// Equal times, up to binary fractions.
 #[track_caller]
 fn same(measured: f64, ms: f64) {
     assert!((measured * 1e3 - ms).abs() < 1e-6, "{} ms and not {ms}", measured * 1e3);
@@ -40,12 +40,12 @@ fn same(measured: f64, ms: f64) {
 
 #[test]
 fn a_page_takes_its_round_trips() {
-    // A round trip to open and one for the first object; then one for each of three objects, one behind the other.
+    // One round trip to open and one for the first object; then one for each of three sequential objects.
     let (one, table) = pages("connections = 1, pages = 1");
     same(one.first_byte_p50_s, 200.0);
     same(one.load_p50_s, 500.0);
     assert_eq!((table.connections, table.asked, table.answered, table.delivered), (1, 4, 4, 4000));
-    // Two side by side: the second connection opens while the first carries the second object, then each has one more.
+    // Two in parallel: the second connection opens while the first carries the second object, then each has one more.
     let (two, table) = pages("connections = 2, pages = 1");
     same(two.load_p50_s, 400.0);
     assert_eq!((table.connections, table.answered), (2, 4));
@@ -53,7 +53,7 @@ fn a_page_takes_its_round_trips() {
     let (six, table) = pages("connections = 6, pages = 1");
     same(six.load_p50_s, 400.0);
     assert_eq!(table.connections, 3);
-    // All at once behind the first.
+    // All at once after the first.
     let (multiplexed, table) = pages("multiplexed = true, pages = 1");
     same(multiplexed.load_p50_s, 300.0);
     assert_eq!((table.connections, table.answered), (1, 4));
@@ -72,7 +72,7 @@ fn connections_stay_open_from_page_to_page() {
 }
 
 #[test]
-fn sizes_are_those_that_were_asked_for() {
+fn sizes_are_those_requested() {
     let keys = "count = 3, page = { sizes = \"ngmn\", pages = 5, think = \"1s\" }";
     let on = |delay: &str| table(keys, "", &format!("rate = \"10mbit\", delay = \"{delay}\""));
     let (near, far) = (on("5ms"), on("80ms"));
@@ -91,7 +91,7 @@ fn a_constant_rate_plays_at_the_rung_below_it() {
     let keys = "ladder = [\"500kbit\", \"1mbit\", \"3mbit\"], abr = \"rate\"";
     let link = "rate = \"2mbit\", delay = \"5ms\"";
     let video = video(keys, link);
-    // 15 segments: the first at the lowest rate, then 0.85 times a little less than 2 Mbit/s is above 1.
+    // 15 segments: the first at the lowest rate, then 0.85 times slightly less than 2 Mbit/s exceeds 1.
     assert_eq!((video.clients, video.ended, video.segments, video.switches), (1, 1, 15, 1));
     assert_eq!((video.rebuffers, video.rebuffer_time_s), (0, 0.0));
     assert!((video.bitrate - 14.5e6 / 15.0).abs() < 1.0, "{video:?}");
@@ -110,8 +110,8 @@ fn a_buffer_keeps_the_mean_below_the_link_and_never_runs_dry() {
 
 #[test]
 fn an_outage_is_seen_when_it_is_longer_than_the_buffer() {
-    // Half a second for each segment of 4 s and 1 Mbit/s, and no more than two in the buffer: from 20.4 s on, when the
-    // link is out, there are four seconds left.
+    // Half a second for each segment of 4 s and 1 Mbit/s, and at most two in the buffer: at 20.4 s, when the outage
+    // starts, four seconds are left.
     let during = |outage: f64| {
         let keys = "ladder = [\"1mbit\"], length = \"60s\", buffer = \"8s\"";
         let until = 20.0 + outage;
@@ -132,6 +132,6 @@ fn a_video_may_stop() {
     let transfer = format!("stop = \"30s\", video = {{ {keys} }}");
     let table = table(&transfer, "", "rate = \"10mbit\", delay = \"5ms\"");
     let video = table.videos.unwrap();
-    // A segment for each four seconds and the one that is kept; all that came is played.
+    // A segment for each four seconds plus the first buffered one; all received segments are played.
     assert_eq!((video.ended, video.segments, video.rebuffers), (1, 9, 0), "{video:?}");
 }

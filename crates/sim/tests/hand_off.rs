@@ -1,7 +1,7 @@
-//! What a transfer survives: an agent that dies, a hand-off with the agent's state and without it, and a mobile host
-//! that is out of reach for a while. The tables of the manual are made here: `make figures` writes them anew.
+//! Transfers with a restarted agent, with handoffs with and without agent state, and with a mobile host that is
+//! temporarily unreachable. `make figures` regenerates the tables of the manual from here.
 
-mod kept;
+mod manual_table;
 
 use std::fmt::Write as _;
 
@@ -17,9 +17,9 @@ use lasthop_sim::layout;
 use lasthop_trace::Sink as _;
 use lasthop_trace::conservation::Conservation;
 
-use kept::keep;
+use manual_table::check;
 
-/// Two megabytes over a radio that loses one packet in eighty. After five seconds it is silent for 200 ms.
+/// Two megabytes over a radio that loses one packet in eighty. After five seconds it has an outage of 200 ms.
 const HAND_OFF: &str = r#"
 transfer = { from = "fixed", to = "mobile", bytes = "2MB" }
 horizon = "600s"
@@ -44,14 +44,14 @@ errors = { model = "two-state", good = "5s", bad = "200ms", deterministic = true
 /// The path, left to right: host, wire, base station, air, host.
 const BASE: usize = 2;
 
-/// What is watched from outside.
+/// Observations from outside.
 struct World {
     books: Conservation,
     flow: FlowKey,
     corrupted: bool,
-    /// When bytes were delivered to the receiver.
+    /// Times of deliveries to the receiver.
     delivered: Vec<Time>,
-    /// When the sender's window changed, and to what; its time-outs.
+    /// Changes of the sender's window; its timeouts.
     windows: Vec<(Time, u32)>,
     timeouts: Vec<Time>,
 }
@@ -83,13 +83,13 @@ impl Outside for World {
 }
 
 impl World {
-    /// The longest time without a delivery of which some is in `from..to`.
+    /// The longest time without a delivery that overlaps `from..to`.
     fn pause(&self, from: Time, to: Time) -> Span {
         let pairs = self.delivered.windows(2).filter(|pair| pair[0] < to && pair[1] > from);
         pairs.map(|pair| pair[1].since(pair[0])).max().unwrap_or(Span::ZERO)
     }
 
-    /// The least window of the sender in `from..to`.
+    /// The minimum of the sender's window in `from..to`.
     fn least_window(&self, from: Time, to: Time) -> u32 {
         let within = self.windows.iter().filter(|(at, _)| (from..to).contains(at));
         within.map(|(_, cwnd)| *cwnd).min().unwrap_or(0)
@@ -101,27 +101,26 @@ impl World {
     }
 }
 
-/// What becomes of the agent.
+/// The fate of the agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
-    /// Nothing.
     Stays,
-    /// It dies and begins afresh.
+    /// It restarts without state.
     Dies,
-    /// The mobile host comes to another one 100 ms later, which has the state.
+    /// The mobile host moves to another agent 100 ms later, which receives the state.
     Moves,
     /// The same, and the state is lost.
     Lost,
 }
 
-/// How a run ended.
-struct Seen {
+/// The end of a run.
+struct RunOutcome {
     world: World,
     scenario: Scenario,
     end: Time,
     complete: bool,
     delivered: u64,
-    /// Bytes of the state that moved.
+    /// Bytes of the transferred state.
     state: u64,
 }
 
@@ -138,7 +137,7 @@ fn agent(stage: &mut Stage) -> &mut Agent {
 }
 
 /// Runs a scenario; the agent meets its fate at `at`.
-fn run(scenario: Scenario, fate: Fate, at: Time) -> Seen {
+fn run(scenario: Scenario, fate: Fate, at: Time) -> RunOutcome {
     let layout = layout(&scenario);
     let mut path = Path::of_scenario(&scenario, 1, Wants::EVERYTHING, |_| HostKind::Ours);
     let mut world = World {
@@ -186,7 +185,7 @@ fn run(scenario: Scenario, fate: Fate, at: Time) -> Seen {
     }
     let held: u64 = path.counts().iter().map(|(_, count)| count.held).sum();
     assert!(path.counts().iter().all(|(_, count)| count.is_conserved()));
-    // A link layer that gives a packet up may have delivered it.
+    // A packet dropped by a link layer may have been delivered.
     let StageKind::Radio(radio) = &scenario.path[BASE].kind else { panic!("a radio") };
     if radio.hop.is_none() {
         world.books.check(held).expect("the books balance");
@@ -197,10 +196,10 @@ fn run(scenario: Scenario, fate: Fate, at: Time) -> Seen {
     let theirs = receiver.and_then(|host| host.connection(world.flow.reversed()));
     let delivered = theirs.map_or(0, Connection::delivered);
     let complete = host.opened().all(Connection::is_complete) && path.unfinished() == 0;
-    Seen { world, end: now, complete, delivered, state, scenario }
+    RunOutcome { world, end: now, complete, delivered, state, scenario }
 }
 
-/// Agents, with what else they need, and whether the data comes from the mobile host.
+/// Agents with further settings, and whether the data comes from the mobile host.
 const AGENTS: &[(&str, &[&str], bool)] = &[
     ("none", &[], false),
     ("snoop", &["agent=snoop"], false),
@@ -227,23 +226,23 @@ const AGENTS: &[(&str, &[&str], bool)] = &[
     ("m-tcp, from the air", &["agent=m-tcp"], true),
 ];
 
-/// When the agent dies or the mobile host leaves: in the middle of the transfer, as the radio falls silent.
+/// The time of the agent's restart or the handoff: in the middle of the transfer, at the start of the outage.
 const LEAVES: Time = Time(5_000_000_000);
 
-fn hand_off(sets: &[&str], back: bool, fate: Fate) -> Seen {
+fn hand_off(sets: &[&str], back: bool, fate: Fate) -> RunOutcome {
     let mut sets = sets.to_vec();
     if back {
         sets.extend(["transfer.from=mobile", "transfer.to=fixed"]);
     }
     if fate == Fate::Dies {
-        // No hand-off: the radio stays as it is.
+        // No handoff: the radio stays as it is.
         sets.push("errors.good=1000s");
     }
     run(scenario(HAND_OFF, &sets), fate, LEAVES)
 }
 
-/// Whether all bytes arrived, and how long nothing did.
-fn cell(seen: &Seen) -> String {
+/// Whether all bytes arrived, and the longest pause.
+fn cell(seen: &RunOutcome) -> String {
     assert!(!seen.world.corrupted, "a wrong byte");
     let pause = seen.world.pause(LEAVES, LEAVES + Span::secs(1));
     match seen.complete && seen.delivered == 2_000_000 {
@@ -264,18 +263,18 @@ fn which_agent_survives_what() {
         let [dies, moves, lost] =
             [Fate::Dies, Fate::Moves, Fate::Lost].map(|fate| hand_off(sets, *back, fate));
         assert!(stays.complete && moves.complete, "{name}");
-        // Soft state is learnt again; what a split connection holds for the mobile host is nowhere else.
+        // Soft state is rebuilt; data of a split connection for the mobile host exists nowhere else.
         let breaks = matches!(*name, "split" | "split-sack");
         broken.extend((dies.complete == breaks || lost.complete == breaks).then_some(*name));
         let bytes = if moves.state == 0 { "none".to_owned() } else { moves.state.to_string() };
         let cells = [cell(&stays), cell(&dies), cell(&moves), bytes, cell(&lost)];
         let _ = writeln!(table, "| {name} | {} |", cells.join(" | "));
     }
-    keep("systems/i-tcp-handoff.md", "survives", &table);
+    check("systems/i-tcp-handoff.md", "survives", &table);
     assert!(broken.is_empty(), "{broken:?} do otherwise\n{table}");
 }
 
-/// A mobile host that is out of reach every ten seconds, for a time.
+/// A mobile host that is unreachable for a time every ten seconds.
 const OUTAGES: &str = include_str!("../../../scenarios/disconnections.toml");
 
 #[test]
@@ -303,7 +302,7 @@ fn m_tcp_keeps_the_window_through_a_disconnection() {
             let timeouts =
                 seen.world.timeouts.iter().filter(|at| (leaves..resumes).contains(at)).count();
             let keeps = timeouts == 0 && least >= before;
-            // Where no timer is as short as the pause nobody loses his window.
+            // If no timer is as short as the pause, no sender reduces its window.
             wrong.extend((agent == "m-tcp" && !keeps).then(|| format!("{bad} {agent}")));
             wrong.extend(
                 (agent == "none" && outage >= Span::secs(2) && least > 1)
@@ -317,6 +316,6 @@ fn m_tcp_keeps_the_window_through_a_disconnection() {
             );
         }
     }
-    keep("systems/m-tcp.md", "disconnections", &table);
+    check("systems/m-tcp.md", "disconnections", &table);
     assert!(wrong.is_empty(), "{wrong:?}\n{table}");
 }

@@ -1,4 +1,4 @@
-//! Header compression where it pays, on a slow return path, and where it costs, on a line that loses frames.
+//! Header compression where it helps, on a slow return path, and where it hurts, on a line with frame losses.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use lasthop_scenario::{Argument, example, parse};
 use lasthop_sim::run;
 use lasthop_trace::Sink;
 
-/// Counts what ended, by cause, and what crossed the return line.
+/// Drops by cause, and packets on the return line.
 #[derive(Default)]
-struct Seen {
+struct ReturnLine {
     drops: BTreeMap<Cause, u64>,
 }
 
-impl Seen {
+impl ReturnLine {
     fn of(&self, cause: Cause) -> u64 {
         self.drops.get(&cause).copied().unwrap_or(0)
     }
 }
 
-impl Sink for Seen {
+impl Sink for ReturnLine {
     fn wants(&self) -> Wants {
         Wants::METRICS
     }
@@ -30,15 +30,15 @@ impl Sink for Seen {
     }
 }
 
-/// The scenario `slow-return` with `set` for its return line: throughput in Mb/s, and what was dropped.
-fn slow_return(set: &[&str]) -> (f64, Seen) {
+/// The scenario `slow-return` with `set` for its return line: throughput in Mb/s, and drops.
+fn slow_return(set: &[&str]) -> (f64, ReturnLine) {
     let mut all = vec!["path.return.link.discipline-left=fifo".to_owned()];
     all.extend(set.iter().map(|set| format!("path.return.link.{set}")));
     let arguments: Vec<Argument> = all.into_iter().map(Argument::Set).collect();
     let text = example("slow-return").unwrap().text;
     let (plan, warnings) = parse(text, "slow-return", &arguments).unwrap();
     assert!(warnings.is_empty() && plan.cells.len() == 1);
-    let mut seen = Seen::default();
+    let mut seen = ReturnLine::default();
     let end = run(&plan.cells[0].scenario, 1, &mut seen);
     (end.transfers[0].acknowledged as f64 * 8.0 / end.at.as_secs_f64() / 1e6, seen)
 }
@@ -55,7 +55,7 @@ fn short_acks_free_a_transfer() {
     }
 }
 
-/// What a lost frame costs: it takes the ACKs behind it along until something goes whole.
+/// The cost of a lost frame: later ACKs are lost until an uncompressed header arrives.
 #[test]
 fn losses_put_the_ends_out_of_step_and_recovery_decides_for_how_long() {
     let loss = ["rate-left=28.8kbit", "frame-loss=1%"];
@@ -73,10 +73,10 @@ fn losses_put_the_ends_out_of_step_and_recovery_decides_for_how_long() {
         }
     }
     let of = |i: usize, cause| figures[i].1.of(cause);
-    // As the RFC is written: whole stretches are tossed, or reach the sender as wrong.
+    // As in the RFC: whole sequences are dropped, or reach the sender with errors.
     assert!(of(0, Cause::Desynchronised) > of(0, Cause::FrameLost));
     assert!(of(1, Cause::TcpChecksum) > of(1, Cause::FrameLost));
-    // Both ways of RFC 2507 lose less, and move more.
+    // Both methods of RFC 2507 lose less, and carry more.
     for i in [2, 4] {
         assert!(figures[i].0 > figures[0].0, "{} {}", figures[i].0, figures[0].0);
         assert!(of(i, Cause::TcpChecksum) == 0);

@@ -1,5 +1,4 @@
-//! TCP-INT, right-edge recovery, and traffic that comes and goes: what each changes, and that its absence changes it
-//! back.
+//! TCP-INT, right-edge recovery, and intermittent traffic: the effect of each, and its absence without it.
 
 use lasthop_proto::units::Span;
 use lasthop_scenario::{Argument, Scenario, parse};
@@ -88,7 +87,7 @@ fn without_integration_the_shares_go_by_connection() {
 
 #[test]
 fn a_connection_builds_on_the_window_of_the_others() {
-    // The second transfer finds a window that is open: it is over sooner than one that begins with slow start.
+    // The second transfer finds an open window: it is shorter than one with slow start.
     let late = concat!(
         r#"transfer=[{ from = "s", to = "r1", stop = "6s" }, "#,
         r#"{ from = "s", to = "r1", bytes = 10000, start = "5s" }]"#
@@ -149,13 +148,13 @@ fn users_fetch_the_same_whatever_the_network_does() {
     };
     let (fast, slow) = (sizes(&[]), sizes(&["path.router.link.rate=200kbit"]));
     assert!(slow.len() > 50 && fast.len() > slow.len() + 50, "{} and {}", slow.len(), fast.len());
-    // What slow users had time to fetch, fast ones fetched too.
+    // Fast users fetch everything that slow users had time to fetch.
     let mut rest = fast.iter();
     assert!(slow.iter().all(|size| rest.any(|other| other == size)));
 }
 
 #[test]
-fn short_transfers_are_told_together() {
+fn short_transfers_are_reported_together() {
     let scenario = scenario(ROUTER, &["horizon=60s", WEB]);
     let m = measure(&scenario, 1);
     assert!(m.flows.is_empty());
@@ -203,7 +202,7 @@ fn other_peoples_traffic_is_measured_for_itself() {
 
 #[test]
 fn a_peer_that_is_gone_is_given_up_by_all() {
-    // The bottleneck loses everything: each connection is given up in the end, and no run hangs.
+    // The bottleneck loses everything: each connection is aborted, and no run hangs.
     let four = r#"transfer=[{ from = "s", to = "r1", bytes = "100kB", count = 4 }]"#;
     let changes = [four, "host.s.tcp=tcp-int", "host.s.max-retries=4", "horizon=100000s"];
     let mut scenario = scenario(ROUTER, &changes);

@@ -1,7 +1,7 @@
-//! Whatever the path does, what is delivered is what was sent, and nothing hangs.
+//! On any path, delivered data equals sent data, and no run hangs.
 //!
-//! `LASTHOP_CASES` says how many random scenarios to run; a failure names its case, and [`REGRESSIONS`] keeps
-//! those that once failed.
+//! `LASTHOP_CASES` sets the number of random scenarios; a failure names its case, and [`REGRESSIONS`] has cases that
+//! once failed.
 
 mod common;
 
@@ -20,7 +20,7 @@ use common::{Dice, coming_and_going, delay_held, disciplined, modern, worded};
 
 const FOREIGN_PARTIAL: &str = "an agent took the partial ACK of another for the receiver's word";
 
-/// Cases that once failed, each with what was wrong.
+/// Cases that once failed, each with its fault.
 const REGRESSIONS: [(u64, &str); 14] = [
     (725, FOREIGN_PARTIAL),
     (997, FOREIGN_PARTIAL),
@@ -38,14 +38,14 @@ const REGRESSIONS: [(u64, &str); 14] = [
     (9352, FOREIGN_PARTIAL),
 ];
 
-/// The same for those whose transfers come and go.
+/// The same for intermittent transfers.
 const SHARED_REGRESSIONS: [(u64, &str); 3] = [
     (152, "a damaged ACK took the turn of a connection that had nothing in flight"),
     (282, "a damaged ACK took the turn of a connection that had nothing in flight"),
     (292, "a source that had been stopped was switched, and that took its turn to close"),
 ];
 
-/// Runs a scenario to its end and says what is wrong with it. Where hosts move every packet is followed as well.
+/// Runs a scenario to its end and checks it. Where hosts move every packet is tracked as well.
 fn examine(scenario: &Scenario, case: u64) -> Result<Reason, String> {
     let bounds = Bounds { events: u64::MAX, books: scenario.roaming.is_some() };
     let looked = lasthop_campaign::examine::examine(scenario, case, bounds)?;
@@ -95,7 +95,7 @@ fn examine_many(scenario: fn(u64) -> Scenario) {
     let shown: Vec<String> =
         failures.iter().take(20).map(|(case, what)| format!("case {case}: {what}")).collect();
     assert!(failures.is_empty(), "{} of {count} failed:\n{}", failures.len(), shown.join("\n"));
-    // Or the scenarios are so hard that nothing is tested.
+    // Otherwise the scenarios are too hard to test anything.
     assert!(finished * 10 > count * 7, "only {finished} of {count} finished");
 }
 
@@ -160,7 +160,7 @@ fn split_connections_deliver_what_was_sent_or_reset_both_ends() {
 }
 
 #[test]
-fn what_was_mended_stays_mended() {
+fn fixed_cases_stay_fixed() {
     let plain = REGRESSIONS.map(|(case, fault)| (case, fault, plain as fn(u64) -> Scenario));
     let shared = SHARED_REGRESSIONS.map(|(case, fault)| (case, fault, coming_and_going as _));
     for (case, fault, scenario) in plain.into_iter().chain(shared) {

@@ -1,4 +1,4 @@
-//! L4S: Prague and classic senders through DualPI2, and Prague where nothing counts marks.
+//! L4S: Prague and classic senders through DualPI2, and Prague without accurate ECN counts.
 
 use lasthop_proto::event::{Event, Op, Wants, What};
 use lasthop_scenario::parse;
@@ -68,8 +68,8 @@ fn prague_and_cubic_share_dualpi2_and_each_waits_as_its_queue_promises() {
     assert!(waits[0] < 1.5 && (8.0..25.0).contains(&waits[1]), "{waits:?}");
 }
 
-/// Of flows with 10 and 50 ms, that with 10 counts as one with 25: by the law twice the rate, not five
-/// times. It is three times.
+/// Of flows with 10 and 50 ms, that with 10 counts as one with 25: by the formula twice the rate, not five times.
+/// Measured are three times.
 #[test]
 fn prague_depends_on_round_trips_as_if_none_was_below_25_ms() {
     let of = hosts("tcp = \"prague\"", "tcp = \"prague\"\naccess = { delay = \"20ms\" }", COUNTS);
@@ -80,7 +80,7 @@ fn prague_depends_on_round_trips_as_if_none_was_below_25_ms() {
     assert!((1.3..3.2).contains(&(short / long)), "{short} {long}");
 }
 
-/// Which ECN bits the data of the first flow had, and whether a count of marks was ever told.
+/// The ECN bits in the data of the first flow, and whether a count of marks was ever reported.
 #[derive(Default)]
 struct Bits([bool; 4]);
 
@@ -97,7 +97,7 @@ impl Sink for Bits {
     }
 }
 
-/// Against a peer that knows RFC 3168 alone, or nothing, Prague is RACK with Reno's window.
+/// With a peer that supports only RFC 3168, or no ECN, Prague is RACK with Reno's window.
 #[test]
 fn without_counts_prague_is_reno() {
     for (home, bits) in
@@ -121,8 +121,8 @@ fn without_counts_prague_is_reno() {
     }
 }
 
-/// A base station that ends connections may have Prague towards the radio. Its queue is then that of Prague, though the
-/// server's sender, which knows nothing of it, is CUBIC without ECN.
+/// A base station that splits connections may use Prague towards the radio. Its queue is then that of Prague, although
+/// the server's sender is CUBIC without ECN.
 #[test]
 fn prague_at_a_base_station_keeps_the_queue_of_its_radio_short() {
     let of = |agent: &str| {

@@ -1,4 +1,4 @@
-//! A run says what limited its senders.
+//! A run reports the limits of its senders.
 
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::tcp::sender::limits::Limit;
@@ -7,7 +7,7 @@ use lasthop_scenario::{Argument, parse};
 use lasthop_sim::run;
 use lasthop_trace::Nothing;
 
-/// The share of each limit, in parts of one, over 20 s of the path of `link`.
+/// The share of each limit over 20 s on the path of `link`.
 fn shares(transfer: &str, link: &str, set: &[String]) -> [f64; 5] {
     let text = format!(
         "horizon = \"20s\"\ntransfer = {{ {transfer} }}\n\
@@ -29,9 +29,9 @@ const ASKED: &str = "from = \"client\", to = \"server\", request = \"100B\", res
 const LONG: &str = "rate = \"100mbit\", delay = \"50ms\", queue = \"2000p\"";
 const NARROW: &str = "rate = \"5mbit\", delay = \"20ms\", queue = \"30p\"";
 
-/// Every sender behind each limit. A paced one spreads what its window or buffer allows, so that it waits for both.
+/// Every sender with each limit. A paced sender spreads what its window or buffer allows, so it waits for both.
 #[test]
-fn each_limit_is_told_whatever_the_sender() {
+fn each_limit_is_reported_for_every_sender() {
     for word in TCPS {
         let tcp = format!("host.server.tcp={}", word.key);
         for (limit, transfer, link, set) in [
@@ -58,7 +58,7 @@ fn each_limit_is_told_whatever_the_sender() {
 }
 
 #[test]
-fn a_pacer_is_told_of() {
+fn a_pacer_is_reported() {
     let set = ["host.server.tcp=cubic".to_owned(), "host.server.pacing=true".to_owned()];
     let shares = shares(BULK, NARROW, &set);
     assert!(shares[Limit::Pacing as usize] > 0.2, "{shares:?}");

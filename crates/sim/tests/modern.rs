@@ -1,4 +1,4 @@
-//! Senders of today on whole paths: what RACK-TLP, CUBIC and BBR change, beside what they replace on the same path
+//! Modern senders on whole paths: effects of RACK-TLP, CUBIC and BBR, compared with their predecessors on the same path
 //! with the same seeds.
 
 #[path = "modern/bbr3.rs"]
@@ -30,7 +30,7 @@ name = "wire"
 link = { rate = "20mbit", delay = "10ms", queue = "100p" }
 "#;
 
-/// What a sender did.
+/// The course of a sender.
 #[derive(Default)]
 struct Course {
     /// Time in seconds, congestion window in bytes, smoothed round trip in milliseconds; at each ACK of the sender.
@@ -79,7 +79,7 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     all.iter().sum::<f64>() / all.len().max(1) as f64
 }
 
-/// Between two drops the window falls to seven tenths, is concave, flat and convex.
+/// Between two drops: a decrease to 0.7, then concave, flat and convex growth.
 #[test]
 fn cubic_on_a_full_queue_is_cubic() {
     let long = ["path.wire.link.delay=50ms", "path.wire.link.queue=200p", "horizon=120s"];
@@ -100,7 +100,7 @@ fn cubic_on_a_full_queue_is_cubic() {
     assert!(thirds[0] > 2.0 * thirds[1], "{thirds:?}");
 }
 
-/// Both fill the path; Reno and CUBIC also fill the queue, 60 ms of it. BBR leaves it empty but for its probing.
+/// Both fill the path; Reno and CUBIC also fill the queue of 60 ms. BBR leaves it empty except for its probing.
 #[test]
 fn bbr_fills_the_path_and_not_the_queue() {
     let of = |tcp: &str| {
@@ -129,7 +129,7 @@ fn bbr_measures_the_round_trip_every_ten_seconds() {
     assert!((begins[1] - begins[0] - 10.2).abs() < 0.5, "{begins:?}");
 }
 
-/// A loss is no sign of congestion to BBR, and one to CUBIC.
+/// BBR ignores single losses, CUBIC responds to them.
 #[test]
 fn bbr_does_not_mind_random_loss() {
     let lossy = "path.core.cross.loss=1%";
@@ -139,7 +139,7 @@ fn bbr_does_not_mind_random_loss() {
     assert!(cubic < 0.5 * bbr && rack < 0.5 * bbr, "{bbr} {cubic} {rack}");
 }
 
-/// The same path, seeds and growth of the window with RFC 6675's SACK and with RACK.
+/// Equal path, seeds and window growth with RFC 6675's SACK and with RACK.
 #[test]
 fn rack_avoids_the_time_outs_of_lost_retransmissions_and_tails() {
     let set = ["path.core.cross.loss=5%", "transfer.bytes=200KB", "growth=rfc5681"];

@@ -1,5 +1,5 @@
-//! Random scenarios in which the mobile hosts move all the time: each agent gives its state away, and another one of its
-//! kind takes it over. Whatever is lost and whenever that happens, what is delivered is what was sent.
+//! Random scenarios in which the mobile hosts move all the time, and agent state moves with them. Whatever is lost at
+//! any time, delivered data equals sent data.
 
 #[expect(dead_code, reason = "not every kind of scenario is moved")]
 mod common;
@@ -15,7 +15,7 @@ use lasthop_scenario::{HostSide, Scenario};
 
 use common::Dice;
 
-/// Notices bytes that are not those that were sent.
+/// Detects corrupted bytes.
 #[derive(Default)]
 struct Watch {
     corrupted: bool,
@@ -30,7 +30,7 @@ impl Outside for Watch {
     fn leave(&mut self, _: Time, _: StageId, _: Side, _: Packet) {}
 }
 
-/// The mobile hosts come to other base stations: what the agent at stage `i` knows of them goes to a new one.
+/// The mobile hosts move to other base stations: the state of the agent at stage `i` goes to a new one.
 fn move_agent(
     path: &mut Path,
     now: Time,
@@ -53,7 +53,7 @@ fn move_agent(
     }
 }
 
-/// Runs `scenario`, with agents that move every `every`; how many connections were complete.
+/// Runs `scenario` with agents that move every `every`; returns the number of complete connections.
 fn run(scenario: &Scenario, case: u64, every: Span) -> usize {
     let mut path = Path::of_scenario(scenario, case, Wants::METRICS, |_| HostKind::Ours);
     let mut watch = Watch::default();
@@ -62,7 +62,7 @@ fn run(scenario: &Scenario, case: u64, every: Span) -> usize {
     let first = path.inner().start;
     let (mut now, mut next) = (Time::ZERO, Time::ZERO + every);
     let mut moves = 0;
-    // Transfers of a scenario without end are cut off.
+    // Endless transfers are cut off.
     let horizon = Time::ZERO + scenario.horizon.min(Span::secs(20_000));
     while path.unfinished() > 0 {
         let Some(wake) = path.next_wake().filter(|wake| *wake <= horizon) else { break };
@@ -90,7 +90,7 @@ fn run(scenario: &Scenario, case: u64, every: Span) -> usize {
         let peer = hosts.iter().find(|host| host.addr() == sender.flow.dst);
         let peer = peer.and_then(|host| host.connection(sender.flow.reversed()));
         let wanted = sender.wanted().map_or(0, |bytes| bytes.0);
-        // A base station that splits connections may be on the way with the rest.
+        // A base station that splits connections may have the rest in transit.
         peer.is_none_or(|peer| peer.delivered() == wanted)
     });
     delivered.count()
@@ -106,7 +106,7 @@ fn many(scenario: fn(u64) -> Scenario) {
         stayed += run(&scenario, case, Span::secs(1_000_000));
     }
     println!("{moved} transfers complete with agents that move, {stayed} with agents that stay");
-    // Hard scenarios end otherwise when timers start anew; but not many.
+    // Hard scenarios end differently with restarted timers, but not many.
     assert!(moved * 20 > stayed * 19, "{moved} of {stayed}");
 }
 

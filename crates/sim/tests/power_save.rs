@@ -1,4 +1,4 @@
-//! Power saving of 802.11 in whole runs: what it does to TCP, and to a battery.
+//! Power saving of 802.11 in whole runs: effects on TCP and on a battery.
 
 use lasthop_scenario::{Argument, example, parse};
 use lasthop_sim::{layout, run};
@@ -19,7 +19,7 @@ fn scalar(metrics: &RunMetrics, name: &str) -> f64 {
     metrics.scalars().into_iter().find(|s| s.name == name).expect("it is measured").value
 }
 
-/// A reader of pages: each way of sleeping spares energy and costs time, polls more of both than a time-out.
+/// A reader of pages: each power saving mode saves energy and costs time, polls more of both than a timeout.
 #[test]
 fn sleeping_spares_energy_and_costs_time() {
     let of = |word: &str| measured("power-save", &[&format!("dcf.power-save={word}")]);
@@ -35,8 +35,8 @@ fn sleeping_spares_energy_and_costs_time() {
     assert!(polls.energy[0].received > 100_000);
 }
 
-/// A window for each beacon: with polls a transfer goes at the pace of the beacons, and what is for the sleeper waits
-/// for them, as longer listen intervals show.
+/// A window per beacon: with polls a transfer advances with the beacons, and packets for the sleeping station wait for
+/// them, as longer listen intervals show.
 #[test]
 fn a_transfer_goes_at_the_pace_of_the_beacons() {
     let of = |save: &str| {
@@ -53,7 +53,7 @@ fn a_transfer_goes_at_the_pace_of_the_beacons() {
     }
 }
 
-/// A sender that sleeps between its ACKs gets them with the beacons.
+/// A sender that sleeps between its ACKs receives them with the beacons.
 #[test]
 fn a_sender_waits_for_its_acks() {
     let of = |save: &str| {

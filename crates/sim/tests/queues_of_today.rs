@@ -1,4 +1,4 @@
-//! Queues that hold the delay: what they do to a transfer, to its neighbours, and when they tell of it.
+//! Delay-based queue disciplines: effects on a transfer and its neighbours, and times of their events.
 
 use lasthop_proto::event::{Cause, Event, Op, Wants, What};
 use lasthop_proto::units::{Span, Time};
@@ -52,7 +52,7 @@ fn an_exchange_beside_eight_transfers_waits_in_a_plain_queue_and_in_no_other() {
         (value(&metrics, "exchange_time_p50"), value(&metrics, "throughput"))
     };
     let (plain, full) = of("fifo");
-    // Each exchange is a connection of its own: two round trips of 40 ms, in a plain queue of 200 packets 240 ms more each.
+    // Each exchange is a connection: two round trips of 40 ms, in a plain queue of 200 packets 240 ms more each.
     assert!(plain > 0.3, "{plain}");
     for (discipline, most, share) in
         [("fq-codel", 0.085, 0.95), ("codel", 0.15, 0.85), ("pie", 0.15, 0.85)]
@@ -63,7 +63,7 @@ fn an_exchange_beside_eight_transfers_waits_in_a_plain_queue_and_in_no_other() {
     }
 }
 
-/// When packets were dropped early, and when each came out of the link towards the right.
+/// Times of early drops, and of packets that left the link towards the right.
 #[derive(Default)]
 struct Times {
     drops: Vec<Time>,
@@ -86,7 +86,7 @@ impl Sink for Times {
 }
 
 #[test]
-fn what_codel_drops_is_told_when_the_next_packet_is_sent() {
+fn codel_reports_drops_when_the_next_packet_is_sent() {
     let (plan, _) = parse(&scenario("codel"), "bufferbloat", &[]).unwrap();
     let mut times = Times::default();
     run(&plan.cells[0].scenario, 1, &mut times);

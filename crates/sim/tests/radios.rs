@@ -53,7 +53,7 @@ fn a_frame_has_the_rate_at_its_beginning_and_the_delay_at_its_end() {
 #[test]
 fn where_there_is_no_rate_no_frame_begins() {
     let found = datagrams("rates = \"0s 1mbit, 1.05s 0bit, 1.35s 1mbit\"", "1.95s");
-    // Those of 1.1, 1.2 and 1.3 s wait until 1.35 s, and for each other.
+    // Packets of 1.1, 1.2 and 1.3 s wait until 1.35 s, and for each other.
     assert_eq!((found.arrived, found.lost), (20, 0));
     same(found.delay_max_s, 258.0);
     same(found.delay_mean_s, (17.0 * 8.0 + 258.0 + 166.0 + 74.0) / 20.0);
@@ -74,7 +74,7 @@ fn outages_keep_or_lose() {
         let radio = lost.stages.iter().find(|stage| stage.name == "radio").unwrap();
         assert_eq!(radio.dropped.get(Cause::Outage), 3);
     }
-    // A frame that is on the air when an outage begins is carried, or lost.
+    // A frame on the air at the start of an outage is delivered, or lost.
     let begun = "outages = \"1.004s-1.01s\"";
     assert_eq!(datagrams(begun, "1.95s").lost, 0);
     assert_eq!(datagrams(&format!("{begun}, outage-packets = \"drop\""), "1.95s").lost, 1);
@@ -90,7 +90,7 @@ fn losses_have_their_time() {
 
 #[test]
 fn nobody_overtakes() {
-    // The last one before the delay falls comes out at 1.008 + 0.5 s; those behind come out no sooner.
+    // The last packet before the delay falls arrives at 1.008 + 0.5 s; later ones do not overtake it.
     let found = datagrams("delays = \"0s 500ms, 1.05s 1ms\"", "1.95s");
     assert_eq!((found.arrived, found.late, found.lost), (20, 0, 0));
     same(found.delay_max_s, 508.0);

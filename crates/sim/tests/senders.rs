@@ -1,24 +1,24 @@
-//! Senders side by side on one path: each does what it claims, and its absence shows.
+//! Senders side by side on one path: each has its effect, and its absence is visible.
 
 use lasthop_proto::event::{Cause, Event, Op, TcpKind, Wants, What};
 use lasthop_scenario::{Argument, parse};
 use lasthop_sim::run;
 use lasthop_trace::Sink;
 
-/// What one run showed of its sender.
+/// The figures of one run's sender.
 #[derive(Default, Debug)]
-struct Seen {
+struct SenderFigures {
     timeouts: u64,
     fast: u64,
     /// Retransmissions upon loss notifications.
-    told: u64,
-    /// Nanoseconds until all was acknowledged; 0 if that never came.
+    by_notification: u64,
+    /// Nanoseconds until all was acknowledged; 0 if never.
     took: u64,
     /// Packets with payload that were dropped by a full queue.
     overflows: u64,
 }
 
-impl Sink for Seen {
+impl Sink for SenderFigures {
     fn wants(&self) -> Wants {
         Wants::METRICS
     }
@@ -31,7 +31,9 @@ impl Sink for Seen {
                 _ => {}
             },
             What::Packet { op: Op::Dropped(Cause::QueueFull), .. } => self.overflows += 1,
-            What::Packet { op: Op::Originated(Cause::ElnRetransmit), .. } => self.told += 1,
+            What::Packet { op: Op::Originated(Cause::ElnRetransmit), .. } => {
+                self.by_notification += 1
+            }
             _ => {}
         }
     }
@@ -58,31 +60,31 @@ radio = { rate = "2mbit", delay = "1ms", duplex = "half" }
 errors = { model = "exponential", mean = "64KiB" }
 "#;
 
-/// The sum of what five runs showed.
-fn runs(text: &str, set: &[&str]) -> Seen {
+/// The sum over five runs.
+fn runs(text: &str, set: &[&str]) -> SenderFigures {
     runs_with(text, set, 0)
 }
 
-/// The same of a scenario that is warned about.
-fn runs_with(text: &str, set: &[&str], warned: usize) -> Seen {
+/// The same for a scenario with warnings.
+fn runs_with(text: &str, set: &[&str], warned: usize) -> SenderFigures {
     let arguments: Vec<Argument> = set.iter().map(|s| Argument::Set((*s).to_owned())).collect();
     let (plan, warnings) = parse(text, "test", &arguments).unwrap();
     assert_eq!(warnings.len(), warned, "{warnings:?}");
-    let mut sum = Seen::default();
+    let mut sum = SenderFigures::default();
     for seed in 1..=5 {
-        let mut seen = Seen::default();
+        let mut seen = SenderFigures::default();
         run(&plan.cells[0].scenario, seed, &mut seen);
         assert!(seen.took > 0, "{set:?}, seed {seed}: not complete");
         sum.timeouts += seen.timeouts;
         sum.fast += seen.fast;
-        sum.told += seen.told;
+        sum.by_notification += seen.by_notification;
         sum.took += seen.took;
         sum.overflows += seen.overflows;
     }
     sum
 }
 
-fn lan(tcp: &str) -> Seen {
+fn lan(tcp: &str) -> SenderFigures {
     runs(LAN, &[&format!("host.fixed.tcp={tcp}")])
 }
 
@@ -105,9 +107,9 @@ fn smart_that_repeats_needs_the_timer_less() {
 #[test]
 fn marks_spare_the_window() {
     let (reno, eln) = (lan("reno"), lan("eln"));
-    assert!(eln.told > 0 && reno.told == 0);
+    assert!(eln.by_notification > 0 && reno.by_notification == 0);
     assert!(eln.took < reno.took, "{eln:?} against {reno:?}");
-    // Without a receiver that marks, nothing is left of it.
+    // Without a receiver that marks, it has no effect.
     let deaf = "host.mobile.eln=off";
     let text = LAN.to_owned();
     let arguments = ["host.fixed.tcp=eln", deaf].map(|s| Argument::Set(s.to_owned()));

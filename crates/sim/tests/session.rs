@@ -1,6 +1,6 @@
-//! A run in steps is the same run; one that stands still, or has too many events, ends.
+//! A run in steps equals the whole run; endless loops and runs with too many events end.
 
-use lasthop_path::{End, Sent};
+use lasthop_path::{End, TransferState};
 use lasthop_proto::event::Cause;
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};
@@ -52,7 +52,7 @@ fn a_bounded_run_is_the_beginning_of_the_run() {
     let total = whole.events().len() as u64;
     for most in [1, 1000, total / 2] {
         let (events, reason, cut) = bounded(most);
-        // What happens in one wake happens together.
+        // Events of one deadline are not separated.
         assert!((most..most + 100).contains(&events), "{events} events of at most {most}");
         assert_eq!((reason, cut.reason), (None, Reason::Horizon));
         assert!(cut.at < end.at);
@@ -60,7 +60,8 @@ fn a_bounded_run_is_the_beginning_of_the_run() {
     assert_eq!(bounded(u64::MAX), (total, Some(end.reason), end.clone()));
 }
 
-/// Where somebody looks after each wake, or after each millisecond, a radio hop may not go on by itself: it comes to the same.
+/// If the caller checks after each deadline, or after each millisecond, a radio hop cannot run ahead: the result is the
+/// same.
 #[test]
 fn a_radio_hop_that_goes_on_by_itself_does_what_it_does_when_it_is_woken() {
     for (name, cell) in [("tulip", 0), ("tulip", 2), ("contention", 0), ("power-save", 0)] {
@@ -75,7 +76,7 @@ fn a_radio_hop_that_goes_on_by_itself_does_what_it_does_when_it_is_woken() {
         let mut looked = Record::default();
         let mut session = Session::new(scenario, 5, &looked);
         session.run_bounded(u64::MAX, &mut looked);
-        // How many wakes it took is part of how it ended.
+        // The number of deadlines is part of the end.
         assert_eq!(session.finish(), end, "{name}");
         assert!(looked.events().eq(alone.events()), "{name}");
         let mut parts = Record::default();
@@ -92,12 +93,12 @@ fn a_radio_hop_that_goes_on_by_itself_does_what_it_does_when_it_is_woken() {
     }
 }
 
-/// A host that answers each packet with another one, at once.
+/// A host that answers each packet with another one at once.
 #[derive(Debug)]
 struct Parrot {
     addr: Addr,
     inward: Side,
-    /// Where it sends its first packet, and that it has not yet.
+    /// Destination of its first packet, until it is sent.
     first: Option<Addr>,
 }
 
@@ -130,7 +131,7 @@ impl End for Parrot {
     fn unfinished(&self) -> usize {
         1
     }
-    fn opened(&self) -> Vec<Sent> {
+    fn opened(&self) -> Vec<TransferState> {
         Vec::new()
     }
     fn delivered(&self, _: FlowKey) -> u64 {
@@ -138,7 +139,7 @@ impl End for Parrot {
     }
 }
 
-/// In a row of stages, where another host has a link of its own, and where the path ends in cells.
+/// In a row of stages, with an access link at another host, and on a path with cells.
 #[test]
 fn hosts_that_answer_each_other_for_ever_end_the_run() {
     let row = "[host.fixed]\n[host.other]\n[host.mobile]\n[[path]]\nlink = { rate = \"1mbit\" }\n\
@@ -155,7 +156,7 @@ fn hosts_that_answer_each_other_for_ever_end_the_run() {
         let (plan, _) = lasthop_scenario::parse(&text, "parrots", &[])
             .unwrap_or_else(|e| panic!("{e}: {}\n{text}", e.help));
         let mut scenario = plan.cells[0].scenario.clone();
-        // The reader refuses a path that takes no time; there may be other ways to one.
+        // The reader refuses a path without delay; there may be other ways to one.
         scenario.path.retain(|stage| matches!(stage.kind, StageKind::Agent(_)));
         for cell in scenario.roaming.iter_mut().flat_map(|roaming| &mut roaming.cells) {
             cell.path.clear();

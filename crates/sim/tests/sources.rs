@@ -1,4 +1,4 @@
-//! Sources of datagrams, and what queueing theory says of them.
+//! Sources of datagrams, compared with queueing theory.
 
 use lasthop_proto::machine::Side;
 use lasthop_scenario::{Scenario, parse};
@@ -68,7 +68,7 @@ fn equal_packets_of_a_poisson_source_wait_as_in_m_d_1() {
 
 #[test]
 fn exponential_packets_of_a_poisson_source_wait_as_in_m_m_1() {
-    // Large ones, so that few are shorter than headers or longer than packets can be.
+    // Large packets, so that few are shorter than headers or longer than packets can be.
     for load in [0.5, 0.8, 0.9] {
         fits(waiting(load, 4000, "exponential"), load / (1.0 - load));
     }
@@ -80,7 +80,7 @@ fn a_constant_source_alone_has_a_constant_delay() {
     let link = "rate = \"8mbit\", delay = \"15ms\"";
     let seen = datagrams(&scenario("rate = \"400kbit\", size = 1000", link, "100s"), 1);
     assert_eq!((seen.sent, seen.lost, seen.late, seen.duplicates), (5000, 0, 0, 0));
-    // Of those sent the last is still under way when the source ends.
+    // The last packet is still in flight when the source ends.
     assert_eq!(seen.delivered, seen.arrived * 1000);
     assert!(seen.sent - seen.arrived <= 1, "{seen:?}");
     for delay in [seen.delay_mean_s, seen.delay_p50_s, seen.delay_max_s] {
@@ -90,18 +90,18 @@ fn a_constant_source_alone_has_a_constant_delay() {
 }
 
 #[test]
-fn what_a_line_does_to_datagrams_is_told() {
+fn effects_of_a_line_on_datagrams_are_measured() {
     let link =
         "rate = \"8mbit\", delay = \"15ms\", jitter = \"6ms\", loss = \"5%\", duplicate = \"10%\"";
     let n = 20_000.0_f64;
     let seen = datagrams(&scenario("rate = \"400kbit\", size = 1000", link, "400s"), 3);
     let within =
         |count: u64, p: f64| (count as f64 - n * p).abs() < 4.0 * (n * p * (1.0 - p)).sqrt();
-    // A copy that survives is enough: a duplicate saves what would be lost.
+    // One surviving copy suffices: a duplicate replaces a lost packet.
     assert!(within(seen.lost, 0.05 * 0.9), "{seen:?}");
     assert!(within(seen.duplicates, 0.1 * 0.95 * 0.95), "{seen:?}");
     assert_eq!(seen.late, 0);
-    // Of two uniform delays within 6 ms the difference is 4 ms on average; of a pair of duplicates the first counts.
+    // The mean difference of two uniform delays within 6 ms is 4 ms; of two duplicates the first counts.
     assert!((seen.jitter_s - 0.004).abs() < 0.000_2, "{seen:?}");
     assert!((seen.delay_mean_s - 0.016).abs() < 0.000_4, "{seen:?}");
 }
@@ -119,10 +119,10 @@ fn the_same_seed_gives_the_same_run_and_another_one_does_not() {
 }
 
 #[test]
-fn scalars_tell_of_datagrams() {
+fn scalars_include_datagrams() {
     let run = measured(&scenario("rate = \"4mbit\"", "rate = \"2mbit\"", "10s"), 1);
     let of = |name| run.scalars().into_iter().find(|s| s.name == name).unwrap().value;
-    // Half of what is sent does not fit.
+    // Half of the datagrams do not fit.
     assert!((of("datagram_loss") - 0.5).abs() < 0.02, "{}", of("datagram_loss"));
     assert!((of("datagrams") - 2500.0).abs() < 10.0, "{}", of("datagrams"));
     // 50 packets of 4 ms wait.
@@ -173,13 +173,13 @@ fn a_call_is_as_good_as_its_delay_and_its_loss() {
         (lossy.r - (whole - 95.0 * lossy.missing * 100.0 / (lossy.missing * 100.0 + 25.1))).abs()
             < 1e-6
     );
-    // Of jitter of 50 ms up and down what is more than 60 ms above the least comes too late: two fifths.
+    // With a jitter of 50 ms, packets more than 60 ms above the minimum are too late: two fifths.
     let jitter = "delay = \"60ms\", jitter = \"50ms\"";
     let late = call("voice = \"g729\"", jitter);
     assert!((late.missing - 0.4).abs() < 0.02, "{late:?}");
-    // A buffer that takes all has no loss, and more delay.
+    // A buffer for all packets has no loss, and more delay.
     let patient = call("voice = \"g729\", buffer = \"100ms\"", jitter);
-    // But for those that are overtaken at the very end.
+    // Except for packets overtaken at the very end.
     assert!(patient.missing < 0.001 && patient.r > late.r, "{patient:?}");
     assert!((patient.r - (93.2 - 11.0 - 0.012188)).abs() < 0.4, "{patient:?}");
 }

@@ -1,5 +1,4 @@
-//! What is measured when a base station splits connections: both halves have the same addresses, ports and
-//! numbers, and must not be taken for one another.
+//! Metrics of split connections: both halves have the same addresses, ports and numbers, and must be distinguished.
 
 use lasthop_proto::event::{Cause, Event, TcpKind, Wants, What};
 use lasthop_proto::units::Time;
@@ -27,7 +26,7 @@ buffer = "64KiB"
 radio = { rate = "2mbit", delay = "1ms", queue = "200p" }
 "#;
 
-/// When the sender had everything acknowledged, and when the receiver got the last byte.
+/// The time when all was acknowledged at the sender, and the last byte delivered at the receiver.
 struct Ends {
     flow: FlowKey,
     acknowledged: Time,
@@ -54,18 +53,18 @@ impl Sink for Ends {
     }
 }
 
-struct Seen {
+struct SplitRun {
     end: RunEnd,
     flow: FlowMetrics,
     series: Series,
     ends: Ends,
 }
 
-fn see(arguments: &[(&str, &str)]) -> Seen {
+fn see(arguments: &[(&str, &str)]) -> SplitRun {
     watch(TEXT, arguments)
 }
 
-fn watch(text: &str, arguments: &[(&str, &str)]) -> Seen {
+fn watch(text: &str, arguments: &[(&str, &str)]) -> SplitRun {
     let arguments: Vec<Argument> =
         arguments.iter().map(|(key, value)| Argument::Set(format!("{key}={value}"))).collect();
     let (plan, _) = parse(text, "split", &arguments).expect("a scenario");
@@ -85,7 +84,7 @@ fn watch(text: &str, arguments: &[(&str, &str)]) -> Seen {
     books.check(held).expect("the books balance");
     let mut metrics = metrics.finish(end.at);
     assert_eq!((metrics.flows.len(), metrics.corrupted), (1, 0));
-    Seen { flow: metrics.flows.remove(0), series: sequence.finish(end.at), end, ends }
+    SplitRun { flow: metrics.flows.remove(0), series: sequence.finish(end.at), end, ends }
 }
 
 #[test]
@@ -120,7 +119,7 @@ fn each_half_is_measured_by_its_own_segments() {
     assert_eq!(seen.flow.redundant, 0);
 }
 
-/// The second connection finds no room and passes unsplit, with the segments that the hosts agree on.
+/// The second connection finds no room and passes unsplit, with the MSS of the hosts.
 #[test]
 fn what_passes_unsplit_is_measured_by_the_segments_of_its_hosts() {
     for (hosts, preset) in [("1460", "bakshi96"), ("536", "freebsd-2.1")] {
@@ -155,7 +154,7 @@ fn what_the_base_station_repairs_is_not_the_senders_doing() {
     assert_eq!(seen.flow.host_retransmissions(), 0);
     assert_eq!((seen.flow.timeouts, seen.flow.fast_retransmits), (0, 0));
     assert!(seen.flow.local_retransmissions() > 10);
-    // One series: each byte is sent once by the host, and again only by the base station.
+    // One series: the host sends each byte once, and only the base station retransmits.
     let of = |kind| seen.series.sent.iter().filter(move |sent| sent.kind == kind);
     // A byte that probed the closed window is sent in a whole segment as well.
     let first: u64 = of(SendKind::First).map(|sent| sent.end - sent.start).sum();
@@ -173,13 +172,13 @@ fn data_from_the_air_is_split_as_well() {
     assert!(seen.flow.complete);
     assert_eq!(seen.flow.mss, 1460);
     for goodput in [seen.flow.wired_goodput, seen.flow.wireless_goodput] {
-        // Small pieces are sent on as they come when the window is open.
+        // Small pieces are forwarded as they arrive when the window is open.
         assert!((0.6..=1.0).contains(&goodput.expect("packets")), "{goodput:?}");
     }
     assert!(seen.ends.acknowledged < seen.ends.delivered);
 }
 
-/// A path on which nothing is lost, 20 ms long on either side of the base station there and back.
+/// A lossless path with round trips of 20 ms on each side of the base station.
 const CLEAN: &str = r#"
 transfer = { from = "fixed", to = "mobile", bytes = "5MB" }
 [host.fixed]
@@ -195,8 +194,8 @@ split-preset = "linux"
 radio = { rate = "20mbit", delay = "10ms", queue = "5000p", duplex = "full" }
 "#;
 
-/// However the mobile host acknowledges, the base station says in time that its window has opened: its sender is never
-/// left to wait for a delayed ACK.
+/// However the mobile host acknowledges, the base station announces an opened window in time: its sender never waits
+/// for a delayed ACK.
 #[test]
 fn nobody_pauses_before_a_window_that_has_opened() {
     for more in
@@ -215,8 +214,8 @@ fn nobody_pauses_before_a_window_that_has_opened() {
     }
 }
 
-/// A buffer that grows with the path costs a transfer nothing where nothing is lost, on whichever side the path is long.
-/// 64 KiB in each direction halve some of these.
+/// A buffer that grows with the path costs a lossless transfer nothing, on whichever side the path is long. 64 KiB in
+/// each direction halve some of these rates.
 #[test]
 fn the_buffer_follows_the_path() {
     for (wired, wireless) in [("1ms", "1ms"), ("1ms", "40ms"), ("20ms", "20ms"), ("40ms", "1ms")] {

@@ -1,10 +1,10 @@
-//! Time goes on in runs in which it once stood still.
+//! Regressions: runs that once ended in an endless loop.
 
 use lasthop_scenario::parse;
 use lasthop_sim::{Reason, run};
 use lasthop_trace::Nothing;
 
-/// A paced sender whose TIME-WAIT ends before the pacer's next turn: `mobile1`, which was woken for that turn for ever.
+/// A paced sender whose TIME-WAIT ends before the pacer's next deadline: `mobile1` was called for it forever.
 const CLOSED_WHILE_PACED: &str = r#"
 seed = 3124550671
 [[transfer]]

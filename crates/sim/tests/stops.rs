@@ -4,8 +4,8 @@ use lasthop_scenario::{Scenario, parse};
 use lasthop_sim::{Reason, RunEnd, layout, run};
 use lasthop_trace::metrics::{Metrics, RunMetrics};
 
-/// Transfers that stop after a moment, over a slow path with half a second of delay: everything that they have sent is
-/// still under way then.
+/// Transfers that stop after a moment, over a slow path with half a second of delay: all their data is still in flight
+/// then.
 fn scenario(transfer: &str, rest: &str) -> Scenario {
     let text = format!(
         "horizon = \"300s\"\n\
@@ -56,7 +56,7 @@ fn a_train_of_datagrams_arrives_whole() {
     assert!((1.5..1.51).contains(&end.at.as_secs_f64()), "{}", end.at);
 }
 
-/// What TCP has sent when it is stopped arrives, whatever sent it.
+/// Data sent by TCP before a stop arrives, whatever the application.
 #[test]
 fn transfers_by_tcp_end_when_all_that_they_sent_is_acknowledged() {
     for transfer in [
@@ -77,7 +77,7 @@ fn transfers_by_tcp_end_when_all_that_they_sent_is_acknowledged() {
     }
 }
 
-/// A transfer by TCP beside them changes nothing of that.
+/// A TCP transfer next to them has no effect on this.
 #[test]
 fn datagrams_arrive_beside_transfers_of_others() {
     let others = "[[transfer]]\nfrom = \"client\"\nto = \"server\"\nbytes = \"30kB\"\n";

@@ -6,9 +6,9 @@ use lasthop_scenario::{Argument, example, parse};
 use lasthop_sim::{RunEnd, run};
 use lasthop_trace::Sink;
 
-/// What happened to the senders and on the air.
+/// Events of the senders and on the air.
 #[derive(Default)]
-struct Seen {
+struct TulipEvents {
     timeouts: u64,
     repeated: u64,
     lost: u64,
@@ -16,7 +16,7 @@ struct Seen {
     data: u64,
 }
 
-impl Sink for Seen {
+impl Sink for TulipEvents {
     fn wants(&self) -> Wants {
         Wants::METRICS
     }
@@ -34,10 +34,10 @@ impl Sink for Seen {
     }
 }
 
-fn simulate(text: &str, set: &[&str], seed: u64) -> (RunEnd, Seen) {
+fn simulate(text: &str, set: &[&str], seed: u64) -> (RunEnd, TulipEvents) {
     let arguments: Vec<_> = set.iter().map(|s| Argument::Set((*s).to_owned())).collect();
     let (plan, _) = parse(text, "tulip", &arguments).unwrap();
-    let mut seen = Seen::default();
+    let mut seen = TulipEvents::default();
     let end = run(&plan.cells[0].scenario, seed, &mut seen);
     (end, seen)
 }
@@ -93,7 +93,7 @@ fn transfers_in_both_directions_share_the_channel_evenly() {
     let [right, left] = [0, 1].map(|i| end.transfers[i].delivered as f64);
     assert!((right / left - 1.0).abs() < 0.1, "{right} {left}");
     assert_eq!((seen.repeated, seen.timeouts), (0, 0));
-    // Nearly every acknowledgement goes with data.
+    // Nearly every acknowledgement is sent with data.
     assert!(seen.link_acks * 20 < seen.data, "{} {}", seen.link_acks, seen.data);
     assert!(throughput(&end) > 0.85e6, "{}", throughput(&end));
 }

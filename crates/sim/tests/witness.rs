@@ -1,4 +1,4 @@
-//! What a witness makes of the packets of a host, beside what the host says of itself.
+//! A witness compared with the host's own events.
 
 #[expect(dead_code, reason = "other tests use more of it")]
 mod common;
@@ -17,7 +17,7 @@ use lasthop_trace::Sink;
 
 use common::Dice;
 
-/// What somebody says of one connection of a host.
+/// The account of one connection of a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Account {
     delivered: u64,
@@ -27,7 +27,7 @@ struct Account {
     again: u64,
     fast: u64,
     timeouts: u64,
-    /// Of each retransmission: whether a timer caused it.
+    /// For each retransmission: it was caused by a timer.
     by_timer: Vec<bool>,
 }
 
@@ -59,7 +59,7 @@ fn note(accounts: &mut Accounts, event: &Event) {
     }
 }
 
-/// Shows a witness for each host the packets that the host sends and receives.
+/// Passes to a witness for each host the packets that the host sends and receives.
 struct Shadow {
     witnesses: BTreeMap<StageId, (Side, Witness)>,
     out: Out,
@@ -105,7 +105,7 @@ impl Sink for Shadow {
     }
 }
 
-/// Runs, compares what arrived, which cannot be mistaken, and hands back both accounts of each connection.
+/// Runs, compares deliveries, which must be equal, and returns both accounts of each connection.
 fn accounts(scenario: &Scenario, seed: u64) -> Vec<(FlowKey, Account, Account)> {
     let mut shadow = Shadow::new(scenario);
     run(scenario, seed, &mut shadow);
@@ -119,8 +119,8 @@ fn accounts(scenario: &Scenario, seed: u64) -> Vec<(FlowKey, Account, Account)> 
     both.collect()
 }
 
-/// Without validated windows: one that stops growing within a segment lets what is sent again reach into new data, which
-/// the host counts as new and a witness as sent again.
+/// Without window validation: a window that stops growing within a segment lets retransmissions reach into new data,
+/// which the host counts as new and a witness as retransmitted.
 fn scenario(tcp: &str, agent: &str, errors: &str) -> Scenario {
     let text = format!(
         r#"
@@ -147,7 +147,7 @@ fn scenario(tcp: &str, agent: &str, errors: &str) -> Scenario {
     plan.cells[0].scenario.clone()
 }
 
-/// Retransmissions, how many of them were told right, and episodes by both.
+/// Retransmissions, those with the right cause, and episodes by both accounts.
 #[derive(Default, Debug)]
 struct Share {
     all: u64,
@@ -167,7 +167,7 @@ impl Share {
 }
 
 #[test]
-fn a_witness_tells_what_a_host_does() {
+fn a_witness_reports_what_a_host_does() {
     for tcp in ["tahoe", "reno", "newreno", "sack"] {
         for agent in ["none", "snoop"] {
             for (kind, errors) in [
@@ -185,8 +185,8 @@ fn a_witness_tells_what_a_host_does() {
                     }
                 }
                 println!("{tcp} {agent} {kind}: {share:?}");
-                // Told by silence and duplicate ACKs: of a hundred retransmissions two are mistaken at most (one of
-                // a few), and of time-outs one in twenty.
+                // By silence and duplicate ACKs: at most two of a hundred retransmissions are misjudged (one of a few),
+                // and one in twenty timeouts.
                 assert!(share.right + share.all / 50 + 1 >= share.all, "{share:?}");
                 let [theirs, ours] = share.timeouts;
                 assert!(theirs.abs_diff(ours) <= theirs / 20 + 1, "{share:?}");
@@ -196,11 +196,11 @@ fn a_witness_tells_what_a_host_does() {
 }
 
 #[test]
-fn random_paths_are_told_alike() {
+fn random_paths_give_equal_accounts() {
     let (mut all, mut alike, mut share) = (0u64, 0u64, Share::default());
     for case in 0..300 {
         let scenario = Dice::new(case).scenario();
-        // Our TCP knows a partial ACK without having offered to; a witness takes it for what any other TCP would.
+        // Our TCP accepts a partial ACK without having offered it; a witness treats it as any other TCP would.
         let foreign = |stage: &Stage| {
             let every = Some(AckpMode::EveryPacket);
             matches!(&stage.kind, StageKind::Agent(AgentConfig::Snoop(SnoopAgent { ackp, .. })) if *ackp == every)
@@ -220,7 +220,7 @@ fn random_paths_are_told_alike() {
         }
     }
     println!("{alike} of {all} connections; {share:?}");
-    // A retransmission that crosses the ACK for it, and a close without data, cannot be told for certain.
+    // A retransmission that crosses its ACK, and a close without data, are ambiguous.
     assert!(all > 500 && alike * 100 >= all * 98, "{alike} of {all}");
 }
 
@@ -232,7 +232,7 @@ fn any_number_of_connections_takes_bounded_room() {
     for i in 0..200_000u32 {
         let [a, b, c, d] = i.wrapping_mul(0x9e37_79b9).to_be_bytes();
         let segment = Segment::new(a.into(), b.into(), Seq(i), Seq(1), Flags::ACK);
-        // Data with holes, from everybody.
+        // Data with gaps, from all hosts.
         let packet = Packet::tcp(Addr::v4(11, b, c, d), server, segment, Body::copy_of(&[1]));
         out.begin(StageId(0), Time(u64::from(i)));
         witness.on_packet(Time(u64::from(i)), Side::Right, packet, &mut out);

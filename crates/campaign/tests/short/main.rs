@@ -1,4 +1,4 @@
-//! The short form of the campaign, and that it notices what goes wrong.
+//! A short campaign, and tests that the campaign detects faults.
 
 #[path = "../../../checks/shared/can_run.rs"]
 mod can_run;
@@ -39,7 +39,7 @@ fn a_case_is_always_the_same() {
     assert!(texts(0).ne(texts(20)));
 }
 
-/// A worker that does as `script` says for the case `$1`.
+/// A worker that runs `script` with the case as `$1`.
 fn worker(script: &'static str) -> impl Fn(u64) -> Command {
     move |case| {
         let mut command = Command::new("sh");
@@ -61,7 +61,7 @@ fn a_worker_that_dies_or_hangs_costs_one_case() {
     let hangs = worker(
         "i=$1; while :; do echo case $i begins; [ $i = 1 ] && while :; do :; done; echo case $i none; i=$((i+1)); done",
     );
-    // A busy machine must start it within that.
+    // Enough for the start on a busy machine.
     let brief = Duration::from_secs(5);
     let tally = drive(0, 1, brief, &hangs, &|case| case < 2).expect("it starts");
     assert_eq!((tally.none, tally.wrong.len()), (1, 1), "{tally:?}");
@@ -72,7 +72,7 @@ fn a_worker_that_dies_or_hangs_costs_one_case() {
     assert_eq!(tally.wrong, [(7, "a byte".to_owned())]);
 }
 
-/// Scenarios in which something was wrong once; the seed stands in the first line.
+/// Scenarios of fixed faults; the seed is in the first line.
 #[test]
 fn what_was_found_stays_mended() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kept");
@@ -91,7 +91,7 @@ fn what_was_found_stays_mended() {
     }
 }
 
-/// The page has the tables of the records, and records that are wrong are refused.
+/// The page contains the tables of the records; invalid records are refused.
 #[test]
 fn the_page_of_what_was_tried_is_that_of_the_records() {
     let read = |file: &str| {
@@ -120,7 +120,7 @@ fn records_of_one_thing_add_up() {
     assert!(fuzz.ends_with("| `packet` | 3,703,701 | 20 | 123,456 | 3 |\n"), "{fuzz}");
 }
 
-/// A program that minds a full disk in one command and not in another.
+/// A program that handles a full disk in one command only.
 const CARELESS: &str = r#"#!/bin/sh
 case $1 in
 run) mkdir -p "$4" && echo capture > "$4/link.pcapng" ;;
@@ -150,7 +150,7 @@ fn a_file_that_a_full_disk_cuts_short_is_noticed() {
     };
     let (careless, careful) = (fill("man"), fill("link --keygen"));
     let cut = careless.wrong.iter().filter(|what| what.contains("is another one")).count();
-    // On the disks of a quarter, a half and three quarters of what it needs.
+    // On disks of a quarter, a half and three quarters of the needed size.
     assert!(cut >= 3 && careless.wrong.len() > cut, "{careless:?}");
     assert!(careful.wrong.is_empty() && careful.refused > 0 && careful.done > 0, "{careful:?}");
     std::fs::remove_dir_all(&base).expect("it goes");

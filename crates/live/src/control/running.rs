@@ -237,7 +237,7 @@ impl Seen {
                 }
                 Stage::Agent(agent) => ("agent", Some(agent.flows())),
                 Stage::Cross(_) => ("cross", None),
-                Stage::Place(_) => ("place", None),
+                Stage::Junction(_) => ("place", None),
             };
             StageStatus {
                 name: String::new(),

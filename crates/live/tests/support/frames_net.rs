@@ -1,12 +1,12 @@
 //! A net over what becomes of the bytes of frames: each kind, whole, cut, and with each of its bytes changed in turn.
 //! Figures of all of that are kept in `tests/net/frames.txt`; `make figures` writes them anew.
 
-#[path = "../../../campaign/tests/short/net/kept.rs"]
-mod kept;
+#[path = "../../../checks/shared/golden.rs"]
+mod golden;
 
 use std::fmt::Write as _;
 
-use kept::{Block, Digest, keep};
+use golden::{Block, Digest, check};
 use lasthop_live::frame::{self, Incoming, Outgoing};
 use lasthop_live::header::VnetHeader;
 use lasthop_live::offload;
@@ -113,5 +113,5 @@ pub fn net(frames: &[(String, Vec<u8>)]) {
         block.put("digest", seen.digest.text());
         blocks.push(block);
     }
-    keep("frames.txt", &blocks);
+    check("frames.txt", &blocks);
 }

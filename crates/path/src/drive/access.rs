@@ -1,17 +1,16 @@
-//! How packets go through a path on which hosts hang by links of their own. Apart from the way through a row of stages,
-//! which all others take.
+//! Forwarding on a path with access links of hosts, separate from the common case of a row of stages.
 
 use lasthop_proto::machine::{Machine as _, Side, StageId};
 use lasthop_proto::wire::Packet;
 
-use super::{AT_ONCE, Outside, Path};
+use super::{MAX_FORWARDED, Outside, Path};
 
-/// The hosts' own links.
+/// The access links.
 #[derive(Debug, Default)]
 pub(super) struct Access {
     /// By stage: the link of a host, or the host of a link.
     other: Vec<Option<usize>>,
-    /// The first of the links; they stand behind the hosts.
+    /// The first of the links, which are behind the hosts.
     first: usize,
 }
 
@@ -22,7 +21,7 @@ impl Access {
 }
 
 impl Path {
-    /// These hosts, by their stages, have links of their own at the stages beside them.
+    /// Sets access links as pairs of the stages of host and link.
     pub(crate) fn set_access(&mut self, pairs: &[(usize, usize)]) {
         let Some((_, first)) = pairs.first() else { return };
         self.access = Access { other: vec![None; self.stages.len()], first: *first };
@@ -33,9 +32,9 @@ impl Path {
         self.branches = true;
     }
 
-    /// Does what [`Path::forward`] does where hosts have links of their own.
+    /// The equivalent of [`Path::forward`] with access links.
     pub(super) fn forward_by_access<O: Outside>(&mut self, mut i: usize, outside: &mut O) {
-        for _ in 0..AT_ONCE {
+        for _ in 0..MAX_FORWARDED {
             self.queue_packets(i);
             let Some((from, side, packet)) = self.moving.pop_front() else { return };
             match self.neighbour_by_access(from, side, &packet) {
@@ -43,7 +42,7 @@ impl Path {
                     self.counts[next].arrived += 1;
                     self.out.begin(StageId(next as u16), self.now);
                     self.stages[next].on_packet(self.now, side.other(), packet, &mut self.out);
-                    self.ask(next, outside);
+                    self.collect_next(next, outside);
                     i = next;
                 }
                 None => {
@@ -63,7 +62,7 @@ impl Path {
             return if side == inward { self.neighbour(host, side, packet) } else { Some(host) };
         }
         let next = self.neighbour(i, side, packet)?;
-        // From or to a host that has one.
+        // From or to a host with a link.
         self.access.other(i).or(self.access.other(next)).or(Some(next))
     }
 }

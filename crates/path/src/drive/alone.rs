@@ -1,4 +1,4 @@
-//! What one stage does as long as nobody else has anything to do.
+//! Consecutive deadlines of one stage without other events between them.
 
 use lasthop_proto::machine::StageId;
 use lasthop_proto::units::Time;
@@ -7,27 +7,26 @@ use super::{Outside, Path};
 use crate::stage::Stage;
 
 impl Path {
-    /// Whoever calls does nothing before `until` but wake stages when they want to be: a stage that is woken may go on until
-    /// another one wants to be.
+    /// The caller dispatches only timers before `until`, so a stage may run ahead to the next deadline of another one.
     pub fn set_free(&mut self, until: Time) {
         self.free_until = until;
     }
 
-    /// When a stage was called last.
+    /// Time of the last call of a stage.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// How many wakes were made within others.
+    /// Number of deadlines handled within other calls.
     pub fn inner_wakes(&self) -> u64 {
         self.inner_wakes
     }
 
-    /// Wakes the radio hop `i`, which goes on until another stage is due.
+    /// Calls the radio hop `i` at its deadline; it continues until another stage is due.
     pub(super) fn wake_hop<O: Outside>(&mut self, now: Time, i: usize, outside: &mut O) {
         self.wakes.set(i, None);
         let others = self.next_wake().unwrap_or(Time::NEVER);
-        // A link that was replaced here has wakes of its own.
+        // A replaced link here has deadlines of its own.
         let until = if self.retired.is_empty() { others.min(self.free_until) } else { now };
         let stage = StageId(i as u16);
         self.out.begin(stage, now);

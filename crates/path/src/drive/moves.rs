@@ -5,25 +5,25 @@ use lasthop_proto::units::Time;
 
 use super::{Outside, Path};
 use crate::roam::{Move, Roam};
-use crate::stage::{Place, Stage};
+use crate::stage::{Junction, Stage};
 
 impl Path {
-    /// The path ends in cells.
+    /// Adds the cells at the end of the path.
     pub(crate) fn set_roam(&mut self, roam: Roam) {
         self.roam = Some(Box::new(roam));
         self.branches = true;
         self.await_move();
     }
 
-    /// The router waits for the next host that moves.
+    /// Sets the router's timer to the next move.
     fn await_move(&mut self) {
         let Some(roam) = &self.roam else { return };
         let router = roam.router;
-        self.stages[router] = Stage::Place(Place(roam.next_wake()));
+        self.stages[router] = Stage::Junction(Junction(roam.next_wake()));
         self.rearm(router);
     }
 
-    /// The host moves whose time has come.
+    /// Moves the host that is due.
     #[cold]
     pub(super) fn move_host<O: Outside>(&mut self, now: Time, outside: &mut O) {
         if self.state_arrives(now, outside) {
@@ -51,7 +51,7 @@ impl Path {
         self.await_move();
     }
 
-    /// Tells the host if its hand-off is over.
+    /// Notifies the host if its handoff is over.
     fn end_handoff<O: Outside>(&mut self, now: Time, host: usize, outside: &mut O) {
         let stage = self.roam.as_mut().and_then(|roam| roam.over(host));
         let Some(stage) = stage else { return };
@@ -62,7 +62,7 @@ impl Path {
         });
     }
 
-    /// Calls the base station of a cell, and forwards what it answers.
+    /// Calls the base station of a cell, and forwards its output.
     fn at_base<O: Outside>(
         &mut self,
         now: Time,
@@ -75,7 +75,7 @@ impl Path {
         self.now = now;
         self.out.begin(StageId(base as u16), now);
         call(roam, &mut self.out);
-        self.ask(base, outside);
+        self.collect_next(base, outside);
         self.forward(base, outside);
     }
 }

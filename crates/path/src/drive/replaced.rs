@@ -1,4 +1,4 @@
-//! Stages that are replaced while packets travel.
+//! Replacement of stages while packets travel.
 
 use lasthop_proto::agent::BaseStation as _;
 use lasthop_proto::machine::{Machine as _, StageId};
@@ -8,9 +8,9 @@ use super::Path;
 use crate::stage::Stage;
 
 impl Path {
-    /// Puts `stage` into the place of stage `i` while the path runs. What a link holds is still handed on, when
-    /// its time comes, and connections that end at an agent go on there until they are over; whatever else the old
-    /// stage held is lost, and how many packets that were is the answer.
+    /// Replaces stage `i` while the path runs. Packets in a link are still forwarded in time, and connections that end
+    /// at an agent continue there until they are over. Everything else in the old stage is lost; returns the number of
+    /// those packets.
     pub fn replace_stage(&mut self, i: usize, stage: Stage) -> usize {
         let Some(place) = self.stages.get_mut(i) else { return 0 };
         let stage = match (place.agent_mut(), stage) {
@@ -25,7 +25,7 @@ impl Path {
         };
         let mut old = core::mem::replace(place, stage);
         let held = old.holds();
-        // Over a dead channel a link layer would try for ever.
+        // Over a dead channel a link layer would retry forever.
         old.forget_channels();
         let is_link = old.is_link();
         if is_link && held > 0 {
@@ -39,7 +39,7 @@ impl Path {
         held
     }
 
-    /// Agents whose last connection is over give way to those that were to replace them; whether any did.
+    /// Replaces agents whose last connection is over by their successors; true if there was one.
     pub fn retire_agents(&mut self) -> bool {
         let mut retired = false;
         for i in self.inner.clone() {
@@ -54,7 +54,7 @@ impl Path {
         retired
     }
 
-    /// Links that were replaced at place `i` hand on what is due.
+    /// Forwards due packets of links that were replaced at stage `i`.
     #[cold]
     pub(super) fn wake_retired(&mut self, now: Time, i: usize) {
         self.out.begin(StageId(i as u16), now);
@@ -64,7 +64,7 @@ impl Path {
         self.retired.retain(|(_, stage)| stage.holds() > 0);
     }
 
-    /// When a link that was replaced at place `i` wants to be called next.
+    /// The next deadline of links that were replaced at stage `i`.
     #[cold]
     pub(super) fn next_of_retired(&self, i: usize) -> Option<Time> {
         let old = self.retired.iter().filter(|(at, _)| *at == i);

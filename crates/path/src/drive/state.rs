@@ -1,4 +1,4 @@
-//! The state of agents follows its host from base station to base station (i-tcp-handoff).
+//! Agent state follows its host between base stations (i-tcp-handoff).
 
 use lasthop_proto::agent::{Agent, BaseStation as _};
 use lasthop_proto::event::{Wants, What};
@@ -9,8 +9,8 @@ use super::{Outside, Path};
 use crate::roam::Transit;
 
 impl Path {
-    /// `host` has come to `cell`: what the agent of its last cell knows of it sets out for the one there. What is still on
-    /// its way is sent after the host.
+    /// `host` arrived in `cell`: sends the agent state of its last cell to the agent there. State still in transit is
+    /// sent after the host.
     pub(super) fn move_state<O: Outside>(
         &mut self,
         now: Time,
@@ -43,7 +43,7 @@ impl Path {
         let bytes = state.bytes();
         self.with_agent(now, agent, outside, |agent, out| {
             agent.await_state(addr, true);
-            tell(out, addr, bytes, false);
+            emit_handoff_state(out, addr, bytes, false);
         });
         let follows = moves.rate.map_or(Span::ZERO, |rate| rate.transmit(bytes));
         let at = from.max(now) + moves.delay + follows;
@@ -52,7 +52,7 @@ impl Path {
         }
     }
 
-    /// The state that is due is taken over; whether there was any.
+    /// Delivers the state that is due; true if there was any.
     pub(super) fn state_arrives<O: Outside>(&mut self, now: Time, outside: &mut O) -> bool {
         let Some(roam) = &mut self.roam else { return false };
         let Some(i) = roam.transit.iter().position(|transit| transit.at <= now) else {
@@ -62,8 +62,8 @@ impl Path {
         self.with_agent(now, agent, outside, |agent, out| {
             let (host, bytes) = (state.host(), state.bytes());
             match agent.take_over(now, state, out) {
-                Ok(()) => tell(out, host, bytes, true),
-                // Another kind of agent: it begins afresh.
+                Ok(()) => emit_handoff_state(out, host, bytes, true),
+                // Another kind of agent starts without state.
                 Err(_) => agent.await_state(host, false),
             }
         });
@@ -85,7 +85,7 @@ impl Path {
     }
 }
 
-fn tell(out: &mut Out, host: lasthop_proto::wire::Addr, bytes: u64, arrived: bool) {
+fn emit_handoff_state(out: &mut Out, host: lasthop_proto::wire::Addr, bytes: u64, arrived: bool) {
     if out.wants(Wants::METRICS) {
         out.event(What::State { host, bytes, arrived });
     }

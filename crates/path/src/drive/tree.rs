@@ -1,19 +1,19 @@
-//! How packets go through a path that ends in cells. Apart from the way through a row of stages, which all others take.
+//! Forwarding on a path that ends in cells, separate from the common case of a row of stages.
 
 use lasthop_proto::event::{Event, Op, What};
 use lasthop_proto::machine::{Machine as _, Side, StageId};
 use lasthop_proto::wire::Packet;
 
-use super::{AT_ONCE, Outside, Path};
+use super::{MAX_FORWARDED, Outside, Path};
 use crate::roam::Way;
 
 impl Path {
-    /// Does what [`Path::forward`] does where the path ends in cells.
+    /// The equivalent of [`Path::forward`] on a path with cells.
     pub(super) fn forward_in_tree<O: Outside>(&mut self, mut i: usize, outside: &mut O) {
-        // A packet that has just passed a place where nothing is done with it.
+        // A packet that passed a router or base station without any action.
         let mut passing: Option<(Side, Packet)> = None;
-        for _ in 0..AT_ONCE {
-            // Nearly always one packet moves; it need not queue.
+        for _ in 0..MAX_FORWARDED {
+            // Usually a single packet moves and need not queue.
             let alone = self.moving.is_empty() && self.out.sends.len() <= 1;
             let (side, packet) = if let Some(passing) = passing.take() {
                 passing
@@ -52,7 +52,7 @@ impl Path {
             } else {
                 self.stages[next].on_packet(self.now, from, packet, &mut self.out);
             }
-            self.ask(next, outside);
+            self.collect_next(next, outside);
             i = next;
         }
         self.end_loop(i);

@@ -5,11 +5,11 @@
 //!                                  | ... | base station | radio |          cell 1, and so on
 //! ```
 //!
-//! The router sends packets for a mobile host to the cell that the wired side knows of, and base stations judge what
-//! becomes of packets for hosts that are not there. Both are stages with a place, counts and events; what they do needs
-//! one view of all hosts and stands here. A packet costs one look-up of its host, however many hosts and cells there are.
+//! The router sends packets for a mobile host to the cell known to the wired side. Base stations decide about packets
+//! for absent hosts. Both are stages with an index, counts and events; their logic needs the state of all hosts and is
+//! in this module. A packet costs one host lookup, for any number of hosts and cells.
 
-mod kept;
+mod buffers;
 mod tour;
 mod way;
 
@@ -28,7 +28,7 @@ use lasthop_scenario::model::Stage;
 use lasthop_scenario::roaming::{Handoff, Policy, Roaming, StateMoves};
 use lasthop_scenario::{Scenario, StageKind};
 
-use kept::{Copies, Kept};
+use buffers::{Copies, HostBuffers};
 pub(crate) use tour::Move;
 use tour::Walk;
 pub(crate) use way::Way;
@@ -38,23 +38,21 @@ const NONE: u16 = u16::MAX;
 
 /// A cell on the path.
 #[derive(Debug)]
-struct Place {
-    /// Its stages, the base station among them.
+struct CellStages {
+    /// Its stages, the base station included.
     stages: Range<usize>,
-    /// Its base station.
     base: usize,
-    /// How long what was sent over its last link is on its way.
+    /// Propagation time of its last link.
     reach: Span,
-    /// Packets that its base station keeps.
+    /// Packets that its base station buffers.
     held: usize,
-    /// Its agent.
     agent: Option<usize>,
 }
 
-/// What an agent knew of a host, on its way to another base station.
+/// Agent state of a host, in transit to another base station.
 #[derive(Debug)]
 pub(crate) struct Transit {
-    /// When it arrives.
+    /// Time of arrival.
     pub at: Time,
     pub host: usize,
     /// The agent that waits for it.
@@ -67,22 +65,22 @@ pub(crate) struct Transit {
 struct Mobile {
     addr: Addr,
     stage: usize,
-    /// Apart: packets ask for the rest.
+    /// Boxed: packets need only the other fields.
     walk: Box<Walk>,
-    /// The cells that it hears, the last one first.
+    /// The cells whose signal it receives, the newest first.
     hears: [u16; 2],
-    /// The cell that it left last, and when.
+    /// The cell that it left last, with the time.
     left: (u16, Time),
-    /// The cell in which the network takes it to be, or to be soon.
+    /// The cell where the network believes it to be, or to be soon.
     heading: u16,
-    /// Whether it has not come there yet.
+    /// It has not arrived there yet.
     expected: bool,
-    /// The cell to which the wired side sends, and the cells beside it.
+    /// The cell to which the wired side sends, and the neighbouring cells.
     route: u16,
-    beside: [u16; 2],
-    /// Whether it has been where it could be reached.
-    told: bool,
-    kept: Kept,
+    neighbours: [u16; 2],
+    /// It was reachable at least once.
+    reached: bool,
+    buffers: HostBuffers,
     copies: Copies,
 }
 
@@ -91,7 +89,7 @@ impl Mobile {
         self.hears.contains(&cell)
     }
 
-    /// Whether what it sent in `cell` cannot arrive any more, if that takes so long.
+    /// Data sent in `cell` with this propagation time can no longer arrive.
     fn is_out_of(&self, cell: u16, now: Time, reach: Span) -> bool {
         let (left, at) = self.left;
         !self.is_in(cell) && (left != cell || now > at + reach)
@@ -103,22 +101,22 @@ impl Mobile {
 pub struct Roam {
     /// The stage at the end of the wired part.
     pub(crate) router: usize,
-    /// The cell that each stage belongs to.
+    /// The cell of each stage.
     cell_of: Vec<u16>,
-    cells: Vec<Place>,
+    cells: Vec<CellStages>,
     handoff: Handoff,
-    /// Where the right hosts begin.
+    /// The first of the right hosts.
     hosts: usize,
     mobiles: Vec<Mobile>,
     by_addr: AddrMap<u16>,
-    /// What was looked up last.
+    /// Cached host lookup.
     found: (Addr, Option<usize>),
     wakes: WakeTree,
-    /// The state of agents that is on its way.
+    /// Agent state in transit.
     pub(crate) transit: Vec<Transit>,
-    /// The cells to which the router's packets go that have not left it yet, oldest first.
+    /// The destination cells of packets in the router, oldest first.
     aims: VecDeque<u16>,
-    /// The cell of the packet that just passes the router.
+    /// The cell of the packet that passes the router now.
     straight: Option<u16>,
 }
 
@@ -143,9 +141,9 @@ impl Roam {
             };
             let stages = start..cell_of.len();
             let is_agent = |stage: &Stage| matches!(stage.kind, StageKind::Agent(_));
-            // The base station stands before it.
+            // The base station is in front of it.
             let agent = cell.path.iter().position(is_agent).map(|at| start + at + 1);
-            cells.push(Place { stages, base: start + cell.base, reach, held: 0, agent });
+            cells.push(CellStages { stages, base: start + cell.base, reach, held: 0, agent });
         }
         let hosts = cell_of.len();
         let mobiles: Vec<Mobile> = roaming
@@ -163,9 +161,9 @@ impl Roam {
                     heading: NONE,
                     expected: false,
                     route: NONE,
-                    beside: [NONE; 2],
-                    told: false,
-                    kept: Kept::default(),
+                    neighbours: [NONE; 2],
+                    reached: false,
+                    buffers: HostBuffers::default(),
                     copies: Copies::default(),
                 }
             })
@@ -194,13 +192,13 @@ impl Roam {
         }
     }
 
-    /// When the next host moves.
+    /// Time of the next move.
     pub(crate) fn next_wake(&self) -> Option<Time> {
         let moves = self.wakes.first().map(|(at, _)| at);
         moves.into_iter().chain(self.transit.iter().map(|transit| transit.at)).min()
     }
 
-    /// Whether `stage` is the router or a base station.
+    /// `stage` is the router or a base station.
     #[inline]
     pub(crate) fn is_at(&self, stage: usize) -> bool {
         match self.cell_of.get(stage) {
@@ -210,7 +208,7 @@ impl Roam {
         }
     }
 
-    /// Packets that are kept at `stage`.
+    /// Packets buffered at `stage`.
     pub(crate) fn held(&self, stage: usize) -> usize {
         match self.cell_of.get(stage) {
             Some(&cell) if cell != NONE && self.is_at(stage) => self.cells[usize::from(cell)].held,
@@ -223,15 +221,15 @@ impl Roam {
         self.cells[usize::from(cell)].base
     }
 
-    /// The stage of `host`, if a hand-off of it is over with this: it is in a cell, and the wired side sends there.
+    /// The stage of `host` if its handoff is over: it is in a cell, and the wired side sends there.
     pub(crate) fn over(&mut self, host: usize) -> Option<usize> {
         let mobile = &mut self.mobiles[host];
         let over = mobile.hears[0] != NONE && mobile.hears[0] == mobile.route;
-        // The first time it has only come.
-        (over && core::mem::replace(&mut mobile.told, true)).then_some(mobile.stage)
+        // The first arrival is no handoff.
+        (over && core::mem::replace(&mut mobile.reached, true)).then_some(mobile.stage)
     }
 
-    /// The mobile host with this address. A packet asks at several stages one after the other.
+    /// The mobile host with this address. A packet is looked up at several stages in succession.
     #[inline]
     fn find(&mut self, addr: Addr) -> Option<usize> {
         if self.found.0 != addr {
@@ -240,14 +238,14 @@ impl Roam {
         self.found.1
     }
 
-    /// Whether `packet`, which comes to `stage` on its way to `side`, just passes there: so nearly all do.
+    /// `packet`, at `stage` on its way to `side`, passes without any action: the usual case.
     #[inline]
     pub(crate) fn passes(&mut self, stage: usize, side: Side, packet: &Packet) -> bool {
         if !self.is_at(stage) {
             return false;
         }
         match (side, stage == self.router) {
-            // To the left hosts; but what is sent after a host comes back as well.
+            // To the left hosts; but packets redirected to a host come back as well.
             (Side::Left, true) => {
                 self.handoff.packets != Policy::Forward || self.find(packet.dst).is_none()
             }
@@ -284,7 +282,7 @@ impl Roam {
             return;
         };
         let mobile = &mut self.mobiles[host];
-        // What a base station sends back goes after the host, whatever the wired side knows.
+        // Packets returned by a base station follow the host, whatever the wired side knows.
         let aim = if from == Side::Right { mobile.heading } else { mobile.route };
         if aim == NONE {
             out.discard(Side::Right, packet, Cause::NoCell);
@@ -295,9 +293,9 @@ impl Roam {
             out.send(Side::Right, packet);
             return;
         }
-        let (beside, original) = (mobile.beside, packet.clone());
+        let (neighbours, original) = (mobile.neighbours, packet.clone());
         out.send(Side::Right, packet);
-        for cell in beside.into_iter().filter(|cell| *cell != NONE) {
+        for cell in neighbours.into_iter().filter(|cell| *cell != NONE) {
             self.aims.push_back(cell);
             out.originate(Side::Right, original.clone(), Cause::HandoffCopy);
             if let Some((_, copy)) = out.sends.last() {
@@ -317,7 +315,7 @@ impl Roam {
             return;
         }
         if from == Side::Right {
-            // It was on the air for nobody; the base station still has it as it was.
+            // It was transmitted to an absent host; the base station still has it undamaged.
             packet.damage = Damage::None;
         }
         let knows = mobile.heading != cell || mobile.expected;
@@ -336,7 +334,7 @@ impl Roam {
                 out.packet_event(Op::Redirected(Cause::HandoffKept), Side::Right, &packet);
                 let held = &mut self.cells[usize::from(cell)].held;
                 *held += 1;
-                if let Some(oldest) = mobile.kept.put(cell, packet, self.handoff.buffer) {
+                if let Some(oldest) = mobile.buffers.put(cell, packet, self.handoff.buffer) {
                     *held -= 1;
                     let stale = is_copy(self.router, &oldest);
                     let cause = if stale { Cause::HandoffStale } else { Cause::HandoffFull };
@@ -354,7 +352,7 @@ impl Roam {
         Some((host, step?))
     }
 
-    /// `host` has left `cell`, to go to `next`.
+    /// `host` has left `cell` towards `next`.
     pub(crate) fn leave(&mut self, host: usize, cell: u16, next: Option<u16>, out: &mut Out) {
         let mobile = &mut self.mobiles[host];
         mobile.hears = match mobile.hears {
@@ -362,7 +360,7 @@ impl Roam {
             [first, _] => [first, NONE],
         };
         mobile.left = (cell, out.now());
-        // It may hear the next one already, which the network then knows.
+        // It may receive the next cell already, which the network then knows.
         if self.handoff.announced && mobile.hears[0] == NONE {
             mobile.heading = next.unwrap_or(NONE);
             mobile.expected = next.is_some();
@@ -370,15 +368,15 @@ impl Roam {
         out.event(What::Handoff { host: mobile.addr, arrived: false });
     }
 
-    /// `host` has come into `cell`, whose base station sends what it has kept.
+    /// `host` has arrived in `cell`, whose base station sends its buffered packets.
     pub(crate) fn arrive(&mut self, host: usize, cell: u16, out: &mut Out) {
         let mobile = &mut self.mobiles[host];
         mobile.hears = [cell, mobile.hears[0]];
         (mobile.heading, mobile.expected) = (cell, false);
         out.event(What::Handoff { host: mobile.addr, arrived: true });
-        for packet in mobile.kept.take(cell) {
+        for packet in mobile.buffers.take(cell) {
             self.cells[usize::from(cell)].held -= 1;
-            // The host tells its new base station what it has.
+            // The host reports to its new base station which packets it has.
             if mobile.copies.is_delivered(packet.id) {
                 out.discard(Side::Right, packet, Cause::HandoffStale);
             } else {
@@ -392,28 +390,28 @@ impl Roam {
         self.handoff.state
     }
 
-    /// The agents of the cell that `host` has left last and of `cell`, where there are any, and its address.
+    /// The agents of the last cell of `host` and of `cell`, if any, and its address.
     pub(crate) fn agents(&self, host: usize, cell: u16) -> (Option<usize>, Option<usize>, Addr) {
         let mobile = &self.mobiles[host];
         let agent = |cell: u16| self.cells.get(usize::from(cell)).and_then(|place| place.agent);
-        // With an overlap it hears the old one still.
+        // With an overlap it still receives the old cell.
         let old = if mobile.hears[0] == NONE { mobile.left.0 } else { mobile.hears[0] };
         (agent(old).filter(|_| old != cell), agent(cell), mobile.addr)
     }
 
-    /// Another cell whose base station keeps packets that are to go to where `host` is now, or nowhere.
+    /// Another cell whose base station buffers packets for the present cell of `host`, or for no cell.
     pub(crate) fn to_let_go(&self, host: usize) -> Option<u16> {
         let mobile = &self.mobiles[host];
         match self.handoff.packets {
             Policy::Drop | Policy::Keep => None,
-            Policy::Forward | Policy::Multicast => mobile.kept.other_than(mobile.heading),
+            Policy::Forward | Policy::Multicast => mobile.buffers.other_than(mobile.heading),
         }
     }
 
-    /// The base station of `cell` lets them go.
+    /// The base station of `cell` forwards those packets.
     pub(crate) fn let_go(&mut self, host: usize, cell: u16, out: &mut Out) {
         let mobile = &mut self.mobiles[host];
-        for packet in mobile.kept.take(cell) {
+        for packet in mobile.buffers.take(cell) {
             self.cells[usize::from(cell)].held -= 1;
             if self.handoff.packets == Policy::Forward {
                 out.packet_event(Op::Redirected(Cause::HandoffForwarded), Side::Left, &packet);
@@ -429,18 +427,18 @@ impl Roam {
     /// The wired side sends to `cell` from now on.
     pub(crate) fn reroute(&mut self, host: usize, cell: u16) {
         let mobile = &mut self.mobiles[host];
-        (mobile.route, mobile.beside) = (cell, mobile.walk.beside(cell));
+        (mobile.route, mobile.neighbours) = (cell, mobile.walk.neighbours(cell));
     }
 }
 
-/// Whether the router has made this packet: it makes nothing but copies.
+/// The router made this packet: it makes only copies.
 fn is_copy(router: usize, packet: &Packet) -> bool {
     packet.id.0 >> 48 == router as u64
 }
 
 impl Mobile {
-    /// Whether packets at the base station of `cell` have nowhere else to go: the host comes there, or nobody knows
-    /// where it goes.
+    /// Packets at the base station of `cell` have no other destination: the host arrives there, or its destination is
+    /// unknown.
     fn expected_or_gone(&self, cell: u16) -> bool {
         self.heading == cell || self.heading == NONE
     }

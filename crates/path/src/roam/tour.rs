@@ -1,4 +1,4 @@
-//! Who turns to which cell when: the visits of a scenario as moves in the order of time.
+//! The visits of a scenario as moves in order of time.
 
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,18 +7,18 @@ use lasthop_proto::rng::Stream;
 use lasthop_proto::units::{Span, Time};
 use lasthop_scenario::roaming::{Handoff, Stay, Stays, Tour};
 
-/// A step of a hand-off.
+/// A step of a handoff.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Move {
-    /// The host leaves a cell; where it goes next, if it goes anywhere.
+    /// The host leaves a cell, possibly towards another one.
     Leaves(u16, Option<u16>),
-    /// It has come into a cell.
+    /// It has arrived in a cell.
     Arrives(u16),
     /// The wired side sends to this cell from now on.
     Rerouted(u16),
 }
 
-/// One visit as it is planned: the host turns to a cell.
+/// A planned visit: the host turns to a cell.
 #[derive(Clone, Copy, Debug)]
 struct Visit {
     cell: u16,
@@ -26,22 +26,22 @@ struct Visit {
     until: Option<Time>,
 }
 
-/// A mobile host on its way.
+/// A mobile host on its tour.
 #[derive(Debug)]
 pub struct Walk {
     tour: Tour,
     handoff: Handoff,
     chance: Stream,
-    /// How many visits have been planned, and where in [`Tour::cells`] the last one is.
+    /// Number of planned visits, and index of the last one in [`Tour::cells`].
     planned: usize,
     at: usize,
     last: Visit,
-    /// What lies ahead; it reaches to the next arrival. Where the wired side hears late, that is many moves.
+    /// Future moves up to the next arrival. With a slow wired side that may be many.
     ahead: BinaryHeap<Reverse<(Time, Move)>>,
 }
 
 impl Walk {
-    /// Before the first visit; `chance` is this host's alone.
+    /// Before the first visit; `chance` is the random stream of this host.
     pub fn new(tour: Tour, handoff: Handoff, chance: Stream) -> Walk {
         let last = Visit { cell: 0, from: Time::ZERO, until: None };
         let mut walk =
@@ -49,20 +49,20 @@ impl Walk {
         if let Some(first) = walk.next_visit() {
             walk.last = first;
             walk.await_move(first.from, Move::Arrives(first.cell));
-            // Who is there from the beginning is known to be there.
+            // A host present from the start is known to the network.
             let known = if first.from == Time::ZERO { Span::ZERO } else { walk.handoff.reroute };
             walk.await_move(first.from + known, Move::Rerouted(first.cell));
         }
         walk
     }
 
-    /// When the next move is due.
+    /// Time of the next move.
     pub fn next(&self) -> Option<Time> {
         self.ahead.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// The cells beside `cell` on its way; two at most.
-    pub fn beside(&self, cell: u16) -> [u16; 2] {
+    /// At most two neighbours of `cell` on the tour.
+    pub fn neighbours(&self, cell: u16) -> [u16; 2] {
         let cells = &self.tour.cells;
         let count = cells.len();
         let Some(at) = cells.iter().position(|other| *other == usize::from(cell)) else {
@@ -78,7 +78,7 @@ impl Walk {
         found.map(|other| if other == cell { super::NONE } else { other })
     }
 
-    /// The next move, which is due.
+    /// Removes the next move, which is due.
     pub fn step(&mut self) -> Option<Move> {
         let Reverse((_, step)) = self.ahead.pop()?;
         if let Move::Arrives(_) = step {
@@ -91,7 +91,7 @@ impl Walk {
         self.ahead.push(Reverse((at, step)));
     }
 
-    /// Plans the hand-off to the next cell.
+    /// Plans the handoff to the next cell.
     fn plan(&mut self) {
         let Handoff { gap, overlap, announced, reroute, .. } = self.handoff;
         let last = self.last;
@@ -125,7 +125,7 @@ impl Walk {
             Stays::Dwell(mean) => {
                 let Handoff { gap, overlap, .. } = self.handoff;
                 let stays = Span(self.chance.exponential(mean.0 as f64) as u64);
-                // It does not turn away before the last hand-off is over.
+                // It does not leave before the last handoff is over.
                 let stays = stays.max(overlap + Span::millis(1));
                 let on = match cells {
                     1 => 0,
@@ -174,7 +174,7 @@ mod tests {
             (3080, Arrives(0)),
         ];
         assert_eq!(moves(every.clone(), handoff.clone(), ms(3100)), expected);
-        // Announced, the wired side is told when the host leaves.
+        // With an announcement, the wired side is notified when the host leaves.
         let announced = Handoff { announced: true, ..handoff };
         assert!(moves(every, announced, ms(1500)).contains(&(1200, Rerouted(1))));
     }
@@ -223,18 +223,18 @@ mod tests {
     }
 
     #[test]
-    fn beside_a_cell_lie_the_next_and_the_one_before_on_the_way() {
+    fn neighbours_of_a_cell_are_the_next_and_the_one_before_on_the_way() {
         const NONE: u16 = super::super::NONE;
-        let beside = |cells: &[usize], cell| {
+        let neighbours = |cells: &[usize], cell| {
             let stays = Stays::Every(Span::secs(1));
             let tour = Tour { host: 0, cells: cells.to_vec(), stays };
-            Walk::new(tour, Handoff::default(), Stream::new(1, "visits")).beside(cell)
+            Walk::new(tour, Handoff::default(), Stream::new(1, "visits")).neighbours(cell)
         };
-        assert_eq!(beside(&[4, 7, 9, 2], 7), [9, 4]);
-        assert_eq!(beside(&[4, 7, 9, 2], 4), [7, 2], "a way goes round");
-        assert_eq!(beside(&[4, 7], 4), [7, NONE], "the same one is not told twice");
-        assert_eq!(beside(&[4], 4), [NONE; 2], "nor the cell itself");
-        assert_eq!(beside(&[4, 7, 9], 5), [NONE; 2], "not on the way");
+        assert_eq!(neighbours(&[4, 7, 9, 2], 7), [9, 4]);
+        assert_eq!(neighbours(&[4, 7, 9, 2], 4), [7, 2], "a way goes round");
+        assert_eq!(neighbours(&[4, 7], 4), [7, NONE], "the same one is not listed twice");
+        assert_eq!(neighbours(&[4], 4), [NONE; 2], "nor the cell itself");
+        assert_eq!(neighbours(&[4, 7, 9], 5), [NONE; 2], "not on the way");
     }
 
     #[test]

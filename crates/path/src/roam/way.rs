@@ -1,4 +1,4 @@
-//! Where packets and signals go from a stage, on a path that ends in cells.
+//! Routes of packets and signals from a stage, on a path that ends in cells.
 
 use lasthop_proto::event::Cause;
 use lasthop_proto::machine::Side;
@@ -8,22 +8,21 @@ use lasthop_scenario::roaming::Policy;
 
 use super::{NONE, Roam};
 
-/// Where a packet goes that leaves a stage.
+/// The route of a packet that leaves a stage.
 pub(crate) enum Way {
-    /// To this stage.
     Stage(usize),
     /// Back to this base station: its host is not in the cell.
     Back(usize),
     /// To the hosts on the left, by its address.
     LeftHosts,
-    /// Nowhere, for a reason.
+    /// Dropped with a cause.
     Lost(Cause),
     /// Out of the path.
     Out,
 }
 
 impl Roam {
-    /// Where `packet` goes that leaves stage `i` to `side`; `start` is the first stage of the wired part.
+    /// The route of `packet` from stage `i` to `side`; `start` is the first stage of the wired part.
     pub(crate) fn way(
         &mut self,
         now: Time,
@@ -70,7 +69,7 @@ impl Roam {
         self.straight.take().or_else(|| self.aims.pop_front())
     }
 
-    /// A mobile host sends by the cell that it hears last.
+    /// A mobile host sends through the cell that it received last.
     fn way_of_mobile(&self, stage: usize, side: Side) -> Way {
         let mobile = &self.mobiles[stage - self.hosts];
         match (side, mobile.hears[0]) {
@@ -80,8 +79,8 @@ impl Roam {
         }
     }
 
-    /// The neighbour that a signal of stage `i` to `side` reaches: signals go along the tree to the left, and from the
-    /// wired part into no cell.
+    /// The neighbour that receives a signal of stage `i` to `side`: signals travel along the tree to the left, and
+    /// never from the wired part into a cell.
     pub(crate) fn neighbour(&self, i: usize, side: Side) -> Option<usize> {
         let cell = self.cells.get(usize::from(*self.cell_of.get(i)?));
         match (side, cell) {

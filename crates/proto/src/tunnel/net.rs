@@ -1,12 +1,12 @@
 //! A net over two ends in many settings: all that they say and hear, as figures that are kept in `tests/net/tunnels.txt`.
 //! `make figures` writes them anew.
 
-#[path = "../../../campaign/tests/short/net/kept.rs"]
-mod kept;
+#[path = "../../../checks/shared/golden.rs"]
+mod golden;
 
 use std::fmt::Write as _;
 
-use kept::{Block, Digest, keep};
+use golden::{Block, Digest, check};
 
 use super::tests::{Harm, NONE, World, at, config, udp};
 use super::*;
@@ -128,7 +128,7 @@ fn tunnels_do_what_they_did() {
     }
     world.run_for(Span::secs(9));
     blocks.push(told("both call, silence, goodbye", &world));
-    keep("tunnels.txt", &blocks);
+    check("tunnels.txt", &blocks);
 }
 
 /// Each byte of each message of a session changed, when it comes, and once more when it is old.
@@ -159,5 +159,5 @@ fn changed_messages_do_what_they_did() {
         talk(&mut world, 10);
         blocks.push(told(&format!("after {before} ms"), &world));
     }
-    keep("changed-messages.txt", &blocks);
+    check("changed-messages.txt", &blocks);
 }

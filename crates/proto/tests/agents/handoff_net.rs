@@ -1,12 +1,12 @@
 //! A net over state that travels: what agents give away in the middle of transfers, and what the next one makes of it when
 //! one byte is another. Figures are kept in `tests/net/handed-over.txt`; `make figures` writes them anew.
 
-#[path = "../../../campaign/tests/short/net/kept.rs"]
-mod kept;
+#[path = "../../../checks/shared/golden.rs"]
+mod golden;
 
 use std::fmt::Write as _;
 
-use kept::{Block, Digest, keep};
+use golden::{Block, Digest, check};
 use lasthop_proto::agent::{Agent, AgentConfig, BaseStation as _, Handover};
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Machine as _, Out, Side};
@@ -131,5 +131,5 @@ fn what_is_handed_over_does_what_it_did() {
             blocks.push(block);
         }
     }
-    keep("handed-over.txt", &blocks);
+    check("handed-over.txt", &blocks);
 }

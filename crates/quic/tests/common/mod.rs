@@ -1,4 +1,4 @@
-//! Scenarios with QUIC, and what their runs tell.
+//! Scenarios with QUIC and their runs.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use lasthop_scenario::{Scenario, parse};
@@ -6,20 +6,20 @@ use lasthop_sim::{RunEnd, layout, run_with};
 use lasthop_trace::Record;
 use lasthop_trace::metrics::{Metrics, RunMetrics};
 
-/// A run, with all that happened.
-pub struct Ran {
+/// A run with its metrics and events.
+pub struct CompletedRun {
     pub end: RunEnd,
     pub metrics: RunMetrics,
     pub record: Record,
 }
 
-/// The scenario that `text` describes.
+/// The scenario of `text`.
 pub fn scenario(text: &str) -> Scenario {
     let (plan, _) = parse(text, "test", &[]).unwrap_or_else(|e| panic!("{e}: {}\n{text}", e.help));
     plan.cells[0].scenario.clone()
 }
 
-/// A transfer with the keys `transfer` over 10 Mb/s and 10 ms, with losses and what else `link` says.
+/// A transfer with the keys `transfer` over 10 Mb/s and 10 ms, with losses and the keys `link`.
 pub fn lossy(loss: f64, link: &str, transfer: &str) -> Scenario {
     scenario(&format!(
         "horizon = \"600s\"\n\
@@ -32,9 +32,9 @@ pub fn lossy(loss: f64, link: &str, transfer: &str) -> Scenario {
 }
 
 /// Runs `scenario` with `seed`.
-pub fn ran(scenario: &Scenario, seed: u64) -> Ran {
+pub fn run(scenario: &Scenario, seed: u64) -> CompletedRun {
     let mut sinks = (Record::default(), Metrics::new(layout(scenario)));
     let end = run_with(scenario, seed, &lasthop_quic::end, &mut sinks);
     let (record, metrics) = sinks;
-    Ran { metrics: metrics.finish(end.at), end, record }
+    CompletedRun { metrics: metrics.finish(end.at), end, record }
 }

@@ -1,4 +1,4 @@
-//! Numbers of pictures as CSV (RFC 4180).
+//! The numbers of a plot as CSV (RFC 4180).
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use super::{Chart, Data};
 use crate::model::Table;
 
 impl Data {
-    /// The numbers, a row for each mark or point, under a line of headings.
+    /// A header line, then a row for each mark or point.
     pub fn csv(&self) -> String {
         match self {
             Data::Sequence { series, .. } => sequence(series),
@@ -18,7 +18,7 @@ impl Data {
     }
 }
 
-/// The word for a kind of transmission, in files and in the page.
+/// The name of a kind of transmission, in files and in the page.
 pub(super) fn word(kind: SendKind) -> &'static str {
     match kind {
         SendKind::First => "sent",
@@ -76,7 +76,7 @@ fn words(table: &Table) -> String {
     text
 }
 
-/// A cell, in quotes where it must be.
+/// A cell, quoted where RFC 4180 requires it.
 fn cell(text: &str) -> String {
     if text.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))

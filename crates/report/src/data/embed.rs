@@ -1,56 +1,53 @@
-//! How a page holds numbers: a JSON object for each picture, its columns packed. `web/src/plots/unpack.ts` reads it.
+//! How a page holds numbers: a JSON object for each plot, with packed columns. `web/src/plots/unpack.ts` reads it.
 
 use lasthop_trace::sequence::{BadPeriod, CellStay, Lost, SendKind, Sent, Series, Window};
 use lasthop_trace::stalls::Stall;
 use serde::{Deserialize, Serialize};
 
 use super::csv::word;
-use super::pack::{Packed, pack, unpack};
+use super::pack::{PackedColumns, pack, unpack};
 use super::{Chart, Data};
 use crate::model::Table;
 use crate::plot::{Curve, Pen};
 
-/// What the numbers of all pictures of a page may have together, in bytes of the page. Of what needs more, first
-/// transmissions, ACKs and windows are thinned; losses and retransmissions stay.
+/// Limit of the numbers of all plots of a page together, in bytes of the page. Plots above their share thin out first
+/// transmissions, ACKs and windows; losses and retransmissions stay complete.
 pub const MOST_EMBEDDED: usize = 4 << 20;
 
-/// Numbers in the form that pages and kept results have.
+/// Numbers in the format of pages and stored results.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "form", rename_all = "kebab-case")]
-pub enum Embedded {
-    /// A time-sequence plot.
+pub enum EmbeddedData {
     Sequence(Sequence),
-    /// Curves.
     Chart(Panels),
-    /// Rows of words.
     Table(Table),
 }
 
-/// What a [`Embedded::Sequence`] has beside its columns.
+/// The fields of [`EmbeddedData::Sequence`] besides its columns.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Sequence {
     title: String,
     flow: String,
     end: f64,
-    /// One of so many first transmissions, ACKs and windows is there.
+    /// Every `every`th first transmission, ACK and window is included.
     every: usize,
     cells: Vec<String>,
     #[serde(flatten)]
-    packed: Packed,
+    packed: PackedColumns,
 }
 
-/// What an [`Embedded::Chart`] has beside its columns.
+/// The fields of [`EmbeddedData::Chart`] besides its columns.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Panels {
     title: String,
     x: String,
     log: bool,
     end: Option<f64>,
-    /// One of so many points is there.
+    /// Every `every`th point is included.
     every: usize,
     panels: Vec<Panel>,
     #[serde(flatten)]
-    packed: Packed,
+    packed: PackedColumns,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -59,11 +56,11 @@ struct Panel {
     curves: Vec<(String, Pen)>,
 }
 
-impl Embedded {
-    /// `data` as it is, or with one of `every` marks where there are many.
-    pub(crate) fn new(data: &Data, every: usize) -> Embedded {
+impl EmbeddedData {
+    /// `data` with every `every`th mark, where marks are many.
+    pub(crate) fn new(data: &Data, every: usize) -> EmbeddedData {
         match data {
-            Data::Sequence { title, series } => Embedded::Sequence(Sequence {
+            Data::Sequence { title, series } => EmbeddedData::Sequence(Sequence {
                 title: title.clone(),
                 flow: series.flow.clone(),
                 end: series.end_s,
@@ -71,7 +68,7 @@ impl Embedded {
                 cells: series.cells.iter().map(|stay| stay.cell.clone()).collect(),
                 packed: pack(&sequence(series, every)),
             }),
-            Data::Chart { title, chart } => Embedded::Chart(Panels {
+            Data::Chart { title, chart } => EmbeddedData::Chart(Panels {
                 title: title.clone(),
                 x: chart.x_label.clone(),
                 log: chart.log_x,
@@ -80,16 +77,16 @@ impl Embedded {
                 panels: chart.panels.iter().map(panel).collect(),
                 packed: pack(&points(chart, every)),
             }),
-            Data::Table(table) => Embedded::Table(table.clone()),
+            Data::Table(table) => EmbeddedData::Table(table.clone()),
         }
     }
 
-    /// How much of a page the columns take.
+    /// The size of the columns in bytes of the page.
     pub(crate) fn size(&self) -> usize {
         match self {
-            Embedded::Sequence(Sequence { packed, .. })
-            | Embedded::Chart(Panels { packed, .. }) => packed.data.len(),
-            Embedded::Table(_) => 0,
+            EmbeddedData::Sequence(Sequence { packed, .. })
+            | EmbeddedData::Chart(Panels { packed, .. }) => packed.data.len(),
+            EmbeddedData::Table(_) => 0,
         }
     }
 }
@@ -110,7 +107,7 @@ const KINDS: [SendKind; 7] = [
     SendKind::Again,
 ];
 
-/// A column of one field of every item.
+/// A column with one field of every item.
 fn column<'a, T: 'a>(
     name: String,
     items: impl IntoIterator<Item = &'a T>,
@@ -171,13 +168,13 @@ fn points(chart: &Chart, every: usize) -> Vec<(String, Vec<f64>)> {
     columns
 }
 
-impl From<Data> for Embedded {
-    fn from(data: Data) -> Embedded {
-        Embedded::new(&data, 1)
+impl From<Data> for EmbeddedData {
+    fn from(data: Data) -> EmbeddedData {
+        EmbeddedData::new(&data, 1)
     }
 }
 
-/// Columns by their names.
+/// Columns by name.
 struct Columns(Vec<(String, Vec<f64>)>);
 
 impl Columns {
@@ -190,7 +187,7 @@ impl Columns {
         self.of(one).iter().copied().zip(self.of(other).iter().copied())
     }
 
-    /// When, from where and to where.
+    /// Rows of time, first and last byte.
     fn spans<'a>(&'a self, kind: &str) -> impl Iterator<Item = (f64, u64, u64)> + use<'a> {
         let [t, from, length] =
             ["t", "from", "length"].map(|field| self.of(&format!("{kind}.{field}")));
@@ -200,19 +197,20 @@ impl Columns {
     }
 }
 
-impl TryFrom<Embedded> for Data {
+impl TryFrom<EmbeddedData> for Data {
     type Error = &'static str;
 
-    fn try_from(embedded: Embedded) -> Result<Data, &'static str> {
-        let columns =
-            |packed: &Packed| unpack(packed).map(Columns).ok_or("columns that cannot be unpacked");
+    fn try_from(embedded: EmbeddedData) -> Result<Data, &'static str> {
+        let columns = |packed: &PackedColumns| {
+            unpack(packed).map(Columns).ok_or("columns that cannot be unpacked")
+        };
         Ok(match embedded {
-            Embedded::Table(table) => Data::Table(table),
-            Embedded::Sequence(kept) => {
+            EmbeddedData::Table(table) => Data::Table(table),
+            EmbeddedData::Sequence(kept) => {
                 let series = series(&columns(&kept.packed)?, &kept);
                 Data::Sequence { title: kept.title, series }
             }
-            Embedded::Chart(kept) => {
+            EmbeddedData::Chart(kept) => {
                 let columns = columns(&kept.packed)?;
                 let panels = kept.panels.iter().enumerate().map(|(i, panel)| {
                     let curves = panel.curves.iter().enumerate();
@@ -275,10 +273,10 @@ fn series(columns: &Columns, kept: &Sequence) -> Series {
     }
 }
 
-/// All of `data` in the form of a page, thinned as little as lets them fit into `most` bytes together.
-pub(crate) fn fitted(data: &[&Data], most: usize) -> Vec<Embedded> {
-    let mut all: Vec<Embedded> = data.iter().map(|data| Embedded::new(data, 1)).collect();
-    // What needs less than its share leaves the rest to the others.
+/// All of `data` in the format of a page, thinned just enough to fit into `most` bytes together.
+pub(crate) fn fitted(data: &[&Data], most: usize) -> Vec<EmbeddedData> {
+    let mut all: Vec<EmbeddedData> = data.iter().map(|data| EmbeddedData::new(data, 1)).collect();
+    // Plots below their share leave the rest to the others.
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by_key(|i| all[*i].size());
     let mut left = most;
@@ -287,7 +285,7 @@ pub(crate) fn fitted(data: &[&Data], most: usize) -> Vec<Embedded> {
         let mut every = 1;
         while all[*i].size() > share && every < 1 << 16 {
             every *= 2;
-            all[*i] = Embedded::new(data[*i], every);
+            all[*i] = EmbeddedData::new(data[*i], every);
         }
         left = left.saturating_sub(all[*i].size());
     }
@@ -298,7 +296,7 @@ pub(crate) fn fitted(data: &[&Data], most: usize) -> Vec<Embedded> {
 mod tests {
     use super::*;
 
-    /// A long transfer: pseudo-random gaps, a loss in each hundred, ACKs and windows.
+    /// A long transfer: pseudo-random gaps, one loss in a hundred, ACKs and windows.
     fn long(packets: u64) -> Series {
         let mut series = Series { flow: "a>b".to_owned(), end_s: 700.0, ..Series::default() };
         let mut at = 0u64;
@@ -351,12 +349,12 @@ mod tests {
     fn a_page_is_bounded_and_keeps_every_loss() {
         let long = Data::Sequence { title: "long".to_owned(), series: long(60_000) };
         let small = Data::Sequence { title: "small".to_owned(), series: self::long(200) };
-        let whole = Embedded::new(&long, 1).size();
+        let whole = EmbeddedData::new(&long, 1).size();
         let most = whole / 3;
         let fitted = fitted(&[&long, &small, &long], most);
-        assert!(fitted.iter().map(Embedded::size).sum::<usize>() <= most);
-        let every = |embedded: &Embedded| match embedded {
-            Embedded::Sequence(kept) => kept.every,
+        assert!(fitted.iter().map(EmbeddedData::size).sum::<usize>() <= most);
+        let every = |embedded: &EmbeddedData| match embedded {
+            EmbeddedData::Sequence(kept) => kept.every,
             _ => 0,
         };
         assert_eq!(every(&fitted[1]), 1, "what is small stays whole");

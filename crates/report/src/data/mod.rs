@@ -1,4 +1,4 @@
-//! What a picture is drawn from: for the plots that a page's script draws, and for CSV.
+//! The numbers behind a plot, for the plots that a page's script draws and for CSV.
 
 mod csv;
 mod embed;
@@ -11,27 +11,21 @@ use crate::model::Table;
 use crate::plot::Curve;
 
 pub(crate) use embed::fitted;
-pub use embed::{Embedded, MOST_EMBEDDED};
+pub use embed::{EmbeddedData, MOST_EMBEDDED};
 
-/// The numbers of a picture.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(into = "Embedded", try_from = "Embedded")]
+#[serde(into = "EmbeddedData", try_from = "EmbeddedData")]
 pub enum Data {
-    /// A time-sequence plot.
     Sequence {
-        /// Heading.
         title: String,
-        /// The flow.
         series: Series,
     },
-    /// Curves in one panel or several below each other.
+    /// Curves in one panel, or in several panels below each other.
     Chart {
-        /// Heading.
         title: String,
-        /// The panels.
         chart: Chart,
     },
-    /// Anything else: a table is all that a page has of it.
+    /// Any other plot: a page shows its numbers as a table.
     Table(Table),
 }
 
@@ -40,16 +34,15 @@ pub enum Data {
 pub struct Chart {
     /// Title of the horizontal axis, with the unit.
     pub x_label: String,
-    /// Whether it is logarithmic, with a place for zero.
+    /// Logarithmic, with a separate position for zero.
     pub log_x: bool,
-    /// Where a time axis ends, in seconds; none if it is no time axis.
+    /// End of the time axis in seconds; `None` if it is no time axis.
     pub end_s: Option<f64>,
     /// From top to bottom: title of the vertical axis, and curves.
     pub panels: Vec<(String, Vec<Curve>)>,
 }
 
 impl Data {
-    /// The heading of the picture.
     pub fn title(&self) -> &str {
         match self {
             Data::Sequence { title, .. } | Data::Chart { title, .. } => title,
@@ -57,7 +50,7 @@ impl Data {
         }
     }
 
-    /// The heading as a name that every file system takes, without an ending.
+    /// The title as a portable file name, without an extension.
     pub(crate) fn file_name(&self) -> String {
         let safe = |c: char| if c.is_ascii_alphanumeric() || "=.+%".contains(c) { c } else { '-' };
         let name: String = self.title().chars().map(safe).take(100).collect();
@@ -65,7 +58,7 @@ impl Data {
         if parts.is_empty() { "numbers".to_owned() } else { parts.join("-") }
     }
 
-    /// Whether a script can draw it.
+    /// A script can draw it.
     pub(crate) fn is_live(&self) -> bool {
         match self {
             Data::Sequence { series, .. } => !series.sent.is_empty(),
@@ -76,7 +69,6 @@ impl Data {
 }
 
 impl Chart {
-    /// How many points there are in all.
     fn points(&self) -> usize {
         self.panels.iter().flat_map(|(_, curves)| curves).map(|curve| curve.points.len()).sum()
     }

@@ -1,7 +1,7 @@
-//! Columns of numbers as text that a page can hold: whole numbers by their differences, compressed, in base64.
+//! Columns of numbers as text for a page: differences of integers, compressed, in base64.
 //!
-//! Nothing is lost: a column that does not consist of whole numbers, whole milliseconds, microseconds or nanoseconds is
-//! kept as it is.
+//! It is lossless: a column that is not made of integers, whole milliseconds, microseconds or nanoseconds is stored as
+//! doubles.
 
 use std::io::{Read, Write};
 
@@ -12,34 +12,32 @@ use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use serde::{Deserialize, Serialize};
 
-/// A column: its name, how many numbers it has, and by what whole numbers are divided; 0 where numbers stand as they are.
+/// A column: its name, its length, and the divisor of its integers; 0 where it holds doubles.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Column(pub(super) String, pub(super) usize, pub(super) u64);
 
-/// Columns, packed.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Packed {
+pub(super) struct PackedColumns {
     pub(super) columns: Vec<Column>,
     /// DEFLATE (RFC 1951), then base64.
     pub(super) data: String,
 }
 
-/// Whole numbers up to here: twice the difference of two is still exact in a double, as which a script reads it.
+/// Largest integer: the difference of any two is still exact in a double, the number type of scripts.
 const EXACT: f64 = 2_251_799_813_685_248.0;
-/// Of what numbers may be whole multiples: of one, and of the units of time.
+/// Candidate units: one, milliseconds, microseconds, nanoseconds.
 const SCALES: [u64; 4] = [1, 1_000, 1_000_000, 1_000_000_000];
-/// More bytes than this no page unpacks to.
+/// Limit of the unpacked size of a page, in bytes.
 const MOST_UNPACKED: u64 = 1 << 30;
 
-/// Packs columns.
-pub(super) fn pack(columns: &[(String, Vec<f64>)]) -> Packed {
+pub(super) fn pack(columns: &[(String, Vec<f64>)]) -> PackedColumns {
     let mut bytes = Vec::new();
     let mut names = Vec::new();
     for (name, values) in columns {
         let scale = scale(values);
         names.push(Column(name.clone(), values.len(), scale));
         if scale == 0 {
-            // Bytes of the same weight stand together: they are alike.
+            // Bytes of equal weight are adjacent, because they are alike.
             for i in 0..8 {
                 bytes.extend(values.iter().map(|value| value.to_le_bytes()[i]));
             }
@@ -55,11 +53,11 @@ pub(super) fn pack(columns: &[(String, Vec<f64>)]) -> Packed {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::new(9));
     // Writing to memory does not fail.
     let data = encoder.write_all(&bytes).and_then(|()| encoder.finish()).unwrap_or_default();
-    Packed { columns: names, data: BASE64_STANDARD.encode(data) }
+    PackedColumns { columns: names, data: BASE64_STANDARD.encode(data) }
 }
 
-/// The columns again; none if they are not of this form.
-pub(super) fn unpack(packed: &Packed) -> Option<Vec<(String, Vec<f64>)>> {
+/// The unpacked columns; `None` if the format is wrong.
+pub(super) fn unpack(packed: &PackedColumns) -> Option<Vec<(String, Vec<f64>)>> {
     let data = BASE64_STANDARD.decode(&packed.data).ok()?;
     let mut bytes = Vec::new();
     DeflateDecoder::new(&data[..]).take(MOST_UNPACKED).read_to_end(&mut bytes).ok()?;
@@ -86,7 +84,7 @@ pub(super) fn unpack(packed: &Packed) -> Option<Vec<(String, Vec<f64>)>> {
     Some(columns)
 }
 
-/// By what to multiply so that all are whole numbers that give the same values again; 0 if there is nothing.
+/// The factor that makes all values integers and is reversible without loss; 0 if there is none.
 fn scale(values: &[f64]) -> u64 {
     let fits = |scale: &u64| {
         let scale = *scale as f64;
@@ -100,7 +98,7 @@ fn scale(values: &[f64]) -> u64 {
     SCALES.into_iter().find(fits).unwrap_or(0)
 }
 
-/// Seven bits a byte, the least first; the sign is the lowest bit.
+/// Variable-length integer: seven bits per byte, least significant first; the sign is the lowest bit.
 fn write_whole(bytes: &mut Vec<u8>, value: i64) {
     let mut rest = ((value << 1) ^ (value >> 63)) as u64;
     while rest >= 0x80 {
@@ -166,13 +164,15 @@ mod tests {
     #[test]
     fn what_was_not_packed_is_refused() {
         let good = pack(&[("a".to_owned(), vec![1.0, 2.0])]);
-        let longer = |n| Packed { columns: vec![Column("a".to_owned(), n, 1)], ..good.clone() };
+        let longer =
+            |n| PackedColumns { columns: vec![Column("a".to_owned(), n, 1)], ..good.clone() };
         assert!(unpack(&longer(2)).is_some());
         assert!(unpack(&longer(3)).is_none() && unpack(&longer(usize::MAX)).is_none());
-        let plain = Packed { columns: vec![Column("a".to_owned(), usize::MAX, 0)], ..good.clone() };
+        let plain =
+            PackedColumns { columns: vec![Column("a".to_owned(), usize::MAX, 0)], ..good.clone() };
         assert!(unpack(&plain).is_none());
         for data in ["", "!", "AAAA", "////////"] {
-            let bad = Packed { data: data.to_owned(), ..good.clone() };
+            let bad = PackedColumns { data: data.to_owned(), ..good.clone() };
             assert!(unpack(&bad).is_none(), "{data}");
         }
     }

@@ -1,19 +1,19 @@
-//! From values to places, with ticks at round numbers.
+//! From values to coordinates, with ticks at round numbers.
 
 use super::canvas::{Anchor, Canvas};
 use crate::number::grouped;
 
-/// How values are spread over an axis.
+/// The scale of an axis.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Spread {
     Linear,
     Log,
-    /// From zero: even up to this value, a decade long, and logarithmic above.
+    /// From zero: linear up to this value over the length of a decade, logarithmic above.
     FromZero(f64),
 }
 
 impl Spread {
-    /// For these values: logarithmic if that is wanted, with a place for zero if there is one.
+    /// The scale for `values`: logarithmic if `log` is set, with a position for zero if a value is zero.
     pub(super) fn of(log: bool, values: impl Iterator<Item = f64> + Clone) -> Spread {
         let least = values.clone().filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
         let zero = values.into_iter().any(|v| v == 0.0);
@@ -25,12 +25,12 @@ impl Spread {
     }
 }
 
-/// Decades from `least`, and the part of one below it.
+/// Decades above `least`; the linear part below counts as one decade.
 fn decades(value: f64, least: f64) -> f64 {
     if value <= least { value / least } else { 1.0 + libm::log10(value / least) }
 }
 
-/// One axis: values `low..high` over places `from..to`.
+/// An axis that maps the values `low..high` to the coordinates `from..to`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Axis {
     low: f64,
@@ -41,7 +41,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// An axis for `low..=high`; a range of nothing is widened so that there is something to show.
+    /// An axis for `low..=high`; an empty range is widened.
     pub(super) fn new(low: f64, high: f64, from: f64, to: f64, spread: Spread) -> Axis {
         let (low, high) = if low.is_finite() && high > low {
             (low, high)
@@ -54,12 +54,11 @@ impl Axis {
         Axis { low, high, from, to, spread }
     }
 
-    /// The least value.
     pub(super) fn low(&self) -> f64 {
         self.low
     }
 
-    /// Where `value` stands.
+    /// The coordinate of `value`.
     pub(super) fn at(&self, value: f64) -> f64 {
         let share = match self.spread {
             Spread::Linear => (value - self.low) / (self.high - self.low),
@@ -71,7 +70,7 @@ impl Axis {
         self.from + share * (self.to - self.from)
     }
 
-    /// Ticks at round numbers, about `wanted` of them, with labels.
+    /// About `wanted` ticks at round numbers, with labels.
     pub(super) fn ticks(&self, wanted: usize) -> Vec<(f64, String)> {
         match self.spread {
             Spread::Linear => self.linear_ticks(wanted),
@@ -94,7 +93,7 @@ impl Axis {
 
     fn log_ticks(&self, low: f64) -> Vec<(f64, String)> {
         let (first, last) = (libm::log10(low).floor() as i32, libm::log10(self.high).ceil() as i32);
-        // Few decades leave room for 2 and 5 between the powers of ten.
+        // On an axis of few decades, 2 and 5 between the powers of ten fit as well.
         let steps: &[f64] = if last - first <= 3 { &[1.0, 2.0, 5.0] } else { &[1.0] };
         let all =
             (first..=last).flat_map(|e| steps.iter().map(move |s| s * libm::exp10(f64::from(e))));
@@ -121,7 +120,7 @@ fn round_step(rough: f64) -> f64 {
     step.map_or(10.0, |(_, step)| step) * power
 }
 
-/// The end of an axis from zero that leaves a little room above `high` and is a round number.
+/// A round number a little above `high`, as the end of an axis from zero.
 pub(super) fn round_end(high: f64) -> f64 {
     if !(high > 0.0 && high.is_finite()) {
         return 1.0;
@@ -139,7 +138,7 @@ pub(super) fn draw_y(canvas: &mut Canvas, axis: &Axis, left: f64, right: f64, wa
     }
 }
 
-/// The horizontal axis at `y` with its ticks below and its title.
+/// The horizontal axis at `y` with its ticks and title below.
 pub(super) fn draw_x(canvas: &mut Canvas, axis: &Axis, y: f64, wanted: usize, title: &str) {
     canvas.line("s-axis", (axis.from, y), (axis.to, y), 1.2);
     for (value, label) in axis.ticks(wanted) {

@@ -1,4 +1,4 @@
-//! Bars: what was published beside what was measured.
+//! Bar charts that compare published with measured figures.
 
 use super::axis::{self, Axis, Spread};
 use super::canvas::{Anchor, Canvas, n, text_width};
@@ -13,48 +13,41 @@ const PANEL: f64 = 270.0;
 const BAR: f64 = 46.0;
 const BETWEEN: f64 = 30.0;
 
-/// One bar.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bar {
-    /// Its height.
     pub value: f64,
     /// Half the width of the 95 % confidence interval; zero draws no whisker.
     pub ci: f64,
 }
 
-/// What the bars at the same place of every group have in common.
+/// The bars at the same position of every group.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BarSeries {
-    /// Name, for the legend.
     pub name: String,
-    /// Published figures are drawn in grey, to stand back behind what was measured.
+    /// Published figures are drawn in grey, as a background for the measured ones.
     pub published: bool,
 }
 
-/// Bars that stand together.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BarGroup {
-    /// Name under the bars.
+    /// Name below the bars.
     pub label: String,
-    /// A bar for each series, or none.
+    /// A bar for each series, or `None`.
     pub bars: Vec<Option<Bar>>,
 }
 
 /// A bar chart; its vertical axis begins at zero.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BarChart {
-    /// Heading.
     pub title: String,
     /// Title of the vertical axis, with the unit.
     pub y_label: String,
-    /// What the bars of a group stand for, left to right.
+    /// The series of each group, from left to right.
     pub series: Vec<BarSeries>,
-    /// Groups from left to right.
     pub groups: Vec<BarGroup>,
 }
 
 impl BarChart {
-    /// Draws it.
     pub fn plot(&self) -> Plot {
         let group = BAR * self.used().count() as f64;
         let needed = self.groups.len() as f64 * (group + BETWEEN) + BETWEEN;
@@ -81,7 +74,7 @@ impl BarChart {
             for (k, (j, value)) in bars().enumerate() {
                 let x = left + bar * k as f64 + 3.0;
                 draw_bar(&mut canvas, value, &self.colour(j), (x, bar - 6.0), &y);
-                drawn.push(Drawn::new(value, (x, bar - 6.0), &y));
+                drawn.push(DrawnBar::new(value, (x, bar - 6.0), &y));
             }
             for (line, words) in two_lines(&group.label, share).iter().enumerate() {
                 canvas.text("l", middle, bottom + 20.0 + 16.0 * line as f64, Anchor::Middle, words);
@@ -100,7 +93,7 @@ impl BarChart {
         }
     }
 
-    /// What is drawn, a row for each bar.
+    /// A row for each bar.
     fn table(&self) -> Table {
         let mut rows = Vec::new();
         for group in &self.groups {
@@ -120,14 +113,14 @@ impl BarChart {
         Table::new(columns, rows)
     }
 
-    /// The series that have a bar anywhere: the others take no room, and no place in the legend.
+    /// The series with at least one bar: the others have no column and no legend entry.
     fn used(&self) -> impl Iterator<Item = usize> {
         (0..self.series.len())
             .filter(|j| self.groups.iter().any(|g| matches!(g.bars.get(*j), Some(Some(_)))))
     }
 
     fn colour(&self, series: usize) -> String {
-        // What has no bar takes no colour from the others.
+        // Series without bars use no colour.
         let before = self.used().take_while(|j| *j < series);
         let before = before.filter(|j| !self.series[*j].published).count();
         match self.series.get(series) {
@@ -160,8 +153,8 @@ fn draw_bar(canvas: &mut Canvas, bar: &Bar, colour: &str, (x, width): (f64, f64)
     }
 }
 
-/// A bar that was drawn, and its number.
-struct Drawn {
+/// A bar in the drawing, with its number.
+struct DrawnBar {
     value: f64,
     left: f64,
     right: f64,
@@ -171,11 +164,11 @@ struct Drawn {
     label_at: f64,
 }
 
-impl Drawn {
-    fn new(bar: &Bar, (x, width): (f64, f64), y: &Axis) -> Drawn {
+impl DrawnBar {
+    fn new(bar: &Bar, (x, width): (f64, f64), y: &Axis) -> DrawnBar {
         let top = y.at(bar.value.max(0.0));
         let above = if bar.ci > 0.0 { y.at(bar.value + bar.ci) } else { top };
-        Drawn {
+        DrawnBar {
             value: bar.value,
             left: x,
             right: x + width,
@@ -186,14 +179,14 @@ impl Drawn {
         }
     }
 
-    /// How far the number reaches to each side; digits are narrower than letters.
+    /// Half the width of the number in pixels; digits are narrower than letters.
     fn half(&self) -> f64 {
         text_width(&self.label) * 0.44
     }
 }
 
-/// Which numbers can be read: those that lie on no other bar and on no number of a higher one.
-fn readable(drawn: &[Drawn]) -> Vec<bool> {
+/// The legible numbers: those that overlap no other bar and no number of a higher bar.
+fn readable(drawn: &[DrawnBar]) -> Vec<bool> {
     const HEIGHT: f64 = 11.0;
     let mut order: Vec<usize> = (0..drawn.len()).collect();
     order.sort_by(|a, b| drawn[*b].value.total_cmp(&drawn[*a].value));
@@ -214,7 +207,7 @@ fn readable(drawn: &[Drawn]) -> Vec<bool> {
     kept
 }
 
-/// `label` in one line, or in two where it is too long for `width`.
+/// `label` in one line, or in two where it is longer than `width`.
 fn two_lines(label: &str, width: f64) -> Vec<String> {
     if text_width(label) <= width {
         return vec![label.to_owned()];

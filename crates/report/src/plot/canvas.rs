@@ -1,8 +1,8 @@
-//! The few shapes that plots are made of, written as SVG.
+//! The shapes of plots, written as SVG.
 
 use std::fmt::Write;
 
-/// Text that is safe inside elements and attributes of SVG and HTML.
+/// Escaped text for elements and attributes of SVG and HTML.
 pub(crate) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -12,7 +12,7 @@ pub(crate) fn escape(text: &str) -> String {
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
             '\'' => safe.push_str("&#39;"),
-            // Not allowed in XML at all, not even escaped.
+            // XML does not allow control characters, not even escaped.
             c if c.is_control() && !matches!(c, '\n' | '\t') => safe.push('\u{fffd}'),
             c => safe.push(c),
         }
@@ -20,7 +20,7 @@ pub(crate) fn escape(text: &str) -> String {
     safe
 }
 
-/// A coordinate with one decimal, or none where none is needed.
+/// A coordinate with at most one decimal.
 pub(super) fn n(x: f64) -> String {
     let tenths = (x * 10.0).round() as i64;
     if tenths % 10 == 0 {
@@ -35,7 +35,7 @@ pub(super) fn n(x: f64) -> String {
     }
 }
 
-/// Which point of a text its position means.
+/// The point of a text that its coordinates give.
 #[derive(Clone, Copy)]
 pub(super) enum Anchor {
     Start,
@@ -43,10 +43,10 @@ pub(super) enum Anchor {
     End,
 }
 
-/// What a mark looks like. Shape tells as much as colour does.
+/// The shape of a mark. Shape distinguishes series as well as colour does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mark {
-    /// A broken line, by the number of its pattern.
+    /// A dashed line, by the number of its pattern.
     Broken(usize),
     Cross,
     Triangle,
@@ -57,7 +57,7 @@ pub(super) enum Mark {
     Dash,
     /// A translucent area.
     Band,
-    /// A line in a legend: by the number of its dashes, with the mark of that number on it if its points have one.
+    /// A line in a legend: the number of its dash pattern, and of the mark on it if its points have one.
     Line {
         dash: usize,
         mark: Option<usize>,
@@ -66,8 +66,8 @@ pub(super) enum Mark {
 
 const MARKS: [Mark; 5] = [Mark::Dot, Mark::Square, Mark::Triangle, Mark::Diamond, Mark::Ring];
 
-/// How the lines of one picture are broken. The counts of colours, marks and dashes have no common divisor, so no two of
-/// 140 lines look alike.
+/// Dash patterns of lines. The numbers of colours, marks and dash patterns have no common divisor, so 140 lines all
+/// look different.
 const DASHES: [&str; 4] = ["", "8 3", "2.5 2.5", "9 3 2 3"];
 
 /// The mark of the `i`th line.
@@ -75,7 +75,7 @@ pub(super) fn mark(i: usize) -> Mark {
     MARKS[i % MARKS.len()]
 }
 
-/// The attribute that breaks the `i`th line; the first is whole.
+/// The dash attribute of the `i`th line; the first line is solid.
 pub(super) fn dashes(i: usize) -> String {
     match DASHES[i % DASHES.len()] {
         "" => String::new(),
@@ -105,7 +105,7 @@ impl Canvas {
         );
     }
 
-    /// Text that reads upwards, for a vertical axis.
+    /// Text rotated upwards, for a vertical axis.
     pub(super) fn vertical_text(&mut self, class: &str, x: f64, y: f64, text: &str) {
         let (x, y) = (n(x), n(y));
         let _ = write!(
@@ -155,7 +155,7 @@ impl Canvas {
         );
     }
 
-    /// Small dots; of those on one pixel, one is drawn.
+    /// Small dots, at most one per pixel.
     pub(super) fn dots(&mut self, colour: &str, points: &[(f64, f64)]) {
         let mut taken = std::collections::BTreeSet::new();
         let mut path = String::new();
@@ -167,7 +167,7 @@ impl Canvas {
         self.path(&format!("s-{colour}"), &path, 3.0, " stroke-linecap=\"round\"");
     }
 
-    /// All marks of one kind as a single path, so that thousands stay light.
+    /// All marks of one kind as a single path, which keeps thousands of them small.
     pub(super) fn marks(
         &mut self,
         mark: Mark,
@@ -224,7 +224,7 @@ impl Mark {
     }
 }
 
-/// About how wide a label is: the reader's font is not known here, so letters are narrow, common or wide.
+/// Estimated width of a label. The reader's font is unknown, so letters count as narrow, common or wide.
 pub(super) fn text_width(text: &str) -> f64 {
     let letter = |c: char| match c {
         'i' | 'j' | 'l' | 't' | 'f' | 'r' | 'I' | ' ' | '.' | ',' | '(' | ')' | '-' | ':' => 4.6,
@@ -235,7 +235,7 @@ pub(super) fn text_width(text: &str) -> f64 {
     text.chars().map(letter).sum()
 }
 
-/// A legend: mark, colour, words. It wraps where the line is full, and says how low its last line stands.
+/// Draws a legend of marks, colours and names, wrapped at full lines. Returns the coordinate of its last line.
 pub(super) fn legend(
     canvas: &mut Canvas,
     at: (f64, f64),

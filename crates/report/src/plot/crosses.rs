@@ -1,4 +1,4 @@
-//! One measure against another: a mark for each of several things, with an interval each way.
+//! One measure against another: a mark for each item, with a confidence interval in both directions.
 
 use super::axis::{self, Axis, Spread};
 use super::canvas::{self, Anchor, Canvas, n};
@@ -11,32 +11,30 @@ const LEFT: f64 = 72.0;
 const RIGHT: f64 = WIDTH - 20.0;
 const PANEL: f64 = 380.0;
 
-/// One thing: means, and half of their intervals.
+/// An item: two means with half the widths of their intervals.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Cross {
-    /// Name, for the legend.
     pub name: String,
-    /// Mean and half an interval on the horizontal axis.
+    /// Mean and half the width of its interval on the horizontal axis.
     pub x: (f64, f64),
     /// The same on the vertical axis.
     pub y: (f64, f64),
 }
 
-/// A chart of crosses; both axes begin at zero. Thirty-five can be told apart, by shape and colour together.
+/// A chart of crosses; both axes begin at zero. Shape and colour together distinguish 35 items.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Crosses {
-    /// Heading.
     pub title: String,
     /// Title of the horizontal axis, with the unit.
     pub x_label: String,
     /// Title of the vertical axis, with the unit.
     pub y_label: String,
-    /// What is shown, the most important first.
+    /// The most important first.
     pub crosses: Vec<Cross>,
 }
 
 impl Crosses {
-    /// Draws it. What has no finite place is left out.
+    /// Items with infinite or undefined values are left out.
     pub fn plot(&self) -> Plot {
         let shown = || {
             self.crosses.iter().enumerate().filter(|(_, cross)| {
@@ -91,7 +89,7 @@ impl Crosses {
         }
     }
 
-    /// What is drawn, a row for each cross.
+    /// A row for each cross.
     fn table(&self) -> Table {
         let row = |cross: &Cross| {
             let numbers = [cross.x.0, cross.x.1, cross.y.0, cross.y.1];

@@ -1,5 +1,5 @@
-//! Curves over time or over an axis of a sweep: bare lines, scattered points, and points with the spread of what
-//! was measured.
+//! Curves over time or over an axis of a sweep: lines, scattered points, and points with the spread of the
+//! measurements.
 
 use std::fmt::Write;
 
@@ -16,7 +16,7 @@ const RIGHT: f64 = WIDTH - 20.0;
 const PANEL: f64 = 330.0;
 /// Half the width of a whisker's ends.
 const END: f64 = 4.0;
-/// How far whiskers of different curves at the same place stand apart.
+/// Offset between whiskers of different curves at the same x, in pixels.
 const APART: f64 = 6.0;
 
 /// How a curve is drawn.
@@ -25,13 +25,13 @@ const APART: f64 = 6.0;
 pub enum Pen {
     /// A line through the points.
     Line,
-    /// A broken line through the points, for what was reckoned and not measured.
+    /// A dashed line through the points, for computed values.
     Dashes,
     /// A line that holds each value until the next one.
     Steps,
     /// A mark at each point.
     Points,
-    /// A small dot at each point, for thousands of them.
+    /// A small dot at each point, for thousands of points.
     Dots,
     /// A line, a mark at each point, and a whisker from `y - spread` to `y + spread`.
     Whiskers,
@@ -39,38 +39,33 @@ pub enum Pen {
     Band,
 }
 
-/// One curve.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Curve {
-    /// Name, for the legend.
     pub name: String,
-    /// How it is drawn.
     pub pen: Pen,
-    /// Where it is, from left to right: x, y, and the spread of y (zero has no whisker).
+    /// Points from left to right: x, y, and the spread of y (zero draws no whisker).
     pub points: Vec<(f64, f64, f64)>,
 }
 
 /// A chart of curves; its vertical axis begins at zero.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Curves {
-    /// Heading.
     pub title: String,
     /// Title of the horizontal axis, with the unit.
     pub x_label: String,
     /// Title of the vertical axis, with the unit.
     pub y_label: String,
-    /// Whether the horizontal axis is logarithmic; zero then has a place left of all others, and points below it are left
-    /// out.
+    /// A logarithmic horizontal axis; zero has a position at the far left, and points below zero are left out.
     pub log_x: bool,
-    /// The curves, the most important first.
+    /// The most important first.
     pub curves: Vec<Curve>,
 }
 
-/// What was reckoned is told apart by how its line is broken, in one colour.
-const BROKEN: [&str; 3] = ["7 4", "2 3", "9 3 2 3"];
+/// Dash patterns of computed curves, which share one colour.
+const COMPUTED: [&str; 3] = ["7 4", "2 3", "9 3 2 3"];
 
 impl Curves {
-    /// Draws it. Points that would fall on the same pixel are drawn as one.
+    /// Points on the same pixel are drawn once.
     pub fn plot(&self) -> Plot {
         let usable = |p: &&(f64, f64, f64)| {
             p.0.is_finite() && p.1.is_finite() && p.2.is_finite() && (!self.log_x || p.0 >= 0.0)
@@ -113,11 +108,11 @@ impl Curves {
     }
 }
 
-/// Curves that share a panel, each with its look.
+/// Curves that share a panel.
 pub(super) struct Pens<'a>(pub(super) &'a [Curve]);
 
 impl Pens<'_> {
-    /// What the legend says of each.
+    /// Legend entries of all curves.
     pub(super) fn entries(&self) -> Vec<(Mark, &'static str, String)> {
         let entry = |(i, curve): (usize, &Curve)| {
             let (mark, colour) = self.look(i);
@@ -134,13 +129,13 @@ impl Pens<'_> {
 
     fn look(&self, i: usize) -> (Mark, &'static str) {
         match self.0[i].pen {
-            Pen::Dashes => (Mark::Broken(self.before(i, Pen::Dashes) % BROKEN.len()), "muted"),
+            Pen::Dashes => (Mark::Broken(self.before(i, Pen::Dashes) % COMPUTED.len()), "muted"),
             Pen::Dots => (Mark::Dot, style::series(i)),
             _ => (canvas::mark(i), style::series(i)),
         }
     }
 
-    /// By which dashes a line is told from its neighbours.
+    /// The dash pattern that distinguishes a line from its neighbours.
     fn dash(&self, i: usize) -> usize {
         match self.0[i].pen {
             Pen::Line | Pen::Steps | Pen::Whiskers | Pen::Band => i,
@@ -148,12 +143,12 @@ impl Pens<'_> {
         }
     }
 
-    /// How many curves before the one at `i` are drawn with `pen`.
+    /// The number of curves before the one at `i` that are drawn with `pen`.
     fn before(&self, i: usize, pen: Pen) -> usize {
         self.0[..i].iter().filter(|curve| curve.pen == pen).count()
     }
 
-    /// Draws the curve at `i`, of which `points` can be drawn.
+    /// Draws the curve at `i`, whose drawable points are `points`.
     pub(super) fn draw(
         &self,
         canvas: &mut Canvas,
@@ -213,7 +208,7 @@ impl Pens<'_> {
                 };
             }
             let dashes = match mark {
-                Mark::Broken(i) => format!(" stroke-dasharray=\"{}\"", BROKEN[i]),
+                Mark::Broken(i) => format!(" stroke-dasharray=\"{}\"", COMPUTED[i]),
                 _ => canvas::dashes(self.dash(i)),
             };
             canvas.path(&stroke, &path, 1.6, &format!(" stroke-linejoin=\"round\"{dashes}"));
@@ -223,8 +218,8 @@ impl Pens<'_> {
         }
     }
 
-    /// How far to the side the curve at `i` is drawn: whiskers of several curves at one place would cover each other.
-    /// Nothing is moved out of the axis.
+    /// Horizontal offset of the curve at `i` in pixels, so that whiskers of several curves at one x do not overlap. No
+    /// point is moved off the axis.
     fn aside(&self, i: usize, points: &[(f64, f64, f64)], x: &Axis) -> f64 {
         if self.0[i].pen != Pen::Whiskers {
             return 0.0;

@@ -1,4 +1,4 @@
-//! Lines with bands: how a result changes along an axis of a sweep.
+//! Lines with bands: a result along an axis of a sweep.
 
 use std::fmt::Write;
 
@@ -13,10 +13,9 @@ const LEFT: f64 = 72.0;
 const RIGHT: f64 = WIDTH - 20.0;
 const PANEL: f64 = 310.0;
 
-/// One point of a line.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Point {
-    /// Where on the axis of the sweep.
+    /// Position on the axis of the sweep.
     pub x: f64,
     /// Mean.
     pub y: f64,
@@ -24,36 +23,29 @@ pub struct Point {
     pub ci: f64,
 }
 
-/// One line.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LineSeries {
-    /// Name, for the legend.
     pub name: String,
-    /// Published points are drawn as rings without a band, in the colour of the measured line of the same
-    /// rank.
+    /// Published points are drawn as rings without a band, in the colour of the measured line of the same rank.
     pub published: bool,
-    /// Points from left to right.
     pub points: Vec<Point>,
 }
 
 /// A line chart; its vertical axis begins at zero unless values are negative.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LineChart {
-    /// Heading.
     pub title: String,
     /// Title of the horizontal axis, with the unit.
     pub x_label: String,
     /// Title of the vertical axis, with the unit.
     pub y_label: String,
-    /// Whether the horizontal axis is logarithmic; zero then has a place left of all others, and points below it are left
-    /// out.
+    /// A logarithmic horizontal axis; zero has a position at the far left, and points below zero are left out.
     pub log_x: bool,
-    /// Lines, the most important first.
+    /// The most important first.
     pub series: Vec<LineSeries>,
 }
 
 impl LineChart {
-    /// Draws it.
     pub fn plot(&self) -> Plot {
         let usable = |p: &&Point| {
             p.x.is_finite() && p.y.is_finite() && p.ci.is_finite() && (!self.log_x || p.x >= 0.0)
@@ -71,14 +63,14 @@ impl LineChart {
         let mut canvas = Canvas::default();
         canvas.text("t", LEFT, 24.0, Anchor::Start, &self.title);
         let entries = self.legend();
-        // As many lines of legend as the names need.
+        // The legend takes as many lines as its names need.
         let top = 16.0 + canvas::legend(&mut canvas, (LEFT, 46.0), RIGHT, &entries);
         let bottom = top + PANEL;
         let x = Axis::new(left, right, LEFT + 12.0, RIGHT - 12.0, spread);
         let y = Axis::new(low, high, bottom, top, Spread::Linear);
         axis::draw_y(&mut canvas, &y, LEFT, RIGHT, 6);
         canvas.vertical_text("l", 18.0, (top + bottom) / 2.0, &self.y_label);
-        // Bands first, so that no line hides behind one.
+        // Bands first, so that no line is hidden behind one.
         for (i, points) in lines.iter().enumerate() {
             self.band(&mut canvas, i, points, &x, &y);
         }
@@ -96,7 +88,7 @@ impl LineChart {
         }
     }
 
-    /// What is drawn, as curves.
+    /// The same as curves.
     fn chart(&self) -> Chart {
         let curve = |line: &LineSeries| Curve {
             name: line.name.clone(),
@@ -111,7 +103,7 @@ impl LineChart {
         }
     }
 
-    /// Rank among the published or among the measured lines: both get the same colour.
+    /// Rank among the published or among the measured lines; lines of equal rank have the same colour.
     fn rank(&self, series: usize) -> usize {
         let kind = self.series[series].published;
         self.series[..series].iter().filter(|s| s.published == kind).count()

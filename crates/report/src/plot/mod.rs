@@ -1,5 +1,5 @@
-//! Plots, drawn once as SVG and shown in three ways: inside a page (colours from the page's variables), as a
-//! file of its own (light and dark by the reader's preference), and as PNG (one of the two).
+//! Plots as SVG, in three forms: inside a page (colours from the page's variables), as a separate file (light and dark
+//! by the reader's preference), and as PNG (light or dark).
 
 mod axis;
 mod bars;
@@ -31,7 +31,6 @@ pub use style::Theme;
 pub(crate) use style::{page_css, page_variables};
 pub use trace::PacketTrace;
 
-/// A finished drawing.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plot {
     width: f64,
@@ -41,7 +40,7 @@ pub struct Plot {
     data: Data,
 }
 
-/// Why a drawing could not be turned into pixels.
+/// Why rendering to PNG failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PngError(String);
 
@@ -64,32 +63,32 @@ impl Plot {
         )
     }
 
-    /// What it is drawn from.
+    /// The numbers behind the plot.
     pub fn data(&self) -> &Data {
         &self.data
     }
 
-    /// For use inside the page of [`crate::html`], which brings the colours.
+    /// SVG for a page of [`crate::html`], which defines the colours.
     pub fn inline(&self) -> String {
-        // As wide as the page; on a phone it is scrolled before it becomes unreadable.
+        // As wide as the page; scrolled on a phone before it becomes illegible.
         let least = (self.width * 0.68).round();
-        // Three bars would be blown up to posters.
+        // Limits the magnification of small plots.
         let most = (self.width * 1.25).round();
         self.wrap("", &format!(" style=\"width:100%;min-width:{least}px;max-width:{most}px\""))
     }
 
-    /// A file of its own that follows the reader's preference for light or dark.
+    /// A separate file that follows the reader's preference for light or dark.
     pub fn svg(&self) -> String {
         let size = format!(" width=\"{}\" height=\"{}\"", self.width, self.height);
         let style = format!("<style>{}</style>{}", style::standalone_css(), style::BACKGROUND);
         self.wrap(&style, &size)
     }
 
-    /// Pixels: `scale` 1 is as large as the SVG, 2 twice as sharp. Needs no font on the machine.
+    /// A PNG; `scale` 1 has the size of the SVG, 2 twice the resolution. It needs no font on the machine.
     ///
     /// # Errors
     ///
-    /// When `scale` is so small or so large that no image of that size can be made.
+    /// `scale` is too small or too large for an image.
     pub fn png(&self, theme: Theme, scale: f32) -> Result<Vec<u8>, PngError> {
         let style = format!("<style>{}</style>{}", style::fixed_css(theme), style::BACKGROUND);
         let size = format!(" width=\"{}\" height=\"{}\"", self.width, self.height);
@@ -114,7 +113,7 @@ impl Plot {
     }
 }
 
-/// The one font of PNGs, so that they look alike on every machine, with fonts or without.
+/// The embedded font of PNGs, so that they look the same on every machine.
 fn fonts() -> Arc<usvg::fontdb::Database> {
     static FONTS: OnceLock<Arc<usvg::fontdb::Database>> = OnceLock::new();
     let load = || {

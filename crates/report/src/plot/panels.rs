@@ -1,4 +1,4 @@
-//! Panels below each other over one time axis: what happened at the same time stands at the same place.
+//! Panels below each other with a common time axis.
 
 use super::axis::{self, Axis, Spread};
 use super::canvas::{self, Anchor, Canvas};
@@ -11,28 +11,25 @@ const PANEL: f64 = 150.0;
 const FOOT: f64 = 52.0;
 const TIME: &str = "time (s)";
 
-/// One panel.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Panel {
     /// Title of the vertical axis, with the unit. The axis begins at zero.
     pub y_label: String,
-    /// What is drawn.
     pub curves: Vec<Curve>,
 }
 
-/// Panels that share their time axis. It is as wide as that of a [`super::TimeSequence`].
+/// Panels with a common time axis, as wide as that of a [`super::TimeSequence`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct Panels {
-    /// Heading.
     pub title: String,
-    /// The time axis ends here, in seconds; it begins at zero.
+    /// End of the time axis in seconds; it begins at zero.
     pub end_s: f64,
     /// From top to bottom.
     pub panels: Vec<Panel>,
 }
 
 impl Panels {
-    /// Draws them. Points that cannot be drawn are left out.
+    /// Points with infinite or undefined values are left out.
     pub fn plot(&self) -> Plot {
         let (left, right) = (sequence::LEFT, sequence::RIGHT);
         let x = Axis::new(0.0, self.end_s.max(1e-6), left, right, Spread::Linear);

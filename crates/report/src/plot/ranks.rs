@@ -10,33 +10,30 @@ const TOP: f64 = 66.0;
 const ROW: f64 = 30.0;
 const PANEL: f64 = 430.0;
 const RIGHT: f64 = 24.0;
-/// The marks of the estimates of a row, in their order.
+/// The marks of the estimates of a row, in order.
 const MARKS: [Mark; 4] = [Mark::Dot, Mark::Ring, Mark::Square, Mark::Diamond];
 
 /// An estimate with its 95 % interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Estimate {
-    /// The estimate.
     pub value: f64,
-    /// The interval's ends.
+    /// Low and high bound.
     pub interval: (f64, f64),
 }
 
 /// A chart of rows below each other; its horizontal axis begins at zero.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ranks {
-    /// Heading.
     pub title: String,
     /// Title of the horizontal axis, with the unit.
     pub x_label: String,
-    /// What the estimates of a row are, in their order.
+    /// Names of the estimates of a row, in order.
     pub series: Vec<String>,
-    /// Rows from top to bottom: a name, and an estimate for each of `series`.
+    /// From top to bottom: a name, and an estimate for each of `series`.
     pub rows: Vec<(String, Vec<Estimate>)>,
 }
 
 impl Ranks {
-    /// Draws it.
     pub fn plot(&self) -> Plot {
         let widest = self.rows.iter().map(|(name, _)| text_width(name)).fold(60.0, f64::max);
         let (left, right) = (widest + 28.0, widest + 28.0 + PANEL);
@@ -78,7 +75,7 @@ impl Ranks {
         }
     }
 
-    /// What is drawn, a row for each estimate.
+    /// A row for each estimate.
     fn table(&self) -> Table {
         let mut rows = Vec::new();
         for (name, estimates) in &self.rows {

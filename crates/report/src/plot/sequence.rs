@@ -1,5 +1,5 @@
-//! Time-sequence plots (west97 4.4): where every byte was when. A straight line is a transfer without
-//! trouble; a flat part is a stall.
+//! Time-sequence plots (west97 4.4): bytes over time. A straight line is an undisturbed transfer; a flat part is a
+//! stall.
 
 use lasthop_trace::sequence::{BadPeriod, CellStay, SendKind, Series};
 use lasthop_trace::stalls::Stall;
@@ -19,18 +19,16 @@ const WINDOW: f64 = 96.0;
 const FOOT: f64 = 52.0;
 const KIB: f64 = 1024.0;
 
-/// What is drawn, and which part of it.
+/// A plot of one flow, or of a part of its time.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeSequence<'a> {
-    /// Heading.
     pub title: &'a str,
-    /// The flow.
     pub series: &'a Series,
-    /// Time from and to, in seconds, for a closer look; `None` shows all.
+    /// Start and end in seconds; `None` shows the whole series.
     pub part: Option<(f64, f64)>,
 }
 
-/// How each kind of transmission looks; first transmissions are a line of their own.
+/// The marks of each kind of transmission; first transmissions are a line.
 const KINDS: [(SendKind, Mark, &str, &str); 6] = [
     (SendKind::Fast, Mark::Triangle, "orange", "fast retransmission"),
     (SendKind::Timeout, Mark::Diamond, "purple", "retransmission after time-out"),
@@ -41,7 +39,7 @@ const KINDS: [(SendKind, Mark, &str, &str); 6] = [
 ];
 
 impl TimeSequence<'_> {
-    /// Draws it. Packets that would fall on the same pixel are drawn as one, so a long transfer stays light.
+    /// Packets on the same pixel are drawn once, which keeps long transfers small.
     pub fn plot(&self) -> Plot {
         let series = self.series;
         let part = self.part.unwrap_or((0.0, series.end_s.max(1e-6)));
@@ -115,7 +113,7 @@ impl TimeSequence<'_> {
         }
     }
 
-    /// The window below, with the moments at which the timer expired.
+    /// The panel of the congestion window, with the times of retransmission timeouts.
     fn draw_window(&self, canvas: &mut Canvas, x: &Axis, inside: impl Fn(f64) -> bool) {
         let series = self.series;
         let (top, bottom) = (TOP + MAIN + GAP, TOP + MAIN + GAP + WINDOW);
@@ -125,7 +123,7 @@ impl TimeSequence<'_> {
         axis::draw_y(canvas, &y, LEFT, RIGHT, 3);
         canvas.vertical_text("l", 18.0, (top + bottom) / 2.0, "window (KiB)");
         let threshold = windows.iter().map(|w| {
-            // An untouched threshold is far above the panel: it stays at its edge.
+            // An unset ssthresh is far above the panel; it is drawn at the upper edge.
             (x.at(w.at_s), y.at(f64::from(w.ssthresh) / KIB).max(top))
         });
         let path = steps_path(&threshold.collect::<Vec<_>>());
@@ -148,13 +146,13 @@ impl TimeSequence<'_> {
     }
 }
 
-/// The times between two cells, as far as they are in `part`.
+/// Times between two cells within `part`.
 fn gaps_between(cells: &[CellStay], part: (f64, f64)) -> Vec<(f64, f64)> {
     let gaps = cells.windows(2).map(|pair| (pair[0].to_s, pair[1].from_s));
     gaps.filter(|(from, to)| to > from && *to > part.0 && *from < part.1).collect()
 }
 
-/// What of the time `from..to` lies in none of `gaps`, which stand in the order of time.
+/// The parts of the time `from..to` outside `gaps`, which are in order of time.
 fn outside((from, to): (f64, f64), gaps: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut pieces = Vec::new();
     let mut at = from;
@@ -167,7 +165,7 @@ fn outside((from, to): (f64, f64), gaps: &[(f64, f64)]) -> Vec<(f64, f64)> {
     pieces
 }
 
-/// Shades stalls, but for the gaps in them, which have a colour of their own.
+/// Shades stalls; gaps between cells within them have a colour of their own.
 fn draw_stalls(
     canvas: &mut Canvas,
     stalls: &[Stall],
@@ -198,7 +196,7 @@ fn draw_stalls(
     }
 }
 
-/// Shades the times in which the channel was bad; how many there are. Periods that touch on the screen are one area.
+/// Shades times of a bad channel and returns their number. Periods that touch on the screen are one area.
 fn draw_bad(
     canvas: &mut Canvas,
     bad: &[BadPeriod],
@@ -225,8 +223,7 @@ fn draw_bad(
     shown.len()
 }
 
-/// Shows above the plot which cells the host was in, and shades the gaps between two of them. A name stands where it has
-/// room.
+/// Draws the cells of the host above the plot and shades the gaps between them. A cell's name is drawn where it fits.
 fn draw_cells(
     canvas: &mut Canvas,
     cells: &[CellStay],
@@ -235,7 +232,7 @@ fn draw_cells(
     part: (f64, f64),
     with_window: bool,
 ) {
-    /// Height of the row of cells, and its colours in turn.
+    /// Height of the row of cells, and its alternating colours.
     const ROW: f64 = 13.0;
     const COLOURS: [&str; 2] = ["b-blue", "b-green"];
     let mut names: Vec<&str> = Vec::new();
@@ -264,7 +261,7 @@ fn draw_cells(
     }
 }
 
-/// Points, without those that would fall on a pixel already taken by the one before.
+/// Points without those on the same pixel as their predecessor.
 fn apart(points: impl IntoIterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     let mut kept: Vec<(f64, f64)> = Vec::new();
     for point in points {
@@ -275,7 +272,7 @@ fn apart(points: impl IntoIterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     kept
 }
 
-/// Vertical strokes from `top` to `bottom` at `x`; neighbours on the same column that touch become one.
+/// Vertical strokes from `top` to `bottom` at `x`; touching neighbours in one pixel column are merged.
 fn dashes_path(dashes: impl IntoIterator<Item = (f64, f64, f64)>) -> String {
     let mut path = String::new();
     let mut open: Option<(f64, f64, f64)> = None;
@@ -290,7 +287,7 @@ fn dashes_path(dashes: impl IntoIterator<Item = (f64, f64, f64)>) -> String {
                 dash.1 = dash.1.min(top);
                 dash.2 = dash.2.max(bottom);
             }
-            // Data climbs: the next packet sits right above the last.
+            // Data climbs: the next packet is directly above the last.
             Some(dash) if (x - dash.0).abs() < 0.5 && (bottom - dash.1).abs() < 1.0 => dash.1 = top,
             _ => {
                 if let Some(done) = open.replace((x, top, bottom)) {
@@ -303,7 +300,7 @@ fn dashes_path(dashes: impl IntoIterator<Item = (f64, f64, f64)>) -> String {
     path
 }
 
-/// A staircase through `points`. In each column of pixels only the first, lowest, highest and last survive.
+/// A staircase through `points`. Each column of pixels keeps only its first, lowest, highest and last point.
 fn steps_path(points: &[(f64, f64)]) -> String {
     let mut kept: Vec<(f64, f64)> = Vec::new();
     for column in points.chunk_by(|a, b| (a.0 * 2.0).floor() == (b.0 * 2.0).floor()) {
@@ -388,7 +385,7 @@ mod tests {
         let draw = |part| TimeSequence { title: "t", series: &series, part }.plot().inline();
         let whole = draw(None);
         assert!(whole.contains("in no cell (1)"), "{whole}");
-        // The stall stands on both sides of the gap.
+        // The stall is shown on both sides of the gap.
         assert_eq!(whole.matches("\"f-stall\"").count(), 2, "{whole}");
         assert_eq!((whole.matches(">west<").count(), whole.matches(">east<").count()), (2, 1));
         assert!(!draw(Some((9.0, 12.0))).contains("in no cell"));

@@ -1,15 +1,14 @@
-//! Colours and type of the plots.
+//! Colours and fonts of the plots.
 //!
-//! The colours of series are those of Okabe and Ito, which people with any common colour blindness can
-//! tell apart, adjusted for contrast on a dark ground. Shape tells as much as colour throughout.
+//! The colours of series are those of Okabe and Ito, which people with any common colour blindness can distinguish,
+//! adjusted for contrast on a dark background. Shape distinguishes series as well as colour does.
 
-/// Light or dark, where a picture cannot follow the reader's preference.
+/// Light or dark, for pictures that cannot follow the reader's preference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Theme {
-    /// Dark on light; for paper.
+    /// Dark on light, for paper.
     #[default]
     Light,
-    /// Light on dark.
     Dark,
 }
 
@@ -30,25 +29,24 @@ const COLOURS: [(&str, &str, &str); 13] = [
     ("published", "#b8c0ca", "#4a545f"),
 ];
 
-/// The series colours in the order they are given out.
+/// The colours of series in order of use.
 const SERIES: [&str; 7] = ["blue", "orange", "green", "purple", "red", "sky", "ink"];
 
-/// The colour of the `i`th series.
 pub(super) fn series(i: usize) -> &'static str {
     SERIES[i % SERIES.len()]
 }
 
-/// The family of PNGs; the embedded font.
+/// Font family of PNGs: the embedded font.
 pub(super) const PNG_FONT: &str = "DejaVu Sans";
 
 const PAGE_FONT: &str =
     "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','DejaVu Sans',sans-serif";
 
-/// The ground of a picture that stands alone.
+/// The background of a separate file.
 pub(super) const BACKGROUND: &str = "<rect class=\"f-paper\" width=\"100%\" height=\"100%\"/>";
 
-/// The rules of all classes that plots use: text (`t`itle, `l`abel, tic`k`, `v`alue), strokes, fills and
-/// bands by colour. `colour` turns a name into a CSS value; `scope` goes before each selector.
+/// The rules of all classes of plots: text (`t`itle, `l`abel, tic`k`, `v`alue), strokes, fills and bands by colour.
+/// `colour` maps a name to a CSS value; `scope` is put before each selector.
 fn rules(scope: &str, colour: impl Fn(&str) -> String, font: &str) -> String {
     let (ink, muted) = (colour("ink"), colour("muted"));
     let mut css = String::new();
@@ -79,17 +77,17 @@ fn variables(theme: Theme) -> String {
     COLOURS.iter().map(|(name, _, _)| format!("--lh-{name}:{};", pick(theme, name))).collect()
 }
 
-/// Definitions of the colour variables for the page that holds inline plots.
+/// Definitions of the colour variables for a page with inline plots.
 pub(crate) fn page_variables(theme: Theme) -> String {
     variables(theme)
 }
 
-/// The rules for the page that holds inline plots; they count only within a plot.
+/// The rules for a page with inline plots; they apply within plots only.
 pub(crate) fn page_css() -> String {
     rules(".lh ", |name| format!("var(--lh-{name})"), PAGE_FONT)
 }
 
-/// Style of a file that follows the reader's preference.
+/// The style of a file that follows the reader's preference.
 pub(super) fn standalone_css() -> String {
     format!(
         "svg{{{}}}@media (prefers-color-scheme:dark){{svg{{{}}}}}{}",
@@ -99,7 +97,7 @@ pub(super) fn standalone_css() -> String {
     )
 }
 
-/// Style with every colour spelled out, for a renderer without variables.
+/// The style with literal colours, for a renderer without variables.
 pub(super) fn fixed_css(theme: Theme) -> String {
     rules("", |name| pick(theme, name).to_owned(), &format!("'{PNG_FONT}'"))
 }

@@ -1,5 +1,5 @@
-//! Packet traces (bakshi96 3.4): a mark for each packet that the source generates, at its number modulo some number.
-//! A retransmission is a mark beside another one at the same height.
+//! Packet traces (bakshi96 3.4): a mark for each packet of the source, at its number modulo some number. A
+//! retransmission is a mark at the same height as the original.
 
 use lasthop_trace::sequence::{SendKind, Series};
 
@@ -16,20 +16,17 @@ const TOP: f64 = 76.0;
 const PANEL: f64 = 330.0;
 const FOOT: f64 = 52.0;
 
-/// A packet trace.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketTrace<'a> {
-    /// Heading.
     pub title: &'a str,
-    /// The flow.
     pub series: &'a Series,
     /// Payload of a packet in bytes.
     pub payload: u32,
-    /// Packet numbers begin again after so many.
+    /// Packet numbers wrap at this number.
     pub modulo: u32,
 }
 
-/// Which kind of transmission has which mark.
+/// The marks of the kinds of transmissions.
 const KINDS: [(SendKind, Mark, &str, &str); 3] = [
     (SendKind::First, Mark::Dot, "blue", "first transmission"),
     (SendKind::Timeout, Mark::Diamond, "purple", "retransmission after time-out"),
@@ -37,7 +34,6 @@ const KINDS: [(SendKind, Mark, &str, &str); 3] = [
 ];
 
 impl PacketTrace<'_> {
-    /// Draws it.
     pub fn plot(&self) -> Plot {
         let series = self.series;
         let bottom = TOP + PANEL;
@@ -90,7 +86,7 @@ impl PacketTrace<'_> {
         }
     }
 
-    /// What is drawn, a row for each packet.
+    /// A row for each packet.
     fn table(&self) -> Table {
         let drawn = self.series.sent.iter().filter_map(|sent| {
             let (_, _, _, words) = KINDS.iter().find(|(kind, ..)| *kind == sent.kind)?;
@@ -104,7 +100,7 @@ impl PacketTrace<'_> {
         Table::new([Column::number("time_s"), number, Column::text("what")], drawn)
     }
 
-    /// The number on the axis of the packet that begins at byte `start`; the first packet has number 0.
+    /// The position on the axis of the packet that begins at byte `start`; the first packet has number 0.
     fn number(&self, start: u64) -> f64 {
         (start / u64::from(self.payload.max(1)) % u64::from(self.modulo.max(1))) as f64
     }

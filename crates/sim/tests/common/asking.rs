@@ -7,13 +7,13 @@ use lasthop_scenario::{Scenario, Traffic};
 
 use super::Dice;
 
-/// The scenario of `case`, but its transfers are requests and responses, and its hosts may open with data.
+/// The scenario of `case` with requests and responses as its transfers; its hosts may open with data.
 pub fn asking(case: u64) -> Scenario {
     let mut scenario = Dice::new(case).scenario();
     let mut dice = Dice(Stream::new(case, "requests and responses"));
     let way = dice.below(4);
     for host in &mut scenario.hosts {
-        // Mostly both ends have it.
+        // Usually both ends support it.
         let has = !dice.one_in(4);
         host.tcp.t_tcp = has && way < 2;
         host.tcp.fast_open = has && way == 2;
@@ -21,7 +21,7 @@ pub fn asking(case: u64) -> Scenario {
     for i in 0..scenario.transfers.len() {
         let hosts =
             [scenario.transfers[i].from, scenario.transfers[i].to].map(|h| &scenario.hosts[h].tcp);
-        // A byte a segment takes its time.
+        // Segments of one byte take their time.
         let sizes = hosts.iter().flat_map(|tcp| [tcp.mss, tcp.send_buffer, tcp.recv_buffer]);
         let most = u64::from(sizes.min().unwrap_or(1)) * 100;
         let mut size = |sizes: &[u64]| Bytes(dice.pick(sizes).min(most));

@@ -9,8 +9,8 @@ use lasthop_scenario::{HostSide, Scenario, Stage, StageKind};
 
 use super::Dice;
 
-/// The scenario of `case`, but what stood behind its wired part is there several times, in cells that the hosts on the
-/// right visit in every way that can be written down.
+/// The scenario of `case` with several copies of the stages behind its wired part, in cells that the hosts on the right
+/// visit in all possible ways.
 pub fn roaming(case: u64) -> Scenario {
     let mut scenario = Dice::new(case).scenario();
     let mut dice = Dice(Stream::new(case, "cells"));
@@ -35,7 +35,7 @@ pub fn roaming(case: u64) -> Scenario {
     let tours = right.map(|(host, _)| tour(&mut dice, host, cells.len(), between)).collect();
     for host in &mut scenario.hosts {
         host.tcp.fast_rtx_handoff = dice.one_in(3);
-        // Who is in no cell for long must not be given up.
+        // Hosts without a cell for a long time must not abort.
         host.tcp.max_retries = host.tcp.max_retries.max(8);
     }
     // Hosts move as long as a run lasts.
@@ -78,7 +78,7 @@ fn tour(dice: &mut Dice, host: usize, cells: usize, between: Span) -> Tour {
                 list.push(Stay { cell, from, until });
                 from = from + stays;
             }
-            // The last visit goes on, or nothing would ever arrive.
+            // The last visit has no end, or nothing would ever arrive.
             list.iter_mut().last().expect("a visit").until = None;
             Stays::List(list)
         }

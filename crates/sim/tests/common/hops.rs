@@ -15,7 +15,7 @@ use lasthop_scenario::{HostSide, RadioStage, Scenario, StageKind};
 
 use super::Dice;
 
-/// The scenario of `case`, but its radios are hops with any medium access, and mobile hosts have stations of their own.
+/// The scenario of `case` with hops as its radios, with any medium access, and mobile hosts with their own stations.
 pub fn hopping(case: u64) -> Scenario {
     let mut scenario = Dice::new(case).scenario();
     let mut dice = Dice(Stream::new(case, "hops"));
@@ -51,8 +51,7 @@ pub fn hopping(case: u64) -> Scenario {
     scenario
 }
 
-/// The scenario of [`hopping`], but a base station may schedule by the state of the channels, and the hops may have
-/// AIRMAIL.
+/// The scenario of [`hopping`] with channel-state-dependent scheduling at base stations, and AIRMAIL on the hops.
 pub fn scheduled(case: u64) -> Scenario {
     let mut scenario = hopping(case);
     let mut dice = Dice(Stream::new(case, "schedules"));
@@ -90,7 +89,7 @@ pub fn scheduled(case: u64) -> Scenario {
     scenario
 }
 
-/// No coding, pure overhead, and a code that corrects.
+/// No coding, pure overhead, and an error-correcting code.
 fn codings() -> [Coding; 3] {
     [Coding::NONE, Coding::Overhead(1.5), Coding::Block(Code::reed_solomon(255, 223).unwrap())]
 }

@@ -1,4 +1,4 @@
-//! Scenarios whose lines do to packets what netem does, and whose hosts have links of their own.
+//! Scenarios with netem's impairments on lines, and hosts with access links.
 
 use lasthop_proto::channel::GilbertElliott;
 use lasthop_proto::link::varied::{Distribution, Impairments, Loss, Order, OutagePackets};
@@ -11,7 +11,7 @@ use lasthop_scenario::{Scenario, StageKind};
 
 use super::Dice;
 
-/// The scenario of `case`, but its lines are impaired, and some of its hosts hang on it by links of their own.
+/// The scenario of `case` with impaired lines, and access links at some of its hosts.
 pub fn impaired(case: u64) -> Scenario {
     let mut scenario = Dice::new(case).scenario();
     let mut dice = Dice(Stream::new(case, "impaired"));
@@ -47,7 +47,7 @@ pub fn impaired(case: u64) -> Scenario {
 }
 
 impl Dice {
-    /// Each of them in some lines, so rare that transfers end.
+    /// Each impairment on some lines, so rare that transfers complete.
     fn impairments(&mut self) -> Impairments {
         let mut rare = |most: f64| match self.one_in(2) {
             true => self.probability(1e-4, most),

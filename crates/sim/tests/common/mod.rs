@@ -1,4 +1,4 @@
-//! Random scenarios: anything that a user could write down, and much that nobody would.
+//! Random scenarios: everything that a user could write, and more.
 
 pub mod asking;
 pub mod cells;
@@ -28,12 +28,12 @@ use lasthop_scenario::{
     World,
 };
 
-/// Draws a scenario. The same number draws the same scenario for ever (or a pinned seed means nothing).
+/// Draws a scenario. Equal numbers must always draw equal scenarios, because seeds are pinned.
 pub struct Dice(Stream);
 
-/// A preset as it was when the digests were pinned: `ns` did not do then what ns-2 does, and the receiver of
-/// `linux` did not acknowledge when that of Linux does; timeouts and SYNs of `linux` were those of `rfc`, and windows
-/// were neither validated nor restarted after silence.
+/// A preset as it was when the digests were pinned. `ns` differed from ns-2, and the receiver of `linux` acknowledged
+/// at other times than Linux. Timeouts and SYNs of `linux` were those of `rfc`, and windows were neither validated nor
+/// restarted after idle times.
 fn preset_as_pinned(name: &str) -> TcpConfig {
     let tcp = TcpConfig::preset(name).unwrap();
     let rto_rule = match tcp.rto_rule {
@@ -90,7 +90,7 @@ impl Dice {
         choices[self.below(choices.len() as u64) as usize].clone()
     }
 
-    /// Between `low` and `high`, as likely small as large. Only by multiplication, which is portable.
+    /// Between `low` and `high` on a logarithmic scale, only by multiplication, which is portable.
     fn scale(&mut self, low: f64, high: f64) -> f64 {
         let values = core::iter::successors(Some(low), |x| Some(x * 1.25));
         let values: Vec<f64> = values.take_while(|x| *x <= high).collect();
@@ -194,7 +194,7 @@ impl Dice {
     }
 
     fn agent(&mut self) -> AgentConfig {
-        // Without what came to its preset after the digests were pinned.
+        // Without later additions to its preset.
         let plain =
             SnoopConfig { priority: false, from_departure: false, ..SnoopConfig::parsa98() };
         let mut snoop = self.pick(&[SnoopConfig::west97(), plain]);
@@ -272,7 +272,7 @@ impl Dice {
         }
     }
 
-    /// A random scenario in which at least one base station splits connections.
+    /// A random scenario with at least one split connection.
     pub fn split_scenario(&mut self) -> Scenario {
         let mut scenario = self.scenario();
         let mut split = false;
@@ -321,7 +321,7 @@ impl Dice {
                 0 => self.below(3_000),
                 _ => self.scale(1_000.0, 300_000.0) as u64,
             });
-            // A byte a segment takes its time.
+            // Segments of one byte take their time.
             let tiny = hosts[from].tcp.mss.min(hosts[to].tcp.mss).min(hosts[from].tcp.send_buffer);
             let bytes = Bytes(bytes.0.min(u64::from(tiny.min(hosts[to].tcp.recv_buffer)) * 2_000));
             Transfer {
@@ -352,8 +352,8 @@ impl Dice {
     }
 }
 
-/// The scenario of `case`, but its queues filter ACKs or let them go first. Drawn from a stream of its own, so that
-/// the scenarios without stay what they are.
+/// The scenario of `case` with ACK filtering or ACK priority in its queues. It has its own random stream, so the other
+/// scenarios stay the same.
 pub fn disciplined(case: u64) -> Scenario {
     of_disciplines(
         case,
@@ -366,7 +366,7 @@ pub fn disciplined(case: u64) -> Scenario {
     )
 }
 
-/// The scenario of `case`, but its queues hold the delay.
+/// The scenario of `case` with delay-based queue disciplines.
 pub fn delay_held(case: u64) -> Scenario {
     of_disciplines(
         case,
@@ -395,8 +395,8 @@ fn of_disciplines(case: u64, disciplines: &[Discipline]) -> Scenario {
     scenario
 }
 
-/// The scenario of `case`, but its hosts speak the TCPs of today. What was drawn for them otherwise stays, so that
-/// each of their parts meets configurations that no word would give it.
+/// The scenario of `case` with modern TCPs. Other drawn values stay, so that each part meets configurations that no
+/// name would give it.
 pub fn modern(case: u64) -> Scenario {
     let mut scenario = Dice::new(case).scenario();
     let mut dice = Dice(Stream::new(case, "modern"));
@@ -416,8 +416,8 @@ pub fn modern(case: u64) -> Scenario {
     scenario
 }
 
-/// The scenario of `case`, but its hosts may share windows between connections, and its transfers stop, are on and off,
-/// or are short ones in a row.
+/// The scenario of `case` with windows shared between connections, and transfers that stop, are on and off, or are
+/// sequences of short ones.
 pub fn coming_and_going(case: u64) -> Scenario {
     let mut scenario = Dice::new(case).scenario();
     let mut dice = Dice(Stream::new(case, "comings and goings"));
@@ -430,7 +430,7 @@ pub fn coming_and_going(case: u64) -> Scenario {
     };
     for transfer in &mut scenario.transfers {
         transfer.count = dice.pick(&[1, 2, 5]);
-        // Over the fastest path that is a million segments of a byte.
+        // Over the fastest path that is a million segments of one byte.
         let lasts = Span::millis(dice.pick(&[1, 30, 300]));
         transfer.cross = dice.one_in(4);
         match dice.below(4) {
@@ -458,7 +458,7 @@ pub fn coming_and_going(case: u64) -> Scenario {
     scenario
 }
 
-/// The scenario of `case`, but each host has a TCP by a word, and speaks or does not speak what the words need.
+/// The scenario of `case` with a named TCP at each host, which may or may not support what the names need.
 pub fn worded(case: u64) -> Scenario {
     let mut scenario = Dice::new(case).scenario();
     let mut dice = Dice(Stream::new(case, "words"));

@@ -8,7 +8,7 @@ use super::*;
 const FAST: [&str; 3] =
     ["path.wire.link.rate=50mbit", "path.wire.link.queue=170p", "path.wire.link.delay=10ms"];
 
-/// Throughput in Mb/s of eight seeds of `tcp` on such a path with random loss, and more of `set`.
+/// Throughput in Mb/s of eight seeds of `tcp` on such a path with random loss and the settings `set`.
 fn rates(tcp: &str, loss: &str, set: &[&str]) -> Summary {
     let (tcp, loss) = (format!("tcp={tcp}"), format!("path.core.cross.loss={loss}"));
     let set = [&FAST[..], &[&tcp, &loss], set].concat();
@@ -16,9 +16,9 @@ fn rates(tcp: &str, loss: &str, set: &[&str]) -> Summary {
     Summary::of(&all)
 }
 
-/// Between two probes a round trip with losses brings the rate down to what was delivered in it, so that after n of them
-/// it is (1 - loss)^n of what it was. The next probe, 63 rounds or a product of segments later, brings it back to the
-/// path's rate. So one percent of random loss is not free, and cheaper where the product is small.
+/// Between two probes a round trip with losses reduces the rate to the delivered share: after n of them it is (1 -
+/// loss)^n of the original. The next probe, 63 rounds or a bandwidth-delay product of segments later, restores the
+/// path's rate. So one percent of random loss has a cost, which is smaller where the product is small.
 //= draft-ietf-ccwg-bbr-06#section-5.3.3.8.3: "a simplified model"
 #[test]
 fn one_percent_of_random_loss_costs_what_the_draft_expects() {
@@ -31,7 +31,7 @@ fn one_percent_of_random_loss_costs_what_the_draft_expects() {
     }
 }
 
-/// Version 1 does not mind; CUBIC does far more. Beyond 2 % version 3 gives way.
+/// Version 1 ignores it; CUBIC reduces far more. Beyond 2 % version 3 yields.
 #[test]
 fn beyond_two_percent_of_loss_version_three_gives_way() {
     let of = |tcp: &str| ["0%", "1%", "3%", "5%"].map(|loss| rates(tcp, loss, &[]).mean);
@@ -42,7 +42,7 @@ fn beyond_two_percent_of_loss_version_three_gives_way() {
     assert!(v3.iter().zip(cubic).all(|(v3, cubic)| *v3 > 2.0 * cubic), "{v3:?} {cubic:?}");
 }
 
-/// What CUBIC gets in Mb/s beside `tcp` over a queue of so many segments, in two minutes.
+/// Throughput of CUBIC in Mb/s next to `tcp` over a queue of `queue` segments, in two minutes.
 fn cubic_beside(tcp: &str, queue: u32) -> f64 {
     let host = |name: &str, more: &str| format!("[host.{name}]\npreset = \"linux\"\n{more}\n");
     let transfer = |from: &str, to: &str| {
@@ -89,9 +89,9 @@ fn the_round_trip_is_measured_every_five_seconds_with_half_a_product() {
     assert!(dips.windows(2).all(|two| (two[1].0 - two[0].0 - 5.25).abs() < 0.1), "{dips:?}");
 }
 
-/// A queue that marks from an eighth of a product on. Marks that the peer counts bring down what may be in flight and cost
-/// no rate; an echo, which counts as a loss, costs a fifth. Round trips do not become shorter on the mean: as soon as marks
-/// cease it probes again, several times as often as without them.
+/// A queue that marks from an eighth of a product on. Accurately counted marks reduce the inflight limit and cost no
+/// rate; an echo counts as a loss and costs a fifth. Mean round trips do not get shorter: as soon as marks cease it
+/// probes again, several times as often as without them.
 #[test]
 fn marks_that_are_counted_cost_no_rate_and_echoes_do() {
     let of = |more: &[&str]| {

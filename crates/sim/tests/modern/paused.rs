@@ -1,4 +1,4 @@
-//! An application that pauses after each small answer says nothing about the path: no sender slows down for it.
+//! Pauses of an application after each small answer are no congestion: no sender slows down.
 
 use lasthop_proto::event::{Event, TcpKind, Wants, What};
 use lasthop_proto::units::Time;
@@ -19,7 +19,7 @@ name = "core"
 link = { rate = "10mbit", delay = "40ms", queue = "200p" }
 "#;
 
-/// When requests were sent and answers were complete, in milliseconds.
+/// Times of requests and complete answers, in milliseconds.
 #[derive(Default)]
 struct Answers {
     asked: Vec<f64>,

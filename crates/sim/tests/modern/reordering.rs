@@ -1,4 +1,4 @@
-//! Reordered, delayed and duplicated segments are not lost: few of them are sent again.
+//! Reordered, delayed and duplicated segments are not lost: few of them are retransmitted.
 
 use lasthop_proto::event::{Cause, Event, Op, Wants, What};
 use lasthop_scenario::{Argument, parse};
@@ -20,7 +20,7 @@ name = "core"
 link = { rate = "20mbit", delay = "20ms", queue = "2000p", impaired = "right" }
 "#;
 
-/// Segments that were sent, sent again, and dropped.
+/// Segments sent, retransmitted, and dropped.
 #[derive(Default)]
 struct Repeats {
     repeats: u64,
@@ -45,7 +45,7 @@ impl Sink for Repeats {
     }
 }
 
-/// What two runs of `sender` on this link send again, and the data that they send.
+/// Retransmissions of two runs of `sender` on this link, and all data segments.
 fn repeats(sender: &str, link: &[&str]) -> (u64, u64) {
     let sender = format!("host.server.tcp={sender}");
     let set = link.iter().copied().chain([sender.as_str(), "host.client.dsack=true"]);
@@ -61,12 +61,12 @@ fn repeats(sender: &str, link: &[&str]) -> (u64, u64) {
     total
 }
 
-/// Where 2 % of the packets overtake those of 20 ms before, a Linux kernel (6.18) sends 5 to 50 segments again.
-/// The first reordering costs most of them; then the reordering window is wide enough, and stays so.
+/// Where 2 % of the packets overtake those of 20 ms before, a Linux kernel (6.18) retransmits 5 to 50 segments. The
+/// first reordering causes most of them; then the reordering window is wide enough, and stays so.
 #[test]
 fn what_is_reordered_or_duplicated_is_seldom_sent_again() {
     for sender in ["rack", "cubic", "bbr", "bbr3", "hybla", "westwood", "veno"] {
-        // BBR version 3 repeats more than the others; no kernel here has it.
+        // BBR version 3 retransmits more than the others; no kernel here has it.
         let few = if sender == "bbr3" { 120 } else { 40 };
         for (link, most) in [
             (&["core.link.reorder=2%"][..], few),

@@ -1,4 +1,4 @@
-//! Scenario files that have one system, at its defaults and with its keys at other values.
+//! Scenario files with one system, at its defaults and with its keys at other values.
 
 use lasthop_proto::describe::{Form, Value};
 use lasthop_proto::rng::Stream;
@@ -7,9 +7,9 @@ use lasthop_scenario::keys::Listed;
 use lasthop_scenario::manual::written;
 use lasthop_scenario::{Scenario, Source, parse};
 
-use super::observed::Observed;
+use super::run_figures::RunFigures;
 
-/// A file in parts, each a place where keys of one system may stand.
+/// A scenario file in parts; the keys of a system belong to one part.
 #[derive(Clone, Default)]
 pub struct Draft {
     /// Lines at the top.
@@ -30,7 +30,7 @@ pub struct Draft {
     pub rest: Vec<String>,
 }
 
-/// Where the keys of a system stand.
+/// The part of a [`Draft`] that holds the keys of a system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum At {
     Top,
@@ -48,7 +48,7 @@ fn lines(text: &[&str]) -> Vec<String> {
 }
 
 impl Draft {
-    /// A last hop with losses, data both ways: long enough for recovery, and it ends.
+    /// A last hop with losses and data both ways: long enough for recovery, and finite.
     pub fn lossy() -> Draft {
         Draft {
             top: lines(&["horizon = \"900s\""]),
@@ -71,7 +71,7 @@ impl Draft {
         }
     }
 
-    /// A radio that is dead for seconds: time-outs, probes, back-off.
+    /// A radio with outages of seconds: timeouts, probes, backoff.
     pub fn dead() -> Draft {
         let mut draft = Draft::lossy();
         draft.radio = lines(&[
@@ -83,7 +83,7 @@ impl Draft {
         draft
     }
 
-    /// A queue that overflows behind a long path, and nothing else.
+    /// A long path whose queue overflows, without channel errors.
     pub fn crowded() -> Draft {
         let mut draft = Draft::lossy();
         draft.transfer = lines(&["bytes = 1000000"]);
@@ -94,7 +94,7 @@ impl Draft {
         draft
     }
 
-    /// Two cells between which the mobile host goes.
+    /// A mobile host that moves between three cells.
     pub fn moving() -> Draft {
         let mut draft = Draft::lossy();
         draft.top = lines(&["horizon = \"20s\"", "visits = { every = \"2s\" }"]);
@@ -115,7 +115,7 @@ impl Draft {
         }
     }
 
-    /// Puts a line in, in the place of another one for the same key.
+    /// Adds a line; replaces the line of the same key.
     pub fn set(&mut self, at: At, line: &str) {
         let key = |line: &str| line.split(" =").next().unwrap_or_default().to_owned();
         let own = key(line);
@@ -129,7 +129,7 @@ impl Draft {
         self
     }
 
-    /// The file.
+    /// The text of the scenario file.
     pub fn text(&self) -> String {
         let mut text = String::new();
         let mut part = |head: &str, lines: &[String]| {
@@ -163,7 +163,7 @@ impl Draft {
         text
     }
 
-    /// What it says, or why it is refused.
+    /// The first cell of the plan, or the error with key and position.
     pub fn scenario(&self) -> Result<Scenario, String> {
         let text = self.text();
         match parse(&text, "net", &[]) {
@@ -181,8 +181,8 @@ impl Draft {
         }
     }
 
-    /// The same without what is refused; nothing where that is one of the lines that make it what it is.
-    fn mended(mut self, free: &[(At, String)]) -> Option<Scenario> {
+    /// The scenario without those lines of `free` that the reader refuses; `None` if it refuses another line.
+    fn without_refused_lines(mut self, free: &[(At, String)]) -> Option<Scenario> {
         for _ in 0..=free.len() {
             let text = self.text();
             let error = match parse(&text, "net", &[]) {
@@ -195,7 +195,7 @@ impl Draft {
             let (line, _) = error.at.line_column(&text);
             let wrong = text.lines().nth(line - 1).unwrap_or_default().to_owned();
             let (at, line) = free.iter().find(|(_, line)| *line == wrong).or_else(|| {
-                // It stands elsewhere: the last that is left goes.
+                // The error points at a combination: drop the last free line.
                 free.iter().rev().find(|(at, line)| self.clone().at(*at).contains(line))
             })?;
             let line = line.clone();
@@ -205,7 +205,7 @@ impl Draft {
     }
 }
 
-/// Values that may stand at a key and are not its default, as they would be written: two, or each of its words.
+/// Valid values of a key other than its default, in TOML: two, or each of its names.
 pub fn values(form: &Form, default: &Value) -> Vec<String> {
     let text = |value: Value| written(&value);
     let two = |a: String, b: String| vec![a, b];
@@ -271,7 +271,7 @@ pub fn values(form: &Form, default: &Value) -> Vec<String> {
     }
 }
 
-/// Every key of a list with its values, in tables within tables too: `key = value`.
+/// A line `key = value` for each value of each key, those of nested tables included.
 pub fn settings(keys: &[Listed], before: &str, into: &mut Vec<Vec<String>>) {
     for Listed { key, default, inner } in keys {
         let name = format!("{before}{}", key.name);
@@ -288,34 +288,43 @@ pub fn settings(keys: &[Listed], before: &str, into: &mut Vec<Vec<String>>) {
     }
 }
 
-/// Events of the runs in which one key has another value, and of those with more of them.
+/// How many events a run has.
 #[derive(Clone, Copy)]
 pub struct Size {
+    /// With one key changed.
     pub single: u64,
+    /// With several keys changed at random.
     pub drawn: u64,
-    /// Scenarios with several keys.
+    /// Number of scenarios with several keys changed.
     pub draws: u64,
 }
 
 /// Runs `draft` as it is, with each key of `keys` at each of its values, and with some of them at once.
-pub fn vary(seen: &mut Observed, draft: &Draft, keys: &[Listed], before: &str, at: At, size: Size) {
+pub fn vary(
+    figures: &mut RunFigures,
+    draft: &Draft,
+    keys: &[Listed],
+    before: &str,
+    at: At,
+    size: Size,
+) {
     let mut all = Vec::new();
     settings(keys, before, &mut all);
     let mut seed = 0;
-    let mut take = |seen: &mut Observed, draft: &Draft, most| {
+    let mut take = |figures: &mut RunFigures, draft: &Draft, most| {
         seed += 1;
         match draft.scenario() {
-            Ok(scenario) => seen.run(&scenario, seed, most),
-            Err(why) => seen.refuse(&why),
+            Ok(scenario) => figures.run(&scenario, seed, most),
+            Err(why) => figures.refuse(&why),
         }
     };
     if let Err(why) = draft.scenario() {
         panic!("{why}\n{}", draft.text());
     }
-    take(seen, draft, size.drawn);
+    take(figures, draft, size.drawn);
     for lines in all.iter().filter(|_| size.single > 0) {
         for line in lines {
-            take(seen, &draft.clone().with(at, line), size.single);
+            take(figures, &draft.clone().with(at, line), size.single);
         }
     }
     for number in 0..if all.is_empty() { 0 } else { size.draws } {
@@ -329,13 +338,13 @@ pub fn vary(seen: &mut Observed, draft: &Draft, keys: &[Listed], before: &str, a
                 free.push((at, line.clone()));
             }
         }
-        if let Some(scenario) = drawn.mended(&free) {
-            seen.run(&scenario, number, size.drawn);
+        if let Some(scenario) = drawn.without_refused_lines(&free) {
+            figures.run(&scenario, number, size.drawn);
         }
     }
 }
 
-/// A rate for what needs one to list its keys.
+/// A rate for systems that need one to list their keys.
 pub fn any_rate() -> Rate {
     Rate::from_bps(1_000_000).expect("a rate")
 }

@@ -1,4 +1,4 @@
-//! The net over each system of the registries, and over each key.
+//! Golden figures of each system of the registries, and of each key.
 
 use lasthop_campaign::text;
 use lasthop_proto::tcp::presets::PRESETS;
@@ -8,8 +8,8 @@ use lasthop_scenario::keys::{Listed, list};
 use lasthop_scenario::{PARTS, examples, parse};
 
 use super::cases::{At, Draft, Size, any_rate, vary};
-use super::observed::Observed;
-use super::{Block, keep};
+use super::run_figures::RunFigures;
+use super::{Block, check};
 
 const SIZE: Size = Size { single: 4_000, drawn: 12_000, draws: 12 };
 
@@ -17,16 +17,16 @@ fn part(name: &str) -> &'static [Listed] {
     &PARTS.iter().find(|part| part.name == name).expect("a part").keys
 }
 
-/// Runs all drafts for as long as they take, or nearly.
+/// Runs all drafts, each for at most `most` events.
 fn runs(name: &str, drafts: &[Draft], most: u64) -> Block {
-    let mut seen = Observed::default();
+    let mut figures = RunFigures::default();
     for (draft, seed) in drafts.iter().zip(1..) {
         match draft.scenario() {
-            Ok(scenario) => seen.run(&scenario, seed, most),
+            Ok(scenario) => figures.run(&scenario, seed, most),
             Err(why) => panic!("{name}: {why}\n{}", draft.text()),
         }
     }
-    seen.block(name)
+    figures.block(name)
 }
 
 fn environments() -> [Draft; 3] {
@@ -42,7 +42,7 @@ fn senders() {
         drafts.extend(environments().map(|draft| both(both(draft, "preset = \"linux\""), &line)));
         runs(&format!("tcp {word}"), &drafts, 20_000)
     };
-    keep("senders.txt", &TCPS.iter().map(|tcp| word(tcp.key)).collect::<Vec<_>>());
+    check("senders.txt", &TCPS.iter().map(|tcp| word(tcp.key)).collect::<Vec<_>>());
 }
 
 #[test]
@@ -52,14 +52,14 @@ fn presets() {
         let drafts = environments().map(|d| d.with(At::Fixed, &line).with(At::Mobile, &line));
         runs(&format!("preset {name}"), &drafts, 20_000)
     };
-    keep("presets.txt", &PRESETS.map(|(name, _)| preset(name)));
+    check("presets.txt", &PRESETS.map(|(name, _)| preset(name)));
 }
 
-/// The keys of hosts with three senders: a share of them each, so that no test takes long.
+/// A block for each key of a host with one sender. Each sender is a test of its own, so that tests run in parallel.
 fn host(file: &str, preset: &str, tcp: &str, at: At, draft: Draft) {
     let mut blocks = Vec::new();
     for listed in part("host") {
-        let mut seen = Observed::default();
+        let mut figures = RunFigures::default();
         let mut draft = draft.clone();
         for host in [At::Fixed, At::Mobile] {
             draft.set(host, &format!("preset = \"{preset}\""));
@@ -69,10 +69,10 @@ fn host(file: &str, preset: &str, tcp: &str, at: At, draft: Draft) {
             continue;
         }
         let size = Size { single: 3_000, drawn: 3_000, draws: 0 };
-        vary(&mut seen, &draft, core::slice::from_ref(listed), "", at, size);
-        blocks.push(seen.block(&format!("host {}", listed.key.name)));
+        vary(&mut figures, &draft, core::slice::from_ref(listed), "", at, size);
+        blocks.push(figures.block(&format!("host {}", listed.key.name)));
     }
-    keep(file, &blocks);
+    check(file, &blocks);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn keys_of_hosts_together() {
         ("linux", "cubic"),
         ("linux", "bbr"),
     ] {
-        let mut seen = Observed::default();
+        let mut figures = RunFigures::default();
         for at in [At::Fixed, At::Mobile] {
             let mut draft = Draft::lossy();
             for host in [At::Fixed, At::Mobile] {
@@ -113,14 +113,14 @@ fn keys_of_hosts_together() {
                 .cloned()
                 .collect();
             let size = Size { single: 0, drawn: 5_000, draws: 60 };
-            vary(&mut seen, &draft, &keys, "", at, size);
+            vary(&mut figures, &draft, &keys, "", at, size);
         }
-        blocks.push(seen.block(&format!("{preset} {tcp}")));
+        blocks.push(figures.block(&format!("{preset} {tcp}")));
     }
-    keep("host-together.txt", &blocks);
+    check("host-together.txt", &blocks);
 }
 
-/// What an agent is good for needs a sender that it speaks to.
+/// The sender whose signals the agent serves.
 fn partner(agent: &str) -> &'static str {
     match agent {
         "eln" | "eln-rxmt" => "eln",
@@ -132,33 +132,33 @@ fn partner(agent: &str) -> &'static str {
 fn agents(file: &str, of: impl Fn(usize) -> bool) {
     let mut blocks = Vec::new();
     for (i, word) in agent::words().enumerate().filter(|(i, _)| of(*i)) {
-        let mut seen = Observed::default();
+        let mut figures = RunFigures::default();
         let mut draft = if i % 2 == 0 { Draft::lossy() } else { Draft::dead() };
         draft.set(At::Between, &format!("agent = \"{}\"", word.word));
         draft.set(At::Fixed, &format!("tcp = \"{}\"", partner(word.word)));
         let keys = list(word.read);
-        vary(&mut seen, &draft, &keys, "", At::Between, SIZE);
+        vary(&mut figures, &draft, &keys, "", At::Between, SIZE);
         for mut draft in environments() {
             draft.set(At::Between, &format!("agent = \"{}\"", word.word));
             draft.set(At::Fixed, "preset = \"linux\"");
             draft.set(At::Mobile, "preset = \"linux\"");
             if let Ok(scenario) = draft.scenario() {
-                seen.run(&scenario, 3, 6_000);
+                figures.run(&scenario, 3, 6_000);
             }
         }
-        // What it knows moves to another base station.
+        // Its state moves to another base station.
         for state in ["move", "drop"] {
             let mut draft = Draft::moving().with(At::Rest, "[handoff]");
             draft.set(At::Rest, &format!("state = \"{state}\""));
             draft.set(At::Between, &format!("agent = \"{}\"", word.word));
             match draft.scenario() {
-                Ok(scenario) => seen.run(&scenario, 3, 6_000),
-                Err(why) => seen.refuse(&why),
+                Ok(scenario) => figures.run(&scenario, 3, 6_000),
+                Err(why) => figures.refuse(&why),
             }
         }
-        blocks.push(seen.block(&format!("agent {}", word.word)));
+        blocks.push(figures.block(&format!("agent {}", word.word)));
     }
-    keep(file, &blocks);
+    check(file, &blocks);
 }
 
 #[test]
@@ -175,66 +175,66 @@ fn agents_of_odd_number() {
 fn link_layers() {
     let mut blocks = Vec::new();
     for word in link::layer::words() {
-        let mut seen = Observed::default();
+        let mut figures = RunFigures::default();
         for environment in environments() {
             let draft = environment.with(At::Radio, &format!("link-layer = \"{}\"", word.word));
             let keys = list(|k| (word.read)(k, None));
-            vary(&mut seen, &draft, &keys, "", At::Radio, SIZE);
+            vary(&mut figures, &draft, &keys, "", At::Radio, SIZE);
         }
         for mac in mac::all_words() {
             let mut draft = Draft::lossy().with(At::Radio, &format!("mac = \"{}\"", mac.word));
             draft.set(At::Radio, &format!("link-layer = \"{}\"", word.word));
             match draft.scenario() {
-                Ok(scenario) => seen.run(&scenario, 5, 4_000),
-                Err(why) => seen.refuse(&why),
+                Ok(scenario) => figures.run(&scenario, 5, 4_000),
+                Err(why) => figures.refuse(&why),
             }
         }
-        blocks.push(seen.block(&format!("link layer {}", word.word)));
+        blocks.push(figures.block(&format!("link layer {}", word.word)));
     }
-    keep("link-layers.txt", &blocks);
+    check("link-layers.txt", &blocks);
 }
 
 #[test]
 fn medium_access() {
     let mut blocks = Vec::new();
     for word in mac::all_words() {
-        let mut seen = Observed::default();
+        let mut figures = RunFigures::default();
         for environment in [Draft::lossy(), Draft::crowded()] {
             let draft = environment.with(At::Radio, &format!("mac = \"{}\"", word.word));
-            vary(&mut seen, &draft, &list(word.read), "", At::Radio, SIZE);
+            vary(&mut figures, &draft, &list(word.read), "", At::Radio, SIZE);
         }
-        blocks.push(seen.block(&format!("medium access {}", word.word)));
+        blocks.push(figures.block(&format!("medium access {}", word.word)));
     }
-    keep("medium-access.txt", &blocks);
+    check("medium-access.txt", &blocks);
 }
 
 #[test]
 fn queues() {
     let mut blocks = Vec::new();
     for word in queue::words() {
-        let mut seen = Observed::default();
+        let mut figures = RunFigures::default();
         for (environment, at, of) in
             [(Draft::crowded(), At::Wire, "link"), (Draft::lossy(), At::Radio, "radio")]
         {
             let mut draft = environment.with(at, &format!("{of}.discipline = \"{}\"", word.word));
             draft.set(At::Fixed, "preset = \"linux\"");
             let keys = list(|k| (word.read)(k, None));
-            vary(&mut seen, &draft, &keys, &format!("{of}."), at, SIZE);
+            vary(&mut figures, &draft, &keys, &format!("{of}."), at, SIZE);
             let marked = draft.with(At::Fixed, "ecn = true").with(At::Mobile, "ecn = true");
             if let Ok(scenario) = marked.scenario() {
-                seen.run(&scenario, 3, 6_000);
+                figures.run(&scenario, 3, 6_000);
             }
         }
-        blocks.push(seen.block(&format!("queue {}", word.word)));
+        blocks.push(figures.block(&format!("queue {}", word.word)));
     }
-    keep("queues.txt", &blocks);
+    check("queues.txt", &blocks);
 }
 
 #[test]
 fn channels() {
     let mut blocks = Vec::new();
     for word in channel::words() {
-        let mut seen = Observed::default();
+        let mut figures = RunFigures::default();
         for mac in ["", "mac = \"dcf\""] {
             let mut draft = Draft::crowded();
             if !mac.is_empty() {
@@ -242,7 +242,7 @@ fn channels() {
             }
             draft.set(At::Radio, &format!("errors.model = \"{}\"", word.word));
             let keys = list(|k| (word.read)(k, any_rate()));
-            // What it cannot do without.
+            // Required keys.
             let mut required = Vec::new();
             super::cases::settings(&keys, "errors.", &mut required);
             let mut whole = draft.clone();
@@ -253,26 +253,26 @@ fn channels() {
                 whole.set(At::Radio, &lines[0]);
             }
             let draft = if whole.scenario().is_ok() { whole } else { draft };
-            vary(&mut seen, &draft, &keys, "errors.", At::Radio, SIZE);
+            vary(&mut figures, &draft, &keys, "errors.", At::Radio, SIZE);
         }
-        blocks.push(seen.block(&format!("channel {}", word.word)));
+        blocks.push(figures.block(&format!("channel {}", word.word)));
     }
-    keep("channels.txt", &blocks);
+    check("channels.txt", &blocks);
 }
 
-/// The keys of a part of the file.
+/// A block for each key of some parts of the file.
 fn keys(file: &str, parts: &[(&str, &str, At, Draft)]) {
     let mut blocks = Vec::new();
     for (name, before, at, draft) in parts {
         for listed in part(name) {
-            let mut seen = Observed::default();
-            vary(&mut seen, draft, core::slice::from_ref(listed), before, *at, SIZE);
-            if !seen.is_empty() {
-                blocks.push(seen.block(&format!("{name} {}", listed.key.name)));
+            let mut figures = RunFigures::default();
+            vary(&mut figures, draft, core::slice::from_ref(listed), before, *at, SIZE);
+            if !figures.is_empty() {
+                blocks.push(figures.block(&format!("{name} {}", listed.key.name)));
             }
         }
     }
-    keep(file, &blocks);
+    check(file, &blocks);
 }
 
 #[test]
@@ -307,7 +307,7 @@ fn keys_of_scenarios_and_transfers() {
     );
 }
 
-/// Hosts that move in many ways, with base stations that speak to senders.
+/// Schedules of moving hosts, with agents that signal to senders.
 #[test]
 fn moves() {
     let ways = [
@@ -321,54 +321,54 @@ fn moves() {
     let keys: Vec<Listed> = part("handoff").to_vec();
     let mut blocks = Vec::new();
     for agent in ["none", "ebsn", "snoop", "split", "eln-rxmt", "source-quench", "m-tcp", "ackp"] {
-        let mut seen = Observed::default();
+        let mut figures = RunFigures::default();
         for way in ways {
             let mut draft = Draft::moving().with(At::Rest, "[handoff]");
             draft.set(At::Top, &format!("visits = {{ {way} }}"));
             draft.set(At::Between, &format!("agent = \"{agent}\""));
             if draft.scenario().is_err() {
-                seen.refuse(way);
+                figures.refuse(way);
                 continue;
             }
             let size = Size { single: 0, drawn: 6_000, draws: 6 };
-            vary(&mut seen, &draft, &keys, "", At::Rest, size);
+            vary(&mut figures, &draft, &keys, "", At::Rest, size);
         }
-        if !seen.is_empty() {
-            blocks.push(seen.block(&format!("moves, agent {agent}")));
+        if !figures.is_empty() {
+            blocks.push(figures.block(&format!("moves, agent {agent}")));
         }
     }
-    keep("moves.txt", &blocks);
+    check("moves.txt", &blocks);
 }
 
 #[test]
 fn hostile_scenarios() {
     let mut blocks = Vec::new();
     for first in (0..480).step_by(40) {
-        let mut seen = Observed::default();
+        let mut figures = RunFigures::default();
         for case in first..first + 40 {
             match text::case(case) {
-                Some((_, scenario)) => seen.run(&scenario, case, 3_000),
-                None => seen.refuse(""),
+                Some((_, scenario)) => figures.run(&scenario, case, 3_000),
+                None => figures.refuse(""),
             }
         }
-        blocks.push(seen.block(&format!("cases from {first}")));
+        blocks.push(figures.block(&format!("cases from {first}")));
     }
-    keep("hostile.txt", &blocks);
+    check("hostile.txt", &blocks);
 }
 
-/// Each example in some of its combinations, longer than the cases of single keys.
+/// Each example in some of its combinations, with more events than the cases of single keys.
 fn of_examples(file: &str, first: usize) {
     let mut blocks = Vec::new();
     for example in examples().iter().skip(first).step_by(2) {
         let (plan, _) = parse(example.text, example.name, &[]).expect("an example");
-        let mut seen = Observed::default();
+        let mut figures = RunFigures::default();
         let step = plan.cells.len().div_ceil(6);
         for cell in plan.cells.iter().step_by(step) {
-            seen.run(&cell.scenario, 2, 12_000);
+            figures.run(&cell.scenario, 2, 12_000);
         }
-        blocks.push(seen.block(example.name));
+        blocks.push(figures.block(example.name));
     }
-    keep(file, &blocks);
+    check(file, &blocks);
 }
 
 #[test]

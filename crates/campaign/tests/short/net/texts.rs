@@ -1,4 +1,4 @@
-//! The net over what scenario files are taken for: each example, and each of its lines with something wrong in it.
+//! Golden figures of the readers of files: each example, and each of its lines with a fault in it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,9 +9,9 @@ use lasthop_scenario::{
 };
 
 use super::cases::{At, Draft, settings};
-use super::{Block, Digest, keep};
+use super::{Block, Digest, check};
 
-/// Most cells of a plan that are looked at.
+/// Maximum number of cells of a plan that are digested.
 const CELLS: usize = 6;
 
 #[test]
@@ -46,9 +46,9 @@ fn plans_of_examples() {
         match LivePath::of_scenario(example.text, example.name, &[]) {
             Ok((path, _)) => {
                 for (i, stage) in path.stages().iter().enumerate() {
-                    let said = path.said(i);
-                    let _ = write!(digest, "{stage:?} {said:?}");
-                    for key in said.iter().filter_map(|line| line.split_once(" = ")) {
+                    let lines = path.said(i);
+                    let _ = write!(digest, "{stage:?} {lines:?}");
+                    for key in lines.iter().filter_map(|line| line.split_once(" = ")) {
                         let key = format!("path.{}.{}", i + 1, key.0);
                         let _ = write!(digest, "{:?}", path.get(&key));
                         let set = path.set(&[format!("{key}=3")]);
@@ -66,10 +66,10 @@ fn plans_of_examples() {
                 let _ = write!(digest, "{error} {}", error.help);
             }
         }
-        block.put("digest of the standing path", digest.text());
+        block.put("digest of the live path", digest.text());
         blocks.push(block);
     }
-    keep("examples.txt", &blocks);
+    check("examples.txt", &blocks);
 }
 
 #[test]
@@ -85,10 +85,10 @@ fn sliders_of_examples() {
         block.put("digest", digest.text());
         blocks.push(block);
     }
-    keep("sliders.txt", &blocks);
+    check("sliders.txt", &blocks);
 }
 
-fn said(comparison: &Comparison, digest: &mut Digest) {
+fn write_comparison(comparison: &Comparison, digest: &mut Digest) {
     let Comparison { plan, schemes, baseline, left_out, warnings } = comparison;
     let _ = write!(digest, "{} {:?} {baseline} {left_out:?} {warnings:?}", plan.name, plan.axes);
     for scheme in schemes {
@@ -112,21 +112,21 @@ fn comparisons(file: &str, first: usize) {
         let handoffs = "every=7s,gap=80ms".parse().expect("hand-offs");
         let errors = ["1%".to_owned(), "none".to_owned(), "0.05".to_owned()];
         let named = Wanted::Named(vec!["snoop".to_owned(), "as-is".to_owned(), "sack".to_owned()]);
-        let asked = [
+        let comparisons = [
             ("own", Wanted::Own, &errors[..0], None),
             ("all", Wanted::All, &errors[..0], None),
             ("all with errors", Wanted::All, &errors[..], None),
             ("all with hand-offs", Wanted::All, &errors[..1], Some(&handoffs)),
             ("named", named, &errors[..2], None),
         ];
-        for (what, wanted, errors, handoffs) in asked {
+        for (what, wanted, errors, handoffs) in comparisons {
             let mut digest = Digest::default();
             let done = compare(example.text, example.name, &[], &wanted, errors, None, handoffs);
             match done {
                 Ok(comparison) => {
                     let (compared, left) = (comparison.schemes.len(), comparison.left_out.len());
                     let points = comparison.points();
-                    said(&comparison, &mut digest);
+                    write_comparison(&comparison, &mut digest);
                     let digest = digest.text();
                     let value = format!("{compared}, left out {left}, points {points}, {digest}");
                     block.put(what, value);
@@ -138,7 +138,7 @@ fn comparisons(file: &str, first: usize) {
         }
         blocks.push(block);
     }
-    keep(file, &blocks);
+    check(file, &blocks);
 }
 
 #[test]
@@ -151,8 +151,8 @@ fn comparisons_of_other_examples() {
     comparisons("compared-others.txt", 2);
 }
 
-/// What can be wrong with a line.
-fn wrong(line: &str, which: usize) -> Option<String> {
+/// The line with fault number `which`; `None` if it has no key.
+fn faulty(line: &str, which: usize) -> Option<String> {
     let (key, value) = line.split_once('=')?;
     Some(match which {
         0 => format!("{key}= [] "),
@@ -170,22 +170,22 @@ fn wrong(line: &str, which: usize) -> Option<String> {
     })
 }
 
-/// Errors by their code, and a digest of what they say.
+/// Errors by code, and a digest of their messages.
 #[derive(Default)]
 struct Faults {
     codes: BTreeMap<String, u64>,
-    taken: u64,
+    accepted: u64,
     digest: Digest,
 }
 
 impl Faults {
     fn note<T>(&mut self, text: &str, read: Result<T, lasthop_scenario::Error>) {
         match read {
-            Ok(_) => self.taken += 1,
+            Ok(_) => self.accepted += 1,
             Err(error) => {
                 *self.codes.entry(error.code.to_string()).or_default() += 1;
-                let place = error.at.line_column(text);
-                let _ = writeln!(self.digest, "{place:?} {} {error}: {}", error.key, error.help);
+                let position = error.at.line_column(text);
+                let _ = writeln!(self.digest, "{position:?} {} {error}: {}", error.key, error.help);
                 let _ = writeln!(self.digest, "{:?}", *error);
             }
         }
@@ -193,11 +193,11 @@ impl Faults {
 
     fn block(self, name: &str) -> Block {
         let mut block = Block::new(name);
-        block.put("taken", self.taken);
+        block.put("accepted", self.accepted);
         for (code, count) in self.codes {
             block.put(&code, count);
         }
-        block.put("digest of what is said", self.digest.text());
+        block.put("digest of messages", self.digest.text());
         block
     }
 }
@@ -210,7 +210,7 @@ fn faults_in_examples() {
         let lines: Vec<&str> = example.text.lines().collect();
         for (i, line) in lines.iter().enumerate() {
             for which in 0..12 {
-                let Some(line) = wrong(line, which) else { continue };
+                let Some(line) = faulty(line, which) else { continue };
                 let mut lines = lines.clone();
                 lines[i] = &line;
                 let text = lines.join("\n");
@@ -219,10 +219,10 @@ fn faults_in_examples() {
         }
         blocks.push(faults.block(example.name));
     }
-    keep("faults.txt", &blocks);
+    check("faults.txt", &blocks);
 }
 
-/// Words of netem, alone and together, right and wrong.
+/// Options of netem, alone and combined, valid and invalid.
 #[test]
 fn lines_of_netem() {
     let options = [
@@ -284,10 +284,10 @@ fn lines_of_netem() {
         }
         faults.note(&text, read);
     }
-    keep("netem.txt", &[faults.block("link.netem")]);
+    check("netem.txt", &[faults.block("link.netem")]);
 }
 
-/// Schemes of a file, whose values have every form.
+/// Schemes of a file, with values of every form.
 #[test]
 fn schemes_of_a_file() {
     let own = "[schemes]\n\
@@ -319,7 +319,7 @@ fn schemes_of_a_file() {
             [(Wanted::Own, None), (Wanted::All, Some("eager")), (named, Some("big"))]
         {
             match compare(&text, name, &[], &wanted, &[], baseline, None) {
-                Ok(comparison) => said(&comparison, &mut digest),
+                Ok(comparison) => write_comparison(&comparison, &mut digest),
                 Err(error) => {
                     let _ = write!(digest, "{error} {}", error.help);
                 }
@@ -328,7 +328,7 @@ fn schemes_of_a_file() {
         block.put("digest", digest.text());
         blocks.push(block);
     }
-    keep("own-schemes.txt", &blocks);
+    check("own-schemes.txt", &blocks);
 }
 
 #[test]
@@ -383,10 +383,10 @@ fn arguments_of_examples() {
         }
         blocks.push(faults.block(name));
     }
-    keep("arguments.txt", &blocks);
+    check("arguments.txt", &blocks);
 }
 
-fn text_is_taken(is_tunnel: bool, text: &str) -> bool {
+fn is_accepted(is_tunnel: bool, text: &str) -> bool {
     if is_tunnel { parse_tunnel(text).is_ok() } else { parse_station(text).is_ok() }
 }
 
@@ -394,7 +394,7 @@ fn text_is_taken(is_tunnel: bool, text: &str) -> bool {
 fn files_of_stations_and_tunnels() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
     let read = |name: &str| std::fs::read_to_string(root.join(name)).expect("an example");
-    // What stands behind a mark as well, where it is a key or a table.
+    // Commented keys and tables are enabled as well.
     let without_marks = |text: String| -> String {
         let bare = |line: &str| match line.strip_prefix("# ") {
             Some(key) if key.starts_with('[') || key.contains(" = ") => key.to_owned(),
@@ -428,7 +428,7 @@ fn files_of_stations_and_tunnels() {
             }
         };
         note(&text);
-        assert!(text_is_taken(is_tunnel, &text), "{name}");
+        assert!(is_accepted(is_tunnel, &text), "{name}");
         let part = if is_tunnel { "tunnel" } else { "station" };
         let part = PARTS.iter().find(|known| known.name == part).expect("a part");
         let mut all = Vec::new();
@@ -438,7 +438,7 @@ fn files_of_stations_and_tunnels() {
         }
         for (i, line) in lines.iter().enumerate() {
             for which in 0..12 {
-                let Some(line) = wrong(line, which) else { continue };
+                let Some(line) = faulty(line, which) else { continue };
                 let mut lines = lines.clone();
                 lines[i] = &line;
                 note(&lines.join("\n"));
@@ -455,5 +455,5 @@ fn files_of_stations_and_tunnels() {
         block.put(name, digest.text());
     }
     blocks.push(block);
-    keep("live-files.txt", &blocks);
+    check("live-files.txt", &blocks);
 }

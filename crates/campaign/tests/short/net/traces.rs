@@ -1,4 +1,4 @@
-//! The net over what is written of runs: tables of events and control blocks, captures, sequence plots, metrics.
+//! Golden figures of everything that is written of a run: tables, captures, sequence plots, metrics.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -22,9 +22,9 @@ use lasthop_trace::sequence::{Sequence, Watch};
 use lasthop_trace::{Record, Sink, capture};
 
 use super::cases::{At, Draft};
-use super::{Block, Digest, keep};
+use super::{Block, Digest, check};
 
-/// Hands on what was recorded.
+/// Passes the recorded events to `sink`.
 fn replay(record: &Record, sink: &mut impl Sink) {
     for event in record.events() {
         sink.event(&event);
@@ -53,7 +53,7 @@ fn written(block: &mut Block, scenario: &Scenario, most: u64) {
     replay(&record, &mut tcb);
     block.put("table of control blocks", digest(&tcb.finish().expect("it is written")));
 
-    let places: Vec<Place> = layout
+    let stages: Vec<Place> = layout
         .stages
         .iter()
         .enumerate()
@@ -64,7 +64,7 @@ fn written(block: &mut Block, scenario: &Scenario, most: u64) {
         })
         .collect();
     for payload in [0, 64] {
-        let sink = CaptureSink::new(&places, payload, |_| Ok(Vec::new()));
+        let sink = CaptureSink::new(&stages, payload, |_| Ok(Vec::new()));
         let mut sink = sink.expect("it begins");
         replay(&record, &mut sink);
         let captures = sink.finish().expect("it is written");
@@ -95,32 +95,37 @@ fn written(block: &mut Block, scenario: &Scenario, most: u64) {
         for watch in watches.into_iter().flatten() {
             let mut sequence = Sequence::new(flow.key, watch).in_cells(&layout);
             replay(&record, &mut sequence);
-            let told = sequence.finish(end.at);
-            points += told.sent.len();
-            let _ = write!(series, "{} {told:?}", flow_name(&flow.key));
+            let series_of_flow = sequence.finish(end.at);
+            points += series_of_flow.sent.len();
+            let _ = write!(series, "{} {series_of_flow:?}", flow_name(&flow.key));
         }
     }
     block.put("segments of sequence plots", points);
     block.put("digest of sequence plots", series.text());
 
-    let told_at = |end| {
+    let metrics_until = |end| {
         let mut metrics = Metrics::new(layout.clone());
         replay(&record, &mut metrics);
         metrics.finish(end)
     };
-    let told = told_at(end.at);
-    for scalar in told.scalars() {
+    let metrics = metrics_until(end.at);
+    for scalar in metrics.scalars() {
         block.put(scalar.name, format!("{} {}", scalar.value, scalar.unit));
     }
     let mut all = Digest::default();
-    let _ = write!(all, "{told:?} {:?}", told_at(end.at + lasthop_proto::units::Span::secs(1)));
-    let _ = write!(all, "{} {} {}", told.complete(), told.mean_delay_s(), told.delay_sd_s());
+    let _ = write!(
+        all,
+        "{metrics:?} {:?}",
+        metrics_until(end.at + lasthop_proto::units::Span::secs(1))
+    );
+    let _ =
+        write!(all, "{} {} {}", metrics.complete(), metrics.mean_delay_s(), metrics.delay_sd_s());
     block.put("digest of metrics", all.text());
     let mut books = Conservation::default();
     replay(&record, &mut books);
     block.put("packets in flight", books.in_flight());
     block.put("books", format!("{:?}", books.check(books.in_flight())));
-    // Some events twice, some never.
+    // Some events twice, some missing.
     let mut wrong = Conservation::default();
     for (i, event) in record.events().enumerate().filter(|(i, _)| i % 11 != 5) {
         (0..=usize::from(i % 7 == 0)).for_each(|_| wrong.event(&event));
@@ -132,7 +137,7 @@ fn written(block: &mut Block, scenario: &Scenario, most: u64) {
     block.put("books of the first half", format!("{:?}", halved.check(0)));
 }
 
-/// What is read of the bytes of a packet, whole, cut and in a capture.
+/// Adds to `digest` how the bytes are parsed: in each mode, and emitted again.
 fn read_packet(bytes: &[u8], digest: &mut Digest) {
     let captured = Mode { verify: true, wire_len: Some(bytes.len() + 40) };
     for mode in [Mode::WHOLE, Mode { verify: false, wire_len: None }, captured] {
@@ -152,10 +157,10 @@ fn read_packet(bytes: &[u8], digest: &mut Digest) {
     }
 }
 
-/// Packets of each kind of header that the runs have, with each byte of their headers changed in turn.
+/// Packets with each kind of header, each byte of their headers changed in turn.
 #[test]
-fn what_is_read_of_packets_that_were_changed() {
-    let mut seen = BTreeSet::new();
+fn parsed_changed_packets() {
+    let mut kinds_so_far = BTreeSet::new();
     let mut blocks = Vec::new();
     for tcp in TCPS {
         let mut block = Block::new(tcp.key);
@@ -189,7 +194,7 @@ fn what_is_read_of_packets_that_were_changed() {
                     Transport::Tcp(segment) => format!("{} {:?}", header, segment.flags),
                     _ => format!("{header}"),
                 };
-                if !seen.insert(kind) {
+                if !kinds_so_far.insert(kind) {
                     continue;
                 }
                 kinds += 1;
@@ -209,10 +214,10 @@ fn what_is_read_of_packets_that_were_changed() {
         block.put("digest", digest.text());
         blocks.push(block);
     }
-    keep("changed-packets.txt", &blocks);
+    check("changed-packets.txt", &blocks);
 }
 
-/// What `sink` is told of a run.
+/// Runs `scenario` into `sink`; the time of its end.
 fn run(scenario: &Scenario, sink: &mut impl Sink) -> Time {
     let mut session = Session::new(scenario, 3, &*sink);
     session.run_bounded(4_000, sink);
@@ -223,9 +228,9 @@ fn wants(sink: impl Sink) -> Wants {
     sink.wants()
 }
 
-/// A sink that is one of two, one of many, one that may be there or is lent sees what it sees alone.
+/// A sink in a tuple, a vector, an option or behind a reference receives the same events as alone.
 #[test]
-fn sinks_within_sinks_see_the_same() {
+fn nested_sinks_receive_the_same_events() {
     for name in ["west97-lan", "web", "energy-today", "handoff-wavelan"] {
         let example = example(name).expect("an example");
         let (plan, _) = parse(example.text, name, &[]).expect("an example");
@@ -233,9 +238,9 @@ fn sinks_within_sinks_see_the_same() {
         let new = || Metrics::new(layout(scenario));
         let mut alone = new();
         let end = run(scenario, &mut alone);
-        let told = |metrics: Metrics| format!("{:?}", metrics.finish(end));
+        let finished = |metrics: Metrics| format!("{:?}", metrics.finish(end));
         let alone_wants = alone.wants();
-        let wanted = told(alone);
+        let wanted = finished(alone);
         let (mut pair, mut many, mut maybe) = ((new(), new()), vec![new(), new()], Some(new()));
         run(scenario, &mut pair);
         run(scenario, &mut many);
@@ -246,15 +251,15 @@ fn sinks_within_sinks_see_the_same() {
         assert_eq!((pair.wants(), wants(&mut lent)), (alone_wants, alone_wants));
         let all = [pair.0, pair.1, lent];
         for metrics in all.into_iter().chain(many).chain(maybe) {
-            assert_eq!(told(metrics), wanted, "{name}");
+            assert_eq!(finished(metrics), wanted, "{name}");
         }
         assert_eq!(None::<Metrics>.wants(), Wants::NOTHING);
         assert_eq!(Vec::<Metrics>::new().wants(), Wants::NOTHING);
-        // With each packet by itself.
-        let (mut record, mut kept) = (Record::default(), Some(Record::default()));
+        // Records as well.
+        let (mut record, mut maybe) = (Record::default(), Some(Record::default()));
         run(scenario, &mut record);
-        run(scenario, &mut kept);
-        assert!(kept.expect("it is there").events().eq(record.events()), "{name}");
+        run(scenario, &mut maybe);
+        assert!(maybe.expect("it is there").events().eq(record.events()), "{name}");
     }
 }
 
@@ -273,25 +278,25 @@ fn examples_from(file: &str, first: usize) {
             }
         }
     }
-    keep(file, &blocks);
+    check(file, &blocks);
 }
 
 #[test]
-fn what_is_written_of_examples() {
+fn outputs_of_examples() {
     examples_from("written-1.txt", 0);
 }
 
 #[test]
-fn what_is_written_of_examples_of_the_second_quarter() {
+fn outputs_of_examples_of_the_second_quarter() {
     examples_from("written-2.txt", 1);
 }
 
 #[test]
-fn what_is_written_of_examples_of_the_third_quarter() {
+fn outputs_of_examples_of_the_third_quarter() {
     examples_from("written-3.txt", 2);
 }
 
 #[test]
-fn what_is_written_of_examples_of_the_last_quarter() {
+fn outputs_of_examples_of_the_last_quarter() {
     examples_from("written-4.txt", 3);
 }

@@ -1,9 +1,9 @@
-//! Tables of the manual that tests make.
+//! Tables of the manual that tests generate.
 
 use std::path::Path;
 
-/// Puts `table` between the marks of its name in a page of the manual, or compares.
-pub fn keep(page: &str, name: &str, table: &str) {
+/// Compares `table` with that between the markers `name` of a page, or writes it with `LASTHOP_WRITE_FIGURES`.
+pub fn check(page: &str, name: &str, table: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
     let old = std::fs::read_to_string(&path).unwrap();
     let mark = format!("<!-- table: {name} -->\n");

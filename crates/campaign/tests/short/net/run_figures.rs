@@ -1,4 +1,4 @@
-//! Runs a scenario and adds what happened to the figures of a system.
+//! Runs scenarios and adds up their figures, as one block of a golden file.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,10 +11,9 @@ use lasthop_trace::metrics::Metrics;
 
 use super::{Block, Digest};
 
-/// What happened in the runs of one system.
+/// The figures of the runs of one system.
 #[derive(Default)]
-pub struct Observed {
-    cases: u64,
+pub struct RunFigures {
     refused: u64,
     events: u64,
     wakes: u64,
@@ -23,11 +22,12 @@ pub struct Observed {
     end: f64,
     ended: BTreeMap<String, u64>,
     counts: Counts,
-    scalars: Digest,
     refusals: Digest,
+    /// Seed and figures of each run.
+    runs: Vec<(u64, String)>,
 }
 
-/// Counts of events, and a digest of all of them.
+/// Events by kind, and a digest of all events of a run.
 #[derive(Default)]
 struct Counts {
     packets: BTreeMap<String, u64>,
@@ -36,7 +36,7 @@ struct Counts {
     digest: Digest,
 }
 
-/// The first word of how something is printed.
+/// The first word of the debug output.
 fn word(of: &impl std::fmt::Debug) -> String {
     let text = format!("{of:?}");
     text.split([' ', '{']).next().unwrap_or_default().to_owned()
@@ -68,61 +68,70 @@ impl Sink for Counts {
     }
 }
 
-impl Observed {
+impl RunFigures {
     /// Runs `scenario` until `most` events have happened.
     pub fn run(&mut self, scenario: &Scenario, seed: u64, most: u64) {
+        self.counts.digest = Digest::default();
         let metrics = Metrics::new(layout(scenario));
         let mut sink = (core::mem::take(&mut self.counts), metrics);
         let mut session = Session::with_ends(scenario, seed, &lasthop_quic::end, &sink);
-        self.events += session.run_bounded(most, &mut sink);
+        let events = session.run_bounded(most, &mut sink);
         let over = session.ended();
         let end = session.finish();
         self.counts = sink.0;
-        self.cases += 1;
+        self.events += events;
         self.wakes += end.wakes;
         self.end += end.at.as_secs_f64();
-        add(&mut self.ended, over.map_or("cut off".to_owned(), |over| word(&over).to_lowercase()));
+        let ended = over.map_or("cut off".to_owned(), |over| word(&over).to_lowercase());
+        add(&mut self.ended, ended.clone());
         for transfer in &end.transfers {
             self.delivered += transfer.delivered;
             self.acknowledged += transfer.acknowledged;
         }
         let metrics = sink.1.finish(end.at);
-        // Who wants metrics alone is told in fewer words.
+        // A sink of metrics alone subscribes to fewer events; its results must be the same.
         let mut brief = Metrics::new(layout(scenario));
         let mut session = Session::with_ends(scenario, seed, &lasthop_quic::end, &brief);
         session.run_until(end.at, &mut brief);
         let short = session.finish();
         let same = short.at == end.at && over.is_some();
-        let told = format!("{:?}", brief.finish(end.at));
-        assert!(!same || told == format!("{metrics:?}"), "metrics depend on who else looks");
+        let alone = format!("{:?}", brief.finish(end.at));
+        assert!(!same || alone == format!("{metrics:?}"), "metrics depend on other sinks");
+        let mut scalars = Digest::default();
         for stage in &scenario.path {
             if let StageKind::Agent(agent) = &stage.kind {
-                let _ = write!(self.scalars, "{} {}", agent.word(), agent.plan());
+                let _ = write!(scalars, "{} {}", agent.word(), agent.plan());
             }
         }
-        let _ = writeln!(self.scalars, "{end:?} {metrics:?}");
-        let _ = writeln!(self.scalars, "{:?}", metrics.scalars());
+        let _ = writeln!(scalars, "{end:?} {metrics:?}");
+        let _ = writeln!(scalars, "{:?}", metrics.scalars());
+        let (at, wakes) = (end.at, end.wakes);
+        let digests = (self.counts.digest.text(), scalars.text());
+        let figures = format!(
+            "{ended} at {at:?}, {events} events {}, {wakes} wakes, metrics {}",
+            digests.0, digests.1
+        );
+        self.runs.push((seed, figures));
     }
 
-    /// Notes that a scenario was refused, and with what words.
-    pub fn refuse(&mut self, why: &str) {
+    /// Counts a refused scenario, with the text of its error.
+    pub fn refuse(&mut self, error: &str) {
         self.refused += 1;
-        let _ = writeln!(self.refusals, "{why}");
+        let _ = writeln!(self.refusals, "{error}");
     }
 
-    /// Whether nothing was tried.
+    /// No run and no refusal.
     pub fn is_empty(&self) -> bool {
-        self.cases + self.refused == 0
+        self.runs.is_empty() && self.refused == 0
     }
 
-    /// What happened, as the figures of the system called `name`.
     pub fn block(self, name: &str) -> Block {
         let mut block = Block::new(name);
         let list = |counts: &BTreeMap<String, u64>| {
             let all: Vec<String> = counts.iter().map(|(name, n)| format!("{name} {n}")).collect();
             all.join(", ")
         };
-        block.put("scenarios", self.cases);
+        block.put("scenarios", self.runs.len());
         block.put("refused", self.refused);
         block.put("ended", list(&self.ended));
         block.put("events", self.events);
@@ -130,15 +139,16 @@ impl Observed {
         block.put("time of all ends", format!("{:.6} s", self.end));
         block.put("bytes delivered", self.delivered);
         block.put("bytes acknowledged", self.acknowledged);
-        let Counts { packets, tcp, others, digest } = self.counts;
+        let Counts { packets, tcp, others, .. } = self.counts;
         for (name, counts) in [("packets", packets), ("connections", tcp), ("others", others)] {
             if !counts.is_empty() {
                 block.put(name, list(&counts));
             }
         }
-        block.put("digest of events", digest.text());
-        block.put("digest of metrics", self.scalars.text());
         block.put("digest of refusals", self.refusals.text());
+        for (seed, figures) in self.runs {
+            block.run(seed, figures);
+        }
         block
     }
 }

@@ -1,15 +1,15 @@
-//! What base stations keep for a host that is not there.
+//! Packets that base stations buffer for an absent host.
 
 use std::collections::VecDeque;
 
 use lasthop_proto::wire::{Packet, PacketId};
 
-/// Packets that are kept for one host, by cell.
+/// Buffered packets for one host, by cell.
 #[derive(Debug, Default)]
-pub struct Kept(Vec<(u16, VecDeque<Packet>)>);
+pub struct HostBuffers(Vec<(u16, VecDeque<Packet>)>);
 
-impl Kept {
-    /// Keeps `packet` at `cell`, where there is room for so many; the oldest one, if it has to go.
+impl HostBuffers {
+    /// Buffers `packet` at `cell`, up to `room` packets; returns the oldest one if it is dropped.
     pub fn put(&mut self, cell: u16, packet: Packet, room: u32) -> Option<Packet> {
         let i = match self.0.iter().position(|(at, _)| *at == cell) {
             Some(i) => i,
@@ -23,7 +23,7 @@ impl Kept {
         if packets.len() > room as usize { packets.pop_front() } else { None }
     }
 
-    /// Takes all that is kept at `cell`, oldest first.
+    /// Removes all packets buffered at `cell`, oldest first.
     pub fn take(&mut self, cell: u16) -> VecDeque<Packet> {
         match self.0.iter().position(|(at, _)| *at == cell) {
             Some(i) => self.0.swap_remove(i).1,
@@ -31,22 +31,21 @@ impl Kept {
         }
     }
 
-    /// A cell other than this one where something is kept.
+    /// Another cell with buffered packets.
     pub fn other_than(&self, cell: u16) -> Option<u16> {
         self.0.iter().map(|(at, _)| *at).filter(|at| *at != cell).min()
     }
 }
 
-/// Copies of the last packets for one host, and what it has received.
+/// Recent copies of packets for one host, and the received ones.
 #[derive(Debug, Default)]
 pub struct Copies {
-    /// The original and the copy.
+    /// Original and copy.
     made: VecDeque<(PacketId, PacketId)>,
     delivered: VecDeque<PacketId>,
 }
 
-/// Of each host so many times as much is remembered as base stations keep: two cells have copies, and what is on its
-/// way is not kept.
+/// History per host, as a multiple of the buffer: two cells have copies, and packets in flight are not buffered.
 const REMEMBERED: usize = 4;
 
 fn remember<T>(list: &mut VecDeque<T>, item: T, room: u32) {
@@ -57,24 +56,24 @@ fn remember<T>(list: &mut VecDeque<T>, item: T, room: u32) {
 }
 
 impl Copies {
-    /// `copy` was made of `original`.
+    /// Records that `copy` was made of `original`.
     pub fn made(&mut self, original: PacketId, copy: PacketId, room: u32) {
         remember(&mut self.made, (original, copy), room);
     }
 
-    /// The host has received this packet.
+    /// Records that the host received this packet.
     pub fn delivered(&mut self, id: PacketId, room: u32) {
         let id = self.original(id).unwrap_or(id);
         remember(&mut self.delivered, id, room);
     }
 
     fn original(&self, copy: PacketId) -> Option<PacketId> {
-        // The list is short, and copies are made in the order of their numbers.
+        // The list is short, and copies have ascending numbers.
         let at = self.made.partition_point(|(_, other)| *other < copy);
         self.made.get(at).filter(|(_, other)| *other == copy).map(|(original, _)| *original)
     }
 
-    /// Whether the host has the packet that this one is a copy of.
+    /// The host has the packet of which this is a copy.
     pub fn is_delivered(&self, copy: PacketId) -> bool {
         self.original(copy).is_some_and(|original| self.delivered.contains(&original))
     }
@@ -84,8 +83,7 @@ impl Copies {
 mod copies {
     use super::*;
 
-    /// Whichever copy came first, the others are known to be copies of what is there; of old ones nothing is
-    /// remembered.
+    /// Whichever copy arrives first, the others count as duplicates; old entries are forgotten.
     #[test]
     fn a_copy_of_what_was_delivered_is_known() {
         let mut copies = Copies::default();
@@ -99,7 +97,7 @@ mod copies {
             (100..110).filter(|n| copies.is_delivered(id(*n))).collect::<Vec<_>>()
         };
         assert_eq!(known(&copies), [108, 109]);
-        // Two are kept, so that of each list eight are remembered: of the copies those from the third on.
+        // Two are buffered, so each list remembers eight: of the copies those from the third on.
         for n in 0..10 {
             copies.delivered(id(n), 2);
         }

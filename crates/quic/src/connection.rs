@@ -1,8 +1,8 @@
-//! One connection: the stack's, its application, and what is told of it.
+//! One connection: the stack's state machine, its application, and its events.
 
 use std::time::Instant;
 
-use lasthop_path::Sent;
+use lasthop_path::TransferState;
 use lasthop_proto::event::{Cause, Tcb, TcpEvent, TcpKind, What};
 use lasthop_proto::machine::{Out, Side};
 use lasthop_proto::units::{Span, Time};
@@ -14,44 +14,43 @@ use quinn_proto::{
 use crate::datagram;
 use crate::frames::Frames;
 use crate::host::Clock;
-use crate::ledger::Held;
+use crate::ledger::StreamData;
 use crate::receiver::Receiver;
 use crate::sender::Sender;
 
-/// Datagrams that the stack may write one behind the other before it looks at the time again, as real ones do where the
-/// kernel cuts them (`MAX_TRANSMIT_SEGMENTS` of quinn).
+/// Maximum number of datagrams that the stack may write in one batch, as real stacks do with segmentation offload
+/// (`MAX_TRANSMIT_SEGMENTS` of quinn).
 const TRAIN: usize = 10;
 
-/// Between two expirations of timers lies this at least: where a round trip takes no more than some nanoseconds the stack's
-/// pacing asks for the time that it is, for ever.
+/// Minimum interval between timer expirations. With a round trip of a few nanoseconds, the stack's pacing would request
+/// the present time forever.
 const FINEST: Span = Span::micros(1);
 
-/// A connection.
-pub(crate) struct Talk {
+pub(crate) struct HostConnection {
     /// From this end to its peer.
     pub flow: FlowKey,
     pub role: Role,
     stack: Option<(ConnectionHandle, Connection)>,
     planned: bool,
-    /// A timer of the stack has expired since it was last driven.
+    /// A timer of the stack has expired since the last call.
     woken: bool,
-    /// When a timer of the stack was last told to have expired.
+    /// Time when the stack last handled a timer.
     handled: Option<Time>,
 }
 
-/// What its application does.
+/// The application of the connection.
 pub(crate) enum Role {
     Sends(Box<Sender>),
     Receives(Box<Receiver>),
 }
 
-impl Talk {
-    pub(crate) fn new(flow: FlowKey, role: Role) -> Talk {
+impl HostConnection {
+    pub(crate) fn new(flow: FlowKey, role: Role) -> HostConnection {
         let planned = matches!(role, Role::Sends(_));
-        Talk { flow, role, stack: None, planned, woken: false, handled: None }
+        HostConnection { flow, role, stack: None, planned, woken: false, handled: None }
     }
 
-    /// Whether it is still to be opened.
+    /// It is still to be opened.
     pub(crate) fn is_planned(&self) -> bool {
         self.planned
     }
@@ -61,14 +60,14 @@ impl Talk {
         self.stack = Some((handle, connection));
     }
 
-    /// Whether it was opened here, or is to be, and is not over.
+    /// Opened here, or to be opened, and not over.
     pub(crate) fn is_unfinished(&self) -> bool {
         matches!(&self.role, Role::Sends(sender) if !sender.is_over())
     }
 
-    pub(crate) fn sent(&self) -> Option<Sent> {
+    pub(crate) fn sent(&self) -> Option<TransferState> {
         let Role::Sends(sender) = &self.role else { return None };
-        Some(Sent {
+        Some(TransferState {
             flow: self.flow,
             wanted: sender.wanted,
             acknowledged: sender.ledger.acked(),
@@ -91,7 +90,7 @@ impl Talk {
         }
     }
 
-    /// When something is due.
+    /// The next deadline.
     pub(crate) fn next_wake(&mut self, clock: Clock) -> Option<Time> {
         let (_, connection) = self.stack.as_mut()?;
         let timer = connection.poll_timeout().map(|at| clock.time(at));
@@ -106,7 +105,7 @@ impl Talk {
         timer.into_iter().chain(stop).min()
     }
 
-    /// Something is due.
+    /// A deadline has passed.
     pub(crate) fn on_time(&mut self, there: Instant, now: Time) {
         let Some((_, connection)) = &mut self.stack else { return };
         if let Role::Sends(sender) = &mut self.role
@@ -122,41 +121,39 @@ impl Talk {
         }
     }
 
-    /// A datagram has come.
-    pub(crate) fn hears(&mut self, event: ConnectionEvent, data: &[u8]) {
+    /// A datagram has arrived.
+    pub(crate) fn receives(&mut self, event: ConnectionEvent, data: &[u8]) {
         if let Role::Sends(sender) = &mut self.role {
-            sender.ledger.hears(&Frames::of_datagram(data));
+            sender.ledger.receives(&Frames::of_datagram(data));
         }
         if let Some((_, connection)) = &mut self.stack {
             connection.handle_event(event);
         }
     }
 
-    /// The connection has been opened.
     pub(crate) fn opening(&self, out: &mut Out) {
-        self.tell(TcpKind::Opening, out);
+        self.emit(TcpKind::Opening, out);
     }
 
-    /// The connection is lost.
     pub(crate) fn give_up(&mut self, out: &mut Out) {
         self.planned = false;
         if let Role::Sends(sender) = &mut self.role
             && !sender.is_over()
         {
             sender.aborted = true;
-            self.tell(TcpKind::Aborted, out);
+            self.emit(TcpKind::Aborted, out);
         }
     }
 
-    fn tell(&self, kind: TcpKind, out: &mut Out) {
+    fn emit(&self, kind: TcpKind, out: &mut Out) {
         if out.wants(kind.level()) {
             out.event(What::Tcp(TcpEvent { flow: self.flow, kind, tcb: self.control_block() }));
         }
     }
 
-    /// What the stack tells of its state, in the words of TCP. It has no time-out that is known from outside.
+    /// The stack's state as a TCP control block. Its retransmission timeout is not visible.
     fn control_block(&self) -> Tcb {
-        let (una, sent, heard) = match &self.role {
+        let (una, sent, received) = match &self.role {
             Role::Sends(sender) => (sender.ledger.acked(), sender.ledger.sent(), 0),
             Role::Receives(receiver) => (0, 0, receiver.delivered),
         };
@@ -165,14 +162,14 @@ impl Talk {
         let window = stack.map(|connection| connection.congestion_state().metrics());
         let (cwnd, ssthresh) =
             window.map_or((0, None), |window| (window.congestion_window, window.ssthresh));
-        // Before the first measurement it is a guess of the stack's.
+        // Before the first measurement it is an initial guess.
         let measured = stack.filter(|connection| !connection.is_handshaking());
         let srtt = measured.map_or(Span::ZERO, |c| Span(c.rtt().as_nanos() as u64));
         Tcb {
             snd_una: 1 + una,
             snd_nxt: 1 + sent,
             snd_max: 1 + sent,
-            rcv_nxt: 1 + heard,
+            rcv_nxt: 1 + received,
             cwnd: narrow(cwnd),
             ssthresh: ssthresh.map_or(u32::MAX, narrow),
             snd_wnd: 0,
@@ -185,7 +182,7 @@ impl Talk {
         }
     }
 
-    /// Lets everything happen that can happen now; the stack's name of it once that has forgotten it.
+    /// Handles everything that is due. Returns the stack's handle once the connection is drained.
     pub(crate) fn drive(
         &mut self,
         there: Instant,
@@ -196,10 +193,10 @@ impl Talk {
         if let Role::Sends(sender) = &mut self.role
             && sender.has_moved()
         {
-            self.tell(TcpKind::Acked, out);
+            self.emit(TcpKind::Acked, out);
         }
         let sent = self.sent_bytes();
-        let mut probing = Probing { woken: self.woken, told: false };
+        let mut probing = Probing { woken: self.woken, reported: false };
         self.woken = false;
         loop {
             let (handle, connection) = self.stack.as_mut()?;
@@ -212,21 +209,21 @@ impl Talk {
                 }
             }
             let news = self.role.act(connection, there);
-            news.into_iter().for_each(|kind| self.tell(kind, out));
+            news.into_iter().for_each(|kind| self.emit(kind, out));
             if drained {
                 self.stack = None;
                 return Some(handle);
             }
             if !self.transmit(there, &mut probing, side, out) {
                 if self.sent_bytes() > sent {
-                    self.tell(TcpKind::Sampled, out);
+                    self.emit(TcpKind::Sampled, out);
                 }
                 return None;
             }
         }
     }
 
-    /// Sends what the stack has to send; whether there was anything.
+    /// Sends the stack's datagrams; true if there were any.
     fn transmit(
         &mut self,
         there: Instant,
@@ -244,13 +241,13 @@ impl Talk {
             let each = sent.segment_size.unwrap_or(sent.size);
             for datagram in buf[..sent.size].chunks(each) {
                 let frames = Frames::of_datagram(datagram);
-                // A probe for a larger packet is larger than any other.
+                // A probe for a larger packet exceeds the MTU.
                 let timer = frames.probe && datagram.len() <= usize::from(mtu);
-                if (timer || opening && probing.woken) && !probing.told {
-                    probing.told = true;
-                    self.tell(TcpKind::Timeout, out);
+                if (timer || opening && probing.woken) && !probing.reported {
+                    probing.reported = true;
+                    self.emit(TcpKind::Timeout, out);
                 }
-                let cause = self.role.cause(&frames, probing.told);
+                let cause = self.role.cause(&frames, probing.reported);
                 datagram::send(self.flow, sent.ecn, datagram, cause, side, out);
             }
         }
@@ -258,16 +255,16 @@ impl Talk {
     }
 }
 
-/// Whether the timer makes an end send, as far as that shows.
+/// Detects transmissions caused by the timer, as far as visible.
 struct Probing {
-    /// A timer of the stack has expired, whichever: of a handshake only this one makes it send.
+    /// A timer of the stack has expired, of any kind: during a handshake only this one causes transmissions.
     woken: bool,
-    /// It has been told.
-    told: bool,
+    /// The expiration was reported.
+    reported: bool,
 }
 
 impl Role {
-    /// Lets the application do its part.
+    /// Calls the application.
     fn act(&mut self, connection: &mut Connection, there: Instant) -> Vec<TcpKind> {
         let mut news = Vec::new();
         let mut readable = false;
@@ -300,7 +297,7 @@ impl Role {
         match self {
             Role::Sends(sender) => {
                 sender.write(connection);
-                // The stack counts each finding of a loss; a reduction of the window moves the threshold.
+                // The stack counts each detected loss; a reduction of the window changes the threshold.
                 let threshold = connection.congestion_state().metrics().ssthresh;
                 if core::mem::replace(&mut sender.threshold, threshold) != threshold {
                     news.push(TcpKind::FastRetransmit);
@@ -314,18 +311,18 @@ impl Role {
         news
     }
 
-    /// Why a datagram with `frames` goes out; `timer` says whether the timer makes the end send.
+    /// The cause of a datagram with `frames`; `timer` is true if the timer caused it.
     fn cause(&mut self, frames: &Frames, timer: bool) -> Cause {
         let held = match self {
             Role::Sends(sender) => sender.ledger.sends(frames),
-            Role::Receives(_) => Held::Nothing,
+            Role::Receives(_) => StreamData::Nothing,
         };
         match held {
-            Held::New => Cause::Data,
-            Held::Again if timer => Cause::TailLossProbe,
-            Held::Again => Cause::FastRetransmit,
-            Held::Nothing if frames.eliciting => Cause::Control,
-            Held::Nothing => Cause::Ack,
+            StreamData::New => Cause::Data,
+            StreamData::Again if timer => Cause::TailLossProbe,
+            StreamData::Again => Cause::FastRetransmit,
+            StreamData::Nothing if frames.eliciting => Cause::Control,
+            StreamData::Nothing => Cause::Ack,
         }
     }
 }
