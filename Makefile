@@ -11,7 +11,7 @@ NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help test setup fmt fmt-check manual bpf figures kernel-figures lint code-tests purity licences doc fuzz-check bench instructions advisories clean
-.PHONY: book campaign captures flaky fuzz mutants wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test
+.PHONY: book campaign captures dist flaky fuzz mutants wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -133,6 +133,12 @@ python-lock: ## Choose the versions of what the Python tests need anew
 	python3 -m venv '$(TARGET)/uv' && '$(TARGET)/uv/bin/pip' install --quiet uv
 	'$(TARGET)/uv/bin/uv' pip compile --quiet --generate-hashes --python-version 3.11 \
 		--custom-compile-command 'make python-lock' python/requirements.in --output-file python/requirements.txt
+	'$(TARGET)/uv/bin/uv' pip compile --quiet --generate-hashes --python-version 3.11 \
+		--custom-compile-command 'make python-lock' deploy/dist-requirements.in --output-file deploy/dist-requirements.txt
+
+PARTS ?=
+dist: ## Build a release into target/dist and try it (PARTS="programs debs sums smoke" builds those; not part of `make test`)
+	@deploy/dist $(PARTS)
 
 NODE = NODE_VENV='$(TARGET)/node' '$(CURDIR)/.ci/node'
 NODE_MODULES = web/node_modules/.package-lock.json

@@ -10,7 +10,7 @@ use lasthop_report::table::render;
 use lasthop_study::battery::{self, Answer, Asked, Network, Over, Radio, Session};
 
 use crate::failure::Failure;
-use crate::{Outcome, output, style};
+use crate::{Outcome, format, output, style};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -99,12 +99,12 @@ enum Security {
 fn radio(word: &str) -> Result<Radio, String> {
     Radio::find(word).ok_or_else(|| {
         let names: Vec<&str> = Radio::all().iter().map(Radio::name).collect();
-        format!("expected one of {}", names.join(", "))
+        format!("not known; one of {}", names.join(", "))
     })
 }
 
 fn rest(word: &str) -> Result<Rest, String> {
-    battery::rest(word).ok_or_else(|| "expected `psm`, `drx:1.28s` or `edrx:81.92s`".to_owned())
+    battery::rest(word).ok_or_else(|| "not known; `psm`, `drx:1.28s` or `edrx:81.92s`".to_owned())
 }
 
 /// Runs the command.
@@ -137,11 +137,14 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let answer = battery::answer(&asked)?;
     if let Some(dir) = &args.output {
         output::prepare(dir)?;
-        output::write(&dir.join("battery.json"), output::json(&answer)?.as_bytes())?;
+        output::write(
+            &dir.join("battery.json"),
+            output::json(&format::BATTERY.of(&answer))?.as_bytes(),
+        )?;
         output::write(&dir.join("battery.svg"), battery::picture(&answer).as_bytes())?;
     }
     if json {
-        output::print_json(&answer)?;
+        output::print_json(format::BATTERY, &answer)?;
     } else {
         output::print(&text(&answer))?;
     }

@@ -13,8 +13,10 @@ mod sequence;
 mod style;
 mod trace;
 
+#[cfg(feature = "png")]
 use std::sync::{Arc, OnceLock};
 
+#[cfg(feature = "png")]
 use resvg::{tiny_skia, usvg};
 
 use crate::data::Data;
@@ -42,15 +44,18 @@ pub struct Plot {
 }
 
 /// Why a drawing could not be turned into pixels.
+#[cfg(feature = "png")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PngError(String);
 
+#[cfg(feature = "png")]
 impl std::fmt::Display for PngError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "the plot could not be drawn as PNG: {}", self.0)
     }
 }
 
+#[cfg(feature = "png")]
 impl std::error::Error for PngError {}
 
 impl Plot {
@@ -90,6 +95,7 @@ impl Plot {
     /// # Errors
     ///
     /// When `scale` is so small or so large that no image of that size can be made.
+    #[cfg(feature = "png")]
     pub fn png(&self, theme: Theme, scale: f32) -> Result<Vec<u8>, PngError> {
         let style = format!("<style>{}</style>{}", style::fixed_css(theme), style::BACKGROUND);
         let size = format!(" width=\"{}\" height=\"{}\"", self.width, self.height);
@@ -114,6 +120,7 @@ impl Plot {
     }
 }
 
+#[cfg(feature = "png")]
 /// The one font of PNGs, so that they look alike on every machine, with fonts or without.
 fn fonts() -> Arc<usvg::fontdb::Database> {
     static FONTS: OnceLock<Arc<usvg::fontdb::Database>> = OnceLock::new();

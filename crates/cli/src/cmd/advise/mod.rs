@@ -1,6 +1,6 @@
 //! `lasthop advise`: what would help on this link, by how much, and what it takes.
 
-#[cfg(target_os = "linux")]
+#[cfg(live)]
 mod station;
 
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use lasthop_study::compare;
 use super::analyze;
 use crate::asked::{self, Jobs, Maker};
 use crate::failure::Failure;
-use crate::{Outcome, output, show};
+use crate::{Outcome, format, output, show};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -106,7 +106,7 @@ pub struct Args {
     pub gain: f64,
     /// Number of seeds, each one run of each scheme [default: as many runs as 10 seeds and up to 40 would take, most of them
     /// of the schemes near the top]
-    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    #[arg(long, short = 'n', value_name = "N", value_parser = crate::asked::seeds(2, 1000))]
     pub seeds: Option<u32>,
     /// Do not ask again for other losses and delays
     #[arg(long)]
@@ -173,27 +173,34 @@ fn rate(word: &str) -> Result<Rate, String> {
 
 fn delay(word: &str) -> Result<Span, String> {
     let span: Span = word.parse().map_err(|error| format!("{error}; for example 5ms"))?;
-    if span > Span::secs(100) { Err("at most 100s, for example 5ms".to_owned()) } else { Ok(span) }
+    if span > Span::secs(100) {
+        Err("out of range; at most 100s, for example 5ms".to_owned())
+    } else {
+        Ok(span)
+    }
 }
 
 fn party(word: &str) -> Result<String, String> {
     let known = PARTIES.iter().find(|(name, _)| *name == word);
     known.map(|(_, party)| (*party).to_owned()).ok_or_else(|| {
         let names: Vec<&str> = PARTIES.iter().map(|(name, _)| *name).collect();
-        format!("one of {}", names.join(", "))
+        format!("not known; one of {}", names.join(", "))
     })
 }
 
 fn duplex(word: &str) -> Result<Duplex, String> {
     let known = Duplex::WORDS.iter().find(|(name, _)| *name == word);
-    known.map(|(_, duplex)| *duplex).ok_or_else(|| "full, half or tdd".to_owned())
+    known.map(|(_, duplex)| *duplex).ok_or_else(|| "not known; full, half or tdd".to_owned())
 }
 
 fn loss(word: &str) -> Result<Probability, String> {
     let p: Probability =
         word.parse().map_err(|error| format!("{error}; for example 2% or 0.02"))?;
+    if word.trim().parse() == Ok(1.0) {
+        return Err("every packet would be lost; write `1%` for one in a hundred".to_owned());
+    }
     if p.get() > 0.9 {
-        return Err("at most 90%: behind that no TCP goes on; for example 2%".to_owned());
+        return Err("beyond 90% no TCP continues; for example 2%".to_owned());
     }
     Ok(p)
 }
@@ -201,19 +208,18 @@ fn loss(word: &str) -> Result<Probability, String> {
 fn burst(word: &str) -> Result<f64, String> {
     match word.parse::<f64>() {
         Ok(n) if (1.0..=1000.0).contains(&n) => Ok(n),
-        _ => Err("a number of packets from 1 to 1000, for example 4".to_owned()),
+        _ => Err("not a burst; a number of packets from 1 to 1000, for example 4".to_owned()),
     }
 }
 
 fn gain(word: &str) -> Result<f64, String> {
     match word.trim_end_matches('%').parse::<f64>() {
         Ok(n) if (0.0..=1000.0).contains(&n) => Ok(n),
-        _ => Err("a percentage from 0 to 1000, for example 5".to_owned()),
+        _ => Err("not a gain; a percentage from 0 to 1000, for example 5".to_owned()),
     }
 }
 
 fn queue(word: &str) -> Result<String, String> {
-    let text = format!("{word:?}");
     let fits = word.strip_suffix('p').map_or_else(
         || word.ends_with('B') && word.parse::<lasthop_proto::units::Bytes>().is_ok(),
         |packets| packets.parse::<u32>().is_ok_and(|n| n > 0),
@@ -221,7 +227,7 @@ fn queue(word: &str) -> Result<String, String> {
     if fits {
         Ok(word.to_owned())
     } else {
-        Err(format!("{text} is no queue; for example 50p or 64KiB"))
+        Err("not a queue; a number of packets or bytes, for example 50p or 64KiB".to_owned())
     }
 }
 
@@ -267,12 +273,12 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         let document = serde_json::json!({
             "link": link, "advice": advice, "remedies": remedies, "scenario": text,
         });
-        output::print_json(&document)?;
+        output::print_json(format::ADVISE, &document)?;
     } else {
         let saved = args.output.as_ref().map(|dir| dir.display().to_string());
         let text = show::advise::text(&advice, &link, &remedies, saved.as_deref(), args.units);
         // Its words are wrapped, and its files stay as they are.
-        output::exact(&text)?;
+        output::exact(&output::by_root(&text))?;
     }
     Ok(if advice.anything_helps { Outcome::Done } else { Outcome::No })
 }
@@ -301,12 +307,12 @@ fn capture(path: &Path) -> Result<Estimate, Failure> {
     Ok(Estimate::of(&capture, help)?)
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(live)]
 fn station(socket: &Path) -> Result<Estimate, Failure> {
     station::ask(socket)
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(live))]
 fn station(socket: &Path) -> Result<Estimate, Failure> {
     Err(Failure::input(format!("{}: stations run on Linux only", socket.display()), ""))
 }

@@ -57,6 +57,9 @@ const QUEUE: &str = "1000p";
 impl Link {
     /// The scenario that the options spell; files are not in it yet.
     pub fn text(&self) -> Result<Text, Failure> {
+        if let Some(word) = self.loss.as_deref().filter(|word| is_bare_one(word)) {
+            return Err(asks_for_percent(word));
+        }
         let mut link: Vec<(&str, &str)> = vec![("queue", self.queue.as_deref().unwrap_or(QUEUE))];
         let mut stage = String::new();
         let optional = [("delay", &self.delay), ("discipline", &self.discipline)];
@@ -113,6 +116,19 @@ impl Text {
     }
 }
 
+/// Whether a loss is 1 without a unit: everything, or 1 % as `tc` reads it.
+pub fn is_bare_one(word: &str) -> bool {
+    word.trim().parse() == Ok(1.0)
+}
+
+/// The refusal of a loss of 1.
+fn asks_for_percent(word: &str) -> Failure {
+    Failure::input(
+        format!("`--loss {word}` would lose every packet"),
+        "write `--loss 1%` for one packet in a hundred, as `tc` means it, or `--loss 100%` for all",
+    )
+}
+
 /// A word of the user as a value of the file.
 fn quoted(word: &str) -> String {
     Value::String(word.to_owned()).to_string()
@@ -158,6 +174,17 @@ mod tests {
         assert!(radio.errors_right.is_some() && radio.errors_left.is_some());
         let StageKind::Varied(varied) = &trace[0].kind else { panic!("{trace:?}") };
         assert!(varied.losses.is_some() && varied.right.is_some() && varied.left != varied.right);
+    }
+
+    #[test]
+    fn a_loss_of_one_must_say_whether_it_is_a_percentage() {
+        for word in ["1", "1.0", " 1 "] {
+            let link = Link { loss: some(word), ..Link::default() };
+            assert!(link.text().unwrap_err().to_string().contains("every packet"), "{word}");
+        }
+        for word in ["1%", "100%", "0.01", "0"] {
+            assert!(Link { loss: some(word), ..Link::default() }.text().is_ok(), "{word}");
+        }
     }
 
     #[test]
