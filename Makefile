@@ -11,7 +11,7 @@ NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help test setup fmt fmt-check manual bpf figures kernel-figures lint code-tests purity licences doc fuzz-check bench instructions advisories clean
-.PHONY: book campaign captures dist readme schemas small flaky fuzz mutants wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test
+.PHONY: book campaign captures dist msrv readme schemas small flaky fuzz mutants wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -95,6 +95,11 @@ lint: ## Clippy, with warnings as errors
 small: ## Does the command compile without its optional parts, and with one of them alone?
 	$(CARGO) clippy --locked --package lasthop --no-default-features -- $(DENY)
 	$(CARGO) clippy --locked --package lasthop --no-default-features --features live -- $(DENY)
+
+MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+msrv: ## Do the command and the protocols compile with the oldest Rust that is promised? (installs it by rustup; not part of `make test`)
+	rustup toolchain install $(MSRV) --profile minimal --no-self-update
+	rustup run $(MSRV) cargo check --locked --package lasthop --package lasthop-proto
 
 code-tests: ## All tests of the code, purity and licences among them
 	@rm -f '$(NOT_RUN)'

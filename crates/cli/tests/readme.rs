@@ -31,7 +31,8 @@ fn output(dir: &Path, command: &str) -> String {
 fn regenerated(dir: &Path, text: &str) -> (String, usize) {
     let (mut made, mut rest, mut count) = (String::new(), text, 0);
     while let Some((before, behind)) = rest.split_once("<!-- lasthop ") {
-        let (head, block) = behind.split_once(" -->\n```text\n").expect("a block below the comment");
+        let (head, block) =
+            behind.split_once(" -->\n```text\n").expect("a block below the comment");
         let (_, after) = block.split_once("```\n").expect("the block ends");
         let (command, lines) = head.split_once("; lines ").expect("which lines");
         let (first, last) = lines.split_once('-').expect("from, to");
@@ -44,7 +45,9 @@ fn regenerated(dir: &Path, text: &str) -> (String, usize) {
             .map(|line| format!("{}\n", line.trim_end()))
             .collect();
         let more = if printed.lines().count() > last { "...\n" } else { "" };
-        made += &format!("{before}<!-- lasthop {head} -->\n```text\n$ lasthop {command}\n{shown}{more}```\n");
+        made += &format!(
+            "{before}<!-- lasthop {head} -->\n```text\n$ lasthop {command}\n{shown}{more}```\n"
+        );
         rest = after;
         count += 1;
     }
@@ -73,7 +76,8 @@ fn samples_and_pictures_are_those_of_the_program() {
     for (name, agent) in [("without-snoop", "none"), ("with-snoop", "snoop")] {
         let run = format!("lasthop run quickstart --seeds 1 --set agent={agent} -o {name}");
         output(dir.path(), &run);
-        let picture = fs::read_to_string(dir.path().join(format!("{name}/trace/run/sequence-1.svg")));
+        let picture =
+            fs::read_to_string(dir.path().join(format!("{name}/trace/run/sequence-1.svg")));
         hold(&root().join(format!("docs/pictures/{name}.svg")), &picture.expect("a picture"));
     }
     assert!(wrong.is_empty(), "out of date: {}; `make readme` writes them again", wrong.join(", "));

@@ -64,7 +64,11 @@ fn commands(what: &str) -> (&'static [&'static str], &'static [&'static str]) {
                 "run quic --seeds 1",
                 "run quickstart --seeds 1 --set horizon=500ms",
             ],
-            &["run quickstart --seeds 3 --vary agent=snoop,split", "run rivals --seeds 1", "run slow-return --seeds 1"],
+            &[
+                "run quickstart --seeds 3 --vary agent=snoop,split",
+                "run rivals --seeds 1",
+                "run slow-return --seeds 1",
+            ],
         ),
         "advise" => (
             &[
@@ -73,18 +77,40 @@ fn commands(what: &str) -> (&'static [&'static str], &'static [&'static str]) {
                 "advise --capture wired.pcapng --seeds 2 --quick",
                 "advise --rate 10mbit --queue 20p --customers 2 --seeds 2 --quick --handoff every=15s,gap=80ms",
             ],
-            &["advise --rate 1mbit --loss 1% --arq ll-sack --seeds 2 --quick", "advise --rate 20mbit --seeds 2 --quick"],
+            &[
+                "advise --rate 1mbit --loss 1% --arq ll-sack --seeds 2 --quick",
+                "advise --rate 20mbit --seeds 2 --quick",
+            ],
         ),
         "analyze" => (
-            &["analyze wired.pcapng", "analyze wired.pcapng radio.pcapng", "analyze radio.pcapng --over-time"],
+            &[
+                "analyze wired.pcapng",
+                "analyze wired.pcapng radio.pcapng",
+                "analyze radio.pcapng --over-time",
+            ],
             &["analyze radio.pcapng wired.pcapng --over-time", "analyze wired.pcapng --verify"],
         ),
         "battery" => (
-            &["battery --seeds 1", "battery --seeds 1 --over mqtt --session full", "battery lora-sf12 --reports 700"],
-            &["battery nb-iot --rest edrx:81.92s --release-assistance --seeds 1", "battery lte-m --over mqtt --session resumed --seeds 1"],
+            &[
+                "battery --seeds 1",
+                "battery --seeds 1 --over mqtt --session full",
+                "battery lora-sf12 --reports 700",
+            ],
+            &[
+                "battery nb-iot --rest edrx:81.92s --release-assistance --seeds 1",
+                "battery lte-m --over mqtt --session resumed --seeds 1",
+            ],
         ),
         "list" => (
-            &["list systems", "list claims", "list scenarios", "list schemes", "list presets", "list hardware", "list scenarios --show quickstart"],
+            &[
+                "list systems",
+                "list claims",
+                "list scenarios",
+                "list schemes",
+                "list presets",
+                "list hardware",
+                "list scenarios --show quickstart",
+            ],
             &["list scenarios --show west97-lan"],
         ),
         "doctor" => (&["doctor"], &["doctor -o /proc/nowhere"]),
@@ -247,6 +273,10 @@ fn every_answer_has_a_format() {
         ("--version", "lasthop-version"),
     ] {
         let answer = place.answer(words);
-        assert_eq!((&answer["format"], &answer["format_version"]), (&json!(format), &json!(1)), "{words}");
+        assert_eq!(
+            (&answer["format"], &answer["format_version"]),
+            (&json!(format), &json!(1)),
+            "{words}"
+        );
     }
 }

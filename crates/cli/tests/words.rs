@@ -96,7 +96,10 @@ fn commands_that_are_not_there() {
     place.refused("west97-lan", &["did you mean `lasthop run west97-lan`?"]);
     place.refused("link.pcapng", &["did you mean `lasthop analyze link.pcapng`?"]);
     place.refused("emulate", &["did you mean `lasthop shell`?"]);
-    place.refused("trace convrt x", &["`lasthop trace` has no command `convrt`", "did you mean `lasthop trace convert`?"]);
+    place.refused(
+        "trace convrt x",
+        &["`lasthop trace` has no command `convrt`", "did you mean `lasthop trace convert`?"],
+    );
     place.refused("frobnicate", &["`lasthop --help`"]);
     place.refused("", &["needs a command", "`lasthop run`", "`lasthop --version`"]);
     place.refused("-v", &["needs a command", "`lasthop --version`"]);
@@ -106,7 +109,10 @@ fn commands_that_are_not_there() {
 #[test]
 fn options_that_are_not_there() {
     let place = Place::new();
-    place.refused("run good.toml --threads 2", &["`lasthop run` has no option `--threads`", "did you mean `--jobs`?"]);
+    place.refused(
+        "run good.toml --threads 2",
+        &["`lasthop run` has no option `--threads`", "did you mean `--jobs`?"],
+    );
     place.refused("run good.toml --repetitions 2", &["did you mean `--seeds`?"]);
     place.refused("run good.toml --outdir x", &["did you mean `--output`?"]);
     place.refused("run good.toml --sedes 2", &["did you mean `--seeds`?"]);
@@ -114,7 +120,10 @@ fn options_that_are_not_there() {
     place.refused("run good.toml -x", &["no option `-x`", "`lasthop run --help`"]);
     place.refused("advise --bandwidth 2mbit", &["did you mean `--rate`?"]);
     place.refused("advise --latency 5ms", &["did you mean `--delay`?"]);
-    place.refused("run good.toml other.toml", &["`other.toml` is one argument too many", "[FILE|NAME]"]);
+    place.refused(
+        "run good.toml other.toml",
+        &["`other.toml` is one argument too many", "[FILE|NAME]"],
+    );
     place.refused("compress", &["needs", "for example `lasthop compress"]);
     place.refused("run --quiet --verbose", &["cannot be used together"]);
     place.refused("run --color pink", &["`--color pink`", "auto, always, never"]);
@@ -127,14 +136,18 @@ fn numbers_that_are_none() {
     let place = Place::new();
     for seeds in ["-1", "1-5", "abc", "0", "99999999999999999999", "1.5"] {
         let shown = format!("`--seeds {seeds}`");
-        place.refused(&format!("run good.toml --seeds {seeds}"), &[
-            &shown,
-            "a whole number from 1 to 1000000",
-            "`--seeds 5` makes runs with the seeds 1 to 5",
-        ]);
+        place.refused(
+            &format!("run good.toml --seeds {seeds}"),
+            &[
+                &shown,
+                "a whole number from 1 to 1000000",
+                "`--seeds 5` makes runs with the seeds 1 to 5",
+            ],
+        );
     }
     place.refused("run good.toml --jobs many", &["`--jobs many` is not a whole number"]);
-    place.refused("advise --rate 2mbit --mtu 1", &["`--mtu 1` is out of range", "from 296 to 9000"]);
+    place
+        .refused("advise --rate 2mbit --mtu 1", &["`--mtu 1` is out of range", "from 296 to 9000"]);
     place.refused("advise --rate 2mbit --mtu -5", &["`--mtu -5` is out of range"]);
     place.refused("advise --rate 2mbit --gain x", &["`--gain x`", "a percentage from 0 to 1000"]);
     place.refused("advise --rate 20", &["`20` has no known unit", "20mbit"]);
@@ -180,7 +193,14 @@ fn values_with_units() {
     }
     place.link("netem = \"tbf rate 1mbit\"");
     place.refused("run link.toml", &["`tbf` is a stage of its own", "tbf = { line ="]);
-    for line in ["limit 1000mbit", "limit 100k", "limit 0", "rate 1mbit -20", "delay 1ms 1ms distribution experimental", "delay 1e-3s"] {
+    for line in [
+        "limit 1000mbit",
+        "limit 100k",
+        "limit 0",
+        "rate 1mbit -20",
+        "delay 1ms 1ms distribution experimental",
+        "delay 1e-3s",
+    ] {
         place.link(&format!("netem = \"{line}\""));
         let output = place.run("run link.toml --dry-run");
         assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
@@ -191,8 +211,17 @@ fn values_with_units() {
 fn files_that_cannot_be_read() {
     let place = Place::new();
     for command in [
-        "run", "compare", "energy", "analyze", "report", "station", "link", "trace show", "trace convert",
-        "packetdrill", "compress",
+        "run",
+        "compare",
+        "energy",
+        "analyze",
+        "report",
+        "station",
+        "link",
+        "trace show",
+        "trace convert",
+        "packetdrill",
+        "compress",
     ] {
         let missing = match command {
             "run" | "compare" | "energy" => "neither a file nor a built-in scenario `nothing.x`",
@@ -211,7 +240,10 @@ fn files_that_cannot_be_read() {
     place.write("words.txt", b"# A page of words\n");
     place.refused("analyze words.txt", &["the file begins with `# A `"]);
     place.refused("run good.toml --set link.trace=folder", &["folder", "this is a directory"]);
-    place.refused("sweep good.toml --store s --points nothing.csv", &["nothing.csv", "no such file"]);
+    place.refused(
+        "sweep good.toml --store s --points nothing.csv",
+        &["nothing.csv", "no such file"],
+    );
     place.refused("advise --capture nothing.pcap", &["nothing.pcap", "no such file"]);
     place.refused("replay --against nothing.json", &["nothing.json", "no such file"]);
     place.refused("run good.toml -o good.toml", &["good.toml"]);
@@ -221,21 +253,42 @@ fn files_that_cannot_be_read() {
 fn tables_of_times() {
     let place = Place::new();
     let csv = |name: &str, text: &str| place.write(name, text.as_bytes());
-    csv("clock.csv", "2019.12.16_11.49.59,4000\n2019.12.16_11.50.00,3000\n2019.12.16_11.50.01,2000\n");
-    csv("named.csv", "Timestamp,DL_bitrate\n2019.12.16_11.49.59,4000\n2019.12.16_11.50.00,3000\n2019.12.16_11.50.02,20\n");
+    csv(
+        "clock.csv",
+        "2019.12.16_11.49.59,4000\n2019.12.16_11.50.00,3000\n2019.12.16_11.50.01,2000\n",
+    );
+    csv(
+        "named.csv",
+        "Timestamp,DL_bitrate\n2019.12.16_11.49.59,4000\n2019.12.16_11.50.00,3000\n2019.12.16_11.50.02,20\n",
+    );
     csv("twice.csv", "0s,1mbit\n1s,2mbit\n1s,3mbit\n");
     let output = place.run("trace show named.csv");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    place.refused("run good.toml --set link.rates=twice.csv", &["line 3", "1s", "one line for each time"]);
-    place.refused("run good.toml --set link.rates=clock.csv", &["line 1", "`lasthop trace convert`"]);
+    place.refused(
+        "run good.toml --set link.rates=twice.csv",
+        &["line 3", "1s", "one line for each time"],
+    );
+    place.refused(
+        "run good.toml --set link.rates=clock.csv",
+        &["line 1", "`lasthop trace convert`"],
+    );
 }
 
 #[test]
 fn a_link_of_the_shell_is_checked_before_the_program_is_started() {
     let place = Place::new();
-    place.refused("shell --dealy 20ms -- true", &["`lasthop shell` has no option `--dealy`", "did you mean `--delay`?"]);
-    place.refused("shell --uplink-queue=droptail -- true", &["no option `--uplink-queue`", "did you mean `--queue`?"]);
-    place.refused("shell --loss 1 -- true", &["`--loss 1` would lose every packet", "`--loss 1%`", "`--loss 100%`"]);
+    place.refused(
+        "shell --dealy 20ms -- true",
+        &["`lasthop shell` has no option `--dealy`", "did you mean `--delay`?"],
+    );
+    place.refused(
+        "shell --uplink-queue=droptail -- true",
+        &["no option `--uplink-queue`", "did you mean `--queue`?"],
+    );
+    place.refused(
+        "shell --loss 1 -- true",
+        &["`--loss 1` would lose every packet", "`--loss 1%`", "`--loss 100%`"],
+    );
     place.refused("shell --loss 7 -- true", &["`7%`"]);
 }
 
@@ -246,7 +299,11 @@ fn colours_are_those_that_are_asked_for() {
         let output = place.run(words);
         [output.stdout, output.stderr].concat().contains(&0x1b)
     };
-    assert!(!has("list schemes") && has("--color always list schemes") && has("list schemes --color=always"));
+    assert!(
+        !has("list schemes")
+            && has("--color always list schemes")
+            && has("list schemes --color=always")
+    );
     assert!(!has("rnu") && has("--color always rnu") && !has("--color never --help"));
 }
 
@@ -261,11 +318,15 @@ fn notes_are_printed_as_much_as_is_asked_for() {
     };
     assert_eq!(told("run plain.toml"), "");
     let verbose = told("run plain.toml -v -o out");
-    for part in ["scenario plain.toml", "1 runs: 0 stored, 1 to simulate", "wrote out/results.json"] {
+    for part in ["scenario plain.toml", "1 runs: 0 stored, 1 to simulate", "wrote out/results.json"]
+    {
         assert!(verbose.contains(part), "no `{part}` in {verbose}");
     }
-    fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/warning.toml"), place.path().join("warning.toml"))
-        .expect("copied");
+    fs::copy(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/warning.toml"),
+        place.path().join("warning.toml"),
+    )
+    .expect("copied");
     assert_ne!(told("run warning.toml --dry-run"), "");
     assert_eq!(told("run warning.toml --dry-run -q"), "");
 }
