@@ -11,6 +11,10 @@ const HEAD: &str = "\
 
 What `--help` says, of all commands. This page is made of the program (`make manual`); `lasthop man DIR` writes the same as
 manual pages, and the Debian package has them.
+
+With `--json` every answer is an object with `format`, such as `lasthop-run`, and `format_version`. The version rises when a member is removed or means
+something else; new members do not raise it. `lasthop schema --output run` prints the JSON Schema of an answer. A fault is an object on stderr, of the
+format `lasthop-error`: `error` has `code`, `message`, `help` and the place (`file`, `line`, `column`, or `command` and `argument`); the exit code is 2.
 ";
 
 /// What may stand in a cell of a table.

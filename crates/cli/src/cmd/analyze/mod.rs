@@ -62,16 +62,16 @@ pub struct Args {
     #[arg(long, short, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// Leave out packets whose checksum is wrong, as a receiver would
-    #[arg(long)]
+    #[arg(long, help_heading = "What is looked at")]
     pub verify: bool,
     /// Only this connection, by its number from 0; may be repeated
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", help_heading = "What is looked at")]
     pub connection: Vec<u32>,
     /// Only connections of this address, at either end; may be repeated
-    #[arg(long, value_name = "IP")]
+    #[arg(long, value_name = "IP", help_heading = "What is looked at")]
     pub address: Vec<IpAddr>,
     /// Only connections of this TCP port, at either end; may be repeated
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", help_heading = "What is looked at")]
     pub port: Vec<u16>,
     /// With --json: also what changes over time
     #[arg(long, requires = "json")]
@@ -80,7 +80,7 @@ pub struct Args {
     #[arg(long, requires = "output")]
     pub xplot: bool,
     /// Largest of several captures, unpacked: where they are matched, two are held in memory as a whole
-    #[arg(long, value_name = "GIB", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=1024))]
+    #[arg(long, value_name = "GIB", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=1024), help_heading = "What is looked at")]
     pub max_size: u64,
 }
 

@@ -14,31 +14,31 @@ const OWN: [&str; 8] =
 #[derive(clap::Args, Debug, Default)]
 pub struct Link {
     /// Rate towards the program, and from it without --rate-back [default: infinitely fast]
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "The link")]
     rate: Option<String>,
     /// Rate from the program
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "The link")]
     rate_back: Option<String>,
     /// Delay, one way [default: 0s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "The link")]
     delay: Option<String>,
     /// Probability that a packet is lost, in either direction [default: 0]
-    #[arg(long, value_name = "P", allow_hyphen_values = true)]
+    #[arg(long, value_name = "P", allow_hyphen_values = true, help_heading = "The link")]
     loss: Option<String>,
     /// Queue in front of the link, in packets or bytes [default: 1000p]
-    #[arg(long, value_name = "QUEUE")]
+    #[arg(long, value_name = "QUEUE", help_heading = "The link")]
     queue: Option<String>,
     /// What the queue does: codel, fq-codel, pie and others of docs/scenario-files.md
-    #[arg(long, value_name = "WORD")]
+    #[arg(long, value_name = "WORD", help_heading = "The link")]
     discipline: Option<String>,
     /// Traces of Mahimahi instead of rates: from the program, towards it
-    #[arg(long, value_name = "UP,DOWN", conflicts_with_all = ["rate", "rate_back"])]
+    #[arg(long, value_name = "UP,DOWN", conflicts_with_all = ["rate", "rate_back"], help_heading = "The link")]
     trace: Option<String>,
     /// What runs at the base station before the link, which is a radio then, for example snoop
-    #[arg(long, value_name = "AGENT", requires = "rate", conflicts_with_all = ["trace", "rate_back"])]
+    #[arg(long, value_name = "AGENT", requires = "rate", conflicts_with_all = ["trace", "rate_back"], help_heading = "The link")]
     agent: Option<String>,
     /// The path of a scenario: a file, or a built-in one
-    #[arg(long, value_name = "FILE|NAME", conflicts_with_all = OWN)]
+    #[arg(long, value_name = "FILE|NAME", conflicts_with_all = OWN, help_heading = "The link")]
     pub scenario: Option<String>,
 }
 
