@@ -328,8 +328,13 @@ fn bad_value(error: &clap::Error, option: &str, value: &str, more: &str) -> (Str
     let Some(source) = error.source() else {
         return (format!("{place} is not understood"), more.to_owned());
     };
-    if source.is::<std::num::ParseIntError>() {
-        return (format!("{place} is not a whole number"), format!("write digits only; {more}"));
+    if let Some(error) = source.downcast_ref::<std::num::ParseIntError>() {
+        return match error.kind() {
+            std::num::IntErrorKind::Zero => {
+                (format!("{place} is out of range"), "a whole number from 1 on".to_owned())
+            }
+            _ => (format!("{place} is not a whole number"), format!("write digits only; {more}")),
+        };
     }
     if source.is::<std::num::ParseFloatError>() {
         return (format!("{place} is not a number"), format!("for example 1.5; {more}"));

@@ -145,6 +145,7 @@ fn numbers_that_are_none() {
             ],
         );
     }
+    place.refused("run good.toml --jobs 0", &["`--jobs 0` is out of range", "from 1 on"]);
     place.refused("run good.toml --jobs many", &["`--jobs many` is not a whole number"]);
     place
         .refused("advise --rate 2mbit --mtu 1", &["`--mtu 1` is out of range", "from 296 to 9000"]);
