@@ -11,14 +11,14 @@ NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help test setup fmt fmt-check manual bpf figures figures-diff golden kernel-figures lint code-tests purity licences doc fuzz-check bench instructions advisories clean
-.PHONY: book campaign captures flaky fuzz mutants wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test
+.PHONY: book campaign captures dist msrv readme schemas small flaky fuzz mutants wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # The tests that failed, a line each.
 FAILED = $(abspath $(or $(CARGO_TARGET_DIR),target))/failed.txt
-STEPS = setup fmt-check lint code-tests python-test web-test doc fuzz-check
+STEPS = setup fmt-check lint small code-tests python-test web-test doc fuzz-check
 
 # One after the other whatever -j says: they share the build directory. A step that fails stops none of the others.
 test: ## Everything that CI checks; installs what is missing
@@ -85,6 +85,13 @@ manual: ## Write the tables of the manual anew, from what systems, keys and comm
 	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop-scenario --test manual the_tables_of_the_manual
 	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop --bin lasthop the_page_of_commands
 
+readme: ## Write the samples and pictures of README.md anew, from runs of the program
+	mkdir -p docs/pictures
+	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop --test readme
+
+schemas: ## Write the schemas of JSON answers anew, from answers of the program
+	LASTHOP_WRITE_SCHEMAS=1 $(CARGO) test --locked --package lasthop --test schemas
+
 captures: ## Compare the analysis of the captures in DIR with tshark and tcptrace
 	$(CARGO) run --locked --release --quiet --package lasthop-analyze --example captures -- '$(DIR)'
 
@@ -93,6 +100,16 @@ bpf: ## Translate the program for the kernel anew (needs clang 14 and libbpf's h
 
 lint: ## Clippy, with warnings as errors
 	$(CARGO) clippy --locked --workspace --all-targets -- $(DENY)
+
+# Without generating code. `live` alone is the other build that is likely to be made.
+small: ## Does the command compile without its optional parts, and with one of them alone?
+	$(CARGO) clippy --locked --package lasthop --no-default-features -- $(DENY)
+	$(CARGO) clippy --locked --package lasthop --no-default-features --features live -- $(DENY)
+
+MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+msrv: ## Do the command and the protocols compile with the oldest Rust that is promised? (installs it by rustup; not part of `make test`)
+	rustup toolchain install $(MSRV) --profile minimal --no-self-update
+	rustup run $(MSRV) cargo check --locked --package lasthop --package lasthop-proto
 
 code-tests: ## All tests of the code, purity and licences among them
 	@rm -f '$(NOT_RUN)'
@@ -143,6 +160,12 @@ python-lock: ## Choose the versions of what the Python tests need anew
 	python3 -m venv '$(TARGET)/uv' && '$(TARGET)/uv/bin/pip' install --quiet uv
 	'$(TARGET)/uv/bin/uv' pip compile --quiet --generate-hashes --python-version 3.11 \
 		--custom-compile-command 'make python-lock' python/requirements.in --output-file python/requirements.txt
+	'$(TARGET)/uv/bin/uv' pip compile --quiet --generate-hashes --python-version 3.11 \
+		--custom-compile-command 'make python-lock' deploy/dist-requirements.in --output-file deploy/dist-requirements.txt
+
+PARTS ?=
+dist: ## Build a release into target/dist and try it (PARTS="programs debs sums smoke" builds those; not part of `make test`)
+	@deploy/dist $(PARTS)
 
 NODE = NODE_VENV='$(TARGET)/node' '$(CURDIR)/.ci/node'
 NODE_MODULES = web/node_modules/.package-lock.json

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from . import gym as gym
 
 __version__: str = _lasthop.version()
+#: The commit that the version was built from, if that is known.
+__commit__: str | None = _lasthop.commit()
 
 
 def examples() -> list[str]:

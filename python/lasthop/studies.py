@@ -159,8 +159,35 @@ def advise(
         "can": [can] if isinstance(can, str) else list(can),
         "capture": None if capture is None else _bytes(capture)[0],
     }
+    for name, example in _WORDS.items():
+        _word(name, given[name], example)
+    if burst is not None and (isinstance(burst, bool) or not isinstance(burst, (int, float))):
+        raise ScenarioError(f"burst is {burst!r}", key="burst", help="give a number of packets from 1 to 1000, such as 4")
     seeds = None if seeds is None else _natural("seeds", seeds, 1000, 2)
     return Document(_loads(_lasthop.advise(given, seeds, gain, not quick, _jobs(jobs))))
+
+
+#: Arguments of :func:`advise` that are text, each with an example.
+_WORDS = {
+    "rate": "20mbit",
+    "rate_back": "1mbit",
+    "delay": "5ms",
+    "wired_delay": "20ms",
+    "queue": "50p",
+    "sender": "linux",
+    "handoff": "every=15s,gap=80ms",
+    "duplex": "half",
+    "discipline": "fq-codel",
+    "arq": "ll-sack",
+    "losses": "damage",
+    "overhead": "1ms",
+}
+
+
+def _word(name: str, value: object, example: str) -> None:
+    """Raises a :class:`ScenarioError` if a value is not text: a number has no unit."""
+    if value is not None and not isinstance(value, str):
+        raise ScenarioError(f"{name} is {value!r}", key=name, help=f'give a text with its unit, such as "{example}"')
 
 
 def battery(

@@ -13,14 +13,17 @@ def test_explain_answers_as_the_command_does(command):
     steps = []
     ours = lh.explain("W-F10", sets=40, seeds=1, again=0, progress=lambda done, of: steps.append((done, of)))
     # The command says besides which version and which command it was.
-    assert {"lasthop", "command", *ours} == set(told)
+    assert {"lasthop", "command", *ours} == set(told) - {"format", "format_version", "commit"}
     assert ours == {key: told[key] for key in ours}
     assert steps[-1] == (41, 41)
     assert lh.explain("W-F10", sets=40, seeds=1, again=0, sample=2) != ours
 
 
 def told(command, *words):
-    return json.loads(subprocess.run([command, *words, "--json"], check=False, capture_output=True).stdout)
+    """The command's answer without its format, which is the command's alone."""
+    answer = json.loads(subprocess.run([command, *words, "--json"], check=False, capture_output=True).stdout)
+    assert answer.pop("format").startswith("lasthop-") and answer.pop("format_version") >= 1
+    return answer
 
 
 def test_advise_takes_the_options_of_the_command(command):
@@ -71,13 +74,15 @@ def test_battery_answers_as_the_command_does(command):
 
 
 def test_what_is_left_open(command):
-    told = subprocess.run([command, "explain", "W-F10", "--open", "--json"], check=True, capture_output=True).stdout
-    assert lh.left_open("W-F10") == json.loads(told)
+    assert lh.left_open("W-F10") == told(command, "explain", "W-F10", "--open")["parameters"]
 
 
 @pytest.mark.parametrize(
     "call, message",
     [
+        (lambda: lh.advise(rate=20), "rate is 20"),
+        (lambda: lh.advise(rate="2mbit", delay=0.02), "delay is 0.02"),
+        (lambda: lh.advise(rate="2mbit", burst="4"), "burst is '4'"),
         (lambda: lh.advise(rate="2mbit", duplex="quarter"), "duplex is `quarter`"),
         (lambda: lh.advise(rate="2mbit", losses="lost"), "losses is `lost`"),
         (lambda: lh.advise(rate="2mbit", can="me"), "can is `me`"),

@@ -1,164 +1,19 @@
 //! Tables as files, and files that are there whole or not at all.
 
 mod atomic;
+#[cfg(feature = "parquet")]
+mod tables;
 
-use std::io::{self, Write};
+use std::io::{self, Write as _};
 use std::path::Path;
-use std::sync::Arc;
-
-use arrow_array::cast::AsArray as _;
-use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
-use arrow_array::{Array, RecordBatch};
-use arrow_schema::{DataType, SchemaRef};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 
 pub use atomic::{AtomicFile, remove_abandoned};
-
-use crate::Error;
-
-/// Rows of a group: what is held before it is written.
-const GROUP: usize = 1 << 16;
+#[cfg(feature = "parquet")]
+pub use tables::{Parquet, csv_heading, csv_rows, parquet, write};
 
 /// Help where a file cannot be written.
+#[cfg(feature = "parquet")]
 pub(crate) const ROOM: &str = "is there room, and may you write there?";
-
-/// A table as one Parquet file. Equal rows give equal bytes, in whatever pieces they come.
-pub struct Parquet<W: Write + Send>(ArrowWriter<W>);
-
-impl<W: Write + Send> Parquet<W> {
-    /// Begins a table.
-    ///
-    /// # Errors
-    ///
-    /// Those of the writer.
-    pub fn new(schema: SchemaRef, to: W) -> io::Result<Parquet<W>> {
-        let level = ZstdLevel::try_new(3).map_err(io::Error::other)?;
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(level))
-            .set_writer_version(WriterVersion::PARQUET_2_0)
-            .set_created_by(concat!("lasthop ", env!("CARGO_PKG_VERSION")).to_owned())
-            .set_statistics_enabled(EnabledStatistics::Chunk)
-            .set_max_row_group_row_count(Some(GROUP))
-            // All keys differ.
-            .set_column_dictionary_enabled("key".into(), false)
-            .build();
-        ArrowWriter::try_new(to, schema, Some(properties)).map(Parquet).map_err(io::Error::other)
-    }
-
-    /// More rows.
-    ///
-    /// # Errors
-    ///
-    /// Those of the writer.
-    pub fn write(&mut self, rows: &RecordBatch) -> io::Result<()> {
-        self.0.write(rows).map_err(io::Error::other)
-    }
-
-    /// The end; gives the writer back.
-    ///
-    /// # Errors
-    ///
-    /// Those of the writer.
-    pub fn finish(self) -> io::Result<W> {
-        self.0.into_inner().map_err(io::Error::other)
-    }
-}
-
-impl<W: Write + Send> core::fmt::Debug for Parquet<W> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("Parquet")
-    }
-}
-
-/// A table as the bytes of a Parquet file.
-///
-/// # Errors
-///
-/// Where it cannot be one.
-pub fn parquet(table: &RecordBatch) -> io::Result<Vec<u8>> {
-    let mut file = Parquet::new(table.schema(), Vec::new())?;
-    file.write(table)?;
-    file.finish()
-}
-
-/// Writes the heading of a table as CSV (RFC 4180, lines end in a line feed).
-///
-/// # Errors
-///
-/// Those of the writer.
-pub fn csv_heading(schema: &SchemaRef, to: &mut impl Write) -> io::Result<()> {
-    let mut line = String::new();
-    for (i, field) in schema.fields().iter().enumerate() {
-        line.extend((i > 0).then_some(','));
-        quoted(field.name(), &mut line);
-    }
-    writeln!(to, "{line}")
-}
-
-/// Writes rows as CSV. Numbers are those that read back as the very same ones; what is not there is empty.
-///
-/// # Errors
-///
-/// Those of the writer, and a table with columns that are neither numbers, truth values nor text.
-pub fn csv_rows(table: &RecordBatch, to: &mut impl Write) -> io::Result<()> {
-    let mut line = String::new();
-    for row in 0..table.num_rows() {
-        line.clear();
-        for (i, column) in table.columns().iter().enumerate() {
-            line.extend((i > 0).then_some(','));
-            if column.is_valid(row) {
-                value(column, row, &mut line)?;
-            }
-        }
-        line.push('\n');
-        to.write_all(line.as_bytes())?;
-    }
-    Ok(())
-}
-
-fn value(column: &Arc<dyn Array>, row: usize, line: &mut String) -> io::Result<()> {
-    use core::fmt::Write as _;
-    let written = match column.data_type() {
-        DataType::Float64 => write!(line, "{:?}", column.as_primitive::<Float64Type>().value(row)),
-        DataType::UInt64 => write!(line, "{}", column.as_primitive::<UInt64Type>().value(row)),
-        DataType::UInt32 => write!(line, "{}", column.as_primitive::<UInt32Type>().value(row)),
-        DataType::Boolean => write!(line, "{}", column.as_boolean().value(row)),
-        DataType::Utf8 => {
-            quoted(column.as_string::<i32>().value(row), line);
-            Ok(())
-        }
-        other => return Err(io::Error::other(format!("no text for columns of {other}"))),
-    };
-    written.map_err(io::Error::other)
-}
-
-/// Quotes a field where CSV asks for it (RFC 4180 section 2).
-fn quoted(field: &str, line: &mut String) {
-    if field.contains([',', '"', '\n', '\r']) {
-        *line += &format!("\"{}\"", field.replace('"', "\"\""));
-    } else {
-        *line += field;
-    }
-}
-
-/// Writes a table as `NAME.parquet` and `NAME.csv` in a directory, each whole or not at all.
-///
-/// # Errors
-///
-/// [`Error::File`].
-pub fn write(dir: &Path, name: &str, table: &RecordBatch) -> Result<(), Error> {
-    let path = dir.join(format!("{name}.parquet"));
-    let written = parquet(table).and_then(|bytes| whole(&path, &bytes));
-    written.map_err(|error| Error::file(&path, error, ROOM))?;
-    let path = dir.join(format!("{name}.csv"));
-    let mut bytes = Vec::new();
-    let written = csv_heading(&table.schema(), &mut bytes)
-        .and_then(|()| csv_rows(table, &mut bytes))
-        .and_then(|()| whole(&path, &bytes));
-    written.map_err(|error| Error::file(&path, error, ROOM))
-}
 
 /// Writes a file whole or not at all.
 ///

@@ -21,12 +21,16 @@
 mod error;
 pub mod explain;
 pub mod files;
+#[cfg(feature = "parquet")]
 pub mod merge;
 mod provenance;
 mod run;
+#[cfg(feature = "parquet")]
 pub mod store;
 pub mod study;
+#[cfg(feature = "parquet")]
 pub mod sweep;
+#[cfg(feature = "parquet")]
 pub mod tables;
 
 pub use error::Error;

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct Provenance {
     /// Version of lasthop.
     pub lasthop: String,
+    /// Commit that this version was built from, if that is known. The same runs have the same name in spite of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// [`RESULTS`] of that version: raised whenever results change without a new version number.
     pub results: u32,
     /// The scenario's name.
@@ -66,7 +69,8 @@ impl Provenance {
     ) -> Provenance {
         let both = |a: &Argument| [a.option().to_owned(), a.text().to_owned()];
         Provenance {
-            lasthop: env!("CARGO_PKG_VERSION").to_owned(),
+            lasthop: lasthop_version::VERSION.to_owned(),
+            commit: lasthop_version::COMMIT.map(str::to_owned),
             results: RESULTS,
             name: first.map_or(String::new(), |scenario| scenario.name.clone()),
             text: text.to_owned(),
@@ -82,7 +86,9 @@ impl Provenance {
 
     /// A name for it: another one where anything differs.
     pub fn digest(&self) -> Digest {
-        Digest::default().bytes(serde_json::to_string(self).unwrap_or_default().as_bytes())
+        // Two builds of one version make the same runs.
+        let named = Provenance { commit: None, ..self.clone() };
+        Digest::default().bytes(serde_json::to_string(&named).unwrap_or_default().as_bytes())
     }
 
     /// The version, as errors name it.

@@ -10,6 +10,7 @@ use lasthop_scenario::{Argument, Plan};
 use lasthop_study::Document;
 
 use crate::failure::Failure;
+use crate::format::Format;
 use crate::progress::Progress;
 use crate::stop::Stop;
 use crate::sweep::bound::Most;
@@ -39,6 +40,19 @@ pub fn units() -> impl TypedValueParser<Value = Units> {
         .map(|word| if word.eq_ignore_ascii_case("KB") { Units::KB } else { Units::Mbit })
 }
 
+/// A number of seeds, from `least` to `most`.
+pub fn seeds(least: u32, most: u32) -> impl TypedValueParser<Value = u32> {
+    clap::builder::StringValueParser::new().try_map(move |word| {
+        let fits = |count: &u32| (least..=most).contains(count);
+        word.parse().ok().filter(fits).ok_or_else(|| {
+            format!(
+                "not a number of seeds; write a whole number from {least} to {most}: `--seeds 5` makes runs with the \
+                 seeds 1 to 5"
+            )
+        })
+    })
+}
+
 /// A question about alternatives on one scenario.
 #[derive(clap::Args, Debug)]
 pub struct Asked {
@@ -46,7 +60,7 @@ pub struct Asked {
     #[arg(value_name = "FILE|NAME")]
     pub scenario: String,
     /// Number of seeds, each one run of each scheme; overrides `runs` of the file
-    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, short = 'n', value_name = "N", value_parser = seeds(1, 100_000))]
     seeds: Option<u32>,
     /// Change a value of the scenario; may be given again
     #[arg(long, value_name = "KEY=VALUE")]
@@ -89,6 +103,7 @@ impl Asked {
     pub fn tell<S: serde::Serialize>(
         &self,
         json: bool,
+        format: Format,
         document: &Document<S>,
         file: &str,
         page: impl Fn(&Document<S>) -> String,
@@ -98,14 +113,14 @@ impl Asked {
         let complete = document.is_complete();
         let dir = self.output.as_deref().filter(|_| complete);
         if let Some(dir) = dir {
-            output::write(&dir.join(file), output::json(document)?.as_bytes())?;
+            output::write(&dir.join(file), output::json(&format.of(document))?.as_bytes())?;
             output::write(&dir.join(PAGE), page(document).as_bytes())?;
             for (name, svg) in pictures(document) {
                 output::write(&dir.join(name), svg.as_bytes())?;
             }
         }
         if json && complete {
-            output::print_json(document)?;
+            output::print_json(format, document)?;
         } else if !json {
             let mut shown = text(document);
             if let Some(dir) = dir {

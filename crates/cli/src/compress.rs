@@ -124,7 +124,7 @@ fn pieces(level: Level, data: &[u8], speed: f64) -> std::io::Result<Vec<Piece>> 
 }
 
 /// Processor time of this thread in seconds.
-#[cfg(target_os = "linux")]
+#[cfg(live)]
 fn cpu_s() -> f64 {
     use nix::time::{ClockId, clock_gettime};
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
@@ -132,7 +132,7 @@ fn cpu_s() -> f64 {
 }
 
 /// Processor time of this thread, as well as a clock can tell.
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(live))]
 #[expect(clippy::disallowed_methods, reason = "measures how long this machine takes")]
 fn cpu_s() -> f64 {
     use std::sync::OnceLock;

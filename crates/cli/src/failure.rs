@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use lasthop_scenario::{Argument, Diagnostic, Source};
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, Severity};
 
-use crate::style;
+use crate::{format, output, style};
 
 /// Why a command could not do what it was asked. All of them end the program with exit code 2, but for a fault of
 /// lasthop itself ([`FAULT`]).
@@ -23,8 +23,20 @@ pub enum Failure {
         /// What would be right.
         help: String,
     },
+    /// The words of the command line are wrong.
+    #[error("{message}")]
+    Usage {
+        /// The command, such as `lasthop trace show`.
+        command: String,
+        /// The option or word concerned; empty if one is missing.
+        argument: String,
+        /// What is wrong.
+        message: String,
+        /// What would be right.
+        help: String,
+    },
     /// A file cannot be read or written.
-    #[error("{}: {error}", path.display())]
+    #[error("{}: {}", path.display(), said(error))]
     File {
         /// Which file.
         path: PathBuf,
@@ -68,23 +80,27 @@ impl Failure {
     /// Shows the failure on stderr.
     pub fn show(&self, json: bool) {
         if json {
-            let value = serde_json::json!({ "error": self.json() });
-            eprintln!("{value}");
+            let line = format::ERROR.line(&serde_json::json!({ "error": self.json() }));
+            eprint!("{}", output::by_root(&line));
             return;
         }
         match self {
             Failure::Scenario(located) => eprint!("{}", located.rendered(Severity::Error)),
-            Failure::Input { help, .. } | Failure::File { help, .. } if !help.is_empty() => {
+            Failure::Input { help, .. }
+            | Failure::Usage { help, .. }
+            | Failure::File { help, .. }
+                if !help.is_empty() =>
+            {
                 let text = format!(
                     "{} {self}\n  {} {help}\n",
                     style::error("error:"),
                     style::bold("help:")
                 );
-                eprint!("{}", style::stderr_wrapped(&text));
+                eprint!("{}", style::stderr_wrapped(&output::by_root(&text)));
             }
             _ => {
                 let text = format!("{} {self}\n", style::error("error:"));
-                eprint!("{}", style::stderr_wrapped(&text));
+                eprint!("{}", style::stderr_wrapped(&output::by_root(&text)));
             }
         }
     }
@@ -95,6 +111,9 @@ impl Failure {
             Failure::Input { message, help } => {
                 serde_json::json!({ "code": "bad-input", "message": message, "help": help })
             }
+            Failure::Usage { command, argument, message, help } => serde_json::json!({
+                "code": "usage", "command": command, "argument": argument, "message": message, "help": help,
+            }),
             Failure::File { path, help, .. } => serde_json::json!({
                 "code": "file", "message": self.to_string(), "file": path, "help": help,
             }),
@@ -104,6 +123,28 @@ impl Failure {
             Failure::Stuck(runs) => {
                 serde_json::json!({ "code": "stuck", "message": self.to_string(), "runs": runs })
             }
+        }
+    }
+}
+
+/// What the system says of a file, without its number.
+pub fn said(error: &io::Error) -> String {
+    use io::ErrorKind as Kind;
+    match error.kind() {
+        // What this program says itself has no kind that tells more.
+        _ if error.get_ref().is_some() => error.to_string(),
+        Kind::NotFound => "there is no such file".to_owned(),
+        Kind::PermissionDenied => "permission denied".to_owned(),
+        Kind::IsADirectory => "this is a directory".to_owned(),
+        Kind::NotADirectory => "a part of the path is not a directory".to_owned(),
+        Kind::AlreadyExists => "it is there already".to_owned(),
+        Kind::StorageFull => "the disk is full".to_owned(),
+        Kind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
+        Kind::ConnectionRefused => "nothing listens there".to_owned(),
+        Kind::InvalidData => "it is not text in UTF-8".to_owned(),
+        _ => {
+            let text = error.to_string();
+            text.split(" (os error").next().unwrap_or(&text).to_owned()
         }
     }
 }
@@ -132,7 +173,7 @@ impl From<lasthop_batch::Error> for Failure {
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(live)]
 impl From<lasthop_live::testbed::Error> for Failure {
     fn from(error: lasthop_live::testbed::Error) -> Failure {
         Failure::Input { message: error.message, help: error.help }

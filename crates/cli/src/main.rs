@@ -10,6 +10,10 @@ mod compress;
 mod cpu;
 mod demo;
 mod failure;
+mod features;
+mod format;
+mod help;
+mod note;
 mod output;
 mod progress;
 mod scenario;
@@ -17,16 +21,20 @@ mod show;
 mod stop;
 mod style;
 mod sweep;
-#[cfg(target_os = "linux")]
+#[cfg(live)]
 mod transfer;
-#[cfg(target_os = "linux")]
+mod usage;
+mod version;
+#[cfg(live)]
 mod watch;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 use crate::failure::Failure;
+use crate::usage::{Early, Parsed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,16 +52,31 @@ report), 130 interrupted (what is finished is kept).";
 #[command(name = "lasthop", version, about, after_help = EXAMPLES, max_term_width = 100)]
 struct Cli {
     /// Print JSON instead of tables and pictures; errors too, on stderr
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
     json: bool,
+    /// When to use colours: auto (on terminals, unless NO_COLOR is set), always, never
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t, hide_possible_values = true,
+          hide_default_value = true, help_heading = EVERYWHERE)]
+    color: style::Color,
+    /// Print no progress, warnings or notes on stderr
+    #[arg(long, short, global = true, conflicts_with = "verbose", help_heading = EVERYWHERE)]
+    quiet: bool,
+    /// Print on stderr what is read, run and written, and how long it takes
+    #[arg(long, short, global = true, help_heading = EVERYWHERE)]
+    verbose: bool,
     #[command(subcommand)]
     command: Command,
 }
 
+/// Heading of the options that all commands have.
+const EVERYWHERE: &str = "Options of all commands";
+
 #[derive(Subcommand, Debug)]
 enum Command {
     Run(cmd::run::Args),
+    #[cfg(feature = "parquet")]
     Sweep(cmd::sweep::Args),
+    #[cfg(feature = "parquet")]
     Merge(cmd::sweep::MergeArgs),
     Compare(cmd::compare::Args),
     Compress(cmd::compress::Args),
@@ -67,39 +90,40 @@ enum Command {
     Packetdrill(cmd::packetdrill::Args),
     Report(cmd::report::Args),
     Trace(cmd::trace::Args),
-    #[cfg(target_os = "linux")]
+    #[cfg(live)]
     Send(cmd::send::Args),
-    #[cfg(target_os = "linux")]
+    #[cfg(live)]
     Discard(cmd::discard::Args),
+    #[cfg(feature = "lab")]
     Lab(cmd::lab::Args),
     List(cmd::list::Args),
-    #[cfg(target_os = "linux")]
+    #[cfg(live)]
     Shell(cmd::shell::Args),
-    #[cfg(target_os = "linux")]
+    #[cfg(live)]
     Testbed(cmd::testbed::Args),
     Doctor(cmd::doctor::Args),
-    #[cfg(target_os = "linux")]
+    #[cfg(live)]
     Station(cmd::station::Args),
-    #[cfg(target_os = "linux")]
+    #[cfg(live)]
     Link(cmd::link::Args),
-    #[cfg(target_os = "linux")]
+    #[cfg(live)]
     Ctl(cmd::ctl::Args),
     Schema(cmd::schema::Args),
     Completions(cmd::completions::Args),
     Man(cmd::man::Args),
-    #[cfg(target_os = "linux")]
+    #[cfg(live)]
     #[command(hide = true)]
     TestbedRun,
-    #[cfg(target_os = "linux")]
+    #[cfg(live)]
     #[command(hide = true)]
     PacketdrillRun,
-    #[cfg(target_os = "linux")]
+    #[cfg(live)]
     #[command(hide = true)]
     ShellHold(cmd::shell::Hold),
-    #[cfg(target_os = "linux")]
+    #[cfg(live)]
     #[command(hide = true)]
     ShellRun(cmd::shell::Run),
-    #[cfg(target_os = "linux")]
+    #[cfg(live)]
     #[command(hide = true)]
     ShellOutside,
 }
@@ -112,18 +136,50 @@ enum Outcome {
     /// It did, and the answer is no: a claim does not hold, something needed is missing.
     No,
     /// What it was asked to run ended so, or could not be started, in a shell's numbers.
-    #[cfg(target_os = "linux")]
+    #[cfg(live)]
     Exit(u8),
     /// It was asked to stop before the end; what was finished is kept.
     Interrupted,
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let early = Early::of(&words);
+    style::choose(early.color);
+    let result = match usage::parse(&words, early) {
+        Ok(Parsed::Command(cli)) => {
+            note::set(cli.quiet, cli.verbose);
+            note::detail(|| format!("lasthop {}", version::LINE));
+            command(*cli)
+        }
+        Ok(Parsed::Shown(text)) => output::exact(&output::by_root(&text)).map(|()| Outcome::Done),
+        Ok(Parsed::Version) => version::print_json().map(|()| Outcome::Done),
+        Err(failure) => Err(failure),
+    };
+    match result {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::No) => ExitCode::from(1),
+        #[cfg(live)]
+        Ok(Outcome::Exit(code)) => ExitCode::from(code),
+        Ok(Outcome::Interrupted) => ExitCode::from(stop::INTERRUPTED),
+        // `lasthop list systems | head` is no mistake.
+        Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            failure.show(early.json);
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+fn command(cli: Cli) -> Result<Outcome, Failure> {
     let json = cli.json;
-    let result = match cli.command {
+    match cli.command {
         Command::Run(args) => cmd::run::run(&args, json),
+        #[cfg(feature = "parquet")]
         Command::Sweep(args) => cmd::sweep::run(&args, json),
+        #[cfg(feature = "parquet")]
         Command::Merge(args) => cmd::sweep::run_merge(&args, json),
         Command::Advise(args) => cmd::advise::run(&args, json),
         Command::Energy(args) => cmd::energy::run(&args, json),
@@ -137,67 +193,51 @@ fn main() -> ExitCode {
         Command::Packetdrill(args) => cmd::packetdrill::run(&args, json),
         Command::Report(args) => cmd::report::run(&args, json),
         Command::Trace(args) => cmd::trace::run(&args, json),
-        #[cfg(target_os = "linux")]
+        #[cfg(live)]
         Command::Send(args) => cmd::send::run(&args, json),
-        #[cfg(target_os = "linux")]
+        #[cfg(live)]
         Command::Discard(args) => cmd::discard::run(&args, json),
+        #[cfg(feature = "lab")]
         Command::Lab(args) => cmd::lab::run(&args, json),
         Command::List(args) => cmd::list::run(&args, json),
-        #[cfg(target_os = "linux")]
+        #[cfg(live)]
         Command::Shell(args) => cmd::shell::run(&args, json),
-        #[cfg(target_os = "linux")]
+        #[cfg(live)]
         Command::Testbed(args) => cmd::testbed::run(&args, json),
         Command::Doctor(args) => cmd::doctor::run(&args, json),
-        #[cfg(target_os = "linux")]
+        #[cfg(live)]
         Command::Station(args) => cmd::station::run(&args, json),
-        #[cfg(target_os = "linux")]
+        #[cfg(live)]
         Command::Link(args) => cmd::link::run(&args, json),
-        #[cfg(target_os = "linux")]
+        #[cfg(live)]
         Command::Ctl(args) => cmd::ctl::run(&args, json),
         Command::Schema(args) => cmd::schema::run(&args),
         Command::Completions(args) => cmd::completions::run(&args),
         Command::Man(args) => cmd::man::run(&args),
-        #[cfg(target_os = "linux")]
+        #[cfg(live)]
         Command::TestbedRun => cmd::testbed_run::run(),
-        #[cfg(target_os = "linux")]
+        #[cfg(live)]
         Command::PacketdrillRun => cmd::packetdrill::run_on_kernel(),
-        #[cfg(target_os = "linux")]
+        #[cfg(live)]
         Command::ShellHold(args) => cmd::shell::hold(&args),
-        #[cfg(target_os = "linux")]
+        #[cfg(live)]
         Command::ShellRun(args) => Ok(cmd::shell::become_program(&args)),
-        #[cfg(target_os = "linux")]
+        #[cfg(live)]
         Command::ShellOutside => Ok(cmd::shell::outside()),
-    };
-    match result {
-        Ok(Outcome::Done) => ExitCode::SUCCESS,
-        Ok(Outcome::No) => ExitCode::from(1),
-        #[cfg(target_os = "linux")]
-        Ok(Outcome::Exit(code)) => ExitCode::from(code),
-        Ok(Outcome::Interrupted) => ExitCode::from(stop::INTERRUPTED),
-        // `lasthop list systems | head` is no mistake.
-        Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
-            ExitCode::SUCCESS
-        }
-        Err(failure) => {
-            failure.show(json);
-            ExitCode::from(failure.code())
-        }
     }
 }
 
 // The documentation is that of all commands, of which other systems have some only.
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(all(test, live))]
 mod commands_page;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(all(test, live))]
 #[path = "../tests/support/shown.rs"]
 mod shown;
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     #[test]
     fn the_arguments_fit_together() {
-        super::Cli::command().debug_assert();
+        super::usage::command().debug_assert();
     }
 }

@@ -1,5 +1,6 @@
 //! Writing results: whole or not at all.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
@@ -7,11 +8,38 @@ use std::path::Path;
 pub use lasthop_batch::files::AtomicFile;
 
 use crate::failure::Failure;
-use crate::{Outcome, style};
+use crate::format::Format;
+use crate::{Outcome, note, style};
 
 /// Prints words to stdout, wrapped where a terminal is narrower.
 pub fn print(text: &str) -> Result<(), Failure> {
-    exact(&style::wrapped(text))
+    exact(&style::wrapped(&by_root(text)))
+}
+
+/// Where `sudo` looks for programs, whatever the PATH of its caller.
+const SECURE_PATH: [&str; 7] =
+    ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/snap/bin"];
+
+/// A text whose commands `sudo lasthop` work on this machine: where `sudo` would not find this program, as after
+/// `cargo install`, they name its file.
+pub fn by_root(text: &str) -> Cow<'_, str> {
+    const COMMAND: &str = "sudo lasthop";
+    if !text.contains(COMMAND) {
+        return Cow::Borrowed(text);
+    }
+    let program = std::env::current_exe().ok();
+    match program.as_deref().and_then(named_for_sudo) {
+        Some(program) => Cow::Owned(text.replace(COMMAND, &format!("sudo {program}"))),
+        None => Cow::Borrowed(text),
+    }
+}
+
+/// How `sudo` is told of a program that it does not find by its name.
+fn named_for_sudo(program: &Path) -> Option<String> {
+    let dir = program.parent()?;
+    let found = SECURE_PATH.iter().any(|secure| Path::new(secure) == dir);
+    let found = found && program.file_name().is_some_and(|name| name == "lasthop");
+    (!found).then(|| quoted(program))
 }
 
 /// Prints to stdout as it is: what programs read, files, and what is to be copied. A closed pipe is reported as such and ends
@@ -46,9 +74,9 @@ pub fn quoted(word: impl AsRef<std::ffi::OsStr>) -> String {
     }
 }
 
-/// Prints a value as JSON.
-pub fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
-    exact(&json(value)?)
+/// Prints an answer as JSON, with its format.
+pub fn print_json(format: Format, answer: &impl serde::Serialize) -> Result<(), Failure> {
+    exact(&json(&format.of(answer))?)
 }
 
 /// Makes sure that a directory for results is there and can be written to.
@@ -64,6 +92,7 @@ pub fn prepare(dir: &Path) -> Result<(), Failure> {
 /// Writes a whole file.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let written = lasthop_batch::files::whole(path, bytes);
+    note::detail(|| format!("wrote {}, {} bytes", path.display(), bytes.len()));
     written.map_err(|error| Failure::file(path, error, "is there room, and may you write there?"))
 }
 
@@ -85,4 +114,26 @@ pub fn two_columns<'a>(rows: impl Iterator<Item = (&'a str, &'a str)> + Clone) -
         text += &format!("{name}  {what}\n");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sudo_is_told_of_a_program_outside_of_its_path() {
+        let named = |path: &str| named_for_sudo(Path::new(path));
+        assert_eq!(["/usr/bin/lasthop", "/usr/local/bin/lasthop"].map(named), [None, None]);
+        assert_eq!(named("/home/ann/.cargo/bin/lasthop").unwrap(), "/home/ann/.cargo/bin/lasthop");
+        assert_eq!(named("/home/a b/lasthop").unwrap(), "'/home/a b/lasthop'");
+        assert_eq!(named("/usr/bin/lasthop-0.2.0").unwrap(), "/usr/bin/lasthop-0.2.0");
+    }
+
+    #[test]
+    fn printed_commands_name_the_program_that_prints_them() {
+        let text = by_root("run `sudo lasthop ctl get`, or `sudo ip link`");
+        let own = std::env::current_exe().unwrap();
+        assert_eq!(text, format!("run `sudo {} ctl get`, or `sudo ip link`", quoted(&own)));
+        assert_eq!(by_root("lasthop run"), "lasthop run");
+    }
 }

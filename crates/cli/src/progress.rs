@@ -4,6 +4,8 @@ use std::io::IsTerminal as _;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::note;
+
 /// How far a sweep is; clones share the bar, also across threads.
 #[derive(Clone, Debug)]
 pub struct Progress(ProgressBar);
@@ -11,7 +13,7 @@ pub struct Progress(ProgressBar);
 impl Progress {
     /// A bar for `total` runs; invisible if stderr is no terminal or the output is for a program.
     pub fn new(total: u64, json: bool) -> Progress {
-        if json || !std::io::stderr().is_terminal() {
+        if json || note::is_quiet() || !std::io::stderr().is_terminal() {
             return Progress(ProgressBar::hidden());
         }
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());

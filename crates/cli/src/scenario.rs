@@ -10,6 +10,7 @@ use lasthop_study::Source;
 use miette::Severity;
 
 use crate::failure::{Failure, Located};
+use crate::{features, note};
 
 /// No scenario is longer; a capture given by mistake is not read to its end.
 const LONGEST: u64 = 16 << 20;
@@ -75,6 +76,9 @@ impl Text {
         let mut text = Text::alone(word)?;
         let beside = if Path::new(word).is_file() { Path::new(word).parent() } else { None };
         text.text = with_files(text.text, beside.unwrap_or(Path::new("")), arguments)?;
+        note::detail(|| {
+            format!("scenario {}, {} bytes with its files", text.origin, text.text.len())
+        });
         Ok(text)
     }
 
@@ -116,8 +120,10 @@ impl Text {
 
     /// Parses the text with the arguments of the command line.
     pub fn plan(&self, arguments: &[Argument]) -> Result<(Plan, Vec<Warning>), Failure> {
-        lasthop_scenario::parse(&self.text, &self.name, arguments)
-            .map_err(|error| self.wrong(error, arguments, None))
+        let (plan, warnings) = lasthop_scenario::parse(&self.text, &self.name, arguments)
+            .map_err(|error| self.wrong(error, arguments, None))?;
+        features::check(&plan)?;
+        Ok((plan, warnings))
     }
 
     /// What is wrong with the text, with `arguments` or with a table of points.
@@ -138,7 +144,7 @@ impl Text {
 
     /// Shows warnings with their places to a person.
     pub fn warn(&self, warnings: &[Warning], arguments: &[Argument]) {
-        for warning in warnings {
+        for warning in warnings.iter().filter(|_| !note::is_quiet()) {
             eprint!("{}", self.located(warning.clone(), arguments).rendered(Severity::Warning));
         }
     }

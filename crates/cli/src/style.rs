@@ -1,23 +1,55 @@
 //! Colours, and only where a person looks: on terminals, unless `NO_COLOR` asks for none.
 
 use std::io::IsTerminal as _;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use lasthop_report::table::Look;
 use lasthop_report::wrap::{columns, wrap};
 
-fn wanted() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+/// When to use colours.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Color {
+    /// On terminals, unless `NO_COLOR` asks for none
+    #[default]
+    Auto,
+    /// In files and pipes too
+    Always,
+    /// Nowhere
+    Never,
+}
+
+impl Color {
+    /// The choice of this name.
+    pub fn of(word: &str) -> Option<Color> {
+        <Color as clap::ValueEnum>::from_str(word, false).ok()
+    }
+}
+
+static CHOSEN: AtomicU8 = AtomicU8::new(Color::Auto as u8);
+
+/// Sets when to use colours, for the rest of the program.
+pub fn choose(color: Color) {
+    CHOSEN.store(color as u8, Ordering::Relaxed);
+}
+
+fn wanted(is_terminal: bool) -> bool {
+    let chosen = CHOSEN.load(Ordering::Relaxed);
+    if chosen != Color::Auto as u8 {
+        return chosen == Color::Always as u8;
+    }
+    is_terminal
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
 /// Whether what is written to stderr may have colours.
 pub fn stderr_is_colourful() -> bool {
-    std::io::stderr().is_terminal() && wanted()
+    wanted(std::io::stderr().is_terminal())
 }
 
 /// Whether what is written to stdout may have colours.
 pub fn stdout_is_colourful() -> bool {
-    std::io::stdout().is_terminal() && wanted()
+    wanted(std::io::stdout().is_terminal())
 }
 
 /// Columns of the terminal on stderr; a fixed number for files and pipes, so that output there does not

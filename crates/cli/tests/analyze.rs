@@ -1,6 +1,6 @@
 //! `lasthop analyze` on files: compressed ones, chosen connections, what it writes.
 
-#[cfg(target_os = "linux")]
+#[cfg(live)]
 #[path = "../../checks/shared/can_run.rs"]
 mod can_run;
 
@@ -125,7 +125,7 @@ fn two_captures_tell_what_was_lost_in_between() {
     assert!(text.contains("if the least delays of both directions are equal"), "{text}");
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(live)]
 #[test]
 fn what_passes_an_interface_now_is_analysed() {
     use std::io::{Read as _, Write as _};

@@ -4,7 +4,7 @@
 //! `INSTA_UPDATE=always` and read the difference.
 
 mod lab;
-#[cfg(target_os = "linux")]
+#[cfg(live)]
 #[path = "support/width.rs"]
 mod width;
 

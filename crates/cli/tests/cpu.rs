@@ -1,5 +1,5 @@
 //! `lasthop testbed cpu` as a user meets it: as root and without. Times are not judged.
-#![cfg(target_os = "linux")]
+#![cfg(live)]
 
 mod support;
 

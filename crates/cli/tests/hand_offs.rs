@@ -1,6 +1,6 @@
 //! Hosts that move between the cells of a testbed: Linux at both ends, both base stations and their agents in the testbed's
 //! process, and every byte compared.
-#![cfg(target_os = "linux")]
+#![cfg(live)]
 
 mod support;
 

@@ -1,6 +1,6 @@
 //! Radio hops with medium access and link layers, explicit feedback and header compression, all on real packets: every
 //! byte is compared, and what was done to packets is counted.
-#![cfg(target_os = "linux")]
+#![cfg(live)]
 
 mod support;
 

@@ -1,5 +1,5 @@
 //! Loss notifications on real packets: a base station or a receiver tells lasthop's own sender what the radio has lost.
-#![cfg(target_os = "linux")]
+#![cfg(live)]
 
 mod support;
 

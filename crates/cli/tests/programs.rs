@@ -3,7 +3,7 @@
 //!
 //! A test for each system; its three kinds of errors are three testbeds side by side. What fails is told with its
 //! combination and with the commands that do it again, and leaves its files.
-#![cfg(target_os = "linux")]
+#![cfg(live)]
 
 #[path = "../../checks/shared/can_run.rs"]
 mod can_run;

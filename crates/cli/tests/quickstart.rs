@@ -1,6 +1,6 @@
 //! The quick start of an ordinary user: a built-in scenario on real packets, which cleans up after itself however
 //! it ends.
-#![cfg(target_os = "linux")]
+#![cfg(live)]
 
 mod support;
 

@@ -1,5 +1,5 @@
 //! Programs behind a link, as a user meets them: as root and without.
-#![cfg(target_os = "linux")]
+#![cfg(live)]
 
 #[path = "../../checks/shared/can_run.rs"]
 mod can_run;

@@ -3,7 +3,7 @@
 //! ```text
 //! cargo test --release -p lasthop --test shell_accuracy -- --ignored --nocapture
 //! ```
-#![cfg(target_os = "linux")]
+#![cfg(live)]
 
 use std::process::Command;
 

@@ -1,6 +1,6 @@
 //! Transfers between the kernel's TCP and ours, on real packets, in both directions: every byte is compared, and
 //! the connection goes from handshake to FIN.
-#![cfg(target_os = "linux")]
+#![cfg(live)]
 
 mod support;
 

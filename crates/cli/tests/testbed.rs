@@ -1,5 +1,5 @@
 //! Testbeds that stay, as a user meets them: as root and without.
-#![cfg(target_os = "linux")]
+#![cfg(live)]
 
 mod support;
 

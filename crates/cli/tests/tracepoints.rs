@@ -1,6 +1,6 @@
 //! What a sender in the kernel does, from tracepoints where root allows and from TCP_INFO where not, compared with
 //! what the kernel counted and with what the links carried.
-#![cfg(target_os = "linux")]
+#![cfg(live)]
 
 #[path = "../../checks/shared/can_run.rs"]
 mod can_run;

@@ -1,5 +1,5 @@
 //! `lasthop send` and `lasthop discard` as a user meets them, over loopback.
-#![cfg(target_os = "linux")]
+#![cfg(live)]
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

@@ -13,6 +13,9 @@ use crate::{RunResult, measure_all, words};
 pub struct Results {
     /// Version of lasthop that made it.
     pub lasthop: String,
+    /// Commit that this version was built from, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// Name of the scenario.
     pub name: String,
     /// What was run, in words.
@@ -74,6 +77,14 @@ impl Setup {
 }
 
 impl Results {
+    /// Version and commit that made it, in one line.
+    pub fn version(&self) -> String {
+        match &self.commit {
+            Some(commit) => format!("{} ({commit})", self.lasthop),
+            None => self.lasthop.clone(),
+        }
+    }
+
     /// Puts the results of a plan together; `runs` come in the order of [`Plan::runs`], `None` for those that
     /// were not run.
     pub fn new(plan: &Plan, setup: Setup, runs: Vec<Option<RunResult>>) -> Results {
@@ -87,7 +98,8 @@ impl Results {
             })
             .collect();
         Results {
-            lasthop: env!("CARGO_PKG_VERSION").to_owned(),
+            lasthop: lasthop_version::VERSION.to_owned(),
+            commit: lasthop_version::COMMIT.map(str::to_owned),
             name: plan.name.clone(),
             setup,
             axes: plan.axes.clone(),

@@ -1,12 +1,15 @@
 //! Network interfaces: which there are, and what about them would disturb a station. Nothing is ever set.
 
+use std::fmt;
 use std::fs;
 use std::io;
+use std::net::IpAddr;
 use std::path::Path;
 
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::{if_nameindex, if_nametoindex};
 
+use crate::login;
 use crate::sys::ethtool::large_receive_offload;
 
 /// The names of all interfaces.
@@ -37,36 +40,79 @@ pub fn warnings(name: &str) -> Vec<String> {
     }
     let addresses = addresses(name);
     if !addresses.is_empty() {
-        found.push(format!(
-            "{name} has addresses of its own ({}): the kernel answers and routes what is meant for them, and \
-             packets may pass twice; give them to another interface: `ip address flush dev {name}`",
-            addresses.join(", ")
-        ));
+        found.push(own_addresses(name, &addresses, login::address()));
     }
     let device = Path::new("/sys/class/net").join(name);
     if device.join("brport").exists() {
         let bridge = fs::read_link(device.join("master")).ok();
         let bridge = bridge.as_deref().and_then(Path::file_name).unwrap_or_default();
+        let bridge = bridge.to_string_lossy();
         found.push(format!(
-            "{name} is a port of the bridge {}: packets would pass twice; take it out: \
-             `ip link set {name} nomaster`",
-            bridge.to_string_lossy()
+            "{name} is a port of the bridge {bridge}: packets would pass twice; whoever is logged in through the bridge \
+             is cut off when the port leaves it, so plan the way back first: `systemd-run --on-active=5min ip link set \
+             {name} master {bridge}`, then `ip link set {name} nomaster`"
         ));
     }
     found
 }
 
+/// The warning of addresses on an interface, with a way to move them that cannot lock an operator out for long: routes are
+/// saved, a timer puts everything back, and each address is deleted by itself.
+fn own_addresses(name: &str, addresses: &[Address], login: Option<IpAddr>) -> String {
+    let shown: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+    let each = |verb: &str| {
+        let all = addresses.iter().map(|address| format!("ip address {verb} {address} dev {name}"));
+        all.collect::<Vec<_>>().join("; ")
+    };
+    let what = format!(
+        "{name} has addresses of its own ({}): the kernel answers and routes what is meant for them, and packets may \
+         pass twice",
+        shown.join(", ")
+    );
+    let (what, first) = match login.filter(|login| addresses.iter().any(|a| a.ip == *login)) {
+        Some(login) => (
+            format!("{what}. YOUR SSH LOGIN COMES IN BY {login}: without it you are locked out"),
+            "log in by another interface or a console, or take an interface without addresses. ",
+        ),
+        None => (what, ""),
+    };
+    format!(
+        "{what}; {first}Plan the way back, then delete: `ip route save >/run/lasthop.routes; systemd-run --on-active=5min \
+         sh -c '{}; ip route restore </run/lasthop.routes'`, then `{}`. If all is well, `systemctl list-timers` names the \
+         timer to stop. docs/operators.md shows where a router's address goes",
+        each("add"),
+        each("del"),
+    )
+}
+
+/// An address with the length of its network's prefix.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Address {
+    ip: IpAddr,
+    prefix: u32,
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.ip, self.prefix)
+    }
+}
+
 /// Addresses that hosts elsewhere may send to; every interface has a link-local one.
-fn addresses(name: &str) -> Vec<String> {
+fn addresses(name: &str) -> Vec<Address> {
     let Ok(all) = getifaddrs() else { return Vec::new() };
     all.filter(|interface| interface.interface_name == name)
         .filter_map(|interface| {
-            let address = interface.address?;
-            if let Some(v4) = address.as_sockaddr_in() {
-                return Some(v4.ip().to_string());
+            let (address, mask) = (interface.address?, interface.netmask?);
+            if let (Some(v4), Some(mask)) = (address.as_sockaddr_in(), mask.as_sockaddr_in()) {
+                return Some(Address {
+                    ip: v4.ip().into(),
+                    prefix: mask.ip().to_bits().count_ones(),
+                });
             }
-            let v6 = address.as_sockaddr_in6()?.ip();
-            (!v6.is_unicast_link_local()).then(|| v6.to_string())
+            let (v6, mask) = (address.as_sockaddr_in6()?.ip(), mask.as_sockaddr_in6()?.ip());
+            let address = Address { ip: v6.into(), prefix: mask.to_bits().count_ones() };
+            (!v6.is_unicast_link_local()).then_some(address)
         })
         .collect()
 }
@@ -85,16 +131,35 @@ mod tests {
     /// The loopback interface has addresses, and nothing else that would disturb.
     #[test]
     fn addresses_of_its_own_are_warned_about() {
-        let own = addresses("lo");
-        assert!(own.iter().all(|address| address == "127.0.0.1" || address == "::1"), "{own:?}");
+        let own: Vec<String> = addresses("lo").iter().map(Address::to_string).collect();
+        assert!(
+            own.iter().all(|address| address == "127.0.0.1/8" || address == "::1/128"),
+            "{own:?}"
+        );
         let found = warnings("lo");
         assert_eq!(found.len(), usize::from(!own.is_empty()), "{found:?}");
         for warning in found {
             let wanted = format!("lo has addresses of its own ({})", own.join(", "));
             assert!(warning.starts_with(&wanted), "{warning}");
-            assert!(warning.ends_with("`ip address flush dev lo`"), "{warning}");
         }
         assert_eq!(warnings("no-such-thing"), [""; 0]);
         assert!(index("lo").unwrap() > 0);
+    }
+
+    #[test]
+    fn an_address_is_deleted_alone_and_after_the_way_back_is_planned() {
+        let own = ["10.5.0.1/24", "10.5.0.2/24"].map(|text| {
+            let (ip, prefix) = text.split_once('/').unwrap();
+            Address { ip: ip.parse().unwrap(), prefix: prefix.parse().unwrap() }
+        });
+        let text = own_addresses("eth0", &own, None);
+        assert!(!text.contains("flush") && !text.contains("SSH"), "{text}");
+        let [back, away] =
+            ["ip address add 10.5.0.2/24 dev eth0", "ip address del 10.5.0.1/24 dev eth0"]
+                .map(|command| text.find(command).unwrap_or_else(|| panic!("{command}: {text}")));
+        assert!(back < away && text.contains("systemd-run --on-active=5min"), "{text}");
+        let text = own_addresses("eth0", &own, Some(own[1].ip));
+        assert!(text.contains("YOUR SSH LOGIN COMES IN BY 10.5.0.2"), "{text}");
+        assert!(!own_addresses("eth0", &own, "10.9.9.9".parse().ok()).contains("SSH"));
     }
 }

@@ -12,6 +12,7 @@ pub mod endpoint;
 pub mod frame;
 pub mod header;
 pub mod interfaces;
+mod login;
 pub mod metrics;
 pub mod neighbours;
 pub mod notify;

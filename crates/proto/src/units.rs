@@ -240,7 +240,7 @@ impl fmt::Display for Bytes {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
     /// The text before the unit is not a number.
-    #[error("`{0}` does not begin with a number; expected {1}")]
+    #[error("{not}; expected {1}", not = not_a_number(.0))]
     NotANumber(String, &'static str),
     /// The number is negative, not finite, or too large.
     #[error("`{0}` is out of range; expected {1}")]
@@ -253,9 +253,32 @@ pub enum UnitError {
         "`{0}` is ambiguous: tc reads `{1}` as bytes per second; write `{2}` for bits per second"
     )]
     Ambiguous(String, String, String),
+    /// A rate of nothing.
+    #[error("`{0}` is out of range; a rate is at least `1bit`")]
+    Nothing(String),
+    /// Bytes per second where bits per second are expected.
+    #[error("`{0}` means bytes per second; write `{1}`")]
+    Octets(String, String),
+    /// More than 1, which a percentage may be.
+    #[error("`{0}` is out of range: a probability is at most 1; write `{0}%` for {0} in a hundred")]
+    Percentage(String),
+}
+
+/// Says that a word has no number; `11.49.59` begins with one and is none.
+pub fn not_a_number(word: &str) -> String {
+    match word.trim_start().starts_with(|c: char| c.is_ascii_digit()) {
+        true => format!("`{word}` is not one number with a unit"),
+        false => format!("`{word}` does not begin with a number"),
+    }
 }
 
 fn split(word: &str, expected: &'static str) -> Result<(f64, String), UnitError> {
+    let (number, unit) = cut(word, expected)?;
+    Ok((number, unit.to_ascii_lowercase()))
+}
+
+/// The number and the unit as it is written.
+fn cut<'w>(word: &'w str, expected: &'static str) -> Result<(f64, &'w str), UnitError> {
     let word = word.trim();
     let end = word
         .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | '_')))
@@ -267,7 +290,7 @@ fn split(word: &str, expected: &'static str) -> Result<(f64, String), UnitError>
     if !number.is_finite() || number < 0.0 {
         return Err(UnitError::OutOfRange(word.to_owned(), expected));
     }
-    Ok((number, word[end..].trim().to_ascii_lowercase()))
+    Ok((number, word[end..].trim()))
 }
 
 fn scaled(number: f64, scale: u64, word: &str, expected: &'static str) -> Result<u64, UnitError> {
@@ -319,8 +342,9 @@ impl FromStr for Rate {
     type Err = UnitError;
     fn from_str(word: &str) -> Result<Rate, UnitError> {
         const EXPECTED: &str = "a rate such as `2mbit`, `28.8kbit` or `1gbit`";
-        let (number, unit) = split(word, EXPECTED)?;
-        let scale = match unit.as_str() {
+        let (number, written) = cut(word, EXPECTED)?;
+        let unit = written.to_ascii_lowercase();
+        let scale = match per_second(written).unwrap_or(unit.as_str()) {
             "bit" => 1,
             "kbit" => 1_000,
             "mbit" => 1_000_000,
@@ -330,10 +354,31 @@ impl FromStr for Rate {
                 let meant = format!("{number}{bits}");
                 return Err(UnitError::Ambiguous(word.to_owned(), unit, meant));
             }
+            "b/s" | "kb/s" | "mb/s" | "gb/s" => {
+                let meant = format!("{}{}", number * 8.0, unit.replace("b/s", "bit"));
+                return Err(UnitError::Octets(word.to_owned(), meant));
+            }
             _ => return Err(UnitError::UnknownUnit(word.to_owned(), EXPECTED)),
         };
         let bps = scaled(number, scale, word, EXPECTED)?;
-        Rate::from_bps(bps).ok_or_else(|| UnitError::OutOfRange(word.to_owned(), EXPECTED))
+        Rate::from_bps(bps).ok_or_else(|| UnitError::Nothing(word.to_owned()))
+    }
+}
+
+/// The unit of `tc` for one of SI: `Mbit/s`, `Mb/s`. The letter for bytes is a capital one.
+fn per_second(unit: &str) -> Option<&'static str> {
+    let prefix = unit.strip_suffix("/s").and_then(|unit| {
+        let name = unit.strip_suffix('s').unwrap_or(unit);
+        name.strip_suffix("bit")
+            .or_else(|| name.strip_suffix("Bit"))
+            .or_else(|| unit.strip_suffix('b'))
+    })?;
+    match prefix {
+        "" => Some("bit"),
+        "k" | "K" => Some("kbit"),
+        "M" | "m" => Some("mbit"),
+        "G" | "g" => Some("gbit"),
+        _ => None,
     }
 }
 
@@ -348,8 +393,12 @@ impl FromStr for Probability {
         };
         let number: f64 =
             digits.parse().map_err(|_| UnitError::NotANumber(word.to_owned(), EXPECTED))?;
-        Probability::new(number / scale)
-            .ok_or_else(|| UnitError::OutOfRange(word.to_owned(), EXPECTED))
+        Probability::new(number / scale).ok_or_else(|| {
+            match scale == 1.0 && number <= 100.0 && number > 1.0 {
+                true => UnitError::Percentage(digits.to_owned()),
+                false => UnitError::OutOfRange(word.to_owned(), EXPECTED),
+            }
+        })
     }
 }
 
@@ -365,6 +414,25 @@ mod tests {
         assert_eq!("64KiB".parse(), Ok(Bytes(65_536)));
         assert_eq!("2_000_000".parse(), Ok(Bytes(2_000_000)));
         assert_eq!("1%".parse::<Probability>().map(Probability::get), Ok(0.01));
+    }
+
+    #[test]
+    fn rates_of_si_are_understood() {
+        let rates =
+            ["10 Mbit/s", "10Mb/s", "10mbit/s", "10 MBit/s", "10Mbits/s"].map(str::parse::<Rate>);
+        assert_eq!(rates, [const { Ok(Rate(10_000_000)) }; 5]);
+        assert_eq!("9.6 kb/s".parse(), Ok(Rate(9_600)));
+        let error = |word: &str| word.parse::<Rate>().unwrap_err().to_string();
+        assert_eq!(error("10MB/s"), "`10MB/s` means bytes per second; write `80mbit`");
+        assert_eq!(error("0mbit"), "`0mbit` is out of range; a rate is at least `1bit`");
+        assert!(
+            ["10M", "10Mb", "10 T/s", "10/s"]
+                .iter()
+                .all(|word| error(word).contains("no known unit"))
+        );
+        let error = "5".parse::<Probability>().unwrap_err().to_string();
+        assert!(error.contains("write `5%`"), "{error}");
+        assert!(!"500".parse::<Probability>().unwrap_err().to_string().contains("500%"));
     }
 
     #[test]

@@ -25,7 +25,7 @@ mod _lasthop {
     use super::gym::Session;
     #[pymodule_export]
     use super::plan::{
-        Plan, examples, link_files, nearest_example, version, visit_files, with_link_file,
+        Plan, commit, examples, link_files, nearest_example, version, visit_files, with_link_file,
     };
     #[pymodule_export]
     use super::run::{Recording, Results, record, run};

@@ -15,7 +15,13 @@ use crate::error;
 /// The version of lasthop.
 #[pyfunction]
 pub fn version() -> &'static str {
-    env!("CARGO_PKG_VERSION")
+    lasthop_version::VERSION
+}
+
+/// The commit that this version was built from, if that is known.
+#[pyfunction]
+pub fn commit() -> Option<&'static str> {
+    lasthop_version::COMMIT
 }
 
 /// Names and texts of the built-in scenarios.

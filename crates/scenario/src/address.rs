@@ -199,7 +199,7 @@ impl Dotted {
             .chain(schema::keys("host").iter().copied())
             .chain(sites.iter().flat_map(|site| site.stages.iter().filter_map(|(name, _)| *name)))
             .collect();
-        let guess = match crate::error::nearest(word, &candidates) {
+        let guess = match crate::error::suggestion(word, &candidates) {
             Some(near) => format!("did you mean `{near}`? "),
             None => String::new(),
         };

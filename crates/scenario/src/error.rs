@@ -5,6 +5,8 @@ use core::ops::{Deref, Range};
 
 use serde::Serialize;
 
+use crate::synonyms::{KEYS, meaning, remark};
+
 /// The text that a place lies in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -182,6 +184,17 @@ pub(crate) fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str>
         .map(|(_, candidate)| candidate)
 }
 
+/// The candidate that was probably meant: by its letters, or by its meaning.
+pub(crate) fn suggestion<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
+    meaning(word, KEYS, candidates)
+}
+
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).chain(['.']).collect()
+}
+
 /// `a`, `b` and `c`, quoted, for a help text.
 pub(crate) fn listed(words: &[&str]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
@@ -195,10 +208,13 @@ pub(crate) fn listed(words: &[&str]) -> String {
 /// Help for a word that is none of `candidates`: what was probably meant, and all that there is.
 pub(crate) fn meant(word: &str, candidates: &[&str]) -> String {
     // A long list drowns the suggestion, and without one the list is all the help there is.
-    match nearest(word, candidates) {
-        Some(near) if candidates.len() > 12 => format!("did you mean `{near}`?"),
-        Some(near) => format!("did you mean `{near}`? There are {}", listed(candidates)),
-        None => format!("there are {}", listed(candidates)),
+    let Some(near) = suggestion(word, candidates) else {
+        return format!("there are {}", listed(candidates));
+    };
+    let remark = remark(word, near).map(|text| format!(" {}", sentence(text))).unwrap_or_default();
+    match candidates.len() > 12 {
+        true => format!("did you mean `{near}`?{remark}"),
+        false => format!("did you mean `{near}`?{remark} There are {}", listed(candidates)),
     }
 }
 

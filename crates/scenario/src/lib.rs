@@ -45,6 +45,7 @@ pub mod roaming;
 mod schema;
 mod schemes;
 mod sliders;
+pub mod synonyms;
 mod vary;
 
 pub use build::host::KERNELS;

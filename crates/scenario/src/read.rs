@@ -3,7 +3,7 @@
 use lasthop_proto::queue::Limit;
 use lasthop_proto::units::{
     Bytes, Charge, Current, Decibels, Energy, Frequency, Power, Probability, Rate, Span, Speed,
-    UnitError, Voltage,
+    UnitError, Voltage, not_a_number,
 };
 
 use crate::document::{Entry, Node, Table, Value};
@@ -265,7 +265,7 @@ impl Limits for Decibels {
 /// What is wrong with a word that should be a quantity. The expected form is said elsewhere.
 fn unit_trouble(error: UnitError) -> Trouble {
     match error {
-        UnitError::NotANumber(word, _) => bad(format!("`{word}` does not begin with a number")),
+        UnitError::NotANumber(word, _) => bad(not_a_number(&word)),
         UnitError::OutOfRange(word, _) if word.trim().starts_with('-') => {
             beyond(format!("`{word}` is negative"))
         }
@@ -276,7 +276,8 @@ fn unit_trouble(error: UnitError) -> Trouble {
             bad(format!("`{word}` has no unit"))
         }
         UnitError::UnknownUnit(word, _) => bad(format!("`{word}` has no known unit")),
-        ambiguous @ UnitError::Ambiguous(..) => bad(ambiguous.to_string()),
+        other @ (UnitError::Ambiguous(..) | UnitError::Octets(..)) => bad(other.to_string()),
+        other @ (UnitError::Nothing(_) | UnitError::Percentage(_)) => beyond(other.to_string()),
     }
 }
 

@@ -117,6 +117,9 @@ pub fn rank_of_looks<M>(
 pub struct Document<S> {
     /// Version of lasthop that made it.
     pub lasthop: String,
+    /// Commit that this version was built from, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<&'static str>,
     /// Name of the scenario.
     pub name: String,
     /// The command that makes it again.
@@ -150,7 +153,8 @@ impl<S> Document<S> {
     pub(crate) fn new(name: &str, setup: &Setup, seeds: Vec<u64>, said: S) -> Document<S> {
         let Setup { command, path, transfers, .. } = setup.clone();
         Document {
-            lasthop: env!("CARGO_PKG_VERSION").to_owned(),
+            lasthop: lasthop_version::VERSION.to_owned(),
+            commit: lasthop_version::COMMIT,
             name: name.to_owned(),
             command,
             path,

@@ -156,7 +156,7 @@ pub(crate) fn page<S>(
         again: Again {
             commands: vec![document.command.clone()],
             seeds: seeds(document.seeds.iter().copied()),
-            version: document.lasthop.clone(),
+            version: lasthop_version::LINE.to_owned(),
         },
     })
 }

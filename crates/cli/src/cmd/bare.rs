@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::stop::Stop;
-use crate::{Outcome, output, style};
+use crate::{Outcome, format, output, style};
 
 /// What the runs of a cell came to, for a program.
 #[derive(Serialize)]
@@ -86,7 +86,7 @@ pub fn run(
         return Ok(output::interrupted(None));
     }
     if json {
-        output::print_json(&cells)?;
+        output::print_json(format::RUN_COUNTED, &serde_json::json!({ "cells": cells }))?;
     } else {
         output::print(&table(&cells))?;
     }

@@ -10,7 +10,7 @@ use lasthop_report::table::render;
 use lasthop_study::battery::{self, Answer, Asked, Network, Over, Radio, Session};
 
 use crate::failure::Failure;
-use crate::{Outcome, output, style};
+use crate::{Outcome, format, output, style};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,37 +35,37 @@ pub struct Args {
     #[arg(value_name = "RADIO", value_parser = radio)]
     radios: Vec<Radio>,
     /// Reports a day
-    #[arg(long, value_name = "N", default_value_t = 24.0)]
+    #[arg(long, value_name = "N", default_value_t = 24.0, help_heading = "The device")]
     reports: f64,
     /// Bytes of the application in a report
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50, help_heading = "The device")]
     bytes: u64,
     /// What carries a report over IP
-    #[arg(long, value_enum, default_value_t = Carrier::Coap)]
+    #[arg(long, value_enum, default_value_t = Carrier::Coap, help_heading = "The device")]
     over: Carrier,
     /// What security costs a report: a DTLS or TLS handshake or none, a resumed one, or a session that is kept
-    #[arg(long, value_enum, default_value_t = Security::Kept)]
+    #[arg(long, value_enum, default_value_t = Security::Kept, help_heading = "The device")]
     session: Security,
     /// What the battery holds
-    #[arg(long, value_name = "ENERGY", default_value = "5Wh")]
+    #[arg(long, value_name = "ENERGY", default_value = "5Wh", help_heading = "The device")]
     capacity: Energy,
     /// How much of it the battery loses in a year by itself
-    #[arg(long, value_name = "SHARE", default_value = "1%")]
+    #[arg(long, value_name = "SHARE", default_value = "1%", help_heading = "The device")]
     self_discharge: Probability,
     /// What the rest of the device draws, on average
-    #[arg(long, value_name = "POWER", default_value = "0W")]
+    #[arg(long, value_name = "POWER", default_value = "0W", help_heading = "The device")]
     base: Power,
     /// LTE-M, NB-IoT: from the last packet until the network releases the connection
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", help_heading = "The network")]
     inactivity: Option<Span>,
     /// LTE-M, NB-IoT: how long the device can be paged then
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", help_heading = "The network")]
     active: Option<Span>,
     /// LTE-M, NB-IoT: how it rests: psm, drx:TIME or edrx:TIME
-    #[arg(long, value_name = "HOW", value_parser = rest)]
+    #[arg(long, value_name = "HOW", value_parser = rest, help_heading = "The network")]
     rest: Option<Rest>,
     /// LTE-M, NB-IoT: the device says when nothing follows, and is released at once
-    #[arg(long)]
+    #[arg(long, help_heading = "The network")]
     release_assistance: bool,
     /// Runs of each transfer, with seeds from 1
     #[arg(long, short = 'n', value_name = "N", default_value_t = 10,
@@ -99,12 +99,12 @@ enum Security {
 fn radio(word: &str) -> Result<Radio, String> {
     Radio::find(word).ok_or_else(|| {
         let names: Vec<&str> = Radio::all().iter().map(Radio::name).collect();
-        format!("expected one of {}", names.join(", "))
+        format!("not known; one of {}", names.join(", "))
     })
 }
 
 fn rest(word: &str) -> Result<Rest, String> {
-    battery::rest(word).ok_or_else(|| "expected `psm`, `drx:1.28s` or `edrx:81.92s`".to_owned())
+    battery::rest(word).ok_or_else(|| "not known; `psm`, `drx:1.28s` or `edrx:81.92s`".to_owned())
 }
 
 /// Runs the command.
@@ -137,11 +137,14 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let answer = battery::answer(&asked)?;
     if let Some(dir) = &args.output {
         output::prepare(dir)?;
-        output::write(&dir.join("battery.json"), output::json(&answer)?.as_bytes())?;
+        output::write(
+            &dir.join("battery.json"),
+            output::json(&format::BATTERY.of(&answer))?.as_bytes(),
+        )?;
         output::write(&dir.join("battery.svg"), battery::picture(&answer).as_bytes())?;
     }
     if json {
-        output::print_json(&answer)?;
+        output::print_json(format::BATTERY, &answer)?;
     } else {
         output::print(&text(&answer))?;
     }

@@ -8,7 +8,7 @@ use lasthop_study::compare;
 use crate::asked::Asked;
 use crate::failure::Failure;
 use crate::scenario::Text;
-use crate::{Outcome, show};
+use crate::{Outcome, format, show};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -77,5 +77,13 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     })?;
     let page = |document: &_| compare::page(document, Units::KB);
     let pictures = compare::pictures;
-    asked.tell(json, &document, "comparison.json", page, pictures, show::compare::text)
+    asked.tell(
+        json,
+        format::COMPARE,
+        &document,
+        "comparison.json",
+        page,
+        pictures,
+        show::compare::text,
+    )
 }

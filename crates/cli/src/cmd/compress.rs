@@ -15,7 +15,7 @@ use super::run::Changes;
 use crate::compress;
 use crate::failure::Failure;
 use crate::scenario::Text;
-use crate::{Outcome, output, style};
+use crate::{Outcome, format, output, style};
 
 /// No more of a file is looked at.
 const LONGEST: u64 = 8 << 20;
@@ -91,7 +91,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         cells,
     };
     if json {
-        output::print_json(&shown)?;
+        output::print_json(format::COMPRESS, &shown)?;
     } else {
         output::print(&tables(&shown, &plan.axes))?;
     }

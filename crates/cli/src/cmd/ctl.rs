@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::asked;
 use crate::failure::Failure;
-use crate::{Outcome, output, style, watch};
+use crate::{Outcome, format, output, style, watch};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -78,7 +78,7 @@ fn interval(word: &str) -> Result<Span, String> {
     let span: Span = word.parse().map_err(|error| format!("{error}; for example 1s or 500ms"))?;
     match span {
         span if span < Span::millis(100) || span > Span::secs(60) => {
-            Err("from 100ms to 60s, for example 1s".to_owned())
+            Err("out of range; from 100ms to 60s, for example 1s".to_owned())
         }
         span => Ok(span),
     }
@@ -105,11 +105,11 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let units = args.units;
     match &args.what {
         What::Get { key: None } => match (ask(&Request::Status {})?, json) {
-            (Answer::Status(status), true) => output::print_json(&status)?,
+            (Answer::Status(status), true) => output::print_json(format::CTL, &status)?,
             (Answer::Status(status), false) => {
                 output::print(&watch::table(None, &status, units))?;
             }
-            (Answer::Link(status), true) => output::print_json(&status)?,
+            (Answer::Link(status), true) => output::print_json(format::CTL, &status)?,
             (Answer::Link(status), false) => output::print(&watch::link(&status))?,
             _ => return Err(strange()),
         },
@@ -128,7 +128,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
                 eprint!("{}", style::stderr_wrapped(&format!("warning: {warning}\n")));
             }
             if json {
-                output::print_json(&changed)?;
+                output::print_json(format::CTL, &changed)?;
             } else {
                 let lines = changed.settings.iter().map(|setting| {
                     let old = setting.old.as_deref().unwrap_or("(default)");
@@ -152,8 +152,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
                 let now = status(&mut ask)?;
                 match (json, terminal) {
                     (true, _) => {
-                        let text = serde_json::to_string(&now).unwrap_or_default();
-                        output::exact(&format!("{text}\n"))?;
+                        output::exact(&format::CTL.line(&now))?;
                     }
                     (_, true) => {
                         let table = watch::table(last.as_ref(), &now, units);
@@ -212,7 +211,7 @@ fn get(ask: Ask<'_>, key: &str, json: bool) -> Result<String, Failure> {
     let trouble = match ask(&Request::Get { key: key.to_owned() }) {
         Ok(Answer::Value(value)) => {
             return match (json, value) {
-                (true, value) => output::json(&value),
+                (true, value) => valued(key, &value),
                 (false, Some(value)) => Ok(format!("{value}\n")),
                 (false, None) => Ok("(default)\n".to_owned()),
             };
@@ -229,9 +228,15 @@ fn get(ask: Ask<'_>, key: &str, json: bool) -> Result<String, Failure> {
     let status = serde_json::to_value(status(ask)?).unwrap_or(Value::Null);
     match find(&status, key) {
         Some(Value::String(text)) if !json => Ok(format!("{text}\n")),
+        Some(value) if json => valued(key, value),
         Some(value) => output::json(value),
         None => Err(Asked::Trouble(trouble).into()),
     }
+}
+
+/// The value of a key, for a program.
+fn valued(key: &str, value: &impl serde::Serialize) -> Result<String, Failure> {
+    output::json(&format::CTL.of(&serde_json::json!({ "key": key, "value": value })))
 }
 
 /// The value at a dotted key; entries of lists go by their number or their name.

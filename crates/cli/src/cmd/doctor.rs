@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::{Outcome, output, style};
+use crate::{Outcome, format, output, style};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -57,7 +57,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     checks.extend(planes());
     checks.extend(testbed());
     if json {
-        output::print_json(&checks)?;
+        output::print_json(format::DOCTOR, &serde_json::json!({ "checks": checks }))?;
     } else {
         output::print(&table(&checks))?;
     }
@@ -90,7 +90,7 @@ fn version() -> Check {
         required: true,
         found: format!(
             "{} for {} on {}",
-            env!("CARGO_PKG_VERSION"),
+            crate::version::LINE,
             std::env::consts::OS,
             std::env::consts::ARCH
         ),
@@ -162,7 +162,7 @@ fn kernel() -> Check {
 }
 
 /// What may forward for a station that this user starts.
-#[cfg(target_os = "linux")]
+#[cfg(live)]
 fn planes() -> [Check; 2] {
     let kernel = lasthop_live::plane::probe();
     let remedy = kernel.as_ref().err().map_or("", lasthop_live::plane::Refusal::remedy);
@@ -197,13 +197,13 @@ fn planes() -> [Check; 2] {
     ]
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(live))]
 fn planes() -> [Check; 0] {
     []
 }
 
 /// Tries a testbed, in a process of its own: whoever enters one does not come back.
-#[cfg(target_os = "linux")]
+#[cfg(live)]
 fn testbed() -> Vec<Check> {
     let output = super::testbed::own(&["testbed", "probe"]).output();
     let probes: Option<Vec<lasthop_live::testbed::probe::Probe>> =
@@ -239,7 +239,7 @@ fn testbed() -> Vec<Check> {
         .collect()
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(live))]
 fn testbed() -> Vec<Check> {
     vec![Check {
         name: "testbed".into(),
@@ -277,12 +277,12 @@ fn tun() -> Check {
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(live)]
 fn way_out() -> Result<String, String> {
     lasthop_live::shell::Helper::find().map(|helper| helper.program().to_owned())
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(live))]
 fn way_out() -> Result<String, String> {
     Err("no Linux".to_owned())
 }

@@ -7,7 +7,7 @@ use lasthop_study::energy::{self, Question};
 use crate::asked::Asked;
 use crate::failure::Failure;
 use crate::scenario::Text;
-use crate::{Outcome, show};
+use crate::{Outcome, format, show};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -66,7 +66,15 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let document =
         energy::answer(&question, &setup, &mut |plan| maker.results(plan, Setup::default()))?;
     let (page, pictures) = (energy::page, energy::pictures);
-    let outcome = asked.tell(json, &document, "energy.json", page, pictures, show::energy::text)?;
+    let outcome = asked.tell(
+        json,
+        format::ENERGY,
+        &document,
+        "energy.json",
+        page,
+        pictures,
+        show::energy::text,
+    )?;
     let helps = document.anything_helps == Some(true);
     Ok(if outcome == Outcome::Done && !helps { Outcome::No } else { outcome })
 }

@@ -6,7 +6,7 @@ use lasthop_proto::energy::{Hardware, PRESETS};
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::{output, style};
+use crate::{format, output, style};
 
 #[derive(Serialize)]
 struct Row {
@@ -24,7 +24,10 @@ pub fn list(json: bool) -> Result<(), Failure> {
         hardware: preset.hardware(),
     });
     if json {
-        return output::print_json(&rows.collect::<Vec<_>>());
+        return output::print_json(
+            format::LIST,
+            &serde_json::json!({ "hardware": rows.collect::<Vec<_>>() }),
+        );
     }
     let width = PRESETS.iter().map(|preset| preset.name.len()).max().unwrap_or(0);
     let mut text = String::new();

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::failure::{Failure, Located};
 use crate::scenario::read;
-use crate::{Outcome, output, style};
+use crate::{Outcome, format, output, style};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -84,7 +84,7 @@ fn keygen(into: Option<&Path>, force: bool, json: bool) -> Result<(), Failure> {
     let key: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
     let Some(path) = into else {
         return match json {
-            true => output::print_json(&json!({ "key": key })),
+            true => output::print_json(format::LINK, &json!({ "key": key })),
             false => output::exact(&format!("{key}\n")),
         };
     };
@@ -99,7 +99,7 @@ fn keygen(into: Option<&Path>, force: bool, json: bool) -> Result<(), Failure> {
         Failure::file(path, error, help)
     })?;
     match json {
-        true => output::print_json(&json!({ "key-file": path })),
+        true => output::print_json(format::LINK, &json!({ "key-file": path })),
         false => output::print(&format!(
             "{}: a new key; copy it to the other host, by a way that you trust\n",
             path.display()
@@ -180,10 +180,13 @@ fn digits(word: &str) -> Option<[u8; 32]> {
 fn check(path: &Path, file: &TunnelFile, json: bool) -> Result<(), Failure> {
     let keyed = file.key != Key::None;
     if json {
-        return output::print_json(&json!({
-            "tun": file.tun, "addresses": file.addresses, "listen": file.listen, "peer": file.peer,
-            "keyed": keyed, "window": file.window, "rate": file.rate, "queue": file.queue,
-        }));
+        return output::print_json(
+            format::LINK,
+            &json!({
+                "tun": file.tun, "addresses": file.addresses, "listen": file.listen, "peer": file.peer,
+                "keyed": keyed, "window": file.window, "rate": file.rate, "queue": file.queue,
+            }),
+        );
     }
     let peer = file.peer.map_or("whoever calls".to_owned(), |peer| peer.to_string());
     let open = if keyed { "" } else { "; OPEN, without a key" };
@@ -226,7 +229,7 @@ fn tell(news: &News, json: bool) {
         News::Warning(text) => json!({ "warning": { "message": text } }),
     };
     let line = match news {
-        _ if json => value.to_string(),
+        _ if json => format::LINK.line(&value).trim_end().to_owned(),
         News::Ready { tun, listen, socket, metrics } => {
             let metrics = metrics.map(|at| format!("; metrics at http://{at}/metrics"));
             let (socket, metrics) = (socket.display(), metrics.unwrap_or_default());

@@ -8,14 +8,14 @@ use lasthop_scenario::{Family, examples};
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::{Outcome, output, style};
+use crate::{Outcome, format, output, style};
 
 const EXAMPLES: &str = "\
 Examples:
   lasthop list scenarios                          built-in scenarios, for `lasthop run NAME`
   lasthop list scenarios --show west97-lan        the text of one, to start from
   lasthop list schemes                            what `lasthop compare` can compare
-  lasthop list systems --json | jq '.[].key'      every system, for programs";
+  lasthop list systems --json | jq '.systems[].key'      every system, for programs";
 
 /// List systems, claims, scenarios, schemes, presets or hardware
 #[derive(clap::Args, Debug)]
@@ -50,16 +50,23 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         return show(args.what, name, json);
     }
     match args.what {
-        What::Systems if json => output::print_json(&systems::systems())?,
+        What::Systems if json => {
+            output::print_json(format::LIST, &serde_json::json!({ "systems": systems::systems() }))?
+        }
         What::Systems => output::print(&table())?,
-        What::Scenarios if json => output::print_json(&scenarios())?,
+        What::Scenarios if json => {
+            output::print_json(format::LIST, &serde_json::json!({ "scenarios": scenarios() }))?
+        }
         What::Scenarios => {
             let rows = scenarios();
             output::print(&output::two_columns(
                 rows.iter().map(|row| (row.name, row.what.as_str())),
             ))?;
         }
-        What::Schemes if json => output::print_json(&lasthop_scenario::schemes())?,
+        What::Schemes if json => output::print_json(
+            format::LIST,
+            &serde_json::json!({ "schemes": lasthop_scenario::schemes() }),
+        )?,
         What::Schemes => output::print(&schemes())?,
         What::Presets => super::presets::list(json)?,
         What::Hardware => super::hardware::list(json)?,
@@ -84,7 +91,7 @@ fn show(what: What, name: &str, json: bool) -> Result<Outcome, Failure> {
     };
     if json {
         let value = serde_json::json!({ "name": example.name, "text": example.text });
-        output::print_json(&value)?;
+        output::print_json(format::LIST, &serde_json::json!({ "scenario": value }))?;
     } else {
         output::exact(example.text)?;
     }

@@ -26,7 +26,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<Outcome, Failure> {
     output::prepare(&args.dir)?;
     for command in commands() {
-        let man = Man::new(command).source(concat!("lasthop ", env!("CARGO_PKG_VERSION")));
+        let man = Man::new(command).source(format!("lasthop {}", lasthop_version::VERSION));
         let mut page = Vec::new();
         man.render(&mut page).map_err(Failure::Output)?;
         output::write(&args.dir.join(man.get_filename()), &page)?;

@@ -7,16 +7,17 @@ pub mod battery;
 pub mod compare;
 pub mod completions;
 pub mod compress;
-#[cfg(target_os = "linux")]
+#[cfg(live)]
 pub mod ctl;
-#[cfg(target_os = "linux")]
+#[cfg(live)]
 pub mod discard;
 pub mod doctor;
 pub mod energy;
 pub mod explain;
 mod hardware;
+#[cfg(feature = "lab")]
 pub mod lab;
-#[cfg(target_os = "linux")]
+#[cfg(live)]
 pub mod link;
 pub mod list;
 pub mod man;
@@ -28,15 +29,16 @@ pub mod report;
 pub mod reproduce;
 pub mod run;
 pub mod schema;
-#[cfg(target_os = "linux")]
+#[cfg(live)]
 pub mod send;
-#[cfg(target_os = "linux")]
+#[cfg(live)]
 pub mod shell;
-#[cfg(target_os = "linux")]
+#[cfg(live)]
 pub mod station;
+#[cfg(feature = "parquet")]
 pub mod sweep;
-#[cfg(target_os = "linux")]
+#[cfg(live)]
 pub mod testbed;
-#[cfg(target_os = "linux")]
+#[cfg(live)]
 pub mod testbed_run;
 pub mod trace;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 use crate::stop::Stop;
-use crate::{Outcome, output, style};
+use crate::{Outcome, format, output, style};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -106,9 +106,12 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     if json {
         let folders: BTreeMap<&str, BTreeMap<String, Counts>> =
             sides.iter().map(|(name, all)| (*name, by_folder(all.iter().copied()))).collect();
-        output::print_json(&serde_json::json!({
-            "format": 1, "scripts": results, "folders": folders,
-        }))?;
+        output::print_json(
+            format::PACKETDRILL,
+            &serde_json::json!({
+                "scripts": results, "folders": folders,
+            }),
+        )?;
     } else {
         output::print(&summary(&sides))?;
     }
@@ -194,7 +197,7 @@ fn one(
     Ok(Shown { file, own: ours, kernel: theirs, difference })
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(live)]
 fn on_kernel(text: &str, rules: &Rules, tries: u32, stop: &Stop) -> Result<Played, Failure> {
     use crate::child::{self, Heard};
     let order = Order { text: text.to_owned(), rules: rules.clone() };
@@ -220,14 +223,14 @@ fn on_kernel(text: &str, rules: &Rules, tries: u32, stop: &Stop) -> Result<Playe
     last.ok_or_else(|| Failure::input("the run against the kernel was stopped", "run it again"))
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(live))]
 fn on_kernel(_: &str, _: &Rules, _: u32, _: &Stop) -> Result<Played, Failure> {
     crate::child::needs_linux(", or use `--against self`")?;
     Err(Failure::input("there is no Linux here", "use `--against self`"))
 }
 
 /// `lasthop packetdrill-run`: one script against the kernel, in a process of its own.
-#[cfg(target_os = "linux")]
+#[cfg(live)]
 pub fn run_on_kernel() -> Result<Outcome, Failure> {
     use lasthop_packetdrill::run::kernel::Kernel;
     let order: Order = crate::child::order("lasthop packetdrill --against kernel")?;

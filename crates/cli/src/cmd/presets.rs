@@ -6,7 +6,7 @@ use lasthop_proto::tcp::config::{PRESETS, TcpConfig};
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::{output, style};
+use crate::{format, output, style};
 use output::two_columns;
 
 /// A preset for a program.
@@ -16,7 +16,7 @@ enum Row {
     /// Of lasthop's own TCP.
     Lasthop { name: &'static str, what: &'static str, tcp: Option<Box<TcpConfig>> },
     /// Of the kernel's TCP.
-    #[cfg(target_os = "linux")]
+    #[cfg(live)]
     Kernel {
         name: &'static str,
         what: &'static str,
@@ -27,12 +27,12 @@ enum Row {
 /// Prints both lists.
 pub fn list(json: bool) -> Result<(), Failure> {
     if json {
-        return output::print_json(&rows());
+        return output::print_json(format::LIST, &serde_json::json!({ "presets": rows() }));
     }
     let mut text =
         style::heading("lasthop's own TCP, for `preset = \"...\"` of a host in a scenario") + "\n";
     text += &indented(&two_columns(PRESETS.iter().copied()));
-    #[cfg(target_os = "linux")]
+    #[cfg(live)]
     {
         use lasthop_live::testbed::Preset;
         text += "\n";
@@ -54,7 +54,7 @@ fn rows() -> Vec<Row> {
         what,
         tcp: TcpConfig::preset(name).map(Box::new),
     });
-    #[cfg(target_os = "linux")]
+    #[cfg(live)]
     let own = own.chain(lasthop_live::testbed::Preset::ALL.into_iter().map(|preset| Row::Kernel {
         name: preset.name(),
         what: preset.what(),

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::stop::Stop;
 use crate::sweep::testbed::{self, Order as Runs};
-use crate::{Outcome, output, show};
+use crate::{Outcome, format, output, show};
 
 /// No recording is larger.
 const LARGEST: u64 = 64 << 20;
@@ -97,7 +97,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         output::write(path, output::json(recording)?.as_bytes())?;
     }
     if json {
-        output::print_json(&shown)?;
+        output::print_json(format::REPLAY, &shown)?;
     } else {
         output::print(&show::replay::text(&shown))?;
     }

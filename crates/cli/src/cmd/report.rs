@@ -8,7 +8,7 @@ use lasthop_study::sweep::usual_units;
 
 use crate::failure::Failure;
 use crate::sweep::{self, files};
-use crate::{Outcome, output};
+use crate::{Outcome, format, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -48,7 +48,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let target = args.output.clone().unwrap_or_else(|| dirs[0].join(name));
     output::write(&target, page.as_bytes())?;
     if json {
-        output::print_json(&serde_json::json!({ "page": target }))?;
+        output::print_json(format::REPORT, &serde_json::json!({ "page": target }))?;
     } else {
         output::print(&format!("{}\n", target.display()))?;
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lasthop_batch::{Provenance, Work, tables};
+use lasthop_batch::{Provenance, Work};
 use lasthop_lab::{Results, Setup};
 use lasthop_report::number::{Units, plural};
 use lasthop_scenario::{Argument, Plan, Run, Warning, World};
@@ -17,7 +17,7 @@ use crate::stop::Stop;
 use crate::sweep::bound::{self, Most};
 use crate::sweep::testbed::Order;
 use crate::sweep::{self, Job, Traces, files};
-use crate::{Outcome, demo, output, show};
+use crate::{Outcome, demo, format, output, show};
 
 /// What runs when no scenario is named.
 const DEMONSTRATION: &str = "quickstart";
@@ -49,7 +49,7 @@ pub struct Args {
     #[arg(value_name = "FILE|NAME")]
     pub scenario: Option<String>,
     /// Number of seeds, each one run; overrides `runs` of the file
-    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, short = 'n', value_name = "N", value_parser = crate::asked::seeds(1, 1_000_000))]
     pub seeds: Option<u32>,
     /// Where: in the simulator, on real packets between namespaces of this machine, or both side by side
     #[arg(long, value_name = "WORLD")]
@@ -183,8 +183,23 @@ fn execute(
         return interrupted(job, &results, finished, args, json);
     }
     if let Some(dir) = job.output {
-        output::write(&dir.join(sweep::RESULTS), output::json(&results)?.as_bytes())?;
-        lasthop_batch::files::write(dir, "runs", &tables::runs(plan, &results, provenance)?)?;
+        output::write(
+            &dir.join(sweep::RESULTS),
+            output::json(&format::RUN.of(&results))?.as_bytes(),
+        )?;
+        #[cfg(feature = "parquet")]
+        lasthop_batch::files::write(
+            dir,
+            "runs",
+            &lasthop_batch::tables::runs(plan, &results, provenance)?,
+        )?;
+        #[cfg(not(feature = "parquet"))]
+        {
+            let _ = provenance;
+            eprintln!(
+                "runs.parquet and runs.csv are left out: this build lacks the feature `parquet`"
+            );
+        }
         if !traces(job, dir)? {
             return interrupted(job, &results, finished, args, json);
         }
@@ -195,7 +210,7 @@ fn execute(
     }
     job.progress.finish();
     if json {
-        output::print_json(&results)?;
+        output::print_json(format::RUN, &results)?;
         Failure::if_stuck(results.stuck())?;
         return Ok(outcome(&results));
     }
@@ -342,7 +357,7 @@ fn print_plan(
 ) -> Result<(), Failure> {
     if json {
         let warnings: Vec<_> = warnings.iter().map(|w| text.json(w, arguments)).collect();
-        return output::print_json(&plan::Shown::new(plan, warnings));
+        return output::print_json(format::PLAN, &plan::Shown::new(plan, warnings));
     }
     text.warn(warnings, arguments);
     output::print(&plan::table(plan))

@@ -10,17 +10,51 @@ const EXAMPLES: &str = "\
 Examples:
   lasthop schema > scenario.schema.json           for scenarios
   lasthop schema station > station.schema.json    for the file of a station
+  lasthop schema --output run > run.schema.json   for what `lasthop run --json` prints
 
 An editor with Taplo (Even Better TOML) completes and checks a file that begins with
   #:schema ./scenario.schema.json";
 
-/// Print the JSON Schema of a file, for editors that complete and check while one types
+/// Print the JSON Schema of a file, for editors that complete and check while one types, or of a JSON answer
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Which file
     #[arg(default_value = "scenario")]
     file: What,
+    /// The answer of this command with --json, instead of a file
+    #[arg(long, value_name = "COMMAND", value_enum, conflicts_with = "file")]
+    output: Option<Answer>,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Answer {
+    /// `lasthop run`
+    Run,
+    /// `lasthop advise`
+    Advise,
+    /// `lasthop analyze`
+    Analyze,
+    /// `lasthop battery`
+    Battery,
+    /// `lasthop list`
+    List,
+    /// `lasthop doctor`
+    Doctor,
+}
+
+impl Answer {
+    /// Its schema. tests/schemas.rs writes them from answers of the program, and holds other answers against them.
+    fn schema(self) -> &'static str {
+        match self {
+            Answer::Run => include_str!("schema/run.json"),
+            Answer::Advise => include_str!("schema/advise.json"),
+            Answer::Analyze => include_str!("schema/analyze.json"),
+            Answer::Battery => include_str!("schema/battery.json"),
+            Answer::List => include_str!("schema/list.json"),
+            Answer::Doctor => include_str!("schema/doctor.json"),
+        }
+    }
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,10 +69,14 @@ enum What {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<Outcome, Failure> {
-    output::print_json(&json_schema(match args.file {
+    if let Some(answer) = args.output {
+        output::exact(answer.schema())?;
+        return Ok(Outcome::Done);
+    }
+    output::exact(&output::json(&json_schema(match args.file {
         What::Scenario => File::Scenario,
         What::Station => File::Station,
         What::Tunnel => File::Tunnel,
-    }))?;
+    }))?)?;
     Ok(Outcome::Done)
 }

@@ -27,7 +27,7 @@ use crate::stop::Stop;
 use crate::transfer::menu::{self, Choice, Terminal};
 use crate::transfer::settings::{self, AMOUNT, Settings};
 use crate::transfer::{Destination, Family, shown};
-use crate::{Outcome, output};
+use crate::{Outcome, format, output};
 
 /// How often the control block is looked at with `--debug`.
 const SAMPLE: Span = Span::millis(2);
@@ -369,7 +369,10 @@ impl Job<'_> {
     fn show(&self, reports: &[SendReport]) -> Result<(), Failure> {
         if self.json {
             let transfers: Vec<_> = reports.iter().map(shown::sent).collect();
-            return output::print_json(&serde_json::json!({ "transfers": transfers }));
+            return output::print_json(
+                format::SEND,
+                &serde_json::json!({ "transfers": transfers }),
+            );
         }
         if reports.is_empty() {
             return Ok(());

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::failure::{Failure, Located};
 use crate::scenario::{read, with_files};
-use crate::{Outcome, output, style};
+use crate::{Outcome, format, output, style};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -77,7 +77,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
 fn clear(file: &StationFile, json: bool) -> Result<Outcome, Failure> {
     let found = service::clear(file).map_err(|fault| failed(&fault))?;
     if json {
-        output::exact(&format!("{}\n", json!({ "cleared": found })))?;
+        output::exact(&format::STATION.line(&json!({ "cleared": found })))?;
     } else {
         let said = if found { "cleared" } else { "there was nothing" };
         output::print(&format!("{} and {}: {said}\n", file.left, file.right))?;
@@ -118,10 +118,13 @@ fn check(
     let runs = found.iter().all(|finding| finding.weight != Weight::Fatal);
     let outcome = if runs { Outcome::Done } else { Outcome::No };
     if json {
-        output::print_json(&json!({
-            "left": file.left, "right": file.right, "seed": file.seed, "path": file.path.stages(),
-            "would-run": runs, "found": found,
-        }))?;
+        output::print_json(
+            format::STATION,
+            &json!({
+                "left": file.left, "right": file.right, "seed": file.seed, "path": file.path.stages(),
+                "would-run": runs, "found": found,
+            }),
+        )?;
         return Ok(outcome);
     }
     let (left, right) = (&file.left, &file.right);
@@ -193,27 +196,25 @@ fn shown(settings: &[Setting]) -> String {
 /// Says what happens; a closed output is no reason to stop carrying packets.
 fn tell(news: &News, json: bool) {
     let result = match (news, json) {
-        (News::Ready { socket, metrics }, true) => output::exact(&format!(
-            "{}\n",
-            json!({ "ready": { "socket": socket, "metrics": metrics } })
-        )),
+        (News::Ready { socket, metrics }, true) => output::exact(
+            &format::STATION.line(&json!({ "ready": { "socket": socket, "metrics": metrics } })),
+        ),
         (News::Plane { plane, instead }, true) => {
             let instead = instead.as_ref().map(|(why, help)| json!({ "why": why, "help": help }));
-            output::exact(&format!("{}\n", json!({ "plane": plane, "instead": instead })))
+            output::exact(&format::STATION.line(&json!({ "plane": plane, "instead": instead })))
         }
-        (News::Reloaded { who, stages, settings }, true) => output::exact(&format!(
-            "{}\n",
-            json!({ "reloaded": stages, "settings": settings, "by": who })
-        )),
+        (News::Reloaded { who, stages, settings }, true) => output::exact(
+            &format::STATION.line(&json!({ "reloaded": stages, "settings": settings, "by": who })),
+        ),
         (News::Changed { who, settings }, true) => {
-            output::exact(&format!("{}\n", json!({ "changed": settings, "by": who })))
+            output::exact(&format::STATION.line(&json!({ "changed": settings, "by": who })))
         }
         (News::Warning(text), true) => {
             eprintln!("{}", json!({ "warning": { "message": text } }));
             Ok(())
         }
         (News::Reset(count), true) => {
-            output::exact(&format!("{}\n", json!({ "reset": { "connections": count } })))
+            output::exact(&format::STATION.line(&json!({ "reset": { "connections": count } })))
         }
         (News::Reset(count), false) => {
             output::print(&format!("connections that ended here were reset: {count}\n"))

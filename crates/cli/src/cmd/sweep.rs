@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::scenario::{Text, read};
 use crate::stop::Stop;
-use crate::{Outcome, output};
+use crate::{Outcome, format, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,7 +42,7 @@ pub struct Args {
     #[arg(long, value_name = "K/N", default_value = "1/1")]
     pub shard: Shard,
     /// Number of seeds, each one run of each cell; overrides `runs` of the file
-    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, short = 'n', value_name = "N", value_parser = crate::asked::seeds(1, 1_000_000))]
     pub seeds: Option<u32>,
     #[command(flatten)]
     pub changes: Changes,
@@ -95,7 +95,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     progress.finish();
     let swept = swept.map_err(failed)?;
     if json {
-        output::print_json(&swept.document())?;
+        output::print_json(format::SWEEP, &swept.document())?;
     } else {
         let left = swept.batches - swept.found - swept.made;
         let mut shown = format!(
@@ -128,7 +128,7 @@ pub fn run_merge(args: &MergeArgs, json: bool) -> Result<Outcome, Failure> {
     let stores: Vec<&dyn Store> = stores.iter().map(|store| store as &dyn Store).collect();
     let merged = merge(&stores, args.output.as_deref(), args.csv)?;
     if json {
-        output::print_json(&merged.document())?;
+        output::print_json(format::MERGE, &merged.document())?;
     } else {
         let mut shown =
             format!("{} of {}, digest {}\n", merged.rows, plural(merged.of, "run"), merged.digest);

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::analyze::GIB;
 use crate::failure::Failure;
-use crate::{Outcome, output, show};
+use crate::{Outcome, format, output, show};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -331,5 +331,9 @@ fn tell(
     json: bool,
 ) -> Result<(), Failure> {
     let told = Told { file: file.to_owned(), statistics, understood };
-    if json { output::print_json(&told) } else { output::print(&show::trace::text(&told)) }
+    if json {
+        output::print_json(format::TRACE, &told)
+    } else {
+        output::print(&show::trace::text(&told))
+    }
 }

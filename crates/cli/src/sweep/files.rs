@@ -156,8 +156,11 @@ pub fn contents(
         let plot =
             TimeSequence { title: &heading(title, n, series_count), series, part: None }.plot();
         fs::write(dir.join(format!("sequence-{n}.svg")), plot.svg())?;
-        let png = plot.png(Theme::Light, 2.0).map_err(io::Error::other)?;
-        fs::write(dir.join(format!("sequence-{n}.png")), png)?;
+        #[cfg(feature = "png")]
+        fs::write(
+            dir.join(format!("sequence-{n}.png")),
+            plot.png(Theme::Light, 2.0).map_err(io::Error::other)?,
+        )?;
         fs::write(dir.join(format!("sequence-{n}.csv")), plot.data().csv())?;
         let points = serde_json::to_vec(series).map_err(io::Error::other)?;
         fs::write(dir.join(format!("sequence-{n}.json")), points)?;

@@ -12,6 +12,7 @@ use lasthop_lab::RunResult;
 use lasthop_scenario::{Plan, Run, World};
 
 use crate::failure::Failure;
+use crate::note;
 use crate::progress::Progress;
 use crate::stop::Stop;
 use bound::Most;
@@ -68,6 +69,15 @@ impl Job<'_> {
         let (live, missing): (Vec<usize>, Vec<usize>) =
             missing.partition(|i| self.plan.cells[runs[*i].cell].scenario.world == World::Testbed);
         self.progress.begin_at((runs.len() - missing.len() - live.len()) as u64);
+        note::detail(|| {
+            let (cells, stored) = (self.plan.cells.len(), runs.len() - missing.len() - live.len());
+            let (sim, real, jobs) = (missing.len(), live.len(), self.jobs);
+            format!(
+                "{}: {cells} cells, {} runs: {stored} stored, {sim} to simulate on {jobs} threads, {real} on real packets",
+                self.plan.name,
+                runs.len()
+            )
+        });
 
         let missing_runs: Vec<Run> = missing.iter().map(|i| runs[*i]).collect();
         let stop = || self.stop.requested();

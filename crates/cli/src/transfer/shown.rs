@@ -7,7 +7,7 @@ use lasthop_report::number::Units;
 use lasthop_report::table::render;
 use serde_json::{Value, json};
 
-use crate::style;
+use crate::{format, style};
 
 /// Bytes per second in `units`, as a cell.
 fn rate(throughput: Option<f64>, units: Units) -> String {
@@ -133,5 +133,5 @@ pub fn received(received: &Received) -> String {
         "wrong": received.wrong,
         "file": received.file,
     });
-    format!("{value}\n")
+    format::DISCARD.line(&value)
 }

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! It needs root and /dev/net/tun. Where there is none, only refusals are tried.
-#![cfg(target_os = "linux")]
+#![cfg(live)]
 
 #[path = "../../../checks/shared/can_run.rs"]
 mod can_run;

@@ -204,8 +204,8 @@ impl PacketSocket {
         request.ifr_ifru.ifru_ifindex = self.ifindex;
         // SAFETY: both calls read and write the live request only.
         unsafe {
-            check(libc::ioctl(self.fd.as_raw_fd(), libc::SIOCGIFNAME, &raw mut request))?;
-            check(libc::ioctl(self.fd.as_raw_fd(), libc::SIOCGIFMTU, &raw mut request))?;
+            check(libc::ioctl(self.fd.as_raw_fd(), libc::SIOCGIFNAME as _, &raw mut request))?;
+            check(libc::ioctl(self.fd.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request))?;
         }
         // SAFETY: the call has filled in the MTU.
         Ok(usize::try_from(unsafe { request.ifr_ifru.ifru_mtu }).unwrap_or(0))
@@ -260,7 +260,7 @@ impl Inbox {
             header.msg_hdr.msg_iov = vector;
             header.msg_hdr.msg_iovlen = 1;
             header.msg_hdr.msg_control = (&raw mut control.0).cast();
-            header.msg_hdr.msg_controllen = control.0.len();
+            header.msg_hdr.msg_controllen = control.0.len() as _;
         }
         // SAFETY: every header points to a live vector and control buffer, with their true lengths.
         let count = unsafe {

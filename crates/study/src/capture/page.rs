@@ -49,7 +49,7 @@ pub fn page(captures: &[Capture], pairs: &[Pair], command: String) -> String {
         again: Again {
             commands: vec![command],
             seeds: String::new(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            version: lasthop_version::LINE.to_owned(),
         },
         ..Page::default()
     })

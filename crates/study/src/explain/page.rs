@@ -41,7 +41,7 @@ pub fn page(explained: &Explained, command: &str) -> String {
         again: Again {
             commands: vec![command.to_owned()],
             seeds: format!("1..{}", asked.seeds),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            version: lasthop_version::LINE.to_owned(),
         },
     })
 }

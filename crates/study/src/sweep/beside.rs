@@ -70,7 +70,7 @@ pub fn page(all: &[Named]) -> Result<String, Apart> {
         again: Again {
             commands: all.iter().map(|one| one.results.setup.command.clone()).collect(),
             seeds: seeds(runs.map(|run| run.seed)),
-            version: joined.lasthop.clone(),
+            version: joined.version(),
         },
     }))
 }
@@ -129,6 +129,7 @@ fn joined(all: &[Named]) -> Result<Results, Apart> {
     let same_path = all.iter().all(|one| path(&one.results) == path(&first.results));
     Ok(Results {
         lasthop: first.results.lasthop.clone(),
+        commit: first.results.commit.clone(),
         name: names.join(" and "),
         setup: Setup {
             path: if same_path {

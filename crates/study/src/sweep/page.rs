@@ -60,7 +60,7 @@ pub fn page(results: &Results, recorded: &[Recorded], units: Units) -> String {
         again: Again {
             commands: vec![setup.command.clone()],
             seeds: seeds(runs.map(|run| run.seed)),
-            version: results.lasthop.clone(),
+            version: results.version(),
         },
     })
 }

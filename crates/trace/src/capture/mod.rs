@@ -34,11 +34,19 @@ pub const MAX_RECORD: u32 = 16 << 20;
 /// Most interfaces that one section may describe.
 pub const MAX_INTERFACES: usize = 1 << 16;
 
+/// The first bytes of a file as text, or as numbers if they are none.
+fn shown(first: &[u8; 4]) -> String {
+    match core::str::from_utf8(first) {
+        Ok(text) if text.chars().all(|c| c.is_ascii_graphic() || c == ' ') => format!("`{text}`"),
+        _ => format!("the bytes {first:02x?}"),
+    }
+}
+
 /// Why bytes are not a capture, or stopped being one. Offsets count from the first byte of the file.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The first bytes are those of no capture format.
-    #[error("this is neither pcap nor pcapng: the file begins with {first:02x?}{hint}")]
+    #[error("this is neither pcap nor pcapng: the file begins with {}{hint}", shown(first))]
     NotACapture {
         /// The first four bytes.
         first: [u8; 4],

@@ -1,6 +1,6 @@
 //! `lasthop advise`: what would help on this link, by how much, and what it takes.
 
-#[cfg(target_os = "linux")]
+#[cfg(live)]
 mod station;
 
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use lasthop_study::compare;
 use super::analyze;
 use crate::asked::{self, Jobs, Maker};
 use crate::failure::Failure;
-use crate::{Outcome, output, show};
+use crate::{Outcome, format, output, show};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -39,77 +39,82 @@ Exit code 1: nothing would help. docs/compare.md says what the answer rests on."
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Rate of the lossy link for data
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = rate)]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = rate, help_heading = "The link")]
     pub rate: Option<Rate>,
     /// Rate for the ACKs [default: the same]
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = rate)]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = rate, help_heading = "The link")]
     pub rate_back: Option<Rate>,
     /// Delay of the lossy link, one way [default: 5ms]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = delay)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = delay, help_heading = "The link")]
     pub delay: Option<Span>,
     /// Delay of the rest of the way, one way [default: 20ms]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = delay)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = delay, help_heading = "The link")]
     pub wired_delay: Option<Span>,
     /// Share of the packets with data that the link loses [default: 0]
-    #[arg(long, value_name = "P", allow_hyphen_values = true, value_parser = loss)]
+    #[arg(long, value_name = "P", allow_hyphen_values = true, value_parser = loss, help_heading = "The link")]
     pub loss: Option<Probability>,
     /// Mean number of packets lost in a row [default: 1]
-    #[arg(long, value_name = "PACKETS", allow_hyphen_values = true, value_parser = burst)]
+    #[arg(long, value_name = "PACKETS", allow_hyphen_values = true, value_parser = burst, help_heading = "The link")]
     pub burst: Option<f64>,
     /// Queue in front of the link [default: 50p]
-    #[arg(long, value_name = "QUEUE", value_parser = queue)]
+    #[arg(long, value_name = "QUEUE", value_parser = queue, help_heading = "The link")]
     pub queue: Option<String>,
     /// What that queue does: fifo, codel, fq-codel, pie and others (docs/scenario-files.md) [default: fifo]
-    #[arg(long, value_name = "DISCIPLINE")]
+    #[arg(long, value_name = "DISCIPLINE", help_heading = "The link")]
     pub discipline: Option<String>,
     /// Whether the directions of the link share its medium: full, half (turns), tdd (parts of frames of 5 ms) [default: full]
-    #[arg(long, value_name = "DUPLEX", value_parser = duplex)]
+    #[arg(long, value_name = "DUPLEX", value_parser = duplex, help_heading = "The link")]
     pub duplex: Option<Duplex>,
     /// What the link sends again by itself: none, ll, ll-sack, local-recovery, tulip, airmail [default: none]
-    #[arg(long, value_name = "LINK-LAYER")]
+    #[arg(long, value_name = "LINK-LAYER", help_heading = "The link")]
     pub arq: Option<String>,
     /// What becomes of lost packets: they vanish, or they arrive as damage (bit errors that checksums show) [default: vanish]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = "The link")]
     pub losses: Option<Losses>,
     /// The largest IP packet, in bytes [default: 1500]
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(296..=9000))]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(296..=9000), help_heading = "The link")]
     pub mtu: Option<u32>,
     /// Time that each frame takes on the link beside its bits [default: 0s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = delay)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = delay, help_heading = "The link")]
     pub overhead: Option<Span>,
     /// Customers who transfer through the same queue at once [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "The link")]
     pub customers: Option<u32>,
     /// The sender: a preset (`lasthop list presets`) or a TCP [default: linux]
-    #[arg(long, value_name = "SENDER")]
+    #[arg(long, value_name = "SENDER", help_heading = "The link")]
     pub sender: Option<String>,
     /// Which way the data goes
-    #[arg(long, value_enum, default_value = "download")]
+    #[arg(long, value_enum, default_value = "download", help_heading = "The link")]
     pub direction: Way,
     /// The host moves between two base stations: `every` or `dwell`, and keys of `[handoff]`, for example every=15s,gap=80ms
-    #[arg(long, value_name = "KEY=VALUE,...")]
+    #[arg(long, value_name = "KEY=VALUE,...", help_heading = "The link")]
     pub handoff: Option<Handoffs>,
     /// Estimate the link from the largest transfer in this capture, taken at the sender
-    #[arg(long, value_name = "FILE", conflicts_with = "station")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "station",
+        help_heading = "Figures from elsewhere"
+    )]
     pub capture: Option<PathBuf>,
     /// Ask this control socket of a running station what it has counted
-    #[arg(long, value_name = "SOCKET")]
+    #[arg(long, value_name = "SOCKET", help_heading = "Figures from elsewhere")]
     pub station: Option<PathBuf>,
     /// Who can be changed: sender, receiver, base-station, link, router, gateway [default: all of them]
-    #[arg(long, value_name = "WHO,...", value_delimiter = ',', value_parser = party)]
+    #[arg(long, value_name = "WHO,...", value_delimiter = ',', value_parser = party, help_heading = "The question")]
     pub can: Vec<String>,
     /// The units of rates: megabits, or kilobytes of 1024 bytes
     #[arg(long, value_name = "UNITS", value_parser = asked::units(), ignore_case = true, default_value = "mbit")]
     pub units: Units,
     /// The least gain worth a change, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = gain)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = gain, help_heading = "The question")]
     pub gain: f64,
     /// Number of seeds, each one run of each scheme [default: as many runs as 10 seeds and up to 40 would take, most of them
     /// of the schemes near the top]
-    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    #[arg(long, short = 'n', value_name = "N", value_parser = crate::asked::seeds(2, 1000), help_heading = "The question")]
     pub seeds: Option<u32>,
     /// Do not ask again for other losses and delays
-    #[arg(long)]
+    #[arg(long, help_heading = "The question")]
     pub quick: bool,
     /// Write the scenario to this file, to go on with
     #[arg(long, value_name = "FILE")]
@@ -173,27 +178,34 @@ fn rate(word: &str) -> Result<Rate, String> {
 
 fn delay(word: &str) -> Result<Span, String> {
     let span: Span = word.parse().map_err(|error| format!("{error}; for example 5ms"))?;
-    if span > Span::secs(100) { Err("at most 100s, for example 5ms".to_owned()) } else { Ok(span) }
+    if span > Span::secs(100) {
+        Err("out of range; at most 100s, for example 5ms".to_owned())
+    } else {
+        Ok(span)
+    }
 }
 
 fn party(word: &str) -> Result<String, String> {
     let known = PARTIES.iter().find(|(name, _)| *name == word);
     known.map(|(_, party)| (*party).to_owned()).ok_or_else(|| {
         let names: Vec<&str> = PARTIES.iter().map(|(name, _)| *name).collect();
-        format!("one of {}", names.join(", "))
+        format!("not known; one of {}", names.join(", "))
     })
 }
 
 fn duplex(word: &str) -> Result<Duplex, String> {
     let known = Duplex::WORDS.iter().find(|(name, _)| *name == word);
-    known.map(|(_, duplex)| *duplex).ok_or_else(|| "full, half or tdd".to_owned())
+    known.map(|(_, duplex)| *duplex).ok_or_else(|| "not known; full, half or tdd".to_owned())
 }
 
 fn loss(word: &str) -> Result<Probability, String> {
     let p: Probability =
         word.parse().map_err(|error| format!("{error}; for example 2% or 0.02"))?;
+    if word.trim().parse() == Ok(1.0) {
+        return Err("every packet would be lost; write `1%` for one in a hundred".to_owned());
+    }
     if p.get() > 0.9 {
-        return Err("at most 90%: behind that no TCP goes on; for example 2%".to_owned());
+        return Err("beyond 90% no TCP continues; for example 2%".to_owned());
     }
     Ok(p)
 }
@@ -201,19 +213,18 @@ fn loss(word: &str) -> Result<Probability, String> {
 fn burst(word: &str) -> Result<f64, String> {
     match word.parse::<f64>() {
         Ok(n) if (1.0..=1000.0).contains(&n) => Ok(n),
-        _ => Err("a number of packets from 1 to 1000, for example 4".to_owned()),
+        _ => Err("not a burst; a number of packets from 1 to 1000, for example 4".to_owned()),
     }
 }
 
 fn gain(word: &str) -> Result<f64, String> {
     match word.trim_end_matches('%').parse::<f64>() {
         Ok(n) if (0.0..=1000.0).contains(&n) => Ok(n),
-        _ => Err("a percentage from 0 to 1000, for example 5".to_owned()),
+        _ => Err("not a gain; a percentage from 0 to 1000, for example 5".to_owned()),
     }
 }
 
 fn queue(word: &str) -> Result<String, String> {
-    let text = format!("{word:?}");
     let fits = word.strip_suffix('p').map_or_else(
         || word.ends_with('B') && word.parse::<lasthop_proto::units::Bytes>().is_ok(),
         |packets| packets.parse::<u32>().is_ok_and(|n| n > 0),
@@ -221,7 +232,7 @@ fn queue(word: &str) -> Result<String, String> {
     if fits {
         Ok(word.to_owned())
     } else {
-        Err(format!("{text} is no queue; for example 50p or 64KiB"))
+        Err("not a queue; a number of packets or bytes, for example 50p or 64KiB".to_owned())
     }
 }
 
@@ -267,12 +278,12 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         let document = serde_json::json!({
             "link": link, "advice": advice, "remedies": remedies, "scenario": text,
         });
-        output::print_json(&document)?;
+        output::print_json(format::ADVISE, &document)?;
     } else {
         let saved = args.output.as_ref().map(|dir| dir.display().to_string());
         let text = show::advise::text(&advice, &link, &remedies, saved.as_deref(), args.units);
         // Its words are wrapped, and its files stay as they are.
-        output::exact(&text)?;
+        output::exact(&output::by_root(&text))?;
     }
     Ok(if advice.anything_helps { Outcome::Done } else { Outcome::No })
 }
@@ -301,12 +312,12 @@ fn capture(path: &Path) -> Result<Estimate, Failure> {
     Ok(Estimate::of(&capture, help)?)
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(live)]
 fn station(socket: &Path) -> Result<Estimate, Failure> {
     station::ask(socket)
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(live))]
 fn station(socket: &Path) -> Result<Estimate, Failure> {
     Err(Failure::input(format!("{}: stations run on Linux only", socket.display()), ""))
 }

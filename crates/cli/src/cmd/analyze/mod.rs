@@ -1,14 +1,14 @@
 //! `lasthop analyze`: what happened to TCP in a capture.
 
 mod file;
-#[cfg(target_os = "linux")]
+#[cfg(live)]
 mod live;
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use lasthop_analyze::{Config, OverTime, match_captures};
-#[cfg(target_os = "linux")]
+#[cfg(live)]
 use lasthop_proto::units::Span;
 use lasthop_report::plot::{Plot, Theme};
 use lasthop_study::capture::matched::Pair;
@@ -19,7 +19,7 @@ use lasthop_study::capture::{
 
 use crate::failure::Failure;
 use crate::sweep::PAGE;
-use crate::{Outcome, output, show};
+use crate::{Outcome, format, output, show};
 
 pub use file::read;
 
@@ -46,32 +46,32 @@ pub const GIB: u64 = 1 << 30;
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Captures in pcap or pcapng form, plain, gzip or zstd; `-` is the standard input
-    #[cfg_attr(target_os = "linux", arg(required_unless_present = "interface"))]
-    #[cfg_attr(not(target_os = "linux"), arg(required = true))]
+    #[cfg_attr(live, arg(required_unless_present = "interface"))]
+    #[cfg_attr(not(live), arg(required = true))]
     #[arg(value_name = "CAPTURE")]
     pub captures: Vec<PathBuf>,
     /// Look on at this interface instead; needs the capability CAP_NET_RAW. Ctrl-C ends it
-    #[cfg(target_os = "linux")]
+    #[cfg(live)]
     #[arg(long, short, value_name = "NAME", conflicts_with = "captures")]
     pub interface: Option<String>,
     /// With -i: end after this time, such as 10s
-    #[cfg(target_os = "linux")]
+    #[cfg(live)]
     #[arg(long = "for", value_name = "TIME", requires = "interface")]
     pub length: Option<Span>,
     /// Also write tables and plots to this directory
     #[arg(long, short, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// Leave out packets whose checksum is wrong, as a receiver would
-    #[arg(long)]
+    #[arg(long, help_heading = "What is looked at")]
     pub verify: bool,
     /// Only this connection, by its number from 0; may be repeated
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", help_heading = "What is looked at")]
     pub connection: Vec<u32>,
     /// Only connections of this address, at either end; may be repeated
-    #[arg(long, value_name = "IP")]
+    #[arg(long, value_name = "IP", help_heading = "What is looked at")]
     pub address: Vec<IpAddr>,
     /// Only connections of this TCP port, at either end; may be repeated
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", help_heading = "What is looked at")]
     pub port: Vec<u16>,
     /// With --json: also what changes over time
     #[arg(long, requires = "json")]
@@ -80,7 +80,7 @@ pub struct Args {
     #[arg(long, requires = "output")]
     pub xplot: bool,
     /// Largest of several captures, unpacked: where they are matched, two are held in memory as a whole
-    #[arg(long, value_name = "GIB", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=1024))]
+    #[arg(long, value_name = "GIB", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=1024), help_heading = "What is looked at")]
     pub max_size: u64,
 }
 
@@ -112,7 +112,10 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             }
         }
         let pairs = leaner(pairs, args.over_time);
-        output::print_json(&serde_json::json!({ "captures": captures, "matched": pairs }))?;
+        output::print_json(
+            format::ANALYZE,
+            &serde_json::json!({ "captures": captures, "matched": pairs }),
+        )?;
         return unreadable.map_or(Ok(Outcome::Done), Err);
     }
     let texts = captures.iter().map(show::capture::text);
@@ -137,7 +140,7 @@ fn nothing_read(captures: &[Capture]) -> Option<Failure> {
 
 /// What is captured now, or was before.
 fn all(args: &Args) -> Result<Vec<Capture>, Failure> {
-    #[cfg(target_os = "linux")]
+    #[cfg(live)]
     if let Some(interface) = &args.interface {
         return Ok(vec![live::watch(interface, args.length, args.verify)?]);
     }
@@ -202,7 +205,7 @@ fn write(dir: &Path, captures: &[Capture], pairs: &[Pair], args: &Args) -> Resul
         }
     }
     let all = serde_json::json!({ "captures": captures, "matched": pairs });
-    output::write(&dir.join("analysis.json"), output::json(&all)?.as_bytes())?;
+    output::write(&dir.join("analysis.json"), output::json(&format::ANALYZE.of(&all))?.as_bytes())?;
     let names: Vec<String> = captures.iter().map(|c| output::quoted(&c.file)).collect();
     let verify = if args.verify { " --verify" } else { "" };
     let mut filters: String =
@@ -235,9 +238,16 @@ fn write_one(
     Ok(())
 }
 
-/// A plot as SVG and as PNG.
+/// A plot as SVG and, where this build has them, as PNG.
 fn picture(dir: &Path, name: &str, plot: &Plot) -> Result<(), Failure> {
     output::write(&dir.join(format!("{name}.svg")), plot.svg().as_bytes())?;
+    #[cfg(feature = "png")]
+    png(dir, name, plot)?;
+    Ok(())
+}
+
+#[cfg(feature = "png")]
+fn png(dir: &Path, name: &str, plot: &Plot) -> Result<(), Failure> {
     let target = dir.join(format!("{name}.png"));
     let png = plot
         .png(Theme::Light, 2.0)

@@ -16,7 +16,7 @@ use self::kept::Kept;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::stop::Stop;
-use crate::{Outcome, output, style};
+use crate::{Outcome, format, output, style};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -52,7 +52,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub sets: u32,
     /// Runs per case for each set [default: what the testbed can afford]
-    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, short = 'n', value_name = "N", value_parser = crate::asked::seeds(1, 100_000))]
     pub seeds: Option<u32>,
     /// Runs per case when the best sets are tried again with whole transfers; 0 leaves that out
     #[arg(long, value_name = "N", default_value_t = 20)]
@@ -72,6 +72,8 @@ pub struct Args {
 #[derive(Serialize)]
 struct Document<'a> {
     lasthop: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commit: Option<&'static str>,
     command: &'a str,
     #[serde(flatten)]
     explained: &'a Explained,
@@ -110,10 +112,14 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         return Ok(output::interrupted(dir.as_deref()));
     };
     let command = command(args);
-    let document =
-        Document { lasthop: env!("CARGO_PKG_VERSION"), command: &command, explained: &explained };
+    let document = Document {
+        lasthop: lasthop_version::VERSION,
+        commit: lasthop_version::COMMIT,
+        command: &command,
+        explained: &explained,
+    };
     if json {
-        output::print_json(&document)?;
+        output::print_json(format::EXPLAIN, &document)?;
     } else {
         output::print(&text(&explained))?;
     }
@@ -121,7 +127,10 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         let file = dir.join("report.html");
         output::write(&file, page(&explained, &command).as_bytes())?;
         output::write(&dir.join("explain.svg"), picture(&explained).svg().as_bytes())?;
-        output::write(&dir.join("explain.json"), output::json(&document)?.as_bytes())?;
+        output::write(
+            &dir.join("explain.json"),
+            output::json(&format::EXPLAIN.of(&document))?.as_bytes(),
+        )?;
         if !json {
             output::print(&format!("report: {}\n", file.display()))?;
         }
@@ -146,7 +155,7 @@ fn question(args: &Args) -> Result<Question, Failure> {
 /// Prints what is open.
 fn list(parameters: &[Parameter], json: bool) -> Result<Outcome, Failure> {
     if json {
-        output::print_json(&parameters)?;
+        output::print_json(format::EXPLAIN, &serde_json::json!({ "parameters": parameters }))?;
         return Ok(Outcome::Done);
     }
     let line = |p: &Parameter| {

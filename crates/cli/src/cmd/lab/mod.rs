@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 
 use crate::failure::Failure;
-use crate::{Outcome, output};
+use crate::{Outcome, format, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,7 +44,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let port = listener.local_addr().map_err(cannot)?.port();
     let url = format!("http://127.0.0.1:{port}/");
     match json {
-        true => output::print_json(&serde_json::json!({ "url": url }))?,
+        true => output::print_json(format::LAB, &serde_json::json!({ "url": url }))?,
         false => output::print(&format!("The laboratory is at {url} (Ctrl-C ends it)\n"))?,
     }
     server::serve(listener, port, args.directory.clone()).map_err(cannot)?;

@@ -17,14 +17,14 @@ use crate::cpu::ForClaims;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::stop::Stop;
-use crate::{Outcome, output};
+use crate::{Outcome, format, note, output};
 use kept::{Kept, Origin, Store};
 
 const EXAMPLES: &str = "\
 Examples:
   lasthop reproduce                       all claims of the papers
   lasthop reproduce west97                one paper
-  lasthop reproduce W-T1 W-T2 --verbose   two of its tables, with all assumptions
+  lasthop reproduce W-T1 W-T2 --verbose   two of its tables, each measured value and all assumptions
   lasthop reproduce west97 --check        exit code 1 if one of its claims fails
   lasthop reproduce related               what works that they cite published
   lasthop reproduce --list                what there is
@@ -52,9 +52,6 @@ pub struct Args {
     /// List the claims instead of testing them
     #[arg(long)]
     pub list: bool,
-    /// Print tables, each measured value, and the assumptions, as in the report
-    #[arg(long, short)]
-    pub verbose: bool,
     /// Exit code 1 if a claim fails
     #[arg(long)]
     pub check: bool,
@@ -63,7 +60,7 @@ pub struct Args {
     pub fresh: bool,
     /// Runs per case, each with a seed of its own [default: 20, as in the papers' tables]
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20, hide_default_value = true,
-          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+          value_parser = crate::asked::seeds(1, 100_000))]
     pub seeds: u32,
     /// Add to the report in this directory [default: out/reproduce; none with --json]
     #[arg(long, short, value_name = "DIR")]
@@ -119,7 +116,7 @@ impl Observer for Watch {
         let at = self.at.lock().unwrap_or_else(PoisonError::into_inner);
         self.progress.show(format!("{at}, run {runs}"));
         if let Some(place) = &result.stuck {
-            let (seed, version) = (result.seed, env!("CARGO_PKG_VERSION"));
+            let (seed, version) = (result.seed, lasthop_version::LINE);
             let line = format!("lasthop reproduce: {at}, seed {seed}, {place}, lasthop {version}");
             self.stuck.lock().unwrap_or_else(PoisonError::into_inner).push(line);
         }
@@ -152,9 +149,10 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let done = evaluate_all(args, &chosen, store.as_ref(), &origin, json)?;
 
     if json {
-        output::print_json(&done.iter().map(|kept| kept.told(&origin)).collect::<Vec<_>>())?;
+        let claims: Vec<_> = done.iter().map(|kept| kept.told(&origin)).collect();
+        output::print_json(format::REPRODUCE, &serde_json::json!({ "claims": claims }))?;
     } else {
-        if args.verbose {
+        if note::is_verbose() {
             shown::verdicts(&done)?;
             shown::assumptions(&chosen)?;
         }
@@ -163,7 +161,11 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     if let Some(store) = &store {
         let report = page::write(store, &origin)?;
         if !json {
-            shown::where_else(&report, args.verbose, done.iter().filter(|k| k.found).count())?;
+            shown::where_else(
+                &report,
+                note::is_verbose(),
+                done.iter().filter(|k| k.found).count(),
+            )?;
         }
     }
     if done.len() < chosen.len() {
@@ -224,7 +226,7 @@ fn evaluate_all(
             }
         };
         if !json {
-            watch.progress.suspend(|| shown::claim(&one, width, args.verbose))?;
+            watch.progress.suspend(|| shown::claim(&one, width, note::is_verbose()))?;
         }
         done.push(one);
     }
@@ -266,7 +268,7 @@ pub fn list(chosen: impl IntoIterator<Item = &'static Claim>, json: bool) -> Res
         })
         .collect();
     if json {
-        return output::print_json(&rows);
+        return output::print_json(format::LIST, &serde_json::json!({ "claims": rows }));
     }
     let mut text = String::new();
     let mut paper = "";

@@ -14,31 +14,31 @@ const OWN: [&str; 8] =
 #[derive(clap::Args, Debug, Default)]
 pub struct Link {
     /// Rate towards the program, and from it without --rate-back [default: infinitely fast]
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "The link")]
     rate: Option<String>,
     /// Rate from the program
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "The link")]
     rate_back: Option<String>,
     /// Delay, one way [default: 0s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "The link")]
     delay: Option<String>,
     /// Probability that a packet is lost, in either direction [default: 0]
-    #[arg(long, value_name = "P", allow_hyphen_values = true)]
+    #[arg(long, value_name = "P", allow_hyphen_values = true, help_heading = "The link")]
     loss: Option<String>,
     /// Queue in front of the link, in packets or bytes [default: 1000p]
-    #[arg(long, value_name = "QUEUE")]
+    #[arg(long, value_name = "QUEUE", help_heading = "The link")]
     queue: Option<String>,
     /// What the queue does: codel, fq-codel, pie and others of docs/scenario-files.md
-    #[arg(long, value_name = "WORD")]
+    #[arg(long, value_name = "WORD", help_heading = "The link")]
     discipline: Option<String>,
     /// Traces of Mahimahi instead of rates: from the program, towards it
-    #[arg(long, value_name = "UP,DOWN", conflicts_with_all = ["rate", "rate_back"])]
+    #[arg(long, value_name = "UP,DOWN", conflicts_with_all = ["rate", "rate_back"], help_heading = "The link")]
     trace: Option<String>,
     /// What runs at the base station before the link, which is a radio then, for example snoop
-    #[arg(long, value_name = "AGENT", requires = "rate", conflicts_with_all = ["trace", "rate_back"])]
+    #[arg(long, value_name = "AGENT", requires = "rate", conflicts_with_all = ["trace", "rate_back"], help_heading = "The link")]
     agent: Option<String>,
     /// The path of a scenario: a file, or a built-in one
-    #[arg(long, value_name = "FILE|NAME", conflicts_with_all = OWN)]
+    #[arg(long, value_name = "FILE|NAME", conflicts_with_all = OWN, help_heading = "The link")]
     pub scenario: Option<String>,
 }
 
@@ -57,6 +57,9 @@ const QUEUE: &str = "1000p";
 impl Link {
     /// The scenario that the options spell; files are not in it yet.
     pub fn text(&self) -> Result<Text, Failure> {
+        if let Some(word) = self.loss.as_deref().filter(|word| is_bare_one(word)) {
+            return Err(asks_for_percent(word));
+        }
         let mut link: Vec<(&str, &str)> = vec![("queue", self.queue.as_deref().unwrap_or(QUEUE))];
         let mut stage = String::new();
         let optional = [("delay", &self.delay), ("discipline", &self.discipline)];
@@ -113,6 +116,19 @@ impl Text {
     }
 }
 
+/// Whether a loss is 1 without a unit: everything, or 1 % as `tc` reads it.
+pub fn is_bare_one(word: &str) -> bool {
+    word.trim().parse() == Ok(1.0)
+}
+
+/// The refusal of a loss of 1.
+fn asks_for_percent(word: &str) -> Failure {
+    Failure::input(
+        format!("`--loss {word}` would lose every packet"),
+        "write `--loss 1%` for one packet in a hundred, as `tc` means it, or `--loss 100%` for all",
+    )
+}
+
 /// A word of the user as a value of the file.
 fn quoted(word: &str) -> String {
     Value::String(word.to_owned()).to_string()
@@ -158,6 +174,17 @@ mod tests {
         assert!(radio.errors_right.is_some() && radio.errors_left.is_some());
         let StageKind::Varied(varied) = &trace[0].kind else { panic!("{trace:?}") };
         assert!(varied.losses.is_some() && varied.right.is_some() && varied.left != varied.right);
+    }
+
+    #[test]
+    fn a_loss_of_one_must_say_whether_it_is_a_percentage() {
+        for word in ["1", "1.0", " 1 "] {
+            let link = Link { loss: some(word), ..Link::default() };
+            assert!(link.text().unwrap_err().to_string().contains("every packet"), "{word}");
+        }
+        for word in ["1%", "100%", "0.01", "0"] {
+            assert!(Link { loss: some(word), ..Link::default() }.text().is_ok(), "{word}");
+        }
     }
 
     #[test]

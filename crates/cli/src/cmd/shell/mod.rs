@@ -14,7 +14,7 @@ use lasthop_scenario::LivePath;
 use super::testbed::{own, prompted};
 use crate::failure::Failure;
 use crate::scenario::Text;
-use crate::{Outcome, output, style};
+use crate::{Outcome, format, note, output, style};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -57,11 +57,8 @@ pub struct Args {
     /// Write what the link did to this file, as JSON
     #[arg(long, value_name = "FILE")]
     summary: Option<PathBuf>,
-    /// Tell nothing beside what the program tells
-    #[arg(long, short)]
-    quiet: bool,
     /// Program and its arguments [default: your shell]
-    #[arg(value_name = "CMD", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "CMD", trailing_var_arg = true)]
     program: Vec<OsString>,
 }
 
@@ -86,11 +83,12 @@ pub struct Run {
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let wish = args.wish()?;
     let mut note = |text: &str| {
-        if !args.quiet && !json {
+        if !note::is_quiet() && !json {
             eprintln!("{} {text}", style::bold("lasthop:"));
         }
     };
-    if let (Some(program), false) = (args.program.is_empty().then_some(&wish.program), args.quiet)
+    if let (Some(program), false) =
+        (args.program.is_empty().then_some(&wish.program), note::is_quiet())
         && std::io::stderr().is_terminal()
     {
         let shell = program.first().map(|name| name.to_string_lossy()).unwrap_or_default();
@@ -101,11 +99,11 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     }
     let ended = shell::front(wish, own, &mut note)?;
     if let Some(path) = &args.summary {
-        output::write(path, output::json(&ended)?.as_bytes())?;
+        output::write(path, output::json(&format::SHELL.of(&ended))?.as_bytes())?;
     }
     if json {
-        eprintln!("{}", serde_json::to_string(&ended).unwrap_or_default());
-    } else if !args.quiet {
+        eprint!("{}", format::SHELL.line(&ended));
+    } else if !note::is_quiet() {
         eprint!("{}", told::text(&ended, &args.link.label()));
     }
     Ok(end(&ended))

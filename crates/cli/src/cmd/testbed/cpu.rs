@@ -18,7 +18,7 @@ use crate::cpu::{Line, Order, measure};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::stop::Stop;
-use crate::{Outcome, output, style};
+use crate::{Outcome, format, output, style};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -76,7 +76,7 @@ impl Args {
         progress.finish();
         let measured = measured?;
         if json {
-            output::print_json(&Shown::of(&measured))?;
+            output::print_json(format::TESTBED, &Shown::of(&measured))?;
         } else {
             show(&measured)?;
         }

@@ -22,12 +22,7 @@ pub struct Exec {
     #[arg(value_name = "HOST")]
     host: String,
     /// Program and its arguments
-    #[arg(
-        value_name = "PROGRAM",
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     program: Vec<OsString>,
 }
 

@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::sweep::testbed::Order;
-use crate::{Outcome, output, style};
+use crate::{Outcome, format, output, style};
 
 /// Name of a testbed that was not given one.
 const DEFAULT_NAME: &str = "testbed";
@@ -131,7 +131,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             Ok(Outcome::Done)
         }
         Verb::Probe => {
-            output::print_json(&probe::probe())?;
+            output::exact(&output::json(&probe::probe())?)?;
             Ok(Outcome::Done)
         }
     }
@@ -174,7 +174,7 @@ fn up(args: &spec::Args, json: bool) -> Result<Outcome, Failure> {
     let request = args.request()?;
     let record = keep::up(&Home::open()?, own(&["testbed", "hold"]), request)?;
     if json {
-        output::print_json(&record)?;
+        output::print_json(format::TESTBED, &record)?;
     } else {
         let name = match record.name.as_str() {
             DEFAULT_NAME => String::new(),
@@ -197,7 +197,7 @@ fn list(name: Option<&str>, json: bool) -> Result<Outcome, Failure> {
         entries.retain(|entry| entry.name == name);
     }
     if json {
-        output::print_json(&entries)?;
+        output::print_json(format::TESTBED, &serde_json::json!({ "testbeds": entries }))?;
     } else if entries.is_empty() {
         output::print(&match name {
             Some(name) => {
@@ -260,7 +260,7 @@ struct Told<'a> {
 
 fn tell(ended: &[Ended], json: bool) -> Result<(), Failure> {
     if json {
-        return output::print_json(&Told { testbeds: ended });
+        return output::print_json(format::TESTBED, &Told { testbeds: ended });
     }
     let mut text = String::new();
     if ended.is_empty() {

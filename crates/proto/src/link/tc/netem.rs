@@ -105,6 +105,20 @@ impl FourStates {
     }
 }
 
+/// The refusal of a word that netem does not have.
+fn no_option(word: &str) -> LineError {
+    let line = match word {
+        "tbf" => "rate 10mbit burst 32kb latency 50ms",
+        "police" => "rate 10mbit burst 100kb",
+        _ => {
+            let help = "netem has limit, delay, loss, corrupt, duplicate, reorder, gap, distribution, rate, slot and ecn";
+            return wrong(format!("netem has no `{word}`"), help);
+        }
+    };
+    let help = format!("give it a `[[path]]` of its own, next to the link: `{word} = {{ line = \"{line}\" }}`");
+    wrong(format!("`{word}` is a stage of its own"), help)
+}
+
 /// In the order in which `tc` looks for one that begins like a word.
 const OPTIONS: [&str; 14] = [
     "limit",
@@ -149,9 +163,7 @@ impl Netem {
         let mut has_distribution = false;
         while let Some(word) = words.next() {
             let Some(option) = OPTIONS.into_iter().find(|option| option.starts_with(word)) else {
-                let help = "netem has limit, delay, loss, corrupt, duplicate, reorder, gap, distribution, rate, slot \
-                            and ecn";
-                return Err(wrong(format!("netem has no `{word}`"), help));
+                return Err(no_option(word));
             };
             words.option = option;
             has_distribution |= option == "distribution";
@@ -467,6 +479,7 @@ mod tests {
     fn the_rest_is_refused() {
         let message = |text| Netem::parse(text).unwrap_err().message;
         assert_eq!(message("delay 20ms jitter 5ms"), "netem has no `jitter`");
+        assert_eq!(message("tbf rate 1mbit"), "`tbf` is a stage of its own");
         assert_eq!(message("delay"), "`delay` has no value");
         assert_eq!(message("delay 20m"), "`20m` is no value of `delay`");
         assert_eq!(message("loss 120%"), "`120%` is no value of `loss`");

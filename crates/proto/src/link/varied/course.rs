@@ -321,7 +321,8 @@ fn wrong<T: Level>(line: Option<usize>, message: String) -> Wrong {
 
 fn wrong_line<T: Level>(line: usize, message: String) -> Wrong {
     let help = format!(
-        "each line is a time and a value such as `2.5s,{}`; units may stand in the first line in brackets instead",
+        "each line is a time and a value such as `2.5s,{}`, with one line for each time; units may stand in the first line in \
+         brackets instead, and `lasthop trace convert` reads tables of other programs",
         T::EXAMPLE
     );
     Wrong { line: Some(line), message, help }

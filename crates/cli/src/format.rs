@@ -1,0 +1,71 @@
+//! Names and versions of the formats of JSON answers.
+//!
+//! A version rises when a member is removed, renamed or gets another meaning. A new member does not raise it, so programs
+//! that read an answer ignore members that they do not know.
+
+use serde::Serialize;
+
+/// The format of an answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Format {
+    /// Name, which begins with `lasthop-`.
+    pub name: &'static str,
+    /// Version, from 1 on.
+    pub version: u32,
+}
+
+const fn format(name: &'static str) -> Format {
+    Format { name, version: 1 }
+}
+
+pub const ADVISE: Format = format("lasthop-advise");
+pub const ANALYZE: Format = format("lasthop-analyze");
+pub const BATTERY: Format = format("lasthop-battery");
+pub const COMPARE: Format = format("lasthop-compare");
+pub const COMPRESS: Format = format("lasthop-compress");
+pub const CTL: Format = format("lasthop-ctl");
+pub const DISCARD: Format = format("lasthop-discard");
+pub const DOCTOR: Format = format("lasthop-doctor");
+pub const ENERGY: Format = format("lasthop-energy");
+pub const ERROR: Format = format("lasthop-error");
+pub const EXPLAIN: Format = format("lasthop-explain");
+pub const LAB: Format = format("lasthop-lab");
+pub const LINK: Format = format("lasthop-link");
+pub const LIST: Format = format("lasthop-list");
+pub const MERGE: Format = format("lasthop-merge");
+pub const PACKETDRILL: Format = format("lasthop-packetdrill");
+pub const PLAN: Format = format("lasthop-plan");
+pub const REPLAY: Format = format("lasthop-replay");
+pub const REPORT: Format = format("lasthop-report");
+pub const REPRODUCE: Format = format("lasthop-reproduce");
+pub const RUN: Format = format("lasthop-run");
+pub const RUN_COUNTED: Format = format("lasthop-run-counted");
+pub const SEND: Format = format("lasthop-send");
+pub const SHELL: Format = format("lasthop-shell");
+pub const STATION: Format = format("lasthop-station");
+pub const SWEEP: Format = format("lasthop-sweep");
+pub const TESTBED: Format = format("lasthop-testbed");
+pub const TRACE: Format = format("lasthop-trace");
+pub const VERSION: Format = format("lasthop-version");
+
+/// An answer with its format before its own members; the answer is an object.
+#[derive(Serialize, Debug)]
+pub struct Answer<'a, T> {
+    format: &'static str,
+    format_version: u32,
+    #[serde(flatten)]
+    answer: &'a T,
+}
+
+impl Format {
+    /// An answer in this format.
+    pub fn of<T: Serialize>(self, answer: &T) -> Answer<'_, T> {
+        Answer { format: self.name, format_version: self.version, answer }
+    }
+
+    /// An answer in one line, for programs that read several.
+    pub fn line<T: Serialize>(self, answer: &T) -> String {
+        // What cannot be serialized is a map with keys that are no text; no answer has one.
+        serde_json::to_string(&self.of(answer)).unwrap_or_default() + "\n"
+    }
+}

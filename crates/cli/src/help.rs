@@ -1,0 +1,192 @@
+//! The help of the program itself: commands in groups.
+
+use clap::CommandFactory as _;
+
+use crate::{Cli, style};
+
+/// A heading, and its commands with what each does.
+type Group = (&'static str, &'static [(&'static str, &'static str)]);
+
+const GROUPS: &[Group] = &[
+    (
+        "Simulate a link, and choose what helps",
+        &[
+            ("run", "a scenario: each variant, each seed, with intervals"),
+            ("compare", "schemes on one scenario, ranked"),
+            ("advise", "what would help on a link that you describe"),
+            ("list", "built-in scenarios, schemes, systems, presets, hardware, claims"),
+            ("sweep", "runs by the million, shared among machines"),
+            ("merge", "what sweeps have stored, in one table"),
+            ("report", "the page of results, or of several in one plot"),
+            ("lab", "the laboratory in a browser, with lessons"),
+        ],
+    ),
+    (
+        "Look into captures and traces",
+        &[
+            ("analyze", "what happened to TCP in a capture: losses, stalls, why"),
+            ("trace", "files of links that vary: show, make, convert"),
+        ],
+    ),
+    (
+        "Try real programs and kernels on this machine",
+        &[
+            ("shell", "any program behind a link, without root"),
+            ("testbed", "hosts in network namespaces, without root"),
+            ("replay", "the same losses for the kernel's TCP and for ours"),
+            ("packetdrill", "packetdrill scripts, on ours and on the kernel"),
+            ("send", "transfers, measured and traced"),
+            ("discard", "the receiver of such transfers"),
+        ],
+    ),
+    (
+        "Help a real link",
+        &[
+            ("station", "the base station between two interfaces of a router"),
+            ("link", "a tunnel that repairs what the path loses"),
+            ("ctl", "ask, change and watch one that runs"),
+        ],
+    ),
+    (
+        "Energy",
+        &[
+            ("energy", "what a transfer costs a battery, and which TCP saves most"),
+            ("battery", "how long one lasts that feeds a radio which reports"),
+            ("compress", "whether compression saves energy"),
+        ],
+    ),
+    (
+        "Published results",
+        &[
+            ("reproduce", "63 results of five papers: does each hold?"),
+            ("explain", "which of the values that a paper leaves open decide"),
+        ],
+    ),
+    (
+        "This program",
+        &[
+            ("doctor", "what this machine can run"),
+            ("schema", "JSON Schema of files and of answers"),
+            ("completions", "completion script for a shell"),
+            ("man", "manual pages"),
+        ],
+    ),
+];
+
+/// Options of all commands.
+const OPTIONS: &str = "\
+Options of all commands: --json  --color WHEN  -q, --quiet  -v, --verbose  -h, --help
+";
+
+/// One screen: what most users begin with, and the names of the rest.
+pub fn short() -> String {
+    let mut text = format!("{}\n\n{}\n\n", about(), usage());
+    for (heading, commands) in [
+        ("Simulate", &["run", "compare", "advise", "list", "lab"][..]),
+        ("Measure", &["analyze", "shell", "testbed"]),
+        ("Repair", &["station", "link"]),
+    ] {
+        for (i, name) in commands.iter().filter(|name| is_here(name)).enumerate() {
+            let heading = style::heading(&format!("{:<9}", if i == 0 { heading } else { "" }));
+            text += &format!("{heading} {name:<9} {}\n", what(name));
+        }
+    }
+    let shown = [
+        "run", "compare", "advise", "list", "lab", "analyze", "shell", "testbed", "station", "link",
+    ];
+    let more: Vec<&str> = names().filter(|name| !shown.contains(name) && is_here(name)).collect();
+    let (first, second) = more.split_at(more.len().div_ceil(2));
+    text += &format!(
+        "{} {}\n{:<10}{}\n",
+        style::heading("More     "),
+        first.join(", "),
+        "",
+        second.join(", ")
+    );
+    text += &absent();
+    text += "\nBegin with `lasthop run`, a demonstration of a second. `lasthop --help` has a line for\n\
+             each command, `lasthop COMMAND --help` its options and examples.\n";
+    text + OPTIONS
+}
+
+/// Every command with a line.
+pub fn full() -> String {
+    let mut text = format!("{}\n\n{}\n", about(), usage());
+    for (heading, commands) in GROUPS {
+        let here: Vec<_> = commands.iter().filter(|(name, _)| is_here(name)).collect();
+        if !here.is_empty() {
+            text += &format!("\n{}\n", style::heading(heading));
+        }
+        for (name, what) in here {
+            text += &format!("  {name:<12} {what}\n");
+        }
+    }
+    text += &absent();
+    text + "\n" + OPTIONS + EXAMPLES
+}
+
+const EXAMPLES: &str = "\
+Version: -V. Exit codes: 0 done, 1 the answer is no, 2 bad input, 70 a fault of lasthop,
+130 interrupted (what is finished is stored). With --json errors are JSON on stderr.
+";
+
+fn about() -> String {
+    Cli::command().get_about().map(ToString::to_string).unwrap_or_default()
+}
+
+fn usage() -> String {
+    format!("{} lasthop [OPTIONS] COMMAND [ARGUMENTS]", style::heading("Usage:"))
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    GROUPS.iter().flat_map(|(_, commands)| commands.iter().map(|(name, _)| *name))
+}
+
+fn what(name: &str) -> &'static str {
+    let all = GROUPS.iter().flat_map(|(_, commands)| commands.iter());
+    all.clone().find(|(command, _)| *command == name).map_or("", |(_, what)| what)
+}
+
+fn is_here(name: &str) -> bool {
+    Cli::command().find_subcommand(name).is_some()
+}
+
+/// Commands that this build leaves out, by feature.
+fn absent() -> String {
+    let mut text = String::new();
+    for (feature, commands) in crate::features::ABSENT.iter().filter(|(_, c)| !c.is_empty()) {
+        text += &format!("\nNot in this build: {} (feature `{feature}`)\n", commands.join(", "));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let mut listed: Vec<&str> = names().filter(|name| is_here(name)).collect();
+        let command = Cli::command();
+        let mut there: Vec<&str> = command
+            .get_subcommands()
+            .filter(|inner| !inner.is_hide_set())
+            .map(clap::Command::get_name)
+            .collect();
+        listed.sort_unstable();
+        there.sort_unstable();
+        assert_eq!(listed, there);
+        for name in names().filter(|name| !is_here(name)) {
+            assert!(crate::features::absent(name).is_some(), "{name}");
+        }
+    }
+
+    /// A terminal of 24 lines and 80 columns has room for the prompt below; all commands fit one of 60 lines.
+    #[test]
+    fn the_help_fits_one_screen() {
+        for (text, lines) in [(short(), 23), (full(), 59)] {
+            assert!(text.lines().count() <= lines, "{} lines:\n{text}", text.lines().count());
+            assert!(text.lines().all(|line| line.chars().count() <= 90), "{text}");
+        }
+    }
+}

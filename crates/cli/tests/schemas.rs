@@ -1,0 +1,282 @@
+//! Schemas of JSON answers (`lasthop schema --output`), held against answers of the program by another implementation of JSON
+//! Schema.
+//!
+//! `LASTHOP_WRITE_SCHEMAS=1` writes them from the first answers of each command: members that all of them have are required,
+//! and members that none has are refused. Objects that are named by users or by measured things, such as hosts, are listed in
+//! `MAPS`. The other answers are not used for writing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Map, Value, json};
+
+const ANSWERS: [&str; 6] = ["run", "advise", "analyze", "battery", "list", "doctor"];
+
+/// Members whose own members have names from outside, so that all of them have one form.
+const MAPS: &[&str] = &["summary", "kernel", "scalars", "histogram", "over_time"];
+
+/// A directory with scenarios, captures and results.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        let place = Place(tempfile::tempdir().expect("a directory"));
+        let run = "run quickstart --seeds 1 --set transfer.count=3 --set agent=none -o DIR";
+        place.answer(run);
+        for (name, made) in [("wired.pcapng", "link"), ("radio.pcapng", "radio")] {
+            let made = place.path().join(format!("DIR/trace/run/{made}.pcapng"));
+            fs::copy(made, place.path().join(name)).expect("a capture");
+        }
+        place
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn answer(&self, words: &str) -> Value {
+        let output = Command::new(env!("CARGO_BIN_EXE_lasthop"))
+            .args(words.split_whitespace())
+            .arg("--json")
+            .current_dir(self.path())
+            .stdin(Stdio::null())
+            .output()
+            .expect("the program starts");
+        let shown = String::from_utf8_lossy(&output.stderr);
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{words}: {shown}");
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{words}: {error}"))
+    }
+}
+
+/// Commands whose answers the schema of `what` is written from, and others that must fit it too.
+fn commands(what: &str) -> (&'static [&'static str], &'static [&'static str]) {
+    match what {
+        "run" => (
+            &[
+                "run quickstart --seeds 2",
+                "run west97-lan --seeds 1 --vary tcp=reno,sack",
+                "run satellite --seeds 1",
+                "run today --seeds 1 --set horizon=4s",
+                "run energy-today --seeds 1",
+                "run handoff-wavelan --seeds 1",
+                "run quic --seeds 1",
+                "run quickstart --seeds 1 --set horizon=500ms",
+            ],
+            &[
+                "run quickstart --seeds 3 --vary agent=snoop,split",
+                "run rivals --seeds 1",
+                "run slow-return --seeds 1",
+            ],
+        ),
+        "advise" => (
+            &[
+                "advise --rate 2mbit --loss 2% --seeds 2",
+                "advise --rate 2mbit --loss 2% --seeds 2 --quick --can sender",
+                "advise --capture wired.pcapng --seeds 2 --quick",
+                "advise --rate 10mbit --queue 20p --customers 2 --seeds 2 --quick --handoff every=15s,gap=80ms",
+            ],
+            &[
+                "advise --rate 1mbit --loss 1% --arq ll-sack --seeds 2 --quick",
+                "advise --rate 20mbit --seeds 2 --quick",
+            ],
+        ),
+        "analyze" => (
+            &[
+                "analyze wired.pcapng",
+                "analyze wired.pcapng radio.pcapng",
+                "analyze radio.pcapng --over-time",
+            ],
+            &["analyze radio.pcapng wired.pcapng --over-time", "analyze wired.pcapng --verify"],
+        ),
+        "battery" => (
+            &[
+                "battery --seeds 1",
+                "battery --seeds 1 --over mqtt --session full",
+                "battery lora-sf12 --reports 700",
+            ],
+            &[
+                "battery nb-iot --rest edrx:81.92s --release-assistance --seeds 1",
+                "battery lte-m --over mqtt --session resumed --seeds 1",
+            ],
+        ),
+        "list" => (
+            &[
+                "list systems",
+                "list claims",
+                "list scenarios",
+                "list schemes",
+                "list presets",
+                "list hardware",
+                "list scenarios --show quickstart",
+            ],
+            &["list scenarios --show west97-lan"],
+        ),
+        "doctor" => (&["doctor"], &["doctor -o /proc/nowhere"]),
+        _ => unreachable!("{what}"),
+    }
+}
+
+/// What a schema is made of: the forms that values at one place have.
+#[derive(Default, Clone, Debug)]
+struct Form {
+    types: BTreeSet<&'static str>,
+    seen: u64,
+    members: BTreeMap<String, Form>,
+    objects: u64,
+    is_map: bool,
+    any: Option<Box<Form>>,
+}
+
+impl Form {
+    fn take(&mut self, value: &Value, name: &str) {
+        self.seen += 1;
+        self.types.insert(match value {
+            Value::Null => "null",
+            Value::Bool(_) => "boolean",
+            Value::Number(_) => "number",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        });
+        match value {
+            Value::Array(items) => {
+                let any = self.any.get_or_insert_default();
+                items.iter().for_each(|item| any.take(item, ""));
+            }
+            Value::Object(members) => {
+                self.objects += 1;
+                self.is_map |= MAPS.contains(&name);
+                for (key, value) in members {
+                    match self.is_map {
+                        true => self.any.get_or_insert_default().take(value, ""),
+                        false => self.members.entry(key.clone()).or_default().take(value, key),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn schema(&self) -> Value {
+        let mut schema = Map::new();
+        let types: Vec<&str> = self.types.iter().copied().collect();
+        match types[..] {
+            [] => return json!({}),
+            [one] => schema.insert("type".to_owned(), json!(one)),
+            _ => schema.insert("type".to_owned(), json!(types)),
+        };
+        if let Some(any) = &self.any {
+            let key = if self.is_map { "additionalProperties" } else { "items" };
+            schema.insert(key.to_owned(), any.schema());
+        }
+        if self.types.contains("object") && !self.is_map {
+            let required: Vec<&String> = self
+                .members
+                .iter()
+                .filter(|(_, form)| form.seen == self.objects)
+                .map(|(key, _)| key)
+                .collect();
+            let properties: Map<String, Value> =
+                self.members.iter().map(|(key, form)| (key.clone(), form.schema())).collect();
+            schema.insert("properties".to_owned(), properties.into());
+            schema.insert("required".to_owned(), json!(required));
+            schema.insert("additionalProperties".to_owned(), json!(false));
+        }
+        schema.into()
+    }
+}
+
+fn file(what: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/cmd/schema/{what}.json"))
+}
+
+fn write(place: &Place) {
+    for what in ANSWERS {
+        let mut form = Form::default();
+        for words in commands(what).0 {
+            form.take(&place.answer(words), "");
+        }
+        let mut schema = form.schema();
+        let head = schema.as_object_mut().expect("an object");
+        head.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+        head.insert("title".to_owned(), json!(format!("what `lasthop {what} --json` prints")));
+        head["properties"]["format"] = json!({ "const": format!("lasthop-{what}") });
+        head["properties"]["format_version"] = json!({ "const": 1 });
+        // Builds from a commit have it.
+        head["properties"]["commit"] = json!({ "type": "string" });
+        let mut text = serde_json::to_string_pretty(&schema).expect("JSON");
+        text.push('\n');
+        fs::write(file(what), text).expect("written");
+    }
+}
+
+#[test]
+fn answers_fit_their_schemas() {
+    let place = Place::new();
+    if std::env::var_os("LASTHOP_WRITE_SCHEMAS").is_some() {
+        return write(&place);
+    }
+    for what in ANSWERS {
+        let text = fs::read_to_string(file(what)).expect("there is a schema");
+        let schema: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(place_schema(what), schema, "the program prints another schema of {what}");
+        let validator = jsonschema::validator_for(&schema).expect("a schema");
+        let (first, more) = commands(what);
+        for words in first.iter().chain(more) {
+            let answer = place.answer(words);
+            let errors: Vec<String> = validator
+                .iter_errors(&answer)
+                .map(|error| format!("{}: {error}", error.instance_path()))
+                .take(5)
+                .collect();
+            assert!(
+                errors.is_empty(),
+                "{words}: {errors:?}\nmeant? LASTHOP_WRITE_SCHEMAS=1 cargo test -p lasthop --test schemas; a member that was \
+                 removed or means something else raises the version of its format"
+            );
+        }
+        // A schema that accepts everything would not notice a change.
+        let mut other = place.answer(first[0]);
+        other["format_version"] = json!(2);
+        assert!(!validator.is_valid(&other), "{what}");
+        other["format_version"] = json!(1);
+        other["surprise"] = json!(1);
+        assert!(!validator.is_valid(&other), "{what}");
+    }
+}
+
+fn place_schema(what: &str) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_lasthop"))
+        .args(["schema", "--output", what])
+        .output()
+        .expect("the program starts");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// Every command that answers in JSON names the format.
+#[test]
+fn every_answer_has_a_format() {
+    let place = Place::new();
+    fs::write(place.path().join("rates.csv"), "0s,1mbit\n1s,2mbit\n").expect("written");
+    for (words, format) in [
+        ("run quickstart --dry-run", "lasthop-plan"),
+        ("run quickstart --seeds 1 --no-metrics", "lasthop-run-counted"),
+        ("compare quickstart --schemes snoop --seeds 2", "lasthop-compare"),
+        ("energy quickstart --hardware sens-800 --seeds 2", "lasthop-energy"),
+        ("sweep quickstart --seeds 2 --store store", "lasthop-sweep"),
+        ("merge store", "lasthop-merge"),
+        ("report DIR", "lasthop-report"),
+        ("trace show rates.csv", "lasthop-trace"),
+        ("explain W-F10 --open", "lasthop-explain"),
+        ("--version", "lasthop-version"),
+    ] {
+        let answer = place.answer(words);
+        assert_eq!(
+            (&answer["format"], &answer["format_version"]),
+            (&json!(format), &json!(1)),
+            "{words}"
+        );
+    }
+}

@@ -1,0 +1,333 @@
+//! Wrong words: one message with what is wrong and what to write instead, exit code 2, and the same as JSON.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+const GOOD: &str = r#"
+runs = 1
+transfer = { from = "a", to = "b", bytes = "20kB" }
+[host.a]
+[host.b]
+[[path]]
+link = { rate = "1mbit", delay = "10ms" }
+"#;
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        let place = Place(tempfile::tempdir().expect("a directory"));
+        place.write("good.toml", GOOD.as_bytes());
+        place.write("binary.bin", b"\x7fELF\x02\x01\xff\xfe");
+        fs::create_dir(place.path().join("folder")).expect("a folder");
+        place
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) {
+        fs::write(self.path().join(name), bytes).expect("written");
+    }
+
+    /// A scenario whose link has this in place of its rate.
+    fn link(&self, keys: &str) {
+        let text = GOOD.replace(r#"rate = "1mbit", delay = "10ms""#, keys);
+        self.write("link.toml", text.as_bytes());
+    }
+
+    fn run(&self, words: &str) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_lasthop"))
+            .args(words.split_whitespace())
+            .current_dir(self.path())
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::null())
+            .output()
+            .expect("the program starts")
+    }
+
+    /// The message of a wrong command, which has all of `wanted` in it; as text and as JSON.
+    fn refused(&self, words: &str, wanted: &[&str]) {
+        let output = self.run(words);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{words}: {text}");
+        assert!(output.stdout.is_empty(), "{words}");
+        // Lines may be cut anywhere.
+        let plain = |text: &str| {
+            text.replace(['│', '×', '╭', '╰'], " ").split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let shown = plain(&text);
+        for part in wanted {
+            assert!(shown.contains(part), "{words}: no `{part}` in\n{text}");
+        }
+        for ugly in ["os error", "entity not found", "found in string", "RUST_BACKTRACE"] {
+            assert!(!shown.contains(ugly), "{words}: {text}");
+        }
+        let output = self.run(&format!("--json {words}"));
+        assert_eq!(output.status.code(), Some(2), "--json {words}");
+        let text = String::from_utf8_lossy(&output.stderr);
+        let value: Value = serde_json::from_str(&text)
+            .unwrap_or_else(|error| panic!("--json {words}: {error}: {text}"));
+        assert_eq!(value["format"], "lasthop-error", "{words}");
+        assert_eq!(value["format_version"], 1, "{words}");
+        let error = &value["error"];
+        assert!(error["code"].is_string(), "{words}: {value}");
+        let of = |key: &str| error[key].as_str().unwrap_or_default().to_owned();
+        assert!(!of("message").is_empty() && !of("help").is_empty(), "{words}: {value}");
+        let said = plain(&format!("{} {} {}", of("message"), of("label"), of("help")));
+        for part in wanted {
+            assert!(said.contains(part), "--json {words}: no `{part}` in {value}");
+        }
+    }
+}
+
+#[test]
+fn commands_that_are_not_there() {
+    let place = Place::new();
+    place.write("link.pcapng", b"");
+    place.refused("rnu good.toml", &["no command `rnu`", "did you mean `lasthop run`?"]);
+    place.refused("simulate good.toml", &["did you mean `lasthop run`?"]);
+    place.refused("version", &["did you mean `lasthop --version`?"]);
+    place.refused("good.toml", &["did you mean `lasthop run good.toml`?"]);
+    place.refused("west97-lan", &["did you mean `lasthop run west97-lan`?"]);
+    place.refused("link.pcapng", &["did you mean `lasthop analyze link.pcapng`?"]);
+    place.refused("emulate", &["did you mean `lasthop shell`?"]);
+    place.refused(
+        "trace convrt x",
+        &["`lasthop trace` has no command `convrt`", "did you mean `lasthop trace convert`?"],
+    );
+    place.refused("frobnicate", &["`lasthop --help`"]);
+    place.refused("", &["needs a command", "`lasthop run`", "`lasthop --version`"]);
+    place.refused("-v", &["needs a command", "`lasthop --version`"]);
+    place.refused("trace", &["`lasthop trace` needs a command", "show, make, convert"]);
+}
+
+#[test]
+fn options_that_are_not_there() {
+    let place = Place::new();
+    place.refused(
+        "run good.toml --threads 2",
+        &["`lasthop run` has no option `--threads`", "did you mean `--jobs`?"],
+    );
+    place.refused("run good.toml --repetitions 2", &["did you mean `--seeds`?"]);
+    place.refused("run good.toml --outdir x", &["did you mean `--output`?"]);
+    place.refused("run good.toml --sedes 2", &["did you mean `--seeds`?"]);
+    place.refused("run good.toml --no-color", &["did you mean `--color never`?"]);
+    place.refused("run good.toml -x", &["no option `-x`", "`lasthop run --help`"]);
+    place.refused("advise --bandwidth 2mbit", &["did you mean `--rate`?"]);
+    place.refused("advise --latency 5ms", &["did you mean `--delay`?"]);
+    place.refused(
+        "run good.toml other.toml",
+        &["`other.toml` is one argument too many", "[FILE|NAME]"],
+    );
+    place.refused("compress", &["needs", "for example `lasthop compress"]);
+    place.refused("run --quiet --verbose", &["cannot be used together"]);
+    place.refused("run --color pink", &["`--color pink`", "auto, always, never"]);
+    place.refused("run good.toml --seeds", &["`--seeds` needs a value"]);
+    place.refused("run good.toml --trace frist", &["did you mean `first`?", "none, first, all"]);
+}
+
+#[test]
+fn numbers_that_are_none() {
+    let place = Place::new();
+    for seeds in ["-1", "1-5", "abc", "0", "99999999999999999999", "1.5"] {
+        let shown = format!("`--seeds {seeds}`");
+        place.refused(
+            &format!("run good.toml --seeds {seeds}"),
+            &[
+                &shown,
+                "a whole number from 1 to 1000000",
+                "`--seeds 5` makes runs with the seeds 1 to 5",
+            ],
+        );
+    }
+    place.refused("run good.toml --jobs 0", &["`--jobs 0` is out of range", "from 1 on"]);
+    place.refused("run good.toml --jobs many", &["`--jobs many` is not a whole number"]);
+    place
+        .refused("advise --rate 2mbit --mtu 1", &["`--mtu 1` is out of range", "from 296 to 9000"]);
+    place.refused("advise --rate 2mbit --mtu -5", &["`--mtu -5` is out of range"]);
+    place.refused("advise --rate 2mbit --gain x", &["`--gain x`", "a percentage from 0 to 1000"]);
+    place.refused("advise --rate 20", &["`20` has no known unit", "20mbit"]);
+    place.refused("advise --rate 2mbit --loss 1", &["every packet would be lost", "`1%`"]);
+    place.refused("advise --rate 2mbit --loss 5", &["`5%`"]);
+    place.refused("battery --reports often", &["`--reports often` is not a number"]);
+    place.refused("lab --port 70000", &["`--port 70000` is out of range"]);
+}
+
+#[test]
+fn keys_of_the_same_meaning() {
+    let place = Place::new();
+    for (key, meant) in [
+        ("bandwidth = \"1mbit\"", "`rate`"),
+        ("bw = \"1mbit\"", "`rate`"),
+        ("latency = \"5ms\"", "`delay`"),
+        ("buffer = \"9p\"", "`queue`"),
+        ("jitter_ms = 5", "`jitter`"),
+        ("qdisc = \"codel\"", "`discipline`"),
+    ] {
+        place.link(key);
+        let wanted = format!("did you mean {meant}?");
+        let key = key.split(' ').next().unwrap_or_default();
+        place.refused("run link.toml", &[&format!("no key `{key}`"), &wanted]);
+        place.refused(&format!("run good.toml --set link.{key}=1"), &[&wanted]);
+    }
+    place.link("rtt = \"5ms\"");
+    place.refused("run link.toml", &["did you mean `delay`?", "half of the round trip"]);
+}
+
+#[test]
+fn values_with_units() {
+    let place = Place::new();
+    place.link("rate = \"0mbit\"");
+    place.refused("run link.toml", &["link.rate", "a rate is at least `1bit`"]);
+    place.link("rate = \"10MB/s\"");
+    place.refused("run link.toml", &["bytes per second", "`80mbit`"]);
+    for rate in ["10 Mbit/s", "10Mb/s", "10mbit"] {
+        place.link(&format!("rate = \"{rate}\", delay = \"10ms\""));
+        let output = place.run("run link.toml --dry-run");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success() && text.contains("10mbit"), "{rate}: {text}");
+    }
+    place.link("netem = \"tbf rate 1mbit\"");
+    place.refused("run link.toml", &["`tbf` is a stage of its own", "tbf = { line ="]);
+    for line in [
+        "limit 1000mbit",
+        "limit 100k",
+        "limit 0",
+        "rate 1mbit -20",
+        "delay 1ms 1ms distribution experimental",
+        "delay 1e-3s",
+    ] {
+        place.link(&format!("netem = \"{line}\""));
+        let output = place.run("run link.toml --dry-run");
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn files_that_cannot_be_read() {
+    let place = Place::new();
+    for command in [
+        "run",
+        "compare",
+        "energy",
+        "analyze",
+        "report",
+        "station",
+        "link",
+        "trace show",
+        "trace convert",
+        "packetdrill",
+        "compress",
+    ] {
+        let missing = match command {
+            "run" | "compare" | "energy" => "neither a file nor a built-in scenario `nothing.x`",
+            "report" => "there is no such directory",
+            _ => "there is no such file",
+        };
+        place.refused(&format!("{command} nothing.x"), &["nothing.x", missing]);
+        if command != "report" && command != "packetdrill" {
+            place.refused(&format!("{command} folder"), &["folder", "this is a directory"]);
+        }
+    }
+    for command in ["run", "station", "link", "packetdrill"] {
+        place.refused(&format!("{command} binary.bin"), &["binary.bin", "text"]);
+    }
+    place.refused("analyze binary.bin", &["neither pcap nor pcapng"]);
+    place.write("words.txt", b"# A page of words\n");
+    place.refused("analyze words.txt", &["the file begins with `# A `"]);
+    place.refused("run good.toml --set link.trace=folder", &["folder", "this is a directory"]);
+    place.refused(
+        "sweep good.toml --store s --points nothing.csv",
+        &["nothing.csv", "no such file"],
+    );
+    place.refused("advise --capture nothing.pcap", &["nothing.pcap", "no such file"]);
+    place.refused("replay --against nothing.json", &["nothing.json", "no such file"]);
+    place.refused("run good.toml -o good.toml", &["good.toml"]);
+}
+
+#[test]
+fn tables_of_times() {
+    let place = Place::new();
+    let csv = |name: &str, text: &str| place.write(name, text.as_bytes());
+    csv(
+        "clock.csv",
+        "2019.12.16_11.49.59,4000\n2019.12.16_11.50.00,3000\n2019.12.16_11.50.01,2000\n",
+    );
+    csv(
+        "named.csv",
+        "Timestamp,DL_bitrate\n2019.12.16_11.49.59,4000\n2019.12.16_11.50.00,3000\n2019.12.16_11.50.02,20\n",
+    );
+    csv("twice.csv", "0s,1mbit\n1s,2mbit\n1s,3mbit\n");
+    let output = place.run("trace show named.csv");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    place.refused(
+        "run good.toml --set link.rates=twice.csv",
+        &["line 3", "1s", "one line for each time"],
+    );
+    place.refused(
+        "run good.toml --set link.rates=clock.csv",
+        &["line 1", "`lasthop trace convert`"],
+    );
+}
+
+#[test]
+fn a_link_of_the_shell_is_checked_before_the_program_is_started() {
+    let place = Place::new();
+    place.refused(
+        "shell --dealy 20ms -- true",
+        &["`lasthop shell` has no option `--dealy`", "did you mean `--delay`?"],
+    );
+    place.refused(
+        "shell --uplink-queue=droptail -- true",
+        &["no option `--uplink-queue`", "did you mean `--queue`?"],
+    );
+    place.refused(
+        "shell --loss 1 -- true",
+        &["`--loss 1` would lose every packet", "`--loss 1%`", "`--loss 100%`"],
+    );
+    place.refused("shell --loss 7 -- true", &["`7%`"]);
+}
+
+#[test]
+fn colours_are_those_that_are_asked_for() {
+    let place = Place::new();
+    let has = |words: &str| {
+        let output = place.run(words);
+        [output.stdout, output.stderr].concat().contains(&0x1b)
+    };
+    assert!(
+        !has("list schemes")
+            && has("--color always list schemes")
+            && has("list schemes --color=always")
+    );
+    assert!(!has("rnu") && has("--color always rnu") && !has("--color never --help"));
+}
+
+#[test]
+fn notes_are_printed_as_much_as_is_asked_for() {
+    let place = Place::new();
+    place.write("plain.toml", GOOD.as_bytes());
+    let told = |words: &str| {
+        let output = place.run(words);
+        assert!(output.status.success(), "{words}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert_eq!(told("run plain.toml"), "");
+    let verbose = told("run plain.toml -v -o out");
+    for part in ["scenario plain.toml", "1 runs: 0 stored, 1 to simulate", "wrote out/results.json"]
+    {
+        assert!(verbose.contains(part), "no `{part}` in {verbose}");
+    }
+    fs::copy(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/warning.toml"),
+        place.path().join("warning.toml"),
+    )
+    .expect("copied");
+    assert_ne!(told("run warning.toml --dry-run"), "");
+    assert_eq!(told("run warning.toml --dry-run -q"), "");
+}
