@@ -6,9 +6,6 @@ use super::wire::Segment;
 use super::{Nanos, Rules};
 use crate::script::{Packet, Tcp, TcpOption, Tos, When};
 
-/// Timestamps count milliseconds.
-const STAMP: Nanos = 1_000_000;
-
 /// The first field that differs: its name, what is expected and what was sent.
 pub(super) type Difference = (&'static str, String, String);
 
@@ -133,7 +130,8 @@ fn same(a: &TcpOption, b: &TcpOption, at: Nanos, rules: &Rules) -> bool {
             // The clock of timestamps may drift from that of the script over the whole run.
             let allowed = rules.tolerance.max((at as f64 * rules.percent / 100.0) as Nanos);
             let apart = u64::from((value.wrapping_sub(*got) as i32).unsigned_abs());
-            apart * STAMP <= allowed && (!rules.strict || echo == got_echo)
+            let near = rules.tick.is_none_or(|tick| apart.saturating_mul(tick) <= allowed);
+            near && (!rules.strict || echo == got_echo)
         }
         _ => a == b,
     }

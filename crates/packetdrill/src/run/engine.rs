@@ -27,6 +27,7 @@ pub fn play(script: &Script, world: &mut dyn World, rules: &Rules) -> Outcome {
     let mut play = Play {
         world,
         rules: rules.clone(),
+        ends: (wire::LOCAL, wire::REMOTE),
         flows: Flows::default(),
         last: None,
         blocked: None,
@@ -50,6 +51,7 @@ enum Stop {
 struct Play<'a> {
     world: &'a mut dyn World,
     rules: Rules,
+    ends: wire::Ends,
     flows: Flows,
     /// The time of the event before, and whether a packet arrived then.
     last: Option<(Nanos, bool)>,
@@ -67,6 +69,10 @@ impl Play<'_> {
         self.outcome.notes = refused;
         for (line, name, value) in &script.options {
             self.option(*line, name, value.as_deref())?;
+        }
+        if !self.world.set_addresses(self.ends.0, self.ends.1) {
+            // Packets are the same with other addresses.
+            self.ends = (wire::LOCAL, wire::REMOTE);
         }
         let first = script.events.first().map_or(u32::MAX, |event| event.line);
         for (line, text) in script.commands.iter().filter(|(line, _)| *line < first) {
@@ -103,16 +109,28 @@ impl Play<'_> {
                 self.rules.percent = value.parse().unwrap_or(12.5_f64).clamp(0.0, 100.0);
                 return Ok(());
             }
+            ("tcp_ts_tick_usecs", Some(value)) => {
+                self.rules.tick =
+                    value.parse().ok().map(|micros: Nanos| micros.min(1 << 32) * 1000);
+                return Ok(());
+            }
+            ("tcp_ts_ecr_scaled", _) => {
+                self.rules.scaled = true;
+                return Ok(());
+            }
             ("ip_version", value) => value == Some("ipv4"),
-            ("remote_ip", Some(value)) => value == "192.0.2.1",
-            ("local_ip", Some(value)) => value.starts_with("192.168."),
+            ("remote_ip", Some(value)) if address(value).is_some() => {
+                self.ends.1 = address(value).unwrap_or(wire::REMOTE);
+                return Ok(());
+            }
+            ("local_ip", Some(value)) if address(value).is_some() => {
+                self.ends.0 = address(value).unwrap_or(wire::LOCAL);
+                return Ok(());
+            }
             ("mss" | "mtu" | "speed", _) => false,
-            // Where the addresses are others, the packets are the same.
             _ => true,
         };
-        match fixed
-            || matches!(name, "local_ip" | "remote_ip") && value.is_some_and(|v| !v.contains(':'))
-        {
+        match fixed {
             true => Ok(()),
             false => Err(Stop::Unsupported { line, feature: format!("the option --{name}") }),
         }
@@ -123,6 +141,10 @@ impl Play<'_> {
             let note = match command {
                 Command::Setting(name, value) => {
                     (!self.world.set(&name, &value)).then(|| format!("{name}={value}"))
+                }
+                Command::ForgetServers => {
+                    let forgotten = self.last.is_none() || self.world.forget_servers();
+                    (!forgotten).then(|| "`ip tcp_metrics flush`".to_owned())
                 }
                 Command::Refused(text) => Some(format!("`{text}`")),
             };
@@ -186,14 +208,15 @@ impl Play<'_> {
                     return Err(Stop::Fail { line, expected, got });
                 };
                 let Some(flow) = self.flows.get(index) else { return Ok(()) };
-                let segment = flow.arriving(packet, tcp);
+                let segment = flow.arriving(packet, tcp, self.rules.scaled);
                 let shown = Segment { seq: tcp.seq, ack: tcp.ack.unwrap_or(0), ..segment.clone() };
-                (segment.write(), wire::show(&shown))
+                (segment.write(self.ends), wire::show(&shown))
             }
             Transport::Icmp(icmp) => {
                 let Some(flow) = self.flows.current() else { return Ok(()) };
                 let (ports, seq) = (flow.ports, flow.seq(icmp.seq));
-                let bytes = wire::unreachable(icmp.kind, icmp.mtu.unwrap_or(0), ports, seq);
+                let mtu = icmp.mtu.unwrap_or(0);
+                let bytes = wire::unreachable(self.ends, icmp.kind, mtu, ports, seq);
                 (bytes, format!("icmp type {} code {}", icmp.kind.0, icmp.kind.1))
             }
         };
@@ -234,6 +257,22 @@ impl Play<'_> {
         }
     }
 
+    /// The same of the connection that `packet` means. Segments of others are noted, if `packet` names no ports.
+    fn next_of(&mut self, packet: &Packet, until: Nanos) -> Option<(Nanos, Segment)> {
+        loop {
+            let (at, segment) = self.next(until)?;
+            let index = self.flows.sent(&segment);
+            let other = index.is_some_and(|index| !self.flows.is_of(packet, index));
+            if packet.ports.is_some() || !other {
+                return Some((at, segment));
+            }
+            if let Some(flow) = index.and_then(|index| self.flows.get(index)) {
+                let text = wire::show(&flow.sent(&segment, None));
+                self.entry(at, None, EntryKind::Sent, text);
+            }
+        }
+    }
+
     fn expect(&mut self, line: u32, packet: &Packet, window: &Window) -> Result<Nanos, Stop> {
         let Transport::Tcp(tcp) = &packet.transport else {
             return Err(Stop::Unsupported { line, feature: "ICMP sent by the host".to_owned() });
@@ -246,7 +285,7 @@ impl Play<'_> {
             None => now + ANY,
         };
         let expected = || format!("{} at {}", expectation(packet, tcp), window.show());
-        let Some((at, first)) = self.next(end) else {
+        let Some((at, first)) = self.next_of(packet, end) else {
             let got = format!("no packet until {:.6} s", end as f64 / 1e9);
             return Err(Stop::Fail { line, expected: expected(), got });
         };
@@ -283,7 +322,7 @@ impl Play<'_> {
                 && (1..=piece).contains(&next.len)
                 && !whole.flags.any(Flags::FIN | Flags::SYN | Flags::RST);
             if !follows {
-                let bytes = next.write();
+                let bytes = next.write(self.ends);
                 self.taken.push_front((later, bytes));
                 break;
             }
@@ -305,7 +344,7 @@ impl Play<'_> {
                 let port = super::flows::PORT;
                 self.flows.listening = Some(port);
             }
-            "connect" | "sendto" | "sendmsg" | "send"
+            "connect" | "sendto" | "sendmsg" | "send" | "write" | "writev"
                 if self.flows.current().is_none() && self.flows.listening.is_none() =>
             {
                 self.flows.connects();
@@ -430,6 +469,11 @@ impl Play<'_> {
             self.entry(at, None, EntryKind::Sent, text);
         }
     }
+}
+
+/// An IPv4 address.
+fn address(text: &str) -> Option<[u8; 4]> {
+    text.parse().ok().map(|address: core::net::Ipv4Addr| address.octets())
 }
 
 /// What a line expects, in the language of scripts.

@@ -127,14 +127,15 @@ impl Flows {
 }
 
 impl Flow {
-    /// The offset from sequence numbers of the script to those of the host.
-    fn offset(&self) -> u32 {
-        self.isn.map_or(0, |(run, script)| run.wrapping_sub(script))
+    /// The offset from sequence numbers of the script to those of the host. Only packets with SYN have absolute ones.
+    fn offset(&self, syn: bool) -> u32 {
+        self.isn.map_or(0, |(run, script)| if syn { run.wrapping_sub(script) } else { run })
     }
 
     /// The segment of a script, as it arrives at the host.
-    pub(super) fn arriving(&mut self, packet: &Packet, tcp: &Tcp) -> Segment {
-        let offset = self.offset();
+    /// `scaled` says what becomes of a timestamp that echoes none that was expected.
+    pub(super) fn arriving(&mut self, packet: &Packet, tcp: &Tcp, scaled: bool) -> Segment {
+        let offset = self.offset(tcp.flags.has(Flags::SYN));
         let seq = match tcp.flags.has(Flags::SYN) {
             true => {
                 self.peer.get_or_insert(tcp.seq);
@@ -150,7 +151,7 @@ impl Flow {
                         (*from, *to) = (from.wrapping_add(offset), to.wrapping_add(offset));
                     }
                 }
-                TcpOption::Timestamps { echo, .. } => *echo = self.echo(*echo),
+                TcpOption::Timestamps { echo, .. } => *echo = self.echo(*echo, scaled),
                 TcpOption::FastOpen(bytes) | TcpOption::FastOpenExp(bytes)
                     if self.cookie.as_ref().is_some_and(|(_, script)| script == bytes) =>
                 {
@@ -186,12 +187,14 @@ impl Flow {
     }
 
     /// The timestamp that was sent where the script expects `echo`.
-    fn echo(&self, echo: u32) -> u32 {
+    fn echo(&self, echo: u32, scaled: bool) -> u32 {
         if let Some((_, run)) = self.known.iter().rev().find(|(script, _)| *script == echo) {
             return *run;
         }
         match self.stamps {
-            Some((run, script)) if echo != 0 => run.wrapping_add(echo.wrapping_sub(script)),
+            Some((run, script)) if echo != 0 && scaled => {
+                run.wrapping_add(echo.wrapping_sub(script))
+            }
             _ => echo,
         }
     }
@@ -203,7 +206,7 @@ impl Flow {
             self.isn = Some((segment.seq, expected.map_or(0, |tcp| tcp.seq)));
         }
         let mut mapped = segment.clone();
-        mapped.seq = segment.seq.wrapping_sub(self.offset());
+        mapped.seq = segment.seq.wrapping_sub(self.offset(segment.flags.has(Flags::SYN)));
         let peer = self.peer.unwrap_or(0);
         // Packets with SYN have absolute numbers.
         if segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::SYN) {
@@ -251,7 +254,7 @@ impl Flow {
 
     /// A sequence number of the script, as the host knows it.
     pub(super) fn seq(&self, seq: u32) -> u32 {
-        seq.wrapping_add(self.offset())
+        seq.wrapping_add(self.offset(false))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Settings below `net.ipv4` as configuration of lasthop's TCP.
 
-use lasthop_proto::tcp::config::RtoRule;
+use lasthop_proto::tcp::config::{IdleRestart, RtoRule};
 use lasthop_proto::tcp::word::Word;
 use lasthop_proto::tcp::{TcpConfig, words};
 use lasthop_proto::units::Span;
@@ -18,6 +18,10 @@ pub struct Keys {
     pub syn_retries: u32,
     /// `tcp_fastopen`.
     pub fast_open: u32,
+    /// `tcp_early_retrans`: 3 and 4 are tail loss probes.
+    pub tail_probes: bool,
+    /// `tcp_fastopen_key`.
+    pub cookie_key: [u64; 2],
     /// `tcp_keepalive_time`, `tcp_keepalive_intvl` in seconds, `tcp_keepalive_probes`.
     pub keepalive: [u32; 3],
 }
@@ -30,11 +34,14 @@ impl Default for Keys {
             recv_buffer: 15_728_640,
             send_buffer: 4_194_304,
             dsack: true,
+            slow_start_after_idle: IdleRestart::Off,
             ..TcpConfig::linux()
         };
         let word = word("cubic").unwrap_or(&words::TCPS[0]);
+        let cookie_key = [0xb2b2_b2b2_a1a1_a1a1, 0xd4d4_d4d4_c3c3_c3c3];
         let keepalive = [7200, 75, 9];
-        Keys { tcp, word, ecn: 0, syn_retries: 5, fast_open: 0x403, keepalive }
+        let (ecn, syn_retries, fast_open, tail_probes) = (0, 5, 0x403, true);
+        Keys { tcp, word, ecn, syn_retries, fast_open, tail_probes, cookie_key, keepalive }
     }
 }
 
@@ -57,6 +64,18 @@ fn number(value: &str) -> Option<u64> {
     }
 }
 
+/// A key of Fast Open cookies, as the two numbers of a SipHash key: four groups of hexadecimal digits.
+pub fn cookie_key(value: &str) -> Option<[u64; 2]> {
+    let groups: Vec<u64> = value
+        .split('-')
+        .map(|group| u32::from_str_radix(group, 16).ok().map(u64::from))
+        .collect::<Option<_>>()?;
+    match groups[..] {
+        [a, b, c, d] => Some([a | b << 32, c | d << 32]),
+        _ => None,
+    }
+}
+
 impl Keys {
     /// The TCP of the host.
     pub fn config(&self) -> TcpConfig {
@@ -69,7 +88,8 @@ impl Keys {
         tcp.dsack = dsack;
         tcp.rto_rule = RtoRule::Linux;
         tcp.ecn = self.ecn != 0;
-        tcp.fast_open = self.fast_open & 3 != 0;
+        // Sockets of their own say whether they open with data.
+        tcp.fast_open = true;
         tcp
     }
 
@@ -101,11 +121,14 @@ impl Keys {
             "tcp_keepalive_time" => self.keepalive[0] = small,
             "tcp_keepalive_intvl" => self.keepalive[1] = small,
             "tcp_keepalive_probes" => self.keepalive[2] = small,
+            "tcp_slow_start_after_idle" => {
+                tcp.slow_start_after_idle =
+                    if n > 0 { IdleRestart::Decay } else { IdleRestart::Off };
+            }
             // What this TCP does anyway.
             "tcp_recovery" => return Some(n == 1),
-            "tcp_early_retrans" => return Some(n >= 3),
+            "tcp_early_retrans" if n == 0 || n == 3 || n == 4 => self.tail_probes = n != 0,
             "tcp_frto" => return Some(n > 0),
-            "tcp_slow_start_after_idle" => return Some(true),
             "tcp_fack" => return Some(n == 0),
             "tcp_syncookies" | "tcp_no_metrics_save" => return Some(true),
             "tcp_tso_win_divisor" => return Some(n == 3),
@@ -135,8 +158,10 @@ impl Keys {
                     _ => self.tcp.send_buffer = bytes,
                 }
             }
-            // Cookies of listeners are made with a key of the run.
-            "tcp_fastopen_key" => return true,
+            "tcp_fastopen_key" => match cookie_key(value) {
+                Some(key) => self.cookie_key = key,
+                None => return false,
+            },
             _ => return false,
         }
         true

@@ -29,6 +29,11 @@ pub struct Rules {
     pub percent: f64,
     /// PSH, the order of options and echoed timestamps count too.
     pub strict: bool,
+    /// Timestamps that were sent are compared, and count in this unit (`--tcp_ts_tick_usecs`).
+    pub tick: Option<Nanos>,
+    /// Timestamps that arrive and echo none that a line expects keep their distance to the first one
+    /// (`--tcp_ts_ecr_scaled`); others arrive as they are.
+    pub scaled: bool,
     /// The run continues after an expectation that does not hold, so that the whole trace can be compared.
     pub observe: bool,
 }
@@ -36,7 +41,8 @@ pub struct Rules {
 impl Default for Rules {
     /// Those of packetdrill: 4 ms, or an eighth of the step.
     fn default() -> Rules {
-        Rules { tolerance: 4_000_000, percent: 12.5, strict: false, observe: false }
+        let (tick, scaled, strict, observe) = (None, false, false, false);
+        Rules { tolerance: 4_000_000, percent: 12.5, strict, tick, scaled, observe }
     }
 }
 
@@ -168,6 +174,17 @@ pub trait World {
     ///
     /// Why there is none.
     fn info(&mut self) -> Result<Info, String>;
+
+    /// Sets the addresses of the host and of its peer before the first call. False if they are given.
+    fn set_addresses(&mut self, host: [u8; 4], peer: [u8; 4]) -> bool {
+        let _ = (host, peer);
+        false
+    }
+
+    /// Forgets what is cached of servers. False if that cannot be done.
+    fn forget_servers(&mut self) -> bool {
+        false
+    }
 
     /// The Fast Open cookie that the host grants to the peer, where it is not that of Linux.
     fn cookie(&mut self) -> Option<Vec<u8>> {

@@ -1,7 +1,10 @@
 //! The world of lasthop's TCP: virtual time, exact and the same on every machine.
 
 mod calls;
+mod epoll;
+mod messages;
 mod numbers;
+mod opening;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -11,13 +14,13 @@ use lasthop_proto::machine::{Machine as _, Out, Side};
 use lasthop_proto::place::StageId;
 use lasthop_proto::tcp::HostConfig;
 use lasthop_proto::tcp::info::CaState;
-use lasthop_proto::tcp::sockets::{SocketOptions, Sockets};
+use lasthop_proto::tcp::sockets::{SocketOptions, Sockets, Unreachable};
 use lasthop_proto::tcp::state::State;
 use lasthop_proto::units::Time;
-use lasthop_proto::wire::{Addr, emit, parse};
+use lasthop_proto::wire::{Addr, FlowKey, Seq, emit, parse};
 
 use super::keys::Keys;
-use super::wire::{LOCAL, REMOTE};
+use super::wire::{self, Ends, LOCAL, REMOTE};
 use super::{Info, Nanos, Reply, Started, World};
 use crate::script::Call;
 
@@ -37,13 +40,42 @@ struct Fd {
     deferred: bool,
     /// What `listen` was called with.
     backlog: u32,
+    /// `SO_ZEROCOPY`.
+    zerocopy: bool,
+    /// `TCP_INQ`.
+    inq: bool,
+    /// The key of `TCP_FASTOPEN_KEY`.
+    cookie_key: Option<[u64; 2]>,
+    /// `IP_TOS`.
+    tos: u8,
+}
+
+impl Fd {
+    fn new(kind: Kind, nonblocking: bool) -> Fd {
+        Fd {
+            kind,
+            options: SocketOptions::default(),
+            nonblocking,
+            port: None,
+            deferred: false,
+            backlog: 0,
+            zerocopy: false,
+            inq: false,
+            cookie_key: None,
+            tos: 0,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
     Fresh,
+    /// `connect` was called, and the SYN goes with the first write.
+    Deferred,
     Listening(u16),
     Connection(usize),
+    /// `epoll_create`.
+    Epoll(Vec<epoll::Watch>),
 }
 
 /// The world of lasthop's TCP.
@@ -61,6 +93,12 @@ pub struct Own {
     /// Bytes that a blocked write has written so far.
     written: i64,
     done: Option<(Nanos, Reply)>,
+    /// Addresses of the host and of its peer.
+    ends: Ends,
+    /// What connections report by `MSG_ERRQUEUE`.
+    queues: BTreeMap<usize, messages::ErrorQueue>,
+    /// `IP_TOS` of connections.
+    services: BTreeMap<FlowKey, u8>,
 }
 
 impl Default for Own {
@@ -76,6 +114,9 @@ impl Default for Own {
             blocked: None,
             written: 0,
             done: None,
+            ends: (LOCAL, REMOTE),
+            queues: BTreeMap::new(),
+            services: BTreeMap::new(),
         }
     }
 }
@@ -85,17 +126,26 @@ fn addr(bytes: [u8; 4]) -> Addr {
 }
 
 /// The host under test.
-fn host(keys: &Keys) -> Sockets {
+fn host(keys: &Keys, at: [u8; 4]) -> Sockets {
     let tcp = Arc::new(keys.config());
     let name = "host".to_owned();
-    Sockets::new(HostConfig { name, addr: addr(LOCAL), side: Side::Right, tcp }, 1)
+    let mut sockets = Sockets::new(HostConfig { name, addr: addr(at), side: Side::Right, tcp }, 1);
+    sockets.set_cookie_key(keys.cookie_key);
+    sockets.set_tail_probes(keys.tail_probes);
+    sockets.open_without_cookies(keys.fast_open & 4 != 0, keys.fast_open & 0x200 != 0);
+    sockets
 }
 
 impl Own {
     /// The host; it is made with the settings in force when it is first needed.
     fn sockets(&mut self) -> &mut Sockets {
-        let keys = &self.keys;
-        self.sockets.get_or_insert_with(|| host(keys))
+        let (keys, at) = (&self.keys, self.ends.0);
+        self.sockets.get_or_insert_with(|| host(keys, at))
+    }
+
+    /// The peer's address.
+    fn peer(&self) -> Addr {
+        addr(self.ends.1)
     }
 
     fn time(&self) -> Time {
@@ -106,10 +156,11 @@ impl Own {
     fn act<T>(&mut self, action: impl FnOnce(&mut Sockets, Time, &mut Out) -> T) -> T {
         let now = self.time();
         self.out.begin(StageId(0), now);
-        let keys = &self.keys;
-        let sockets = self.sockets.get_or_insert_with(|| host(keys));
+        let (keys, at) = (&self.keys, self.ends.0);
+        let sockets = self.sockets.get_or_insert_with(|| host(keys, at));
         let result = action(sockets, now, &mut self.out);
         self.take_sent();
+        self.note_progress();
         result
     }
 
@@ -117,6 +168,9 @@ impl Own {
         for (_, packet) in self.out.sends.drain(..) {
             let mut bytes = Vec::new();
             if emit::emit(&packet, &mut bytes).is_ok() {
+                if let Some(tos) = packet.flow().and_then(|flow| self.services.get(&flow)) {
+                    wire::set_services(&mut bytes, *tos);
+                }
                 self.sent.push_back((self.now - START, bytes));
             }
         }
@@ -175,6 +229,13 @@ impl World for Own {
     }
 
     fn arrive(&mut self, bytes: Vec<u8>) {
+        if let Some((code, mtu, (src_port, dst_port), seq)) = wire::read_unreachable(&bytes) {
+            let flow = FlowKey { src: addr(self.ends.0), dst: self.peer(), src_port, dst_port };
+            let error = Unreachable { code, mtu, seq: Seq(seq) };
+            self.act(|sockets, now, out| sockets.on_unreachable(now, flow, &error, out));
+            self.now();
+            return;
+        }
         // What the host would refuse to read never reaches its TCP.
         let Ok(packet) = parse::parse(&Arc::from(bytes), 0, true) else { return };
         self.act(|sockets, now, out| sockets.on_packet(now, Side::Right, packet, out));
@@ -211,8 +272,13 @@ impl World for Own {
         let info = sockets.info(index).ok_or("tcp_info without a connection")?;
         let heard = sockets.last_arrival(index).unwrap_or(now);
         let micros = |span: lasthop_proto::units::Span| (span.0 / 1000) as i64;
-        let options =
-            [(info.timestamps, 1), (info.sack, 2), (info.window_scale.is_some(), 4), (info.ecn, 8)];
+        let options = [
+            (info.timestamps, 1),
+            (info.sack, 2),
+            (info.window_scale.is_some(), 4),
+            (info.ecn, 8),
+            (info.syn_data, 32),
+        ];
         let options: i64 = options.into_iter().map(|(set, bit)| if set { bit } else { 0 }).sum();
         let state: i64 = match info.state {
             State::Established => 1,
@@ -256,26 +322,46 @@ impl World for Own {
             ("tcpi_bytes_acked", info.bytes_acked as i64),
             ("tcpi_bytes_received", info.bytes_received as i64),
             ("tcpi_notsent_bytes", info.notsent_bytes as i64),
+            ("tcpi_delivered", info.delivered.into()),
+            ("tcpi_reordering", info.reordering.into()),
+            ("tcpi_reord_seen", info.reord_seen.into()),
             ("tcpi_last_data_recv", (now.since(heard).0 / 1_000_000) as i64),
         ];
         let mut all: Info = pairs.into_iter().collect();
+        if let Some(connection) = sockets.connection(index) {
+            let [_, buffer, window, ..] = connection.limits(now);
+            all.insert("tcpi_rwnd_limited", micros(window));
+            all.insert("tcpi_sndbuf_limited", micros(buffer));
+        }
+        if let Some(busy) = sockets.busy_time(now, index) {
+            all.insert("tcpi_busy_time", micros(busy));
+        }
         if let Some(span) = info.min_rtt {
             all.insert("tcpi_min_rtt", micros(span));
         }
         Ok(all)
     }
 
+    fn set_addresses(&mut self, host: [u8; 4], peer: [u8; 4]) -> bool {
+        self.ends = (host, peer);
+        true
+    }
+
+    fn forget_servers(&mut self) -> bool {
+        self.sockets().forget_servers();
+        true
+    }
+
     fn cookie(&mut self) -> Option<Vec<u8>> {
-        self.sockets.as_mut()?.granted_cookie(peer())
+        let peer = self.peer();
+        self.sockets.as_mut()?.granted_cookie(peer)
     }
 
     fn set(&mut self, name: &str, value: &str) -> bool {
-        // Once the host is there, settings of its connections are made.
-        self.keys.set(name, value) && self.sockets.is_none()
+        let applied = self.keys.set(name, value);
+        if applied {
+            self.reconfigure();
+        }
+        applied
     }
-}
-
-/// The peer's address.
-fn peer() -> Addr {
-    addr(REMOTE)
 }

@@ -4,6 +4,7 @@ use crate::script::Expr;
 
 /// Names of the socket layer with their values on Linux.
 const NAMES: &[(&str, i64)] = &[
+    ("AF_UNSPEC", 0),
     ("AF_INET", 2),
     ("AF_INET6", 10),
     ("SOCK_STREAM", 1),
@@ -56,6 +57,8 @@ const NAMES: &[(&str, i64)] = &[
     ("SHUT_WR", 1),
     ("SHUT_RDWR", 2),
     ("MSG_PEEK", 2),
+    ("MSG_TRUNC", 0x20),
+    ("MSG_ERRQUEUE", 0x2000),
     ("MSG_DONTWAIT", 0x40),
     ("MSG_EOR", 0x80),
     ("MSG_NOSIGNAL", 0x4000),
@@ -76,6 +79,7 @@ const NAMES: &[(&str, i64)] = &[
     ("EPOLLRDHUP", 0x2000),
     ("EPOLLET", 1 << 31),
     ("EPOLLONESHOT", 1 << 30),
+    ("EPOLLEXCLUSIVE", 1 << 28),
     ("EPOLL_CTL_ADD", 1),
     ("EPOLL_CTL_DEL", 2),
     ("EPOLL_CTL_MOD", 3),
@@ -84,6 +88,23 @@ const NAMES: &[(&str, i64)] = &[
     ("SIOCOUTQ", 0x5411),
     ("SIOCOUTQNSD", 0x894b),
     ("NULL", 0),
+    ("CMSG_LEVEL_IP", 0),
+    ("CMSG_TYPE_RECVERR", 11),
+    ("TCP_CM_INQ", 36),
+    ("ENOMSG", 42),
+    ("SO_TIMESTAMPING", 37),
+    ("SCM_TIMESTAMPING", 37),
+    ("SO_EE_ORIGIN_TIMESTAMPING", 4),
+    ("SO_EE_ORIGIN_ZEROCOPY", 5),
+    ("SO_EE_CODE_ZEROCOPY_COPIED", 1),
+    ("SCM_TSTAMP_SND", 0),
+    ("SCM_TSTAMP_SCHED", 1),
+    ("SCM_TSTAMP_ACK", 2),
+    ("SOF_TIMESTAMPING_TX_SOFTWARE", 1 << 1),
+    ("SOF_TIMESTAMPING_SOFTWARE", 1 << 4),
+    ("SOF_TIMESTAMPING_OPT_ID", 1 << 7),
+    ("SOF_TIMESTAMPING_TX_SCHED", 1 << 8),
+    ("SOF_TIMESTAMPING_TX_ACK", 1 << 9),
 ];
 
 /// The number that `expr` stands for.

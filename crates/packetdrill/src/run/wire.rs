@@ -12,6 +12,9 @@ pub const LOCAL: [u8; 4] = [192, 168, 0, 1];
 /// Address of its peer.
 pub const REMOTE: [u8; 4] = [192, 0, 2, 1];
 
+/// Addresses of the host and of its peer.
+pub type Ends = ([u8; 4], [u8; 4]);
+
 /// A TCP segment as it is on the wire.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Segment {
@@ -73,7 +76,7 @@ impl Segment {
     }
 
     /// The packet from the peer to the host under test.
-    pub fn write(&self) -> Vec<u8> {
+    pub fn write(&self, ends: Ends) -> Vec<u8> {
         let mut options = Vec::new();
         for option in &self.options {
             write_option(option, &mut options);
@@ -95,24 +98,24 @@ impl Segment {
         tcp.extend(options);
         tcp.resize(tcp_len, 0);
         let mut pseudo = Vec::with_capacity(12 + tcp_len);
-        pseudo.extend(REMOTE);
-        pseudo.extend(LOCAL);
+        pseudo.extend(ends.1);
+        pseudo.extend(ends.0);
         pseudo.extend([0, 6]);
         pseudo.extend((tcp_len as u16).to_be_bytes());
         pseudo.extend(&tcp);
         tcp[16..18].copy_from_slice(&checksum(&pseudo).to_be_bytes());
-        ip(self.tos, self.ttl, 6, &tcp)
+        ip(ends, self.tos, self.ttl, 6, &tcp)
     }
 }
 
 /// An IPv4 packet from the peer with this payload.
-fn ip(tos: u8, ttl: u8, protocol: u8, payload: &[u8]) -> Vec<u8> {
+fn ip(ends: Ends, tos: u8, ttl: u8, protocol: u8, payload: &[u8]) -> Vec<u8> {
     let total = (20 + payload.len()) as u16;
     let mut packet = vec![0x45, tos];
     packet.extend(total.to_be_bytes());
     packet.extend([0, 0, 0, 0, ttl, protocol, 0, 0]);
-    packet.extend(REMOTE);
-    packet.extend(LOCAL);
+    packet.extend(ends.1);
+    packet.extend(ends.0);
     let sum = checksum(&packet);
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
     packet.extend(payload);
@@ -120,12 +123,12 @@ fn ip(tos: u8, ttl: u8, protocol: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 /// An ICMP error message about a segment of the host: type and code, MTU, ports from the host, sequence number.
-pub fn unreachable(kind: (u8, u8), mtu: u16, ports: (u16, u16), seq: u32) -> Vec<u8> {
+pub fn unreachable(ends: Ends, kind: (u8, u8), mtu: u16, ports: (u16, u16), seq: u32) -> Vec<u8> {
     let mut quoted = vec![0x45, 0];
     quoted.extend(40u16.to_be_bytes());
     quoted.extend([0, 0, 0x40, 0, 64, 6, 0, 0]);
-    quoted.extend(LOCAL);
-    quoted.extend(REMOTE);
+    quoted.extend(ends.0);
+    quoted.extend(ends.1);
     let sum = checksum(&quoted);
     quoted[10..12].copy_from_slice(&sum.to_be_bytes());
     quoted.extend(ports.0.to_be_bytes());
@@ -136,7 +139,30 @@ pub fn unreachable(kind: (u8, u8), mtu: u16, ports: (u16, u16), seq: u32) -> Vec
     icmp.extend(quoted);
     let sum = checksum(&icmp);
     icmp[2..4].copy_from_slice(&sum.to_be_bytes());
-    ip(0, 64, 1, &icmp)
+    ip(ends, 0, 64, 1, &icmp)
+}
+
+/// What an ICMP error message of type 3 says: its code, the MTU, and of the segment that it quotes the ports and the
+/// sequence number.
+pub fn read_unreachable(bytes: &[u8]) -> Option<(u8, u16, (u16, u16), u32)> {
+    let header = usize::from(*bytes.first()? & 0x0f) * 4;
+    let icmp = bytes.get(header..).filter(|_| header >= 20 && bytes.get(9) == Some(&1))?;
+    let quoted = icmp.get(8..).filter(|_| icmp[0] == 3)?;
+    let tcp = quoted.get(usize::from(*quoted.first()? & 0x0f) * 4..)?;
+    let ports = (pair(tcp, 0)?, pair(tcp, 2)?);
+    Some((icmp[1], pair(icmp, 6)?, ports, quad(tcp, 4)?))
+}
+
+/// Puts the differentiated services field `tos` into an IPv4 packet; its ECN bits stay.
+pub fn set_services(bytes: &mut [u8], tos: u8) {
+    let header = usize::from(bytes.first().map_or(0, |first| first & 0x0f)) * 4;
+    if header < 20 || bytes.len() < header {
+        return;
+    }
+    bytes[1] = tos & 0xfc | bytes[1] & 3;
+    bytes[10..12].fill(0);
+    let sum = checksum(&bytes[..header]);
+    bytes[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
 fn write_option(option: &TcpOption, out: &mut Vec<u8>) {
@@ -275,12 +301,23 @@ mod tests {
             ],
             len: 100,
         };
-        let bytes = segment.write();
+        let mut bytes = segment.write((LOCAL, REMOTE));
         let read = Segment::read(&bytes).unwrap();
         assert_eq!(Segment { options: read.options[..6].to_vec(), ..read }, segment);
         assert_eq!(checksum(&bytes[..20]), 0, "the header's checksum holds");
+        set_services(&mut bytes, 0xff);
+        assert_eq!((bytes[1], checksum(&bytes[..20])), (0xfe, 0));
         for len in 0..bytes.len() {
             let _ = Segment::read(&bytes[..len]);
+        }
+    }
+
+    #[test]
+    fn an_error_message_is_read_as_it_was_written() {
+        let bytes = unreachable((LOCAL, REMOTE), (3, 4), 1000, (8080, 4711), 99);
+        assert_eq!(read_unreachable(&bytes), Some((4, 1000, (8080, 4711), 99)));
+        for len in 0..bytes.len() {
+            let _ = read_unreachable(&bytes[..len]);
         }
     }
 

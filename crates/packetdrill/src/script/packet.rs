@@ -253,8 +253,11 @@ fn icmp(scan: &mut Scan<'_>) -> Result<Icmp, Fault> {
     }
     scan.blanks()?;
     let before = *scan;
-    let code = match scan.word()? {
+    let named = scan.peek().is_some_and(|c| c.is_ascii_alphabetic());
+    let code = match if named { scan.word()? } else { "net_unreachable" } {
         "net_unreachable" => 0,
+        // The public runner replaces this word.
+        "CODE" => 1,
         "host_unreachable" => 1,
         "protocol_unreachable" => 2,
         "port_unreachable" => 3,
@@ -268,7 +271,7 @@ fn icmp(scan: &mut Scan<'_>) -> Result<Icmp, Fault> {
         _ => return Err(before.wrong("a code, as `frag_needed` or `host_unreachable`")),
     };
     let mtu = if scan.eat_word("mtu")? { Some(scan.field("an MTU up to 65535")?) } else { None };
-    let mut seq = 1;
+    let mut seq = 0;
     if scan.eat("[")? {
         if scan.eat_word("udp")? || scan.eat_word("raw")? {
             return Err(Fault::unsupported(line, "ICMP about UDP"));

@@ -9,6 +9,8 @@
 pub enum Command {
     /// A setting below `net.ipv4`: its name without that prefix, and its value.
     Setting(String, String),
+    /// What is cached of servers is forgotten: segment sizes and Fast Open cookies.
+    ForgetServers,
     /// It is not carried out.
     Refused(String),
 }
@@ -125,8 +127,9 @@ fn command(words: &[String], all: &mut Vec<Command>) {
         "defaults.sh" => all.extend(
             DEFAULTS.iter().map(|(n, v)| Command::Setting((*n).to_owned(), (*v).to_owned())),
         ),
+        "ip" if whole.starts_with("ip tcp_metrics flush") => all.push(Command::ForgetServers),
         "true" | ":" => {}
-        // Each run has a network of its own, without cached metrics and offloads, behind a plain queue.
+        // Each run has a network of its own, without offloads, behind a plain queue.
         _ if name.starts_with("sysctl_restore_") => {}
         "ethtool" => {}
         "ip" if words.get(1).is_some_and(|word| word == "tcp_metrics") => {}

@@ -56,6 +56,8 @@ pub struct Connection {
     /// What the handshake agreed on.
     agreed: Agreed,
     ts_recent: u32,
+    /// The timestamp of our first SYN.
+    first_stamp: u32,
     /// Marks of congestion.
     marks: Marks,
     /// ACKs of the peer that came marked.
@@ -179,6 +181,7 @@ impl Connection {
             rx: Receiver::new(&config),
             agreed: Agreed::default(),
             ts_recent: 0,
+            first_stamp: 0,
             marks: Marks::default(),
             marked_acks: 0,
             last_ack_sent: 0,

@@ -33,35 +33,74 @@ const SERVERS_MAX: usize = 256;
 //= rfc7413#section-5.1: a server must limit those that are pending
 const PENDING_MAX: usize = 256;
 
+/// What a host remembers of a server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Server {
+    addr: Addr,
+    cookie: Option<Cookie>,
+    /// The segment size that it offered last.
+    mss: u16,
+    /// Whether its cookie is in an option of experiments.
+    experiment: bool,
+    /// Requests without an answer: none, one in the usual option, one in that of experiments too.
+    unanswered: u8,
+}
+
 /// What a host remembers of cookies.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cookies {
     key: [u64; 2],
-    servers: Vec<(Addr, Cookie, u16)>,
-    /// Servers that are asked, or shown their cookie, by an option of experiments; the newest last.
-    experiments: Vec<Addr>,
+    /// Its own address, where cookies are computed from both addresses as in Linux.
+    own: Option<Addr>,
+    /// The newest last.
+    servers: Vec<Server>,
     pending: usize,
+    /// A client sends data in its SYN without a cookie (`tcp_fastopen`, bit 2).
+    pub client_without: bool,
+    /// A server accepts data in a SYN without a cookie (`tcp_fastopen`, bit 9).
+    pub server_without: bool,
 }
 
 impl Cookies {
     /// A host without cookies of others, whose own are made with `key`.
     pub fn new(key: [u64; 2]) -> Cookies {
-        Cookies { key, servers: Vec::new(), experiments: Vec::new(), pending: 0 }
+        let (client_without, server_without) = (false, false);
+        let (own, servers) = (None, Vec::new());
+        Cookies { key, own, servers, pending: 0, client_without, server_without }
+    }
+
+    /// Cookies are made from now on as Linux at the address `own` makes them with `key`.
+    pub fn make_as_linux(&mut self, key: [u64; 2], own: Addr) {
+        (self.key, self.own) = (key, Some(own));
     }
 
     /// The cookie for a client.
     //= rfc7413#section-4.1.2: from its address, by what only the server can compute
     pub fn made_for(&self, client: Addr) -> Cookie {
-        let bytes = match client.ip() {
-            core::net::IpAddr::V4(ip) => siphash(self.key, &ip.octets()),
-            core::net::IpAddr::V6(ip) => siphash(self.key, &ip.octets()),
+        let octets = |addr: Addr| match addr.ip() {
+            core::net::IpAddr::V4(ip) => ip.octets().to_vec(),
+            core::net::IpAddr::V6(ip) => ip.octets().to_vec(),
         };
-        Cookie::new(&bytes.to_be_bytes()).unwrap_or(Cookie::REQUEST)
+        let mut message = octets(client);
+        let bytes = match self.own {
+            // `__tcp_fastopen_cookie_gen_cipher`
+            Some(own) => {
+                message.extend(octets(own));
+                siphash(self.key, &message).to_le_bytes()
+            }
+            None => siphash(self.key, &message).to_be_bytes(),
+        };
+        Cookie::new(&bytes).unwrap_or(Cookie::REQUEST)
     }
 
     /// Whether a client may open with data: it has the right cookie, and there is room.
     pub fn accepts(&self, client: Addr, cookie: &Cookie) -> bool {
-        self.pending < PENDING_MAX && *cookie == self.made_for(client)
+        self.has_room() && *cookie == self.made_for(client)
+    }
+
+    /// Whether one connection more may open with data.
+    pub fn has_room(&self) -> bool {
+        self.pending < PENDING_MAX
     }
 
     /// A connection with early data has been accepted, or its handshake is over.
@@ -69,42 +108,81 @@ impl Cookies {
         self.pending = if more { self.pending + 1 } else { self.pending.saturating_sub(1) };
     }
 
-    /// The cookie of `server`, and the segment size that it offered with it.
-    pub fn known(&mut self, server: Addr) -> Option<(Cookie, u16)> {
-        let at = self.servers.iter().position(|(addr, ..)| *addr == server)?;
+    /// What is remembered of `server`, which becomes the newest.
+    fn server(&mut self, server: Addr) -> Option<&mut Server> {
+        let at = self.servers.iter().position(|known| known.addr == server)?;
         let known = self.servers.remove(at);
         self.servers.push(known);
-        Some((known.1, known.2))
+        self.servers.last_mut()
+    }
+
+    /// The same, made if there is nothing yet.
+    fn remember(&mut self, addr: Addr, mss: u16) -> Option<&mut Server> {
+        if self.server(addr).is_none() {
+            if self.servers.len() >= SERVERS_MAX {
+                self.servers.remove(0);
+            }
+            let (cookie, experiment, unanswered) = (None, false, 0);
+            self.servers.push(Server { addr, cookie, mss, experiment, unanswered });
+        }
+        self.servers.last_mut()
+    }
+
+    /// The cookie of `server`, and the segment size that it offered last.
+    pub fn known(&mut self, server: Addr) -> Option<(Cookie, u16)> {
+        let known = self.server(server)?;
+        known.cookie.map(|cookie| (cookie, known.mss))
+    }
+
+    /// The segment size that `server` offered last.
+    pub fn known_mss(&mut self, server: Addr) -> Option<u16> {
+        self.server(server).map(|known| known.mss)
     }
 
     /// `server` has given a cookie, and offers segments of `mss`.
     pub fn learn(&mut self, server: Addr, cookie: Cookie, mss: u16) {
-        self.forget(server);
-        if self.servers.len() >= SERVERS_MAX {
-            self.servers.remove(0);
+        self.learn_as(server, cookie, mss, false);
+    }
+
+    /// The same; `experiment` says whether the cookie came in an option of experiments.
+    pub fn learn_as(&mut self, server: Addr, cookie: Cookie, mss: u16, experiment: bool) {
+        if let Some(known) = self.remember(server, mss) {
+            (known.cookie, known.mss, known.experiment) = (Some(cookie), mss, experiment);
         }
-        self.servers.push((server, cookie, mss));
     }
 
-    /// Whether an option of experiments is used with `server`.
-    pub fn experiments_with(&self, server: Addr) -> bool {
-        self.experiments.contains(&server)
+    /// `server` offers segments of `mss`.
+    pub fn learn_mss(&mut self, server: Addr, mss: u16) {
+        if let Some(known) = self.remember(server, mss) {
+            known.mss = mss;
+        }
     }
 
-    /// From now on an option of experiments is used with `server`, or the one that has a kind of its own.
-    pub fn set_experiment(&mut self, server: Addr, experiment: bool) {
-        self.experiments.retain(|addr| *addr != server);
-        if experiment {
-            if self.experiments.len() >= SERVERS_MAX {
-                self.experiments.remove(0);
-            }
-            self.experiments.push(server);
+    /// Whether an option of experiments is used with `server`: its cookie came so, or the usual option had no answer.
+    pub fn experiments_with(&mut self, server: Addr) -> bool {
+        let known = self.server(server);
+        known.is_some_and(|known| match known.cookie {
+            Some(_) => known.experiment,
+            None => known.unanswered == 1,
+        })
+    }
+
+    /// `server` has not answered a request in the usual option or, with `experiment`, in that of experiments.
+    pub fn unanswered(&mut self, server: Addr, experiment: bool) {
+        let tried = if experiment { 2 } else { 1 };
+        if let Some(known) = self.remember(server, 0).filter(|known| known.cookie.is_none()) {
+            known.unanswered = known.unanswered.max(tried);
         }
     }
 
     /// `server` did not take the cookie and gave no other.
     pub fn forget(&mut self, server: Addr) {
-        self.servers.retain(|(addr, ..)| *addr != server);
+        self.servers.retain(|known| known.addr != server);
+    }
+
+    /// Nothing is known of any server.
+    pub fn forget_all(&mut self) {
+        self.servers.clear();
     }
 }
 
@@ -198,5 +276,30 @@ mod tests {
         assert!(cookies.known(addr(0)).is_some() && cookies.known(addr(1)).is_none());
         cookies.forget(A);
         assert_eq!(cookies.known(A), None);
+    }
+
+    /// The cookie that Linux 6.18 gives 192.0.2.1 at 192.168.0.1 with this value of `tcp_fastopen_key`.
+    #[test]
+    fn cookies_can_be_those_of_linux() {
+        let mut cookies = Cookies::new([1, 2]);
+        let key = [0xb2b2_b2b2_a1a1_a1a1, 0xd4d4_d4d4_c3c3_c3c3];
+        cookies.make_as_linux(key, Addr::v4(192, 168, 0, 1));
+        let cookie = cookies.made_for(Addr::v4(192, 0, 2, 1));
+        assert_eq!(cookie.as_slice(), [0x30, 0x21, 0xb9, 0xd8, 0x89, 0x01, 0x7e, 0xeb]);
+    }
+
+    #[test]
+    fn a_request_without_an_answer_takes_the_other_option_once() {
+        let mut cookies = Cookies::new([1, 2]);
+        let used: Vec<bool> = (0..4)
+            .map(|_| {
+                let experiment = cookies.experiments_with(A);
+                cookies.unanswered(A, experiment);
+                experiment
+            })
+            .collect();
+        assert_eq!(used, [false, true, false, false]);
+        cookies.learn_as(A, cookies.made_for(A), 1000, true);
+        assert!(cookies.experiments_with(A));
     }
 }

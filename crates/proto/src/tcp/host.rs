@@ -210,6 +210,16 @@ impl Host {
         self.memory.as_deref_mut()
     }
 
+    /// Connections and listeners that are made from now on are configured so. Whether connections share state, have a
+    /// handshake and open with data stays as it is.
+    pub fn reconfigure(&mut self, config: TcpConfig) {
+        self.settings = self.settings.changed(|old| {
+            let (integrated, handshake, t_tcp) = (old.integrated, old.handshake, old.t_tcp);
+            let fast_open = old.fast_open;
+            *old = TcpConfig { integrated, handshake, t_tcp, fast_open, ..config };
+        });
+    }
+
     /// All connections, in the order in which they came to be.
     pub fn connections(&self) -> &[Connection] {
         &self.connections

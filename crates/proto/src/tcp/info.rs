@@ -44,6 +44,8 @@ pub struct TcpInfo {
     pub window_scale: Option<(u8, u8)>,
     /// Whether both ends agreed on ECN.
     pub ecn: bool,
+    /// Whether data in a SYN has arrived.
+    pub syn_data: bool,
     /// Retransmission timeout in force.
     pub rto: Span,
     /// Largest payload of a segment sent, in bytes.
@@ -58,6 +60,12 @@ pub struct TcpInfo {
     pub lost: u32,
     /// Sent again and not reported.
     pub retrans: u32,
+    /// Segments that have arrived, our SYN included.
+    pub delivered: u32,
+    /// By how many segments reordering is expected.
+    pub reordering: u32,
+    /// How often reordering was seen.
+    pub reord_seen: u32,
     /// Smoothed round trip.
     pub rtt: Span,
     /// Its variation.
@@ -93,6 +101,9 @@ impl Connection {
             () if sacked > 0 => CaState::Disorder,
             () => CaState::Open,
         };
+        let acked = self.acknowledged().div_ceil(mss.into()) as u32;
+        let delivered = known.delivered.unwrap_or(acked);
+        let (reordering, reord_seen) = known.reordering.unwrap_or((3, 0));
         TcpInfo {
             state: self.state(),
             ca_state,
@@ -103,6 +114,7 @@ impl Connection {
             sack: agreement.sack,
             window_scale: agreement.window_scale,
             ecn: agreement.ecn,
+            syn_data: agreement.syn_data,
             rto: tcb.rto,
             snd_mss: mss,
             advmss: agreement.advmss,
@@ -110,6 +122,9 @@ impl Connection {
             sacked,
             lost: known.lost,
             retrans: known.retransmitted,
+            delivered: u32::from(agreement.syn_acked).wrapping_add(delivered),
+            reordering,
+            reord_seen,
             rtt: tcb.srtt,
             rttvar: tcb.rttvar,
             min_rtt: known.min_rtt,

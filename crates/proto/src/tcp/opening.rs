@@ -77,8 +77,12 @@ pub(super) struct Opening {
     pub(super) grant: Option<Cookie>,
     /// Whether cookies are in options of experiments: the peer's, or those of this end.
     pub(super) experiment: bool,
-    /// The last SYN has asked for a cookie.
-    pub(super) asked: bool,
+    /// A SYN of ours has asked for a cookie or shown one.
+    pub(super) offered: bool,
+    /// Our SYN was sent again.
+    pub(super) repeated: bool,
+    /// What a SYN carried has arrived: all of ours (a client), or the peer's (a server).
+    pub(super) data_acked: bool,
     /// Whether the peer has our SYN.
     pub(super) half: Half,
     /// This connection is one of those that are pending on the host.

@@ -472,10 +472,29 @@ impl Receiver {
     pub fn read(&mut self, bytes: u64) {
         self.unread = self.unread.saturating_sub(bytes);
         let moved = self.opens();
+        let left = self.edge.saturating_sub(self.nxt);
+        if self.quick.is_some() && self.behind_hole() == 0 {
+            // Linux: if the window has become twice as large (`__tcp_cleanup_rbuf`).
+            self.ack_now |= moved > 0 && moved >= left;
+            return;
+        }
         let step = u64::from((2 * self.mss.max(self.maxseg)).min(self.buffer / 2));
         let closed = self.edge <= self.nxt && moved >= self.step();
         if moved >= step || closed {
             self.ack_now = true;
+        }
+    }
+
+    /// Data of a SYN comes: Linux neither acknowledges it by its own nor opens the window for it. What is set aside, if
+    /// `quick`, for [`Receiver::resume_quick_acks`].
+    pub(super) fn pause_quick_acks(&mut self, quick: bool) -> Option<Box<QuickAcks>> {
+        self.quick.take_if(|_| quick)
+    }
+
+    /// The data of a SYN has been taken in.
+    pub(super) fn resume_quick_acks(&mut self, paused: Option<Box<QuickAcks>>) {
+        if paused.is_some() {
+            self.quick = paused;
         }
     }
 

@@ -6,8 +6,11 @@
 //! one that would have to wait answers [`Errno::Again`].
 
 mod errno;
+mod fast_open;
 mod options;
+mod queries;
 mod timers;
+mod unreachable;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +18,6 @@ use std::sync::Arc;
 use crate::machine::{Machine, Out, Side};
 use crate::tcp::connection::Connection;
 use crate::tcp::host::{Host, HostConfig, Listener};
-use crate::tcp::info::TcpInfo;
 use crate::tcp::state::State;
 use crate::units::{Span, Time};
 use crate::wire::{Addr, Body, FlowKey, Packet};
@@ -24,21 +26,8 @@ use super::Settings;
 pub use super::sender::window::Coalescing;
 pub use errno::Errno;
 pub use options::{KeepAlive, SocketOptions};
-
-/// What a socket is ready for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Ready {
-    /// A read does not wait.
-    pub read: bool,
-    /// A write does not wait.
-    pub write: bool,
-    /// Both directions are closed.
-    pub hang_up: bool,
-    /// The peer has closed its direction, or this end shut it down.
-    pub read_closed: bool,
-    /// An error is pending.
-    pub error: bool,
-}
+pub use queries::Ready;
+pub use unreachable::Unreachable;
 
 /// What the application knows of a connection.
 #[derive(Debug, Default)]
@@ -57,6 +46,8 @@ struct Socket {
     more: bool,
     /// The left edge, and since when it waits for an acknowledgement.
     waits: Option<(u64, Time)>,
+    /// How long data was waiting or in flight, and since when it is.
+    busy: (Span, Option<Time>),
     /// When something arrived last.
     heard: Time,
     /// Keepalive probes without an answer.
@@ -71,6 +62,8 @@ pub struct Sockets {
     host: Host,
     sockets: Vec<Socket>,
     side: Side,
+    /// Connections that open from now on send no tail loss probes.
+    no_probes: bool,
 }
 
 impl Sockets {
@@ -79,7 +72,7 @@ impl Sockets {
         let side = config.side;
         let mut host = Host::new(config, seed);
         host.refuse_by_default();
-        Sockets { host, sockets: Vec::new(), side }
+        Sockets { host, sockets: Vec::new(), side, no_probes: false }
     }
 
     /// The host.
@@ -156,6 +149,9 @@ impl Sockets {
     fn begin(&mut self, now: Time, index: usize, options: &SocketOptions) {
         let socket = self.socket(index);
         (socket.options, socket.heard) = (options.clone(), now);
+        if self.no_probes {
+            self.host.act(index, |c| c.set_tail_probes(false));
+        }
     }
 
     /// How opening ended, if it has.
@@ -165,11 +161,6 @@ impl Sockets {
             return Some(Ok(()));
         }
         connection.is_aborted().then(|| Err(self.take_error(index).unwrap_or(Errno::TimedOut)))
-    }
-
-    /// Bytes that [`Sockets::send`] would take now.
-    pub fn room(&self, index: usize) -> u32 {
-        self.connection(index).map_or(0, Connection::room)
     }
 
     /// Writes as much of `body` as there is room for; with `more`, a segment that is not full waits (`MSG_MORE`).
@@ -206,6 +197,11 @@ impl Sockets {
         });
         self.watch(now, index);
         Ok(taken)
+    }
+
+    /// What is written from now on begins a new segment (`MSG_EOR` on the write before).
+    pub fn end_record(&mut self, index: usize) {
+        self.host.act(index, Connection::end_record);
     }
 
     /// Reads at most `most` bytes into `into`; none of them when the peer has closed.
@@ -247,11 +243,6 @@ impl Sockets {
         socket.unread -= taken;
         self.host.act(index, |c| c.read(now, taken, out));
         Ok(taken)
-    }
-
-    /// Bytes that wait to be read.
-    pub fn unread(&self, index: usize) -> u64 {
-        self.sockets.get(index).map_or(0, |socket| socket.unread)
     }
 
     /// Shuts down reading, writing or both.
@@ -297,8 +288,9 @@ impl Sockets {
         }
     }
 
-    /// Nothing more will be written: what waited for that goes.
-    fn push(&mut self, now: Time, index: usize, out: &mut Out) {
+    /// What waits for more data goes now: nothing more will be written, or `TCP_NODELAY` is set.
+    pub fn push(&mut self, now: Time, index: usize, out: &mut Out) {
+        self.socket(index).more = false;
         self.host.act(index, |c| {
             c.cork();
             c.set_coalescing(Coalescing::Never, now, out);
@@ -309,37 +301,6 @@ impl Sockets {
     /// Takes the pending error (`SO_ERROR`).
     pub fn take_error(&mut self, index: usize) -> Option<Errno> {
         self.sockets.get_mut(index)?.error.take()
-    }
-
-    /// What a connection is ready for.
-    pub fn ready(&self, index: usize) -> Ready {
-        let (Some(connection), Some(socket)) = (self.connection(index), self.sockets.get(index))
-        else {
-            return Ready { hang_up: true, write: true, ..Ready::default() };
-        };
-        let dead = connection.is_aborted() || connection.state() == State::Closed;
-        let read_closed = socket.read_shut || connection.peer_has_closed() || dead;
-        let written = connection.wanted().is_some();
-        let outbox = socket.options.outbox(self.host.settings());
-        // Linux reports room when a third of the buffer is free.
-        let room = connection.room() >= outbox / 3;
-        Ready {
-            read: socket.unread > 0 || read_closed || socket.error.is_some(),
-            write: dead || written || connection.state().is_synchronised() && room,
-            hang_up: dead || read_closed && written,
-            read_closed,
-            error: socket.error.is_some(),
-        }
-    }
-
-    /// A snapshot of a connection.
-    pub fn info(&self, index: usize) -> Option<TcpInfo> {
-        self.connection(index).map(Connection::info)
-    }
-
-    /// When data or a segment arrived last.
-    pub fn last_arrival(&self, index: usize) -> Option<Time> {
-        self.sockets.get(index).map(|socket| socket.heard)
     }
 
     fn socket(&mut self, index: usize) -> &mut Socket {
@@ -420,6 +381,12 @@ impl Machine for Sockets {
         let opening = before
             .and_then(|index| self.host.connections().get(index))
             .map(|c| (c.state(), c.is_aborted()));
+        if let Some(index) = before.filter(|index| self.socket(*index).more) {
+            // `MSG_MORE` holds back until something comes from the peer.
+            self.socket(index).more = false;
+            let coalescing = self.coalescing(index);
+            self.host.act(index, |c| c.put_coalescing(coalescing));
+        }
         if let Some(index) = before.filter(|index| self.refuses(*index, &packet)) {
             if let Some(segment) = packet.segment() {
                 self.host.act(index, |c| c.refuse_data(segment, out));
@@ -462,30 +429,6 @@ impl Machine for Sockets {
     fn next_wake(&self) -> Option<Time> {
         let own = self.sockets.iter().filter_map(|socket| self.due(socket)).min();
         [own, self.host.next_wake()].into_iter().flatten().min()
-    }
-}
-
-impl Sockets {
-    /// Whether a connection waits to be accepted at `port`.
-    pub fn has_waiting(&mut self, port: u16) -> bool {
-        let waiting = self.host.listener(port).map(|l| l.waiting.clone()).unwrap_or_default();
-        waiting.iter().any(|index| self.host.connections()[*index].state().is_synchronised())
-    }
-
-    /// Whether a connection to `peer` can open with data: its Fast Open cookie is known.
-    pub fn has_cookie(&mut self, peer: Addr) -> bool {
-        self.host.memory_mut().is_some_and(|memory| memory.cookies.known(peer).is_some())
-    }
-
-    /// The Fast Open cookie that this host grants to `client`, if its connections open with data.
-    pub fn granted_cookie(&mut self, client: Addr) -> Option<Vec<u8>> {
-        let memory = self.host.memory_mut()?;
-        Some(memory.cookies.made_for(client).as_slice().to_vec())
-    }
-
-    /// Which way its peers lie.
-    pub fn side(&self) -> Side {
-        self.side
     }
 }
 

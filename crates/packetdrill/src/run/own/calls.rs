@@ -2,41 +2,42 @@
 
 use lasthop_proto::tcp::sockets::{Errno, KeepAlive, SocketOptions};
 use lasthop_proto::units::Span;
-use lasthop_proto::wire::{Body, FlowKey};
+use lasthop_proto::wire::Body;
 
 use super::super::flows::PORT;
 use super::super::keys;
 use super::super::values::{number, word};
 use super::numbers::{errno_number, events_of, message, pieces};
-use super::{Fd, Kind, Own, Reply, peer};
+use super::{Fd, Kind, Own, Reply};
 use crate::script::{Call, Expr};
 
 /// Writes are at most this long.
 const WRITE_MAX: i64 = 1 << 28;
 
 const MSG_DONTWAIT: i64 = 0x40;
+const MSG_EOR: i64 = 0x80;
 const MSG_MORE: i64 = 0x8000;
 const MSG_ZEROCOPY: i64 = 0x0400_0000;
 const MSG_FASTOPEN: i64 = 0x2000_0000;
 const MSG_PEEK: i64 = 2;
 
 /// What a call comes to: an answer, or none yet.
-type Attempt = Result<Option<Reply>, String>;
+pub(super) type Attempt = Result<Option<Reply>, String>;
 
-fn done(value: i64) -> Attempt {
+pub(super) fn done(value: i64) -> Attempt {
     Ok(Some(Reply::value(value)))
 }
 
-fn error(name: &str) -> Attempt {
+pub(super) fn error(name: &str) -> Attempt {
     Ok(Some(Reply::error(name)))
 }
 
 impl Own {
-    fn arg<'a>(&self, call: &'a Call, index: usize) -> &'a Expr {
+    pub(super) fn arg<'a>(&self, call: &'a Call, index: usize) -> &'a Expr {
         call.args.get(index).unwrap_or(&Expr::Any)
     }
 
-    fn fd(&mut self, call: &Call) -> Option<(i64, Fd)> {
+    pub(super) fn fd(&mut self, call: &Call) -> Option<(i64, Fd)> {
         let fd = number(self.arg(call, 0))?;
         self.fds.get(&fd).map(|found| (fd, found.clone()))
     }
@@ -57,12 +58,16 @@ impl Own {
             "getsockopt" => self.getsockopt(call),
             "fcntl" => self.fcntl(call),
             "poll" => self.poll(call),
+            "recvmsg" => self.recvmsg(call),
+            "epoll_create" | "epoll_create1" => self.epoll_create(call),
+            "epoll_ctl" => self.epoll_ctl(call),
+            "epoll_wait" => self.epoll_wait(call),
             "ioctl" => self.ioctl(call),
             other => Err(format!("the call {other}()")),
         }
     }
 
-    fn new_fd(&mut self, expected: &Expr, fd: Fd) -> i64 {
+    pub(super) fn new_fd(&mut self, expected: &Expr, fd: Fd) -> i64 {
         let free = (3..).find(|n| !self.fds.contains_key(n)).unwrap_or(3);
         // A script names the descriptor that it expects.
         let wanted = number(expected).filter(|n| *n >= 0 && !self.fds.contains_key(n));
@@ -80,10 +85,7 @@ impl Own {
             return Err("IPv6".to_owned());
         }
         let nonblocking = kind & 0o4000 != 0;
-        let options = SocketOptions::default();
-        let fd =
-            Fd { kind: Kind::Fresh, options, nonblocking, port: None, deferred: false, backlog: 0 };
-        let fd = self.new_fd(&call.result, fd);
+        let fd = self.new_fd(&call.result, Fd::new(Kind::Fresh, nonblocking));
         self.last = None;
         done(fd)
     }
@@ -113,9 +115,32 @@ impl Own {
     fn listen_at(&mut self, port: u16, fd: &Fd) {
         let (backlog, mut options) = (fd.backlog, fd.options.clone());
         options.ecn.get_or_insert(self.keys.ecn != 0);
-        let always = self.keys.fast_open & 0x402 == 0x402;
-        options.fast_open.get_or_insert(always);
-        self.act(|sockets, _, _| sockets.listen(port, backlog, &options));
+        let (always, may) = (self.keys.fast_open & 0x402 == 0x402, self.keys.fast_open & 2 != 0);
+        options.fast_open = Some(options.fast_open.unwrap_or(always) && may);
+        let key = fd.cookie_key.unwrap_or(self.keys.cookie_key);
+        self.act(|sockets, _, _| {
+            sockets.set_cookie_key(key);
+            sockets.listen(port, backlog, &options);
+        });
+    }
+
+    /// Settings have changed: they apply to connections and listeners from now on.
+    pub(super) fn reconfigure(&mut self) {
+        if self.sockets.is_none() {
+            return;
+        }
+        let (config, bits) = (self.keys.config(), self.keys.fast_open);
+        let probes = self.keys.tail_probes;
+        let sockets = self.sockets();
+        sockets.reconfigure(config);
+        sockets.open_without_cookies(bits & 4 != 0, bits & 0x200 != 0);
+        sockets.set_tail_probes(probes);
+        let listening = self.fds.values().filter(|fd| matches!(fd.kind, Kind::Listening(_)));
+        for fd in listening.cloned().collect::<Vec<_>>() {
+            if let Kind::Listening(port) = fd.kind {
+                self.listen_at(port, &fd);
+            }
+        }
     }
 
     fn accept(&mut self, call: &Call) -> Attempt {
@@ -123,73 +148,19 @@ impl Own {
         let Kind::Listening(port) = found.kind else { return error("EINVAL") };
         match self.sockets().accept(port) {
             Ok(index) => {
-                let options = found.options.clone();
-                let inherited = options.clone();
+                let inherited = found.options.clone();
                 self.act(|s, now, out| s.set_options(now, index, |o| *o = inherited, out));
                 let flags = number(self.arg(call, 3)).unwrap_or(0);
                 let nonblocking = call.name == "accept4" && flags & 0o4000 != 0;
                 let kind = Kind::Connection(index);
-                let fd = Fd { kind, options, nonblocking, port: None, deferred: false, backlog: 0 };
+                let fd = Fd { kind, nonblocking, port: None, deferred: false, backlog: 0, ..found };
+                self.serve(index, fd.tos);
                 self.last = Some(index);
                 let fd = self.new_fd(&call.result, fd);
                 done(fd)
             }
             Err(Errno::Again) if !found.nonblocking && call.until.is_some() => Ok(None),
             Err(errno) => error(errno.name()),
-        }
-    }
-
-    fn connect(&mut self, call: &Call) -> Attempt {
-        let Some((fd, found)) = self.fd(call) else { return error("EBADF") };
-        match found.kind {
-            Kind::Listening(_) => error("EISCONN"),
-            Kind::Fresh if found.deferred => {
-                // The SYN goes with the first write.
-                done(0)
-            }
-            Kind::Fresh => {
-                self.open(fd, false);
-                self.opening(fd, found.nonblocking)
-            }
-            Kind::Connection(_) => self.opening(fd, found.nonblocking),
-        }
-    }
-
-    /// Opens the connection of a descriptor.
-    fn open(&mut self, fd: i64, fast: bool) -> usize {
-        let (port, mut options) =
-            self.fds.get(&fd).map(|found| (found.port, found.options.clone())).unwrap_or_default();
-        options.ecn.get_or_insert(self.keys.ecn == 1);
-        options.fast_open = Some(fast && self.keys.fast_open & 1 != 0);
-        options.syn_count.get_or_insert(self.keys.syn_retries);
-        let here = super::addr(super::LOCAL);
-        let index = self.act(|sockets, now, _| match port {
-            None => sockets.connect(now, (peer(), PORT), &options),
-            Some(src_port) => {
-                let flow = FlowKey { src: here, dst: peer(), src_port, dst_port: PORT };
-                sockets.connect_from(now, flow, &options)
-            }
-        });
-        if let Some(found) = self.fds.get_mut(&fd) {
-            found.kind = Kind::Connection(index);
-        }
-        self.last = Some(index);
-        index
-    }
-
-    fn opening(&mut self, fd: i64, nonblocking: bool) -> Attempt {
-        let Some(Fd { kind: Kind::Connection(index), .. }) = self.fds.get(&fd) else {
-            return error("EBADF");
-        };
-        let index = *index;
-        let fresh = self.sockets().connection(index).is_some_and(|c| {
-            c.state() == lasthop_proto::tcp::state::State::Closed && !c.is_aborted()
-        });
-        match self.sockets().connected(index) {
-            Some(Ok(())) => done(0),
-            Some(Err(errno)) => error(errno.name()),
-            None if nonblocking => error(if fresh { "EINPROGRESS" } else { "EALREADY" }),
-            None => Ok(None),
         }
     }
 
@@ -201,68 +172,80 @@ impl Own {
             "write" => (number(self.arg(call, 2)).unwrap_or(0), 0),
             _ => (number(self.arg(call, 2)).unwrap_or(0), number(self.arg(call, 3)).unwrap_or(0)),
         };
-        if word(self.arg(call, 1)) == Some("NULL") {
-            return Err("writes of no buffer".to_owned());
-        }
-        if flags & MSG_ZEROCOPY != 0 {
-            return Err("MSG_ZEROCOPY".to_owned());
-        }
         if !(0..=WRITE_MAX).contains(&len) {
             return error("EINVAL");
         }
         let nonblocking = found.nonblocking || flags & MSG_DONTWAIT != 0;
-        let opens = flags & MSG_FASTOPEN != 0 || found.deferred;
+        if flags & MSG_FASTOPEN != 0 {
+            let unspecified = word(self.arg(call, 4)) == Some("AF_UNSPEC");
+            if self.keys.fast_open & 1 == 0 || unspecified {
+                return error("EOPNOTSUPP");
+            }
+        }
+        let opens = flags & MSG_FASTOPEN != 0;
+        if word(self.arg(call, 1)) == Some("NULL") && len > 0 {
+            return error("EFAULT");
+        }
+        let zerocopy = flags & MSG_ZEROCOPY != 0 && found.zerocopy;
         let index = match found.kind {
             Kind::Connection(index) => index,
-            Kind::Fresh if opens => return self.open_with(fd, len as u32, nonblocking),
+            Kind::Fresh | Kind::Deferred if opens || found.kind == Kind::Deferred => {
+                return self.open_with(fd, len as u32, nonblocking, zerocopy);
+            }
             _ => return error("EPIPE"),
         };
         let unopened = self
             .sockets()
             .connection(index)
             .is_some_and(|c| !c.state().is_synchronised() && !c.is_aborted());
-        if opens && unopened {
-            return if nonblocking { error("EALREADY") } else { Ok(None) };
+        if unopened {
+            return match nonblocking {
+                true if opens => error("EALREADY"),
+                true => error("EAGAIN"),
+                false if call.until.is_some() => {
+                    self.act(|sockets, _, _| sockets.await_open(index));
+                    Ok(None)
+                }
+                false => error("EAGAIN"),
+            };
         }
         let left = len - self.written;
+        let alive = self.sockets().connection(index).is_some_and(|c| !c.is_aborted());
+        if left == 0 && self.written > 0 && alive {
+            self.act(|sockets, now, out| sockets.end_wait(now, index, out));
+            self.note_write(index, self.written, zerocopy);
+            return done(self.written);
+        }
         let body = Body::Pattern { stream: 0, len: left as u32, offset: 0 };
         let more = flags & MSG_MORE != 0;
         match self.act(|sockets, now, out| sockets.send(now, index, body, more, out)) {
             Ok(taken) => {
                 self.written += i64::from(taken);
+                if flags & MSG_EOR != 0 && self.written >= len {
+                    self.act(|sockets, _, _| sockets.end_record(index));
+                }
                 if self.written >= len || nonblocking || call.until.is_none() {
+                    self.note_write(index, self.written, zerocopy);
                     return done(self.written);
                 }
                 Ok(None)
             }
             Err(Errno::Again) if self.written > 0 && nonblocking => done(self.written),
             Err(Errno::Again) if !nonblocking && call.until.is_some() => Ok(None),
+            Err(errno @ (Errno::ConnectionRefused | Errno::TimedOut)) => error(errno.name()),
             Err(_) if self.written > 0 => done(self.written),
             Err(errno) => error(errno.name()),
         }
     }
 
-    /// A write that opens the connection.
-    fn open_with(&mut self, fd: i64, len: u32, nonblocking: bool) -> Attempt {
-        let index = self.open(fd, true);
-        let known = self.act(|sockets, now, out| {
-            let known = sockets.has_cookie(peer());
-            if known {
-                let body = Body::Pattern { stream: 0, len, offset: 0 };
-                // What fits the SYN goes with it.
-                let _ = sockets.send(now, index, body, false, out);
-            }
-            known
-        });
-        if known {
-            return done(len.into());
-        }
-        if nonblocking { error("EINPROGRESS") } else { Ok(None) }
-    }
-
     fn read(&mut self, call: &Call) -> Attempt {
         let Some((_, found)) = self.fd(call) else { return error("EBADF") };
-        let Kind::Connection(index) = found.kind else { return error("ENOTCONN") };
+        let Kind::Connection(index) = found.kind else {
+            return error(if found.kind == Kind::Deferred { "EAGAIN" } else { "ENOTCONN" });
+        };
+        if word(self.arg(call, 1)) == Some("NULL") && self.sockets().unread(index) > 0 {
+            return error("EFAULT");
+        }
         let flags = match call.name.as_str() {
             "read" => 0,
             _ => number(self.arg(call, 3)).unwrap_or(0),
@@ -310,7 +293,7 @@ impl Own {
                 self.act(|sockets, now, out| sockets.close(now, index, out));
             }
             Kind::Listening(port) => self.act(|sockets, now, out| sockets.unlisten(now, port, out)),
-            Kind::Fresh => {}
+            Kind::Fresh | Kind::Deferred | Kind::Epoll(_) => {}
         }
         done(0)
     }
@@ -340,48 +323,84 @@ impl Own {
             let (idle, interval) = (Span::secs(idle.into()), Span::secs(interval.into()));
             options.keepalive.unwrap_or(KeepAlive { idle, interval, count })
         };
-        let (options, keys) = (&mut found.options, self.keys.keepalive);
+        let keys = self.keys.keepalive;
         let tcp = matches!(level, "SOL_TCP" | "IPPROTO_TCP");
         let span = Span::secs(int.clamp(0, 32_767) as u64);
         match name {
             "SO_REUSEADDR" | "IP_FREEBIND" => {}
-            "IP_MTU_DISCOVER" | "IP_TOS" if int == 0 => {}
-            "TCP_NODELAY" if tcp => options.nodelay = int != 0,
-            "TCP_CORK" if tcp => options.cork = int != 0,
+            "IP_MTU_DISCOVER" if int == 0 => {}
+            // It stays in the host.
+            "SO_MARK" => {}
+            "IP_TOS" => {
+                found.tos = int as u8;
+                if let Kind::Connection(index) = found.kind {
+                    self.serve(index, int as u8);
+                }
+            }
+            "SO_ZEROCOPY" => found.zerocopy = int != 0,
+            "TCP_INQ" if tcp => found.inq = int != 0,
+            "SO_TIMESTAMPING" => match found.kind {
+                Kind::Connection(index) => self.time_writes(index, int),
+                _ => return Err("SO_TIMESTAMPING before a connection".to_owned()),
+            },
+            "TCP_NODELAY" if tcp => {
+                found.options.nodelay = int != 0;
+                if let (Kind::Connection(index), true) = (&found.kind, int != 0) {
+                    let index = *index;
+                    self.act(|sockets, now, out| sockets.push(now, index, out));
+                }
+            }
+            "TCP_CORK" if tcp => found.options.cork = int != 0,
             "TCP_USER_TIMEOUT" if tcp => {
-                options.user_timeout = Some(Span::millis(int.clamp(0, i64::from(u32::MAX)) as u64));
+                found.options.user_timeout =
+                    Some(Span::millis(int.clamp(0, i64::from(u32::MAX)) as u64));
             }
             "TCP_MAXSEG" if tcp && !(88..=32_767).contains(&int) => return error("EINVAL"),
-            "TCP_MAXSEG" if tcp => options.maxseg = Some(int as u32),
+            "TCP_MAXSEG" if tcp => found.options.maxseg = Some(int as u32),
             "TCP_SYNCNT" if tcp && !(1..=127).contains(&int) => return error("EINVAL"),
-            "TCP_SYNCNT" if tcp => options.syn_count = Some(int as u32),
-            "TCP_FASTOPEN" if tcp => options.fast_open = Some(int > 0),
+            "TCP_SYNCNT" if tcp => found.options.syn_count = Some(int as u32),
+            "TCP_FASTOPEN" if tcp => found.options.fast_open = Some(int > 0),
+            "TCP_FASTOPEN_CONNECT" if tcp && self.keys.fast_open & 1 == 0 => {
+                return error("EOPNOTSUPP");
+            }
             "TCP_FASTOPEN_CONNECT" if tcp => found.deferred = int != 0,
+            "TCP_FASTOPEN_KEY" if tcp => {
+                let Expr::Text(text) = value else { return error("EINVAL") };
+                let len = number(self.arg(call, 4)).unwrap_or(0);
+                match key_of(text).filter(|_| len == 16) {
+                    Some(key) => found.cookie_key = Some(key),
+                    None => return error("EINVAL"),
+                }
+            }
             "TCP_CONGESTION" if tcp => {
                 let Expr::Text(text) = value else { return error("EINVAL") };
                 match keys::word(text) {
-                    Some(word) => options.congestion = Some(word),
+                    Some(word) => found.options.congestion = Some(word),
                     None => return error("ENOENT"),
                 }
             }
-            "SO_KEEPALIVE" => options.keepalive = (int != 0).then(|| keep(options, keys)),
+            "SO_KEEPALIVE" => {
+                found.options.keepalive = (int != 0).then(|| keep(&found.options, keys))
+            }
             "TCP_KEEPIDLE" if tcp => {
-                options.keepalive = Some(KeepAlive { idle: span, ..keep(options, keys) });
+                found.options.keepalive =
+                    Some(KeepAlive { idle: span, ..keep(&found.options, keys) });
             }
             "TCP_KEEPINTVL" if tcp => {
-                options.keepalive = Some(KeepAlive { interval: span, ..keep(options, keys) });
+                found.options.keepalive =
+                    Some(KeepAlive { interval: span, ..keep(&found.options, keys) });
             }
             "TCP_KEEPCNT" if tcp => {
                 let count = int.clamp(1, 127) as u32;
-                options.keepalive = Some(KeepAlive { count, ..keep(options, keys) });
+                found.options.keepalive = Some(KeepAlive { count, ..keep(&found.options, keys) });
             }
             // Linux doubles what is asked for, to have room for its own records.
-            "SO_SNDBUF" => options.send_buffer = Some((2 * int).clamp(4608, 8 << 20) as u32),
-            "SO_RCVBUF" => options.recv_buffer = Some((2 * int).clamp(2304, 12 << 20) as u32),
+            "SO_SNDBUF" => found.options.send_buffer = Some((2 * int).clamp(4608, 8 << 20) as u32),
+            "SO_RCVBUF" => found.options.recv_buffer = Some((2 * int).clamp(2304, 12 << 20) as u32),
             "SO_LINGER" => {
                 let on = value.field("onoff").and_then(number).unwrap_or(0) != 0;
                 let time = value.field("linger").and_then(number).unwrap_or(0).clamp(0, 65_535);
-                options.linger = on.then(|| Span::secs(time as u64));
+                found.options.linger = on.then(|| Span::secs(time as u64));
             }
             _ => return Err(format!("setsockopt {name}")),
         }
@@ -392,7 +411,7 @@ impl Own {
             }
             // Connections that come in from now on have them.
             Kind::Listening(port) => self.listen_at(port, &found),
-            Kind::Fresh => {}
+            Kind::Fresh | Kind::Deferred | Kind::Epoll(_) => {}
         }
         self.fds.insert(fd, found);
         done(0)
@@ -442,12 +461,7 @@ impl Own {
         for item in &items {
             let fd = item.field("fd").and_then(number).unwrap_or(-1);
             let events = item.field("events").and_then(number).unwrap_or(0);
-            let ready = match self.fds.get(&fd).map(|found| found.kind.clone()) {
-                Some(Kind::Connection(index)) => events_of(&self.sockets().ready(index)),
-                Some(Kind::Listening(port)) => i64::from(self.sockets().has_waiting(port)),
-                Some(Kind::Fresh) => 4 | 16,
-                None => 32,
-            };
+            let ready = self.readiness(fd);
             // Errors and hang-ups are reported whatever was asked for.
             let revents = ready & (events | 8 | 16 | 32);
             count += i64::from(revents != 0);
@@ -460,6 +474,21 @@ impl Own {
         }
         let written = vec![(0, Expr::List(written))];
         Ok(Some(Reply { value: count, errno: None, written }))
+    }
+
+    /// What a descriptor is ready for, in the bits of `poll`.
+    pub(super) fn readiness(&mut self, fd: i64) -> i64 {
+        match self.fds.get(&fd).map(|found| found.kind.clone()) {
+            Some(Kind::Connection(index)) => {
+                let told = self.queues.get(&index).is_some_and(|queue| !queue.is_empty());
+                events_of(&self.sockets().ready(index)) | if told { 8 } else { 0 }
+            }
+            Some(Kind::Listening(port)) => i64::from(self.sockets().has_waiting(port)),
+            Some(Kind::Fresh) => 4 | 16,
+            Some(Kind::Deferred) => 4,
+            Some(Kind::Epoll(_)) => 0,
+            None => 32,
+        }
     }
 
     fn ioctl(&mut self, call: &Call) -> Attempt {
@@ -476,4 +505,14 @@ impl Own {
         let written = vec![(2, Expr::List(vec![Expr::Int(value)]))];
         Ok(Some(Reply { value: 0, errno: None, written }))
     }
+}
+
+/// The key that a text of 16 bytes is, in the escapes of C.
+fn key_of(text: &str) -> Option<[u64; 2]> {
+    let mut bytes = Vec::new();
+    for escape in text.strip_prefix("\\x")?.split("\\x") {
+        bytes.push(u8::from_str_radix(escape, 16).ok()?);
+    }
+    let half = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+    Some([half(0)?, half(8)?]).filter(|_| bytes.len() == 16)
 }

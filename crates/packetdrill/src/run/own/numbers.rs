@@ -19,7 +19,10 @@ pub(super) fn events_of(ready: &Ready) -> i64 {
 pub(super) fn errno_number(errno: Errno) -> i64 {
     match errno {
         Errno::Again => 11,
+        Errno::HostUnreachable => 113,
         Errno::Invalid => 22,
+        Errno::NetUnreachable => 101,
+        Errno::NoProtocol => 92,
         Errno::Pipe => 32,
         Errno::ConnectionReset => 104,
         Errno::NotConnected => 107,

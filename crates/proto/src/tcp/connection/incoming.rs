@@ -2,17 +2,20 @@
 
 use crate::event::{Cause, TcpKind};
 use crate::machine::Out;
-use crate::tcp::config::{ElnReaction, Prediction};
+use crate::tcp::config::{ElnReaction, GrowthRule, Prediction};
 use crate::tcp::sender::AckInfo;
 use crate::tcp::state::{Input, State};
 use crate::tcp::work::Steps;
-use crate::units::{Due, Time};
+use crate::units::{Due, Span, Time};
 use crate::wire::{Ackp, Body, Eln, Flags, Nack, Segment, Seq, Smart};
 
 use super::Connection;
 
 /// Damaged segments that are remembered at a time.
 const DAMAGED_MAX: usize = 64;
+
+/// The shortest timeout of Linux: two ticks of 4 ms (`TCP_TIMEOUT_MIN`).
+const TIMEOUT_MIN: Span = Span::millis(8);
 
 impl Connection {
     /// A segment for this connection arrived undamaged, and no router had marked it.
@@ -75,7 +78,11 @@ impl Connection {
         if segment.flags.has(Flags::ACK) && !acks_ours {
             //= rfc9293#section-3.10.7.3: an ACK of something else belongs to a connection that is no more
             self.refuse_ack(segment, out);
+            self.ask_again_soon(now);
             return;
+        }
+        if self.echoes_other_time(now, segment) {
+            return self.refuse_ack(segment, out);
         }
         if segment.flags.has(Flags::RST) {
             if acks_ours {
@@ -99,6 +106,40 @@ impl Connection {
             self.go(Input::Syn);
             self.send_syn(now, true, out);
         }
+    }
+
+    /// A segment of an old connection answered our SYN. Its reset ends that connection, so that the SYN may succeed: Linux
+    /// sends it again at once, where it was sent once (`tcp_rcv_synsent_state_process`).
+    fn ask_again_soon(&mut self, now: Time) {
+        if self.config.growth == GrowthRule::Linux && self.tx.core.tally.retries == 0 {
+            self.tx.core.timers.rexmt = Due::at(now + TIMEOUT_MIN);
+        }
+    }
+
+    /// Whether a SYN-ACK echoes a timestamp that is not between those of our first SYN and of now (Linux).
+    fn echoes_other_time(&self, now: Time, segment: &Segment) -> bool {
+        let echo = segment.timestamps.map(|ts| ts.echo).filter(|echo| *echo != 0);
+        let (Some(echo), true) = (echo, self.config.growth == GrowthRule::Linux) else {
+            return false;
+        };
+        let answers = segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::RST);
+        let span = self.timestamp(now).wrapping_sub(self.first_stamp);
+        answers && self.config.timestamps && echo.wrapping_sub(self.first_stamp) > span
+    }
+
+    /// A SYN-ACK in SYN-RECEIVED: the peer has our SYN, after both ends have opened at once. Whether it is one.
+    //= rfc9293#section-3.5: figure 7: simultaneous connection synchronization
+    fn take_crossed(&mut self, now: Time, segment: &Segment, out: &mut Out) -> bool {
+        let crossed = self.active && segment.seq == self.irs && segment.flags.has(Flags::ACK);
+        let Some(acked) = self.acks_syn(segment).filter(|_| crossed) else { return false };
+        self.go(Input::SynAcked);
+        self.syn_acked_to(acked);
+        self.establish(now, segment, out);
+        self.take_syn_ack(now, segment, Body::EMPTY, out);
+        // The SYN came twice.
+        self.rx.note_duplicate(0, 1);
+        self.insist(now, out);
+        true
     }
 
     pub(super) fn on_segment_open(
@@ -195,6 +236,9 @@ impl Connection {
             }
         } else if flags.has(Flags::SYN) {
             let same = segment.seq == self.irs && !flags.has(Flags::ACK);
+            if self.state == State::SynReceived && self.take_crossed(now, segment, out) {
+                return;
+            }
             if same && self.state == State::SynReceived {
                 self.send_syn(now, true, out);
             } else if same && self.is_half() {
@@ -211,7 +255,10 @@ impl Connection {
                 self.time_wait_until = Due::at(now + self.time_wait(now));
             }
             let room = u64::from(segment.seq_len(len));
-            self.rx.note_duplicate(from, (from + room).min(self.rx.nxt));
+            if self.state != State::TimeWait {
+                // What is left of the connection then knows nothing of SACK.
+                self.rx.note_duplicate(from, (from + room).min(self.rx.nxt));
+            }
             if room == 0 || self.answers_repeated(now, segment, (from, from + room)) {
                 self.challenge(now, segment, len, out);
             }

@@ -74,12 +74,14 @@ impl Connection {
             said.experiment = opening.grant.is_some() && opening.experiment;
         } else if !t_tcp && !again {
             //= rfc7413#section-4.2.2: a SYN that is sent again has neither the option nor data
-            let known = memory.cookies.known(peer).map(|(cookie, _)| cookie);
-            said.cookie = known.or(Some(Cookie::REQUEST));
-            said.experiment = memory.cookies.experiments_with(peer);
-            (opening.asked, opening.experiment) = (known.is_none(), said.experiment);
+            if !memory.cookies.client_without {
+                let known = memory.cookies.known(peer).map(|(cookie, _)| cookie);
+                said.cookie = known.or(Some(Cookie::REQUEST));
+                said.experiment = memory.cookies.experiments_with(peer);
+                (opening.offered, opening.experiment) = (true, said.experiment);
+            }
         } else if !t_tcp {
-            opening.asked = false;
+            opening.repeated = true;
         }
         let fits = (len + said.wire_len()).next_multiple_of(4) <= options::MAX_LEN as u32;
         if fits && said != opening::Opening::NONE {
@@ -90,7 +92,7 @@ impl Connection {
 
     /// Takes in what the peer's SYN says, before the segment size is settled.
     pub(super) fn take_opening(&mut self, segment: &Segment) {
-        let (peer, config) = (self.flow.dst, self.config.clone());
+        let (peer, config, active) = (self.flow.dst, self.config.clone(), self.active);
         let said = segment.options().opening;
         let mss = segment.options().mss.unwrap_or(DEFAULT_MSS);
         let answer = segment.flags.has(Flags::ACK);
@@ -105,22 +107,30 @@ impl Connection {
                 memory.counts.learn_mss(peer, mss);
             }
         } else if answer {
+            let cookies = &mut memory.cookies;
+            if opening.offered || opening.carried > 1 {
+                cookies.learn_mss(peer, mss);
+            }
+            // Linux ignores a cookie that it has not asked for, and gives up none that was not acknowledged.
+            let linux = config.growth == GrowthRule::Linux;
             match said.cookie.filter(|cookie| !cookie.is_request()) {
-                Some(cookie) => {
-                    memory.cookies.learn(peer, cookie, mss);
-                    memory.cookies.set_experiment(peer, said.experiment);
+                Some(cookie) if opening.offered => {
+                    cookies.learn_as(peer, cookie, mss, said.experiment);
                 }
+                Some(_) => {}
                 // A server that knows one form of the option only leaves the other unanswered.
-                None if opening.asked => {
-                    memory.cookies.set_experiment(peer, !opening.experiment);
+                None if opening.offered && opening.carried == 1 && !opening.repeated => {
+                    cookies.unanswered(peer, opening.experiment);
                 }
-                None if refused && opening.carries > 1 => memory.cookies.forget(peer),
+                None if refused && opening.carries > 1 && !linux => cookies.forget(peer),
                 None => {}
             }
         } else if let Some(cookie) = said.cookie {
             //= rfc7413#section-4.1.2: a new cookie for who asks for one, or has a wrong one
             let good = memory.cookies.made_for(peer);
-            opening.grant = (cookie != good).then_some(good);
+            // Where both ends open at once there is no server.
+            let needed = !active && !memory.cookies.server_without && cookie != good;
+            opening.grant = needed.then_some(good);
             opening.experiment = said.experiment;
         }
         opening.memory = Some(memory);
@@ -140,14 +150,19 @@ impl Connection {
         opening.carries = 1;
         let mss = match t_tcp {
             true => memory.counts.mss(peer),
-            false => memory.cookies.known(peer).map(|(_, mss)| mss),
+            false => memory.cookies.known_mss(peer),
         };
+        let without = !t_tcp && !again && memory.cookies.client_without;
         opening.memory = Some(memory);
-        let allowed = said.count.is_some() || said.cookie.is_some_and(|c| !c.is_request());
-        if answering || !allowed {
+        let cookie = said.cookie.is_some_and(|c| !c.is_request());
+        if answering || !(said.count.is_some() || cookie || without) {
             return none;
         }
-        let room = u32::from(mss.unwrap_or(DEFAULT_MSS)).min(own);
+        let unknown = match self.config.growth {
+            GrowthRule::Linux if !t_tcp => own,
+            _ => DEFAULT_MSS.into(),
+        };
+        let room = mss.map_or(unknown, u32::from).min(own);
         // Linux leaves room for all options that a header can have.
         let options = match self.config.growth {
             GrowthRule::Linux if !t_tcp => options::MAX_LEN as u32,
@@ -203,8 +218,24 @@ impl Connection {
         let Some(opening) = &mut self.opening else { return };
         //= rfc1644#section-2.3: a server of this kind keeps the data until it knows that the SYN is new
         opening.kept = self.agreed.counts && acked == 1 && opening.carries > 1;
+        opening.data_acked = !self.agreed.counts && opening.carried > 1 && acked >= opening.carried;
         let w = &mut self.tx.core.window;
         (w.una, w.nxt, w.max) = (acked, acked, acked);
+    }
+
+    /// Linux counts what a SYN carried and its answer does not acknowledge as sent and lost: it is sent again at once
+    /// (`tcp_rcv_fastopen_synack`).
+    fn lose_early_data(&mut self, now: Time) {
+        let Some(opening) = &self.opening else { return };
+        let (una, carried) = (self.tx.core.window.una, opening.carried);
+        if self.config.growth == GrowthRule::Linux && !self.agreed.counts && una < carried {
+            self.tx.lose_early(now, carried);
+        }
+    }
+
+    /// Whether data in a SYN has arrived (`TCPI_OPT_SYN_DATA`).
+    pub(in crate::tcp) fn syn_data_arrived(&self) -> bool {
+        self.opening.as_ref().is_some_and(|opening| opening.data_acked)
     }
 
     /// The connection is established: what the SYN-ACK acknowledged beyond our SYN, and what it carried.
@@ -215,6 +246,7 @@ impl Connection {
         if let Some(outbox) = &mut self.outbox {
             outbox.release(self.tx.core.window.una);
         }
+        self.lose_early_data(now);
         self.check_complete(out);
         if self.tx.core.window.fin && self.tx.is_done() {
             self.go(Input::FinSent);
@@ -242,8 +274,11 @@ impl Connection {
             memory.counts.accepts(peer, count)
         } else {
             // Without data too: the server may send before the handshake is over.
-            said.cookie.is_some_and(|cookie| memory.cookies.accepts(peer, &cookie))
+            let free = memory.cookies.server_without && (said.cookie.is_some() || !body.is_empty());
+            free && memory.cookies.has_room()
+                || said.cookie.is_some_and(|cookie| memory.cookies.accepts(peer, &cookie))
         };
+        opening.data_acked = accepted && !t_tcp && !body.is_empty();
         if accepted && !t_tcp {
             memory.cookies.count_pending(true);
             opening.pending = true;
@@ -261,7 +296,9 @@ impl Connection {
         self.tx.syn_sent(now, true);
         self.go(Input::SynAcked);
         self.establish(now, segment, out);
+        let paused = self.rx.pause_quick_acks(!t_tcp);
         self.take_data(now, 1, segment, body, out);
+        self.rx.resume_quick_acks(paused);
         if !t_tcp {
             // The answer does not wait for what the application may have to say.
             self.answer_syn(now, out);

@@ -276,6 +276,9 @@ impl Connection {
     /// Our SYN, or SYN-ACK when the peer's has come.
     pub(super) fn send_syn(&mut self, now: Time, again: bool, out: &mut Out) {
         let mut segment = self.syn(now, again);
+        if let (Some(ts), false) = (segment.timestamps, again) {
+            self.first_stamp = ts.value;
+        }
         let (body, cause) = self.early_data(&mut segment, again);
         self.originate(segment, body, cause, out);
         self.tx.syn_sent(now, again);

@@ -5,9 +5,10 @@ use crate::machine::Out;
 use crate::tcp::config::Variant;
 use crate::tcp::sender::recovery::Outstanding;
 use crate::tcp::sender::window::Coalescing;
+use crate::tcp::state::State;
 use crate::tcp::word::Word;
 use crate::units::Time;
-use crate::wire::{Body, Flags, Segment};
+use crate::wire::{Addr, Body, Flags, Segment, Seq};
 
 use super::Connection;
 
@@ -24,6 +25,8 @@ pub(in crate::tcp) struct Agreement {
     pub(in crate::tcp) initial_ssthresh: u32,
     pub(in crate::tcp) unsent: u64,
     pub(in crate::tcp) reducing: bool,
+    pub(in crate::tcp) syn_data: bool,
+    pub(in crate::tcp) syn_acked: bool,
 }
 
 impl Connection {
@@ -41,6 +44,8 @@ impl Connection {
             initial_ssthresh: self.config.initial_ssthresh,
             unsent: w.end.saturating_sub(w.max.max(1)),
             reducing: w.una < self.tx.core.reduced_below,
+            syn_data: self.syn_data_arrived(),
+            syn_acked: w.una > 0 && !self.is_half(),
         }
     }
 
@@ -65,12 +70,71 @@ impl Connection {
         w.mss = w.mss.min(bytes.max(1));
     }
 
+    /// Tail loss probes are sent, or not.
+    pub(in crate::tcp) fn set_tail_probes(&mut self, on: bool) {
+        self.tx.set_tail_probes(on);
+    }
+
+    /// Sets when segments that are not full wait, from the next segment of the peer or write on.
+    pub(in crate::tcp) fn put_coalescing(&mut self, coalescing: Coalescing) {
+        self.tx.core.window.coalescing = coalescing;
+    }
+
+    /// Retransmissions of the SYN.
+    pub(in crate::tcp) fn set_syn_retries(&mut self, retries: u32) {
+        self.config = self.config.changed(|config| config.syn_retries = Some(retries));
+    }
+
+    /// The peer, and the segment size that a SYN to it offers.
+    pub(in crate::tcp) fn offer(&self) -> (Addr, u32) {
+        (self.flow.dst, self.config.mss)
+    }
+
+    /// What is written from now on begins a new segment.
+    pub(in crate::tcp) fn end_record(&mut self) {
+        let end = self.tx.core.window.end;
+        self.tx.core.window.end_record(end);
+    }
+
+    /// Whether a sequence number is one of a segment in flight; our SYN may be.
+    pub(in crate::tcp) fn has_sent(&self, seq: Seq) -> bool {
+        let w = &self.tx.core.window;
+        let (una, open) = (w.una, self.state != State::Closed);
+        let from = if self.waits_for_handshake() { 0 } else { una };
+        let to = w.max.max(self.opening.as_ref().map_or(1, |opening| opening.carried));
+        open && seq.unwrap_near(self.iss, una).is_some_and(|at| (from..=to).contains(&at))
+    }
+
+    /// Whether data flows before the peer is known to have our SYN.
+    pub(in crate::tcp) fn waits_for_handshake(&self) -> bool {
+        self.is_half()
+    }
+
+    /// The path carries segments of `mss` bytes, without options, at most: what is larger and in flight is sent again.
+    //= rfc1191#section-6.4: a retransmission, but no congestion
+    pub(in crate::tcp) fn shrink_path(&mut self, now: Time, mss: u32, out: &mut Out) {
+        if mss >= self.config.mss || self.state == State::Closed {
+            return;
+        }
+        self.config = self.config.changed(|config| config.mss = mss);
+        if self.state == State::SynSent {
+            if self.opening.as_ref().is_some_and(|opening| opening.carries > 1) {
+                self.send_syn(now, true, out);
+            }
+            return;
+        }
+        let (agreed, w) = (self.agreed, &mut self.tx.core.window);
+        w.mss = w.mss.min(super::payload_mss(mss, agreed.timestamps, agreed.counts));
+        self.tx.split_flight(now);
+        self.flush(now, out);
+    }
+
     /// Replaces the growth of the congestion window by that of `word`, if it detects losses as this connection does.
     /// The windows stay as they are. False if it does not.
     pub fn set_congestion_control(&mut self, word: &Word) -> bool {
         let settings = self.config.changed(word.apply);
         let fits = settings.variant == self.config.variant
-            || settings.variant == Variant::Rack && self.state == crate::tcp::state::State::Closed;
+            || settings.variant == Variant::Rack && self.state == State::Closed;
         if fits {
             self.tx.replace_growth(&settings);
             self.config = settings;

@@ -61,6 +61,7 @@ impl<R: Recovery> Way<'_, R> {
             self.measure(now, sent_before(now, news).or(info.echoed).or(timed), rtt);
         }
         let core = &mut self.core;
+        let grown = core.newly_arrived(bytes);
         core.window.una = info.ack;
         core.window.nxt = core.window.nxt.max(info.ack);
         core.window.end_extra();
@@ -68,6 +69,10 @@ impl<R: Recovery> Way<'_, R> {
         let mut verdict = if notified { TcpKind::LossNotified } else { TcpKind::Acked };
         let mut step = Step::new(now);
         step.ack = Acked { now, bytes, rtt };
+        if !self.recovery.engaged() {
+            step.ack.bytes = grown;
+        }
+        let core = &mut self.core;
         (step.moved, step.rearm) = (true, true);
         if self.recovery.engaged() {
             step.fresh = false;

@@ -64,7 +64,9 @@ impl Bursts {
             .oldest
             .is_none_or(|sent| sent + asked.srtt > asked.now + SOON.min(Span(asked.srtt.0 / 2)));
         let whole = room * mss >= rest.min(cwnd / PART);
-        let go = late || far || room >= most || whole;
+        // What ends with a FIN gets no more data.
+        let ends = w.fin && w.end.saturating_sub(w.nxt) <= rest;
+        let go = late || far || room >= most || whole || ends;
         self.left = if go { room.min(most).min(rest / mss) } else { 0 };
         go
     }

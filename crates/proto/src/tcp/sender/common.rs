@@ -28,6 +28,8 @@ pub struct Core {
     pub tally: Tally,
     pub(super) detector: Detector,
     pub(super) limited_transmit: bool,
+    /// Each duplicate ACK tells of a segment that has arrived, and is not counted again when the left edge moves.
+    pub(super) reno_sacks: bool,
     pub(super) loss_window: u32,
     /// Timeouts of a SYN that do not double the next one.
     pub(in crate::tcp) syn_linear: u32,
@@ -71,6 +73,7 @@ impl Core {
             tally: Tally::default(),
             detector: Detector::new(config.variant, config),
             limited_transmit: config.limited_transmit,
+            reno_sacks: false,
             loss_window: config.loss_window,
             syn_linear: config.syn_linear,
             halve_at_each_timeout: config.halving == Halving::Window,
@@ -93,6 +96,16 @@ impl Core {
         let w = &self.window;
         let full = w.nxt - w.una + u64::from(w.mss) > w.congestion().into();
         self.usage.note(w, w.nxt < w.last() && full);
+    }
+
+    /// Of `bytes` that an ACK acknowledges, those that are news: without SACK Linux takes each duplicate ACK before for a
+    /// segment that has arrived (`tcp_remove_reno_sacks`).
+    pub(super) fn newly_arrived(&self, bytes: u32) -> u32 {
+        if !self.reno_sacks {
+            return bytes;
+        }
+        let known = self.tally.dupacks.saturating_mul(self.window.mss);
+        bytes.saturating_sub(known).max(bytes.min(self.window.mss))
     }
 
     /// When the pacer lets the next segment go, if one waits for that.

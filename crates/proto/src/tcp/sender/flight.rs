@@ -384,6 +384,24 @@ impl Flight {
         }
     }
 
+    /// Segments of more than `most` bytes are split; those that were not reported count as lost. Whether there were any.
+    pub fn split(&mut self, most: u32) -> bool {
+        let mut i = 0;
+        let mut any = false;
+        while let Some(r) = self.records.get(i).copied() {
+            if r.len > most && !r.sacked && !self.is_full() {
+                any = true;
+                let rest = r.len - most;
+                self.records[i].len = most;
+                self.records.insert(i + 1, Sent { from: r.from + u64::from(most), len: rest, ..r });
+                self.lose(i);
+                self.lose(i + 1);
+            }
+            i += 1;
+        }
+        any
+    }
+
     /// Retransmissions that are under way.
     pub fn repeated(&self) -> u64 {
         self.repeated.iter().filter(|(from, at)| self.repeated_at(*from, *at).is_some()).count()

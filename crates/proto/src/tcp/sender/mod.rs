@@ -164,6 +164,7 @@ impl Sender {
             core.timers.rtt.handshake_timed_out();
         }
         core.tally.retries = 0;
+        core.reno_sacks = config.growth == GrowthRule::Linux && variant == Variant::NewReno;
         if variant != config.variant {
             self.recovery = AnyRecovery::new(variant, config);
             core.detector = Detector::new(variant, config);
@@ -262,6 +263,23 @@ impl Sender {
     /// How long each limit has held until `now`, from the first data on.
     pub fn limits(&self, now: Time) -> LimitTimes {
         self.core.limits.until(now)
+    }
+
+    /// Tail loss probes are sent, or not.
+    pub fn set_tail_probes(&mut self, on: bool) {
+        self.recovery.set_tail_probes(on);
+    }
+
+    /// What our SYN carried up to the position `to` was not acknowledged: it counts as sent and lost, where records of
+    /// segments tell so.
+    pub fn lose_early(&mut self, now: Time, to: u64) {
+        self.recovery.lose_early(now, &mut self.core, to);
+    }
+
+    /// The segment size has become smaller: what is larger and in flight is split, counts as lost and is sent again,
+    /// where records of segments tell so.
+    pub fn split_flight(&mut self, now: Time) {
+        self.recovery.split_flight(now, &mut self.core);
     }
 
     /// What is known of the segments in flight.

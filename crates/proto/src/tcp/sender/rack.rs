@@ -61,8 +61,9 @@ pub struct Rack {
     flight: Flight,
     /// Measures the rate of delivery.
     meter: RateMeter,
-    /// The tail loss probe.
+    /// The tail loss probe, and whether it is in use.
     probe: TailProbe,
+    probes: bool,
     /// Decides how much is sent in recovery.
     prr: Prr,
     /// When segments that may be reordered will count as lost.
@@ -91,6 +92,7 @@ impl Rack {
             flight: Flight::default(),
             meter: RateMeter::default(),
             probe: TailProbe::default(),
+            probes: true,
             prr: Prr::new(0, 1),
             reorder_at: None,
             facts: Facts::new(match config.clock {
@@ -273,7 +275,18 @@ impl Recovery for Rack {
             retransmitted,
             timed_out: self.after_timeout(w),
             min_rtt: self.facts.min_rtt,
+            delivered: Some(self.facts.delivered),
+            reordering: Some((self.facts.reordered_by.max(3) as u32, self.facts.reorderings)),
         }
+    }
+    fn split_flight(&mut self, _: Time, core: &mut Core) {
+        self.split(&core.window);
+    }
+    fn set_tail_probes(&mut self, on: bool) {
+        self.probes = on;
+    }
+    fn lose_early(&mut self, now: Time, core: &mut Core, to: u64) {
+        self.lose_from_syn(now, &mut core.window, to);
     }
     fn has_work(&self) -> bool {
         self.active || self.flight.lost() > 0 || self.probe.now
@@ -317,11 +330,14 @@ impl Recovery for Rack {
         let (meter, facts, recover) = (&mut self.meter, &mut self.facts, self.recover);
         let (echoed, news) = (info.echoed, News::default());
         let mss = w.mss.into();
+        let (original, reorders) = (false, false);
         let mut arrived =
-            Arrived { now, echoed, meter, facts, recover, mss, original: false, news };
+            Arrived { now, echoed, meter, facts, recover, mss, original, reorders, news };
         self.flight.acknowledge(edge, |sent, bytes| {
             if !sent.sacked {
                 arrived.take(sent, bytes);
+                let whole = u32::from(sent.to() <= edge);
+                arrived.facts.delivered = arrived.facts.delivered.wrapping_add(whole);
             }
         });
         let mut reported = false;
@@ -334,10 +350,12 @@ impl Recovery for Rack {
                 self.flight.report(from, to, |sent| {
                     reported = true;
                     arrived.take(sent, sent.bytes());
+                    arrived.facts.delivered = arrived.facts.delivered.wrapping_add(1);
                 });
             }
         }
-        let (news, original) = (arrived.news, arrived.original);
+        let (news, original, reorders) = (arrived.news, arrived.original, arrived.reorders);
+        self.facts.reorderings = self.facts.reorderings.saturating_add(u32::from(reorders));
         let delivered = self.meter.total() - total;
         let duplicate = !late && is_duplicate(info.ack, info.sacked);
         let mut widens = duplicate;

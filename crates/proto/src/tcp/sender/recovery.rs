@@ -83,6 +83,10 @@ pub struct Outstanding {
     pub timed_out: bool,
     /// The shortest round trip, if one was measured.
     pub min_rtt: Option<Span>,
+    /// Segments that have arrived, if they are counted.
+    pub delivered: Option<u32>,
+    /// By how many segments reordering is expected, and how often it was seen; where that is known.
+    pub reordering: Option<(u32, u32)>,
 }
 
 /// What is sent next.
@@ -306,6 +310,24 @@ pub trait Recovery {
 
     /// The peer's window is closed, and will be probed.
     fn on_blocked(&mut self) {}
+
+    /// Tail loss probes are sent, or not.
+    fn set_tail_probes(&mut self, on: bool) {
+        let _ = on;
+    }
+
+    /// What the SYN carried from the left edge up to `to` was not acknowledged: it counts as sent and lost.
+    fn lose_early(&mut self, now: Time, core: &mut Core, to: u64) {
+        let _ = (now, core, to);
+    }
+
+    /// The segment size has become smaller: what is larger and in flight counts as lost, without congestion. Where no record
+    /// tells, everything is sent again from the left edge on.
+    fn split_flight(&mut self, now: Time, core: &mut Core) {
+        let _ = now;
+        let w = &mut core.window;
+        (w.nxt, w.again) = (w.una.max(1), crate::event::Cause::TimeoutRetransmit);
+    }
 
     /// Whether other connections may be using the congestion window while this one is silent.
     fn shares_window(&self) -> bool {

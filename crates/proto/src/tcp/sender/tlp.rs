@@ -40,10 +40,11 @@ impl TailProbe {
         if self.end.is_some() {
             return;
         }
-        let mut wait = if srtt == Span::ZERO { Span::secs(1) } else { srtt * 2 + LEAST };
-        if segments == 1 {
-            wait = wait + ACK_DELAY;
-        }
+        let wait = match srtt {
+            Span::ZERO => Span::secs(1),
+            _ if segments == 1 => srtt * 2 + LEAST + ACK_DELAY,
+            _ => srtt * 2 + LEAST,
+        };
         self.due = Some((now + wait).min(rto));
     }
 

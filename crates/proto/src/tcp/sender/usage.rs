@@ -81,7 +81,8 @@ impl Usage {
     //= rfc5681#section-4.1: no data sent for longer than the RTO: at most the restart window, min(IW, cwnd)
     pub(super) fn restart(&mut self, now: Time, rto: Span, w: &mut Window) {
         let idle = self.sent.map_or(Span::ZERO, |sent| now.since(sent));
-        if idle <= rto {
+        // Linux looks when something is written and when the window opens, not at a probe.
+        if idle <= rto || self.restart == IdleRestart::Decay && w.peer == 0 {
             return;
         }
         self.sent = Some(now);

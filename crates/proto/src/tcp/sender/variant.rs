@@ -15,7 +15,7 @@ use super::sack::Sack;
 use super::smart::Smart;
 use super::snack::Holes;
 use super::tahoe::Tahoe;
-use super::{AckInfo, Chunk, Sender, Verdict, Way, Window};
+use super::{AckInfo, Chunk, Core, Sender, Verdict, Way, Window};
 
 /// A recovery that is small enough to lie in its sender: with many connections each pointer is another wait for memory.
 #[derive(Clone, Debug)]
@@ -75,5 +75,8 @@ variants! {
     tells {
         stop() -> ();
         part() -> Option<&mut Part>;
+        set_tail_probes(on: bool) -> ();
+        split_flight(now: Time, core: &mut Core) -> ();
+        lose_early(now: Time, core: &mut Core, to: u64) -> ();
     }
 }

@@ -6,6 +6,9 @@ use crate::tcp::config::{GrowthRule, Halves, Halving, TcpConfig};
 use super::Chunk;
 use super::growth::Loss;
 
+/// Ends of records that are stored; beyond these, a segment may span two of them.
+const RECORDS_MAX: usize = 4096;
+
 /// When a segment that is not full waits for more data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Coalescing {
@@ -55,6 +58,8 @@ pub struct Window {
     pub coalescing: Coalescing,
     /// One past the last segment sent that was not full.
     pub small: u64,
+    /// Where segments must end (`MSG_EOR`), lowest first; those that are sent are dropped.
+    records: Vec<u64>,
     /// Socket send buffer: bounds what may be outstanding.
     pub(in crate::tcp) send_buffer: u32,
     halving: Halving,
@@ -86,12 +91,22 @@ impl Window {
             largest: 0xffff,
             coalescing: Coalescing::Never,
             small: 0,
+            records: Vec::new(),
             send_buffer: config.send_buffer,
             halving: config.halving,
             halves: config.halves,
             whole_segments: config.whole_segments,
             ssthresh_min: config.ssthresh_min,
             empty_probes: config.growth == GrowthRule::Linux,
+        }
+    }
+
+    /// A segment must end at `position`, the end of what is written so far.
+    pub fn end_record(&mut self, position: u64) {
+        let nxt = self.nxt.max(self.max);
+        self.records.retain(|end| *end > nxt);
+        if position > nxt && self.records.len() < RECORDS_MAX {
+            self.records.push(position);
         }
     }
 
@@ -230,7 +245,14 @@ impl Window {
     pub fn next_chunk(&self) -> Option<Chunk> {
         let limit = self.una + self.allowed();
         let sendable = self.end.min(limit);
-        let len = (sendable.saturating_sub(self.nxt)).min(self.mss.into()) as u32;
+        let mut len = (sendable.saturating_sub(self.nxt)).min(self.mss.into()) as u32;
+        let mut ends = false;
+        if !self.records.is_empty()
+            && let Some(end) = self.records.iter().find(|end| **end > self.nxt)
+            && self.nxt + u64::from(len) >= *end
+        {
+            (len, ends) = ((end - self.nxt) as u32, *end < self.end);
+        }
         let reaches_end = self.nxt + u64::from(len) == self.end;
         let fin = self.fin && reaches_end && self.nxt <= self.end && limit > self.end;
         if len == 0 && !fin {
@@ -238,8 +260,9 @@ impl Window {
         }
         let resent = self.nxt < self.max;
         //= rfc9293#section-3.8.6.2.1: no silly windows: a full segment, the last one, or half a window
-        let worthwhile = len == self.mss || reaches_end || resent || len >= self.peer_max / 2;
-        if !worthwhile || len < self.mss && !fin && !resent && self.coalesces() {
+        let worthwhile =
+            len == self.mss || reaches_end || resent || ends || len >= self.peer_max / 2;
+        if !worthwhile || len < self.mss && !fin && !resent && !ends && self.coalesces() {
             return None;
         }
         let cause =

@@ -5,12 +5,18 @@
 pub enum Errno {
     /// `EAGAIN`: it would have to wait.
     Again,
-    /// `ECONNREFUSED`: a reset answered the SYN.
+    /// `ECONNREFUSED`: a reset answered the SYN, or an ICMP error says that the port is closed.
     ConnectionRefused,
     /// `ECONNRESET`: the peer has reset the connection.
     ConnectionReset,
+    /// `EHOSTUNREACH`: an ICMP error says so.
+    HostUnreachable,
     /// `EINVAL`: the port does not listen.
     Invalid,
+    /// `ENETUNREACH`: an ICMP error says so.
+    NetUnreachable,
+    /// `ENOPROTOOPT`: an ICMP error says that the host has no TCP.
+    NoProtocol,
     /// `ENOTCONN`: there is no connection.
     NotConnected,
     /// `EPIPE`: nothing may be written any more.
@@ -26,7 +32,10 @@ impl Errno {
             Errno::Again => "EAGAIN",
             Errno::ConnectionRefused => "ECONNREFUSED",
             Errno::ConnectionReset => "ECONNRESET",
+            Errno::HostUnreachable => "EHOSTUNREACH",
             Errno::Invalid => "EINVAL",
+            Errno::NetUnreachable => "ENETUNREACH",
+            Errno::NoProtocol => "ENOPROTOOPT",
             Errno::NotConnected => "ENOTCONN",
             Errno::Pipe => "EPIPE",
             Errno::TimedOut => "ETIMEDOUT",

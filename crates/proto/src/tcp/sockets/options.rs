@@ -121,7 +121,6 @@ impl Sockets {
         let after = socket.options.clone();
         if after.nodelay && !before.nodelay {
             // Linux pushes what waits when Nagle is switched off, corked or not.
-            socket.more = false;
             self.push(now, index, out);
         }
         let coalescing = self.coalescing(index);
@@ -147,6 +146,10 @@ impl Sockets {
                 }
             }
         });
+        if let Some(count) = after.syn_count.filter(|_| after.syn_count != before.syn_count) {
+            let retries = syn_retries(count, self.host.settings().syn_linear);
+            self.host.act(index, |c| c.set_syn_retries(retries));
+        }
         if after.keepalive != before.keepalive {
             self.sockets[index].probe_at = None;
         }

@@ -12,6 +12,11 @@ impl Sockets {
         let ((edge, waits), state) = (connection.left_edge(), connection.state());
         let over = connection.is_aborted() || !state.is_synchronised();
         let socket = self.socket(index);
+        socket.busy = match (waits && !over, socket.busy) {
+            (true, (busy, None)) => (busy, Some(now)),
+            (false, (busy, Some(since))) => (busy + now.since(since), None),
+            (_, same) => same,
+        };
         socket.waits = match (waits && !over, socket.waits) {
             (false, _) => None,
             (true, Some((at, since))) if at == edge => Some((at, since)),

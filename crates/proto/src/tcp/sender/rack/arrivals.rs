@@ -23,6 +23,10 @@ pub(super) struct Facts {
     pub(super) reordered: bool,
     /// By how many segments at most, as far as that is known.
     pub(super) reordered_by: u64,
+    /// How often reordering was seen.
+    pub(super) reorderings: u32,
+    /// Segments that have arrived.
+    pub(super) delivered: u32,
     /// Timestamps count in this unit.
     pub(super) tick: Span,
 }
@@ -30,8 +34,17 @@ pub(super) struct Facts {
 impl Facts {
     /// Nothing has arrived.
     pub(super) fn new(tick: Span) -> Facts {
-        let (newest, rtt) = ((Time::ZERO, 0), Span::ZERO);
-        Facts { newest, rtt, min_rtt: None, highest: 0, reordered: false, reordered_by: 0, tick }
+        Facts {
+            newest: (Time::ZERO, 0),
+            rtt: Span::ZERO,
+            min_rtt: None,
+            highest: 0,
+            reordered: false,
+            reordered_by: 0,
+            reorderings: 0,
+            delivered: 0,
+            tick,
+        }
     }
 }
 
@@ -64,6 +77,8 @@ pub(super) struct Arrived<'a> {
     /// Segment size.
     pub(super) mss: u64,
     pub(super) original: bool,
+    /// Whether reordering was seen.
+    pub(super) reorders: bool,
     pub(super) news: News,
 }
 
@@ -88,6 +103,7 @@ impl Arrived<'_> {
             if sent.to() < facts.highest {
                 let distance = (facts.highest - sent.from).div_ceil(self.mss.max(1));
                 facts.reordered = true;
+                self.reorders = true;
                 facts.reordered_by = facts.reordered_by.max(distance.min(MOST_REORDERED));
             }
         }

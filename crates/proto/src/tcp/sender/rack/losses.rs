@@ -1,10 +1,12 @@
 //! Segments that were found to be lost, until the window growth is told of them.
 
-use crate::tcp::sender::Core;
 use crate::tcp::sender::flight::Sent;
 use crate::tcp::sender::growth::{Growth as _, Lost};
 use crate::tcp::sender::rate::RateMeter;
+use crate::tcp::sender::{Core, Window};
 use crate::units::Time;
+
+use super::Rack;
 
 /// Segments of which the window growth is not told yet.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +36,29 @@ impl Losses {
         let steers = core.growth.steers();
         for lost in self.0.drain(..).filter(|_| steers) {
             core.growth.on_lost(&core.window, &lost);
+        }
+    }
+}
+
+impl Rack {
+    /// What the SYN carried up to `to` was not acknowledged, and counts as lost (`tcp_rcv_fastopen_synack`).
+    pub(super) fn lose_from_syn(&mut self, now: Time, w: &mut Window, to: u64) {
+        let mut from = w.una;
+        while self.kernel && from < to {
+            let end = to.min(from + u64::from(w.mss.max(1)));
+            self.flight.sent(now, from, end, self.meter.stamp(end - from));
+            from = end;
+        }
+        if from > w.una {
+            self.flight.expire(|_| true, |_| {});
+            (w.nxt, w.max, self.recover) = (to, to, to);
+        }
+    }
+
+    /// Segments that are larger than the path allows now count as lost (`tcp_simple_retransmit`).
+    pub(super) fn split(&mut self, w: &Window) {
+        if self.flight.split(w.mss.max(1)) && !self.after_timeout(w) && !self.active {
+            self.recover = w.nxt;
         }
     }
 }

@@ -19,7 +19,7 @@ impl Rack {
     pub(super) fn schedule_probe(&mut self, now: Time, w: &Window, timers: &Timers) {
         let Some(rto) = timers.rexmt.get() else { return };
         let flight = &self.flight;
-        let calm = !self.active && !self.after_timeout(w) && flight.lost() == 0;
+        let calm = self.probes && !self.active && !self.after_timeout(w) && flight.lost() == 0;
         if calm && flight.sacked_segments() == 0 && !flight.is_empty() && timers.rtt.backoff() == 0
         {
             self.probe.schedule(now, timers.rtt.srtt(), flight.segments(), rto);

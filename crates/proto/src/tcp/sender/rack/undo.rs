@@ -144,7 +144,7 @@ impl Rack {
         let (cwnd, ssthresh) = self.undo.take();
         let w = &mut core.window;
         core.growth.undone(w, cwnd);
-        core.reduced = false;
+        (core.reduced, core.reduced_below) = (false, 0);
         w.ssthresh = w.ssthresh.max(ssthresh);
         self.flight.forgive();
         if self.active {

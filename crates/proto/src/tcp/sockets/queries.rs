@@ -1,0 +1,84 @@
+//! What applications ask of sockets: readiness, room, snapshots.
+
+use crate::machine::Side;
+use crate::tcp::connection::Connection;
+use crate::tcp::info::TcpInfo;
+use crate::tcp::state::State;
+use crate::units::{Span, Time};
+
+use super::Sockets;
+
+/// What a socket is ready for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ready {
+    /// A read does not wait.
+    pub read: bool,
+    /// A write does not wait.
+    pub write: bool,
+    /// Both directions are closed.
+    pub hang_up: bool,
+    /// The peer has closed its direction, or this end shut it down.
+    pub read_closed: bool,
+    /// An error is pending.
+    pub error: bool,
+}
+
+impl Sockets {
+    /// Bytes that [`Sockets::send`] would take now.
+    pub fn room(&self, index: usize) -> u32 {
+        self.connection(index).map_or(0, Connection::room)
+    }
+
+    /// Bytes that wait to be read.
+    pub fn unread(&self, index: usize) -> u64 {
+        self.sockets.get(index).map_or(0, |socket| socket.unread)
+    }
+
+    /// What a connection is ready for.
+    pub fn ready(&self, index: usize) -> Ready {
+        let (Some(connection), Some(socket)) = (self.connection(index), self.sockets.get(index))
+        else {
+            return Ready { hang_up: true, write: true, ..Ready::default() };
+        };
+        let dead = connection.is_aborted() || connection.state() == State::Closed;
+        let read_closed = socket.read_shut || connection.peer_has_closed() || dead;
+        let written = connection.wanted().is_some();
+        let outbox = socket.options.outbox(self.host.settings());
+        // Linux reports room when a third of the buffer is free.
+        let room = connection.room() >= outbox / 3;
+        Ready {
+            read: socket.unread > 0 || read_closed || socket.error.is_some(),
+            write: dead || written || connection.state().is_synchronised() && room,
+            hang_up: dead || read_closed && written,
+            read_closed,
+            error: socket.error.is_some(),
+        }
+    }
+
+    /// A snapshot of a connection.
+    pub fn info(&self, index: usize) -> Option<TcpInfo> {
+        self.connection(index).map(Connection::info)
+    }
+
+    /// When data or a segment arrived last.
+    pub fn last_arrival(&self, index: usize) -> Option<Time> {
+        self.sockets.get(index).map(|socket| socket.heard)
+    }
+
+    /// How long data was waiting or in flight until `now` (`tcpi_busy_time`).
+    pub fn busy_time(&self, now: Time, index: usize) -> Option<Span> {
+        let (busy, since) = self.sockets.get(index)?.busy;
+        Some(busy + since.map_or(Span::ZERO, |since| now.since(since)))
+    }
+
+    /// Whether a connection waits to be accepted at `port`.
+    pub fn has_waiting(&mut self, port: u16) -> bool {
+        let waiting = self.host.listener(port).map(|l| l.waiting.clone()).unwrap_or_default();
+        waiting.iter().any(|index| self.host.connections()[*index].state().is_synchronised())
+    }
+
+    /// Which way its peers lie.
+    pub fn side(&self) -> Side {
+        self.side
+    }
+}

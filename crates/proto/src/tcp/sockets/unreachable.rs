@@ -1,0 +1,80 @@
+//! ICMP errors about segments of a connection (`tcp_v4_err`).
+//!
+//! An error ends a connection that is being opened; one that is open ignores it. A segment that is too large for a path makes
+//! segments smaller and is sent again at once. An error that quotes no sequence number in flight is ignored.
+//!
+//! **Not modelled:** soft errors that end a connection when its retransmissions end; time exceeded; IPv6.
+
+use crate::machine::Out;
+use crate::tcp::state::State;
+use crate::units::Time;
+use crate::wire::{FlowKey, Seq};
+
+use super::{Errno, Sockets};
+
+/// The smallest path MTU that is believed (`min_pmtu`).
+const PATH_MTU_MIN: u16 = 552;
+/// Headers of IPv4 and of TCP without options.
+const HEADERS: u16 = 40;
+
+/// An ICMP message of type 3, destination unreachable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unreachable {
+    /// Its code.
+    pub code: u8,
+    /// The MTU of the next hop, with code 4.
+    pub mtu: u16,
+    /// The sequence number of the segment that it quotes.
+    pub seq: Seq,
+}
+
+impl Unreachable {
+    fn errno(&self) -> Option<Errno> {
+        match self.code {
+            0 | 6 | 9 | 11 => Some(Errno::NetUnreachable),
+            1 | 5 | 7 | 8 | 10 | 12..=15 => Some(Errno::HostUnreachable),
+            2 => Some(Errno::NoProtocol),
+            3 => Some(Errno::ConnectionRefused),
+            _ => None,
+        }
+    }
+}
+
+impl Sockets {
+    /// An ICMP error quotes a segment that this host sent on `flow`. Whether it was heeded.
+    //= rfc1122#section-4.2.3.9: it is directed to the connection that created the segment
+    pub fn on_unreachable(
+        &mut self,
+        now: Time,
+        flow: FlowKey,
+        error: &Unreachable,
+        out: &mut Out,
+    ) -> bool {
+        let found = self.host.connections().iter().rposition(|c| c.flow == flow);
+        let Some(index) = found.filter(|index| self.host.connections()[*index].has_sent(error.seq))
+        else {
+            return false;
+        };
+        let connection = &self.host.connections()[index];
+        let (state, half) = (connection.state(), connection.waits_for_handshake());
+        if error.code == 4 {
+            let mss = error.mtu.max(PATH_MTU_MIN) - HEADERS;
+            self.host.act(index, |c| c.shrink_path(now, mss.into(), out));
+            return true;
+        }
+        let Some(errno) = error.errno() else { return false };
+        let waiting = self.host.listener(flow.src_port).is_some_and(|l| l.waiting.contains(&index));
+        let opening = matches!(state, State::SynSent | State::SynReceived) || half && waiting;
+        if opening {
+            if state == State::SynReceived
+                && let Some(listener) = self.host.listener(flow.src_port)
+            {
+                // Nothing is left of a request.
+                listener.waiting.retain(|waiting| *waiting != index);
+            }
+            self.host.act(index, |c| c.give_up(out));
+            self.settle(now, index, errno);
+        }
+        opening
+    }
+}
