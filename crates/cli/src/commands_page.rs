@@ -10,18 +10,13 @@ use crate::shown::{Shown, of_text};
 const HEAD: &str = "\
 # Commands
 
-<<<<<<< HEAD
 For users of the command line: every command with its arguments. `lasthop COMMAND --help` and the manual pages (`lasthop man DIR`, in
 the Debian package) add examples and files. Exit codes: 0 done, 1 the answer is no, 2 bad input, 70 a fault of lasthop, 130 interrupted.
 `make manual` generates this page.
-=======
-What `--help` says, of all commands. This page is made of the program (`make manual`); `lasthop man DIR` writes the same as
-manual pages, and the Debian package has them.
 
 With `--json` every answer is an object with `format`, such as `lasthop-run`, and `format_version`. The version rises when a member is removed or means
 something else; new members do not raise it. `lasthop schema --output run` prints the JSON Schema of an answer. A fault is an object on stderr, of the
 format `lasthop-error`: `error` has `code`, `message`, `help` and the place (`file`, `line`, `column`, or `command` and `argument`); the exit code is 2.
->>>>>>> dist
 ";
 
 /// The help of an argument, on one line of Markdown.

@@ -42,12 +42,8 @@ pub struct Plot {
     data: Data,
 }
 
-<<<<<<< HEAD
 /// Why rendering to PNG failed.
-=======
-/// Why a drawing could not be turned into pixels.
 #[cfg(feature = "png")]
->>>>>>> dist
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PngError(String);
 
@@ -97,12 +93,8 @@ impl Plot {
     ///
     /// # Errors
     ///
-<<<<<<< HEAD
     /// `scale` is too small or too large for an image.
-=======
-    /// When `scale` is so small or so large that no image of that size can be made.
     #[cfg(feature = "png")]
->>>>>>> dist
     pub fn png(&self, theme: Theme, scale: f32) -> Result<Vec<u8>, PngError> {
         let style = format!("<style>{}</style>{}", style::fixed_css(theme), style::BACKGROUND);
         let size = format!(" width=\"{}\" height=\"{}\"", self.width, self.height);
@@ -127,12 +119,8 @@ impl Plot {
     }
 }
 
-<<<<<<< HEAD
 /// The embedded font of PNGs, so that they look the same on every machine.
-=======
 #[cfg(feature = "png")]
-/// The one font of PNGs, so that they look alike on every machine, with fonts or without.
->>>>>>> dist
 fn fonts() -> Arc<usvg::fontdb::Database> {
     static FONTS: OnceLock<Arc<usvg::fontdb::Database>> = OnceLock::new();
     let load = || {
