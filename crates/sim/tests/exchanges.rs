@@ -7,7 +7,7 @@ use lasthop_trace::metrics::{Exchanges, Metrics, RunMetrics};
 /// A path of 100 ms there and back that takes no time for bytes.
 fn text(transfer: &str, hosts: &str) -> String {
     format!(
-        "{transfer}\n[host.mobile]\n{hosts}\n[host.server]\nside = \"left\"\n{hosts}\n\
+        "{transfer}\n[host.mobile]\npreset = \"rfc\"\n{hosts}\n[host.server]\npreset = \"rfc\"\nside = \"left\"\n{hosts}\n\
          [[path]]\nlink = {{ delay = \"50ms\" }}\n"
     )
 }
