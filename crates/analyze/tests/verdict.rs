@@ -60,7 +60,9 @@ const LAN: &str = include_str!("../../../scenarios/west97-lan.toml");
 const PATH: &str = r#"
 transfer = { from = "fixed", to = "mobile", bytes = "12MB" }
 [host.fixed]
+preset = "rfc"
 [host.mobile]
+preset = "rfc"
 [[path]]
 link = { rate = "100mbit", delay = "10ms" }
 [[path]]

@@ -20,7 +20,9 @@ runs = 9
 horizon = \"300ms\"
 transfer = { from = \"fixed\", to = \"mobile\", bytes = \"1GB\" }
 [host.fixed]
+preset = "rfc"
 [host.mobile]
+preset = "rfc"
 [[path]]
 link = { rate = \"10gbit\", delay = \"1ms\" }
 [[path]]

@@ -1,6 +1,7 @@
 //! Valid but hostile scenario files, generated from the descriptions of the keys, at their extremes.
 
 use core::fmt::Write;
+use std::sync::LazyLock;
 
 use lasthop_proto::describe::{Form, Need, Value};
 use lasthop_proto::rng::Stream;
@@ -8,12 +9,15 @@ use lasthop_proto::units::Rate;
 use lasthop_proto::{agent, channel, link, mac, queue};
 use lasthop_scenario::keys::{Listed, list};
 use lasthop_scenario::manual::written;
-use lasthop_scenario::{Code, PARTS, Part, Scenario, Source, parse};
+use lasthop_scenario::{Code, PARTS, Part, Scenario, Source, keys_of_hosts, parse};
 
 /// The traffic of a plain transfer.
 const PLAIN: &str = "bytes = \"100KB\"";
 /// Maximum number of lines removed from a text before the case is given up.
 const MAX_REMOVED: usize = 200;
+
+/// The keys of a host with the preset that cases have where they name none.
+static HOST: LazyLock<Vec<Listed>> = LazyLock::new(|| keys_of_hosts("rfc"));
 
 /// The scenario file of a case, and its first cell; `None` if no valid one was found.
 pub fn case(number: u64) -> Option<(String, Scenario)> {
@@ -78,7 +82,11 @@ impl Draft {
         for (name, side) in &hosts {
             self.fixed(format!("[host.{name}]"));
             self.lines.push((format!("side = \"{side}\""), true));
-            self.keys("host", "");
+            self.all(&HOST, "");
+            // The number of a case stands for the same scenario whatever a host is by default.
+            if !self.since_table().any(|line| line.starts_with("preset =")) {
+                self.fixed("preset = \"rfc\"");
+            }
         }
         self.path("path");
         if self.dice.below(4) == 0 {

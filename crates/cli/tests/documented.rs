@@ -192,6 +192,19 @@ fn the_answers_of_the_lecture_are_those_of_the_program() {
     assert!((1.7..2.1).contains(&gains[0]) && (1.2..1.5).contains(&gains[1]), "10: {gains:?}");
     assert!(gains[2..].iter().all(|gain| (1.0..1.1).contains(gain)), "10: {gains:?}");
 
+    let wider =
+        ["radio.rate=20mbit", "link.rate=100mbit", "link.delay=20ms", "transfer.bytes=20MB"];
+    let hosts = ["host.*.preset=linux", "host.laptop.recv-buffer=6MiB"];
+    let sets = wider.iter().chain(&hosts).flat_map(|set| ["--set", *set]);
+    let mut eleven = vec!["--vary", "tcp=reno,cubic,bbr", "--seeds", "10"];
+    eleven.extend(sets);
+    let found: Vec<f64> = means(&eleven).iter().map(|mean| (kb(mean) / 10.0).round()).collect();
+    // Alone, and with snoop: in tens, as the page has them.
+    assert_eq!(found, [19.0, 21.0, 217.0, 106.0, 166.0, 156.0], "11");
+    eleven.extend(["--set", "host.server.send-buffer=65535B"]);
+    let found: Vec<f64> = means(&eleven).iter().map(|mean| (kb(mean) / 10.0).round()).collect();
+    assert_eq!(found, [19.0, 21.0, 90.0, 137.0, 137.0, 137.0], "11 with a small buffer");
+
     let twelve = means(&["--set", "agent=snoop", "--vary", "flow-packets=1,2,4,8,16"]);
     assert!(timeouts(&twelve[4]) == 0.0 && fast(&twelve[4]) == 0.0, "12: {twelve:?}");
     assert!(twelve.windows(2).all(|pair| kb(&pair[0]) < kb(&pair[1])), "12: {twelve:?}");

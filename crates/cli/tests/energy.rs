@@ -92,7 +92,9 @@ fn where_nothing_is_left_to_change_nothing_would_help() {
     let fixed = "{ mss = 2256, timestamps = false, sack = false, tcp = \"newreno\", window-scale = false, \
                  delayed-ack = { every = \"none\", timeout = \"500ms\" } }";
     let text = text.replacen("preset = \"linux-2.2\"\n", "", 2);
-    let mut text = text.replace("[host.receiver]\n", "").replace("[host.sender]\n", "");
+    let mut text = text
+        .replace("[host.receiver]\npreset = \"rfc\"\n", "")
+        .replace("[host.sender]\npreset = \"rfc\"\n", "");
     text = text.replace("side = \"left\"\n", "").replace("side = \"right\"\n", "");
     let hosts = format!("[host]\nreceiver = {fixed}\nsender = {fixed}\n");
     let text = text.replace("[[path]]", &format!("{hosts}[[path]]"));

@@ -12,7 +12,9 @@ name = \"tiny\"
 runs = 3
 transfer = { from = \"fixed\", to = \"mobile\", bytes = \"50KB\" }
 [host.fixed]
+preset = "rfc"
 [host.mobile]
+preset = "rfc"
 recv-buffer = \"16KiB\"
 [[path]]
 link = { rate = \"10mbit\", delay = \"1ms\" }

@@ -245,7 +245,7 @@ fn a_hop_over_a_dead_channel_gives_its_packets_out_once_it_is_replaced() {
 #[test]
 fn an_agent_where_connections_end_stays_until_the_last_is_over() {
     let text = "transfer = { from = \"fixed\", to = \"mobile\", bytes = \"100kB\" }\n\
-                [host.fixed]\n[host.mobile]\n\
+                [host.fixed]\npreset = \"rfc\"\n[host.mobile]\npreset = \"rfc\"\n\
                 [[path]]\nlink = { rate = \"10mbit\", delay = \"5ms\" }\n\
                 [[path]]\nagent = \"split\"\n\
                 [[path]]\nradio = { rate = \"2mbit\", delay = \"1ms\" }\n";

@@ -21,7 +21,7 @@ fn a_hundred_megabytes_go_through_in_little_memory() {
     let transfer = |bytes: &str| {
         scenario(&format!(
             "transfer = {{ from = \"fixed\", to = \"mobile\", bytes = \"{bytes}\", protocol = \"quic\" }}\n\
-             [host.fixed]\n[host.mobile]\n\
+             [host.fixed]\npreset = \"rfc\"\n[host.mobile]\npreset = \"rfc\"\n\
              [[path]]\nlink = {{ rate = \"100mbit\", delay = \"10ms\", queue = \"200p\" }}\n\
              [[path]]\ncross = {{ loss = \"0.1%\" }}\n"
         ))

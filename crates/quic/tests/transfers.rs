@@ -126,7 +126,7 @@ fn a_stopped_transfer_sends_what_was_written() {
 #[test]
 fn time_goes_on_where_a_round_trip_takes_next_to_none() {
     let text = "transfer = { from = \"a\", to = \"b\", bytes = \"20MB\", protocol = \"quic\", quic.ack-threshold = 1 }\n\
-         [host.a]\n[host.b]\n[[path]]\nlink = { delay = \"1ns\" }\n";
+         [host.a]\npreset = \"rfc\"\n[host.b]\npreset = \"rfc\"\n[[path]]\nlink = { delay = \"1ns\" }\n";
     let CompletedRun { end, .. } = run(&scenario(text), 1);
     assert_eq!((end.reason, end.transfers[0].delivered), (Reason::Finished, 20_000_000));
 }
@@ -135,7 +135,7 @@ fn time_goes_on_where_a_round_trip_takes_next_to_none() {
 fn an_outage_makes_the_timer_expire() {
     let text = "horizon = \"600s\"\n\
          transfer = { from = \"fixed\", to = \"mobile\", bytes = \"3MB\", protocol = \"quic\" }\n\
-         [host.fixed]\n[host.mobile]\n\
+         [host.fixed]\npreset = \"rfc\"\n[host.mobile]\npreset = \"rfc\"\n\
          [[path]]\nlink = { rate = \"10mbit\", delay = \"10ms\", outages = \"1s-3s\" }\n";
     let CompletedRun { end, metrics, .. } = run(&scenario(text), 1);
     assert_eq!(end.transfers[0].delivered, 3_000_000);

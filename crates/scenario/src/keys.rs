@@ -20,10 +20,18 @@ pub struct Listed {
 }
 
 /// The keys that `go` goes over, each once.
-pub fn list<T>(mut go: impl FnMut(&mut Keys<'_>) -> T) -> Vec<Listed> {
-    let mut listing = Listing(Vec::new());
+pub fn list<T>(go: impl FnMut(&mut Keys<'_>) -> T) -> Vec<Listed> {
+    list_with(None, go)
+}
+
+/// The same where a word stands at one of the keys: the defaults of those behind it follow from that.
+pub(crate) fn list_with<T>(
+    given: Option<(&'static str, &'static str)>,
+    mut go: impl FnMut(&mut Keys<'_>) -> T,
+) -> Vec<Listed> {
+    let mut listing = Listing { found: Vec::new(), given };
     go(&mut Keys::of(&mut listing));
-    listing.0
+    listing.found
 }
 
 /// The names of keys.
@@ -31,12 +39,15 @@ pub(crate) fn names(listed: &[Listed]) -> Vec<&'static str> {
     listed.iter().map(|listed| listed.key.name).collect()
 }
 
-struct Listing(Vec<Listed>);
+struct Listing {
+    found: Vec<Listed>,
+    given: Option<(&'static str, &'static str)>,
+}
 
 impl Listing {
     fn add(&mut self, key: &Key, default: Value, inner: Vec<Listed>) {
-        if self.0.iter().all(|listed| listed.key.name != key.name) {
-            self.0.push(Listed { key: key.clone(), default, inner });
+        if self.found.iter().all(|listed| listed.key.name != key.name) {
+            self.found.push(Listed { key: key.clone(), default, inner });
         }
     }
 }
@@ -45,6 +56,9 @@ impl Visitor for Listing {
     fn key(&mut self, key: &Key, value: &mut Value) {
         let default = if let Need::Required(_) = key.need { Value::Absent } else { value.clone() };
         self.add(key, default, Vec::new());
+        if let Some((_, word)) = self.given.filter(|(name, _)| *name == key.name) {
+            *value = Value::Word(word);
+        }
     }
 
     fn table(&mut self, key: &Key, value: &mut Value, inner: &mut dyn FnMut(&mut Keys<'_>)) {

@@ -63,7 +63,7 @@ pub use model::{
 };
 pub use plan::{Axis, Cell, Digest, Plan, Run, RunKey};
 pub use roaming::Roaming;
-pub use schema::{PARTS, Part};
+pub use schema::{PARTS, Part, keys_of_hosts};
 pub use schemes::{Family, Scheme, schemes, schemes_of};
 pub use sliders::{Slider, Unit, sliders};
 pub use vary::{Argument, Setting};

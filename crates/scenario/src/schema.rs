@@ -9,7 +9,7 @@ use lasthop_proto::link::tc::{PoliceConfig, TbfConfig};
 use crate::build::{
     agent, cells, errors, handoff, hop, host, path, station, top, transfer, tunnel,
 };
-use crate::keys::{Listed, list, names};
+use crate::keys::{Listed, list, list_with, names};
 
 /// What a stage of the path can be: exactly one of these keys.
 pub(crate) const STAGES: &[&str] = &["link", "agent", "radio", "cross", "tbf", "police"];
@@ -50,6 +50,11 @@ pub static PARTS: LazyLock<Vec<Part>> = LazyLock::new(|| {
         part("tunnel", tunnel::keys),
     ]
 });
+
+/// The keys of a host with this `preset`, on which their defaults depend.
+pub fn keys_of_hosts(preset: &'static str) -> Vec<Listed> {
+    list_with(Some(("preset", preset)), host::keys)
+}
 
 /// The part of this name.
 pub(crate) fn of(name: &str) -> &'static Part {

@@ -480,7 +480,11 @@ fn agents_that_learn_nothing_are_noted() {
     };
     for (agent, host, noted) in [
         ("snoop", "", None),
-        ("snoop-smart", "sack = false", Some("`snoop-smart` learns nothing from `mobile`")),
+        (
+            "snoop-smart",
+            "tcp = \"newreno\"\nsack = false",
+            Some("`snoop-smart` learns nothing from `mobile`"),
+        ),
         ("snoop-smart", "sack = true", None),
     ] {
         let found = notes(agent, host);

@@ -19,8 +19,8 @@ fn packets_of_a_host_cross_its_own_link_both_ways() {
         format!(
             "horizon = \"10s\"\n\
              transfer = {{ from = \"{from}\", to = \"{to}\", udp = {{ rate = \"80kbit\", size = 1000 }} }}\n\
-             [host.fixed]\n[host.fixed2]\naccess = {{ rate = \"1mbit\", delay = \"50ms\" }}\n\
-             [host.mobile]\n[host.mobile2]\naccess = {{ delay = \"7ms\" }}\n\
+             [host.fixed]\npreset = \"rfc\"\n[host.fixed2]\npreset = \"rfc\"\naccess = {{ rate = \"1mbit\", delay = \"50ms\" }}\n\
+             [host.mobile]\npreset = \"rfc\"\n[host.mobile2]\npreset = \"rfc\"\naccess = {{ delay = \"7ms\" }}\n\
              [[path]]\nlink = {{ rate = \"8mbit\", delay = \"10ms\" }}\n"
         )
     };

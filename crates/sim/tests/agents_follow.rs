@@ -15,7 +15,9 @@ visits = { every = "1s" }
 gap = "20ms"
 packets = "forward"
 [host.fixed]
+preset = "rfc"
 [host.mobile]
+preset = "rfc"
 [[path]]
 link = { rate = "10mbit", delay = "5ms" }
 [[cell]]

@@ -17,8 +17,10 @@ transfer = { from = "fixed", to = "mobile", bytes = "unlimited" }
 visits = { list = [{ cell = "west", from = "0s" }, { cell = "east", from = "2s" }] }
 handoff = { gap = "50ms", reroute = "100ms" }
 [host.fixed]
+preset = "rfc"
 tcp = "newreno"
 [host.mobile]
+preset = "rfc"
 [[path]]
 link = { rate = "10mbit", delay = "5ms" }
 [[cell]]

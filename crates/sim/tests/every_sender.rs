@@ -206,11 +206,13 @@ name = "limited"
 horizon = "12s"
 transfer = { from = "client", to = "server", request = "300B", response = "20kB", every = "200ms", persistent = true, stop = "10s" }
 [host.server]
+preset = "rfc"
 side = "left"
 send-buffer = "4MB"
 window-scale = true
 timestamps = true
 [host.client]
+preset = "rfc"
 sack = true
 smart = true
 snack = true
@@ -257,6 +259,7 @@ name = "silent"
 horizon = "100s"
 transfer = { from = "client", to = "server", request = "300B", response = "3MB", think = "20s", persistent = true, exchanges = 3 }
 [host.server]
+preset = "rfc"
 side = "left"
 send-buffer = "8MB"
 [host.client]
@@ -332,6 +335,7 @@ preset = "rfc"
 side = "left"
 send-buffer = "4MB"
 [host.client]
+preset = "rfc"
 sack = true
 smart = true
 snack = true

@@ -7,7 +7,7 @@ use lasthop_trace::metrics::{Exchanges, Metrics, RunMetrics};
 /// A round trip of 100 ms without transmission times.
 fn text(transfer: &str, hosts: &str) -> String {
     format!(
-        "{transfer}\n[host.mobile]\n{hosts}\n[host.server]\nside = \"left\"\n{hosts}\n\
+        "{transfer}\n[host.mobile]\npreset = \"rfc\"\n{hosts}\n[host.server]\npreset = \"rfc\"\nside = \"left\"\n{hosts}\n\
          [[path]]\nlink = {{ delay = \"50ms\" }}\n"
     )
 }

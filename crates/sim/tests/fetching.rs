@@ -28,7 +28,7 @@ fn table(transfer: &str, hosts: &str, link: &str) -> Exchanges {
 /// Pages of a thousand bytes per object, over a round trip of 100 ms without transmission times.
 fn pages(keys: &str) -> (Pages, Exchanges) {
     let keys = format!("page = {{ first = \"1000B\", objects = 3, size = \"1000B\", {keys} }}");
-    let table = table(&keys, "initial-window = 10", "delay = \"50ms\"");
+    let table = table(&keys, "preset = \"rfc\"\ninitial-window = 10", "delay = \"50ms\"");
     (table.pages.clone().expect("pages"), table)
 }
 
@@ -74,7 +74,9 @@ fn connections_stay_open_from_page_to_page() {
 #[test]
 fn sizes_are_those_requested() {
     let keys = "count = 3, page = { sizes = \"ngmn\", pages = 5, think = \"1s\" }";
-    let on = |delay: &str| table(keys, "", &format!("rate = \"10mbit\", delay = \"{delay}\""));
+    let on = |delay: &str| {
+        table(keys, "preset = \"rfc\"", &format!("rate = \"10mbit\", delay = \"{delay}\""))
+    };
     let (near, far) = (on("5ms"), on("80ms"));
     assert_eq!(near.pages.as_ref().map(|pages| pages.loaded), Some(15));
     assert_eq!((near.delivered, near.asked), (far.delivered, far.asked), "they are drawn apart");
@@ -130,7 +132,7 @@ fn an_outage_is_seen_when_it_is_longer_than_the_buffer() {
 fn a_video_may_stop() {
     let keys = "ladder = [\"1mbit\"], length = \"600s\", buffer = \"8s\"";
     let transfer = format!("stop = \"30s\", video = {{ {keys} }}");
-    let table = table(&transfer, "", "rate = \"10mbit\", delay = \"5ms\"");
+    let table = table(&transfer, "preset = \"rfc\"", "rate = \"10mbit\", delay = \"5ms\"");
     let video = table.videos.unwrap();
     // A segment for each four seconds plus the first buffered one; all received segments are played.
     assert_eq!((video.ended, video.segments, video.rebuffers), (1, 9, 0), "{video:?}");

@@ -10,7 +10,7 @@ use lasthop_trace::metrics::{Datagrams, Metrics, RunMetrics};
 fn metrics(radio: &str, stop: &str) -> RunMetrics {
     let text = format!(
         "horizon = \"10s\"\n[[transfer]]\nfrom = \"fixed\"\nto = \"mobile\"\nstop = \"{stop}\"\n\
-         udp = {{ rate = \"80kbit\", size = 1000 }}\n[host.fixed]\n[host.mobile]\n\
+         udp = {{ rate = \"80kbit\", size = 1000 }}\n[host.fixed]\npreset = \"rfc\"\n[host.mobile]\npreset = \"rfc\"\n\
          [[path]]\nradio = {{ rate = \"1mbit\", {radio} }}\n"
     );
     let (plan, _) = parse(&text, "test", &[] as &[Argument])
@@ -98,7 +98,7 @@ fn nobody_overtakes() {
 
 #[test]
 fn tcp_gets_through() {
-    let text = "runs = 1\ntransfer = { from = \"fixed\", to = \"mobile\", bytes = \"2MB\" }\n[host.fixed]\n[host.mobile]\n\
+    let text = "runs = 1\ntransfer = { from = \"fixed\", to = \"mobile\", bytes = \"2MB\" }\n[host.fixed]\npreset = \"rfc\"\n[host.mobile]\npreset = \"rfc\"\n\
                 [[path]]\nradio = { rate = \"2mbit\", delay = \"2ms\", \
                 rates = \"0s 4mbit, 2s to 0bit, 3s 4mbit, 4s again\", losses = \"0s 0%, 1s 2%, 2s again\", \
                 outages = \"1.5s-1.7s, 4s again\" }\nerrors = { model = \"exponential\", mean = \"1MiB\" }\n";
@@ -117,7 +117,7 @@ fn tcp_gets_through() {
 fn hops_do_not_vary() {
     for (key, said) in [("mac = \"dcf\"", "medium access"), ("link-layer = \"ll\"", "link layer")] {
         let text = format!(
-            "transfer = {{ from = \"fixed\", to = \"mobile\", bytes = \"2MB\" }}\n[host.fixed]\n[host.mobile]\n\
+            "transfer = {{ from = \"fixed\", to = \"mobile\", bytes = \"2MB\" }}\n[host.fixed]\npreset = \"rfc\"\n[host.mobile]\npreset = \"rfc\"\n\
              [[path]]\nradio = {{ rate = \"2mbit\", outages = \"1s-2s\" }}\n{key}\n"
         );
         let error = parse(&text, "test", &[] as &[Argument]).unwrap_err();

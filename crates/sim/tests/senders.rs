@@ -137,8 +137,10 @@ const NARROW: &str = r#"
 name = "narrow"
 transfer = { from = "server", to = "client", bytes = "500kB" }
 [host.server]
+preset = "rfc"
 mss = 1000
 [host.client]
+preset = "rfc"
 mss = 1000
 delayed-ack = "off"
 [[path]]
@@ -161,9 +163,11 @@ const BOTTLENECK: &str = r#"
 name = "bottleneck"
 transfer = { from = "server", to = "client", bytes = "2MB" }
 [host.server]
+preset = "rfc"
 mss = 1000
 send-buffer = "64kB"
 [host.client]
+preset = "rfc"
 mss = 1000
 [[path]]
 link = { rate = "10mbit", delay = "1ms" }

@@ -142,9 +142,12 @@ impl End for Parrot {
 /// In a row of stages, with an access link at another host, and on a path with cells.
 #[test]
 fn hosts_that_answer_each_other_for_ever_end_the_run() {
-    let row = "[host.fixed]\n[host.other]\n[host.mobile]\n[[path]]\nlink = { rate = \"1mbit\" }\n\
+    let row = "[host.fixed]\npreset = \"rfc\"\n[host.other]\npreset = \"rfc\"\n[host.mobile]\npreset = \"rfc\"\n[[path]]\nlink = { rate = \"1mbit\" }\n\
                [[path]]\nagent = \"snoop\"\n";
-    let access = row.replace("[host.other]\n", "[host.other]\naccess = { delay = \"1ms\" }\n");
+    let access = row.replace(
+        "[host.other]\npreset = \"rfc\"\n",
+        "[host.other]\npreset = \"rfc\"\naccess = { delay = \"1ms\" }\n",
+    );
     let cells = format!(
         "{row}[[cell]]\nname = \"a\"\n[[cell.path]]\nlink = {{ rate = \"1mbit\" }}\n[[cell]]\nname = \"b\"\n\
          [[cell.path]]\nlink = {{ rate = \"1mbit\" }}\n[visits]\nevery = \"5s\"\n"

@@ -10,7 +10,7 @@ fn scenario(udp: &str, link: &str, horizon: &str) -> Scenario {
     let text = format!(
         "horizon = \"{horizon}\"\n\
          transfer = {{ from = \"fixed\", to = \"mobile\", udp = {{ {udp} }} }}\n\
-         [host.fixed]\n[host.mobile]\n\
+         [host.fixed]\npreset = \"rfc\"\n[host.mobile]\npreset = \"rfc\"\n\
          [[path]]\nlink = {{ {link} }}\n"
     );
     let (plan, _) = parse(&text, "sources", &[]).unwrap_or_else(|e| panic!("{e}: {}", e.help));

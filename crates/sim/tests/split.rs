@@ -13,8 +13,10 @@ use lasthop_trace::sequence::{SendKind, Sequence, Series, Watch};
 const TEXT: &str = r#"
 transfer = { from = "fixed", to = "mobile", bytes = "500kB" }
 [host.fixed]
+preset = "rfc"
 mss = 1460
 [host.mobile]
+preset = "rfc"
 mss = 536
 [[path]]
 link = { rate = "10mbit", delay = "5ms" }

@@ -24,12 +24,14 @@ bytes = 9971
 [host.fixed1]
 preset = "linux-2.2"
 [host.fixed2]
+preset = "rfc"
 [host.mobile1]
 preset = "bakshi96"
 sender-adaptation = true
 granularity = "114ms"
 time-wait = "108ms"
 [host.mobile2]
+preset = "rfc"
 tcp = "bbr"
 [[path]]
 link = { rate = "1mbit", delay = "0s", framing = 1, discipline = "fifo" }

@@ -135,7 +135,7 @@ fn a_scheme_that_does_not_apply_is_left_out_with_a_reason() {
         left.unwrap_or_else(|| panic!("{name} is not left out")).reason.clone()
     };
     let wired = compare(
-        "transfer = { from = \"a\", to = \"b\", bytes = \"1MB\" }\n[host.a]\n[host.b]\n\
+        "transfer = { from = \"a\", to = \"b\", bytes = \"1MB\" }\n[host.a]\npreset = \"rfc\"\n[host.b]\npreset = \"rfc\"\n\
          [[path]]\nlink = { delay = \"5ms\" }\n",
         "wired",
         &[],

@@ -26,8 +26,10 @@ fn scenario(rtt_ms: u32, p: &str) -> Scenario {
         horizon = "2000000s"
         transfer = {{ from = "server", to = "client", bytes = {bytes} }}
         [host.server]
+        preset = "rfc"
         tcp = "reno"
         [host.client]
+        preset = "rfc"
         [[path]]
         link = {{ rate = "1gbit", delay = "{delay}us", queue = "1000p" }}
         [[path]]

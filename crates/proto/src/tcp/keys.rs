@@ -6,6 +6,8 @@ use super::config::{
     GivingUp, GrowthRule, Halves, Halving, IdleRestart, LossCause, MaxSeg, PRESETS, Prediction,
     Rounding, RtoRule, SlowStart, TcpConfig, TimerOrder, Variant,
 };
+use super::sender::cubic;
+use super::word::Word;
 use super::words::TCPS;
 use crate::describe::{Form, Keys, Need, Value};
 use crate::units::{Bytes, Span};
@@ -15,15 +17,23 @@ const DAY: Span = Span::secs(86_400);
 /// Largest socket buffer.
 const BUFFER: u64 = 1 << 30;
 
+/// The sender of a host that names none, where its operating system has another default than the configuration of the
+/// preset. Linux has had CUBIC since 2.6.19.
+fn usual_sender(preset: &str) -> Option<&'static Word> {
+    (preset == "linux").then_some(&cubic::WORD)
+}
+
 impl TcpConfig {
     /// Goes over the keys. Each begins with what those before it have left.
     pub fn keys(k: &mut Keys<'_>) -> TcpConfig {
-        let mut preset = "rfc";
+        let mut preset = "linux";
         let presets = PRESETS.map(|(name, _)| (name, name));
         k.word("preset", &mut preset, &presets, "the TCP that the other keys begin with");
-        let mut tcp = TcpConfig::preset(preset).unwrap_or_else(TcpConfig::rfc);
+        let mut tcp = TcpConfig::preset(preset).unwrap_or_else(TcpConfig::linux);
         let words: Vec<_> = TCPS.iter().map(|word| (word.key, word)).collect();
-        let word = k.maybe_word("tcp", &words, "the sender; `reno` in most presets");
+        let what =
+            "the sender; without it `cubic` with `linux`, and `reno` with most other presets";
+        let word = k.maybe_word("tcp", &words, what).or_else(|| usual_sender(preset));
         if let Some(word) = word {
             (word.apply)(&mut tcp);
         }

@@ -24,7 +24,7 @@ pub fn lossy(loss: f64, link: &str, transfer: &str) -> Scenario {
     scenario(&format!(
         "horizon = \"600s\"\n\
          transfer = {{ from = \"fixed\", to = \"mobile\", protocol = \"quic\", {transfer} }}\n\
-         [host.fixed]\n[host.mobile]\n\
+         [host.fixed]\npreset = \"rfc\"\n[host.mobile]\npreset = \"rfc\"\n\
          [[path]]\nlink = {{ rate = \"10mbit\", delay = \"10ms\", queue = \"100p\" }}\n\
          [[path]]\nradio = {{ rate = \"100mbit\", delay = \"0ms\", duplex = \"full\" {link} }}\n\
          errors = {{ model = \"packet-loss\", p = {loss} }}\n"

@@ -171,11 +171,11 @@ pub(super) fn none_with_access(specs: &[HostSpec]) -> Result<(), Error> {
 /// The kernel that is set up in the likeness of a host's TCP, as far as kernels go.
 fn likeness(reader: &Reader<'_>) -> &'static str {
     let word = |key: &str| reader.node(key).and_then(Node::as_str);
-    match word("preset") {
-        Some("linux") if word("tcp") == Some("bbr") => "linux-bbr",
-        Some("linux") if word("tcp") == Some("rack") => "linux-reno",
-        Some("freebsd-2.1" | "ns" | "bakshi96") => "linux-1997",
-        Some("linux") => "linux-cubic",
+    match word("preset").unwrap_or("linux") {
+        "linux" if word("tcp") == Some("bbr") => "linux-bbr",
+        "linux" if word("tcp") == Some("rack") => "linux-reno",
+        "freebsd-2.1" | "ns" | "bakshi96" => "linux-1997",
+        "linux" => "linux-cubic",
         _ => "linux-reno",
     }
 }

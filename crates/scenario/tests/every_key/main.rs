@@ -276,6 +276,8 @@ fn keys_of_the_file_and_of_hosts() {
             ["ticks", _] => ("ticks = { slow = \"500ms\", fast = \"200ms\" }".to_owned(), None),
             ["access", _] => ("access = {}".to_owned(), None),
             ["acc", _] => ("acc = true".to_owned(), None),
+            // CUBIC, which a host has by default, needs it.
+            ["sack"] => ("tcp = \"newreno\"".to_owned(), None),
             ["delayed-ack", _] => ("delayed-ack = { every = 2 }".to_owned(), None),
             _ => (String::new(), None),
         };
@@ -287,6 +289,7 @@ fn keys_of_the_file_and_of_hosts() {
         let set = braces(way, value).replacen("{ ", &format!("{{ {}", table.unwrap_or("")), 1);
         // A battery makes a hop of its radio, and a hop tells what is on the air.
         let text = |host: &str| format!("{HEAD}[host.fixed]\n{host}\n[host.mobile]\n{PATH}");
+        let set = if way == ["sack"] { format!("{first}\n{set}") } else { set };
         Some((text(&first), text(&set)))
     };
     check(part("host"), &[], &host, &mut done);

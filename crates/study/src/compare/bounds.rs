@@ -198,7 +198,7 @@ mod tests {
     fn loss(stage: &str) -> f64 {
         let text = format!(
             "horizon = \"10s\"\ntransfer = {{ from = \"a\", to = \"b\", bytes = \"1MB\" }}\n\
-             [host.a]\n[host.b]\n[[path]]\n{stage}\n[[path]]\nlink = {{ rate = \"1gbit\" }}\n"
+             [host.a]\npreset = \"rfc\"\n[host.b]\npreset = \"rfc\"\n[[path]]\n{stage}\n[[path]]\nlink = {{ rate = \"1gbit\" }}\n"
         );
         let (plan, _) = parse(&text, "test", &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
         Bounds::of(&plan.cells[0].scenario, &[]).loss

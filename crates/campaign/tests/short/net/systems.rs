@@ -5,7 +5,7 @@ use lasthop_proto::tcp::presets::PRESETS;
 use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::{agent, channel, link, mac, queue};
 use lasthop_scenario::keys::{Listed, list};
-use lasthop_scenario::{PARTS, examples, parse};
+use lasthop_scenario::{PARTS, examples, keys_of_hosts, parse};
 
 use super::cases::{At, Draft, Size, any_rate, vary};
 use super::run_figures::RunFigures;
@@ -58,7 +58,7 @@ fn presets() {
 /// A block for each key of a host with one sender. Each sender is a test of its own, so that tests run in parallel.
 fn host(file: &str, preset: &str, tcp: &str, at: At, draft: Draft) {
     let mut blocks = Vec::new();
-    for listed in part("host") {
+    for listed in &keys_of_hosts("rfc") {
         let mut figures = RunFigures::default();
         let mut draft = draft.clone();
         for host in [At::Fixed, At::Mobile] {
@@ -107,11 +107,8 @@ fn keys_of_hosts_together() {
                 draft.set(host, &format!("preset = \"{preset}\""));
                 draft.set(host, &format!("tcp = \"{tcp}\""));
             }
-            let keys: Vec<Listed> = part("host")
-                .iter()
-                .filter(|listed| !matches!(listed.key.name, "preset" | "tcp"))
-                .cloned()
-                .collect();
+            let mut keys = keys_of_hosts("rfc");
+            keys.retain(|listed| !matches!(listed.key.name, "preset" | "tcp"));
             let size = Size { single: 0, drawn: 5_000, draws: 60 };
             vary(&mut figures, &draft, &keys, "", at, size);
         }
