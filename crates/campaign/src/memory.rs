@@ -3,7 +3,7 @@
 //! The limit is that of the address space (`ulimit -v`), which affects every allocation at once. A limit of a control
 //! group (`memory.max`) sends SIGKILL instead, which the kill campaigns cover.
 //!
-//! [`Little`] does the same to stations and tunnels: some start with too little memory, others reach a limit later.
+//! `Little` does the same to stations and tunnels: some start with too little memory, others reach a limit later.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! Time on the wall: what bounds a campaign, and a test that does not end.
+//! Wall-clock time: limits of a campaign and of tests.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -6,33 +6,31 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long it has been.
+/// A running stopwatch.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock(Instant);
 
 impl Clock {
-    /// Starts it.
     #[expect(clippy::disallowed_methods, reason = "what bounds a campaign is time on the wall")]
     pub fn start() -> Clock {
         Clock(Instant::now())
     }
 
-    /// Time since then.
     #[expect(clippy::disallowed_methods, reason = "what bounds a campaign is time on the wall")]
     pub fn elapsed(self) -> Duration {
         self.0.elapsed()
     }
 
-    /// The same in seconds.
     pub fn seconds(self) -> u64 {
         self.elapsed().as_secs()
     }
 }
 
-/// Whether the program ends with success within `limit`. If not, it is killed with all that it has started.
+/// Runs a program; true if it exits with success within `limit`. After that it is killed with all its children.
 ///
 /// # Errors
-/// When it cannot be started.
+///
+/// It does not start.
 #[expect(
     clippy::disallowed_methods,
     reason = "the standard library cannot wait for a child for so long and no longer"
@@ -46,7 +44,7 @@ pub fn passes(command: &mut Command, limit: Duration) -> io::Result<bool> {
             return Ok(status.success());
         }
         if clock.elapsed() > limit {
-            // The standard library kills one process alone.
+            // The standard library cannot kill a process group.
             Command::new("kill").args(["-9", "--", &format!("-{}", child.id())]).status()?;
             child.wait()?;
             return Ok(false);

@@ -1,4 +1,4 @@
-//! All mutants there are, and a sample of them.
+//! Lists all mutants and draws a sample.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::places::Mutant;
 
-/// All mutants of the packages `crates/NAME`, as cargo-mutants makes them. It is asked file by file: by itself it does not
-/// find the modules that a registry's macro declares.
+/// All mutants of the packages `crates/NAME`, from cargo-mutants. It is called file by file, because it does not find
+/// modules declared by a registry's macro.
 pub fn all(root: &Path, crates: &[&str]) -> io::Result<Vec<Mutant>> {
     let mut found = Vec::new();
     for name in crates {
@@ -31,7 +31,7 @@ pub fn all(root: &Path, crates: &[&str]) -> io::Result<Vec<Mutant>> {
     Ok(found)
 }
 
-/// The files with Rust below `dir`.
+/// The Rust files below `dir`.
 fn sources(dir: &Path, into: &mut BTreeSet<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
@@ -44,7 +44,7 @@ fn sources(dir: &Path, into: &mut BTreeSet<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// The modules, as paths without an extension, that `file` declares for tests only.
+/// The modules, as paths without extension, that `file` declares for tests only.
 fn test_modules(file: &Path, into: &mut BTreeSet<PathBuf>) -> io::Result<()> {
     let text = fs::read_to_string(file)?;
     let items = syn::parse_file(&text).map_err(io::Error::other)?.items;
@@ -73,9 +73,9 @@ fn of_file(root: &Path, file: &Path, package: &str) -> io::Result<Vec<Mutant>> {
         .arg(file)
         .output()?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
+        let stderr = String::from_utf8_lossy(&output.stderr);
         let remedy = "cargo install --locked cargo-mutants (27.1 or later)";
-        return Err(io::Error::other(format!("{}: {said}\nneeds: {remedy}", file.display())));
+        return Err(io::Error::other(format!("{}: {stderr}\nneeds: {remedy}", file.display())));
     }
     let list: Value = serde_json::from_slice(&output.stdout)?;
     let name = file.strip_prefix(root).unwrap_or(file).to_string_lossy();
@@ -83,7 +83,7 @@ fn of_file(root: &Path, file: &Path, package: &str) -> io::Result<Vec<Mutant>> {
     Ok(mutants.iter().filter_map(|value| Mutant::of_json(value, &name, package)).collect())
 }
 
-/// Takes `count` out of `all`, drawn at random and in random order; the same for the same `seed`.
+/// Removes `count` random mutants from `all`, in random order; equal seeds give equal samples.
 pub fn sample(all: &mut Vec<Mutant>, count: usize, seed: u64) -> Vec<Mutant> {
     let mut state = seed;
     let mut drawn = Vec::new();
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(first, names(1));
         assert_ne!(first, names(2));
         assert_eq!(first.iter().collect::<BTreeSet<_>>().len(), 300);
-        // From everywhere: of the first half about half, deviation 7.2.
+        // The sample is uniform: about half is from the first half, deviation 7.2.
         let line =
             |m: &Mutant| m.name.split(':').nth(1).and_then(|n| n.parse::<u32>().ok()).unwrap();
         let mut rest = population(1000);
@@ -137,12 +137,12 @@ mod tests {
         let half = all.iter().filter(|m| line(m) <= 500).count();
         assert!((110..=190).contains(&half), "{half}");
         assert_eq!(sample(&mut population(5), 300, 1).len(), 5);
-        // What was drawn is not drawn again.
+        // A mutant is drawn only once.
         let drawn: BTreeSet<String> = all.into_iter().map(|m| m.name).collect();
         assert!(sample(&mut rest, 700, 2).iter().all(|m| !drawn.contains(&m.name)));
     }
 
-    /// Modules of tests are not part of what is tried, wherever they are declared.
+    /// Test modules are excluded, wherever they are declared.
     #[test]
     fn modules_of_tests_are_found() {
         let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("../proto/src");

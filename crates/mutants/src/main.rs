@@ -1,14 +1,14 @@
-//! Mutants of the source: a sample of them, all in one build, and which of them no test notices.
+//! Mutation testing with one build for all mutants.
 //!
 //! ```text
 //! lasthop-mutants [--count 300] [--seed 1[,2...]] [--crates proto,scenario,path,trace,live] [--also sim] [--minutes N]
 //!                 [--dir target/mutants]
 //! ```
 //!
-//! cargo-mutants says what can be changed. It would build everything anew for each mutant, which takes minutes; here each
-//! is a branch that is taken where `LASTHOP_MUTANT` has its number. Each test runs once without a mutant, by itself,
-//! and notes which mutants it comes by; a mutant is then tried with those tests alone, the quickest first, until one
-//! fails. Tests that compare with a digest come last: what only they notice is told apart.
+//! cargo-mutants lists the possible changes, but would rebuild for each mutant, which takes minutes. Here each mutant
+//! is a branch that is taken if `LASTHOP_MUTANT` has its number. Each test first runs alone without a mutant and
+//! records which mutants it reaches. A mutant then runs with those tests only, the quickest first, until one fails.
+//! Tests that compare digests run last, and mutants caught only by them are counted separately.
 
 mod clock;
 mod list;
@@ -27,10 +27,9 @@ use std::{env, fs, io};
 use clock::Clock;
 use run::{Outcome, at_once};
 
-/// What was asked for.
 struct Options {
     count: usize,
-    /// Each draws a sample of its own; all are in one build.
+    /// Each draws its own sample; all are in one build.
     seeds: Vec<u64>,
     crates: Vec<String>,
     also: Vec<String>,
@@ -102,7 +101,7 @@ fn campaign(options: &Options) -> io::Result<()> {
     for seed in &options.seeds {
         let first = mutants.len();
         let count = options.count.min(tree::MOST - first);
-        // A later sample has none of those before.
+        // Later samples exclude earlier ones.
         mutants.extend(list::sample(&mut all, count, *seed));
         samples.push((*seed, first as u32 + 1..=mutants.len() as u32));
         eprintln!("{} of {total} mutants, seed {seed}", mutants.len() - first);
@@ -135,7 +134,7 @@ fn campaign(options: &Options) -> io::Result<()> {
     let known = fs::read_to_string(&results).unwrap_or_default();
     let outcomes: Mutex<BTreeMap<u32, (&places::Mutant, Outcome)>> = Mutex::default();
     at_once(&mutants, |mutant| {
-        // What was found before holds as long as it was this very place; what was missed, for the same tests.
+        // A stored result is valid for the same mutant at the same position; a missed one also requires the same tests.
         let before = known.lines().find_map(|line| Outcome::of_line(line, &mutant.name));
         let outcome = match before.filter(|outcome| same || !outcome.is_missed()) {
             Some(outcome) => outcome,
@@ -174,7 +173,7 @@ fn listing<'a>(outcomes: impl Iterator<Item = &'a (&'a places::Mutant, Outcome)>
     outcomes.map(line).collect()
 }
 
-/// How many were caught and missed, by crate.
+/// Numbers of caught and missed mutants, by crate.
 fn table(outcomes: &[&(&places::Mutant, Outcome)], crates: &[String]) -> String {
     let mut text = "| crate | tried | no program, or in a constant | caught | of these by a digest alone | missed | \
                     of these no test comes by |\n|---|---|---|---|---|---|---|\n"

@@ -1,4 +1,4 @@
-//! Where mutants stand in a file: each becomes a branch that is taken only when its number is asked for.
+//! Writes the mutants of a file: each becomes a branch that is taken only for its number.
 
 use proc_macro2::LineColumn;
 use proc_macro2::Span;
@@ -6,16 +6,15 @@ use serde_json::Value;
 use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};
 
-/// A mutant as `cargo mutants --list --json` tells it.
+/// A mutant from the output of `cargo mutants --list --json`.
 #[derive(Clone, Debug)]
 pub struct Mutant {
     /// Its number in the sample, from 1.
     pub number: u32,
-    /// The file, from the root of the tree.
+    /// The file, relative to the root of the tree.
     pub file: String,
-    /// The package that it is part of.
     pub package: String,
-    /// What is changed: place, change and function.
+    /// Position, change and function.
     pub name: String,
     genre: String,
     replacement: String,
@@ -25,7 +24,7 @@ pub struct Mutant {
 }
 
 impl Mutant {
-    /// Reads one of the list of `file`.
+    /// Parses an element of the list of `file`.
     pub fn of_json(value: &Value, file: &str, package: &str) -> Option<Mutant> {
         let text = |key: &str| value[key].as_str().map(str::to_owned);
         let place = |end: &str| {
@@ -45,18 +44,18 @@ impl Mutant {
         })
     }
 
-    /// What kind of change it is.
+    /// The kind of change.
     pub fn genre(&self) -> &str {
         &self.genre
     }
 }
 
-/// Text that is put before and after a part of a file, which stays as it is.
+/// Text inserted before and after a part of a file.
 #[derive(Debug)]
 struct Wrap {
     from: usize,
     to: usize,
-    /// What stands before it: text, the branch of the mutant, text.
+    /// The inserted text before: text, branch of the mutant, text.
     before: [String; 3],
     after: String,
     number: u32,
@@ -64,42 +63,42 @@ struct Wrap {
 
 /// A file with its mutants.
 #[derive(Debug)]
-pub struct Written {
-    /// The text.
+pub struct MutatedFile {
     pub text: String,
     /// For each mutant the lines of its branch, from 1, both included.
     pub lines: Vec<(u32, usize, usize)>,
-    /// Mutants that have no place: in constants, where a pattern is matched, or in place of an `impl Trait`.
+    /// Mutants without a possible branch: in constants, in pattern matches, or as a replacement of an `impl Trait`.
     pub unplaced: Vec<u32>,
 }
 
 /// Writes the file `text` with all of `mutants` in it.
 ///
 /// # Errors
-/// When it is no Rust.
-pub fn write(text: &str, mutants: &[&Mutant]) -> syn::Result<Written> {
+///
+/// It does not parse.
+pub fn write(text: &str, mutants: &[&Mutant]) -> syn::Result<MutatedFile> {
     let file = syn::parse_file(text)?;
     let mut finder =
         Finder { text, starts: line_starts(text), mutants, wraps: Vec::new(), constant: 0 };
     finder.visit_file(&file);
     let mut wraps = finder.wraps;
-    // What is only put in stands before what begins there.
+    // Insertions come before wraps that begin at the same position.
     wraps.sort_by_key(|wrap| (wrap.from, wrap.to > wrap.from, usize::MAX - wrap.to));
     let is_placed = |m: &&&Mutant| wraps.iter().any(|wrap| wrap.number == m.number);
     let unplaced = mutants.iter().filter(|m| !is_placed(m)).map(|m| m.number).collect();
-    let mut written = Written { text: String::new(), lines: Vec::new(), unplaced };
+    let mut written = MutatedFile { text: String::new(), lines: Vec::new(), unplaced };
     render(text, 0..text.len(), &wraps, &mut written);
     Ok(written)
 }
 
-/// Where each line begins.
+/// Offset of each line.
 fn line_starts(text: &str) -> Vec<usize> {
     let after = text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i + 1);
     [0].into_iter().chain(after).collect()
 }
 
-/// Writes `range` of `text` with `wraps`, which lie in it, nested or one behind the other.
-fn render(text: &str, range: std::ops::Range<usize>, wraps: &[Wrap], into: &mut Written) {
+/// Writes `range` of `text` with `wraps`, which are within it, nested or consecutive.
+fn render(text: &str, range: std::ops::Range<usize>, wraps: &[Wrap], into: &mut MutatedFile) {
     let mut at = range.start;
     let mut rest = wraps;
     while let Some((wrap, behind)) = rest.split_first() {
@@ -126,12 +125,12 @@ struct Finder<'a> {
     starts: Vec<usize>,
     mutants: &'a [&'a Mutant],
     wraps: Vec<Wrap>,
-    /// Within so many constants: there no branch can ask.
+    /// Nesting depth of constants, where no branch is possible.
     constant: u32,
 }
 
-/// The question in front of a branch.
-fn asks(number: u32) -> String {
+/// The condition of a branch.
+fn condition(number: u32) -> String {
     format!("crate::is_mutant({number})")
 }
 
@@ -151,7 +150,7 @@ impl Finder<'_> {
         (self.offset(mutant.from.0, mutant.from.1), self.offset(mutant.to.0, mutant.to.1))
     }
 
-    /// Mutants of this kind that stand exactly there.
+    /// Mutants of this kind at exactly this position.
     fn at(&self, genre: &str, from: usize) -> Vec<Mutant> {
         let is_there = |m: &&&Mutant| m.genre == genre && self.of(m).0 == from;
         if self.constant > 0 {
@@ -162,12 +161,12 @@ impl Finder<'_> {
 
     /// `expr` or, for the mutant, `branch`.
     fn choose(&mut self, number: u32, (from, to): (usize, usize), branch: String) {
-        let before = [format!("(if {} {{\n", asks(number)), branch, "\n} else { ".to_owned()];
+        let before = [format!("(if {} {{\n", condition(number)), branch, "\n} else { ".to_owned()];
         self.wraps.push(Wrap { from, to, before, after: " })".to_owned(), number });
     }
 
     fn body(&mut self, sig: &syn::Signature, block: &syn::Block) {
-        // What is returned as `impl Trait` is of one type, that of the body.
+        // An `impl Trait` has one type, that of the body.
         if sig.constness.is_some() || returns_opaque(sig) {
             return;
         }
@@ -179,7 +178,7 @@ impl Finder<'_> {
             if self.of(mutant) == within && self.constant == 0 {
                 let number = mutant.number;
                 let before = [
-                    format!(" if {} {{\n", asks(number)),
+                    format!(" if {} {{\n", condition(number)),
                     format!("return {};", mutant.replacement),
                     "\n} ".to_owned(),
                 ];
@@ -190,13 +189,13 @@ impl Finder<'_> {
     }
 }
 
-/// Whether what it returns is named by a trait alone.
+/// The return type is an `impl Trait`.
 fn returns_opaque(sig: &syn::Signature) -> bool {
     let syn::ReturnType::Type(_, ty) = &sig.output else { return false };
     matches!(&**ty, syn::Type::ImplTrait(_))
 }
 
-/// Whether a pattern is matched in it, outside of blocks of its own.
+/// The expression contains a pattern match, outside of nested blocks.
 fn matches_pattern(expr: &syn::Expr) -> bool {
     match expr {
         syn::Expr::Let(_) => true,
@@ -334,12 +333,14 @@ impl<'ast> Visit<'ast> for Finder<'_> {
                 _ if pattern => {}
                 Some(guard) => {
                     let (from, to) = self.range(guard.span());
-                    let before = [String::new(), format!("!{} && (", asks(number)), String::new()];
+                    let before =
+                        [String::new(), format!("!{} && (", condition(number)), String::new()];
                     self.wraps.push(Wrap { from, to, before, after: ")".to_owned(), number });
                 }
                 None => {
                     let (_, from) = self.range(arm.pat.span());
-                    let before = [String::new(), format!(" if !{}", asks(number)), String::new()];
+                    let before =
+                        [String::new(), format!(" if !{}", condition(number)), String::new()];
                     self.wraps.push(Wrap { from, to: from, before, after: String::new(), number });
                 }
             }
@@ -410,7 +411,7 @@ mod tests {
         assert!(written.text.contains("1 if !crate::is_mutant(1) =>"), "{}", written.text);
     }
 
-    /// Two bodies of one function that is said to return `impl Trait` would have to be of one type.
+    /// Two bodies of a function that returns `impl Trait` would need the same type.
     #[test]
     fn a_type_without_a_name_has_no_other_body() {
         let text = "fn f() -> impl Iterator<Item = u32> {\n    0..3\n}\n";

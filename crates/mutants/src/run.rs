@@ -1,4 +1,4 @@
-//! Tries mutants: each with the tests that come by it, one after the other, until one fails.
+//! Runs mutants: each with the tests that reach it, until one fails.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -8,39 +8,38 @@ use std::{io, thread};
 use crate::places::Mutant;
 use crate::tests::Test;
 
-/// What became of a mutant.
+/// The result of a mutant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// This test failed, or did not end.
+    /// The test that failed, or did not end.
     Caught(String),
-    /// This one failed, which compares with a digest, and none before that takes less than [`LONG`].
+    /// The digest test that failed; no test quicker than [`LONG`] failed before.
     Digest(String),
-    /// All tests that come by passed.
+    /// All tests that reach it passed.
     Missed,
-    /// No test comes by.
+    /// No test reaches it.
     Unreached,
-    /// The compiler refuses it.
+    /// It does not compile.
     NoProgram,
-    /// It stands where no branch can: in a constant.
+    /// It is in a constant, where no branch is possible.
     Unplaced,
 }
 
 impl Outcome {
-    /// The outcome that `line` of a list tells of the mutant `name`.
+    /// Parses the outcome of the mutant `name` from a line of a list.
     pub fn of_line(line: &str, name: &str) -> Option<Outcome> {
         let mut fields = line.split('\t');
-        let (_, told, _) = (fields.next()?, fields.next()?, fields.next()?);
+        let (_, text, _) = (fields.next()?, fields.next()?, fields.next()?);
         let all = [Outcome::Missed, Outcome::Unreached, Outcome::NoProgram, Outcome::Unplaced];
         if fields.next()? != name {
             return None;
         }
-        let caught = told.strip_prefix("caught by ").map(|by| Outcome::Caught(by.to_owned()));
-        let digest = told.strip_prefix("by a digest alone: ");
+        let caught = text.strip_prefix("caught by ").map(|by| Outcome::Caught(by.to_owned()));
+        let digest = text.strip_prefix("by a digest alone: ");
         let caught = caught.or_else(|| digest.map(|by| Outcome::Digest(by.to_owned())));
-        caught.or_else(|| all.into_iter().find(|outcome| outcome.to_string() == told))
+        caught.or_else(|| all.into_iter().find(|outcome| outcome.to_string() == text))
     }
 
-    /// Whether no test failed.
     pub fn is_missed(&self) -> bool {
         matches!(self, Outcome::Missed | Outcome::Unreached)
     }
@@ -59,13 +58,13 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// How long a test of another package than the mutant's may take to be asked.
+/// Maximum duration of a test of another package than the mutant's.
 const CHEAP: Duration = Duration::from_secs(2);
-/// The same of tests that compare with a digest.
+/// The same for digest tests.
 const CHEAP_DIGEST: Duration = Duration::from_secs(8);
 
-/// Tests that compare with a digest of all that happens, by program and the beginning of their name: one that differs says
-/// that something did, and at best in which system. They are asked last.
+/// Tests that compare a digest of everything, by program and prefix of their name. They detect a change without its
+/// cause, so they run last.
 const DIGESTS: [(&str, &str); 5] = [
     ("sim/determinism", ""),
     ("campaign/short", "net::"),
@@ -74,14 +73,15 @@ const DIGESTS: [(&str, &str); 5] = [
     ("proto/agents", "handoff_net::"),
 ];
 
-/// What takes longer is asked after the digests.
+/// Longer tests run after the digests.
 const LONG: Duration = Duration::from_secs(2);
 
-/// Tries a mutant with the tests that come by: first those of its own package, then those of others that are quick,
-/// then digests, then what takes long; the quickest first.
+/// Runs a mutant with the tests that reach it: those of its own package, then quick ones of others, digests, and long
+/// ones; the quickest first.
 ///
 /// # Errors
-/// When a program cannot be started.
+///
+/// A program does not start.
 pub fn try_one(mutant: &Mutant, tests: &[Test]) -> io::Result<Outcome> {
     let is_digest = |test: &Test| {
         let is = |(program, name): &(&str, &str)| {
@@ -90,7 +90,8 @@ pub fn try_one(mutant: &Mutant, tests: &[Test]) -> io::Result<Outcome> {
         DIGESTS.iter().any(is)
     };
     let is_own = |test: &Test| test.program.package == mutant.package;
-    let mut order: Vec<&Test> = tests.iter().filter(|t| t.seen.contains(&mutant.number)).collect();
+    let mut order: Vec<&Test> =
+        tests.iter().filter(|t| t.reached.contains(&mutant.number)).collect();
     if order.is_empty() {
         return Ok(Outcome::Unreached);
     }
@@ -106,7 +107,7 @@ pub fn try_one(mutant: &Mutant, tests: &[Test]) -> io::Result<Outcome> {
     Ok(Outcome::Missed)
 }
 
-/// Does `work` for each of `items`, as many at once as there are processors; the first error ends it.
+/// Calls `work` for each of `items`, in parallel on all processors; the first error ends it.
 pub fn at_once<T: Send>(
     items: impl IntoIterator<Item = T, IntoIter: Send>,
     work: impl Fn(T) -> io::Result<()> + Sync,
@@ -131,7 +132,7 @@ pub fn at_once<T: Send>(
 mod tests {
     use super::*;
 
-    /// What was found before is read again as it was written.
+    /// Outcomes survive writing and parsing.
     #[test]
     fn outcomes_are_read_again() {
         let all = [
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn each_item_is_worked_on_once_and_an_error_is_told() {
+    fn each_item_is_worked_on_once_and_an_error_is_returned() {
         let done = Mutex::new(Vec::new());
         let work = |i: u32| {
             done.lock().unwrap().push(i);

@@ -1,4 +1,4 @@
-//! The tests of all programs, each run by itself: how long it takes, and which mutants it comes by.
+//! The tests of all programs, each run alone: its duration, and the mutants that it reaches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,27 +12,28 @@ use crate::clock::{Clock, passes};
 use crate::run::at_once;
 use crate::tree::Program;
 
-/// A test as it ran without a mutant.
+/// A test without a mutant.
 #[derive(Clone, Debug)]
 pub struct Test {
-    /// The program that it is part of.
     pub program: Program,
-    /// Its name there, with its modules.
+    /// Its name with modules.
     pub name: String,
-    /// How long it took, with the start of the program.
+    /// Duration, with the start of the program.
     pub took: Duration,
-    /// The mutants that it comes by.
-    pub seen: BTreeSet<u32>,
+    /// The mutants that it reaches.
+    pub reached: BTreeSet<u32>,
 }
 
-/// What is noted of a test: whether it passed, how long it took, what it came by.
-type Noted = (bool, Duration, BTreeSet<u32>);
+/// Success, duration and reached mutants of a test.
+type Notes = (bool, Duration, BTreeSet<u32>);
 
-/// Runs each test without a mutant, and gives those that come by one; `own` are the packages with mutants. A test that fails by itself tells nothing and is
-/// left out. What was found stands in a file of `dir`, so that a campaign that is begun again need not ask again; also
-/// told is whether that was so for all.
+/// Runs each test without a mutant, and returns those that reach one; `own` are the packages with mutants. A failing
+/// test is left out. The results are stored in a file of `dir`, so that a restarted campaign need not repeat them; the
+/// Boolean is true if all were stored.
 ///
 /// # Errors
+///
+/// A program does not start, or `dir` is not writable.
 /// When a program cannot be started, or `dir` not be written.
 pub fn all(programs: &[Program], own: &[String], dir: &Path) -> io::Result<(Vec<Test>, bool)> {
     let notes = dir.join("tests.txt");
@@ -50,7 +51,7 @@ pub fn all(programs: &[Program], own: &[String], dir: &Path) -> io::Result<(Vec<
     let is_known = asked.iter().all(|(_, _, key)| known.contains_key(&**key));
     let found = Mutex::new(vec![None; asked.len()]);
     at_once(asked.iter().enumerate(), |(i, (program, name, key))| {
-        let noted = match known.get(&**key).and_then(|told| noted(told)) {
+        let noted = match known.get(&**key).and_then(|text| noted(text)) {
             Some(noted) => noted,
             None => {
                 let is_own = own.contains(&program.package);
@@ -65,13 +66,13 @@ pub fn all(programs: &[Program], own: &[String], dir: &Path) -> io::Result<(Vec<
     let found = found.into_inner().map_err(io::Error::other)?;
     let (mut tests, mut lines) = (Vec::new(), String::new());
     for ((program, name, key), noted) in asked.into_iter().zip(found) {
-        let Some((passed, took, seen)) = noted else { continue };
-        let list: Vec<String> = seen.iter().map(u32::to_string).collect();
+        let Some((passed, took, reached)) = noted else { continue };
+        let list: Vec<String> = reached.iter().map(u32::to_string).collect();
         lines += &format!("{key}\t|\t{passed}\t{}\t{}\n", took.as_millis(), list.join(","));
-        let test = Test { program: program.clone(), name, took, seen };
+        let test = Test { program: program.clone(), name, took, reached };
         if !passed {
             eprintln!("{} fails without a mutant, and is left out", test.full_name());
-        } else if !test.seen.is_empty() {
+        } else if !test.reached.is_empty() {
             tests.push(test);
         }
     }
@@ -79,15 +80,14 @@ pub fn all(programs: &[Program], own: &[String], dir: &Path) -> io::Result<(Vec<
     Ok((tests, is_known))
 }
 
-fn noted(line: &str) -> Option<Noted> {
+fn noted(line: &str) -> Option<Notes> {
     let mut fields = line.split('\t');
     let passed = fields.next()? == "true";
     let took = Duration::from_millis(fields.next()?.parse().ok()?);
-    let seen = fields.next()?.split(',').filter_map(|n| n.parse().ok()).collect();
-    Some((passed, took, seen))
+    let reached = fields.next()?.split(',').filter_map(|n| n.parse().ok()).collect();
+    Some((passed, took, reached))
 }
 
-/// The names of a program's tests.
 fn names(program: &Program) -> io::Result<Vec<String>> {
     let mut command = Command::new(&program.path);
     let output =
@@ -96,14 +96,14 @@ fn names(program: &Program) -> io::Result<Vec<String>> {
     Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
 }
 
-/// How long a test may take by itself.
+/// Maximum duration of a test alone.
 const LONGEST: Duration = Duration::from_secs(60);
-/// The same of packages whose sources are not changed: what takes longer is not asked anyway.
+/// The same for packages without mutants, whose long tests are not used.
 const LONGEST_OF_OTHERS: Duration = Duration::from_secs(10);
 
-/// Runs the test called `name`, the `number`th of all.
-fn alone(program: &Program, name: &str, number: usize, limit: Duration) -> io::Result<Noted> {
-    // Some tests run as nobody: that user must be able to write it as well.
+/// Runs the test called `name`, with `number` in the name of its notes.
+fn alone(program: &Program, name: &str, number: usize, limit: Duration) -> io::Result<Notes> {
+    // Some tests run as another user, who must be able to write the file as well.
     let notes = env::temp_dir().join(format!("lasthop-mutants-{}-{number}", process::id()));
     fs::write(&notes, "")?;
     fs::set_permissions(&notes, fs::Permissions::from_mode(0o666))?;
@@ -118,12 +118,12 @@ fn alone(program: &Program, name: &str, number: usize, limit: Duration) -> io::R
             break;
         }
     }
-    let seen = fs::read_to_string(&notes)?;
+    let reached = fs::read_to_string(&notes)?;
     fs::remove_file(&notes)?;
-    Ok((passed, took, seen.lines().filter_map(|line| line.parse().ok()).collect()))
+    Ok((passed, took, reached.lines().filter_map(|line| line.parse().ok()).collect()))
 }
 
-/// Memory that a test may address, in KiB: a mutant that collects without end must not take the machine's.
+/// Address space limit of a test in KiB: a mutant that allocates without end must not exhaust the machine.
 const MEMORY: u64 = 8 << 20;
 
 fn command(program: &Program, name: &str) -> Command {
@@ -136,12 +136,12 @@ fn command(program: &Program, name: &str) -> Command {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    // Not a shrunk example for each mutant: that it fails is enough.
+    // Shrinking takes time; that the test fails is enough.
     command.env("PROPTEST_MAX_SHRINK_ITERS", "0").env("PROPTEST_FAILURE_PERSISTENCE", "off");
     command
 }
 
-/// How often a test has to fail: those of real packets may do so by chance on a busy machine.
+/// Number of failures that count: tests on real packets may fail by chance on a busy machine.
 fn chances(program: &Program) -> u32 {
     if program.package == "lasthop-live" { 2 } else { 1 }
 }
@@ -152,10 +152,11 @@ impl Test {
         format!("{}: {}", self.program.name, self.name)
     }
 
-    /// Whether it fails with the mutant `number`, or takes five times as long and five seconds.
+    /// The test fails with the mutant `number`, or takes longer than five times its duration plus five seconds.
     ///
     /// # Errors
-    /// When its program cannot be started.
+    ///
+    /// The program does not start.
     pub fn fails(&self, number: u32) -> io::Result<bool> {
         let mut command = command(&self.program, &self.name);
         command.env("LASTHOP_MUTANT", number.to_string());

@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use crate::places::{self, Mutant};
 
-/// What each crate with mutants gets: whether the mutant with this number is to live. With a directory it notes there
-/// which mutants a program comes by.
-const QUESTION: &str = r#"
+/// Code added to each crate with mutants: the check of the active mutant. With a directory it records there which
+/// mutants a program reaches.
+const CHECK: &str = r#"
 /// Whether the mutant with this number is to live.
 #[doc(hidden)]
 #[allow(clippy::all, clippy::disallowed_types, clippy::disallowed_methods)]
@@ -36,24 +36,22 @@ pub fn is_mutant(number: u32) -> bool {
 }
 "#;
 
-/// The most mutants that one build has room for.
+/// Maximum number of mutants in one build.
 pub const MOST: usize = 8191;
 
 /// A program with tests.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Its package and name, for reports.
+    /// Package and name, for reports.
     pub name: String,
-    /// The package that it belongs to.
     pub package: String,
-    /// The file.
     pub path: PathBuf,
-    /// Where it runs: the package's directory.
+    /// Its working directory: the package's directory.
     pub dir: PathBuf,
 }
 
-/// Copies the tree at `root`, as far as git knows it or would, to `to`. What is the same there stays untouched, so that
-/// it is not built again; so do the files of `mutants`, which [`plant`] writes. What is gone goes there too.
+/// Copies the files at `root` that git tracks or would track to `to`. Unchanged files are not touched, so they are not
+/// rebuilt; nor are the files of `mutants`, which [`plant`] writes. Removed files are removed there too.
 pub fn copy(root: &Path, to: &Path, mutants: &[Mutant]) -> io::Result<()> {
     let planted = by_file(mutants);
     let listed = Command::new("git")
@@ -82,7 +80,7 @@ pub fn copy(root: &Path, to: &Path, mutants: &[Mutant]) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the files below `dir` that none of `names` is, which are paths within `tree`.
+/// Removes the files below `dir` whose paths within `tree` are not in `names`.
 fn forget(tree: &Path, dir: &Path, names: &BTreeSet<String>) -> io::Result<()> {
     let Ok(entries) = fs::read_dir(dir) else { return Ok(()) };
     for entry in entries {
@@ -97,20 +95,20 @@ fn forget(tree: &Path, dir: &Path, names: &BTreeSet<String>) -> io::Result<()> {
     Ok(())
 }
 
-/// The files that are written anew, each with its mutants.
+/// The rewritten files, each with its mutants.
 fn by_file(mutants: &[Mutant]) -> BTreeMap<String, Vec<&Mutant>> {
     let mut files: BTreeMap<String, Vec<&Mutant>> = BTreeMap::new();
     for mutant in mutants {
         let name = mutant.package.trim_start_matches("lasthop-");
-        // It gets the question, whether or not it has mutants of its own.
+        // The check is added with or without mutants in this file.
         files.entry(format!("crates/{name}/src/lib.rs")).or_default();
         files.entry(mutant.file.clone()).or_default().push(mutant);
     }
     files
 }
 
-/// Puts `mutants` into the copy at `tree` and takes out what the compiler refuses. Gives the numbers of the mutants that
-/// have no place, and of those that are no program.
+/// Writes `mutants` into the copy at `tree` and removes those that do not compile. Returns the numbers of the mutants
+/// without a possible branch, and of those that do not compile.
 pub fn plant(
     root: &Path,
     tree: &Path,
@@ -119,12 +117,13 @@ pub fn plant(
 ) -> io::Result<(Vec<u32>, BTreeSet<u32>)> {
     let by_file = by_file(mutants);
     let packages: BTreeSet<&str> = mutants.iter().map(|m| m.package.as_str()).collect();
-    // What was refused before is refused again; to know it spares building twice.
+    // Mutants known not to compile are skipped, which saves a second build.
     let names: Vec<&str> = mutants.iter().map(|m| m.name.as_str()).collect();
     let known = tree.with_extension("refused");
-    let told = fs::read_to_string(&known).unwrap_or_default();
-    let told: BTreeSet<&str> = told.lines().collect();
-    let numbers = mutants.iter().filter(|m| told.contains(m.name.as_str())).map(|m| m.number);
+    let refused_before = fs::read_to_string(&known).unwrap_or_default();
+    let refused_before: BTreeSet<&str> = refused_before.lines().collect();
+    let numbers =
+        mutants.iter().filter(|m| refused_before.contains(m.name.as_str())).map(|m| m.number);
     let mut refused: BTreeSet<u32> = numbers.collect();
     let mut unplaced = Vec::new();
     for (file, mutants) in &by_file {
@@ -139,10 +138,10 @@ pub fn plant(
                 mutants.iter().copied().filter(|m| !refused.contains(&m.number)).collect();
             let mut written = places::write(&text, &kept).map_err(io::Error::other)?;
             if file.ends_with("/src/lib.rs") {
-                // Some lints look at what is computed only when code is made, behind the check that names what is no
-                // program; such a mutant fails when it runs.
+                // Some lints run only during code generation, after the check that finds invalid mutants; such a mutant
+                // fails when it runs.
                 written.text.insert_str(0, "#![allow(arithmetic_overflow, unconditional_panic)] ");
-                written.text.push_str(QUESTION);
+                written.text.push_str(CHECK);
             }
             lines.insert(file.clone(), written.lines);
             let to = tree.join(file);
@@ -152,8 +151,8 @@ pub fn plant(
         }
         let faults = cargo.faults(tree, &packages)?;
         if faults.is_empty() {
-            let told = refused.iter().map(|number| format!("{}\n", names[*number as usize - 1]));
-            fs::write(&known, told.collect::<String>())?;
+            let names = refused.iter().map(|number| format!("{}\n", names[*number as usize - 1]));
+            fs::write(&known, names.collect::<String>())?;
             return Ok((unplaced, refused));
         }
         let before = refused.len();
@@ -163,12 +162,12 @@ pub fn plant(
             refused.extend(hit.map(|(number, _, _)| *number));
         }
         if refused.len() == before {
-            // Of an arm that is missing it is the head of the match that is named.
-            let (file, line, _, said) = &faults[0];
+            // For a missing match arm the error is at the head of the match.
+            let (file, line, _, text) = &faults[0];
             let behind =
                 lines.get(file).into_iter().flatten().filter(|(_, first, _)| first >= line);
             let Some((number, ..)) = behind.min_by_key(|(_, first, _)| *first) else {
-                let why = format!("{file}:{line}: {said}, and no mutant is there");
+                let why = format!("{file}:{line}: {text}, and no mutant is there");
                 return Err(io::Error::other(why));
             };
             refused.insert(*number);
@@ -180,13 +179,13 @@ pub fn plant(
 /// How cargo is called.
 #[derive(Debug)]
 pub struct Cargo {
-    /// Where it builds.
+    /// The target directory.
     pub target: PathBuf,
     /// Arguments for each call.
     pub arguments: Vec<String>,
 }
 
-/// A place that the compiler names in an error: file, first and last line, what it says.
+/// A source location in a compiler error: file, first and last line, message.
 type Fault = (String, usize, usize, String);
 
 impl Cargo {
@@ -204,7 +203,7 @@ impl Cargo {
         Ok((output.status.success(), messages))
     }
 
-    /// What the compiler refuses in the libraries of `packages`.
+    /// The compiler errors in the libraries of `packages`.
     fn faults(&self, tree: &Path, packages: &BTreeSet<&str>) -> io::Result<Vec<Fault>> {
         let mut command = self.command(tree, "check");
         command.args(["--lib", "--keep-going"]);
@@ -212,11 +211,11 @@ impl Cargo {
         let (done, messages) = Cargo::messages(&mut command)?;
         let mut faults = Vec::new();
         for message in messages.iter().map(|m| &m["message"]).filter(|m| m["level"] == "error") {
-            let said = message["message"].as_str().unwrap_or_default();
+            let text = message["message"].as_str().unwrap_or_default();
             for span in message["spans"].as_array().into_iter().flatten() {
                 let line = |key: &str| span[key].as_u64().unwrap_or(0) as usize;
                 let file = span["file_name"].as_str().unwrap_or_default().to_owned();
-                faults.push((file, line("line_start"), line("line_end"), said.to_owned()));
+                faults.push((file, line("line_start"), line("line_end"), text.to_owned()));
             }
         }
         if !done && faults.is_empty() {
@@ -225,7 +224,7 @@ impl Cargo {
         Ok(if done { Vec::new() } else { faults })
     }
 
-    /// Builds the programs with tests of `packages`.
+    /// Builds the test programs of `packages`.
     pub fn programs(&self, tree: &Path, packages: &[String]) -> io::Result<Vec<Program>> {
         let mut command = self.command(tree, "test");
         command.arg("--no-run");

@@ -74,7 +74,7 @@ fn a_worker_that_dies_or_hangs_costs_one_case() {
 
 /// Scenarios of fixed faults; the seed is in the first line.
 #[test]
-fn what_was_found_stays_mended() {
+fn fixed_scenarios_stay_fixed() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kept");
     let mut files: Vec<_> = std::fs::read_dir(dir).expect("it is there").flatten().collect();
     files.sort_by_key(|file| file.path());
