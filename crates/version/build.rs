@@ -28,7 +28,8 @@ fn main() {
 /// The commit in an archive of `git archive`, which replaces the text of `commit.txt`.
 fn archived() -> Option<String> {
     let text = std::fs::read_to_string("commit.txt").ok()?;
-    (!text.contains('$') && !text.trim().is_empty()).then_some(text)
+    let shortened = text.trim().chars().take(12).collect();
+    (!text.contains('$') && !text.trim().is_empty()).then_some(shortened)
 }
 
 /// The commit that is checked out, if this file belongs to the repository around it.
