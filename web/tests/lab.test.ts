@@ -158,6 +158,30 @@ test('a slider runs again, and the newest move wins', async (t) => {
   });
 });
 
+test('a label of a stall gives the length of the band that it names', async () => {
+  await opened(async (page) => {
+    const { svg, range, stalls } = await page.evaluate(() => {
+      const { lab } = window as any;
+      const [{ run, svg }] = lab.columns;
+      const { from, to } = run.sequence().spans.stall;
+      return { svg: svg as string, range: lab.cursor.range as [number, number], stalls: [...from].map((t: number, i: number) => [t, to[i]]) };
+    });
+    // The bands are the first path with the colour of stalls; the axis tells how many pixels a second has.
+    const [, path] = /<path d="((?:M[\d.]+ [\d.]+h[\d.]+v[\d.]+h-[\d.]+z)+)" fill="#f0ead6"/.exec(svg)!;
+    const bars = [...path!.matchAll(/M([\d.]+) ([\d.]+)h([\d.]+)v/g)].map(([, x, y, w]) => ({ x: Number(x), y: Number(y), w: Number(w) }));
+    const panel = bars.filter(({ y }) => y === bars[0]!.y);
+    const [, left, right] = /M([\d.]+) [\d.]+L([\d.]+) [\d.]+M\1 /.exec(svg)!;
+    const second = (Number(right) - Number(left)) / (range[1] - range[0]);
+    const labels = [...svg.matchAll(/<text x="([\d.]+)"[^>]*>([\d.]+) s<\/text>/g)];
+    assert.ok(labels.length > 3 && panel.length < stalls.length, `${labels.length} labels, ${panel.length} bands of ${stalls.length} stalls`);
+    for (const [, x, length] of labels) {
+      const band = panel.find((it) => Math.abs(it.x + it.w / 2 - Number(x)) < 0.2)!;
+      // A gap within a band is below half a pixel.
+      assert.ok(Math.abs(band.w / second - Number(length)) < 0.05 + 0.6 / second, `${length} s at a band of ${band.w / second} s`);
+    }
+  });
+});
+
 test('time: jumps, steps, the cache, an event in full', async () => {
   await opened(async (page) => {
     const time = () => page.locator('.player .time').textContent();

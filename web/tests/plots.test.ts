@@ -8,7 +8,7 @@ import { Axis, Decades, grouped, roundEnd, short } from '../src/plots/axis.ts';
 import { TimeCursor } from '../src/plots/cursor.ts';
 import type { Marks } from '../src/plots/data.ts';
 import { sequence } from '../src/plots/embedded.ts';
-import { Apart, extent, inRange, nearest, sorted, steps, strokes, within, zoomed } from '../src/plots/geometry.ts';
+import { Apart, bands, extent, inRange, nearest, sorted, steps, strokes, within, zoomed } from '../src/plots/geometry.ts';
 import { SvgPen } from '../src/plots/pen.ts';
 import { unpack } from '../src/plots/unpack.ts';
 
@@ -113,6 +113,19 @@ test('the nearest mark is the one that a look at all finds, and nothing far away
 test('points on a pixel that is taken are left out', () => {
   const apart = new Apart();
   assert.deepEqual([apart.fresh(10, 10), apart.fresh(10.1, 10.1), apart.fresh(12, 10)], [true, false, true]);
+});
+
+test('a band of several spans has the length of all of them', () => {
+  const stalls = { from: numbers(1, 2, 3.04, 8), to: numbers(2, 3.04, 4, 8.5) };
+  const lengths = (range: [number, number], pixels: number, merge = true) =>
+    bands(stalls, range, (t) => ((t - range[0]) / (range[1] - range[0])) * pixels, merge).map(({ length }) => length.toFixed(2));
+  assert.deepEqual(lengths([0, 10], 500), ['3.00', '0.50']);
+  assert.deepEqual(lengths([0, 10], 500, false), ['1.00', '1.04', '0.96', '0.50']);
+  // Gaps that can be seen part bands.
+  stalls.from[1] = 2.1;
+  assert.deepEqual(lengths([0, 10], 4), ['2.90', '0.50']);
+  assert.deepEqual(lengths([0, 10], 500), ['1.00', '1.90', '0.50']);
+  assert.deepEqual(lengths([2.5, 3], 500), ['0.94'], 'the part out of view counts');
 });
 
 test('the ends of what is in view', () => {

@@ -1,6 +1,6 @@
 // What is in view, what lies under a pixel, and how marks that share a pixel become one.
 
-import type { Marks } from './data.ts';
+import type { Marks, Spans } from './data.ts';
 
 /** The first index whose time is not before `time`. */
 export function firstFrom(t: Float64Array, time: number): number {
@@ -252,4 +252,37 @@ export function extent(
     }
   }
   return high >= low ? [low, high] : null;
+}
+
+/** Spans that are drawn as one band. */
+export interface Band {
+  /** In pixels. */
+  left: number;
+  right: number;
+  /** Index of the first span. */
+  first: number;
+  /** Total length of the spans, in seconds; the part out of view included. */
+  length: number;
+}
+
+/** The bands of a range of time. With `merge`, spans closer than half a pixel become one band. */
+export function bands(
+  { from, to }: Spans,
+  range: readonly [number, number],
+  x: (t: number) => number,
+  merge: boolean,
+): Band[] {
+  const found: Band[] = [];
+  for (let i = 0; i < from.length; i++) {
+    if (to[i]! <= range[0] || from[i]! >= range[1]) continue;
+    const left = x(Math.max(from[i]!, range[0]));
+    const right = Math.max(x(Math.min(to[i]!, range[1])), left + 0.6);
+    const length = to[i]! - from[i]!;
+    const last = found.at(-1);
+    if (merge && last && left - last.right < 0.5) {
+      last.right = Math.max(last.right, right);
+      last.length += length;
+    } else found.push({ left, right, first: i, length });
+  }
+  return found;
 }

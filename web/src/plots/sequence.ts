@@ -4,7 +4,7 @@ import { Axis, grouped, roundEnd, seconds, short } from './axis.ts';
 import { type Area, type Entry, Plot, type Rows } from './base.ts';
 import type { TimeCursor } from './cursor.ts';
 import type { Marks, PlotOptions, SequenceData, Spans } from './data.ts';
-import { Apart, type Found, extent, firstFrom, inRange, nearest, sorted, steps, strokes } from './geometry.ts';
+import { Apart, type Found, bands, extent, firstFrom, inRange, nearest, sorted, steps, strokes } from './geometry.ts';
 import { CanvasPen, type Pen } from './pen.ts';
 import { LOOKS, type Palette, SPANS, look, marks as drawMarks } from './style.ts';
 
@@ -259,28 +259,21 @@ export class SequencePlot extends Plot {
 
   #drawSpans({ pen, range, x, area, below }: Frame): void {
     const areas = below ? [area, below] : [area];
-    for (const [kind, { from, to, names }] of this.#spans) {
+    for (const [kind, spans] of this.#spans) {
       const style = SPANS[kind];
+      const { names } = spans;
       let free = -Infinity;
-      const shown: [number, number, number][] = [];
-      for (let i = 0; i < from.length; i++) {
-        if (to[i]! <= range[0] || from[i]! >= range[1]) continue;
-        const left = x.at(Math.max(from[i]!, range[0]));
-        const right = Math.max(x.at(Math.min(to[i]!, range[1])), left + 0.6);
-        const last = shown.at(-1);
-        if (style && last && left - last[1] < 0.5) last[1] = Math.max(last[1], right);
-        else shown.push([left, right, i]);
-      }
+      const shown = bands(spans, range, (t) => x.at(t), style !== undefined);
       if (style) {
         pen.bars(this.colours[style.colour], style.opacity, (bar) => {
           for (const { top, bottom } of areas) {
-            for (const [left, right] of shown) bar(left, top, right - left, bottom - top);
+            for (const { left, right } of shown) bar(left, top, right - left, bottom - top);
           }
         });
       }
       if (kind !== 'stall' && !names) continue;
-      for (const [left, right, i] of shown) {
-        const text = names?.[i] ?? `${(to[i]! - from[i]!).toFixed(1)} s`;
+      for (const { left, right, first, length } of shown) {
+        const text = names?.[first] ?? `${length.toFixed(1)} s`;
         const half = pen.width(text, 11.5) / 2 + 2;
         const middle = (left + right) / 2;
         // A label that would touch its neighbour or leave the plot is left out; the band remains.
