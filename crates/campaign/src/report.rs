@@ -199,10 +199,7 @@ impl Records {
                     memory.map(|(name, sums)| row(format!("`{name}`"), sums)),
                 ),
             ),
-            (
-                "found",
-                table(&["found by", "faults"], found.map(|(name, count)| row(name, count))),
-            ),
+            ("found", table(&["found by", "faults"], found.map(|(name, count)| row(name, count)))),
         ]
     }
 

@@ -2,6 +2,7 @@
 //! with the highest rates: `cargo run -p lasthop-checks --example word_rates [NUMBER OF FILES]`.
 
 #[path = "../shared/language.rs"]
+#[allow(dead_code, reason = "tests/language.rs uses the rest")]
 mod language;
 
 use language::{CONSTRUCTIONS, Text};

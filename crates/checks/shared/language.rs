@@ -41,8 +41,16 @@ pub const CONSTRUCTIONS: &[Construction] = &[
     rejected("goes on", &["go on", "goes on", "went on", "going on"], "continue, resume"),
     rejected("mended", &["mend", "mends", "mended"], "fix, repair"),
     rejected("of today", &["of today"], "modern, current"),
-    rejected("made anew", &["made anew", "writes anew", "reckon", "reckoned"], "regenerate, compute"),
-    rejected("by turns", &["by turns", "in one sitting", "in a sitting"], "interleaved, in one run"),
+    rejected(
+        "made anew",
+        &["made anew", "writes anew", "reckon", "reckoned"],
+        "regenerate, compute",
+    ),
+    rejected(
+        "by turns",
+        &["by turns", "in one sitting", "in a sitting"],
+        "interleaved, in one run",
+    ),
     rejected("that which", &["that which", "so many of"], "the noun; a count of"),
     counted("asked", &["asked", "asks"], "poll, query, request"),
     counted("kept", &["kept", "keeps"], "store, cache, retain, buffer"),

@@ -1,6 +1,7 @@
 //! Comments and documents use no more of the rejected constructions than `language.txt` allows for each file.
 
 #[path = "../shared/language.rs"]
+#[allow(dead_code, reason = "examples/word_rates.rs uses the rest")]
 mod language;
 
 use std::collections::BTreeMap;

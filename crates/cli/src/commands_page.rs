@@ -27,8 +27,7 @@ fn written(arg: &Arg) -> String {
     if arg.is_positional() {
         return format!("`{values}`");
     }
-    let value =
-        if arg.get_action().takes_values() { format!(" {values}") } else { String::new() };
+    let value = if arg.get_action().takes_values() { format!(" {values}") } else { String::new() };
     let short = arg.get_short().map(|short| format!("`-{short}`"));
     let long = arg.get_long().map(|long| format!("`--{long}{value}`"));
     short.into_iter().chain(long).collect::<Vec<_>>().join(", ")

@@ -84,6 +84,7 @@ fn rows(keys: &[Listed], above: &str, elsewhere: &[&str], text: &mut String) {
         let default = match key.need {
             Need::Default => written(default).map(|word| format!(" (`{word}`)")),
             Need::Required(_) => Some(" (required)".to_owned()),
+            Need::Else("") => None,
             Need::Else(what) => Some(format!(" ({what})")),
         };
         let (what, values) = (key.what, may_be(&key.form));
@@ -143,8 +144,7 @@ fn words<'w>(rows: impl Iterator<Item = (&'w str, &'w str, &'w str)>) -> String 
 
 /// The keys of each channel model, beside those that every model has.
 fn models() -> String {
-    let mut text =
-        "| `model` | key | what | values (default) |\n|---|---|---|---|\n".to_owned();
+    let mut text = "| `model` | key | what | values (default) |\n|---|---|---|---|\n".to_owned();
     for model in channel::words() {
         let mut own = String::new();
         rows(&list(|k| (model.read)(k, any_rate())), "", &[], &mut own);
