@@ -1,4 +1,4 @@
-//! Tables as files, and files that are there whole or not at all.
+//! Tables as files, and atomic writing of files.
 
 mod atomic;
 
@@ -18,17 +18,17 @@ pub use atomic::{AtomicFile, remove_abandoned};
 
 use crate::Error;
 
-/// Rows of a group: what is held before it is written.
+/// Rows of a row group, which is buffered before it is written.
 const GROUP: usize = 1 << 16;
 
-/// Help where a file cannot be written.
+/// The remedy where a file cannot be written.
 pub(crate) const ROOM: &str = "is there room, and may you write there?";
 
-/// A table as one Parquet file. Equal rows give equal bytes, in whatever pieces they come.
+/// A table as one Parquet file. Equal rows give equal bytes, in any partition into batches.
 pub struct Parquet<W: Write + Send>(ArrowWriter<W>);
 
 impl<W: Write + Send> Parquet<W> {
-    /// Begins a table.
+    /// Starts a table.
     ///
     /// # Errors
     ///
@@ -47,7 +47,7 @@ impl<W: Write + Send> Parquet<W> {
         ArrowWriter::try_new(to, schema, Some(properties)).map(Parquet).map_err(io::Error::other)
     }
 
-    /// More rows.
+    /// Appends rows.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ impl<W: Write + Send> Parquet<W> {
         self.0.write(rows).map_err(io::Error::other)
     }
 
-    /// The end; gives the writer back.
+    /// Completes the table and returns the writer.
     ///
     /// # Errors
     ///
@@ -76,7 +76,7 @@ impl<W: Write + Send> core::fmt::Debug for Parquet<W> {
 ///
 /// # Errors
 ///
-/// Where it cannot be one.
+/// Parquet cannot represent the table.
 pub fn parquet(table: &RecordBatch) -> io::Result<Vec<u8>> {
     let mut file = Parquet::new(table.schema(), Vec::new())?;
     file.write(table)?;
@@ -97,11 +97,11 @@ pub fn csv_heading(schema: &SchemaRef, to: &mut impl Write) -> io::Result<()> {
     writeln!(to, "{line}")
 }
 
-/// Writes rows as CSV. Numbers are those that read back as the very same ones; what is not there is empty.
+/// Writes rows as CSV. Numbers are exact when parsed again; missing values are empty.
 ///
 /// # Errors
 ///
-/// Those of the writer, and a table with columns that are neither numbers, truth values nor text.
+/// Those of the writer, and a column type other than number, Boolean or text.
 pub fn csv_rows(table: &RecordBatch, to: &mut impl Write) -> io::Result<()> {
     let mut line = String::new();
     for row in 0..table.num_rows() {
@@ -134,7 +134,7 @@ fn value(column: &Arc<dyn Array>, row: usize, line: &mut String) -> io::Result<(
     written.map_err(io::Error::other)
 }
 
-/// Quotes a field where CSV asks for it (RFC 4180 section 2).
+/// Quotes a field where CSV requires it (RFC 4180 section 2).
 fn quoted(field: &str, line: &mut String) {
     if field.contains([',', '"', '\n', '\r']) {
         *line += &format!("\"{}\"", field.replace('"', "\"\""));
@@ -143,7 +143,7 @@ fn quoted(field: &str, line: &mut String) {
     }
 }
 
-/// Writes a table as `NAME.parquet` and `NAME.csv` in a directory, each whole or not at all.
+/// Writes a table as `NAME.parquet` and `NAME.csv` in a directory, each atomically.
 ///
 /// # Errors
 ///
@@ -160,7 +160,7 @@ pub fn write(dir: &Path, name: &str, table: &RecordBatch) -> Result<(), Error> {
     written.map_err(|error| Error::file(&path, error, ROOM))
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file atomically.
 ///
 /// # Errors
 ///
