@@ -1,44 +1,40 @@
-//! Why a batch of runs could not be made or kept.
+//! Errors of a batch of runs.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a batch of runs could not be made or kept.
+/// Why a batch of runs could not be made or stored.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A study or its scenario is wrong.
+    /// An error of a study or its scenario.
     #[error("{0}")]
     Study(#[from] lasthop_study::Error),
     /// A cell of a sweep cannot be built.
     #[error("{0}")]
     Scenario(#[from] lasthop_scenario::Error),
-    /// A wrong argument.
+    /// An invalid argument.
     #[error("{message}")]
     Input {
-        /// What is wrong.
         message: String,
-        /// What would be right.
+        /// A valid alternative.
         help: String,
     },
     /// A file cannot be read or written.
     #[error("{}: {error}", path.display())]
     File {
-        /// Which file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
-        /// What to do about it.
+        /// A remedy.
         help: String,
     },
 }
 
 impl Error {
-    /// A wrong argument.
     pub(crate) fn input(message: impl Into<String>, help: impl Into<String>) -> Error {
         Error::Input { message: message.into(), help: help.into() }
     }
 
-    /// A file that cannot be read or written.
     pub(crate) fn file(path: &Path, error: io::Error, help: impl Into<String>) -> Error {
         Error::File { path: path.to_owned(), error, help: help.into() }
     }

@@ -1,37 +1,36 @@
-//! What decides claims: which sets are tried, and what comes of it. Who asks makes the trials, keeps them or not, and
-//! shows the answer.
+//! Explains which open parameters decide claims: lays out the sets of values and evaluates their results. The caller
+//! makes the trials, stores them, and shows the result.
 
-use lasthop_papers::{Claim, Judged, Open, Trial, aligned, all_claims, claims};
-use lasthop_study::explain::{Asked, Explained, Parameter, Tried, answer, design};
+use lasthop_papers::{Claim, ConditionResult, Open, Trial, aligned, all_claims, claims};
+use lasthop_study::explain::{Experiment, Explanation, Parameter, SetResult, answer, design};
 
 use crate::Error;
 
 /// A question about claims of one testbed.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// The claims.
     pub claims: Vec<&'static Claim>,
-    /// What is open about any of them.
+    /// Open parameters of any of them.
     pub open: Vec<Open>,
-    /// How many sets of values are tried.
+    /// Number of sets of values.
     pub sets: usize,
     /// Seed of the sample of sets.
     pub sample: u64,
     /// Runs per case for each set.
     pub seeds: u32,
-    /// Runs per case when the best sets are tried again with whole transfers; 0 leaves that out.
+    /// Runs per case for the best sets with whole transfers; 0 to omit them.
     pub again: u32,
-    /// Claims or conditions (by number) on which sets are chosen, to be judged on the others; random halves if empty.
+    /// Claims or conditions (by number) on which sets are chosen and judged on the others; random halves if empty.
     pub fit: Vec<String>,
 }
 
 impl Question {
-    /// About these claims; with `testbed`, about all others of their testbed as well. Seeds are what the testbed can
-    /// afford.
+    /// A question about these claims; with `testbed`, about all claims of their testbed as well. The default number of
+    /// seeds is that of the testbed.
     ///
     /// # Errors
     ///
-    /// A claim that is unknown, has another testbed, or one of which nothing is described.
+    /// A claim is unknown, has another testbed, or has no open parameters.
     pub fn new(words: &[String], testbed: bool) -> Result<Question, Error> {
         let claims = choose(words, testbed)?;
         let mut open: Vec<Open> = Vec::new();
@@ -46,18 +45,21 @@ impl Question {
         Ok(Question { claims, open, sets: 1000, sample: 1, seeds, again: 20, fit })
     }
 
-    /// What is open, in words.
+    /// The open parameters for a study.
     pub fn parameters(&self) -> Vec<Parameter> {
         self.open.iter().map(parameter).collect()
     }
 
-    /// The answer, from the conditions under sets as `judge` finds them: `None` for a set that was not begun because
-    /// somebody said stop. No answer if what is assumed is such a one.
+    /// Evaluates the conditions that `judge` finds under the sets; `judge` returns `None` for a set that was not
+    /// started because the user interrupted. No result if that is the set of assumed values.
     ///
     /// # Errors
     ///
     /// Those of `judge`, and words in `fit` that name no condition.
-    pub fn answer<E: From<Error>>(&self, judge: &mut Judge<'_, E>) -> Result<Option<Explained>, E> {
+    pub fn answer<E: From<Error>>(
+        &self,
+        judge: &mut Judge<'_, E>,
+    ) -> Result<Option<Explanation>, E> {
         let trial = Trial { claims: &self.claims, seeds: self.seeds, whole: false };
         let design = design(self.sample, self.open.len(), self.sets);
         let mut sets = vec![Vec::new()];
@@ -65,16 +67,19 @@ impl Question {
         let tried = judge(&trial, &sets)?;
         let Some(assumed) = tried[0].clone() else { return Ok(None) };
         let fit = self.fit(&assumed)?;
-        let mut explained = answer(self.asked(&assumed, &design, &sets, &tried), &fit);
-        // Whoever stopped before the end wants no further trials.
+        let mut explained = answer(self.experiment(&assumed, &design, &sets, &tried), &fit);
+        // After an interruption no further trials are made.
         if self.again > 0 && tried.iter().all(Option::is_some) {
             let whole = Trial { seeds: self.again, whole: true, ..trial };
             let mut best = vec![Vec::new()];
-            best.extend(explained.told().into_iter().map(|i| explained.asked.sets[i].sets.clone()));
+            best.extend(
+                explained.listed().into_iter().map(|i| explained.asked.sets[i].sets.clone()),
+            );
             let again = judge(&whole, &best)?;
             if let Some(again) = again.into_iter().collect::<Option<Vec<_>>>() {
-                let of =
-                    |(sets, judged): (&Vec<String>, &Vec<Judged>)| one(&assumed, sets, &[], judged);
+                let of = |(sets, judged): (&Vec<String>, &Vec<ConditionResult>)| {
+                    one(&assumed, sets, &[], judged)
+                };
                 explained.again = best.iter().zip(&again).map(of).collect();
                 explained.again_seeds = self.again;
             }
@@ -82,14 +87,14 @@ impl Question {
         Ok(Some(explained))
     }
 
-    /// What was tried: what is assumed, then the sets of the design, as far as they are finished.
-    fn asked(
+    /// The assumed values and the finished sets of the design, with their results.
+    fn experiment(
         &self,
-        assumed: &[Judged],
+        assumed: &[ConditionResult],
         design: &[Vec<Vec<f64>>],
         settings: &[Vec<String>],
-        tried: &[Option<Vec<Judged>>],
-    ) -> Asked {
+        tried: &[Option<Vec<ConditionResult>>],
+    ) -> Experiment {
         let mut rest = settings.iter().zip(tried).skip(1);
         let (mut sets, mut blocks) = (Vec::new(), Vec::new());
         for block in design {
@@ -104,7 +109,7 @@ impl Question {
                 part => blocks.extend(core::iter::repeat_n(1, part)),
             }
         }
-        Asked {
+        Experiment {
             claims: self.claims.iter().map(|claim| claim.id.to_owned()).collect(),
             parameters: self.parameters(),
             conditions: assumed.iter().map(ToString::to_string).collect(),
@@ -115,8 +120,8 @@ impl Question {
         }
     }
 
-    /// The places of the conditions that are to be fitted to.
-    fn fit(&self, conditions: &[Judged]) -> Result<Vec<usize>, Error> {
+    /// The indices of the conditions on which sets are chosen.
+    fn fit(&self, conditions: &[ConditionResult]) -> Result<Vec<usize>, Error> {
         let mut all = Vec::new();
         for word in &self.fit {
             let number = word.parse().ok().filter(|n| (1..=conditions.len()).contains(n));
@@ -134,11 +139,11 @@ impl Question {
     }
 }
 
-/// Finds the conditions of a trial under each of some sets; `None` for what was not begun.
+/// Finds the conditions of a trial under each of some sets; `None` for a set that was not started.
 pub type Judge<'a, E> =
-    dyn FnMut(&Trial<'_>, &[Vec<String>]) -> Result<Vec<Option<Vec<Judged>>>, E> + 'a;
+    dyn FnMut(&Trial<'_>, &[Vec<String>]) -> Result<Vec<Option<Vec<ConditionResult>>>, E> + 'a;
 
-/// The claims that are asked for, all on one testbed.
+/// The requested claims, all on one testbed.
 fn choose(words: &[String], all: bool) -> Result<Vec<&'static Claim>, Error> {
     let mut testbed = None;
     for word in words {
@@ -179,15 +184,20 @@ fn parameter(open: &Open) -> Parameter {
     }
 }
 
-/// What is set at these places.
+/// The settings at these positions.
 fn settings(open: &[Open], places: &[f64]) -> Vec<String> {
     open.iter().zip(places).flat_map(|(open, place)| open.settings(*place)).collect()
 }
 
-/// A set that was tried, in the order of the conditions `of`. One that it does not come to is not met.
-fn one(of: &[Judged], sets: &[String], places: &[f64], judged: &[Judged]) -> Tried {
+/// A set with its results, in the order of the conditions `of`. A condition that was not evaluated does not hold.
+fn one(
+    of: &[ConditionResult],
+    sets: &[String],
+    places: &[f64],
+    judged: &[ConditionResult],
+) -> SetResult {
     let aligned = aligned(of, judged);
-    Tried {
+    SetResult {
         sets: sets.to_vec(),
         places: places.to_vec(),
         holds: aligned.iter().map(|judged| judged.is_some_and(|judged| judged.holds)).collect(),

@@ -1,4 +1,4 @@
-//! Tables as files, and files that are there whole or not at all.
+//! Tables as files, and atomic writing of files.
 
 mod atomic;
 #[cfg(feature = "parquet")]

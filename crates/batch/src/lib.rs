@@ -1,9 +1,9 @@
-//! Runs by the thousand: what stands behind the command and behind Python.
+//! Runs in large numbers, for the command and for Python.
 //!
-//! A plan becomes results on a pool of threads of its own for each call ([`run()`]), studies are answered the same way
-//! ([`study`]), and results become [Arrow](https://arrow.apache.org) tables with units and provenance ([`tables`]),
-//! CSV and Parquet files ([`files`]). It has threads and files, and no terminal, clock or signal: whoever calls says
-//! when to stop, and is told how far it is ([`Work`]).
+//! Each call runs a plan on its own thread pool ([`run()`]) or makes a study ([`study`]). Results become
+//! [Arrow](https://arrow.apache.org) tables with units and provenance ([`tables`]), CSV and Parquet files ([`files`]).
+//! The crate uses threads and files, but no terminal, clock or signals: the caller interrupts it and receives its
+//! progress ([`Work`]).
 //!
 //! ```
 //! use lasthop_batch::{Provenance, Work, run, tables};
@@ -17,6 +17,8 @@
 //! assert_eq!(table.schema().field_with_name("throughput").unwrap().metadata()["unit"], "B/s");
 //! # Ok::<(), String>(())
 //! ```
+
+#![allow(missing_docs, reason = "only crates of this workspace use it")]
 
 mod error;
 pub mod explain;

@@ -1,6 +1,6 @@
-//! From stores to one table: sorted by cell and seed, each run once, with a digest by which two stores are compared.
+//! Merges stores to one table: sorted by cell and seed, each run once, with a digest for the comparison of stores.
 //!
-//! Batches are read one after the other in the order of their first runs, so memory does not grow with their number.
+//! Batches are read in the order of their first runs, so memory does not grow with their number.
 
 use core::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -20,53 +20,51 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::files::{AtomicFile, Parquet, ROOM, csv_heading, csv_rows};
 use crate::store::{Store, Version, failed, same_version};
-use crate::sweep::{About, BATCH, known};
+use crate::sweep::{BATCH, BatchInfo, known};
 use crate::tables::{PROVENANCE, wrong};
 use crate::{Error, Provenance};
 
-/// Rows that are put together at a time.
+/// Rows of a chunk of the output.
 const CHUNK: usize = 8192;
-/// The only number that is not the same on every machine: memory counted in pointers.
+/// The only machine-dependent column, because memory depends on the size of pointers.
 const OF_MACHINE: &str = "agent_state_bytes";
 
-/// What was merged.
+/// The result of a merge.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Merged {
-    /// Runs, each once.
+pub struct MergeSummary {
+    /// Distinct runs.
     pub rows: u64,
-    /// Runs that the sweeps of the stores have in all.
+    /// Runs of the sweeps in total.
     pub of: u64,
-    /// Of the sorted table, without the one column that depends on the machine: equal runs, equal digest.
+    /// Digest of the sorted table without the machine-dependent column: equal runs give equal digests.
     pub digest: String,
-    /// The sweeps.
     pub sweeps: Vec<Provenance>,
 }
 
-impl Merged {
-    /// For programs.
+impl MergeSummary {
+    /// The result as JSON.
     pub fn document(&self) -> serde_json::Value {
-        let Merged { rows, of, digest, sweeps } = self;
+        let MergeSummary { rows, of, digest, sweeps } = self;
         serde_json::json!({ "runs": rows, "of": of, "digest": digest, "sweeps": sweeps })
     }
 }
 
-/// A batch: where it is, and what it says of itself.
+/// A batch: its store and its metadata.
 struct Batch<'a> {
     name: String,
     stores: Vec<&'a dyn Store>,
-    about: About,
+    about: BatchInfo,
     schema: SchemaRef,
 }
 
-/// Merges stores. With `out` the table is written there as `runs.parquet`, and as `runs.csv` with `csv`, whole or
-/// not at
-/// all.
+/// Merges stores. With `out` the table is written there as `runs.parquet`, and with `csv` as `runs.csv`, each
+/// atomically.
 ///
 /// # Errors
 ///
-/// Stores of another version or of sweeps with other axes, a damaged batch, equal runs with different results, and a
-/// directory that cannot be written to.
-pub fn merge(stores: &[&dyn Store], out: Option<&Path>, csv: bool) -> Result<Merged, Error> {
+/// A store has another version or sweeps with other axes, a batch is damaged, equal runs have different results, or the
+/// directory cannot be written.
+pub fn merge(stores: &[&dyn Store], out: Option<&Path>, csv: bool) -> Result<MergeSummary, Error> {
     let batches = find(stores)?;
     let sweeps = sweeps(stores, &batches)?;
     let schema = union(&batches, &sweeps)?;
@@ -76,7 +74,7 @@ pub fn merge(stores: &[&dyn Store], out: Option<&Path>, csv: bool) -> Result<Mer
     let mut waiting = batches.iter().peekable();
     let mut last: Option<((u32, u64), usize, usize)> = None;
     loop {
-        // Whatever begins before the next row must be open.
+        // All batches that start before the next row must be open.
         while let Some(batch) =
             waiting.next_if(|batch| merging.next().is_none_or(|at| batch.about.first <= at))
         {
@@ -96,10 +94,10 @@ pub fn merge(stores: &[&dyn Store], out: Option<&Path>, csv: bool) -> Result<Mer
     output.take(&merging.chunk()?)?;
     let of = sweeps.iter().map(|sweep| sweep.cells * u64::from(sweep.seeds)).sum();
     let (rows, digest) = output.finish()?;
-    Ok(Merged { rows, of, digest, sweeps })
+    Ok(MergeSummary { rows, of, digest, sweeps })
 }
 
-/// All batches, in the order of their first runs. Those of one name are one.
+/// All batches in the order of their first runs. Batches of equal name are one.
 fn find<'a>(stores: &[&'a dyn Store]) -> Result<Vec<Batch<'a>>, Error> {
     let mut all: BTreeMap<String, Batch<'a>> = BTreeMap::new();
     for &store in stores {
@@ -116,7 +114,7 @@ fn find<'a>(stores: &[&'a dyn Store]) -> Result<Vec<Batch<'a>>, Error> {
                 .metadata()
                 .get(BATCH)
                 .and_then(|text| serde_json::from_str(text).ok());
-            let Some(about): Option<About> = about else {
+            let Some(about): Option<BatchInfo> = about else {
                 return Err(damaged(store, &name, "it is no batch"));
             };
             if about.version != Version::ours() {
@@ -152,13 +150,12 @@ fn reader(store: &dyn Store, name: &str) -> Result<ParquetRecordBatchReaderBuild
         .map_err(|error| damaged(store, name, error))
 }
 
-/// The rows of a batch.
 fn read(store: &dyn Store, name: &str) -> Result<RecordBatch, Error> {
     let bytes = store.get(name).map_err(|error| failed(store, name, error))?.unwrap_or_default();
     table(bytes).map_err(|error| damaged(store, name, error))
 }
 
-/// The table in the bytes of a Parquet file of at most a batch's length.
+/// The table in the bytes of a Parquet file, limited to the length of a batch.
 fn table(bytes: Vec<u8>) -> Result<RecordBatch, Box<dyn core::error::Error>> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(bytes))?;
     let schema = builder.schema().clone();
@@ -171,7 +168,7 @@ fn table(bytes: Vec<u8>) -> Result<RecordBatch, Box<dyn core::error::Error>> {
     }
 }
 
-/// Whether a batch that is there has the rows of one that was made again.
+/// Fails if the stored batch differs from the new one.
 pub(crate) fn alike(name: &str, store: &str, there: &[u8], made: &[u8]) -> Result<(), Error> {
     let table = |bytes: &[u8]| {
         table(bytes.to_vec()).map_err(|error| {
@@ -191,7 +188,7 @@ pub(crate) fn alike(name: &str, store: &str, there: &[u8], made: &[u8]) -> Resul
     Err(differ(format!("the batch {name} in {store} has other results than were found just now")))
 }
 
-/// Equal runs must have equal results.
+/// The error for equal runs with different results.
 fn differ(what: String) -> Error {
     Error::input(
         format!("{what}: equal keys, different results"),
@@ -200,7 +197,7 @@ fn differ(what: String) -> Error {
     )
 }
 
-/// The sweeps whose batches are there.
+/// The sweeps of these batches.
 fn sweeps(stores: &[&dyn Store], batches: &[Batch<'_>]) -> Result<Vec<Provenance>, Error> {
     let ids: BTreeSet<&str> = batches.iter().map(|batch| batch.about.sweep.as_str()).collect();
     let mut all: Vec<Provenance> = Vec::new();
@@ -232,7 +229,7 @@ fn sweeps(stores: &[&dyn Store], batches: &[Batch<'_>]) -> Result<Vec<Provenance
     Ok(all)
 }
 
-/// The columns of all batches: the scalars that any run has, in their order.
+/// The columns of all batches: the scalars that any run has, in order.
 fn union(batches: &[Batch<'_>], sweeps: &[Provenance]) -> Result<SchemaRef, Error> {
     let is_scalar = |field: &Arc<Field>| SCALARS.iter().any(|(name, _)| name == field.name());
     let Some(first) = batches.first() else {
@@ -260,15 +257,15 @@ fn union(batches: &[Batch<'_>], sweeps: &[Provenance]) -> Result<SchemaRef, Erro
     Ok(Arc::new(Schema::new_with_metadata(fields, metadata.into_iter().collect())))
 }
 
-/// A run's place in the table.
+/// Cell and seed: the position of a run in the table.
 type At = (u32, u64);
 
-/// Batches that overlap, while their rows are put in order.
+/// Overlapping batches whose rows are merged.
 struct Merging<'a> {
     schema: SchemaRef,
-    /// Names and rows of what is open.
+    /// Names and rows of open batches.
     open: Vec<(&'a str, RecordBatch)>,
-    /// What the next chunk is made of.
+    /// The rows of the next chunk: batch and row.
     rows: Vec<(usize, usize)>,
     heap: BinaryHeap<Reverse<(At, usize, usize)>>,
 }
@@ -319,7 +316,7 @@ impl<'a> Merging<'a> {
         Some((at, slot, row))
     }
 
-    /// Two rows of one place must be one.
+    /// Two rows at one position must be equal.
     fn same(&self, a: (usize, usize), b: (usize, usize)) -> Result<(), Error> {
         let (first, second) = (&self.open[a.0], &self.open[b.0]);
         for (i, field) in
@@ -365,7 +362,7 @@ impl<'a> Merging<'a> {
         (cell, seed)
     }
 
-    /// The rows that were collected, as a table.
+    /// The collected rows as a table.
     fn chunk(&mut self) -> Result<RecordBatch, Error> {
         let rows = core::mem::take(&mut self.rows);
         if rows.is_empty() {
@@ -381,7 +378,7 @@ impl<'a> Merging<'a> {
         RecordBatch::try_new(self.schema.clone(), columns).map_err(|error| wrong(&error))
     }
 
-    /// Forgets batches of which no row is left, but for that of the last row.
+    /// Closes batches without remaining rows, except that of the last row.
     fn forget(&mut self, last: Option<(At, usize, usize)>) -> Option<(At, usize, usize)> {
         let used: BTreeSet<usize> = self
             .heap
@@ -407,7 +404,7 @@ impl<'a> Merging<'a> {
     }
 }
 
-/// Where the table goes.
+/// The destination of the table.
 struct Output {
     rows: u64,
     digest: Digest,
@@ -458,7 +455,7 @@ impl Output {
     }
 }
 
-/// A digest with more rows: every value, by rows, without the column that depends on the machine.
+/// Adds rows to a digest: all values by row, without the machine-dependent column.
 fn digest(mut digest: Digest, table: &RecordBatch) -> Digest {
     let schema = table.schema();
     let columns =

@@ -1,10 +1,10 @@
-//! Where numbers are from: enough to make them again.
+//! The origin of results: everything needed to reproduce them.
 
 use lasthop_scenario::plan::RESULTS;
 use lasthop_scenario::{Argument, Digest, Grid, Plan, Scenario};
 use serde::{Deserialize, Serialize};
 
-/// What made a table. The same text and arguments give the same numbers with the same version.
+/// The origin of a table. Equal text and arguments give equal results with the same version.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Provenance {
     /// Version of lasthop.
@@ -12,32 +12,32 @@ pub struct Provenance {
     /// Commit that this version was built from, if that is known. The same runs have the same name in spite of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// [`RESULTS`] of that version: raised whenever results change without a new version number.
+    /// [`RESULTS`] of that version: raised when results change without a new version number.
     pub results: u32,
-    /// The scenario's name.
+    /// Name of the scenario.
     pub name: String,
-    /// The scenario's text.
+    /// Text of the scenario.
     pub text: String,
-    /// `--set` and `--vary` arguments in their order, each as the option and its value.
+    /// `--set` and `--vary` arguments in order, each as option and value.
     pub arguments: Vec<[String; 2]>,
-    /// A table of sets that took the place of axes, as CSV.
+    /// A table of sets in CSV that replaces the axes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub points: Option<String>,
-    /// A congestion control from outside: its name, its version, and the host that has it, if not all.
+    /// A custom congestion control: its name, its version, and its host, if not all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<(String, String, Option<String>)>,
-    /// How many cells there are.
+    /// Number of cells.
     pub cells: u64,
-    /// The seed of the first run of the first cell.
+    /// First seed of the first cell.
     pub first_seed: u64,
-    /// How many seeds that cell has.
+    /// Number of seeds of the first cell.
     pub seeds: u32,
-    /// What was varied.
+    /// The axes.
     pub axes: Vec<String>,
 }
 
 impl Provenance {
-    /// Of a plan that was made from `text` with `arguments`.
+    /// The origin of a plan from `text` with `arguments`.
     pub fn new(plan: &Plan, text: &str, arguments: &[Argument]) -> Provenance {
         let first = plan.cells.first().map(|cell| &cell.scenario);
         let axes = plan.axes.iter().map(|axis| axis.name.clone()).collect();
@@ -47,7 +47,7 @@ impl Provenance {
         }
     }
 
-    /// Of a grid that was made from `text` with `arguments` and `points`.
+    /// The origin of a grid from `text` with `arguments` and `points`.
     pub fn of_grid(
         grid: &Grid,
         text: &str,
@@ -84,14 +84,14 @@ impl Provenance {
         }
     }
 
-    /// A name for it: another one where anything differs.
+    /// A digest of all fields.
     pub fn digest(&self) -> Digest {
         // Two builds of one version make the same runs.
         let named = Provenance { commit: None, ..self.clone() };
         Digest::default().bytes(serde_json::to_string(&named).unwrap_or_default().as_bytes())
     }
 
-    /// The version, as errors name it.
+    /// The version in error messages.
     pub fn version(&self) -> String {
         format!("{} (results {})", self.lasthop, self.results)
     }

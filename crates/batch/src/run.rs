@@ -1,34 +1,34 @@
-//! From a plan to results, on a pool of threads of its own for each call.
+//! From a plan to results, with a new thread pool for each call.
 //!
-//! A pool for each call, since a child that was forked cannot use one of its parent's.
+//! A pool per call is needed because a forked child cannot use the pool of its parent.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use lasthop_lab::{Observer, Results, RunResult, Setup};
+use lasthop_runs::{Observer, Results, RunResult, Setup};
 use lasthop_scenario::{Plan, Run, Scenario, World};
 
 use crate::Error;
 
-/// How many runs are done.
+/// Progress of runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Done {
-    /// So many of this call are.
+    /// Finished runs of this call.
     pub runs: u64,
-    /// Of so many.
+    /// All runs of this call.
     pub of: u64,
-    /// The cell of the last one.
+    /// The cell of the last finished run.
     pub cell: usize,
 }
 
-/// How work is done: on how many threads, until when, and who is told.
+/// How work is done: threads, interruption, progress.
 #[derive(Clone, Copy)]
 pub struct Work<'a> {
-    /// Runs at the same time; zero for one on each processor.
+    /// Number of threads; zero for one on each processor.
     pub jobs: usize,
-    /// Asked before each run, from any thread: whether to begin no further one.
+    /// Polled before each run, from any thread; true to start no further run.
     pub stop: &'a (dyn Fn() -> bool + Sync),
-    /// Told after each run, from the thread that made it.
+    /// Called after each run, from its thread.
     pub progress: &'a (dyn Fn(Done) + Sync),
 }
 
@@ -39,7 +39,7 @@ impl core::fmt::Debug for Work<'_> {
 }
 
 impl Work<'_> {
-    /// On so many threads, to the end, and nobody is told.
+    /// Work on `jobs` threads without interruption and progress.
     pub fn new(jobs: usize) -> Work<'static> {
         Work { jobs, stop: &|| false, progress: &|_| () }
     }
@@ -48,7 +48,7 @@ impl Work<'_> {
     ///
     /// # Errors
     ///
-    /// If the system gives no threads.
+    /// The system refuses threads.
     pub fn pool(&self) -> Result<rayon::ThreadPool, Error> {
         rayon::ThreadPoolBuilder::new().num_threads(self.jobs).build().map_err(|error| {
             Error::input(format!("cannot start {} threads: {error}", self.jobs), "ask for fewer")
@@ -56,12 +56,12 @@ impl Work<'_> {
     }
 }
 
-/// Starts the threads of what makes no pool of its own: a program does so once, before its first run. Left to the pool
-/// itself, a system that gives no threads ends the program by a panic.
+/// Starts the global threads, for code without its own pool. A program calls it once, before its first run. If the pool
+/// started its threads itself, a refusal by the system would end the program with a panic.
 ///
 /// # Errors
 ///
-/// If the system gives no threads, or they have been started before.
+/// The system refuses threads, or they were started before.
 pub fn start_threads() -> Result<(), Error> {
     rayon::ThreadPoolBuilder::new().build_global().map_err(|error| {
         let help = "give it more memory (`ulimit -v`) or more processes (`ulimit -u`)";
@@ -69,25 +69,24 @@ pub fn start_threads() -> Result<(), Error> {
     })
 }
 
-/// Makes all runs of a plan in the simulator. The results are the same whatever the number of threads; there are fewer
-/// of them if `work` said stop. `command` is what they say made them.
+/// Makes all runs of a plan in the simulator. The results do not depend on the number of threads; some are missing if
+/// `work` was interrupted. `command` is stored in the results.
 ///
 /// # Errors
 ///
-/// If the plan has runs on real packets, or no threads can be started.
+/// The plan has runs on real packets, or no threads can be started.
 pub fn run(plan: &Plan, command: &str, work: &Work<'_>) -> Result<Results, Error> {
     let runs: Vec<Run> = plan.runs().collect();
     let measured = measure(plan, &runs, work, &|_, _| Ok::<(), Error>(()))?;
     Ok(Results::new(plan, Setup::new(command.to_owned(), plan), measured))
 }
 
-/// Makes some runs of a plan. Each is handed to `keep` as soon as it is there, from the thread that made it. Results
-/// come
-/// in the order of `runs`, `None` for what was not begun.
+/// Makes some runs of a plan. Each result is passed to `keep` when it is finished, from its thread. Results are in the
+/// order of `runs`, `None` for a run that was not started.
 ///
 /// # Errors
 ///
-/// The first of `keep`, after which no further run is begun; else as [`run`].
+/// The first error of `keep`, after which no further run starts; else as [`run`].
 pub fn measure<E: From<Error> + Send>(
     plan: &Plan,
     runs: &[Run],
@@ -100,7 +99,7 @@ pub fn measure<E: From<Error> + Send>(
         return Err(Error::input("runs on real packets are made by the command alone", help).into());
     }
     let jobs: Vec<(&Scenario, u64)> = runs.iter().map(|run| (cells(run), run.seed)).collect();
-    let keeper = Keeper {
+    let keeper = ResultForwarder {
         runs,
         work,
         keep,
@@ -108,25 +107,25 @@ pub fn measure<E: From<Error> + Send>(
         broken: AtomicBool::new(false),
         failure: Mutex::new(None),
     };
-    let measured = work.pool()?.install(|| lasthop_lab::measure_all(&jobs, &keeper));
+    let measured = work.pool()?.install(|| lasthop_runs::measure_all(&jobs, &keeper));
     match keeper.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(failure) => Err(failure),
         None => Ok(measured),
     }
 }
 
-/// Hands on each result as soon as it is there.
-struct Keeper<'a, E> {
+/// Passes on each finished result.
+struct ResultForwarder<'a, E> {
     runs: &'a [Run],
     work: &'a Work<'a>,
     keep: &'a (dyn Fn(&Run, &RunResult) -> Result<(), E> + Sync),
     done: AtomicU64,
-    /// Set when a result could not be kept: there is no use in going on.
+    /// Set when a result could not be stored, which makes further runs useless.
     broken: AtomicBool,
     failure: Mutex<Option<E>>,
 }
 
-impl<E: Send> Observer for Keeper<'_, E> {
+impl<E: Send> Observer for ResultForwarder<'_, E> {
     fn measured(&self, job: usize, result: &RunResult) {
         let run = &self.runs[job];
         let kept = (self.keep)(run, result);

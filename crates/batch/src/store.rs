@@ -1,9 +1,7 @@
-//! Where batches of results are kept, so that many processes and machines can work on one sweep.
+//! Stores of batches, which allow many processes and machines to work on one sweep.
 //!
-//! A store holds whole objects under names. An object is put there once, and never changed: who finds it taken
-//! compares.
-//! [`Directory`] is a store on any file system that several machines may share; whoever has another place, such as a
-//! bucket, implements [`Store`].
+//! A store holds immutable objects by name. If an object exists already, the writer compares. [`Directory`] is a store
+//! on any file system, possibly shared by several machines. Other stores, such as a bucket, implement [`Store`].
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -14,37 +12,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// Whole objects under names.
+/// Immutable objects by name.
 pub trait Store: Sync {
-    /// What messages call it.
+    /// Its name in messages.
     fn title(&self) -> String;
 
-    /// Whether there is an object of this name.
+    /// An object with this name exists.
     ///
     /// # Errors
     ///
-    /// Those of the place.
+    /// Those of the store.
     fn has(&self, name: &str) -> io::Result<bool>;
 
     /// The names of all objects, in any order.
     ///
     /// # Errors
     ///
-    /// Those of the place.
+    /// Those of the store.
     fn list(&self) -> io::Result<Vec<String>>;
 
-    /// An object; nothing if there is none.
+    /// An object; `None` if it does not exist.
     ///
     /// # Errors
     ///
-    /// Those of the place.
+    /// Those of the store.
     fn get(&self, name: &str) -> io::Result<Option<Vec<u8>>>;
 
-    /// Puts an object there, whole or not at all. False if there is one of this name: then nothing was changed.
+    /// Writes an object atomically. Returns false, without a change, if the name exists.
     ///
     /// # Errors
     ///
-    /// Those of the place.
+    /// Those of the store.
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<bool>;
 }
 
@@ -53,11 +51,11 @@ pub trait Store: Sync {
 pub struct Directory(PathBuf);
 
 impl Directory {
-    /// A store that is there.
+    /// An existing store.
     ///
     /// # Errors
     ///
-    /// If there is no such directory.
+    /// There is no such directory.
     pub fn open(dir: &Path) -> Result<Directory, Error> {
         if !dir.is_dir() {
             let error = io::Error::from(io::ErrorKind::NotFound);
@@ -70,18 +68,18 @@ impl Directory {
         Ok(Directory(dir.to_owned()))
     }
 
-    /// A store; made if it is not there.
+    /// A store, created if needed.
     ///
     /// # Errors
     ///
-    /// If the directory cannot be made.
+    /// The directory cannot be created.
     pub fn create(dir: &Path) -> Result<Directory, Error> {
         fs::create_dir_all(dir)
             .map_err(|error| Error::file(dir, error, "choose another directory for the store"))?;
         Ok(Directory(dir.to_owned()))
     }
 
-    /// A file of our own for what is not complete: two processes, perhaps of two machines, never write to one.
+    /// An own temporary file: two processes, possibly on two machines, never write to the same one.
     fn aside(&self, name: &str) -> io::Result<(PathBuf, File)> {
         for n in 0.. {
             let path = self.0.join(format!(".{name}.{}-{n}.tmp", std::process::id()));
@@ -121,7 +119,7 @@ impl Store for Directory {
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<bool> {
         let target = self.0.join(name);
         let (temporary, mut file) = self.aside(name)?;
-        // The second name fails where there is one already. Some file systems have no second names.
+        // A hard link fails if the name exists. Some file systems have no hard links.
         let put =
             file.write_all(bytes).and_then(|()| file.sync_all()).and_then(
                 |()| match fs::hard_link(&temporary, &target) {
@@ -136,10 +134,10 @@ impl Store for Directory {
     }
 }
 
-/// The object that says which version a store is of.
+/// The object with the version of a store.
 pub const MARK: &str = "lasthop-store.json";
 
-/// A version whose results a store holds.
+/// The version of a store's results.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Version {
     pub lasthop: String,
@@ -158,22 +156,22 @@ impl core::fmt::Display for Version {
     }
 }
 
-/// The version of this program and of its results, as a store keeps it.
+/// The version of this program and of its results, in the format of a store.
 pub fn version() -> String {
     Version::ours().to_string()
 }
 
-/// What a store says to an error of its place.
+/// The error of a store for an object.
 pub(crate) fn failed(store: &dyn Store, name: &str, error: io::Error) -> Error {
     let help = "what is in the store stays; is there room, and may you read and write there?";
     Error::file(&Path::new(&store.title()).join(name), error, help)
 }
 
-/// Checks that a store has results of this version, or none. `mark` puts the version into one that is new.
+/// Checks that a store has results of this version, or none. `mark` writes the version to a new store.
 ///
 /// # Errors
 ///
-/// A store of another version, said with both.
+/// The store has another version; the message has both.
 pub(crate) fn same_version(store: &dyn Store, mark: bool) -> Result<(), Error> {
     let wrong = |error| failed(store, MARK, error);
     let ours = Version::ours();

@@ -1,13 +1,13 @@
-//! Studies, from what is asked to the answer. What becomes of the answer is the caller's.
+//! Studies with the thread pool of this crate. The caller shows the results.
 
-use lasthop_lab::{Results, Setup};
+use lasthop_runs::{Results, Setup};
 use lasthop_scenario::{Argument, Plan};
-use lasthop_study::advise::{self, Advice, Estimate, Given, Link, Remedy};
+use lasthop_study::advise::{self, Advice, Estimate, Link, LinkOptions, Remedy};
 use lasthop_study::{Document, Source, compare, energy};
 
 use crate::{Error, Work, run};
 
-/// Makes the runs of a study, and says what they are with `command`.
+/// Makes the runs of a study; `command` is stored in the results.
 fn maker<'a>(
     command: &'a str,
     work: &'a Work<'a>,
@@ -15,15 +15,15 @@ fn maker<'a>(
     move |plan| run(plan, command, work)
 }
 
-/// Compares schemes. The document says itself whether it is complete ([`Document::is_complete`]).
+/// Compares schemes. [`Document::is_complete`] is false after an interruption.
 ///
 /// # Errors
 ///
-/// What is wrong with the scenario, with `arguments` or with what is asked.
+/// The scenario, `arguments` or the options are invalid.
 pub fn compare(
     source: &Source<'_>,
     arguments: &[Argument],
-    asked: &compare::Asked<'_>,
+    asked: &compare::Options<'_>,
     command: &str,
     work: &Work<'_>,
 ) -> Result<Document<compare::Points>, Error> {
@@ -31,7 +31,7 @@ pub fn compare(
     compare::answer(&comparison, &mut maker(command, work))
 }
 
-/// Says how long batteries last and which change would save most; `hardware` and `host` as of `lasthop energy`.
+/// Battery lifetimes and the changes that save most; `hardware` and `host` as in `lasthop energy`.
 ///
 /// # Errors
 ///
@@ -49,44 +49,43 @@ pub fn energy(
     energy::answer(&question, &setup, &mut maker(command, work))
 }
 
-/// What would help on a link.
+/// Advice on a link.
 #[derive(Debug)]
-pub struct Advised {
-    /// The link as it was taken.
+pub struct AdviceResult {
+    /// The link with all parameters.
     pub link: Link,
-    /// The scenario that was run.
+    /// The scenario of the runs.
     pub scenario: String,
-    /// The answer.
     pub advice: Advice,
-    /// What to deploy, the best first.
+    /// The best first.
     pub remedies: Vec<Remedy>,
 }
 
-/// How advice is asked for, as of `lasthop advise`.
+/// The options of `lasthop advise`.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Wish {
-    /// Runs of each scheme; as many as the link needs if nothing is said.
+pub struct AdviceOptions {
+    /// Runs of each scheme; `None` for as many as the link needs.
     pub seeds: Option<u32>,
-    /// The least gain worth a change, as a share: 0.05 is 5 %.
+    /// Minimum gain worth a change, as a share: 0.05 is 5 %.
     pub gain: f64,
-    /// Who can be changed; everybody if that is empty.
+    /// Parties that may change something; empty for all.
     pub can: Vec<String>,
-    /// Whether to ask again for other losses and delays.
+    /// Compare again for other losses and delays.
     pub vary: bool,
 }
 
-/// Advises; nothing if `work` said stop.
+/// Advises; `None` if `work` was interrupted.
 ///
 /// # Errors
 ///
-/// What is wrong with the description of the link.
+/// The description of the link is invalid.
 pub fn advise(
-    given: Given,
+    given: LinkOptions,
     estimate: Estimate,
-    wish: &Wish,
+    wish: &AdviceOptions,
     work: &Work<'_>,
-) -> Result<Option<Advised>, Error> {
-    let Wish { seeds, gain, vary, .. } = *wish;
+) -> Result<Option<AdviceResult>, Error> {
+    let AdviceOptions { seeds, gain, vary, .. } = *wish;
     let (link, facts) = given.link(&estimate)?;
     let runs = seeds.unwrap_or_else(|| link.runs());
     let scenario = link.scenario(runs)?;
@@ -95,6 +94,6 @@ pub fn advise(
     let advice = advise::ask(&question, facts, estimate, &mut maker("", work))?;
     Ok(advice.map(|advice| {
         let remedies = advise::remedies(&advice, &link);
-        Advised { link, scenario, advice, remedies }
+        AdviceResult { link, scenario, advice, remedies }
     }))
 }

@@ -1,8 +1,7 @@
 //! Sweeps of any size: batches of runs that any number of processes make and put into one store.
 //!
-//! The store is the truth. A batch is named by what it must contain, so whether it is done is whether it is there, and
-//! nothing else needs to be remembered: a sweep that died goes on with the same call, and shards need not know of each
-//! other.
+//! A batch is named by a hash of its content, so it is finished exactly if it is in the store. There is no other state:
+//! a repeated call continues an interrupted sweep, and shards need no communication.
 
 use core::str::FromStr;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,29 +15,29 @@ use crate::store::{Store, Version, failed, same_version};
 use crate::tables::{Row, row};
 use crate::{Done, Error, Provenance, Work, files, merge};
 
-/// Work of a batch, in bytes that are transferred: about a second of one core.
+/// Target size of a batch, in transferred bytes: about a second of one core.
 const TARGET: u64 = 2_500_000_000;
-/// What a run costs besides, in such bytes.
+/// Overhead of a run, in such bytes.
 const RUN: u64 = 200_000;
-/// Most runs of a batch.
+/// Maximum number of runs of a batch.
 const MOST: u64 = 10_000;
-/// Fewest, so that a store has fewer objects than there are runs.
+/// Minimum number of runs of a batch, so that a store has fewer objects than runs.
 const FEWEST: u64 = 10;
 
-/// The key of a batch's metadata that says what it is.
+/// The metadata key with a batch's description.
 pub(crate) const BATCH: &str = "lasthop.batch";
 
-/// What a batch says of itself.
+/// The description of a batch.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct About {
+pub(crate) struct BatchInfo {
     pub version: Version,
-    /// The sweep, whose provenance is the object `sweep-ID.json`.
+    /// The id of the sweep, whose provenance is the object `sweep-ID.json`.
     pub sweep: String,
     /// Cell and seed of its first run.
     pub first: (u32, u64),
 }
 
-/// A part of the batches: every `of`th, beginning with number `number` (from 1).
+/// A share of the batches: every `of`th, from number `number` (from 1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shard {
     number: u64,
@@ -62,7 +61,7 @@ impl FromStr for Shard {
     }
 }
 
-/// The batches of a sweep. Which runs are in which is a matter of the scenario alone, not of the machine or its speed.
+/// The batches of a sweep. Their content depends only on the scenario, not on the machine or its speed.
 #[derive(Debug)]
 pub struct Batches<'a> {
     grid: &'a Grid,
@@ -73,19 +72,19 @@ pub struct Batches<'a> {
 }
 
 /// The runs of one batch.
-struct Planned {
+struct BatchPlan {
     cells: Vec<Cell>,
-    /// Each with the place of its cell in `cells`.
+    /// Each with the index of its cell in `cells`.
     runs: Vec<(usize, Run)>,
     name: String,
 }
 
 impl<'a> Batches<'a> {
-    /// Of a grid; its provenance is [`Provenance::of_grid`].
+    /// The batches of a grid, with its provenance from [`Provenance::of_grid`].
     ///
     /// # Errors
     ///
-    /// If the runs would be made on real packets.
+    /// The runs would be on real packets.
     pub fn new(grid: &'a Grid, provenance: Provenance) -> Result<Batches<'a>, Error> {
         in_simulator(grid.first())?;
         let each = RUN + transferred(grid.first());
@@ -94,12 +93,12 @@ impl<'a> Batches<'a> {
         Ok(Batches { grid, sweep, provenance, custom: None, size })
     }
 
-    /// The same with a congestion control from outside at `host`, or at all hosts. Its runs are made one after the
-    /// other, in the thread that asks for them.
+    /// The same with a custom congestion control at `host`, or at all hosts. Its runs are sequential, in the calling
+    /// thread.
     ///
     /// # Errors
     ///
-    /// A rule without a version, whose results would be mixed with those of another, and a host that is not there.
+    /// The control has no version, so its results could mix with those of another one, or the host does not exist.
     pub fn controlled(self, custom: Custom, host: Option<&str>) -> Result<Batches<'a>, Error> {
         let mut provenance = self.provenance;
         provenance.control =
@@ -110,30 +109,30 @@ impl<'a> Batches<'a> {
         Ok(Batches { provenance, custom: Some(custom), sweep, ..self })
     }
 
-    /// The name of the sweep: a hash of its provenance, which the store has as `sweep-NAME.json`.
+    /// The id of the sweep: a hash of its provenance, which is the store's object `sweep-ID.json`.
     pub fn id(&self) -> &str {
         &self.sweep
     }
 
-    /// How many there are.
+    /// Number of batches.
     pub fn count(&self) -> u64 {
         self.grid.runs().div_ceil(self.size)
     }
 
-    /// The name of batch number `index`: a hash of the keys of its runs and of what they are called.
+    /// The name of batch number `index`: a hash of the keys of its runs and of their labels.
     ///
     /// # Errors
     ///
-    /// If one of its cells cannot be built.
+    /// A cell cannot be built.
     pub fn name(&self, index: u64) -> Result<String, Error> {
         Ok(self.planned(index)?.name)
     }
 
-    /// The numbers of a shard's batches that are not in a store, which is told what the sweep is.
+    /// The numbers of a shard's batches that are missing in a store. Writes the sweep's provenance to the store.
     ///
     /// # Errors
     ///
-    /// A store that cannot be read or is of another version, a cell that cannot be built.
+    /// The store cannot be read or has another version, or a cell cannot be built.
     pub fn missing(&self, store: &dyn Store, shard: Shard) -> Result<Vec<u64>, Error> {
         self.mark(store)?;
         let there = store.list().map_err(|error| failed(store, "", error))?;
@@ -147,12 +146,12 @@ impl<'a> Batches<'a> {
         Ok(missing)
     }
 
-    /// How many runs batch number `index` has.
+    /// Number of runs of batch number `index`.
     pub fn runs(&self, index: u64) -> u64 {
         self.size.min(self.grid.runs().saturating_sub(index * self.size))
     }
 
-    fn planned(&self, index: u64) -> Result<Planned, Error> {
+    fn planned(&self, index: u64) -> Result<BatchPlan, Error> {
         let seeds = u64::from(self.grid.seeds());
         let range = index * self.size..index * self.size + self.runs(index);
         let mut cells = Vec::new();
@@ -175,10 +174,10 @@ impl<'a> Batches<'a> {
             }
             cells.push(cell);
         }
-        Ok(Planned { cells, runs, name: format!("{digest}.parquet") })
+        Ok(BatchPlan { cells, runs, name: format!("{digest}.parquet") })
     }
 
-    /// Puts what the sweep is into the store.
+    /// Writes the sweep's provenance to the store.
     fn mark(&self, store: &dyn Store) -> Result<(), Error> {
         same_version(store, true)?;
         let name = format!("sweep-{}.json", self.sweep);
@@ -191,15 +190,13 @@ impl<'a> Batches<'a> {
         Ok(())
     }
 
-    /// Makes batch number `index` and puts it into the store, unless it is there. False if `work` said stop: then
-    /// nothing
-    /// was put there. This is the task of one worker.
+    /// Makes batch number `index` and puts it into the store, unless it exists. Returns false, without a change, if
+    /// `work` was interrupted. This is the task of one worker.
     ///
     /// # Errors
     ///
-    /// A store of another version or one that takes nothing, a cell that cannot be built, and a batch that is there
-    /// with
-    /// other results.
+    /// The store has another version or is not writable, a cell cannot be built, or the existing batch has other
+    /// results.
     pub fn make(&self, index: u64, store: &dyn Store, work: &Work<'_>) -> Result<bool, Error> {
         self.mark(store)?;
         let planned = self.planned(index)?;
@@ -217,7 +214,7 @@ impl<'a> Batches<'a> {
             None => work.pool()?.install(|| measured(&planned, work, &progress)),
         };
         let Some(rows) = rows else { return Ok(false) };
-        // A rule from outside that fails says stop, perhaps in the last run.
+        // A custom control that fails interrupts, possibly in the last run.
         if self.custom.is_some() && (work.stop)() {
             return Ok(false);
         }
@@ -225,10 +222,10 @@ impl<'a> Batches<'a> {
         Ok(true)
     }
 
-    fn put(&self, planned: &Planned, rows: &[Row], store: &dyn Store) -> Result<(), Error> {
+    fn put(&self, planned: &BatchPlan, rows: &[Row], store: &dyn Store) -> Result<(), Error> {
         let wrong = |error| failed(store, &planned.name, error);
         let first = rows.first().map_or((0, 0), |row| (row.cell as u32, row.seed));
-        let about = About { version: Version::ours(), sweep: self.sweep.clone(), first };
+        let about = BatchInfo { version: Version::ours(), sweep: self.sweep.clone(), first };
         let about = serde_json::to_string(&about).map_err(|error| wrong(error.into()))?;
         let rows = rows.iter().zip(&planned.runs);
         let rows = rows.map(|(row, (cell, _))| (row, planned.cells[*cell].labels.as_slice()));
@@ -243,51 +240,51 @@ impl<'a> Batches<'a> {
     }
 }
 
-/// The rows of a batch, on the current pool; nothing if somebody said stop.
+/// The rows of a batch, on the current pool; `None` after an interruption.
 fn measured(
-    planned: &Planned,
+    planned: &BatchPlan,
     work: &Work<'_>,
     progress: &(dyn Fn(&Run) + Sync),
 ) -> Option<Vec<Row>> {
-    let rows = lasthop_lab::spread(planned.runs.len(), |i| planned.row(i, work, progress));
+    let rows = lasthop_runs::spread(planned.runs.len(), |i| planned.row(i, work, progress));
     rows.into_iter().collect()
 }
 
-impl Planned {
-    /// The row of a run; nothing if somebody said stop.
+impl BatchPlan {
+    /// The row of a run; `None` after an interruption.
     fn row(&self, i: usize, work: &Work<'_>, progress: &dyn Fn(&Run)) -> Option<Row> {
         if (work.stop)() {
             return None;
         }
         let (cell, run) = &self.runs[i];
-        let row = Row::new(run, &lasthop_lab::measure(&self.cells[*cell].scenario, run.seed));
+        let row = Row::new(run, &lasthop_runs::measure(&self.cells[*cell].scenario, run.seed));
         progress(run);
         Some(row)
     }
 }
 
-/// What became of a call of [`sweep`].
+/// The result of [`sweep`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Swept {
+pub struct SweepSummary {
     /// Batches of this shard.
     pub batches: u64,
-    /// Of these, those that were there before.
+    /// Batches that existed before.
     pub found: u64,
-    /// Those that this call made.
+    /// Batches made by this call.
     pub made: u64,
-    /// The runs in them.
+    /// Runs in those batches.
     pub runs: u64,
 }
 
-impl Swept {
-    /// Whether all batches of the shard are in the store.
+impl SweepSummary {
+    /// All batches of the shard are in the store.
     pub fn is_complete(&self) -> bool {
         self.found + self.made == self.batches
     }
 
-    /// For programs.
+    /// The result as JSON.
     pub fn document(&self) -> serde_json::Value {
-        let Swept { batches, found, made, runs } = self;
+        let SweepSummary { batches, found, made, runs } = self;
         let complete = self.is_complete();
         serde_json::json!({
             "batches": batches, "found": found, "made": made, "runs": runs, "complete": complete,
@@ -295,8 +292,8 @@ impl Swept {
     }
 }
 
-/// Makes all batches of a shard that are not in the store, one after the other, each on all threads. `Done::of` counts
-/// the runs that were missing.
+/// Makes all batches of a shard that are missing in the store, one after the other, each on all threads. `Done::of` is
+/// the number of missing runs.
 ///
 /// # Errors
 ///
@@ -306,11 +303,12 @@ pub fn sweep(
     store: &dyn Store,
     shard: Shard,
     work: &Work<'_>,
-) -> Result<Swept, Error> {
+) -> Result<SweepSummary, Error> {
     let all = (shard.number - 1..batches.count()).step_by(shard.of as usize).count() as u64;
     let missing = batches.missing(store, shard)?;
     let of = missing.iter().map(|index| batches.runs(*index)).sum();
-    let mut swept = Swept { batches: all, found: all - missing.len() as u64, made: 0, runs: 0 };
+    let mut swept =
+        SweepSummary { batches: all, found: all - missing.len() as u64, made: 0, runs: 0 };
     let done = AtomicU64::new(0);
     let progress = |run: &Run| {
         let runs = done.fetch_add(1, Ordering::Relaxed) + 1;
@@ -319,16 +317,16 @@ pub fn sweep(
     if batches.custom.is_some() {
         return one_by_one(batches, store, work, &missing, swept);
     }
-    work.pool()?.install(|| -> Result<Swept, Error> {
+    work.pool()?.install(|| -> Result<SweepSummary, Error> {
         // One batch is written while the next one is made.
-        let mut last: Option<(Planned, Vec<Row>)> = None;
+        let mut last: Option<(BatchPlan, Vec<Row>)> = None;
         let mut indices = missing.into_iter();
         loop {
             let next = indices.next().filter(|_| !(work.stop)());
-            let make = || -> Result<Option<(Planned, Vec<Row>)>, Error> {
+            let make = || -> Result<Option<(BatchPlan, Vec<Row>)>, Error> {
                 let Some(index) = next else { return Ok(None) };
                 let planned = batches.planned(index)?;
-                // Somebody else may have made it meanwhile.
+                // Another process may have made it meanwhile.
                 if store.has(&planned.name).map_err(|error| failed(store, &planned.name, error))? {
                     return Ok(Some((planned, Vec::new())));
                 }
@@ -352,14 +350,14 @@ pub fn sweep(
     })
 }
 
-/// As [`sweep`], in this thread, as a rule from outside wants it.
+/// Like [`sweep`], in the calling thread, as a custom control requires.
 fn one_by_one(
     batches: &Batches<'_>,
     store: &dyn Store,
     work: &Work<'_>,
     missing: &[u64],
-    mut swept: Swept,
-) -> Result<Swept, Error> {
+    mut swept: SweepSummary,
+) -> Result<SweepSummary, Error> {
     let of = missing.iter().map(|index| batches.runs(*index)).sum();
     for index in missing {
         let before = swept.runs;
@@ -374,11 +372,11 @@ fn one_by_one(
     Ok(swept)
 }
 
-/// Gives a scenario's host, or all of them, a congestion control from outside.
+/// Sets a custom congestion control at a scenario's host, or at all hosts.
 ///
 /// # Errors
 ///
-/// If there is no such host.
+/// There is no such host.
 pub fn bring(scenario: &mut Scenario, custom: &Custom, host: Option<&str>) -> Result<(), Error> {
     let hosts = scenario.hosts.iter_mut().filter(|h| host.is_none_or(|host| host == h.name));
     let brought = hosts.map(|host| host.tcp.custom = Some(Box::new(custom.clone()))).count();
@@ -390,7 +388,7 @@ pub fn bring(scenario: &mut Scenario, custom: &Custom, host: Option<&str>) -> Re
     Err(Error::input(message, format!("there are {}", names.join(", "))))
 }
 
-/// Refuses a rule of which nobody knows which one it was.
+/// Refuses a custom control without a version.
 pub(crate) fn known(sweep: &Provenance) -> Result<(), Error> {
     match &sweep.control {
         Some((name, version, _)) if version.is_empty() => Err(Error::input(
@@ -408,7 +406,8 @@ fn in_simulator(scenario: &Scenario) -> Result<(), Error> {
     Err(Error::input("a sweep is made in the simulator", "leave `world` out, or set `world=sim`"))
 }
 
-/// Bytes that a run transfers, roughly; without an end, what its slowest link carries until the horizon.
+/// Approximate number of bytes transferred by a run; for endless transfers, the capacity of the slowest link until the
+/// horizon.
 fn transferred(scenario: &Scenario) -> u64 {
     let rates = scenario.path.iter().filter_map(|stage| match &stage.kind {
         StageKind::Link(line) => line.rate_right,

@@ -1,4 +1,4 @@
-//! Stores: whatever dies, is damaged, is full or was made elsewhere, the table is the same or the fault is said.
+//! Stores: after crashes, damage, full disks or foreign results, the table is the same or the error is reported.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,22 +7,22 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lasthop_batch::merge::{Merged, merge};
+use lasthop_batch::merge::{MergeSummary, merge};
 use lasthop_batch::store::{Directory, MARK, Store};
-use lasthop_batch::sweep::{Batches, Shard, Swept, sweep};
+use lasthop_batch::sweep::{Batches, Shard, SweepSummary, sweep};
 use lasthop_batch::{Provenance, Work, run, tables};
 use lasthop_scenario::{Argument, Grid, parse};
 
-/// Runs that could carry 375 MB, and with these errors do not: ten are a batch, so a few cells are several.
+/// Runs that could carry 375 MB, but do not with these errors: ten form a batch, so a few cells form several.
 const TEXT: &str = "\
 name = \"tiny\"
 runs = 9
 horizon = \"300ms\"
 transfer = { from = \"fixed\", to = \"mobile\", bytes = \"1GB\" }
 [host.fixed]
-preset = "rfc"
+preset = \"rfc\"
 [host.mobile]
-preset = "rfc"
+preset = \"rfc\"
 [[path]]
 link = { rate = \"10gbit\", delay = \"1ms\" }
 [[path]]
@@ -34,7 +34,7 @@ errors = { model = \"exponential\", mean = \"16KiB\" }
 agent = [\"none\", \"snoop\"]
 ";
 
-/// A store in memory, as one in a bucket would be.
+/// A store in memory, similar to a bucket.
 #[derive(Default)]
 struct Memory(Mutex<BTreeMap<String, Vec<u8>>>);
 
@@ -65,7 +65,11 @@ fn arguments() -> Vec<Argument> {
     vec![Argument::Vary("link.delay=1ms,2ms,3ms".to_owned())]
 }
 
-fn made(store: &dyn Store, shard: &str, work: &Work<'_>) -> Result<Swept, lasthop_batch::Error> {
+fn made(
+    store: &dyn Store,
+    shard: &str,
+    work: &Work<'_>,
+) -> Result<SweepSummary, lasthop_batch::Error> {
     let (grid, _) = Grid::parse(TEXT, "tiny", &arguments(), None).expect("a grid");
     let provenance = Provenance::of_grid(&grid, TEXT, &arguments(), None);
     let batches = Batches::new(&grid, provenance)?;
@@ -73,7 +77,7 @@ fn made(store: &dyn Store, shard: &str, work: &Work<'_>) -> Result<Swept, lastho
     sweep(&batches, store, shard.parse().expect("a shard"), work)
 }
 
-fn whole(store: &dyn Store) -> Merged {
+fn whole(store: &dyn Store) -> MergeSummary {
     made(store, "1/1", &Work::new(2)).expect("made");
     merge(&[store], None, false).expect("merged")
 }
@@ -117,7 +121,7 @@ fn shards_in_any_order_and_stores_of_their_own_give_the_same_digest() {
     let half = merge(&[&apart[0]], None, false).expect("merged");
     assert!(half.rows < half.of && half.digest != wanted.digest);
     assert_eq!(merge(&[&apart[1], &apart[0]], None, false).expect("merged"), wanted);
-    // What both have counts once.
+    // Batches in both stores count once.
     made(&apart[0], "1/1", &Work::new(1)).expect("made");
     assert_eq!(merge(&[&apart[1], &apart[0]], None, false).expect("merged"), wanted);
 }
@@ -202,7 +206,7 @@ fn versions_do_not_mix() {
     assert!(none.contains("is no store"), "{none}");
 }
 
-/// The results of another machine under the same name.
+/// Results of another machine under the same name.
 fn forged(store: &Memory) -> (String, Vec<u8>) {
     let name = names(store)[0].clone();
     let (grid, _) = Grid::parse(TEXT, "tiny", &arguments(), None).expect("a grid");
@@ -219,7 +223,7 @@ fn forged(store: &Memory) -> (String, Vec<u8>) {
 fn equal_keys_with_other_results_are_an_error_when_putting_and_when_merging() {
     let store = Memory::default();
     whole(&store);
-    // Rows of another batch under this name stand for a machine that computes something else.
+    // Rows of another batch under this name stand for a machine with other results.
     let (name, bytes) = forged(&store);
     let liar = Memory::default();
     for (other, kept) in store.0.lock().expect("a lock").iter() {
@@ -229,7 +233,7 @@ fn equal_keys_with_other_results_are_an_error_when_putting_and_when_merging() {
     let error = merge(&[&store, &liar], None, false).expect_err("they differ").to_string();
     assert!(error.contains("different results") && error.contains(&name), "{error}");
 
-    /// A store in which somebody else was faster, with something else.
+    /// A store in which another process has just written different content.
     struct Late<'a>(&'a Memory);
     impl Store for Late<'_> {
         fn title(&self) -> String {
@@ -250,13 +254,13 @@ fn equal_keys_with_other_results_are_an_error_when_putting_and_when_merging() {
     }
     let error = made(&Late(&liar), "1/1", &Work::new(1)).expect_err("they differ").to_string();
     assert!(error.contains("different results") && error.contains(&name), "{error}");
-    // Equal rows are no conflict, whoever was faster.
+    // Equal rows are no conflict, whichever process is first.
     made(&Late(&store), "1/1", &Work::new(1)).expect("the same");
 }
 
 #[test]
 fn a_full_place_is_an_error_and_what_was_there_stays() {
-    /// A place with room for so many objects.
+    /// A store with room for a number of objects.
     struct Full(Memory, usize);
     impl Store for Full {
         fn title(&self) -> String {

@@ -1,4 +1,4 @@
-//! Tables of results: columns, units, where they are from; and that they say what the results say.
+//! Tables of results: columns, units, provenance, and values equal to those of the results.
 
 use std::collections::BTreeSet;
 
@@ -65,7 +65,7 @@ fn runs_have_the_numbers_of_the_results() {
     assert_eq!(serde_json::from_str::<Provenance>(said).expect("provenance"), provenance);
 }
 
-/// What the provenance says is enough to make the same table again.
+/// The provenance suffices to reproduce the table.
 #[test]
 fn provenance_makes_the_same_table_again() {
     let (plan, provenance) = plan("west97-lan", &TINY);
@@ -93,7 +93,7 @@ fn the_list_of_scalars_is_that_of_all_examples_in_order() {
         else {
             continue;
         };
-        let scalars = lasthop_lab::measure(&cell.scenario, 1).metrics.scalars();
+        let scalars = lasthop_runs::measure(&cell.scenario, 1).metrics.scalars();
         let place = |name: &str| SCALARS.iter().position(|(known, _)| *known == name);
         let places: Vec<_> = scalars.iter().map(|s| place(s.name).expect("in the list")).collect();
         assert!(places.is_sorted(), "{}: {scalars:?}", example.name);
@@ -121,7 +121,7 @@ fn flows_and_stages_have_a_row_for_each_of_each_run() {
             flow.delay.p95_s
         );
         assert_eq!(column("complete").as_boolean().value(row), flow.complete);
-        // Left out of the JSON where it is zero.
+        // Omitted in the JSON where it is zero.
         let damaged = flow.dropped.get(lasthop_proto::event::Cause::TcpChecksum);
         assert_eq!(column("dropped.tcp-checksum").as_primitive::<UInt64Type>().value(row), damaged);
     }
@@ -146,7 +146,7 @@ fn one_run_is_recorded_as_it_is_measured() {
     let (plan, provenance) = plan("west97-lan", &TINY);
     let cell = &plan.cells[1];
     let seen = recorded(cell, 2, &provenance).expect("tables");
-    assert_eq!(seen.recording.result, lasthop_lab::measure(&cell.scenario, 2));
+    assert_eq!(seen.recording.result, lasthop_runs::measure(&cell.scenario, 2));
     assert_eq!(names(&seen.series), SERIES_COLUMNS);
     let series = &seen.recording.series[0];
     let points = series.sent.len() + series.acked.len() + series.lost.len() + series.timeouts.len();
@@ -172,7 +172,7 @@ fn one_run_is_recorded_as_it_is_measured() {
 }
 
 #[test]
-fn equal_rows_give_equal_files_whoever_made_them() {
+fn equal_rows_give_equal_files() {
     let (plan, provenance) = plan("west97-lan", &TINY);
     let file = |jobs| {
         let results = run(&plan, "", &Work::new(jobs)).expect("results");

@@ -3,12 +3,14 @@
 //! `tests/purity.rs` compiles this crate to WebAssembly. The module must not import anything, and every run
 //! must have the same digest there as here: same scenario, same seed, same bytes.
 
+#![allow(missing_docs, reason = "only crates of this workspace use it")]
+
 use core::fmt::{self, Write};
 
-use lasthop_lab::{Results, Setup};
 use lasthop_proto::event::{Event, Wants};
+use lasthop_runs::{Results, Setup};
 use lasthop_scenario::{Argument, Plan, example, parse};
-use lasthop_study::compare::{self, Asked};
+use lasthop_study::compare::{self, Options};
 use lasthop_study::{Error, Source, Units};
 use lasthop_trace::Sink;
 use lasthop_trace::metrics::Metrics;
@@ -51,7 +53,7 @@ pub fn study_digest() -> u64 {
     let source = Source { origin: "rivals", name: "rivals", text };
     let set = ["runs=3", "transfer.bytes=50kB"].map(|set| Argument::Set(set.to_owned()));
     let schemes = ["sack", "snoop"].map(str::to_owned);
-    let asked = Asked { schemes: &schemes, ..Asked::default() };
+    let asked = Options { schemes: &schemes, ..Options::default() };
     let mut simulated = |plan: &Plan| Ok::<_, Error>(Results::simulated(plan, Setup::default()));
     let document = compare::lay_out(&source, &set, &asked)
         .and_then(|comparison| compare::answer(&comparison, &mut simulated));

@@ -143,7 +143,7 @@ fn every_dependency_comes_from_the_registry() {
 }
 
 /// Everything that the normal dependencies of `roots` lead to, with the features that those ask for: what others in the
-/// workspace turn on, such as the stack of QUIC in `lab`, is not theirs. Build dependencies and macros run elsewhere.
+/// workspace turn on, such as the stack of QUIC in `runs`, is not theirs. Build dependencies and macros run elsewhere.
 fn reached(roots: &[&str]) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--locked", "--edges", "normal,no-proc-macro"])

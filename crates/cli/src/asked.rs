@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use lasthop_lab::{Results, Setup};
 use lasthop_report::number::Units;
+use lasthop_runs::{Results, Setup};
 use lasthop_scenario::{Argument, Plan};
 use lasthop_study::Document;
 

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use lasthop_study::compress::{Measured, Piece};
+use lasthop_study::compress::{LevelMeasurement, Piece};
 
 /// A compressor and its level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,7 +73,7 @@ pub fn this_machine() -> std::io::Result<f64> {
 }
 
 /// Compresses `data` at every level; `speed` is that of [`this_machine`].
-pub fn measure(data: &[u8], speed: f64) -> std::io::Result<Vec<Measured>> {
+pub fn measure(data: &[u8], speed: f64) -> std::io::Result<Vec<LevelMeasurement>> {
     let length = data.len().max(1) as f64;
     let one = |level: Level| {
         let mut left = 0;
@@ -85,7 +85,7 @@ pub fn measure(data: &[u8], speed: f64) -> std::io::Result<Vec<Measured>> {
         }
         times.sort_by(f64::total_cmp);
         let median = times[REPEATS / 2];
-        Ok(Measured {
+        Ok(LevelMeasurement {
             level: level.name(),
             ratio: left as f64 / length,
             ns_per_byte: median * 1e9,

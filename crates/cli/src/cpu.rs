@@ -1,6 +1,6 @@
 //! CPU time of the kernel's TCP, measured by a process of its own.
 
-use lasthop_papers::live::{Live, Unmeasured};
+use lasthop_papers::live::{Live, NoMeasurement};
 use lasthop_trace::cpu_time::{About, Measurement, Sample, cases};
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +71,7 @@ pub struct ForClaims<'a> {
 }
 
 impl Live for ForClaims<'_> {
-    fn cpu(&self, sizes: &[u16], bytes: u64, rounds: u32) -> Result<Measurement, Unmeasured> {
+    fn cpu(&self, sizes: &[u16], bytes: u64, rounds: u32) -> Result<Measurement, NoMeasurement> {
         let order = Order { sizes: sizes.to_vec(), bytes, rounds };
         let mut done = 0;
         let measured = measure(&order, self.stop, |_, of| {
@@ -79,8 +79,8 @@ impl Live for ForClaims<'_> {
             (self.show)(done, of);
         });
         match measured {
-            Err(failure) => Err(Unmeasured::Impossible(failure.to_string())),
-            Ok(measured) if measured.rounds() < rounds => Err(Unmeasured::Interrupted),
+            Err(failure) => Err(NoMeasurement::Impossible(failure.to_string())),
+            Ok(measured) if measured.rounds() < rounds => Err(NoMeasurement::Interrupted),
             Ok(measured) => Ok(measured),
         }
     }

@@ -1,9 +1,9 @@
-//! Where experiments run: each case once, however many claims look at it.
+//! The bench of the experiments: each case runs once, however many claims use it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lasthop_lab::{Observer, Recording, RunResult, measure, measure_all, record};
+use lasthop_runs::{Observer, Recording, RunResult, measure, measure_all, record};
 use lasthop_scenario::{Argument, Scenario, parse};
 use lasthop_trace::Nothing;
 use lasthop_trace::metrics::RunMetrics;
@@ -13,7 +13,7 @@ use crate::live::Live;
 use crate::measure::{throughput, timeouts};
 use crate::open::fitting;
 
-/// The observer asked to stop.
+/// The observer requested a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("stopped before all runs were done")]
 pub struct Interrupted;
@@ -21,28 +21,27 @@ pub struct Interrupted;
 /// The runs of one case, in the order of their seeds.
 #[derive(Clone, Debug)]
 pub struct Runs {
-    /// At least so many as were asked for: others may have asked for more seeds of the same case.
+    /// At least the requested number; others may have requested more seeds of the same case.
     made: Arc<Vec<RunResult>>,
     count: usize,
 }
 
 impl Runs {
-    /// Every run.
     pub fn all(&self) -> &[RunResult] {
         &self.made[..self.count]
     }
 
-    /// A number of each run.
+    /// A figure of each run.
     pub fn each(&self, of: impl Fn(&RunMetrics) -> f64) -> Vec<f64> {
         self.all().iter().map(|run| of(&run.metrics)).collect()
     }
 
-    /// Its mean, deviation and interval.
+    /// Mean, deviation and interval of a figure.
     pub fn summary(&self, of: impl Fn(&RunMetrics) -> f64) -> Summary {
         Summary::of(&self.each(of))
     }
 
-    /// Its mean.
+    /// Mean of a figure.
     pub fn mean(&self, of: impl Fn(&RunMetrics) -> f64) -> f64 {
         self.summary(of).mean
     }
@@ -52,38 +51,36 @@ impl Runs {
         self.summary(throughput)
     }
 
-    /// Expirations of the senders' retransmission timers per run.
+    /// Retransmission timeouts of the senders per run.
     pub fn timeouts(&self) -> Summary {
         self.summary(timeouts)
     }
 
-    /// How many runs transferred everything.
+    /// The number of runs with complete transfers.
     pub fn complete(&self) -> usize {
         self.all().iter().filter(|run| run.metrics.complete()).count()
     }
 
-    /// Whether every run transferred everything.
     pub fn all_complete(&self) -> bool {
         self.complete() == self.count
     }
 }
 
-/// Where experiments run.
 pub struct Bench<'a> {
     /// Seeds per case.
     pub seeds: u32,
-    /// What measures on this machine's own kernel; `None` where that cannot be.
+    /// Measurements on this machine's kernel; `None` where impossible.
     pub live: Option<&'a dyn Live>,
-    /// How many times as many seeds comparisons have that `seeds` cannot decide.
+    /// Factor of seeds for comparisons that `seeds` cannot decide.
     pub many: u32,
-    /// What is set so that runs take less.
+    /// Settings that shorten the runs.
     pub shorter: &'static [&'static str],
-    /// What is set of the testbeds in place of what is assumed, as of `--set`; an experiment's own changes come after.
+    /// Settings of the testbeds that replace assumptions, as in `--set`; an experiment's own changes come later.
     pub set: Vec<String>,
-    /// Whether sets are tried, so that only conditions are of interest.
+    /// Explores parameters, so that only conditions matter.
     trying: bool,
     observer: &'a dyn Observer,
-    /// What was run of each case, from its first seed on.
+    /// The finished runs of each case, from its first seed on.
     done: BTreeMap<String, Arc<Vec<RunResult>>>,
 }
 
@@ -102,12 +99,12 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// A bench for sets of what is left open. Runs are made one after the other: sets are tried side by side.
+    /// A bench for explored parameters. Runs are sequential: sets of parameters run in parallel.
     pub fn trying(seeds: u32, observer: &'a dyn Observer) -> Bench<'a> {
         Bench { trying: true, ..Bench::new(seeds, observer) }
     }
 
-    /// What `of` gives with many times as many seeds as usual.
+    /// Runs `of` with `many` times as many seeds.
     pub fn with_many<T>(&mut self, of: impl FnOnce(&mut Bench<'a>) -> T) -> T {
         let usual = self.seeds;
         self.seeds = self.many * usual;
@@ -116,8 +113,7 @@ impl<'a> Bench<'a> {
         result
     }
 
-    /// Whether tables, drawings and notes are looked at, or only conditions: then what costs runs and decides nothing
-    /// can be left out.
+    /// Tables, plots and notes are used. If not, runs that decide no condition can be omitted.
     pub fn is_shown(&self) -> bool {
         !self.trying
     }
@@ -130,22 +126,22 @@ impl<'a> Bench<'a> {
         scenario(text, &set.chain(own).chain(shorter).collect::<Vec<_>>())
     }
 
-    /// The runs of the testbed `text` with `changes` (as of `--set`).
+    /// The runs of the testbed `text` with `changes` (as in `--set`).
     ///
     /// # Errors
     ///
-    /// [`Interrupted`] when the observer said stop.
+    /// [`Interrupted`] when the observer requested a stop.
     pub fn runs<S: AsRef<str>>(&mut self, text: &str, changes: &[S]) -> Result<Runs, Interrupted> {
         let mut all = self.batch(text, &[(changes, self.seeds)])?;
         Ok(all.swap_remove(0))
     }
 
-    /// The runs of several cases of the testbed `text`, each with its changes and its number of seeds, side by side:
-    /// runs that take long do not leave threads idle.
+    /// The runs of several cases of the testbed `text`, each with its changes and its number of seeds. They run in
+    /// parallel, so that long runs leave no thread idle.
     ///
     /// # Errors
     ///
-    /// [`Interrupted`] when the observer said stop.
+    /// [`Interrupted`] when the observer requested a stop.
     pub fn batch<S: AsRef<str>>(
         &mut self,
         text: &str,
@@ -155,7 +151,7 @@ impl<'a> Bench<'a> {
             .iter()
             .map(|(changes, seeds)| {
                 let scenario = self.scenario(text, changes);
-                // The key of the first seed names the scenario.
+                // The key of the first seed identifies the scenario.
                 let key = lasthop_scenario::plan::RunKey::of(&scenario, scenario.first_seed);
                 (key.to_string(), scenario, *seeds as usize)
             })
@@ -192,16 +188,16 @@ impl<'a> Bench<'a> {
         Ok(runs.collect())
     }
 
-    /// How many runs of a case have been made.
+    /// The number of finished runs of a case.
     fn made(&self, key: &str) -> usize {
         self.done.get(key).map_or(0, |made| made.len())
     }
 
-    /// The runs of a case in which nothing is drawn, so that one stands for all.
+    /// The run of a deterministic case.
     ///
     /// # Errors
     ///
-    /// [`Interrupted`] when the observer said stop.
+    /// [`Interrupted`] when the observer requested a stop.
     pub fn alike<S: AsRef<str>>(&mut self, text: &str, changes: &[S]) -> Result<Runs, Interrupted> {
         let one = self.batch(text, &[(changes, 1)])?.swap_remove(0);
         let again = |i: u64| {
@@ -211,20 +207,20 @@ impl<'a> Bench<'a> {
         Ok(Runs { count: made.len(), made: Arc::new(made) })
     }
 
-    /// Whether to go on: for experiments that make their runs themselves.
+    /// Checks for a stop, for experiments that make their runs themselves.
     ///
     /// # Errors
     ///
-    /// [`Interrupted`] when the observer said stop.
+    /// [`Interrupted`] when the observer requested a stop.
     pub fn go_on(&self) -> Result<(), Interrupted> {
         if self.observer.stop() { Err(Interrupted) } else { Ok(()) }
     }
 
-    /// What `run` gives for each of the first `seeds` seeds, one after another.
+    /// Calls `run` for each of the first `seeds` seeds.
     ///
     /// # Errors
     ///
-    /// [`Interrupted`] when the observer said stop.
+    /// [`Interrupted`] when the observer requested a stop.
     pub fn each_seed<T>(
         &self,
         seeds: u32,

@@ -1,4 +1,4 @@
-//! What a claim is: a published result and the experiment that tests it; and what a paper is.
+//! Claims and papers: a claim is a published result with the experiment that tests it.
 
 use lasthop_report::model::Assumption;
 
@@ -6,8 +6,8 @@ use crate::bench::{Bench, Interrupted};
 use crate::finding::Finding;
 use crate::open::{Open, Testbed};
 
-/// Runs what is to be run on the bench and adds what it finds to the finding, whose runs are those of the bench until
-/// it says otherwise.
+/// Makes the runs of a claim on the bench and adds the results to the finding, whose number of runs is that of the
+/// bench by default.
 pub type Experiment = fn(&mut Bench<'_>, &mut Finding) -> Result<(), Interrupted>;
 
 /// A published result. Figures are the papers' own.
@@ -19,26 +19,26 @@ pub struct Claim {
     pub paper: &'static str,
     /// Table, figure or section.
     pub place: &'static str,
-    /// What was run.
+    /// The runs, as text.
     pub setup: &'static str,
-    /// What was found.
+    /// The published result, as text.
     pub published: &'static str,
-    /// What it costs to evaluate beside the others, so that the time left can be estimated: tenths of a second with 20
-    /// seeds on a machine with two cores, as `lasthop reproduce --timings` prints them. Only the ratios matter. Claims
-    /// share runs: each is charged with those that it is the first to need.
+    /// Cost of the evaluation, for the estimate of the remaining time: tenths of a second with 20 seeds on two cores,
+    /// as printed by `lasthop reproduce --timings`. Only the ratios matter. Shared runs count for the first claim that
+    /// needs them.
     pub cost: u64,
-    /// Whether what is measured is this machine and not a run of the simulator: then figures differ from run to run.
+    /// The measurement is of this machine, not of a simulation, so figures differ between runs.
     pub of_this_machine: bool,
     /// The experiment, if there is one.
     pub run: Option<Experiment>,
-    /// What it runs on, where what that leaves open is known.
+    /// The testbed, where its open parameters are known.
     pub testbed: Option<&'static Testbed>,
-    /// What the experiment leaves open beside the testbed, or with other values.
+    /// Open parameters of the experiment besides those of the testbed, or with other values.
     pub open: &'static [Open],
 }
 
 impl Claim {
-    /// A claim of `paper` of which nothing else is known: what the constants of the experiments are completed from.
+    /// A claim of `paper` with empty fields, the base of the constants of experiments.
     pub const fn of(paper: &'static str) -> Claim {
         Claim {
             id: "",
@@ -54,7 +54,7 @@ impl Claim {
         }
     }
 
-    /// Why nothing is tried in place of what its experiment assumes; `None` where there is a testbed for that.
+    /// Why the claim has no open parameters; `None` if it has a testbed.
     pub fn closed(&self) -> Option<&'static str> {
         match (self.testbed, self.of_this_machine) {
             (Some(_), _) => None,
@@ -66,21 +66,19 @@ impl Claim {
     }
 }
 
-/// A paper.
 #[derive(Clone, Copy, Debug)]
 pub struct Paper {
-    /// Key.
     pub key: &'static str,
-    /// Authors, title, year: what a reader would look it up by.
+    /// Authors, title, year.
     pub title: &'static str,
-    /// Its claims, in the order of the paper.
+    /// In the order of the paper.
     pub claims: &'static [Claim],
-    /// What its experiments assume where it is silent, each with the reason.
+    /// Assumptions of its experiments where it is silent, each with the reason.
     pub assumed: &'static [(&'static str, &'static str)],
 }
 
 impl Paper {
-    /// What its experiments assume, for a report.
+    /// The assumptions, for a report.
     pub fn assumptions(&self) -> impl Iterator<Item = Assumption> {
         let row = |(what, why): &(&str, &str)| Assumption {
             what: (*what).to_owned(),

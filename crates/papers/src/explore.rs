@@ -1,59 +1,56 @@
-//! Claims under other values of what their papers leave open.
+//! Evaluates claims with other values of their open parameters.
 
 use core::fmt;
 
-use lasthop_lab::Observer;
+use lasthop_runs::Observer;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bench, Bound, Claim, Finding, Interrupted};
 
-/// A condition of a claim, judged.
+/// A condition of a claim with its result.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Judged {
-    /// The claim.
+pub struct ConditionResult {
     pub claim: String,
-    /// What was measured.
+    /// The measured quantity.
     pub what: String,
-    /// What it must be.
+    /// The required bound, as text.
     pub bound: String,
-    /// The measured value, if it is a number.
+    /// The measured value, if there is one.
     pub value: Option<f64>,
-    /// Whether the condition holds.
     pub holds: bool,
 }
 
-impl fmt::Display for Judged {
+impl fmt::Display for ConditionResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.claim, self.what)?;
         if self.bound.is_empty() { Ok(()) } else { write!(f, " {}", self.bound) }
     }
 }
 
-/// How many times as many seeds the comparisons have that need more, when many sets are tried.
+/// Factor of seeds for comparisons that need more, when many sets are evaluated.
 const MANY: u32 = 3;
 
-/// Claims that are to be judged.
+/// The claims to evaluate.
 #[derive(Clone, Debug)]
 pub struct Trial<'a> {
-    /// Them.
     pub claims: &'a [&'static Claim],
-    /// Seeds of each case. They are the same for every set of parameters, so that sets differ by nothing else.
+    /// Seeds of each case, the same for every set of parameters, so that only the parameters differ.
     pub seeds: u32,
-    /// Whether transfers are as long as the experiments have them, and not as short as the testbed allows.
+    /// Full transfers, instead of the shorter ones of the testbed.
     pub whole: bool,
 }
 
 impl Trial<'_> {
-    /// The conditions of the claims with `set` in place of what is assumed. Runs that claims share are made once.
+    /// The conditions of the claims with the settings `set`. Shared runs are made once.
     ///
     /// # Errors
     ///
-    /// [`Interrupted`] when the observer said stop.
+    /// [`Interrupted`] when the observer requested a stop.
     pub fn judge(
         &self,
         set: &[String],
         observer: &dyn Observer,
-    ) -> Result<Vec<Judged>, Interrupted> {
+    ) -> Result<Vec<ConditionResult>, Interrupted> {
         let mut bench = Bench::trying(self.seeds, observer);
         let mut all = Vec::new();
         for claim in self.claims {
@@ -76,21 +73,27 @@ impl Trial<'_> {
                     bound => (condition.what.clone(), bound.to_string()),
                 };
                 let value = Some(condition.value).filter(|value| value.is_finite());
-                Judged { claim: claim.id.to_owned(), what, bound, value, holds: condition.holds() }
+                ConditionResult {
+                    claim: claim.id.to_owned(),
+                    what,
+                    bound,
+                    value,
+                    holds: condition.holds(),
+                }
             }));
         }
         Ok(all)
     }
 
-    /// The conditions under each of `sets`, on all processors; `done` is told of each when it is finished. `None` where
-    /// the observer said stop before.
+    /// The conditions under each of `sets`, on all processors; calls `done` for each finished set. `None` where the
+    /// observer requested a stop before.
     pub fn judge_all(
         &self,
         sets: &[Vec<String>],
         observer: &dyn Observer,
-        done: &(dyn Fn(usize, &[Judged]) + Sync),
-    ) -> Vec<Option<Vec<Judged>>> {
-        lasthop_lab::spread(sets.len(), |i| {
+        done: &(dyn Fn(usize, &[ConditionResult]) + Sync),
+    ) -> Vec<Option<Vec<ConditionResult>>> {
+        lasthop_runs::spread(sets.len(), |i| {
             let judged = self.judge(&sets[i], observer).ok()?;
             done(i, &judged);
             Some(judged)
@@ -98,10 +101,13 @@ impl Trial<'_> {
     }
 }
 
-/// Those of `judged` that are the conditions `of`, in that order; `None` where one is not among them. Conditions are
-/// known by claims and words without numbers, which may be measured ones, and by their order where these are alike.
-pub fn aligned<'a>(of: &[Judged], judged: &'a [Judged]) -> Vec<Option<&'a Judged>> {
-    let name = |j: &Judged| (j.claim.clone(), without_numbers(&j.what));
+/// Finds the conditions `of` in `judged`, in that order; `None` for a missing one. Conditions match by claim and by
+/// text without numbers, which may be measured ones; equal texts match in order.
+pub fn aligned<'a>(
+    of: &[ConditionResult],
+    judged: &'a [ConditionResult],
+) -> Vec<Option<&'a ConditionResult>> {
+    let name = |j: &ConditionResult| (j.claim.clone(), without_numbers(&j.what));
     let names: Vec<_> = judged.iter().map(name).collect();
     let wanted: Vec<_> = of.iter().map(name).collect();
     let place = |(i, name): (usize, &(String, String))| {
@@ -112,7 +118,7 @@ pub fn aligned<'a>(of: &[Judged], judged: &'a [Judged]) -> Vec<Option<&'a Judged
     wanted.iter().enumerate().map(place).collect()
 }
 
-/// `text` with a sign in place of each number.
+/// `text` with a placeholder for each number.
 fn without_numbers(text: &str) -> String {
     let mut out = String::new();
     let mut chars = text.chars().peekable();
@@ -128,7 +134,7 @@ fn without_numbers(text: &str) -> String {
             ended = *next == '.';
             chars.next();
         }
-        // The point of a sentence.
+        // A full stop.
         if ended {
             out.push('.');
         }
@@ -148,7 +154,7 @@ mod tests {
     #[test]
     fn conditions_are_known_again_whatever_was_measured() {
         assert_eq!(without_numbers("3 of 12 periods, 1.5 s. B-F4"), "… of … periods, … s. B-F4");
-        let judged = |what: &str, holds| Judged {
+        let judged = |what: &str, holds| ConditionResult {
             claim: "X".into(),
             what: what.into(),
             bound: String::new(),
@@ -162,7 +168,7 @@ mod tests {
         assert_eq!(aligned(&of, &other[1..])[2], None);
     }
 
-    /// What is assumed gives the verdicts of the experiments; another value changes what it should.
+    /// The assumed values give the verdicts of the experiments; another value changes them.
     #[test]
     fn a_set_is_what_the_experiments_run_on() {
         let claims = [named("W-F9")];
@@ -173,7 +179,7 @@ mod tests {
             let judged = trial.judge(&[set.to_owned()], &()).unwrap();
             judged.iter().find(|j| j.what.starts_with("slope")).unwrap().value
         };
-        // What is open counts; a key that is not (it is fitted) is left alone.
+        // An open parameter matters; an unknown key is ignored.
         assert_ne!(slope("host.fixed.send-buffer=2KiB"), assumed[1].value);
         assert_eq!(slope("path.wavelan.radio.overhead=9ms"), assumed[1].value);
     }

@@ -1,4 +1,4 @@
-//! Drawings of an experiment.
+//! Figures of an experiment.
 
 use lasthop_report::model::Figure;
 use lasthop_report::plot::{
@@ -10,17 +10,14 @@ use lasthop_trace::stats::Summary;
 
 use crate::{Bench, Interrupted};
 
-/// How to read lines with bands.
 pub(crate) const BANDS: &str = "Bands are 95 % confidence intervals.";
-/// How to read bars with whiskers.
 pub(crate) const WHISKERS: &str = "Whiskers are 95 % confidence intervals.";
 
-/// A plot with words around it.
 pub(crate) fn figure(plot: &Plot, title: &str, caption: &str) -> Figure {
     Figure::new(plot, title, caption)
 }
 
-/// What the axes of a plot are called, and whether the horizontal one is logarithmic.
+/// Titles of the axes; the horizontal one may be logarithmic.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Axes<'a> {
     pub(crate) x: &'a str,
@@ -55,7 +52,7 @@ pub(crate) fn lines(title: &str, axes: Axes<'_>, series: Vec<LineSeries>, captio
     figure(&chart.plot(), title, caption)
 }
 
-/// A chart of curves, each with a pen of its own.
+/// A chart of curves, each with its own pen.
 pub(crate) fn curves(title: &str, axes: Axes<'_>, curves: Vec<Curve>, caption: &str) -> Figure {
     let plot = Curves {
         title: title.to_owned(),
@@ -67,8 +64,8 @@ pub(crate) fn curves(title: &str, axes: Axes<'_>, curves: Vec<Curve>, caption: &
     figure(&plot.plot(), title, caption)
 }
 
-/// How far a transfer on the testbed `text` is over time, for each case of a name and its changes: what is acknowledged
-/// with seed 1, in packets of `payload` bytes.
+/// Progress of a transfer on the testbed `text`, for each case of a name and its changes: acknowledged packets of
+/// `payload` bytes over time, with seed 1.
 pub(crate) fn progress<S: AsRef<str>>(
     bench: &Bench<'_>,
     text: &str,
@@ -88,7 +85,7 @@ pub(crate) fn progress<S: AsRef<str>>(
     Ok(curves(title, axes, all, caption))
 }
 
-/// A bar as high as the mean, with its interval.
+/// A bar of a mean with its interval.
 pub(crate) fn bar(summary: &Summary) -> Option<Bar> {
     Some(Bar { value: summary.mean, ci: summary.ci95 })
 }

@@ -1,8 +1,10 @@
-//! The papers: their systems, what they claim, and the experiments that hold the claims to the test.
+//! The papers: their systems, their claims, and the experiments that test the claims.
 //!
-//! Each paper has a module, and each of its claims is one constant ([`Claim`]) beside its experiment; the paper's
-//! [`Paper::claims`] lists them. [`evaluate`] runs one. A claim is never loosened: its conditions stand in code in
-//! the experiment, and a condition that fails makes the verdict.
+//! Each paper has a module, and each of its claims is one constant ([`Claim`]) next to its experiment;
+//! [`Paper::claims`] lists them. [`evaluate`] runs one. A claim is never loosened: its conditions are code in the
+//! experiment, and a failed condition makes the verdict.
+
+#![allow(missing_docs, reason = "only crates of this workspace use it")]
 
 mod agarwal00;
 mod bakshi96;
@@ -24,7 +26,7 @@ mod west97;
 
 pub use bench::{Bench, Interrupted, Runs};
 pub use claim::{Claim, Experiment, Paper};
-pub use explore::{Judged, Trial, aligned};
+pub use explore::{ConditionResult, Trial, aligned};
 pub use finding::{Bound, Condition, Finding};
 pub use open::{Open, Testbed, Values};
 
@@ -37,15 +39,15 @@ use lasthop_report::model::{ClaimResult, Verdict};
 pub static PAPERS: [Paper; 5] =
     [west97::PAPER, parsa98::PAPER, bakshi96::PAPER, balakrishnan97::PAPER, agarwal00::PAPER];
 
-/// Works that the papers cite. Their claims are not among those of the papers and are evaluated where they are asked for.
+/// Works that the papers cite. Their claims are evaluated on request only.
 pub static RELATED: Paper = related::PAPER;
 
-/// The papers, then what they cite.
+/// The papers, then the cited works.
 pub fn works() -> impl Iterator<Item = &'static Paper> {
     PAPERS.iter().chain([&RELATED])
 }
 
-/// Every claim of the papers, paper by paper.
+/// Every claim of the papers, in order.
 pub fn claims() -> impl Iterator<Item = &'static Claim> {
     PAPERS.iter().flat_map(|paper| paper.claims)
 }
@@ -55,12 +57,12 @@ pub fn all_claims() -> impl Iterator<Item = &'static Claim> {
     works().flat_map(|work| work.claims)
 }
 
-/// The claims that `words` name, each by itself or by the key of its paper, in the order of reports; without a word
-/// those of the papers.
+/// The claims named in `words`, by id or by the key of a paper, in the order of reports; all claims of the papers if
+/// `words` is empty.
 ///
 /// # Errors
 ///
-/// A word that names nothing.
+/// An unknown word.
 pub fn choose(words: &[String]) -> Result<Vec<&'static Claim>, &String> {
     let names = |word: &String, claim: &Claim| word == claim.paper || word == claim.id;
     if let Some(unknown) = words.iter().find(|word| !all_claims().any(|claim| names(word, claim))) {
@@ -72,9 +74,9 @@ pub fn choose(words: &[String]) -> Result<Vec<&'static Claim>, &String> {
     })
 }
 
-/// A claim with what became of it.
+/// A claim with its result.
 #[derive(Debug)]
-pub struct Evaluated {
+pub struct ClaimEvaluation {
     /// For tables and programs.
     pub result: ClaimResult,
     /// Tables and figures for the report.
@@ -85,8 +87,8 @@ pub struct Evaluated {
 ///
 /// # Errors
 ///
-/// [`Interrupted`] when the bench's observer said stop.
-pub fn evaluate(claim: &Claim, bench: &mut Bench<'_>) -> Result<Evaluated, Interrupted> {
+/// [`Interrupted`] when the bench's observer requested a stop.
+pub fn evaluate(claim: &Claim, bench: &mut Bench<'_>) -> Result<ClaimEvaluation, Interrupted> {
     let finding = match claim.run {
         Some(run) => {
             let mut finding = Finding::new(bench.seeds);
@@ -110,7 +112,7 @@ pub fn evaluate(claim: &Claim, bench: &mut Bench<'_>) -> Result<Evaluated, Inter
         verdict,
         reason,
     };
-    Ok(Evaluated { result, finding })
+    Ok(ClaimEvaluation { result, finding })
 }
 
 #[cfg(test)]
@@ -135,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn related_work_is_asked_for() {
+    fn related_work_is_evaluated_on_request() {
         let count = |word: &str| choose(&[word.to_owned()]).ok().map(|chosen| chosen.len());
         assert_eq!(choose(&[]).unwrap().len(), claims().count());
         assert_eq!(count("related"), Some(RELATED.claims.len()));

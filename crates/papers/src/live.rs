@@ -1,5 +1,4 @@
-//! What experiments ask of the machine that they run on. This crate knows nothing of testbeds: the program hands one
-//! in.
+//! Measurements on the machine at hand. This crate has no testbed: the program passes one in.
 
 use lasthop_trace::cpu_time::Measurement;
 
@@ -8,19 +7,19 @@ pub const SIZES: [u16; 5] = [500, 1000, 1460, 2296, 8960];
 
 /// Why there is no measurement.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Unmeasured {
-    /// Somebody asked to stop.
+pub enum NoMeasurement {
+    /// The user requested a stop.
     Interrupted,
-    /// This machine or its user cannot have a testbed; the words say what forbids it.
+    /// A testbed is impossible here, with the reason.
     Impossible(String),
 }
 
-/// What measures on this machine's own kernel.
+/// Measurements on this machine's kernel.
 pub trait Live {
     /// CPU time of the kernel's TCP: `rounds` transfers of `bytes` bytes for each case of the segment sizes `sizes`.
     ///
     /// # Errors
     ///
-    /// When it was stopped, or cannot be measured here.
-    fn cpu(&self, sizes: &[u16], bytes: u64, rounds: u32) -> Result<Measurement, Unmeasured>;
+    /// The measurement was stopped, or is impossible here.
+    fn cpu(&self, sizes: &[u16], bytes: u64, rounds: u32) -> Result<Measurement, NoMeasurement>;
 }

@@ -1,9 +1,9 @@
-//! What experiments measure in a run.
+//! Figures of a run that experiments use.
 
 use lasthop_proto::event::Cause;
 use lasthop_trace::metrics::{FlowMetrics, RunMetrics};
 
-/// KB in west97 means 1024 bytes: 2,000,000 B in 9.770 s is printed there as 199.92 KB/s.
+/// KB in west97 means 1024 bytes: it prints 2,000,000 B in 9.770 s as 199.92 KB/s.
 pub(crate) const KB: f64 = 1024.0;
 
 /// Throughput of all flows in KB/s.
@@ -36,7 +36,7 @@ pub(crate) fn wireless(m: &RunMetrics) -> f64 {
     100.0 * m.wireless_goodput().unwrap_or(f64::NAN)
 }
 
-/// Expirations of the senders' retransmission timers.
+/// Retransmission timeouts of the senders.
 pub(crate) fn timeouts(m: &RunMetrics) -> f64 {
     m.sum(|f| f.timeouts) as f64
 }
@@ -46,22 +46,22 @@ pub(crate) fn jain(m: &RunMetrics) -> f64 {
     m.jain_index
 }
 
-/// How long the transfers took, in seconds.
+/// Duration of the transfers in seconds.
 pub(crate) fn transfer_time(m: &RunMetrics) -> f64 {
     m.flows.iter().map(|f| f.transfer_time_s).sum()
 }
 
-/// How long the transfers stood still, in seconds.
+/// Time in stalls in seconds.
 pub(crate) fn stall_time(m: &RunMetrics) -> f64 {
     m.flows.iter().map(|f| f.stall_time_s).sum()
 }
 
-/// Packets that ended by `cause`.
+/// Packets dropped by `cause`.
 pub(crate) fn dropped(cause: Cause) -> impl Fn(&RunMetrics) -> f64 {
     count(move |f| f.dropped.get(cause))
 }
 
-/// ACKs that found a queue full.
+/// ACKs dropped at a full queue.
 pub(crate) fn lost_acks(m: &RunMetrics) -> f64 {
     m.sum(|f| f.dropped_acks.get(Cause::QueueFull)) as f64
 }

@@ -1,64 +1,62 @@
-//! What papers leave open about their testbeds, as parameters with plausible values.
+//! Open parameters of the papers' testbeds, with plausible values.
 //!
-//! A parameter is the address of a scenario's key, as `--set` has it, with the values that could stand there. The
-//! testbed's file says what is assumed; the table of assumptions says why, and names each parameter by its beginning.
+//! A parameter is the address of a scenario's key, as in `--set`, with possible values. The testbed's file has the
+//! assumed value; the table of assumptions has the reason, and refers to each parameter by the beginning of its text.
 
 use lasthop_report::number::short;
 
 use crate::Claim;
 
-/// What experiments on one testbed have in common.
+/// A testbed with its open parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Testbed {
-    /// Name.
     pub key: &'static str,
-    /// The scenario files that make it up.
+    /// Its scenario files.
     pub texts: &'static [&'static str],
-    /// What the paper leaves open about it.
     pub open: &'static [Open],
-    /// What is set when many sets of parameters are tried, so that a run takes less: shorter transfers.
+    /// Settings for shorter transfers, when many sets of parameters are evaluated.
     pub shorter: &'static [&'static str],
-    /// Runs of each case when many sets of parameters are tried.
+    /// Runs of each case, when many sets of parameters are evaluated.
     pub seeds: u32,
 }
 
-/// Something that a paper leaves open.
+/// A parameter that a paper leaves open.
 #[derive(Clone, Copy, Debug)]
 pub struct Open {
-    /// Addresses of the keys that get the value, as of `--set`. Where a scenario of the testbed has no such host or
-    /// stage, the key is left out.
+    /// Addresses of the keys that get the value, as in `--set`. A key whose host or stage is not in the scenario is
+    /// skipped.
     pub keys: &'static [&'static str],
-    /// What is assumed, as it could stand in the file.
+    /// The assumed value, in the file's format.
     pub assumed: &'static str,
-    /// What else could be.
+    /// The possible values.
     pub values: Values,
-    /// How the assumption begins that it belongs to ([`crate::Paper::assumed`]).
+    /// The beginning of the assumption's text ([`crate::Paper::assumed`]).
     pub assumption: &'static str,
-    /// Why these values: what is known, and on whose word.
+    /// The reason for these values, with its source.
     pub why: &'static str,
 }
 
-/// The values that a parameter may have, each as probable as the others.
+/// The possible values, all equally probable.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Values {
-    /// These.
+    /// A list.
     Words(&'static [&'static str]),
-    /// From the first to the second, in this unit.
+    /// A range with its unit.
     Linear(f64, f64, &'static str),
-    /// The same, with the logarithm spread evenly.
+    /// A range with a uniform logarithm, with its unit.
     Log(f64, f64, &'static str),
 }
 
-/// Into how many parts of equal probability a range is divided where its effect is told part by part.
+/// Number of equally probable parts of a range for effects by part.
 const PARTS: usize = 4;
 
 impl Open {
-    /// Its name: the first of its keys.
+    /// The first of its keys.
     pub fn name(&self) -> &'static str {
         self.keys.first().copied().unwrap_or_default()
     }
 
-    /// The value at a place from 0 to 1 (excluded).
+    /// The value at a position from 0 to 1 (excluded).
     pub fn value(&self, place: f64) -> String {
         let number = |x: f64, unit: &str| format!("{}{unit}", digits(x));
         match self.values {
@@ -71,7 +69,7 @@ impl Open {
         }
     }
 
-    /// The values, or parts of the range, as words: what a place falls into when it is multiplied by their number.
+    /// The values, or parts of the range, as text; the index is the position times their number.
     pub fn parts(&self) -> Vec<String> {
         match self.values {
             Values::Words(words) => words.iter().map(|word| (*word).to_owned()).collect(),
@@ -82,13 +80,13 @@ impl Open {
         }
     }
 
-    /// What is set for the value at a place, for a scenario.
+    /// The settings for the value at a position.
     pub fn settings(&self, place: f64) -> impl Iterator<Item = String> {
         let value = self.value(place);
         self.keys.iter().map(move |key| format!("{key}={value}"))
     }
 
-    /// Its values in words.
+    /// The values as text.
     pub fn range(&self) -> String {
         match self.values {
             Values::Words(words) => words.join(", "),
@@ -99,7 +97,7 @@ impl Open {
     }
 }
 
-/// A number with three digits, as a scenario is written.
+/// A number with three digits, in the format of scenarios.
 fn digits(x: f64) -> String {
     let places = (2 - libm::log10(x.abs()).floor() as i32).clamp(0, 12) as usize;
     let text = format!("{x:.places$}");
@@ -111,7 +109,7 @@ fn digits(x: f64) -> String {
 }
 
 impl Claim {
-    /// What is open about its experiment: what the testbed says, and what the experiment says instead or adds.
+    /// The open parameters of the testbed, replaced and extended by those of the experiment.
     pub fn open(&self) -> Vec<Open> {
         let mut all: Vec<Open> = self.testbed.map(|t| t.open.to_vec()).unwrap_or_default();
         for own in self.open {
@@ -124,8 +122,8 @@ impl Claim {
     }
 }
 
-/// The setting for the scenario file `text`, if that has the host or the stage which it names. `NAME: KEY=VALUE` is for
-/// the scenario of this name alone.
+/// The setting for the scenario file `text`, if that has its host or stage. `NAME: KEY=VALUE` applies to the scenario
+/// of this name only.
 pub(crate) fn fitting<'a>(text: &str, setting: &'a str) -> Option<&'a str> {
     let named = |name: &str| text.contains(&format!("name = \"{name}\""));
     let setting = match setting.split_once(": ") {
@@ -170,7 +168,7 @@ mod tests {
         assert_eq!(Open { values: Values::Linear(0.0, 1.5, ""), ..OPEN }.value(0.1), "0.15");
     }
 
-    /// One truth with the scenario files and with the table of assumptions.
+    /// The scenario files and the table of assumptions are consistent.
     #[test]
     fn what_is_assumed_is_what_the_file_says_and_each_value_can_be_set() {
         for claim in crate::claims() {

@@ -1,5 +1,5 @@
-//! Every system that the papers describe, and what came after them. Each describes itself where it stands; here are the
-//! tools of crates that this one does not depend on.
+//! All systems of the papers, and later ones. Each system describes itself; this file adds the tools of crates that
+//! this crate does not depend on.
 
 use lasthop_proto::describe::LIVE;
 pub use lasthop_proto::describe::{Kind, Status, System, Where};
@@ -34,7 +34,6 @@ pub fn systems() -> Vec<System> {
     all
 }
 
-/// The system of this key.
 pub fn system(key: &str) -> Option<System> {
     systems().into_iter().find(|system| system.key == key)
 }

@@ -1,4 +1,4 @@
-//! Tables of an experiment, and what stands in their cells.
+//! Tables of an experiment and their cells.
 
 use lasthop_report::model::{Column, Table};
 use lasthop_report::number;
@@ -6,8 +6,8 @@ use lasthop_trace::stats::Summary;
 
 use crate::bench::Runs;
 
-/// A table without rows yet. `headings` are separated by ` | `; a column whose heading begins with `<` is of words, the
-/// others are of numbers.
+/// A table without rows. `headings` are separated by ` | `; a heading with `<` in front is a text column, all others are
+/// numeric.
 pub(crate) fn table(title: impl Into<String>, headings: &str) -> Table {
     let column = |heading: &str| match heading.strip_prefix('<') {
         Some(words) => Column::text(words),
@@ -17,17 +17,16 @@ pub(crate) fn table(title: impl Into<String>, headings: &str) -> Table {
     Table { title: title.into(), columns, rows: Vec::new() }
 }
 
-/// The cells of a row.
 pub(crate) fn row(cells: &[&dyn Cell]) -> Vec<String> {
     cells.iter().map(|cell| cell.cell()).collect()
 }
 
 /// `measured ± interval`.
-pub(crate) fn shown(summary: &Summary) -> String {
+pub(crate) fn mean_and_interval(summary: &Summary) -> String {
     number::summary(summary)
 }
 
-/// What can stand in a cell.
+/// A value of a cell.
 pub(crate) trait Cell {
     fn cell(&self) -> String;
 }
@@ -58,11 +57,11 @@ impl Cell for f64 {
 
 impl Cell for Summary {
     fn cell(&self) -> String {
-        shown(self)
+        mean_and_interval(self)
     }
 }
 
-/// How many runs are complete.
+/// The number of complete runs.
 impl Cell for Runs {
     fn cell(&self) -> String {
         format!("{} of {}", self.complete(), self.all().len())

@@ -1,4 +1,4 @@
-//! What experiments of several papers run on.
+//! Testbeds shared by several papers.
 
 /// Ravel, Verdi, Chopin (west97 4.0, Figure 8): fixed host, Ethernet, base station, WaveLAN, mobile host.
 pub(crate) const WEST97_LAN: &str = include_str!("west97/lan.toml");
@@ -7,5 +7,5 @@ pub(crate) const WEST97_LAN: &str = include_str!("west97/lan.toml");
 pub(crate) const SINGLE: &str =
     r#"errors={ model = "exponential", mean = "64KiB", on = ["data", "ack"] }"#;
 
-/// A testbed as it is.
+/// An unchanged testbed.
 pub(crate) const UNCHANGED: &[&str] = &[];

@@ -1,4 +1,4 @@
-//! A congestion control that is written in Python.
+//! Congestion controls written in Python.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,20 +10,20 @@ use lasthop_proto::tcp::sender::growth::{Acked, Growth, Loss};
 use lasthop_proto::units::Time;
 use pyo3::prelude::*;
 
-/// What a sender knows when an ACK has come, or when a loss has been found. Documented in `lasthop.Ack`.
+/// The state of a sender after an ACK or a detected loss. Documented in `lasthop.Ack`.
 #[pyclass(frozen, get_all, module = "lasthop._lasthop")]
 pub struct Ack {
-    /// Seconds since the run began.
+    /// Seconds since the start of the run.
     now: f64,
-    /// Bytes that are newly acknowledged; zero for a loss.
+    /// Newly acknowledged bytes; zero for a loss.
     acked: u32,
-    /// The round trip that was measured, in seconds.
+    /// The measured round trip in seconds.
     rtt: Option<f64>,
     /// The congestion window, in bytes.
     cwnd: u32,
     /// The slow-start threshold, in bytes.
     ssthresh: u32,
-    /// Bytes that are outstanding.
+    /// Unacknowledged bytes.
     flight: u64,
     /// Bytes of a full segment.
     mss: u32,
@@ -43,31 +43,31 @@ impl Ack {
     }
 }
 
-/// A class of the user's, and what was raised by it first.
-pub struct Brought {
+/// A user's class, and the first exception that it raised.
+pub struct PythonControl {
     class: Py<PyAny>,
     fault: Mutex<Option<PyErr>>,
     failed: AtomicBool,
 }
 
-impl Brought {
-    pub fn new(class: Py<PyAny>) -> Brought {
-        Brought { class, fault: Mutex::new(None), failed: AtomicBool::new(false) }
+impl PythonControl {
+    pub fn new(class: Py<PyAny>) -> PythonControl {
+        PythonControl { class, fault: Mutex::new(None), failed: AtomicBool::new(false) }
     }
 
-    /// Makes an object of the class for each connection.
+    /// Creates an object of the class for each connection.
     pub fn maker(
-        self: Arc<Brought>,
+        self: Arc<PythonControl>,
     ) -> impl Fn(&TcpConfig) -> Box<dyn CustomGrowth> + Send + Sync + 'static {
         move |_| Box::new(Rule::new(self.clone()))
     }
 
-    /// Whether something was raised: then no run is worth finishing.
+    /// An exception was raised, so no run needs to finish.
     pub fn failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// What was raised first, once.
+    /// The first exception; later calls return `None`.
     pub fn take_fault(&self) -> Option<PyErr> {
         self.failed.store(false, Ordering::Relaxed);
         self.fault.lock().ok()?.take()
@@ -87,15 +87,15 @@ struct Methods {
     on_loss: Py<PyAny>,
 }
 
-/// A connection's congestion control. After a fault it leaves the window as it is.
+/// A connection's congestion control. After an exception it keeps the window.
 #[derive(Clone)]
 struct Rule {
-    brought: Arc<Brought>,
+    brought: Arc<PythonControl>,
     methods: Option<Arc<Methods>>,
 }
 
 impl Rule {
-    fn new(brought: Arc<Brought>) -> Rule {
+    fn new(brought: Arc<PythonControl>) -> Rule {
         let made = Python::attach(|py| {
             let object = brought.class.bind(py).call0()?;
             let method = |name| object.getattr(name).map(Bound::unbind);
@@ -105,7 +105,7 @@ impl Rule {
         Rule { brought, methods }
     }
 
-    /// What a method answers, in bytes, from one to what a window can hold; nothing after a fault.
+    /// The window returned by a method, in bytes, clamped to the valid range; `None` after an exception.
     fn ask(&self, call: impl FnOnce(Python<'_>, &Methods) -> PyResult<f64>) -> Option<u32> {
         let methods = self.methods.as_ref().filter(|_| !self.brought.failed())?;
         let answer = Python::attach(|py| {

@@ -1,4 +1,4 @@
-//! What is wrong with an input, as the exception that Python sees.
+//! Errors of inputs as Python exceptions.
 
 use lasthop_scenario::{Argument, Diagnostic, Source};
 use pyo3::exceptions::{PyOSError, PyValueError};
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
-/// `lasthop.ScenarioError` for `diagnostic`, with the text that it points into.
+/// `lasthop.ScenarioError` for `diagnostic`, with the text that its position refers to.
 pub fn scenario(
     py: Python<'_>,
     diagnostic: &Diagnostic,
@@ -19,8 +19,8 @@ pub fn scenario(
         .unwrap_or_else(|error| error)
 }
 
-/// A diagnostic with its place in `text`, the scenario's or the table of points', as
-/// keyword arguments of `ScenarioError`.
+/// A diagnostic with its position in `text`, the scenario's or the table of points, as keyword arguments of
+/// `ScenarioError`.
 pub fn located<'py>(
     py: Python<'py>,
     diagnostic: &Diagnostic,
@@ -53,7 +53,7 @@ pub fn located<'py>(
     Ok(fields)
 }
 
-/// `lasthop.ScenarioError` without a place: an argument that is no part of a scenario.
+/// `lasthop.ScenarioError` without a position: an argument that is no part of a scenario.
 pub fn argument(py: Python<'_>, message: &str, help: &str) -> PyErr {
     let raise = || {
         let fields = PyDict::new(py);
@@ -64,7 +64,7 @@ pub fn argument(py: Python<'_>, message: &str, help: &str) -> PyErr {
     raise().unwrap_or_else(|error: PyErr| error)
 }
 
-/// The exception of what goes wrong with a batch of runs.
+/// The exception for an error of a batch of runs.
 pub fn batch(py: Python<'_>, error: &lasthop_batch::Error) -> PyErr {
     use lasthop_batch::Error;
     match error {
@@ -81,12 +81,12 @@ pub fn batch(py: Python<'_>, error: &lasthop_batch::Error) -> PyErr {
     }
 }
 
-/// What a store in Python raised.
+/// The exception that a store in Python raised.
 fn fault(py: Python<'_>, error: &std::io::Error) -> Option<PyErr> {
     Some(error.get_ref()?.downcast_ref::<PyErr>()?.clone_ref(py))
 }
 
-/// The exception of a study.
+/// The exception for an error of a study.
 fn study(py: Python<'_>, error: &lasthop_study::Error) -> PyErr {
     match error {
         lasthop_study::Error::Input { message, help } => argument(py, message, help),

@@ -1,4 +1,4 @@
-//! A run that stands still between steps, with the sender's window or rate in the hands of who makes the steps.
+//! A run in steps, whose caller controls the sender's window or rate.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,18 +16,18 @@ use pyo3::prelude::*;
 use crate::error;
 use crate::plan::Plan;
 
-/// What the outside wants, in force from the next ACK on: bytes of a window, or bytes per second; zero is nothing yet.
+/// The controlled values, in effect from the next ACK on: window in bytes, or rate in bytes per second; zero is unset.
 #[derive(Clone, Debug, Default)]
-struct Wheel {
+struct ControlInput {
     window: Arc<AtomicU64>,
     rate: Arc<AtomicU64>,
 }
 
-/// A sender that does as the outside wants, in recovery or not.
+/// A sender with an externally controlled window, also during recovery.
 #[derive(Clone, Debug, Default)]
-struct Steered(Wheel);
+struct ExternalControl(ControlInput);
 
-impl Growth for Steered {
+impl Growth for ExternalControl {
     fn on_ack(&mut self, _: &mut Window, _: &Acked) {}
 
     fn steers(&self) -> bool {
@@ -38,7 +38,7 @@ impl Growth for Steered {
         let rate = self.0.rate.load(Ordering::Relaxed);
         let wanted = match (rate, sample.rtt) {
             (0, _) => self.0.window.load(Ordering::Relaxed),
-            // Twice what the rate puts on the way: the rate decides, and what is lost does not stop it.
+            // Twice the flight of the rate: the rate decides, and lost packets do not stop it.
             (rate, Some(rtt)) => (2.0 * rate as f64 * rtt.as_secs_f64()) as u64,
             (_, None) => 0,
         };
@@ -57,13 +57,13 @@ impl Growth for Steered {
     }
 }
 
-impl CustomGrowth for Steered {
+impl CustomGrowth for ExternalControl {
     fn boxed_clone(&self) -> Box<dyn CustomGrowth> {
         Box::new(self.clone())
     }
 }
 
-/// What is counted between two looks.
+/// Counts since the last step.
 #[derive(Default)]
 struct Counts {
     resent: u64,
@@ -95,21 +95,20 @@ struct State {
     delivered: u64,
 }
 
-/// What is seen after a step: bytes acknowledged, delivered and sent again in it, time-outs in it; then, as they are,
-/// smoothed round trip and its variation in seconds, bytes in flight, congestion window, whether losses are being
-/// repaired.
-type Seen = (f64, f64, f64, f64, f64, f64, f64, f64, f64);
+/// The observation after a step: bytes acknowledged, delivered and retransmitted in it, timeouts in it; then smoothed
+/// round trip and its variation in seconds, bytes in flight, congestion window, and whether recovery is in progress.
+type Observation = (f64, f64, f64, f64, f64, f64, f64, f64, f64);
 
 /// A run of one cell of a plan, made in steps.
 #[pyclass(frozen, module = "lasthop._lasthop")]
 pub struct Session {
     state: Mutex<State>,
-    wheel: Wheel,
+    wheel: ControlInput,
 }
 
 #[pymethods]
 impl Session {
-    /// Before the beginning. The sender of the first transfer is steered from outside if `steered`.
+    /// Before the first event. The sender of the first transfer is controlled externally if `steered`.
     #[new]
     fn new(
         py: Python<'_>,
@@ -119,7 +118,7 @@ impl Session {
         steered: bool,
     ) -> PyResult<Session> {
         let mut scenario = plan.scenario(py, cell)?.clone();
-        let wheel = Wheel::default();
+        let wheel = ControlInput::default();
         let Some(transfer) = scenario.transfers.first() else {
             return Err(error::argument(
                 py,
@@ -129,7 +128,8 @@ impl Session {
         };
         if steered {
             let inner = wheel.clone();
-            let make = move |_: &_| Box::new(Steered(inner.clone())) as Box<dyn CustomGrowth>;
+            let make =
+                move |_: &_| Box::new(ExternalControl(inner.clone())) as Box<dyn CustomGrowth>;
             scenario.hosts[transfer.from].tcp.custom =
                 Some(Box::new(Custom::new("outside", "", make)));
         }
@@ -156,9 +156,9 @@ impl Session {
         self.wheel.rate.store(rate.max(1.0) as u64, Ordering::Relaxed);
     }
 
-    /// Lets `nanoseconds` more pass. What was seen then, and whether the transfer or the run is over: `""` for neither,
-    /// otherwise `complete`, `aborted`, or the reason of the run's end.
-    fn step(&self, py: Python<'_>, nanoseconds: u64) -> PyResult<(Seen, &'static str)> {
+    /// Advances the run by `nanoseconds`. Returns the observation, and the state of the transfer: `""` while it
+    /// continues, else `complete`, `aborted`, or the reason of the run's end.
+    fn step(&self, py: Python<'_>, nanoseconds: u64) -> PyResult<(Observation, &'static str)> {
         py.detach(|| {
             let mut state =
                 self.state.lock().map_err(|_| error::value("this session has failed"))?;
@@ -166,7 +166,7 @@ impl Session {
         })
     }
 
-    /// Seconds since the beginning.
+    /// Seconds since the start.
     #[getter]
     fn now(&self) -> PyResult<f64> {
         let state = self.state.lock().map_err(|_| error::value("this session has failed"))?;
@@ -175,12 +175,12 @@ impl Session {
 }
 
 impl State {
-    fn step(&mut self, span: Span) -> (Seen, &'static str) {
+    fn step(&mut self, span: Span) -> (Observation, &'static str) {
         let until = self.session.now() + span;
         self.session.run_until(until, &mut self.counts);
         let counts = core::mem::take(&mut self.counts);
         let Some((tcb, end)) = self.session.control_block(0).zip(self.session.transfer(0)) else {
-            return (Seen::default(), "idle");
+            return (Observation::default(), "idle");
         };
         let acked = tcb.snd_una.saturating_sub(self.una);
         let delivered = end.delivered.saturating_sub(self.delivered);
@@ -194,11 +194,11 @@ impl State {
             (.., Some(Reason::Idle)) => "idle",
             (.., Some(Reason::Stuck)) => "stuck",
         };
-        (seen(&tcb, acked, delivered, &counts), over)
+        (observation(&tcb, acked, delivered, &counts), over)
     }
 }
 
-fn seen(tcb: &Tcb, acked: u64, delivered: u64, counts: &Counts) -> Seen {
+fn observation(tcb: &Tcb, acked: u64, delivered: u64, counts: &Counts) -> Observation {
     (
         acked as f64,
         delivered as f64,

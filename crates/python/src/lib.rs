@@ -1,8 +1,8 @@
-//! The private module `_lasthop` of the Python package: values in, values out. Names for people, documentation and
-//! types are in `python/lasthop`, which alone calls it.
+//! The private module `_lasthop` of the Python package: values in, values out. Public names, documentation and types
+//! are in `python/lasthop`, which is its only caller.
 //!
-//! A panic arrives in Python as an exception (the profile unwinds). Runs are made on threads of their own with the
-//! interpreter's lock released, so that a forked child finds no pool of its parent's, and Ctrl-C is heard.
+//! A panic becomes a Python exception (the profile unwinds). Runs have threads of their own with the interpreter's lock
+//! released, so that a forked child finds no pool of its parent, and Ctrl-C works.
 
 mod control;
 mod error;
@@ -16,7 +16,6 @@ mod wait;
 
 use pyo3::prelude::*;
 
-/// What the package calls.
 #[pymodule]
 mod _lasthop {
     #[pymodule_export]

@@ -9,7 +9,7 @@ use lasthop_scenario::{Argument, Warning, World};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::control::Brought;
+use crate::control::PythonControl;
 use crate::error;
 
 /// The version of lasthop.
@@ -30,36 +30,36 @@ pub fn examples() -> Vec<(&'static str, &'static str)> {
     lasthop_scenario::examples().iter().map(|e| (e.name, e.text)).collect()
 }
 
-/// The files of visits that a scenario names: first and last byte of where, and the name.
+/// The files of visits in a scenario: first and last byte of the value, and the name.
 #[pyfunction]
 pub fn visit_files(text: &str) -> Vec<(usize, usize, String)> {
     let files = lasthop_scenario::visit_files(text).into_iter();
     files.map(|(place, name)| (place.start, place.end, name)).collect()
 }
 
-/// The files that the links of a scenario name, which are neither in the text nor built in.
+/// The files named by links of a scenario that are neither in the text nor built in.
 #[pyfunction]
 pub fn link_files(text: &str) -> Vec<String> {
     let files = lasthop_scenario::files::named(text, &[]).into_iter().map(|file| file.name);
     files.filter(|name| lasthop_scenario::examples::file(name).is_none()).collect()
 }
 
-/// The text with what stands in such a file.
+/// The text with the content of such a file.
 #[pyfunction]
 pub fn with_link_file(text: String, name: &str, content: &str) -> String {
     lasthop_scenario::files::with(text, name, content)
 }
 
-/// The built-in scenario that was probably meant.
+/// The built-in scenario with the most similar name.
 #[pyfunction]
 pub fn nearest_example(word: &str) -> Option<&'static str> {
     lasthop_scenario::nearest_example(word)
 }
 
-/// A class of a congestion control, its name and version, and the host that it is for.
+/// A class of a congestion control, its name and version, and its host.
 pub type Control = (Py<PyAny>, String, String, Option<String>);
 
-/// `set` and `vary` as the scenario crate takes them.
+/// `set` and `vary` arguments for the scenario crate.
 pub fn arguments(changes: Vec<(String, String)>) -> Vec<Argument> {
     let argument = |(how, change): (String, String)| match how.as_str() {
         "vary" => Argument::Vary(change),
@@ -68,10 +68,10 @@ pub fn arguments(changes: Vec<(String, String)>) -> Vec<Argument> {
     changes.into_iter().map(argument).collect()
 }
 
-/// A congestion control as hosts take it.
-pub fn custom(control: Control) -> (Arc<Brought>, Custom, Option<String>) {
+/// A custom congestion control for hosts.
+pub fn custom(control: Control) -> (Arc<PythonControl>, Custom, Option<String>) {
     let (class, name, version, host) = control;
-    let brought = Arc::new(Brought::new(class));
+    let brought = Arc::new(PythonControl::new(class));
     let custom = Custom::new(name, version, brought.clone().maker());
     (brought, custom, host)
 }
@@ -85,7 +85,7 @@ pub struct Plan {
     pub text: String,
     pub arguments: Vec<Argument>,
     warnings: Vec<Warning>,
-    pub control: Option<(Arc<Brought>, Custom, Option<String>)>,
+    pub control: Option<(Arc<PythonControl>, Custom, Option<String>)>,
 }
 
 #[pymethods]
@@ -114,7 +114,7 @@ impl Plan {
         Ok(Plan { plan: Arc::new(plan), origin, name, text, arguments, warnings, control })
     }
 
-    /// What is varied: names and labels.
+    /// The axes: names and labels.
     #[getter]
     fn axes(&self) -> Vec<(String, Vec<String>)> {
         self.plan.axes.iter().map(|axis| (axis.name.clone(), axis.labels.clone())).collect()
@@ -156,7 +156,7 @@ impl Plan {
         self.plan.count()
     }
 
-    /// What the scenario says and probably does not mean, as the keyword arguments of `ScenarioError`.
+    /// Warnings about the scenario, as keyword arguments of `ScenarioError`.
     #[getter]
     fn warnings<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let Plan { origin, text, arguments, .. } = self;
@@ -175,7 +175,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// Where its numbers are from.
+    /// The origin of its results.
     pub fn provenance(&self) -> Provenance {
         let mut provenance = Provenance::new(&self.plan, &self.text, &self.arguments);
         let named =
@@ -184,8 +184,8 @@ impl Plan {
         provenance
     }
 
-    /// The rule in Python that its runs ask.
-    pub fn rule(&self) -> Option<Arc<Brought>> {
+    /// The custom control of its runs.
+    pub fn rule(&self) -> Option<Arc<PythonControl>> {
         self.control.as_ref().map(|(brought, ..)| brought.clone())
     }
 
@@ -198,7 +198,7 @@ impl Plan {
     }
 }
 
-/// An error for a scenario that is to be run on real packets.
+/// An error for a scenario on real packets.
 pub fn simulated(py: Python<'_>, scenario: &lasthop_scenario::Scenario) -> PyResult<()> {
     match scenario.world {
         World::Sim => Ok(()),

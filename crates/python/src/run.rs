@@ -1,10 +1,10 @@
-//! Runs of a plan, and what was measured.
+//! Runs of a plan and their results.
 
 use std::sync::Arc;
 
 use lasthop_batch::{Done, Provenance, Work, tables};
-use lasthop_lab::Setup;
 use lasthop_proto::machine::StageId;
+use lasthop_runs::Setup;
 use lasthop_scenario::Cell;
 use lasthop_trace::pcapng::{CaptureSink, Place};
 use pyo3::exceptions::PyOSError;
@@ -16,20 +16,20 @@ use crate::plan::{Plan, simulated};
 use crate::table::Table;
 use crate::wait::Waiting;
 
-/// What was measured in the runs of a plan. Documented in `lasthop.Results`.
+/// The results of a plan. Documented in `lasthop.Results`.
 #[pyclass(frozen, module = "lasthop._lasthop")]
 pub struct Results {
     plan: Arc<lasthop_scenario::Plan>,
-    results: lasthop_lab::Results,
+    results: lasthop_runs::Results,
     provenance: Provenance,
 }
 
-/// Everything about one run. Documented in `lasthop.Recording`.
+/// One run with all its events. Documented in `lasthop.Recording`.
 #[pyclass(frozen, module = "lasthop._lasthop")]
 pub struct Recording {
     cell: Cell,
     seed: u64,
-    recorded: tables::recorded::Recorded,
+    recorded: tables::recorded::RecordedRun,
 }
 
 /// Makes all runs of a plan.
@@ -52,20 +52,20 @@ pub fn run(
     Ok(Results { plan: plan.plan.clone(), results, provenance })
 }
 
-/// All runs in this thread, as a rule in Python wants it.
-fn one_by_one(plan: &lasthop_scenario::Plan, work: &Work<'_>) -> lasthop_lab::Results {
+/// All runs in the calling thread, as a Python control requires.
+fn one_by_one(plan: &lasthop_scenario::Plan, work: &Work<'_>) -> lasthop_runs::Results {
     let of = plan.count();
     let runs = plan.runs().zip(1..).map(|(run, runs)| {
         let result = (!(work.stop)())
-            .then(|| lasthop_lab::measure(&plan.cells[run.cell].scenario, run.seed))?;
+            .then(|| lasthop_runs::measure(&plan.cells[run.cell].scenario, run.seed))?;
         (work.progress)(Done { runs, of, cell: run.cell });
         Some(result)
     });
     let runs = runs.collect();
-    lasthop_lab::Results::new(plan, Setup::new(String::new(), plan), runs)
+    lasthop_runs::Results::new(plan, Setup::new(String::new(), plan), runs)
 }
 
-/// Makes the run of one cell with `seed`, and keeps everything that happens.
+/// Makes and records the run of one cell with `seed`.
 #[pyfunction]
 pub fn record(py: Python<'_>, plan: &Plan, cell: usize, seed: u64) -> PyResult<Recording> {
     plan.scenario(py, cell)?;
@@ -94,13 +94,13 @@ impl Results {
         self.table(py, tables::stages)
     }
 
-    /// Where the numbers are from, as JSON.
+    /// The provenance as JSON.
     #[getter]
     fn provenance(&self, py: Python<'_>) -> PyResult<String> {
         json(py, &self.provenance)
     }
 
-    /// Everything, as `lasthop run --json` prints it.
+    /// The results, as printed by `lasthop run --json`.
     fn json(&self, py: Python<'_>) -> PyResult<String> {
         json(py, &self.results)
     }
@@ -112,7 +112,7 @@ impl Results {
         json(py, &cells)
     }
 
-    /// What is to be reported of runs in which time stood still.
+    /// Runs that ended in an endless loop.
     fn stuck(&self) -> Vec<String> {
         self.results.stuck()
     }
@@ -120,7 +120,7 @@ impl Results {
 
 type Tabled = fn(
     &lasthop_scenario::Plan,
-    &lasthop_lab::Results,
+    &lasthop_runs::Results,
     &Provenance,
 ) -> Result<arrow_array::RecordBatch, lasthop_batch::Error>;
 
@@ -152,7 +152,7 @@ impl Recording {
         Table(self.recorded.tcb.clone())
     }
 
-    /// What was measured, as JSON.
+    /// The metrics as JSON.
     #[getter]
     fn result(&self, py: Python<'_>) -> PyResult<String> {
         json(py, &self.recorded.recording.result)
@@ -167,11 +167,11 @@ impl Recording {
     /// Names of the stages that carry packets.
     #[getter]
     fn links(&self) -> Vec<String> {
-        let stages = lasthop_lab::layout(&self.cell.scenario).stages.into_iter();
+        let stages = lasthop_runs::layout(&self.cell.scenario).stages.into_iter();
         stages.filter(|stage| stage.role.is_link()).map(|stage| stage.name).collect()
     }
 
-    /// The capture of a link, or of everything that was dropped, as pcapng. The run is made once more.
+    /// The capture of a link, or of all dropped packets, as pcapng. The run is repeated.
     fn pcapng<'py>(&self, py: Python<'py>, link: Option<String>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = py.detach(|| self.capture(link.as_deref()));
         Ok(PyBytes::new(py, &bytes.map_err(|e| PyOSError::new_err(e.to_string()))?))
@@ -181,14 +181,14 @@ impl Recording {
 impl Recording {
     fn capture(&self, link: Option<&str>) -> std::io::Result<Vec<u8>> {
         let scenario = &self.cell.scenario;
-        let layout = lasthop_lab::layout(scenario);
+        let layout = lasthop_runs::layout(scenario);
         let stages = layout.stages.iter().enumerate().map(|(i, stage)| Place {
             stage: StageId(i as u16),
             name: stage.name.clone(),
             is_link: stage.role.is_link(),
         });
         let mut sink = CaptureSink::new(&stages.collect::<Vec<_>>(), 0, |_| Ok(Vec::new()))?;
-        lasthop_lab::simulate(scenario, self.seed, &mut sink);
+        lasthop_runs::simulate(scenario, self.seed, &mut sink);
         let captures = sink.finish()?;
         let Some(link) = link else { return Ok(captures.drops) };
         let is_it = |id: &StageId| layout.stages[usize::from(id.0)].name == link;

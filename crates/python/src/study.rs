@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use lasthop_analyze::{Config, analyze_capture};
 use lasthop_batch::explain::Question;
-use lasthop_batch::study::Wish;
+use lasthop_batch::study::AdviceOptions;
 use lasthop_batch::{Done, Work, study};
-use lasthop_lab::{Observer, RunResult};
 use lasthop_papers::{Bench, Trial, choose, evaluate};
 use lasthop_proto::units::{Probability, Rate, Span};
+use lasthop_runs::{Observer, RunResult};
 use lasthop_scenario::Handoffs;
-use lasthop_study::advise::{Direction, Duplex, Estimate, Given, PARTIES};
-use lasthop_study::battery::{Asked, Network, Over, Radio, Session};
+use lasthop_study::advise::{Direction, Duplex, Estimate, LinkOptions, PARTIES};
+use lasthop_study::battery::{Network, Options, Over, Radio, Session};
 use lasthop_study::capture::Capture;
 use lasthop_study::{Source, battery as batteries, compare as comparing};
 use pyo3::prelude::*;
@@ -24,12 +24,12 @@ use crate::run::json;
 use crate::wait::Waiting;
 
 const HANDOFF: &str = "every=15s,gap=80ms";
-/// What becomes of lost packets, and whether that is damage.
+/// The fate of lost packets, and whether it is damage.
 const LOSSES: [(&str, bool); 2] = [("vanish", false), ("damage", true)];
 
-type Answer = Result<serde_json::Value, lasthop_batch::Error>;
+type JsonResult = Result<serde_json::Value, lasthop_batch::Error>;
 
-fn value(of: &impl Serialize) -> Answer {
+fn value(of: &impl Serialize) -> JsonResult {
     serde_json::to_value(of).map_err(|e| lasthop_batch::Error::Input {
         message: format!("this is no JSON: {e}"),
         help: String::new(),
@@ -40,16 +40,16 @@ fn answer(
     py: Python<'_>,
     jobs: usize,
     progress: Option<Py<PyAny>>,
-    work: impl FnOnce(&Work<'_>) -> Answer + Send + 'static,
+    work: impl FnOnce(&Work<'_>) -> JsonResult + Send + 'static,
 ) -> PyResult<String> {
     let waiting = Waiting { jobs, progress, control: None };
     json(py, &waiting.on(py, work)?)
 }
 
-/// What is compared: the keyword arguments of `lasthop.compare`.
+/// The keyword arguments of `lasthop.compare`.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Compared {
+pub struct CompareArguments {
     schemes: Vec<String>,
     baseline: Option<String>,
     errors: Vec<String>,
@@ -62,7 +62,7 @@ pub struct Compared {
 pub fn compare(
     py: Python<'_>,
     plan: &Plan,
-    said: Compared,
+    said: CompareArguments,
     jobs: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
@@ -71,7 +71,7 @@ pub fn compare(
     let handoffs = quantity::<Handoffs>(py, "handoff", said.handoff, HANDOFF)?;
     answer(py, jobs, progress, move |work| {
         let source = Source { origin: &origin, name: &name, text: &text };
-        let asked = comparing::Asked {
+        let asked = comparing::Options {
             schemes: &said.schemes,
             baseline: said.baseline.as_deref(),
             errors: &said.errors,
@@ -81,7 +81,7 @@ pub fn compare(
     })
 }
 
-/// Says how long batteries last.
+/// Battery lifetimes.
 #[pyfunction]
 #[pyo3(signature = (plan, hardware=None, host=None, jobs=0, progress=None))]
 pub fn energy(
@@ -100,10 +100,10 @@ pub fn energy(
     })
 }
 
-/// What is said of a link and of who can be changed: the keyword arguments of `lasthop.advise`.
+/// The keyword arguments of `lasthop.advise`.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Said {
+pub struct AdviseArguments {
     rate: Option<String>,
     rate_back: Option<String>,
     delay: Option<String>,
@@ -125,19 +125,19 @@ pub struct Said {
     capture: Option<Vec<u8>>,
 }
 
-/// Says what would help on a link.
+/// Advice on a link.
 #[pyfunction]
 #[pyo3(signature = (said, seeds, gain, vary, jobs=0, progress=None))]
 pub fn advise(
     py: Python<'_>,
-    said: Said,
+    said: AdviseArguments,
     seeds: Option<u32>,
     gain: f64,
     vary: bool,
     jobs: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let given = Given {
+    let given = LinkOptions {
         rate: quantity::<Rate>(py, "rate", said.rate, "20mbit")?,
         rate_back: quantity::<Rate>(py, "rate_back", said.rate_back, "28.8kbit")?,
         delay: quantity::<Span>(py, "delay", said.delay, "5ms")?,
@@ -158,7 +158,7 @@ pub fn advise(
     };
     let can = said.can.iter().map(|who| Ok(one_of(py, "can", who, &PARTIES)?.to_owned()));
     let can = can.collect::<PyResult<Vec<String>>>()?;
-    let wish = Wish { seeds, gain, can, vary };
+    let wish = AdviceOptions { seeds, gain, can, vary };
     let capture = said.capture;
     answer(py, jobs, progress, move |work| {
         let estimate = match capture {
@@ -175,7 +175,7 @@ pub fn advise(
     })
 }
 
-/// What `said` stands for among `words`.
+/// The value of the name `said` in `words`.
 fn one_of<T: Copy>(py: Python<'_>, name: &str, said: &str, words: &[(&str, T)]) -> PyResult<T> {
     let found = words.iter().find(|(word, _)| *word == said);
     found.map(|(_, value)| *value).ok_or_else(|| {
@@ -184,10 +184,10 @@ fn one_of<T: Copy>(py: Python<'_>, name: &str, said: &str, words: &[(&str, T)]) 
     })
 }
 
-/// What is asked of a battery: the keyword arguments of `lasthop.battery`.
+/// The keyword arguments of `lasthop.battery`.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Reports {
+pub struct BatteryArguments {
     radios: Vec<String>,
     reports: f64,
     bytes: u64,
@@ -203,9 +203,9 @@ pub struct Reports {
     seeds: u64,
 }
 
-/// Says how long a battery lasts that feeds a radio which reports.
+/// Battery life of a reporting device.
 #[pyfunction]
-pub fn battery(py: Python<'_>, said: Reports) -> PyResult<String> {
+pub fn battery(py: Python<'_>, said: BatteryArguments) -> PyResult<String> {
     let all: Vec<(&str, Radio)> = Radio::all().into_iter().map(|r| (r.name(), r)).collect();
     let radios = said.radios.iter().map(|name| one_of(py, "radios", name, &all));
     let radios = radios.collect::<PyResult<Vec<Radio>>>()?;
@@ -221,7 +221,7 @@ pub fn battery(py: Python<'_>, said: Reports) -> PyResult<String> {
         ("resumed", Session::Resumed),
         ("kept", Session::Kept),
     ];
-    let asked = Asked {
+    let asked = Options {
         radios: if radios.is_empty() { Radio::all() } else { radios },
         reports: said.reports,
         bytes: said.bytes,
@@ -262,7 +262,7 @@ fn parsed<T: FromStr<Err: std::fmt::Display>>(
     })
 }
 
-/// Says what happened to TCP in a capture.
+/// The analysis of a capture.
 #[pyfunction]
 pub fn analyze(py: Python<'_>, bytes: Vec<u8>, name: String, verify: bool) -> PyResult<String> {
     answer(py, 1, None, move |_| value(&read(&bytes, &name, verify)?))
@@ -278,7 +278,7 @@ fn read(bytes: &[u8], name: &str, verify: bool) -> Result<Capture, lasthop_batch
     Ok(Capture { file: name.to_owned(), analysis, left_out: 0 })
 }
 
-/// Published results beside measured ones.
+/// Published and measured results.
 #[pyfunction]
 #[pyo3(signature = (what, seeds, jobs=0, progress=None))]
 pub fn reproduce(
@@ -303,10 +303,10 @@ pub fn reproduce(
     })
 }
 
-/// What decides claims: the keyword arguments of `lasthop.explain`.
+/// The keyword arguments of `lasthop.explain`.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Explained {
+pub struct ExplainArguments {
     testbed: bool,
     sets: usize,
     seeds: Option<u32>,
@@ -315,13 +315,13 @@ pub struct Explained {
     fit: Vec<String>,
 }
 
-/// Says which of the values that a paper leaves open decide its claims.
+/// The open parameters of a paper that decide its claims.
 #[pyfunction]
 #[pyo3(signature = (what, said, jobs=0, progress=None))]
 pub fn explain(
     py: Python<'_>,
     what: Vec<String>,
-    said: Explained,
+    said: ExplainArguments,
     jobs: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
@@ -346,7 +346,7 @@ pub fn explain(
     })
 }
 
-/// What a paper leaves open about claims.
+/// The open parameters of claims.
 #[pyfunction]
 pub fn left_open(py: Python<'_>, what: Vec<String>, testbed: bool) -> PyResult<String> {
     let question = Question::new(&what, testbed).map_err(|error| error::batch(py, &error))?;
@@ -363,7 +363,7 @@ impl Observer for Watch<'_> {
     }
 }
 
-/// All claims, those of related work last: name, paper, where it stands, what is published.
+/// All claims, those of related work last: name, paper, table or figure, published result.
 #[pyfunction]
 pub fn all_claims() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
     lasthop_papers::all_claims().map(|c| (c.id, c.paper, c.place, c.published)).collect()

@@ -1,4 +1,4 @@
-//! Sweeps and stores. Which process makes which batch is decided in Python.
+//! Sweeps and stores. Python distributes the batches over processes.
 
 use std::io;
 use std::path::Path;
@@ -13,22 +13,22 @@ use lasthop_scenario::{Argument, Grid, Source};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::control::Brought;
+use crate::control::PythonControl;
 use crate::error;
 use crate::plan::{Control, arguments, custom};
 use crate::run;
 use crate::wait::Waiting;
 
 /// A store that Python implements, with the methods of [`Store`].
-struct Place(Py<PyAny>);
+struct PythonStore(Py<PyAny>);
 
-impl Place {
+impl PythonStore {
     fn ask<T>(&self, call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> io::Result<T> {
         Python::attach(|py| call(self.0.bind(py)).map_err(io::Error::other))
     }
 }
 
-impl Store for Place {
+impl Store for PythonStore {
     fn title(&self) -> String {
         let title = self.ask(|place| place.call_method0("title")?.extract());
         title.unwrap_or_else(|_| "the store".to_owned())
@@ -58,40 +58,39 @@ impl Store for Place {
     }
 }
 
-/// A directory, or what Python implements.
+/// A store argument: a directory or a Python object.
 #[derive(FromPyObject)]
-pub enum Stored {
-    /// A directory.
+pub enum StoreArgument {
     Path(String),
     /// An object with the methods of [`Store`].
     Object(Py<PyAny>),
 }
 
-impl Stored {
+impl StoreArgument {
     fn open(self, create: bool) -> Result<Box<dyn Store>, Error> {
         Ok(match self {
-            Stored::Path(dir) if create => Box::new(Directory::create(Path::new(&dir))?),
-            Stored::Path(dir) => Box::new(Directory::open(Path::new(&dir))?),
-            Stored::Object(place) => Box::new(Place(place)),
+            StoreArgument::Path(dir) if create => Box::new(Directory::create(Path::new(&dir))?),
+            StoreArgument::Path(dir) => Box::new(Directory::open(Path::new(&dir))?),
+            StoreArgument::Object(place) => Box::new(PythonStore(place)),
         })
     }
 }
 
-/// A scenario of any size, laid out in batches. Documented in `lasthop.sweep`.
+/// A scenario of any size, divided into batches. Documented in `lasthop.sweep`.
 #[pyclass(frozen, module = "lasthop._lasthop")]
-pub struct Sweep(Arc<Laid>);
+pub struct Sweep(Arc<SweepPlan>);
 
-struct Laid {
+struct SweepPlan {
     grid: Grid,
     provenance: Provenance,
     origin: String,
     arguments: Vec<Argument>,
-    control: Option<(Arc<Brought>, Custom, Option<String>)>,
+    control: Option<(Arc<PythonControl>, Custom, Option<String>)>,
     id: String,
     count: u64,
 }
 
-impl Laid {
+impl SweepPlan {
     fn batches(&self) -> Result<Batches<'_>, Error> {
         let batches = Batches::new(&self.grid, self.provenance.clone())?;
         match &self.control {
@@ -100,7 +99,7 @@ impl Laid {
         }
     }
 
-    /// A fault in a cell, with the text that it points into.
+    /// A fault in a cell, with the text that its position refers to.
     fn located(&self, error: Error) -> Error {
         let Error::Scenario(error) = error else { return error };
         let Provenance { text, points, .. } = &self.provenance;
@@ -139,43 +138,49 @@ impl Sweep {
         let provenance = Provenance::of_grid(&grid, &text, &arguments, points.as_deref());
         let control = control.map(custom);
         let (id, count) = (String::new(), 0);
-        let laid = Laid { grid, provenance, origin, arguments, control, id, count };
+        let laid = SweepPlan { grid, provenance, origin, arguments, control, id, count };
         let batches = laid.batches().map_err(|error| error::batch(py, &error))?;
         let (id, count) = (batches.id().to_owned(), batches.count());
-        Ok(Sweep(Arc::new(Laid { id, count, ..laid })))
+        Ok(Sweep(Arc::new(SweepPlan { id, count, ..laid })))
     }
 
-    /// The name of the sweep: the store has its provenance as `sweep-NAME.json`.
+    /// The id of the sweep: the store has its provenance as `sweep-ID.json`.
     #[getter]
     fn id(&self) -> &str {
         &self.0.id
     }
 
-    /// How many batches there are.
+    /// Number of batches.
     fn __len__(&self) -> usize {
         self.0.count as usize
     }
 
-    /// The numbers of the batches that are not in a store, each with its runs. The store is told what the sweep is.
-    fn missing(&self, py: Python<'_>, store: Stored) -> PyResult<Vec<(u64, u64)>> {
+    /// The numbers of the batches that are missing in a store, each with its runs. Writes the provenance to the store.
+    fn missing(&self, py: Python<'_>, store: StoreArgument) -> PyResult<Vec<(u64, u64)>> {
         self.on(py, 1, None, move |batches, _| {
             let missing = batches.missing(&*store.open(true)?, Shard::ALL)?;
             Ok(missing.into_iter().map(|index| (index, batches.runs(index))).collect())
         })
     }
 
-    /// Makes batch number `index` and puts it into a store, unless it is there.
+    /// Makes batch number `index` and puts it into a store, unless it exists.
     #[pyo3(signature = (index, store, jobs=1))]
-    fn make(&self, py: Python<'_>, index: u64, store: Stored, jobs: usize) -> PyResult<bool> {
+    fn make(
+        &self,
+        py: Python<'_>,
+        index: u64,
+        store: StoreArgument,
+        jobs: usize,
+    ) -> PyResult<bool> {
         self.on(py, jobs, None, move |batches, work| batches.make(index, &*store.open(true)?, work))
     }
 
-    /// Makes all batches that are not in a store; the answer is what `lasthop sweep --json` prints.
+    /// Makes all batches that are missing in a store; returns the output of `lasthop sweep --json`.
     #[pyo3(signature = (store, jobs=0, progress=None))]
     fn make_all(
         &self,
         py: Python<'_>,
-        store: Stored,
+        store: StoreArgument,
         jobs: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<String> {
@@ -202,12 +207,12 @@ impl Sweep {
     }
 }
 
-/// Merges stores; the answer is what `lasthop merge --json` prints.
+/// Merges stores; returns the output of `lasthop merge --json`.
 #[pyfunction]
 #[pyo3(signature = (stores, out=None, csv=false))]
 pub fn merge(
     py: Python<'_>,
-    stores: Vec<Stored>,
+    stores: Vec<StoreArgument>,
     out: Option<String>,
     csv: bool,
 ) -> PyResult<String> {
@@ -220,7 +225,7 @@ pub fn merge(
     run::json(py, &merged.document())
 }
 
-/// The version, with that of its results: what the workers of a sweep must have alike.
+/// The version, with that of its results: the workers of a sweep must have the same.
 #[pyfunction]
 pub fn identity() -> String {
     version()

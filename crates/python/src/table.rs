@@ -1,4 +1,4 @@
-//! Tables, handed over by the Arrow PyCapsule interface.
+//! Tables by the Arrow PyCapsule interface.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub struct Table(pub RecordBatch);
 
 #[pymethods]
 impl Table {
-    /// The Arrow PyCapsule interface. No other schema can be asked for; whoever wants one casts.
+    /// The Arrow PyCapsule interface. Other schemas are not supported; the caller casts.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -58,7 +58,7 @@ impl Table {
         self.0.num_rows()
     }
 
-    /// A column as a list; what is not there is None.
+    /// A column as a list; missing values are None.
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let column = self.0.column_by_name(name);
         list(py, column.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?)

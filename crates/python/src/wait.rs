@@ -1,4 +1,4 @@
-//! Work on threads of its own, while the interpreter stays free.
+//! Work in other threads, while the interpreter stays responsive.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,13 +11,13 @@ use lasthop_batch::Work;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::control::Brought;
+use crate::control::PythonControl;
 use crate::error;
 
-/// How long the waiting thread is deaf to Ctrl-C.
+/// Interval at which the waiting thread checks for Ctrl-C.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// What the working threads and the waiting one tell each other.
+/// State shared by the working threads and the waiting one.
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
@@ -25,19 +25,19 @@ struct Shared {
     of: AtomicU64,
 }
 
-/// Who waits, and for whom.
+/// How a call waits for its work.
 pub struct Waiting {
-    /// Runs at the same time; zero for one on each processor.
+    /// Number of threads; zero for one on each processor.
     pub jobs: usize,
-    /// Called now and then with the runs that are done, and of how many.
+    /// Called at intervals with the numbers of finished and of all runs.
     pub progress: Option<Py<PyAny>>,
-    /// A rule in Python that the runs ask.
-    pub control: Option<Arc<Brought>>,
+    /// The Python control of the runs.
+    pub control: Option<Arc<PythonControl>>,
 }
 
 impl Waiting {
-    /// What `work` gives. The lock is released; Ctrl-C ends the waiting at once, and the work after the runs that are
-    /// under way. A panic becomes a `RuntimeError`.
+    /// The result of `work`. The lock is released; Ctrl-C ends the waiting at once, and the work after the current
+    /// runs. A panic becomes a `RuntimeError`.
     pub fn on<T: Send + 'static>(
         self,
         py: Python<'_>,
@@ -47,7 +47,7 @@ impl Waiting {
         let shared = Arc::new(Shared::default());
         let (send, receive) = sync_channel(1);
         let (theirs, rule) = (shared.clone(), control.clone());
-        // With a rule in Python one thread has the lock at a time: more would only wait for each other.
+        // With a Python control one thread has the lock at a time: more threads would only wait.
         let jobs = if control.is_some() { 1 } else { jobs };
         let thread = Builder::new().name("lasthop".to_owned()).spawn(move || {
             let failed = || rule.as_ref().is_some_and(|rule| rule.failed());
@@ -57,7 +57,7 @@ impl Waiting {
                 theirs.done.fetch_max(done.runs, Ordering::Relaxed);
             };
             let work = || work(&Work { jobs, stop: &stop, progress: &told });
-            // A thread that Python knows gets the lock again in a tenth of the time.
+            // A thread known to Python gets the lock again in a tenth of the time.
             let result = match &rule {
                 Some(_) => Python::attach(|py| py.detach(work)),
                 None => work(),
@@ -76,13 +76,13 @@ impl Waiting {
             Some(result) => result.map_err(|e| error::batch(py, &e)),
             None => Err(PyRuntimeError::new_err(format!(
                 "lasthop has failed: {}. This is a fault of lasthop; please report it with the scenario and the seed",
-                py.detach(|| last_words(thread))
+                py.detach(|| panic_message(thread))
             ))),
         }
     }
 }
 
-/// Waits in slices, and asks for signals between them; nothing if the work failed.
+/// Waits in intervals, and checks for signals between them; `None` if the work failed.
 fn listen<T: Send>(
     py: Python<'_>,
     receive: &Mutex<Receiver<T>>,
@@ -94,19 +94,19 @@ fn listen<T: Send>(
         let wait = || receive.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(SLICE);
         match py.detach(wait) {
             Ok(result) => {
-                tell(py, shared, progress, &mut told)?;
+                report(py, shared, progress, &mut told)?;
                 return Ok(Some(result));
             }
             Err(RecvTimeoutError::Disconnected) => return Ok(None),
             Err(RecvTimeoutError::Timeout) => {
                 py.check_signals()?;
-                tell(py, shared, progress, &mut told)?;
+                report(py, shared, progress, &mut told)?;
             }
         }
     }
 }
 
-fn tell(
+fn report(
     py: Python<'_>,
     shared: &Shared,
     progress: Option<&Py<PyAny>>,
@@ -120,8 +120,8 @@ fn tell(
     Ok(())
 }
 
-/// What a thread that failed had to say.
-fn last_words(thread: JoinHandle<()>) -> String {
+/// The panic message of a failed thread.
+fn panic_message(thread: JoinHandle<()>) -> String {
     let words = |error: Box<dyn Any + Send>| match error.downcast::<String>() {
         Ok(text) => *text,
         Err(error) => error.downcast::<&str>().map_or_else(|_| "a panic".into(), |t| t.to_string()),
@@ -129,7 +129,7 @@ fn last_words(thread: JoinHandle<()>) -> String {
     thread.join().map_or_else(words, |()| "it gave no result".to_owned())
 }
 
-/// Fails as a fault of lasthop would, in one of the pool's threads: for the tests.
+/// Panics in one of the pool's threads: for the tests.
 #[pyfunction]
 pub fn fail(py: Python<'_>, message: String) -> PyResult<()> {
     let waiting = Waiting { jobs: 1, progress: None, control: None };

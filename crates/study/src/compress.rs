@@ -1,6 +1,6 @@
-//! Whether compressing before sending spares a battery: the arithmetic, per byte of what is to be sent.
+//! Energy of compression before sending, per byte of the original.
 
-use lasthop_lab::CellResults;
+use lasthop_runs::CellResults;
 use lasthop_scenario::Plan;
 use lasthop_trace::metrics::NodeEnergy;
 use lasthop_trace::stats::Summary;
@@ -8,40 +8,39 @@ use serde::Serialize;
 
 use crate::{Error, Runner};
 
-/// What a compressor did to the data, on some machine.
+/// Cost and effect of a compressor on some data, measured on one machine.
 #[derive(Clone, Debug, Serialize)]
-pub struct Measured {
+pub struct LevelMeasurement {
     /// Compressor and level.
     pub level: String,
-    /// What is left for each byte.
+    /// Compressed bytes per byte.
     pub ratio: f64,
-    /// Nanoseconds of the machine's processor for each byte, the median of the repeats.
+    /// Processor nanoseconds per byte, the median of the repeats.
     pub ns_per_byte: f64,
-    /// The fastest and the slowest of them.
+    /// The fastest and the slowest repeat.
     pub ns_range: [f64; 2],
-    /// The median in instructions.
+    /// Instructions per byte, at the median.
     pub instructions_per_byte: f64,
-    /// The same for short pieces of the data, each compressed alone, by their length.
+    /// Results for short pieces of the data, each compressed alone, by length.
     pub pieces: Vec<Piece>,
 }
 
-/// What a compressor did to pieces of one length.
+/// Results for pieces of one length.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Piece {
-    /// Their length.
     pub bytes: u64,
-    /// What is left for each byte.
+    /// Compressed bytes per byte.
     pub ratio: f64,
-    /// Instructions for each byte.
+    /// Instructions per byte.
     pub instructions_per_byte: f64,
 }
 
-/// What is said of a node's processor; where nothing is, its preset counts.
+/// Values for a node's processor that replace those of its preset.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Given {
-    /// Instructions of a compressor that it does in a second.
+pub struct ProcessorOverrides {
+    /// Instructions of a compressor per second.
     pub instructions_per_s: Option<f64>,
-    /// What it draws beyond `base` while it is busy.
+    /// Power above `base` while busy, in watts.
     pub watts: Option<f64>,
 }
 
@@ -50,61 +49,59 @@ pub struct Given {
 pub struct Cell {
     /// The value on each axis.
     pub labels: Vec<String>,
-    /// What the sending host is made of.
+    /// The hardware preset of the sending host.
     pub hardware: String,
-    /// Its processor.
     pub processor: Processor,
-    /// What each level costs.
+    /// The cost of each level.
     pub rows: Vec<Row>,
-    /// What to do.
-    pub recommended: Recommended,
+    pub recommended: Recommendation,
 }
 
-/// What to do in one combination of the scenario.
+/// The recommendation for one combination of the scenario.
 #[derive(Clone, Debug, Serialize)]
-pub struct Recommended {
-    /// The level to take, the one that takes the fewest joules; `None` is to send the data as it is.
+pub struct Recommendation {
+    /// The level with the fewest joules; `None` to send uncompressed.
     pub level: Option<String>,
-    /// The best level, whether it pays or not.
+    /// The best level, even if it does not save energy.
     pub best: String,
-    /// What the best level spares, in percent.
+    /// Energy that the best level saves, in percent.
     pub spares_percent: Summary,
-    /// From pieces of how many bytes on it pays, each compressed alone; `None` if no length that was tried does.
+    /// The shortest length in bytes for which compressing single pieces saves energy; `None` if none does.
     pub from_bytes: Option<u64>,
-    /// Where it does not pay: the share of bytes that would have to be lost, and be sent again, for it to pay.
+    /// Without savings: the loss rate above which retransmissions make compression worthwhile.
     pub from_loss: Option<f64>,
-    /// Joules for a byte that is sent as it is.
+    /// Joules to send one byte uncompressed.
     pub sending_j: f64,
-    /// Joules that the processor draws for compressing one.
+    /// Joules of the processor to compress one byte.
     pub compressing_j: f64,
-    /// What is left of it.
+    /// Compressed bytes per byte.
     pub ratio: f64,
 }
 
-/// One level on one sort of hardware.
+/// One level on one hardware.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// Compressor and level.
     pub level: String,
-    /// Joules for a megabyte of the original, over the runs.
+    /// Joules per megabyte of the original, over the runs.
     pub joules_per_mb: Summary,
-    /// What that spares of sending it as it is, in percent.
+    /// Energy saved compared with sending uncompressed, in percent.
     pub spares_percent: Summary,
-    /// Nanoseconds of the node's processor for a byte.
+    /// Nanoseconds of the node's processor per byte.
     pub node_ns_per_byte: f64,
-    /// Up to how many of them it spares energy.
+    /// Nanoseconds per byte below which it saves energy.
     pub break_even_ns: f64,
 }
 
-/// What the levels cost in each combination of a scenario.
+/// The cost of all levels in each combination of a scenario.
 ///
 /// # Errors
 ///
-/// If no host sends on a battery that lasts, if nothing is known of its processor, and whatever `run` fails of.
+/// No host sends on a battery that lasts, its processor is unknown, or `run` fails.
 pub fn answer<E: From<Error>>(
     plan: &Plan,
-    levels: &[Measured],
-    given: Given,
+    levels: &[LevelMeasurement],
+    given: ProcessorOverrides,
     run: &mut Runner<'_, E>,
 ) -> Result<Vec<Cell>, E> {
     let results = run(plan)?;
@@ -112,7 +109,11 @@ pub fn answer<E: From<Error>>(
     cells.collect()
 }
 
-fn costs(cell: CellResults, levels: &[Measured], given: Given) -> Result<Cell, Error> {
+fn costs(
+    cell: CellResults,
+    levels: &[LevelMeasurement],
+    given: ProcessorOverrides,
+) -> Result<Cell, Error> {
     let nodes = cell.runs.iter().flat_map(|run| &run.metrics.energy);
     let (hardware, sendings): (Vec<&String>, Vec<Sending>) =
         nodes.filter_map(|node| Some((&node.hardware, Sending::of(node)?))).unzip();
@@ -138,13 +139,13 @@ fn costs(cell: CellResults, levels: &[Measured], given: Given) -> Result<Cell, E
     Ok(Cell { labels: cell.labels, hardware: (*hardware).clone(), processor, rows, recommended })
 }
 
-/// The level that takes the fewest joules, and where it pays; `None` without any that compresses.
+/// The level with the fewest joules, and where it saves energy; `None` without a level that compresses.
 fn recommend(
-    levels: &[Measured],
+    levels: &[LevelMeasurement],
     rows: &[Row],
     sending: Sending,
     processor: Processor,
-) -> Option<Recommended> {
+) -> Option<Recommendation> {
     let Processor { instructions_per_s, watts } = processor;
     let compressing =
         levels.iter().zip(rows).filter(|(level, _)| level.instructions_per_byte > 0.0);
@@ -152,12 +153,12 @@ fn recommend(
         compressing.min_by(|a, b| a.1.joules_per_mb.mean.total_cmp(&b.1.joules_per_mb.mean))?;
     let spares = row.spares_percent;
     let pays = spares.mean - spares.ci95 > 0.0;
-    // The shortest length from which on all pay.
+    // The shortest length from which on compression always saves energy.
     let piece =
         |p: &&Piece| sending.pays(p.ratio, p.instructions_per_byte / instructions_per_s, watts);
     let from_bytes = best.pieces.iter().rev().take_while(piece).last().map(|piece| piece.bytes);
     let cpu_s = best.instructions_per_byte / instructions_per_s;
-    Some(Recommended {
+    Some(Recommendation {
         level: pays.then(|| best.level.clone()),
         best: best.level.clone(),
         spares_percent: spares,
@@ -169,8 +170,8 @@ fn recommend(
     })
 }
 
-/// What a level costs, from all runs.
-fn row(level: &Measured, sendings: &[Sending], processor: Processor) -> Row {
+/// The cost of a level over all runs.
+fn row(level: &LevelMeasurement, sendings: &[Sending], processor: Processor) -> Row {
     let Processor { instructions_per_s, watts } = processor;
     let cpu_s = level.instructions_per_byte / instructions_per_s;
     let of = |number: &dyn Fn(&Sending) -> f64| {
@@ -190,14 +191,14 @@ fn row(level: &Measured, sendings: &[Sending], processor: Processor) -> Row {
 /// The processor of a node.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Processor {
-    /// Instructions of a compressor that it does in a second.
+    /// Instructions of a compressor per second.
     pub instructions_per_s: f64,
-    /// What it draws beyond `base` while it is busy.
+    /// Power above `base` while busy, in watts.
     pub watts: f64,
 }
 
-/// Processors by preset of the hardware. They are assumptions, in round numbers: clock times instructions for each
-/// cycle, and what data sheets say of busy and waiting. docs/energy-questions.md has the reasons.
+/// Processors by hardware preset. These are round assumptions: clock rate times instructions per cycle, and the busy
+/// and idle power of data sheets. docs/energy-questions.md has the reasons.
 const PROCESSORS: [(&str, Processor); 5] = [
     ("sens-800", Processor { instructions_per_s: 90e6, watts: 10.0 }),
     ("laptop-wifi-n", Processor { instructions_per_s: 4e9, watts: 10.0 }),
@@ -207,25 +208,25 @@ const PROCESSORS: [(&str, Processor); 5] = [
 ];
 
 impl Processor {
-    /// That of a preset, if it is known.
+    /// The processor of a preset, if known.
     pub fn of(preset: &str) -> Option<Processor> {
         PROCESSORS.iter().find(|(name, _)| *name == preset).map(|(_, processor)| *processor)
     }
 }
 
-/// What it takes a node to send a byte, from a run.
+/// The cost of sending one byte, from a run.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Sending {
     /// Seconds.
     pub seconds: f64,
-    /// Joules beyond what the node draws in that time with a radio that only listens.
+    /// Joules above those of a node whose radio only listens.
     pub joules: f64,
-    /// What it draws so, in watts.
+    /// Power of such a node, in watts.
     pub rest_w: f64,
 }
 
 impl Sending {
-    /// That of a host of a run; `None` if it has sent nothing, or its battery was empty.
+    /// The cost at one host of a run; `None` if it sent nothing or its battery was empty.
     pub fn of(node: &NodeEnergy) -> Option<Sending> {
         let elapsed = node.transmit_s + node.receive_s + node.doze_s + node.idle_s;
         if node.sent == 0 || node.emptied || elapsed <= 0.0 || node.idle_s <= 0.0 {
@@ -245,14 +246,14 @@ impl Sending {
         Sending { seconds: of(|s| s.seconds), joules: of(|s| s.joules), rest_w: of(|s| s.rest_w) }
     }
 
-    /// Whether compressing to `ratio` takes fewer joules than sending as it is.
-    pub fn pays(&self, ratio: f64, cpu_s: f64, watts: f64) -> bool {
+    /// Compression to `ratio` uses fewer joules than sending uncompressed.
+    fn pays(&self, ratio: f64, cpu_s: f64, watts: f64) -> bool {
         self.per_byte(ratio, cpu_s, watts) < self.per_byte(1.0, 0.0, watts)
     }
 
-    /// The share of bytes that would have to be lost, and be sent again at the same cost, for that to pay; `None` if
-    /// none would be enough.
-    pub fn loss_from_which(&self, ratio: f64, cpu_s: f64, watts: f64) -> Option<f64> {
+    /// The loss rate, with retransmissions at the same cost, above which compression saves energy; `None` if no rate
+    /// suffices.
+    fn loss_from_which(&self, ratio: f64, cpu_s: f64, watts: f64) -> Option<f64> {
         let pays = |loss: f64| {
             let times = 1.0 / (1.0 - loss);
             let sending =
@@ -271,15 +272,15 @@ impl Sending {
         Some(high)
     }
 
-    /// Joules for a byte of the original: `ratio` of it is left, and that takes `cpu_s` of a processor that draws
-    /// `watts`. A node compresses while it sends, so that the slower of the two is what the rest has to wait for.
-    pub fn per_byte(&self, ratio: f64, cpu_s: f64, watts: f64) -> f64 {
+    /// Joules per byte of the original, with compression to `ratio` that takes `cpu_s` of a processor with `watts`. A
+    /// node compresses while it sends, so the slower of the two determines the time.
+    fn per_byte(&self, ratio: f64, cpu_s: f64, watts: f64) -> f64 {
         let time = (ratio * self.seconds).max(cpu_s);
         ratio * self.joules + cpu_s * watts + self.rest_w * time
     }
 
-    /// Up to how many seconds of processor for each byte compressing to `ratio` spares energy.
-    pub fn break_even(&self, ratio: f64, watts: f64) -> f64 {
+    /// Processor seconds per byte below which compression to `ratio` saves energy.
+    fn break_even(&self, ratio: f64, watts: f64) -> f64 {
         let spared = (1.0 - ratio) * (self.joules + self.rest_w * self.seconds);
         let within = if watts > 0.0 { spared / watts } else { f64::INFINITY };
         if within <= ratio * self.seconds {
@@ -316,13 +317,13 @@ mod tests {
         assert_eq!(SENDING.break_even(1.0, 5.0), 0.0, "what does not shrink pays nothing");
     }
 
-    fn level(name: &str, ratio: f64, ns: f64, pieces: &[(u64, f64)]) -> Measured {
+    fn level(name: &str, ratio: f64, ns: f64, pieces: &[(u64, f64)]) -> LevelMeasurement {
         let piece = |(bytes, ratio): &(u64, f64)| Piece {
             bytes: *bytes,
             ratio: *ratio,
             instructions_per_byte: ns,
         };
-        Measured {
+        LevelMeasurement {
             level: name.to_owned(),
             ratio,
             ns_per_byte: ns,
@@ -334,14 +335,14 @@ mod tests {
 
     #[test]
     fn the_level_with_the_fewest_joules_is_recommended_from_the_length_at_which_it_pays() {
-        // A nanosecond is an instruction. Sending takes 6 uJ a byte; a microsecond of the processor 1 uJ.
+        // A nanosecond is an instruction. Sending takes 6 uJ per byte, a microsecond of the processor 1 uJ.
         let processor = Processor { instructions_per_s: 1e9, watts: 1.0 };
         let levels = [
             level("none", 1.0, 0.0, &[]),
             level("fast", 0.5, 100.0, &[(64, 1.2), (128, 0.9), (256, 0.99), (512, 0.8)]),
             level("slow", 0.4, 900.0, &[(64, 0.5)]),
         ];
-        let of = |levels: &[Measured]| {
+        let of = |levels: &[LevelMeasurement]| {
             let rows: Vec<Row> = levels.iter().map(|l| row(l, &[SENDING], processor)).collect();
             recommend(levels, &rows, SENDING, processor).unwrap()
         };
@@ -356,7 +357,7 @@ mod tests {
         assert_eq!((found.level, found.best.as_str()), (None, "slow"));
         assert_eq!(found.from_bytes, None);
         assert!((found.from_loss.unwrap() - 0.8).abs() < 1e-6, "{:?}", found.from_loss);
-        // What does not shrink never pays.
+        // Incompressible data never saves energy.
         assert_eq!(SENDING.loss_from_which(1.0, 1e-9, 1.0), None);
     }
 

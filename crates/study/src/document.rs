@@ -1,40 +1,38 @@
-//! What every study that ranks has in common: alternatives, how each stands beside a baseline, and what was run.
+//! The common result of all studies that rank alternatives.
 
-use lasthop_lab::Setup;
+use lasthop_runs::Setup;
 use lasthop_scenario::{Family, LeftOut, Scheme};
 use serde::Serialize;
 
 use crate::ranking::{Judgement, Standing, standings_of_looks};
 
-/// Something that could be had instead of the baseline, or that itself. The scenario as it is sets what it varies to its
-/// first points.
+/// An alternative, or the baseline itself. The unchanged scenario sets its varied keys to their first values.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Alternative {
-    /// Its name.
     pub name: String,
-    /// Where in the network it works, if it is a scheme.
+    /// The part of the network where a scheme acts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub family: Option<Family>,
-    /// What must be replaced or installed to have it, if that is known: see [`Scheme::change`].
+    /// Devices that must be changed, if known: see [`Scheme::change`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<Vec<String>>,
-    /// What it is, in a few words.
+    /// Description in a few words.
     pub what: String,
-    /// How it can be had today: see [`Scheme::run`].
+    /// How it is available today: see [`Scheme::run`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// What it sets, as `KEY=VALUE`.
+    /// Its settings, as `KEY=VALUE`.
     pub sets: Vec<String>,
 }
 
 impl Alternative {
-    /// One of which nothing is known but what it sets.
+    /// An alternative known only by its settings.
     pub fn setting(name: &str, what: impl Into<String>, sets: Vec<String>) -> Alternative {
         let (name, what) = (name.to_owned(), what.into());
         Alternative { name, family: None, change: None, what, run: None, sets }
     }
 
-    /// What must be deployed, in words.
+    /// The devices to change, as text.
     pub fn deployed(&self) -> String {
         match self.change.as_deref() {
             None | Some([]) => "–".to_owned(),
@@ -55,35 +53,32 @@ impl From<&Scheme> for Alternative {
     }
 }
 
-/// An alternative beside the others.
+/// An alternative with its rank.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Ranked<M> {
-    /// What it is.
     #[serde(flatten)]
     pub alternative: Alternative,
-    /// What it is ranked by, beside the others.
+    /// Its rank and the figures behind it.
     #[serde(flatten)]
     pub standing: Standing,
-    /// What else was measured.
+    /// Further measured figures.
     #[serde(flatten)]
     pub measured: M,
 }
 
 impl<M> Ranked<M> {
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.alternative.name
     }
 
-    /// Whether it is better than the baseline, with confidence.
+    /// Significantly better than the baseline.
     pub fn helps(&self) -> bool {
         self.standing.judgement == Judgement::Better
     }
 }
 
-/// Puts alternatives in order, the best first. `values` has for each of them what it is ranked by, in the order of the
-/// seeds; `baseline` is the place of the one that they are compared with, and `measured` tells what else is known of
-/// the one at a place.
+/// Ranks alternatives, the best first. `values` has the ranked figure of each alternative, by seed; `baseline` is the
+/// index of the baseline, and `measured` returns further figures by index.
 pub fn rank<M>(
     alternatives: Vec<Alternative>,
     values: &[Vec<f64>],
@@ -93,7 +88,7 @@ pub fn rank<M>(
     rank_of_looks(alternatives, values, baseline, 1, measured)
 }
 
-/// The same where it was decided in so many `looks` which alternatives get more seeds; see [`standings_of_looks`].
+/// The same after `looks` interim analyses that decided which alternatives get more seeds; see [`standings_of_looks`].
 pub fn rank_of_looks<M>(
     alternatives: Vec<Alternative>,
     values: &[Vec<f64>],
@@ -112,45 +107,45 @@ pub fn rank_of_looks<M>(
     ranked
 }
 
-/// Everything that a study says.
+/// The result of a study.
 #[derive(Clone, Debug, Serialize)]
 pub struct Document<S> {
-    /// Version of lasthop that made it.
+    /// Version of lasthop.
     pub lasthop: String,
     /// Commit that this version was built from, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<&'static str>,
     /// Name of the scenario.
     pub name: String,
-    /// The command that makes it again.
+    /// The command that reproduces it.
     pub command: String,
     /// The path from left to right.
     pub path: String,
-    /// What is transferred.
+    /// The transfers, one per line.
     pub transfers: Vec<String>,
-    /// What the others are compared with, where there is a choice.
+    /// The baseline, where there is a choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<String>,
-    /// Seeds of the runs of each alternative; of each near the top, where others have `fewer`.
+    /// Seeds of the runs of each alternative near the top; others may have `fewer`.
     pub seeds: Vec<u64>,
-    /// Runs of each alternative that was far from the top, if those have fewer.
+    /// Runs of each alternative far from the top, if those have fewer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fewer: Option<u32>,
-    /// What this study says beyond that, the ranked alternatives among it.
+    /// The results of this study, with its ranked alternatives.
     #[serde(flatten)]
-    pub said: S,
+    pub results: S,
     /// Alternatives that do not apply.
     pub left_out: Vec<LeftOut>,
-    /// Alternatives of which not all runs were made, since somebody interrupted.
+    /// Alternatives with missing runs, because the study was interrupted.
     pub unfinished: Vec<String>,
-    /// Whether any alternative is better than the baseline, with confidence; where that is what was asked.
+    /// At least one alternative is significantly better than the baseline; `None` if not part of the question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub anything_helps: Option<bool>,
 }
 
 impl<S> Document<S> {
-    /// A document about the scenario `name`, set up as `setup` says, in which nothing is missing.
-    pub(crate) fn new(name: &str, setup: &Setup, seeds: Vec<u64>, said: S) -> Document<S> {
+    /// A complete document about the scenario `name` with the texts of `setup`.
+    pub(crate) fn new(name: &str, setup: &Setup, seeds: Vec<u64>, results: S) -> Document<S> {
         let Setup { command, path, transfers, .. } = setup.clone();
         Document {
             lasthop: lasthop_version::VERSION.to_owned(),
@@ -162,14 +157,14 @@ impl<S> Document<S> {
             baseline: None,
             seeds,
             fewer: None,
-            said,
+            results,
             left_out: Vec::new(),
             unfinished: Vec::new(),
             anything_helps: None,
         }
     }
 
-    /// Whether all runs were made.
+    /// All runs were made.
     pub fn is_complete(&self) -> bool {
         self.unfinished.is_empty()
     }

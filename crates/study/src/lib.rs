@@ -1,25 +1,27 @@
-//! Studies: questions about a scenario that take many runs to answer. What gains how much, what to change, what it
-//! costs a battery.
+//! Studies: questions about a scenario that take many runs. Which scheme gains how much, what to change, what it costs a
+//! battery.
 //!
-//! Pure: values in, ranked alternatives and pages out. A study says which runs it needs as a [`Plan`]; who makes them
-//! is handed in as a [`Runner`], so that a program can use its threads and keep what is finished, and a browser page
-//! can make one after the other:
+//! The crate is pure: values in, ranked alternatives and pages out. A study lays out its runs as a [`Plan`]; the caller
+//! passes a [`Runner`] that makes them. A program can use threads and store finished runs, a browser page can make one
+//! run after the other:
 //!
 //! ```
-//! use lasthop_lab::{Results, Setup};
+//! use lasthop_runs::{Results, Setup};
 //! use lasthop_study::{Error, Source, compare};
 //!
 //! let text = lasthop_scenario::example("rivals").map(|example| example.text).unwrap_or_default();
 //! let source = Source { origin: "rivals", name: "rivals", text };
 //! let set = ["runs=2", "transfer.bytes=50kB"].map(|set| lasthop_scenario::Argument::Set(set.to_owned()));
-//! let asked = compare::Asked { schemes: &["sack".to_owned(), "snoop".to_owned()], ..compare::Asked::default() };
+//! let asked = compare::Options { schemes: &["sack".to_owned(), "snoop".to_owned()], ..compare::Options::default() };
 //! let comparison = compare::lay_out(&source, &set, &asked)?;
 //! let document = compare::answer(&comparison, &mut |plan| {
 //!     Ok::<_, Error>(Results::simulated(plan, Setup::default()))
 //! })?;
-//! assert_eq!(document.said.points[0].schemes.len(), 3);
+//! assert_eq!(document.results.points[0].schemes.len(), 3);
 //! # Ok::<(), Error>(())
 //! ```
+
+#![allow(missing_docs, reason = "only crates of this workspace use it")]
 
 pub mod advise;
 pub mod battery;
@@ -39,64 +41,59 @@ pub mod traces;
 pub use document::{Alternative, Document, Ranked, rank};
 pub use lasthop_report::number::Units;
 
-use lasthop_lab::Results;
+use lasthop_runs::Results;
 use lasthop_scenario::{Argument, Plan, Warning};
 
-/// Who makes the runs of a plan. Fewer runs than the plan has mean that somebody asked to stop.
+/// Makes the runs of a plan. Fewer results than runs mean that the user interrupted.
 pub type Runner<'a, E> = dyn FnMut(&Plan) -> Result<Results, E> + 'a;
 
-/// A scenario as text.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// What messages call it.
+    /// Its name in error messages.
     pub origin: &'a str,
-    /// The scenario's name, where the text gives none.
+    /// The scenario's name, unless the text has one.
     pub name: &'a str,
-    /// The text.
     pub text: &'a str,
 }
 
 impl Source<'_> {
-    /// Parses the text.
     fn plan(&self, arguments: &[Argument]) -> Result<(Plan, Vec<Warning>), Error> {
         lasthop_scenario::parse(self.text, self.name, arguments)
             .map_err(|error| self.wrong(error, arguments))
     }
 
-    /// What is wrong with the text or with `arguments`.
+    /// The error of the text or of `arguments`.
     fn wrong(&self, error: lasthop_scenario::Error, arguments: &[Argument]) -> Error {
         let (origin, text) = (self.origin.to_owned(), self.text.to_owned());
         Error::Scenario { origin, text, arguments: arguments.to_vec(), error }
     }
 }
 
-/// Why a question cannot be answered.
+/// Why a study cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A wrong argument.
+    /// An invalid argument.
     #[error("{message}")]
     Input {
-        /// What is wrong.
         message: String,
-        /// What would be right.
+        /// A valid alternative.
         help: String,
     },
-    /// A scenario is wrong, or what is to be set in it.
+    /// An invalid scenario, or an invalid setting.
     #[error("{error}")]
     Scenario {
-        /// What messages call it.
+        /// Its name in error messages.
         origin: String,
-        /// Its text.
+        /// The scenario's text.
         text: String,
-        /// What was to be set.
+        /// The settings.
         arguments: Vec<Argument>,
-        /// What is wrong, with its place in one of them.
+        /// The error, with its position in one of them.
         error: lasthop_scenario::Error,
     },
 }
 
 impl Error {
-    /// A wrong argument.
     fn input(message: impl Into<String>, help: impl Into<String>) -> Error {
         Error::Input { message: message.into(), help: help.into() }
     }

@@ -1,75 +1,72 @@
-//! Cells of a sweep against each other, by runs that share their seeds: differences, their intervals, ranks.
+//! Compares cells of a sweep by runs with equal seeds: differences, intervals, ranks.
 //!
-//! Runs with the same seed meet the same channel, so they are compared pair by pair: a run of the one minus the run
-//! of the other with that seed. The interval of the mean difference is Student's for paired samples. A bootstrap over
-//! seeds was the alternative; with the ten to twenty seeds of a usual comparison its intervals cover less than they
-//! say, Student's hold up well for means of differences, and they are the ones of every other table here.
+//! Runs with the same seed have the same channel, so they are compared in pairs. The interval of the mean difference is
+//! Student's for paired samples. With ten to twenty seeds the intervals of a bootstrap over seeds cover too little;
+//! Student's intervals are accurate for means of differences.
 //!
-//! There is one test, and it is of ratios: of the logarithms, pair by pair; of the values themselves where one is zero.
-//! Many comparisons find something by chance. What is called better or worse is so at a family-wise level of 5 % by
-//! Holm's step-down procedure: once over all comparisons with the baseline, once over all pairs, which gives the
-//! ranks. The interval of a ratio is at the level at which Holm's procedure tested it, so it leaves 1 out if, and only
-//! if, the test tells the two apart.
+//! The only test is of ratios: of the logarithms in pairs, or of the values themselves where one is zero. Many
+//! comparisons find some difference by chance. So Holm's step-down procedure bounds the family-wise error of "better"
+//! and "worse" by 5 %, once over all comparisons with the baseline, and once over all pairs, which gives the ranks. The
+//! interval of a ratio is at the level of Holm's procedure for its test: it excludes 1 exactly if the difference is
+//! significant.
 
 use lasthop_trace::stats::{Summary, paired_p, student_t_at};
 use serde::{Deserialize, Serialize};
 
-/// The level at which a family of comparisons is called different.
+/// Family-wise error of the comparisons.
 pub const LEVEL: f64 = 0.05;
 
-/// Smaller differences, as shares of the smaller value, are called none, however sure: options of a few bytes make
-/// some.
-pub const NEGLIGIBLE: f64 = 0.005;
+/// A smaller difference, as a share of the smaller value, counts as none, however significant: options of a few bytes
+/// cause such differences.
+const NEGLIGIBLE: f64 = 0.005;
 
-/// Whether a difference is one.
+/// The result of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judgement {
-    /// It is what the others are compared with.
+    /// This is the baseline.
     Baseline,
-    /// More, and not by chance.
+    /// Significantly more.
     Better,
-    /// Less, and not by chance.
+    /// Significantly less.
     Worse,
-    /// The runs do not tell them apart.
+    /// No significant difference.
     Tie,
-    /// Fewer than two pairs of runs: nobody can tell.
+    /// Fewer than two pairs of runs.
     Unknown,
 }
 
-/// One cell beside the baseline.
+/// A cell compared with the baseline.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Standing {
-    /// Its place by means; cells that are not told apart from the leader of a rank share it.
+    /// Rank by means; a cell without a significant difference from the leader of a rank shares that rank.
     pub rank: usize,
-    /// The value.
     pub value: Summary,
-    /// The value minus that of the baseline, pair by pair.
+    /// The value minus that of the baseline, in pairs.
     pub difference: Summary,
-    /// How often the baseline's value it is: the geometric mean of the ratios of the pairs, and its interval, all
-    /// comparisons together 95 %. `None` where a value is zero; without an interval for fewer than two pairs.
+    /// Geometric mean of the ratios to the baseline, in pairs, with a simultaneous 95 % interval. `None` where a value
+    /// is zero; without an interval for fewer than two pairs.
     pub ratio: Option<Ratio>,
-    /// How probable such a difference is by chance alone, two-sided, of this comparison alone.
+    /// Two-sided p-value of this comparison alone.
     pub p: Option<f64>,
-    /// The same with Holm's correction for the number of comparisons.
+    /// The p-value with Holm's correction.
     pub p_holm: Option<f64>,
-    /// What follows.
     pub judgement: Judgement,
 }
 
 /// A ratio with its interval.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Ratio {
-    /// The geometric mean of the ratios.
+    /// Geometric mean of the ratios.
     pub mean: f64,
-    /// Lower end; the mean itself where no interval can be stated.
+    /// Lower bound; the mean itself where there is no interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper bound.
     pub high: f64,
 }
 
 impl Ratio {
-    /// The ratio of `values` to `baseline`, pair by pair, with an interval that leaves `level` out.
+    /// The ratio of `values` to `baseline` in pairs, with a `1 - level` interval.
     fn of(values: &[f64], baseline: &[f64], level: f64) -> Option<Ratio> {
         let (values, baseline) = (logarithms(values)?, logarithms(baseline)?);
         let s = Summary::of_differences(&values, &baseline).filter(|s| s.n > 0)?;
@@ -82,12 +79,12 @@ impl Ratio {
     }
 }
 
-/// The logarithms of values that are all more than zero.
+/// The logarithms; `None` if a value is not positive.
 fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
     values.iter().map(|value| (*value > 0.0).then(|| libm::log(*value))).collect()
 }
 
-/// The one test, of ratios: how probable as large a difference is by chance.
+/// The p-value of the test of ratios.
 fn chance(a: &[f64], b: &[f64]) -> Option<f64> {
     match (logarithms(a), logarithms(b)) {
         (Some(a), Some(b)) => paired_p(&a, &b),
@@ -95,8 +92,8 @@ fn chance(a: &[f64], b: &[f64]) -> Option<f64> {
     }
 }
 
-/// The level at which Holm's procedure tests each of `p`: it divides `level` by the number of those still open, and
-/// stays where the first one is not told apart.
+/// The level at which Holm's procedure tests each of `p`: `level` divided by the number of open hypotheses, constant
+/// from the first accepted one on.
 fn levels(p: &[Option<f64>], level: f64) -> Vec<f64> {
     let mut order: Vec<(usize, f64)> =
         p.iter().enumerate().filter_map(|(i, p)| p.map(|p| (i, p))).collect();
@@ -114,9 +111,9 @@ fn levels(p: &[Option<f64>], level: f64) -> Vec<f64> {
     levels
 }
 
-/// Holm's step-down correction: each p-value times the number of hypotheses that are still open, never less than that
-/// of a smaller one, never more than 1. What has no p-value is no hypothesis.
-pub fn holm(p: &[Option<f64>]) -> Vec<Option<f64>> {
+/// Holm's step-down correction: each p-value times the number of open hypotheses, monotone and at most 1. A cell
+/// without a p-value is no hypothesis.
+fn holm(p: &[Option<f64>]) -> Vec<Option<f64>> {
     let mut order: Vec<(usize, f64)> =
         p.iter().enumerate().filter_map(|(i, p)| p.map(|p| (i, p))).collect();
     order.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -129,14 +126,14 @@ pub fn holm(p: &[Option<f64>]) -> Vec<Option<f64>> {
     corrected
 }
 
-/// How each of `cells` stands beside the one at `baseline`. Each is a list of values in the order of the seeds; of two
-/// that are compared only the seeds that both have are looked at, so that like is compared with like.
+/// Compares each of `cells` with the one at `baseline`. Each cell is a list of values by seed; a pair is compared at
+/// the seeds that both have.
 pub fn standings(cells: &[Vec<f64>], baseline: usize) -> Vec<Standing> {
     standings_of_looks(cells, baseline, 1)
 }
 
-/// The same where it was decided in so many `looks` whether a cell gets more seeds: each of them might have found
-/// something by chance, so that each has its part of [`LEVEL`].
+/// The same after `looks` interim analyses that decided whether a cell gets more seeds. Each analysis gets its part of
+/// [`LEVEL`].
 pub fn standings_of_looks(cells: &[Vec<f64>], baseline: usize, looks: u32) -> Vec<Standing> {
     let Some(base) = cells.get(baseline) else { return Vec::new() };
     let looks = f64::from(looks.max(1));
@@ -185,9 +182,9 @@ fn negligible(a: &[f64], b: &[f64]) -> bool {
     (a - b).abs() < NEGLIGIBLE * a.abs().min(b.abs())
 }
 
-/// Ranks by means: a cell shares the rank of the best one that it is not told apart from, and begins a rank of its own
-/// where the leader of the rank above is better with confidence, over all pairs. A cell with fewer seeds has the mean that
-/// its share of the baseline's at these seeds makes at all.
+/// Ranks by means. A cell shares the rank of the best cell without a significant difference, and starts a rank of its
+/// own where the leader above is significantly better, over all pairs. A cell with fewer seeds has its ratio to the
+/// baseline at these seeds, times the baseline's mean.
 fn ranks(cells: &[Vec<f64>], baseline: usize, looks: f64) -> Vec<usize> {
     let mut pairs = Vec::new();
     for a in 0..cells.len() {
@@ -266,18 +263,18 @@ mod tests {
         assert_eq!(all[1].judgement, Judgement::Better);
         assert_eq!((all[1].rank, all[0].rank, all[2].rank), (1, 2, 2));
         assert_eq!(all[2].judgement, Judgement::Tie);
-        // So is what differs for sure and by nothing to speak of.
+        // A significant but negligible difference is a tie as well.
         let hardly: Vec<f64> = cells_of_100().iter().map(|v| v + 0.1).collect();
         let all_of_100 = standings(&[cells_of_100(), hardly], 0);
         assert_eq!((all_of_100[1].p, all_of_100[1].judgement), (Some(0.0), Judgement::Tie));
         assert_eq!(all_of_100[0].rank, 1);
-        // The same values again are a tie, not a difference of nothing with certainty.
+        // Equal values are a tie, not a certain difference of zero.
         assert_eq!(all[3].judgement, Judgement::Tie);
         let ratio = all[1].ratio.unwrap();
         assert!(ratio.low > 1.0 && ratio.low < ratio.mean && ratio.mean < ratio.high);
     }
 
-    /// Whatever the values, the verdict and the interval of the ratio say the same.
+    /// The judgement and the interval of the ratio always agree.
     #[test]
     fn the_interval_leaves_one_out_where_the_verdict_says_so() {
         let noise = [3.0, -2.0, 5.0, -4.0, 1.0, 0.0, -3.0, 2.0];
@@ -291,21 +288,21 @@ mod tests {
             }
         }
         let all = standings(&cells, 0);
-        let told = all.iter().filter(|s| s.judgement != Judgement::Tie).count();
-        assert!((5..all.len() - 5).contains(&told), "{told}");
+        let significant = all.iter().filter(|s| s.judgement != Judgement::Tie).count();
+        assert!((5..all.len() - 5).contains(&significant), "{significant}");
         for standing in &all[1..] {
             let ratio = standing.ratio.unwrap();
             let (low, high) = (ratio.low, ratio.high);
             match standing.judgement {
                 Judgement::Better => assert!(low > 1.0, "{standing:?}"),
                 Judgement::Worse => assert!(high < 1.0, "{standing:?}"),
-                // Where all pairs differ by nothing the ends are 1, but for rounding.
+                // Where all pairs are equal the bounds are 1, but for rounding.
                 _ => assert!(low < 1.0 + 1e-9 && high > 1.0 - 1e-9, "{standing:?}"),
             }
         }
     }
 
-    /// With fewer seeds a cell is compared at these seeds alone, and two looks ask for more than one.
+    /// A cell with fewer seeds is compared at these seeds only, and two looks demand more than one.
     #[test]
     fn cells_with_fewer_seeds_are_compared_at_the_seeds_that_both_have() {
         let base: Vec<f64> =
@@ -318,7 +315,7 @@ mod tests {
         assert_eq!(
             once[2].ratio,
             standings(&[base[..5].to_vec(), few], 0)[1].ratio.map(|ratio| Ratio {
-                // The level is that of two comparisons there and of one here.
+                // The level of two comparisons there and of one here.
                 low: once[2].ratio.unwrap().low,
                 high: once[2].ratio.unwrap().high,
                 ..ratio

@@ -1,4 +1,4 @@
-//! What the tables and pages of studies have in common.
+//! Common parts of the tables and pages of studies.
 
 use lasthop_report::html;
 use lasthop_report::model::{Again, Column, Figure, Page, Section, Table};
@@ -10,25 +10,24 @@ use lasthop_trace::stats::Summary;
 use crate::ranking::{Judgement, Ratio, Standing};
 use crate::{Document, Ranked};
 
-/// How alternatives and what they are ranked by are called in a table.
+/// The terms of a study in its tables.
 pub(crate) struct Words {
-    /// An alternative: `scheme`.
+    /// An alternative, such as `scheme`.
     pub noun: &'static str,
-    /// What it is: the heading of a column.
+    /// The heading of the column of descriptions.
     pub what: &'static str,
-    /// The unit that values are shown in.
+    /// The unit of values.
     pub unit: &'static str,
-    /// That unit, in the unit of what was measured.
+    /// That unit, in the unit of the measured figures.
     pub size: f64,
-    /// What the judgement is about.
+    /// The noun of the judgement.
     pub beside: &'static str,
-    /// Digits of ratios behind the point.
+    /// Decimals of ratios.
     pub digits: usize,
 }
 
 impl Words {
-    /// A row for each alternative, the best first; `more` are columns behind those of every ranking, and `cells` what
-    /// stands in them.
+    /// A row for each alternative, the best first; `more` are additional columns, and `cells` returns their content.
     pub fn ranking<M>(
         &self,
         rows: &[Ranked<M>],
@@ -62,7 +61,7 @@ impl Words {
         Table::new(columns, rows)
     }
 
-    /// What each alternative is and sets.
+    /// Description and settings of each alternative.
     pub fn sets<M>(&self, rows: &[Ranked<M>]) -> Table {
         let rows = rows.iter().map(|row| {
             let a = &row.alternative;
@@ -71,7 +70,7 @@ impl Words {
         Table::new([self.noun, self.what, "what it sets"].map(Column::text), rows)
     }
 
-    /// One bar for each of `rows`; `title` says of what, `series` what a bar stands for.
+    /// One bar for each of `rows`; `series` is the name of the bars.
     pub fn bars<'a, M: 'a>(
         &self,
         title: String,
@@ -98,7 +97,7 @@ pub(crate) fn bar(value: &Summary) -> Bar {
     Bar { value: value.mean, ci: value.ci95 }
 }
 
-/// A ratio of `row` to the baseline, with its interval.
+/// The ratio of `row` to the baseline, with its interval.
 pub fn times<M>(row: &Ranked<M>, ratio: Option<&Ratio>, digits: usize) -> String {
     match ratio {
         _ if row.standing.judgement == Judgement::Baseline => "1".to_owned(),
@@ -108,7 +107,7 @@ pub fn times<M>(row: &Ranked<M>, ratio: Option<&Ratio>, digits: usize) -> String
     }
 }
 
-/// The judgement in words.
+/// The judgement as text.
 fn judged(standing: &Standing) -> &'static str {
     match standing.judgement {
         Judgement::Baseline => "the baseline",
@@ -122,7 +121,6 @@ fn judged(standing: &Standing) -> &'static str {
     }
 }
 
-/// A plot with what it shows and how to read it.
 pub(crate) fn figure(plot: &Plot, title: impl Into<String>, caption: impl Into<String>) -> Figure {
     Figure::new(plot, title, caption)
 }
@@ -134,7 +132,7 @@ pub(crate) fn facts(path: &str, transfers: &[String]) -> Vec<(String, String)> {
     facts
 }
 
-/// The page about a document; `noun` is what an alternative is called.
+/// The page of a document; `noun` is the term for an alternative.
 pub(crate) fn page<S>(
     document: &Document<S>,
     title: &str,
@@ -161,7 +159,7 @@ pub(crate) fn page<S>(
     })
 }
 
-/// How many runs each `noun` has.
+/// The number of runs of each `noun`.
 pub fn runs(many: u64, fewer: Option<u32>, noun: &str) -> String {
     match fewer {
         None => format!("{} of each {noun}", plural(many, "run")),
@@ -171,7 +169,7 @@ pub fn runs(many: u64, fewer: Option<u32>, noun: &str) -> String {
     }
 }
 
-/// What was left out and why, if anything was; `what` heads the names.
+/// A section with omitted alternatives and reasons, if any; `what` is the heading of the names.
 fn left_out(what: &str, all: &[LeftOut]) -> Option<Section> {
     let rows = all.iter().map(|l| vec![l.name.clone(), l.reason.clone()]);
     let table = Table::new([what, "why"].map(Column::text), rows);
@@ -182,7 +180,7 @@ fn left_out(what: &str, all: &[LeftOut]) -> Option<Section> {
     })
 }
 
-/// The seeds of runs, which follow one another.
+/// A range of consecutive seeds.
 pub(crate) fn seeds(seeds: impl Iterator<Item = u64> + Clone) -> String {
     match (seeds.clone().min(), seeds.max()) {
         (Some(first), Some(last)) if first < last => format!("{first}..{last}"),

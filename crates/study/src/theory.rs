@@ -1,42 +1,42 @@
-//! What theory says about a path: the most that any scheme could deliver, and the two formulas for TCP end to end.
+//! Theoretical limits of a path: capacity, and formulas for the throughput of end-to-end TCP.
 //!
-//! Segments are of `mss` bytes of payload, times are in seconds, rates in bytes of payload per second.
+//! Segments have `mss` bytes of payload; times are in seconds, rates in bytes of payload per second.
 
-/// `C` of Mathis and others for one ACK for each segment and losses at random: sqrt(3/2).
-pub const MATHIS_C: f64 = 1.224_744_871_391_589;
+/// `C` of Mathis et al. for one ACK per segment and random losses: sqrt(3/2).
+const MATHIS_C: f64 = 1.224_744_871_391_589;
 
-/// What the formulas need to know of a TCP and its path.
+/// Parameters of a TCP connection and its path.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TcpPath {
     /// Payload of a segment in bytes.
     pub mss: f64,
     /// Round-trip time in seconds.
     pub rtt: f64,
-    /// First retransmission time-out in seconds.
+    /// First retransmission timeout in seconds.
     pub t0: f64,
-    /// Segments that an ACK acknowledges: 2 with delayed ACKs.
+    /// Segments per ACK: 2 with delayed ACKs.
     pub b: f64,
     /// The largest window in segments.
     pub w_max: f64,
 }
 
-/// The payload that a link of `rate` bits per second delivers if it loses `p` of its packets, and whoever uses it knows
-/// that and wastes nothing: `rate / 8 * payload / packet * (1 - p)`, in bytes per second.
+/// The payload rate of a link of `rate` bits per second that loses `p` of its packets, used without waste: `rate / 8 *
+/// payload / packet * (1 - p)`, in bytes per second.
 pub fn capacity(rate: f64, payload: f64, packet: f64, p: f64) -> f64 {
     rate / 8.0 * payload / packet * (1.0 - p)
 }
 
-/// M. Mathis, J. Semke, J. Mahdavi, T. Ott, "The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm",
-/// CCR 27 (3), 1997, equation 3: `mss / rtt * C / sqrt(p)`, with `C = sqrt(3 / (2 b))`. No time-outs and no limit of
-/// the window, so it is an upper bound where losses are many. In bytes per second; infinite without losses.
+/// M. Mathis, J. Semke, J. Mahdavi, T. Ott, "The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm", CCR
+/// 27 (3), 1997, equation 3: `mss / rtt * C / sqrt(p)`, with `C = sqrt(3 / (2 b))`. It ignores timeouts and window
+/// limits, so it is an upper bound at high loss. In bytes per second; infinite without losses.
 pub fn mathis(path: &TcpPath, p: f64) -> f64 {
     path.mss / path.rtt * MATHIS_C / path.b.sqrt() / p.sqrt()
 }
 
-/// RFC 9438, section 5.1, with `C = 0.4` and a decrease to 0.7: the mean window of CUBIC in segments is
-/// `(C (3 + beta) / (4 (1 - beta)))^(1/4) * rtt^(3/4) / p^(3/4)`, and no less than that of a Reno that decreases to
-/// 0.7 and grows as section 4.3 says, which is Reno's own `sqrt(3 / (2 p))`. Of it follows `mss * window / rtt`, in bytes per
-/// second, infinite without losses.
+/// RFC 9438, section 5.1, with `C = 0.4` and a decrease to 0.7: the mean window of CUBIC in segments is `(C (3 + beta)
+/// / (4 (1 - beta)))^(1/4) * rtt^(3/4) / p^(3/4)`, but at least that of a Reno with decrease to 0.7 and the growth of
+/// section 4.3, which is `sqrt(3 / (2 p))`. The result is `mss * window / rtt`, in bytes per second, infinite without
+/// losses.
 pub fn cubic(path: &TcpPath, p: f64) -> f64 {
     const C: f64 = 0.4;
     const BETA: f64 = 0.7;
@@ -45,14 +45,14 @@ pub fn cubic(path: &TcpPath, p: f64) -> f64 {
     path.mss / path.rtt * window.max(MATHIS_C / p.sqrt())
 }
 
-/// J. Padhye, V. Firoiu, D. Towsley, J. Kurose, "Modeling TCP Throughput: A Simple Model and its Empirical
-/// Validation", SIGCOMM 1998, the full model (equations 28 to 30 of the technical report, 32 and 33 of the paper):
-/// the rate at which Reno sends, in bytes of payload per second, repeated ones included.
+/// J. Padhye, V. Firoiu, D. Towsley, J. Kurose, "Modeling TCP Throughput: A Simple Model and its Empirical Validation",
+/// SIGCOMM 1998, the full model (equations 28 to 30 of the technical report, 32 and 33 of the paper): Reno's sending
+/// rate in bytes of payload per second, retransmissions included.
 ///
 /// `p` is the rate of loss **indications**: the probability that a packet is lost given that it is the first of its
-/// round or the one before it in the round was not. The model loses all packets of a round behind a lost one. Where
-/// losses are independent, that is the number of recoveries and sequences of time-outs over the packets sent, which
-/// is less than the share of packets lost. Without losses it is the window over the round trip.
+/// round or its predecessor in the round was not lost. The model loses all packets of a round behind a lost one. With
+/// independent losses `p` is the number of recoveries and timeout sequences per packet sent, which is less than the
+/// loss rate. Without losses the rate is the window per round trip.
 pub fn pftk(path: &TcpPath, p: f64) -> f64 {
     let &TcpPath { mss, rtt, t0, b, w_max } = path;
     if p <= 0.0 {
@@ -76,8 +76,8 @@ pub fn pftk(path: &TcpPath, p: f64) -> f64 {
     mss * packets / seconds
 }
 
-/// `Q(w)`, equation 24: the probability that a loss in a window of `w` ends in a time-out, since fewer than three
-/// packets arrive behind it.
+/// `Q(w)`, equation 24: the probability that a loss in a window of `w` causes a timeout, because fewer than three later
+/// packets arrive.
 pub fn timeout_share(p: f64, w: f64) -> f64 {
     let q = 1.0 - p;
     let q3 = q * q * q;
@@ -85,8 +85,8 @@ pub fn timeout_share(p: f64, w: f64) -> f64 {
     share.clamp(0.0, 1.0)
 }
 
-/// `f(p)`, equation 27: the mean length of a sequence of time-outs in units of the first, each twice the one before,
-/// up to 64 times.
+/// `f(p)`, equation 27: the mean length of a timeout sequence in units of the first timeout, each twice its
+/// predecessor, up to factor 64.
 pub fn backoff(p: f64) -> f64 {
     1.0 + p * (1.0 + p * (2.0 + p * (4.0 + p * (8.0 + p * (16.0 + p * 32.0)))))
 }

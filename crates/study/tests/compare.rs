@@ -1,9 +1,9 @@
-//! Schemes on one scenario: the same channel for all of them, and what that is good for.
+//! Schemes on one scenario: the same channel for all of them, and its benefit.
 
-use lasthop_lab::{Results, RunResult, Setup, measure, measure_all};
+use lasthop_runs::{Results, RunResult, Setup, measure, measure_all};
 use lasthop_scenario::{Argument, Comparison, Scenario, Wanted, compare, example};
 use lasthop_study::Source;
-use lasthop_study::compare::{Asked, answer, lay_out, pictures};
+use lasthop_study::compare::{Options, answer, lay_out, pictures};
 use lasthop_study::ranking::{Judgement, standings};
 use lasthop_trace::stats::Summary;
 
@@ -25,7 +25,7 @@ fn throughputs(runs: &[RunResult]) -> Vec<f64> {
     runs.iter().map(|run| run.metrics.aggregate_throughput).collect()
 }
 
-/// The variance of a difference is that of the pairs; unpaired it would be the sum of both.
+/// The variance of a difference of pairs; unpaired it would be the sum of both variances.
 #[test]
 fn the_same_channel_for_all_makes_differences_sharper() {
     let named = ["newreno", "sack", "limited-transmit"].map(str::to_owned).to_vec();
@@ -44,14 +44,14 @@ fn the_same_channel_for_all_makes_differences_sharper() {
             scheme.name,
             paired * paired
         );
-        // With other seeds for one of the two there is nothing to gain.
+        // With other seeds for one of the two there is no benefit.
         let shifted: Vec<f64> = values[1..].iter().chain(&values[..1]).copied().collect();
         let strangers = Summary::of_differences(&shifted, &cells[0]).unwrap().sd;
         assert!(strangers > 1.2 * paired, "{}: {strangers} {paired}", scheme.name);
     }
 }
 
-/// A channel by packets: the n-th packet with data has the same fate under every scheme, whatever it carries.
+/// A channel by packets: the n-th data packet has the same fate under every scheme.
 #[test]
 fn packets_meet_the_same_fate_by_their_place() {
     let named = ["tahoe", "sack"].map(str::to_owned).to_vec();
@@ -66,7 +66,7 @@ fn packets_meet_the_same_fate_by_their_place() {
         .iter()
         .map(|cell| {
             let mut fates = Fates::default();
-            lasthop_lab::simulate(&cell.scenario, 1, &mut fates);
+            lasthop_runs::simulate(&cell.scenario, 1, &mut fates);
             fates.0
         })
         .collect();
@@ -77,7 +77,7 @@ fn packets_meet_the_same_fate_by_their_place() {
     }
 }
 
-/// Which packets with data the radio damaged, in the order in which they came out of it.
+/// Which data packets the radio damaged, in the order of their output.
 #[derive(Default)]
 struct Fates(Vec<bool>);
 
@@ -115,7 +115,7 @@ fn every_scheme_of_the_table_runs_to_the_end() {
     }
 }
 
-/// Of the paper's four kinds each does on this channel what it is there for.
+/// Each of the paper's four kinds has its effect on this channel.
 #[test]
 fn help_near_the_losses_beats_none() {
     let comparison = of("rivals", &Wanted::Own, &["runs=8"]);
@@ -148,18 +148,18 @@ fn a_scheme_that_does_not_apply_is_left_out_with_a_reason() {
     assert!(reason(&wired, "snoop").contains("no radio"));
     assert!(reason(&wired, "tulip").contains("no radio"));
     assert!(reason(&wired, "ack-filter").contains("has a rate"));
-    // The mobile sends: nothing that a base station hears first.
+    // The mobile sends: no base station is before the losses.
     let up = of("west97-wan", &Wanted::All, &[]);
     assert!(reason(&up, "snoop").contains("towards the radio"));
     assert!(reason(&up, "reno").contains("so already"));
-    // It had no agent and has got one, and its axis of errors stands beside the schemes.
+    // The base station had no agent and gets one; the axis of errors is separate from the schemes.
     assert!(up.schemes.iter().any(|scheme| scheme.name == "split"));
     assert_eq!(up.points(), 2);
     let again = measure(&up.plan.cells[0].scenario, 1);
     assert!(again.metrics.complete());
 }
 
-/// What belongs on the way of the ACKs is put there, on the right side of the slow stage, and does its work.
+/// Schemes for the ACK path are inserted on the right side of the slow stage, and have an effect.
 #[test]
 fn the_slow_way_back_gets_its_own_help() {
     use lasthop_proto::event::Cause;
@@ -177,14 +177,14 @@ fn the_slow_way_back_gets_its_own_help() {
     assert!(marked("acc") > 10, "{}", marked("acc"));
     let dropped = |name: &str| of_scheme(name).flows[0].dropped_acks.get(Cause::EarlyDrop);
     assert!(dropped("red+acks-first") > 10, "{}", dropped("red+acks-first"));
-    // One connection has no other to share with.
+    // A single connection has no other one to share with.
     let left = comparison.left_out.iter().find(|left| left.name == "tcp-int").unwrap();
     assert!(left.reason.contains("several connections"), "{}", left.reason);
     let four = of("rivals", &Wanted::Named(vec!["tcp-int".to_owned()]), &["transfer.count=4"]);
     assert_eq!(four.schemes.len(), 2, "{:?}", four.left_out);
 }
 
-/// A base station that does something cannot be a gateway as well.
+/// A base station with an agent cannot be a gateway as well.
 #[test]
 fn a_gateway_takes_the_place_of_an_idle_base_station_only() {
     let named = Wanted::Named(vec!["ack-filter+reconstruction".to_owned()]);
@@ -196,20 +196,20 @@ fn a_gateway_takes_the_place_of_an_idle_base_station_only() {
     assert!(busy.left_out[0].reason.contains("two agents"), "{:?}", busy.left_out);
 }
 
-/// The schemes of `leo-link` are eight senders; each has its place by throughput and delay.
+/// The schemes of `leo-link` are eight senders; each is drawn by throughput and delay.
 #[test]
 fn senders_over_a_low_orbit_are_drawn_by_throughput_and_delay() {
     let sets = ["orbit.link.loss=0.1%", "horizon=20s", "runs=2"];
     let arguments: Vec<Argument> = sets.iter().map(|s| Argument::Set((*s).to_owned())).collect();
     let source =
         Source { text: example("leo-link").unwrap().text, name: "leo-link", origin: "leo-link" };
-    let asked = Asked { baseline: Some("cubic"), ..Asked::default() };
+    let asked = Options { baseline: Some("cubic"), ..Options::default() };
     let comparison = lay_out(&source, &arguments, &asked).unwrap();
     let document = answer::<lasthop_study::Error>(&comparison, &mut |plan| {
         Ok(Results::simulated(plan, Setup::new(String::new(), plan)))
     })
     .unwrap();
-    let place = &document.said.points[0];
+    let place = &document.results.points[0];
     let delay = |name: &str| place.scheme(name).unwrap().measured.delay.unwrap().mean;
     // Random losses keep CUBIC's window, and the queue, small; BBR fills the path and waits for it.
     assert!(delay("bbr3") > delay("cubic"), "{} {}", delay("bbr3"), delay("cubic"));

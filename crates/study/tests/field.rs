@@ -1,4 +1,4 @@
-//! Advice from captures of the field: no loss where none was, and what to capture where it does not show.
+//! Advice from field captures: no invented losses, and a hint what to capture where losses do not show.
 
 use lasthop_analyze::{Config, analyze_capture};
 use lasthop_study::advise::Estimate;

@@ -1,9 +1,9 @@
-//! The figures of the manual that a command makes are those of the program.
+//! Tables of the manual that a command makes are equal to the program's output.
 //!
-//! In a page, what stands between `<!-- figures: today --set K=V --vary K=a,b --vary K=c,d --seeds N -->` and `<!-- end -->` is
-//! what `lasthop run` gives with these arguments, the first axis in rows and the second one in columns; `make figures`
-//! writes it anew. `beside=kernel` adds what Linux' own senders did on the same path: recorded, since that takes real time
-//! and a machine with nothing else to do. `make kernel-figures` records it.
+//! In a page, the text between `<!-- figures: today --set K=V --vary K=a,b --vary K=c,d --seeds N -->` and `<!-- end
+//! -->` is the result of `lasthop run` with these arguments, the first axis in rows and the second one in columns;
+//! `make figures` regenerates it. `beside=kernel` adds recorded results of Linux' own senders on the same path, since
+//! these need real time and an idle machine. `make kernel-figures` records them.
 
 #[path = "figures/transactions.rs"]
 mod transactions;
@@ -11,19 +11,19 @@ mod transactions;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use lasthop_lab::measure_all;
+use lasthop_runs::measure_all;
 use lasthop_scenario::{Argument, Scenario, example, parse};
 use lasthop_trace::stats::Summary;
 use serde::{Deserialize, Serialize};
 
 const PAGES: [&str; 2] = ["senders-of-today.md", "parity.md"];
 
-/// What kernels did: in KB/s, a run each.
+/// Results of kernel senders in KB/s, one per run.
 #[derive(Serialize, Deserialize, Default)]
-struct Recorded {
+struct KernelRecord {
     /// The kernel's release.
     release: String,
-    /// By what was set, and the labels of the axes.
+    /// By settings and labels of the axes.
     runs: BTreeMap<String, Vec<f64>>,
 }
 
@@ -31,13 +31,13 @@ fn recorded_at() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/figures/kernel.json")
 }
 
-fn recorded() -> Recorded {
+fn recorded() -> KernelRecord {
     serde_json::from_str(&std::fs::read_to_string(recorded_at()).unwrap()).unwrap()
 }
 
-/// What is asked for.
+/// The arguments of a table.
 #[derive(Default, Debug)]
-struct Asked {
+struct TableArguments {
     scenario: String,
     sets: Vec<String>,
     axes: Vec<String>,
@@ -45,9 +45,9 @@ struct Asked {
     kernel: bool,
 }
 
-impl Asked {
-    fn parse(words: &str) -> Asked {
-        let mut asked = Asked { seeds: 1, ..Asked::default() };
+impl TableArguments {
+    fn parse(words: &str) -> TableArguments {
+        let mut asked = TableArguments { seeds: 1, ..TableArguments::default() };
         let mut words = words.split_whitespace();
         while let Some(word) = words.next() {
             let mut value = || words.next().expect("a value").to_owned();
@@ -63,12 +63,12 @@ impl Asked {
         asked
     }
 
-    /// Under which name a cell is recorded.
+    /// The key of a cell in the record.
     fn key(&self, labels: &[String]) -> String {
         format!("{} | {}", self.sets.join(" "), labels.join(" | "))
     }
 
-    /// The throughput of each cell in KB/s, by its labels.
+    /// The throughput of each cell in KB/s, by labels.
     fn run(&self) -> Vec<(Vec<String>, Vec<f64>)> {
         let text = example(&self.scenario).unwrap().text;
         let sets = self.sets.iter().cloned().map(Argument::Set);
@@ -90,7 +90,7 @@ impl Asked {
 }
 
 /// `708 ± 27`; an interval below half of the last digit is left out.
-fn shown(values: &[f64]) -> String {
+fn formatted(values: &[f64]) -> String {
     let summary = Summary::of(values);
     match summary.ci95 {
         ci if ci >= 0.5 => format!("{:.0} ± {ci:.0}", summary.mean),
@@ -98,7 +98,7 @@ fn shown(values: &[f64]) -> String {
     }
 }
 
-/// Ours over the kernel's, with an interval from those of both.
+/// Ours divided by the kernel's, with an interval from both.
 fn ratio(ours: &[f64], kernel: &[f64]) -> String {
     let part = |values: &[f64]| {
         let summary = Summary::of(values);
@@ -109,8 +109,8 @@ fn ratio(ours: &[f64], kernel: &[f64]) -> String {
     format!("{ratio:.2} ± {:.2}", ratio * (a * a + b * b).sqrt())
 }
 
-/// The table: a row for each value of the first axis, a column for each of the second.
-fn table(asked: &Asked, kernel: &Recorded) -> String {
+/// A row for each value of the first axis, a column for each of the second.
+fn table(asked: &TableArguments, kernel: &KernelRecord) -> String {
     let cells = asked.run();
     let mut rows: Vec<(&str, String)> = Vec::new();
     let mut head: Vec<String> = Vec::new();
@@ -120,19 +120,19 @@ fn table(asked: &Asked, kernel: &Recorded) -> String {
             rows.push((row, String::new()));
         }
         let line = &mut rows.last_mut().unwrap().1;
-        *line += &format!(" {} |", shown(rates));
+        *line += &format!(" {} |", formatted(rates));
         let mut columns = vec![format!(" `{column}` |")];
         if asked.kernel {
             let key = asked.key(labels);
             let theirs = kernel.runs.get(&key).unwrap_or_else(|| panic!("`{key}` is not recorded"));
-            *line += &format!(" {} | {} |", shown(theirs), ratio(rates, theirs));
+            *line += &format!(" {} | {} |", formatted(theirs), ratio(rates, theirs));
             columns.extend([" Linux |".to_owned(), " ratio |".to_owned()]);
         }
         if rows.len() == 1 {
             head.extend(columns);
         }
     }
-    // The last part of the axis' key says what the rows are.
+    // The last part of the axis' key is the heading of the rows.
     let of = asked.axes[0].split('=').next().and_then(|key| key.rsplit('.').next()).unwrap();
     let mut text = format!("| {of} |{}\n|---|{}\n", head.concat(), "---|".repeat(head.len()));
     for (row, line) in rows {
@@ -154,7 +154,7 @@ fn the_figures_of_the_manual_are_those_of_the_program() {
         for part in parts {
             let (words, rest) = part.split_once(" -->\n").expect("arguments");
             let (_, after) = rest.split_once("<!-- end -->").expect("an end");
-            let table = table(&Asked::parse(words), &kernel);
+            let table = table(&TableArguments::parse(words), &kernel);
             new += &format!("<!-- figures: {words} -->\n\n{table}\n<!-- end -->{after}");
             tables += 1;
         }
@@ -167,7 +167,7 @@ fn the_figures_of_the_manual_are_those_of_the_program() {
     assert!(tables > 3, "{tables}");
 }
 
-/// What `lasthop run --json` has said about a kernel is added to the record: its path stands in `LASTHOP_KERNEL_RUNS`.
+/// Adds results of `lasthop run --json` about a kernel to the record; `LASTHOP_KERNEL_RUNS` has their paths.
 #[test]
 fn the_record_of_the_kernel_can_be_read_and_added_to() {
     let Some(paths) = std::env::var_os("LASTHOP_KERNEL_RUNS") else {
@@ -184,8 +184,10 @@ fn the_record_of_the_kernel_can_be_read_and_added_to() {
         let own = |set: &&str| !matches!(*set, "stack=kernel");
         let words: Vec<&str> = command.split(' ').collect();
         let pairs = words.windows(2).filter(|pair| pair[0] == "--set").map(|pair| pair[1]);
-        let mut asked =
-            Asked { sets: pairs.filter(own).map(str::to_owned).collect(), ..Asked::default() };
+        let mut asked = TableArguments {
+            sets: pairs.filter(own).map(str::to_owned).collect(),
+            ..TableArguments::default()
+        };
         asked.sets.sort();
         for cell in said["cells"].as_array().unwrap() {
             let labels = cell["labels"].as_array().unwrap().iter();

@@ -1,14 +1,13 @@
-//! The simulated Reno beside PFTK (Padhye, Firoiu, Towsley and Kurose, SIGCOMM 1998): nothing here or in the sender is
-//! tuned to it.
+//! The simulated Reno compared with PFTK (Padhye, Firoiu, Towsley and Kurose, SIGCOMM 1998), without any tuning.
 
 use std::fmt::Write;
 
-use lasthop_lab::{RunResult, measure_all};
+use lasthop_runs::{RunResult, measure_all};
 use lasthop_scenario::{Scenario, parse};
 use lasthop_study::theory::{TcpPath, backoff, pftk, timeout_share};
 
 const MSS: f64 = 1460.0;
-/// The `rfc` preset: 65,535 bytes of buffer, an ACK for two segments, at least a second of time-out.
+/// The `rfc` preset: 65,535 bytes of buffer, an ACK for two segments, a timeout of at least one second.
 const W_MAX: f64 = 44.0;
 const B: f64 = 2.0;
 const T0: f64 = 1.0;
@@ -18,7 +17,7 @@ const LOSSES: [&str; 6] = ["0.1", "0.2", "0.5", "1", "2", "5"];
 const SEEDS: u64 = 2;
 const LOSSES_A_RUN: f64 = 200.0;
 
-/// A long transfer over a line that is fast enough to add nothing to the round trip, and loses data at random.
+/// A long transfer over a line with random data losses, fast enough to add nothing to the round trip.
 fn scenario(rtt_ms: u32, p: &str) -> Scenario {
     let packets = LOSSES_A_RUN * 100.0 / p.parse::<f64>().unwrap();
     let text = format!(
@@ -42,15 +41,15 @@ fn scenario(rtt_ms: u32, p: &str) -> Scenario {
     parse(&text, "pftk", &[]).unwrap().0.cells.swap_remove(0).scenario
 }
 
-/// What the runs of a cell amounted to.
+/// The runs of a cell.
 struct Cell {
     rtt_ms: u32,
     p: &'static str,
-    /// Bytes of payload sent a second, repeated ones included: what the formula is of.
+    /// Bytes of payload sent per second, retransmissions included, as in the formula.
     rate: f64,
-    /// Loss indications a packet sent: recoveries, and sequences of time-outs.
+    /// Loss indications per packet sent: recoveries, and timeout sequences.
     indications: f64,
-    /// The share of them that are sequences of time-outs.
+    /// The share of timeout sequences among them.
     timeouts: f64,
 }
 
@@ -65,7 +64,7 @@ impl Cell {
             expired += flow.timeouts as f64;
             fast += flow.fast_retransmits as f64;
         }
-        // A sequence ends with a retransmission that is not lost, so its mean length is 1 / (1 - p).
+        // A sequence ends with a successful retransmission, so its mean length is 1 / (1 - p).
         let sequences = expired * (1.0 - p.parse::<f64>().unwrap() / 100.0);
         let indications = fast + sequences;
         Cell {
@@ -90,13 +89,13 @@ impl Cell {
         (base + (8.0 * (1.0 - p) / (3.0 * B * p) + base * base).sqrt()).min(W_MAX)
     }
 
-    /// The formula as it is printed.
+    /// The formula as published.
     fn formula(&self) -> f64 {
         pftk(&self.path(), self.indications)
     }
 
-    /// The same with the share of time-outs that occurred in place of `Q`, which is of losses that take all of a round
-    /// with them. Equation 28, whose window is not limited here: `E[W]` is below 44 in every cell.
+    /// The same with the observed share of timeouts instead of `Q`, which assumes losses of a whole round. Equation 28,
+    /// whose window is not limited here: `E[W]` is below 44 in every cell.
     fn with_own_timeouts(&self) -> f64 {
         let (p, w, share) = (self.indications, self.window(), self.timeouts);
         assert!(w < W_MAX);
@@ -153,12 +152,12 @@ fn reno_is_what_the_formula_says_where_its_assumptions_hold() {
         let name = format!("{} ms, {} %", cell.rtt_ms, cell.p);
         let own = cell.rate / cell.with_own_timeouts() - 1.0;
         assert!(own.abs() < within, "{name}: {own:+.3} beside the formula with its own time-outs");
-        // As printed, from where a time-out costs no more than ten round trips.
+        // As published, as long as a timeout costs at most ten round trips.
         let printed = cell.rate / cell.formula() - 1.0;
         if f64::from(cell.rtt_ms) / 1000.0 >= T0 / 10.0 {
             assert!(printed.abs() < within, "{name}: {printed:+.3} beside the formula");
         }
-        // Where it is off by more, it is for time-outs that it expects and that do not come.
+        // Larger deviations are due to timeouts that the formula predicts and that do not happen.
         if printed > within {
             let expected = timeout_share(cell.indications, cell.window());
             assert!(cell.timeouts < expected / 2.0, "{name}: {printed:+.3} for another reason");

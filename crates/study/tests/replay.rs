@@ -1,15 +1,16 @@
-//! Our senders of today beside what a Linux kernel sent when the same packets were lost.
+//! Our modern senders compared with a Linux kernel that lost the same packets.
 //!
-//! `tests/replay/` holds the orders in which a kernel sent its segments, three runs for each of 50 patterns of losses,
-//! since the kernel itself does not do the same each time. A pattern counts as equal if ours equals any of them over
-//! the first 200 segments; for BBR, which paces, if half of the data takes as long within 5 %. What differs is printed; docs/replay.md says why.
+//! `tests/replay/` holds the orders of a kernel's segments, three runs for each of 50 loss patterns, because the kernel
+//! does not send the same order each time. A pattern counts as equal if ours equals any of them over the first 200
+//! segments; for BBR, which paces, if the time for half of the data is equal within 5 %. Differences are printed;
+//! docs/replay.md explains them.
 
-use lasthop_study::replay::{By, Compared, Recording, ours, simulate};
+use lasthop_study::replay::{Comparison, Criterion, Recording, ours, simulate};
 
 /// Segments that are compared.
 const SEGMENTS: usize = 200;
 
-/// How many patterns of a recording are equal.
+/// The number of equal patterns of a recording.
 fn equal(recording: &str) -> usize {
     let recording = Recording::parse(recording).unwrap();
     let word = ours(&recording.kernel).unwrap();
@@ -18,12 +19,13 @@ fn equal(recording: &str) -> usize {
     for recorded in &recording.patterns {
         let sent = simulate(word, &recorded.pattern).unwrap();
         let orders = recorded.orders();
-        let kernel = (By::of(&recording.kernel), orders.as_slice());
-        let compared = Compared::new(&recorded.pattern, kernel, &sent, SEGMENTS);
+        let kernel = (Criterion::of(&recording.kernel), orders.as_slice());
+        let compared = Comparison::new(&recorded.pattern, kernel, &sent, SEGMENTS);
         equal += usize::from(compared.is_equal());
         if !compared.is_equal() {
-            let Compared { pattern, equal, kernel, ours, kernel_agrees, .. } = compared;
-            let segment = |sent: Option<_>| sent.map(|s: lasthop_study::replay::Sent| s.segment);
+            let Comparison { pattern, equal, kernel, ours, kernel_agrees, .. } = compared;
+            let segment =
+                |sent: Option<_>| sent.map(|s: lasthop_study::replay::SentSegment| s.segment);
             let (kernel, ours) = (segment(kernel), segment(ours));
             println!(
                 "{pattern}: {equal} equal ({kernel_agrees} among the kernel's), then {kernel:?}, ours {ours:?}"

@@ -1,4 +1,4 @@
-//! What can be asked, and who answers.
+//! Questions of the page, and their dispatch.
 
 use lasthop_scenario::{AS_IS, Argument, Scenario, Wanted, compare};
 use serde::Deserialize;
@@ -7,107 +7,105 @@ use serde_json::{Value, json};
 use crate::envelope::{self, Columns};
 use crate::{band, capture, check, event, files, look, run};
 
-/// No text of a scenario is longer.
+/// Maximum length of a scenario's text, in bytes.
 const LONGEST: usize = 16 << 20;
 
-/// What is asked.
+/// A question.
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "kebab-case", tag = "ask")]
 enum Ask {
-    /// The built-in scenarios, the schemes, and what files may say.
+    /// The built-in scenarios, the schemes, and the schema of files.
     Known,
-    /// Whether a text is a scenario, and what can be turned at.
-    Check(Scene),
-    /// Which schemes apply.
-    Choices(Scene),
-    /// A run, and everything that happened.
-    Run(One),
-    /// One of its events in full.
+    /// Diagnostics and sliders of a text.
+    Check(ScenarioRequest),
+    /// The schemes that apply.
+    Choices(ScenarioRequest),
+    /// A run with its events.
+    Run(RunRequest),
+    /// RunRequest event in full.
     Event {
         #[serde(flatten)]
-        one: One,
-        /// Its number.
+        one: RunRequest,
+        /// Its index.
         index: usize,
     },
-    /// How hosts and base stations stand at a time of the run.
+    /// The state of hosts and base stations at a time of the run.
     Look {
         #[serde(flatten)]
-        one: One,
-        /// The time, in seconds.
+        one: RunRequest,
+        /// Seconds.
         at: f64,
     },
-    /// Several runs, and what they have in common.
+    /// Several runs with their mean.
     Band {
         #[serde(flatten)]
-        one: One,
-        /// How many, with the seeds from that of the run on.
+        one: RunRequest,
+        /// Number of runs, with consecutive seeds from that of the run.
         runs: u32,
     },
     /// A run as a file.
     File {
         #[serde(flatten)]
-        one: One,
-        /// What is in it.
+        one: RunRequest,
         form: files::Form,
     },
-    /// What happened to TCP in the capture that stands behind the question.
+    /// The analysis of the capture in the bytes of the question.
     Capture {
-        /// What to call it.
+        /// Its file name.
         name: String,
     },
 }
 
-/// A scenario.
 #[derive(Deserialize, Debug)]
-pub struct Scene {
-    /// Its text.
+pub struct ScenarioRequest {
     pub text: String,
-    /// Its name, where the text gives none.
+    /// The name, unless the text has one.
     #[serde(default)]
     pub name: String,
-    /// What is set in it, as by `--set`.
+    /// Settings, as with `--set`.
     #[serde(default)]
     pub set: Vec<String>,
 }
 
-/// A run of a scenario.
 #[derive(Deserialize, Debug)]
-pub struct One {
-    /// The scenario.
+pub struct RunRequest {
     #[serde(flatten)]
-    pub scene: Scene,
-    /// Under which scheme; nothing is the scenario as it is.
+    pub scene: ScenarioRequest,
+    /// `None` for the unchanged scenario.
     #[serde(default)]
     pub scheme: Option<String>,
-    /// The seed; without it the first one of the scenario.
+    /// `None` for the first seed of the scenario.
     #[serde(default)]
     pub seed: Option<u64>,
 }
 
-/// Why there is no answer, as the page shows it.
+/// The reason why there is no answer, in the page's format.
 #[derive(Debug)]
-pub struct Failed(pub Value);
+pub struct ErrorAnswer(pub Value);
 
-impl Failed {
-    /// Something is wrong, and what would be right.
-    pub(crate) fn new(message: impl Into<String>, help: impl Into<String>) -> Failed {
-        Failed(json!({ "message": message.into(), "help": help.into() }))
+impl ErrorAnswer {
+    /// An error with a valid alternative.
+    pub(crate) fn new(message: impl Into<String>, help: impl Into<String>) -> ErrorAnswer {
+        ErrorAnswer(json!({ "message": message.into(), "help": help.into() }))
     }
 }
 
 /// Answers a question. Both are [envelopes](crate::envelope).
 pub fn answer(question: &[u8]) -> Vec<u8> {
     let answered = envelope::open(question)
-        .ok_or_else(|| Failed::new("the question is not whole", "this is a fault of the page"))
+        .ok_or_else(|| ErrorAnswer::new("the question is not whole", "this is a fault of the page"))
         .and_then(|(json, bytes)| {
-            let asked = serde_json::from_slice(json)
-                .map_err(|error| Failed::new(error.to_string(), "this is a fault of the page"))?;
+            let asked = serde_json::from_slice(json).map_err(|error| {
+                ErrorAnswer::new(error.to_string(), "this is a fault of the page")
+            })?;
             answered(asked, bytes)
         });
-    answered.unwrap_or_else(|Failed(error)| Columns::default().envelope(&json!({ "error": error })))
+    answered.unwrap_or_else(|ErrorAnswer(error)| {
+        Columns::default().envelope(&json!({ "error": error }))
+    })
 }
 
-fn answered(asked: Ask, bytes: &[u8]) -> Result<Vec<u8>, Failed> {
+fn answered(asked: Ask, bytes: &[u8]) -> Result<Vec<u8>, ErrorAnswer> {
     match asked {
         Ask::Known => Ok(Columns::default().envelope(&check::known())),
         Ask::Check(scene) => Ok(Columns::default().envelope(&check::check(&scene)?)),
@@ -121,7 +119,7 @@ fn answered(asked: Ask, bytes: &[u8]) -> Result<Vec<u8>, Failed> {
     }
 }
 
-impl Scene {
+impl ScenarioRequest {
     pub(crate) fn arguments(&self) -> Vec<Argument> {
         self.set.iter().cloned().map(Argument::Set).collect()
     }
@@ -130,24 +128,27 @@ impl Scene {
         if self.name.is_empty() { "scenario" } else { &self.name }
     }
 
-    /// Refuses what nobody writes.
-    pub(crate) fn bounded(&self) -> Result<(), Failed> {
+    /// Refuses oversized texts.
+    pub(crate) fn bounded(&self) -> Result<(), ErrorAnswer> {
         let len = self.text.len() + self.set.iter().map(String::len).sum::<usize>();
         if len <= LONGEST {
             return Ok(());
         }
-        Err(Failed::new("the scenario is longer than 16 MiB", "leave out what it does not need"))
+        Err(ErrorAnswer::new(
+            "the scenario is longer than 16 MiB",
+            "leave out what it does not need",
+        ))
     }
 
-    /// What is wrong with it, and where.
-    pub(crate) fn wrong(&self, error: &lasthop_scenario::Error) -> Failed {
-        Failed(check::told(self, error))
+    /// The error with its position.
+    pub(crate) fn wrong(&self, error: &lasthop_scenario::Error) -> ErrorAnswer {
+        ErrorAnswer(check::error_document(self, error))
     }
 }
 
-impl One {
-    /// What is run, and by which seed.
-    pub(crate) fn scenario(&self) -> Result<(Scenario, u64), Failed> {
+impl RunRequest {
+    /// The scenario under the scheme, and the seed.
+    pub(crate) fn scenario(&self) -> Result<(Scenario, u64), ErrorAnswer> {
         self.scene.bounded()?;
         let wanted = Wanted::Named(self.scheme.iter().cloned().collect());
         let arguments = self.scene.arguments();
@@ -162,7 +163,7 @@ impl One {
                 Some(left) if left.reason == same => 0,
                 left => {
                     let reason = left.map_or("it is not there", |left| &left.reason);
-                    return Err(Failed::new(
+                    return Err(ErrorAnswer::new(
                         format!("the scheme `{scheme}` does not apply here: {reason}"),
                         "choose another one, or change the scenario",
                     ));
@@ -171,7 +172,7 @@ impl One {
         };
         let scenario = all.plan.cells.swap_remove(at * all.points()).scenario;
         if (0..scenario.hosts.len()).any(|host| scenario.speaks_quic(host)) {
-            return Err(Failed::new(
+            return Err(ErrorAnswer::new(
                 "hosts of this scenario speak QUIC, which is not part of the laboratory",
                 "`lasthop run` runs it",
             ));

@@ -1,22 +1,22 @@
-//! Several seeds together: what was acknowledged by when, with the 95 % interval.
+//! Acknowledged bytes over time of several seeds, with the 95 % interval.
 
-use lasthop_lab::{layout, record_by};
+use lasthop_runs::{layout, record_by};
 use lasthop_trace::Nothing;
 use lasthop_trace::stats::Summary;
 use serde_json::json;
 
-use crate::ask::{Failed, One};
+use crate::ask::{ErrorAnswer, RunRequest};
 use crate::envelope::Columns;
 use crate::run::{MOST_EVENTS, driven};
 
 /// Points of the curve.
 const POINTS: usize = 200;
 
-/// Most runs at once.
+/// Maximum number of runs.
 const MOST: u32 = 100;
 
-/// Makes `runs` runs, with the seeds from that of `one` on.
-pub(crate) fn band(one: &One, runs: u32) -> Result<Vec<u8>, Failed> {
+/// Makes `runs` runs with consecutive seeds from that of `one`.
+pub(crate) fn band(one: &RunRequest, runs: u32) -> Result<Vec<u8>, ErrorAnswer> {
     let (scenario, first) = one.scenario()?;
     let runs = runs.clamp(1, MOST);
     let share = MOST_EVENTS / u64::from(runs);

@@ -1,21 +1,21 @@
-//! What happened to TCP in a capture.
+//! The analysis of a capture.
 
 use lasthop_analyze::{Config, analyze_capture};
 use lasthop_study::capture::{Capture, DESCRIBED, series};
 use serde_json::{Value, json};
 
-use crate::ask::Failed;
+use crate::ask::ErrorAnswer;
 use crate::envelope::Columns;
 use crate::marks;
 
-/// Connections of one file that are told apart in a page.
+/// Maximum number of connections of one file.
 const MOST: usize = 10_000;
 
 /// Analyses `bytes`, as `lasthop analyze` does.
-pub(crate) fn capture(file: String, bytes: &[u8]) -> Result<Vec<u8>, Failed> {
+pub(crate) fn capture(file: String, bytes: &[u8]) -> Result<Vec<u8>, ErrorAnswer> {
     let config = Config { connections: MOST, ..Config::default() };
     let analysis = analyze_capture(bytes, config).map_err(|error| {
-        Failed::new(
+        ErrorAnswer::new(
             format!("{file}: {error}"),
             "drop a file that tcpdump, Wireshark or `lasthop run -o` wrote, pcap or pcapng",
         )

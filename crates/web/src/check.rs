@@ -1,4 +1,4 @@
-//! Whether a text is a scenario, what can be turned at, and what there is to choose from.
+//! Diagnostics and sliders of a text, and the available choices.
 
 use lasthop_scenario::{
     AS_IS, Code, Diagnostic, File, Source, Wanted, compare, examples, files, json_schema, parse,
@@ -6,9 +6,9 @@ use lasthop_scenario::{
 };
 use serde_json::{Value, json};
 
-use crate::ask::{Failed, Scene};
+use crate::ask::{ErrorAnswer, ScenarioRequest};
 
-/// The built-in scenarios, the schemes, and what files may say.
+/// The built-in scenarios, the schemes, and the schema of files.
 pub(crate) fn known() -> Value {
     let scenarios: Vec<Value> = examples()
         .iter()
@@ -22,8 +22,8 @@ pub(crate) fn known() -> Value {
     })
 }
 
-/// Checks a text: warnings, and what can be turned at. Needs a small part of the time of [`choices`].
-pub(crate) fn check(scene: &Scene) -> Result<Value, Failed> {
+/// Warnings and sliders of a text. Takes a small part of the time of [`choices`].
+pub(crate) fn check(scene: &ScenarioRequest) -> Result<Value, ErrorAnswer> {
     scene.bounded()?;
     let arguments = scene.arguments();
     let wrong = |error| scene.wrong(&error);
@@ -46,7 +46,7 @@ pub(crate) fn check(scene: &Scene) -> Result<Value, Failed> {
 }
 
 /// The schemes that apply to a scenario, its own first.
-pub(crate) fn choices(scene: &Scene) -> Result<Value, Failed> {
+pub(crate) fn choices(scene: &ScenarioRequest) -> Result<Value, ErrorAnswer> {
     scene.bounded()?;
     let arguments = scene.arguments();
     let all = |wanted: Wanted| {
@@ -56,7 +56,7 @@ pub(crate) fn choices(scene: &Scene) -> Result<Value, Failed> {
     };
     let own = all(Wanted::Own)?;
     let rest = all(Wanted::All)?;
-    // Without schemes of its own a scenario has all, and begins with itself.
+    // A scenario without own schemes has all of them, and the unchanged scenario is first.
     let has_own = own != rest;
     let mut names = vec![AS_IS.to_owned()];
     for name in own.iter().chain(&rest) {
@@ -67,8 +67,8 @@ pub(crate) fn choices(scene: &Scene) -> Result<Value, Failed> {
     Ok(json!({ "schemes": names, "own": if has_own { own } else { Vec::new() } }))
 }
 
-/// What is wrong, as the page shows it.
-pub(crate) fn told(scene: &Scene, error: &lasthop_scenario::Error) -> Value {
+/// The error in the page's format.
+pub(crate) fn error_document(scene: &ScenarioRequest, error: &lasthop_scenario::Error) -> Value {
     let mut told = diagnostic(scene, error);
     if error.code == Code::NoScheme {
         told["source"] = json!("scheme");
@@ -76,8 +76,8 @@ pub(crate) fn told(scene: &Scene, error: &lasthop_scenario::Error) -> Value {
     told
 }
 
-/// Line and column count from one; `start` and `end` are UTF-16, as a text in a page is counted.
-fn diagnostic(scene: &Scene, it: &Diagnostic) -> Value {
+/// Line and column count from one; `start` and `end` are UTF-16 offsets, as in the page.
+fn diagnostic(scene: &ScenarioRequest, it: &Diagnostic) -> Value {
     let empty = String::new();
     let (source, text) = match it.at.source {
         Source::File => ("file", &scene.text),
@@ -99,7 +99,7 @@ fn diagnostic(scene: &Scene, it: &Diagnostic) -> Value {
     })
 }
 
-/// The place of a byte, counted in UTF-16.
+/// The UTF-16 offset of a byte offset.
 fn utf16(text: &str, byte: usize) -> usize {
     text.char_indices().take_while(|(i, _)| *i < byte).map(|(_, c)| c.len_utf16()).sum()
 }

@@ -1,23 +1,23 @@
-//! How questions and answers are put into bytes: JSON, and behind it what JSON is too slow for.
+//! The format of questions and answers: JSON, followed by binary columns for numbers.
 //!
 //! ```text
-//! length of the JSON, 32 bits, little end first | JSON, filled up with blanks | bytes, columns among them
+//! length of the JSON, 32 bits, little-endian | JSON, padded with blanks | bytes, with the columns
 //! ```
 //!
-//! In an answer the bytes begin at a multiple of eight, and so does each column; the JSON's `columns` say where each is,
-//! counted from there.
+//! In an answer the bytes start at a multiple of eight, and so does each column; `columns` in the JSON has their
+//! offsets.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// JSON and bytes of an envelope; nothing if it is none.
+/// JSON and bytes of an envelope; `None` if the format is wrong.
 pub fn open(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (len, rest) = bytes.split_first_chunk::<4>()?;
     let len = u32::from_le_bytes(*len) as usize;
     (len <= rest.len()).then(|| rest.split_at(len))
 }
 
-/// An envelope with `json` and nothing behind it, as a question has it.
+/// An envelope with `json` and unpadded bytes, as in a question.
 pub fn question(json: &Value, bytes: &[u8]) -> Vec<u8> {
     let json = json.to_string();
     let mut all = (json.len() as u32).to_le_bytes().to_vec();
@@ -26,7 +26,7 @@ pub fn question(json: &Value, bytes: &[u8]) -> Vec<u8> {
     all
 }
 
-/// Columns of numbers, each with a name.
+/// Named columns of numbers.
 #[derive(Debug, Default)]
 pub struct Columns {
     told: Vec<Value>,
@@ -40,18 +40,18 @@ impl Columns {
         self.bytes.resize(self.bytes.len().next_multiple_of(8), 0);
     }
 
-    /// Numbers with a fraction.
+    /// 64-bit floats.
     pub fn numbers(&mut self, name: &str, numbers: &[f64]) {
         let bytes = numbers.iter().flat_map(|n| n.to_le_bytes());
         self.add(name, "f64", numbers.len(), bytes);
     }
 
-    /// Whole numbers of 32 bits.
+    /// 32-bit integers.
     pub fn words(&mut self, name: &str, words: &[u32]) {
         self.add(name, "u32", words.len(), words.iter().flat_map(|n| n.to_le_bytes()));
     }
 
-    /// Whole numbers of 16 bits.
+    /// 16-bit integers.
     pub fn halves(&mut self, name: &str, halves: &[u16]) {
         self.add(name, "u16", halves.len(), halves.iter().flat_map(|n| n.to_le_bytes()));
     }
@@ -61,7 +61,7 @@ impl Columns {
         self.add(name, "u8", bytes.len(), bytes.iter().copied());
     }
 
-    /// All of it as it is sent.
+    /// The binary part.
     pub fn sent(&self) -> &[u8] {
         &self.bytes
     }

@@ -1,26 +1,26 @@
-//! One event in full.
+//! RunRequest event in full.
 
-use lasthop_lab::layout;
 use lasthop_proto::event::{Event, Op, Tcb, TcpEvent, Wants, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::Packet;
+use lasthop_runs::layout;
 use lasthop_trace::Sink;
 use serde_json::{Value, json};
 
-use crate::ask::{Failed, One};
+use crate::ask::{ErrorAnswer, RunRequest};
 use crate::envelope::Columns;
 use crate::rows::{Positions, fields};
 use crate::run::{MOST_EVENTS, driven};
 use crate::words;
 
-/// Makes the run again, and tells event number `index`.
-pub(crate) fn event(one: &One, index: usize) -> Result<Vec<u8>, Failed> {
+/// Repeats the run and reports event number `index`.
+pub(crate) fn event(one: &RunRequest, index: usize) -> Result<Vec<u8>, ErrorAnswer> {
     let (scenario, seed) = one.scenario()?;
-    let mut picked = Picked { left: index, positions: Positions::default(), event: None };
+    let mut picked = EventFinder { left: index, positions: Positions::default(), event: None };
     driven(&scenario, seed, MOST_EVENTS.min(index as u64 * 4 + 400_000), &mut picked);
     let Some((event, bytes, acked)) = picked.event else {
-        return Err(Failed::new(
+        return Err(ErrorAnswer::new(
             format!("the run has no event {index}"),
             "choose one that is in the picture",
         ));
@@ -42,7 +42,7 @@ pub(crate) fn event(one: &One, index: usize) -> Result<Vec<u8>, Failed> {
     Ok(Columns::default().envelope(&told))
 }
 
-/// The control block after an event of an end point.
+/// The control block after an event of an endpoint.
 fn tcb(what: &What) -> Option<Tcb> {
     match what {
         What::Tcp(TcpEvent { tcb, .. }) | What::Split(TcpEvent { tcb, .. }) => Some(*tcb),
@@ -50,24 +50,24 @@ fn tcb(what: &What) -> Option<Tcb> {
     }
 }
 
-/// The blocks that an ACK reports, as they stand in the header.
+/// The SACK blocks of an ACK, as in the header.
 fn sack(what: &What) -> Vec<[u32; 2]> {
     let What::Packet { packet, .. } = what else { return Vec::new() };
     let Some(segment) = packet.segment() else { return Vec::new() };
     segment.options().sack.as_slice().iter().map(|block| [block.0.0, block.1.0]).collect()
 }
 
-/// Waits for one event.
-struct Picked {
+/// A sink that waits for one event.
+struct EventFinder {
     left: usize,
     positions: Positions,
-    event: Option<Found>,
+    event: Option<FoundEvent>,
 }
 
-/// The event, the bytes that its packet carries, and what it acknowledges.
-type Found = (Event, Option<(u64, u64)>, Option<u64>);
+/// The event, the bytes of its packet, and the acknowledged position.
+type FoundEvent = (Event, Option<(u64, u64)>, Option<u64>);
 
-impl Sink for Picked {
+impl Sink for EventFinder {
     fn wants(&self) -> Wants {
         Wants::EVERYTHING
     }
@@ -94,8 +94,8 @@ impl Sink for Picked {
     }
 }
 
-impl Picked {
-    /// Whether it is this event that is waited for.
+impl EventFinder {
+    /// The next event is the requested one.
     fn is_next(&mut self) -> bool {
         let next = self.event.is_none() && self.left == 0;
         self.left = self.left.saturating_sub(1);

@@ -1,36 +1,36 @@
-//! A run as a file to keep.
+//! A run as a file.
 
-use lasthop_lab::layout;
 use lasthop_proto::machine::StageId;
+use lasthop_runs::layout;
 use lasthop_trace::csv::EventCsv;
 use lasthop_trace::pcapng::{CaptureSink, Place};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::ask::{Failed, One};
+use crate::ask::{ErrorAnswer, RunRequest};
 use crate::envelope::Columns;
 use crate::run::{MOST_ROWS, driven};
 
-/// Bytes of each packet's body in captures: headers tell the story.
+/// Bytes of each packet's payload in captures, which need mainly the headers.
 const PAYLOAD: u32 = 64;
 
-/// What is in a file.
+/// The format of a file.
 #[derive(Clone, Copy, Deserialize, Debug)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Form {
-    /// Every event, a row each.
+    /// A row for each event.
     Csv,
-    /// What each link began to send, a file each.
+    /// The packets that each link started to send, a file per link.
     Pcapng,
 }
 
-/// Makes the run again, and writes it.
-pub(crate) fn file(one: &One, form: Form) -> Result<Vec<u8>, Failed> {
+/// Repeats the run and writes the file.
+pub(crate) fn file(one: &RunRequest, form: Form) -> Result<Vec<u8>, ErrorAnswer> {
     let (scenario, seed) = one.scenario()?;
     let layout = layout(&scenario);
     let most = MOST_ROWS as u64;
     let wrong = |error: std::io::Error| {
-        Failed::new(format!("the file cannot be written: {error}"), "choose a shorter run")
+        ErrorAnswer::new(format!("the file cannot be written: {error}"), "choose a shorter run")
     };
     let mut columns = Columns::default();
     let mut names = Vec::new();

@@ -1,10 +1,12 @@
-//! The laboratory's engine: what a page asks, and what it is answered.
+//! The laboratory's engine: answers the questions of the page.
 //!
-//! A question is an [envelope] of bytes, and so is the answer. The page hands questions to this crate compiled to
-//! WebAssembly, by the functions below that copy nothing and import nothing; `lasthop lab` answers the same questions
-//! natively, by [`answer`]. Both give the same bytes.
+//! Question and answer are [envelopes](envelope) of bytes. The page runs this crate as a WebAssembly module, by the
+//! functions below, which copy and import nothing. `lasthop lab` answers the same questions natively, by [`answer`].
+//! Both give the same bytes.
 //!
-//! Any bytes are answered, if only with an error. Runs and their records are bounded, and an answer that was cut says so.
+//! Any input gets an answer, possibly an error. Runs and their records are bounded, and an answer reports a cut-off.
+
+#![allow(missing_docs, reason = "only crates of this workspace use it")]
 
 mod ask;
 mod band;
@@ -19,15 +21,15 @@ mod rows;
 mod run;
 mod words;
 
-pub use ask::{Failed, answer};
+pub use ask::{ErrorAnswer, answer};
 pub use run::{MOST_EVENTS, MOST_ROWS};
 
 use std::sync::Mutex;
 
-/// The question, and then the answer, where a page finds it in memory.
+/// The question, and then the answer, at an address that the page reads.
 static HELD: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-/// Makes room for a question of `len` bytes, and says where to put it.
+/// Allocates a buffer for a question of `len` bytes and returns its address.
 #[expect(unsafe_code, reason = "an exported name; nothing else in the module has it")]
 #[unsafe(no_mangle)]
 pub extern "C" fn lasthop_room(len: usize) -> *mut u8 {
@@ -37,7 +39,7 @@ pub extern "C" fn lasthop_room(len: usize) -> *mut u8 {
     held.as_mut_ptr()
 }
 
-/// Answers the question. Says how long the answer is.
+/// Answers the question and returns the length of the answer.
 #[expect(unsafe_code, reason = "an exported name; nothing else in the module has it")]
 #[unsafe(no_mangle)]
 pub extern "C" fn lasthop_answer() -> usize {
@@ -46,7 +48,7 @@ pub extern "C" fn lasthop_answer() -> usize {
     held.len()
 }
 
-/// Where the answer stands, until the next question.
+/// The address of the answer, valid until the next question.
 #[expect(unsafe_code, reason = "an exported name; nothing else in the module has it")]
 #[unsafe(no_mangle)]
 pub extern "C" fn lasthop_answered() -> *const u8 {

@@ -1,30 +1,30 @@
-//! How hosts and base stations stand at a time.
+//! The state of hosts and base stations at a time.
 
-use lasthop_lab::layout;
 use lasthop_path::Stage;
 use lasthop_proto::agent::BaseStation as _;
 use lasthop_proto::event::{Event, Op, Wants, What};
 use lasthop_proto::machine::{Machine as _, Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::Packet;
+use lasthop_runs::layout;
 use lasthop_trace::Sink;
 use lasthop_trace::layout::flow_name;
 use serde_json::{Value, json};
 
-use crate::ask::{Failed, One};
+use crate::ask::{ErrorAnswer, RunRequest};
 use crate::envelope::Columns;
 use crate::rows::Positions;
 use crate::run::until;
 
-/// Packets of a cache that are told one by one.
+/// Maximum number of packets of a cache in an answer.
 const MOST: usize = 2000;
 
-/// Makes the run up to `at` seconds, and tells what stands then.
-pub(crate) fn look(one: &One, at: f64) -> Result<Vec<u8>, Failed> {
+/// Runs up to `at` seconds, and reports the state then.
+pub(crate) fn look(one: &RunRequest, at: f64) -> Result<Vec<u8>, ErrorAnswer> {
     let (scenario, seed) = one.scenario()?;
     let at = if at.is_finite() { at.max(0.0) } else { 0.0 };
     let at = Time::ZERO + Span::from_secs_f64(at);
-    let mut watched = Watched(Positions::default());
+    let mut watched = PositionSink(Positions::default());
     let session = until(&scenario, seed, at, &mut watched);
     let layout = layout(&scenario);
     let stages: Vec<Value> = session
@@ -34,7 +34,7 @@ pub(crate) fn look(one: &One, at: f64) -> Result<Vec<u8>, Failed> {
         .map(|(i, stage)| {
             let name = layout.stages.get(i).map_or("", |info| &info.name);
             let mut told = json!({ "stage": i, "name": name, "holds": stage.holds() });
-            let kept = kept(stage, &watched.0);
+            let kept = buffered(stage, &watched.0);
             if let Some(agent) = stage.agent() {
                 told["agent"] = json!({ "flows": agent.flows() });
             }
@@ -50,8 +50,8 @@ pub(crate) fn look(one: &One, at: f64) -> Result<Vec<u8>, Failed> {
     Ok(Columns::default().envelope(&told))
 }
 
-/// What an agent or the link layer of a base station keeps; nothing of what has no such thing.
-fn kept(stage: &Stage, positions: &Positions) -> Option<Vec<Value>> {
+/// The packets buffered by an agent or the link layer of a base station; `None` for other stages.
+fn buffered(stage: &Stage, positions: &Positions) -> Option<Vec<Value>> {
     let mut all = Vec::new();
     let keeps = stage.kept(&mut |kept| {
         if all.len() == MOST {
@@ -68,10 +68,10 @@ fn kept(stage: &Stage, positions: &Positions) -> Option<Vec<Value>> {
     keeps.then_some(all)
 }
 
-/// Notes where flows begin.
-struct Watched(Positions);
+/// A sink that records the first sequence numbers of flows.
+struct PositionSink(Positions);
 
-impl Sink for Watched {
+impl Sink for PositionSink {
     fn wants(&self) -> Wants {
         Wants::EVERYTHING
     }

@@ -1,11 +1,11 @@
-//! The series of a flow, packed by kind.
+//! The series of a flow as columns, by kind.
 
 use lasthop_trace::sequence::{SendKind, Series};
 use serde_json::{Value, json};
 
 use crate::envelope::Columns;
 
-/// The kinds of what is sent, by the names that plots know.
+/// The kinds of transmissions, by their names in plots.
 const KINDS: [(&str, SendKind); 7] = [
     ("sent", SendKind::First),
     ("fast", SendKind::Fast),
@@ -44,7 +44,7 @@ pub(crate) fn pack(series: &Series, i: usize, columns: &mut Columns) {
         series.windows.iter().map(|w| (w.at_s, 0.0, f64::from(of(w)))).collect::<Vec<_>>()
     };
     add("cwnd", &windows(&|w| w.cwnd));
-    // Before the first loss the threshold is out of sight.
+    // Before the first loss ssthresh is outside the plot.
     let highest = series.windows.iter().map(|w| w.cwnd).max().unwrap_or(0);
     let bound = highest.saturating_mul(2);
     let ssthresh = windows(&|w| w.ssthresh);
@@ -64,7 +64,7 @@ pub(crate) fn pack(series: &Series, i: usize, columns: &mut Columns) {
     }
 }
 
-/// What is told of a series beside its columns.
-pub(crate) fn told(series: &Series) -> Value {
+/// The fields of a series besides its columns.
+pub(crate) fn summary(series: &Series) -> Value {
     json!({ "flow": series.flow, "end": series.end_s })
 }

@@ -17,10 +17,10 @@ use crate::envelope::Columns;
 use crate::run::MOST_ROWS;
 use crate::words;
 
-/// More flows than this are not told apart.
+/// Maximum number of flows with their own number.
 const MOST_FLOWS: usize = 1000;
 
-/// What distinguishes events that one code stands for.
+/// The key of an event's code.
 #[derive(PartialEq, Debug)]
 enum Kind {
     Packet(Op),
@@ -36,7 +36,7 @@ enum Kind {
     Client(Discriminant<ClientNews>),
 }
 
-/// What distinguishes an event; nothing for what no trace shows.
+/// The key of an event; `None` for events that traces do not show.
 fn kind(what: &What) -> Option<Kind> {
     Some(match what {
         What::Packet { op, .. } => Kind::Packet(*op),
@@ -54,14 +54,14 @@ fn kind(what: &What) -> Option<Kind> {
     })
 }
 
-/// Where each flow's bytes begin, so that positions count from zero.
+/// First sequence numbers of flows, so that positions count from zero.
 #[derive(Default, Debug)]
 pub(crate) struct Positions {
     known: BTreeMap<FlowKey, (Seq, u64)>,
 }
 
 impl Positions {
-    /// The bytes that a segment carries, in the stream of its flow.
+    /// First and last byte of a segment, in the stream of its flow.
     pub(crate) fn of(&mut self, packet: &Packet) -> Option<(u64, u64)> {
         let (flow, segment) = (packet.flow()?, packet.segment()?);
         let syn = segment.flags.has(Flags::SYN);
@@ -80,20 +80,20 @@ impl Positions {
         Some((start, end))
     }
 
-    /// Where an ACK stands in the stream that it acknowledges.
+    /// The acknowledged position, in the stream of the data.
     pub(crate) fn ack(&self, packet: &Packet) -> Option<u64> {
         let (flow, segment) = (packet.flow()?, packet.segment()?);
         self.position(flow.reversed(), segment.ack).filter(|_| segment.flags.has(Flags::ACK))
     }
 
-    /// Where a sequence number stands in the stream of `flow`.
+    /// The position of a sequence number in the stream of `flow`.
     pub(crate) fn position(&self, flow: FlowKey, seq: Seq) -> Option<u64> {
         let (origin, highest) = self.known.get(&flow)?;
         seq.unwrap_near(*origin, *highest)
     }
 }
 
-/// The sink that keeps the first events of a run, in columns.
+/// A sink that stores the first events of a run, in columns.
 #[derive(Default)]
 pub(crate) struct Rows {
     seen: u64,
@@ -105,7 +105,7 @@ pub(crate) struct Rows {
     flow: Vec<u16>,
     from: Vec<f64>,
     to: Vec<f64>,
-    /// Each kind of event, with the first one that is so.
+    /// Each kind of event, with the first event of this kind.
     kinds: Vec<(Kind, Event)>,
     packets: BTreeMap<PacketId, u32>,
     flows: Vec<FlowKey>,
@@ -118,22 +118,22 @@ impl Rows {
         Rows::default()
     }
 
-    /// Events that happened.
-    pub(crate) fn seen(&self) -> u64 {
+    /// Number of events in the run.
+    pub(crate) fn event_count(&self) -> u64 {
         self.seen
     }
 
-    /// Those of them that are kept.
+    /// Number of stored events.
     pub(crate) fn len(&self) -> usize {
         self.time.len()
     }
 
-    /// The flows, in the order in which they appeared.
+    /// The flows in order of appearance.
     pub(crate) fn flows(&self) -> Vec<String> {
         self.flows.iter().map(flow_name).collect()
     }
 
-    /// Writes the columns. Answers what each code stands for.
+    /// Writes the columns. Returns the meaning of each code.
     pub(crate) fn pack(&self, layout: &Layout, columns: &mut Columns) -> Vec<Value> {
         columns.numbers("event.t", &self.time);
         columns.numbers("event.from", &self.from);
@@ -160,7 +160,7 @@ impl Rows {
     }
 }
 
-/// What a code stands for: the words of traces, and the sentence of users.
+/// The meaning of a code: its name in traces, and a sentence.
 fn code(event: &Event, layout: &Layout) -> Value {
     let fields = fields(event, layout);
     let word = |name: &str| fields.iter().find(|(n, _)| *n == name).map_or("", |(_, v)| v);
@@ -173,7 +173,7 @@ fn code(event: &Event, layout: &Layout) -> Value {
     })
 }
 
-/// An event as traces have it, field by field.
+/// The fields of an event, as in traces.
 pub(crate) fn fields(event: &Event, layout: &Layout) -> Vec<(&'static str, String)> {
     let mut csv = EventCsv::new(layout, Vec::new());
     csv.event(event);
@@ -182,7 +182,7 @@ pub(crate) fn fields(event: &Event, layout: &Layout) -> Vec<(&'static str, Strin
     let mut lines = text.lines();
     let (_, row) = (lines.next(), lines.next().unwrap_or_default());
     let names = lasthop_trace::csv::EVENT_COLUMNS.trim_end().split(',');
-    // A name of a stage with a comma is quoted; such a row is told as far as it can be split.
+    // A stage's name with a comma is quoted; such a row is only partly split.
     names.zip(row.split(',').map(str::to_owned)).filter(|(_, value)| !value.is_empty()).collect()
 }
 
@@ -233,7 +233,7 @@ impl Sink for Rows {
     }
 }
 
-/// An event in numbers.
+/// An event as numbers.
 struct Row {
     at: Time,
     stage: StageId,
@@ -253,7 +253,7 @@ impl Row {
 }
 
 impl Rows {
-    /// The code of events of this kind, of which `event` makes the first; nothing once there are enough rows.
+    /// The code of events of this kind, created from `event` for the first one; `None` if there are enough rows.
     fn code(&mut self, kind: Kind, event: impl FnOnce() -> Event) -> Option<u16> {
         self.seen += 1;
         if self.time.len() == MOST_ROWS {

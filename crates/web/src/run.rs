@@ -1,25 +1,25 @@
-//! One run, packed: what plots are drawn from, every event, and what it amounted to.
+//! RunRequest run as columns: series of plots, events, and metrics.
 
-use lasthop_lab::{Recording, layout, record_by};
 use lasthop_proto::units::Time;
+use lasthop_runs::{Recording, layout, record_by};
 use lasthop_scenario::Scenario;
 use lasthop_sim::{RunEnd, Session, no_ends};
 use lasthop_trace::Sink;
 use serde_json::{Value, json};
 
-use crate::ask::{Failed, One};
+use crate::ask::{ErrorAnswer, RunRequest};
 use crate::envelope::Columns;
 use crate::marks;
 use crate::rows::Rows;
 
-/// Events after which a run is cut off: some seconds of work.
+/// Maximum number of events of a run: some seconds of work.
 pub const MOST_EVENTS: u64 = 6_000_000;
 
-/// Events that a page is told one by one, the first ones: 31 bytes each.
+/// Maximum number of events in an answer, the first ones, of 31 bytes each.
 pub const MOST_ROWS: usize = 300_000;
 
-/// Runs `one`, and tells everything.
-pub(crate) fn run(one: &One) -> Result<Vec<u8>, Failed> {
+/// Runs `one` and reports everything.
+pub(crate) fn run(one: &RunRequest) -> Result<Vec<u8>, ErrorAnswer> {
     let (scenario, seed) = one.scenario()?;
     let (recording, rows, cut) = recorded(&scenario, seed);
     let layout = layout(&scenario);
@@ -34,13 +34,13 @@ pub(crate) fn run(one: &One) -> Result<Vec<u8>, Failed> {
         "reason": recording.result.reason,
         "end": recording.end.as_secs_f64(),
         "cut": cut,
-        "events": rows.seen(),
+        "events": rows.event_count(),
         "told": rows.len(),
         "stages": layout.stages,
         "cells": layout.cells.iter().map(|cell| [cell.start, cell.end]).collect::<Vec<_>>(),
         "codes": codes,
         "flows": rows.flows(),
-        "series": recording.series.iter().map(marks::told).collect::<Vec<_>>(),
+        "series": recording.series.iter().map(marks::summary).collect::<Vec<_>>(),
         "scalars": scalars,
         "flow_metrics": recording.result.metrics.flows.iter().take(8).collect::<Vec<_>>(),
         "stage_metrics": recording.result.metrics.stages,
@@ -49,7 +49,7 @@ pub(crate) fn run(one: &One) -> Result<Vec<u8>, Failed> {
     Ok(columns.envelope(&told))
 }
 
-/// FNV-1a over everything that is told.
+/// FNV-1a over the answer.
 fn digest(told: &Value, columns: &[u8]) -> String {
     let text = told.to_string();
     let bytes = text.as_bytes().iter().chain(columns);
@@ -59,7 +59,7 @@ fn digest(told: &Value, columns: &[u8]) -> String {
     format!("{hash:016x}")
 }
 
-/// Runs and records; says whether the run was cut off.
+/// Runs and records; true if the run was cut off.
 pub(crate) fn recorded(scenario: &Scenario, seed: u64) -> (Recording, Rows, bool) {
     let mut rows = Rows::new();
     let mut cut = false;
@@ -71,7 +71,7 @@ pub(crate) fn recorded(scenario: &Scenario, seed: u64) -> (Recording, Rows, bool
     (recording, rows, cut)
 }
 
-/// Runs until the end or until `most` events have happened; says whether it was cut off.
+/// Runs until the end or `most` events; true if the run was cut off.
 pub(crate) fn driven(
     scenario: &Scenario,
     seed: u64,
@@ -85,7 +85,7 @@ pub(crate) fn driven(
     (session.finish(), cut)
 }
 
-/// A run up to a time, that instant included, with what stands then.
+/// A run up to and including a time, with its state then.
 pub(crate) fn until<'s>(
     scenario: &'s Scenario,
     seed: u64,

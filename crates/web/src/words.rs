@@ -1,9 +1,8 @@
-//! What each event means, in a sentence, and where to read about it.
+//! The meaning of each event as a sentence, with a reference.
 
 use lasthop_proto::air::FrameFate;
 use lasthop_proto::event::{AgentNote, Cause, ClientNews, LinkNote, Op, TcpKind, What};
 
-/// What happened, in a sentence.
 pub(crate) fn sentence(what: &What) -> &'static str {
     match what {
         What::Packet { op, .. } => match op {
@@ -149,7 +148,7 @@ fn agent(note: &AgentNote) -> &'static str {
     }
 }
 
-/// Where to read about it, as `source#section`; empty where there is nothing to read.
+/// The reference as `source#section`; empty without one.
 pub(crate) fn source(what: &What) -> &'static str {
     match what {
         What::Packet { op, .. } => match op {
@@ -215,13 +214,13 @@ fn of_cause(cause: Cause) -> &'static str {
     }
 }
 
-/// Whether something was lost by it.
+/// A packet was lost by it.
 pub(crate) fn is_loss(what: &What) -> bool {
     match what {
         What::Packet { op: Op::Damaged, .. } => true,
         What::Packet { op: Op::Dropped(cause), .. } => {
             use Cause::*;
-            // What an agent hides on purpose is no loss to anybody.
+            // Deliberate suppression by an agent is no loss.
             cause.is_loss() && !matches!(cause, SuppressedDupAck | SpuriousAck | SupersededAck)
         }
         _ => false,

@@ -1,11 +1,11 @@
-//! Files that are there whole or not at all.
+//! Atomic files.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// A file that appears under its name only when it is complete: it is written beside it under a temporary
-/// name and renamed. Dropped before that, it leaves nothing behind.
+/// A file that appears under its name only when it is complete: it is written next to it under a temporary name and
+/// renamed. If it is dropped before that, no file remains.
 #[derive(Debug)]
 pub struct AtomicFile {
     /// `None` once committed.
@@ -15,7 +15,7 @@ pub struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Begins a file that will be called `target`.
+    /// Starts a file with the final name `target`.
     ///
     /// # Errors
     ///
@@ -24,7 +24,7 @@ impl AtomicFile {
         AtomicFile::with(target, File::options().write(true).create(true).truncate(true))
     }
 
-    /// Like [`AtomicFile::create`], for a file that nobody else may read.
+    /// Like [`AtomicFile::create`], readable by the owner only.
     ///
     /// # Errors
     ///
@@ -46,7 +46,7 @@ impl AtomicFile {
         Ok(AtomicFile { file, temporary, target: target.to_owned() })
     }
 
-    /// Gives the complete file its name.
+    /// Renames the complete file to its final name.
     ///
     /// # Errors
     ///
@@ -55,7 +55,7 @@ impl AtomicFile {
         self.finish(true)
     }
 
-    /// Like [`AtomicFile::commit`], without waiting for the disk: after a power cut the file may be empty.
+    /// Like [`AtomicFile::commit`], without waiting for the disk: after a power failure the file may be empty.
     ///
     /// # Errors
     ///
@@ -79,8 +79,8 @@ impl AtomicFile {
     }
 }
 
-/// Takes away what programs that were killed have left in `dir` under temporary names: theirs end in the number of a
-/// process that is no more. Where the system does not tell which processes there are nothing is taken away.
+/// Removes temporary files of killed programs from `dir`: their names end in the id of a process that no longer exists.
+/// Without a list of processes nothing is removed.
 pub fn remove_abandoned(dir: &Path) {
     let (Ok(entries), true) = (fs::read_dir(dir), Path::new("/proc/self").exists()) else { return };
     for path in entries.filter_map(Result::ok).map(|entry| entry.path()) {
@@ -88,7 +88,7 @@ pub fn remove_abandoned(dir: &Path) {
         let owner = name.strip_prefix('.').and_then(|name| name.strip_suffix(".tmp"));
         let owner = owner.and_then(|name| name.rsplit('.').next()?.parse::<u32>().ok());
         if owner.is_some_and(|id| !Path::new("/proc").join(id.to_string()).exists()) {
-            // Whoever else does the same may be faster.
+            // Another process may remove it first.
             let _ = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         }
     }

@@ -1,4 +1,4 @@
-//! Columns from values as they are serialized: no list of names to keep beside that of the fields.
+//! Columns from serialized values, so that names of fields need no second list.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use std::sync::Arc;
 use super::{Columns, unit_of};
 use crate::Error;
 
-/// Rows in columns. Lists are left out: they are tables of their own.
+/// Rows as columns. Lists are omitted: they are separate tables.
 #[derive(Default)]
 pub(super) struct Flat {
     rows: usize,
     columns: BTreeMap<String, Vec<Value>>,
 }
 
-/// Stands for what was not serialized, because it is zero or not there.
+/// Placeholder for a field that was not serialized, because it is zero or missing.
 const ABSENT: Value = Value::Array(Vec::new());
 
 impl Flat {
-    /// One more row.
+    /// Appends a row.
     pub fn row(&mut self, of: &impl Serialize) -> Result<(), Error> {
         let value = serde_json::to_value(of)
             .map_err(|error| Error::input(format!("this is no row: {error}"), ""))?;
@@ -50,10 +50,10 @@ impl Flat {
         }
     }
 
-    /// Hands the columns over.
+    /// Moves the columns to `to`.
     pub fn push(self, to: &mut Columns) {
         for (name, values) in self.columns {
-            // A stage without a radio has no frames; other counts are left out where they are zero.
+            // A stage without a radio has no frames; other counts are omitted where they are zero.
             let zero = !name.starts_with("air.");
             let array = array(&values, zero);
             let unit = unit_of(&name, array.data_type());

@@ -6,7 +6,7 @@
 //! | [`runs`] | a run | [`RUN_COLUMNS`], with the axes behind `cell`, then the scalars that any run has |
 //! | [`flows`], [`stages`] | a flow, a stage in one direction | `cell`, axes, `seed`, `key`, all numbers by name; `a.b` is `b` in `a` |
 //! | [`recorded::series`] | a point of a time-sequence plot | [`recorded::SERIES_COLUMNS`] |
-//! | [`events`](recorded::Recorded::events) | an event | those of [`lasthop_trace::csv::EVENT_COLUMNS`] |
+//! | [`events`](recorded::RecordedRun::events) | an event | those of [`lasthop_trace::csv::EVENT_COLUMNS`] |
 //!
 //! An axis that is called like one of the first columns has `axis.` before its name.
 
@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
-use lasthop_lab::{Results, RunResult};
+use lasthop_runs::{Results, RunResult};
 use lasthop_scenario::{Plan, Run};
 use serde::Serialize;
 
@@ -27,12 +27,12 @@ pub use row::Row;
 
 use crate::{Error, Provenance};
 
-/// The key of a field's metadata that has its unit.
+/// The metadata key of a column's unit.
 pub const UNIT: &str = "unit";
-/// The key of the schema's metadata that has the [`Provenance`].
+/// The metadata key of the schema with the [`Provenance`].
 pub const PROVENANCE: &str = "lasthop";
-/// The first columns of a table of runs; axes stand behind `cell`. `all_complete` says whether every transfer was
-/// complete (the scalar `complete` counts them), `stuck` where time stood still.
+/// The first columns of a table of runs; axes follow `cell`. `all_complete` is true if every transfer was complete (the
+/// scalar `complete` counts them), `stuck` has the stage of an endless loop.
 pub const RUN_COLUMNS: [&str; 10] = [
     "cell",
     "seed",
@@ -46,7 +46,7 @@ pub const RUN_COLUMNS: [&str; 10] = [
     "events",
 ];
 
-/// Columns that are put together to a table.
+/// The columns of a table under construction.
 #[derive(Default)]
 pub(crate) struct Columns {
     fields: Vec<Field>,
@@ -54,7 +54,7 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// One more; an empty unit stands for what has none.
+    /// Appends a column; an empty unit stands for none.
     pub fn push(&mut self, name: impl Into<String>, unit: &str, array: impl Array + 'static) {
         self.push_array(name, unit, Arc::new(array));
     }
@@ -72,7 +72,7 @@ impl Columns {
     }
 }
 
-/// What cannot happen to a table that is put together here, said all the same.
+/// An error that cannot happen to a table made here.
 pub(crate) fn wrong(error: &ArrowError) -> Error {
     Error::input(format!("this is no table: {error}"), "")
 }
@@ -84,13 +84,13 @@ pub(crate) fn metadata(provenance: &Provenance) -> BTreeMap<String, String> {
 }
 
 /// The column of an axis.
-pub fn axis_column(axis: &str) -> String {
+fn axis_column(axis: &str) -> String {
     let taken = RUN_COLUMNS.contains(&axis)
         || lasthop_trace::metrics::SCALARS.iter().any(|(name, _)| *name == axis);
     if taken { format!("axis.{axis}") } else { axis.to_owned() }
 }
 
-/// Which runs rows are of, and what was varied.
+/// Appends cell, axes and seed of each row.
 pub(crate) fn push_place<'a>(
     columns: &mut Columns,
     axes: &[String],
@@ -131,7 +131,7 @@ fn keyed<'a>(
 ///
 /// # Errors
 ///
-/// If two axes have one name.
+/// Two axes have the same name.
 pub fn runs(plan: &Plan, results: &Results, provenance: &Provenance) -> Result<RecordBatch, Error> {
     let rows: Vec<(Row, &[String])> = keyed(plan, results)
         .map(|(run, labels, result)| (Row::new(&run, result), labels))
@@ -190,7 +190,7 @@ fn parts<T: Serialize>(
     columns.table(metadata(provenance))
 }
 
-/// The unit of a number, after its name in the JSON.
+/// The unit of a number, by its name in the JSON.
 fn unit(name: &str) -> &'static str {
     let last = name.rsplit('.').next().unwrap_or(name);
     match last {
@@ -203,7 +203,7 @@ fn unit(name: &str) -> &'static str {
     }
 }
 
-/// The unit of a column of `kind`: text and truth values have none.
+/// The unit of a column of `kind`: text and Booleans have none.
 fn unit_of(name: &str, kind: &DataType) -> &'static str {
     if matches!(kind, DataType::Utf8 | DataType::Boolean) { "" } else { unit(name) }
 }

@@ -1,11 +1,11 @@
-//! Tables of one run that was watched.
+//! Tables of one recorded run.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
-use lasthop_lab::{Recording, record};
+use lasthop_runs::{Recording, record};
 use lasthop_scenario::Cell;
 use lasthop_trace::csv::{EventCsv, TcbCsv};
 use lasthop_trace::sequence::Series;
@@ -13,33 +13,30 @@ use lasthop_trace::sequence::Series;
 use super::{Columns, unit};
 use crate::{Error, Provenance};
 
-/// Columns of [`series`]. `what` is `sent`, `acked`, `lost`, `timeout`, `window`, `stall`, `bad` or `cell`; what it
-/// does
-/// not have is null. `kind` says why a packet was sent, `end` is one past the last byte; of `acked`, `end` is the first
-/// byte not yet acknowledged.
+/// Columns of [`series`]. `what` is `sent`, `acked`, `lost`, `timeout`, `window`, `stall`, `bad` or `cell`;
+/// inapplicable columns are null. `kind` is the cause of a transmission, `end` is one past the last byte; for `acked`,
+/// `end` is the first unacknowledged byte.
 pub const SERIES_COLUMNS: [&str; 10] =
     ["flow", "what", "at_s", "to_s", "start", "end", "kind", "cwnd", "ssthresh", "cell"];
 
-/// A run with everything that was seen of it.
+/// A run with all its events.
 #[derive(Debug)]
-pub struct Recorded {
-    /// What was measured, exactly as without watching, and the series that plots are drawn from.
+pub struct RecordedRun {
+    /// The same results as without recording, and the series for plots.
     pub recording: Recording,
-    /// The series as a table.
     pub series: RecordBatch,
-    /// All events.
     pub events: RecordBatch,
-    /// The control block at each event of a TCP end point; columns: [`lasthop_trace::csv::TCB_COLUMNS`].
+    /// The control block at each event of a TCP endpoint; columns: [`lasthop_trace::csv::TCB_COLUMNS`].
     pub tcb: RecordBatch,
 }
 
-/// Makes one run of a cell and keeps all that happens: some 100 bytes of memory an event.
+/// Makes and records one run of a cell: about 100 bytes of memory per event.
 ///
 /// # Errors
 ///
-/// If the tables do not fit memory's limits.
-pub fn recorded(cell: &Cell, seed: u64, provenance: &Provenance) -> Result<Recorded, Error> {
-    let layout = lasthop_lab::layout(&cell.scenario);
+/// The tables exceed memory limits.
+pub fn recorded(cell: &Cell, seed: u64, provenance: &Provenance) -> Result<RecordedRun, Error> {
+    let layout = lasthop_runs::layout(&cell.scenario);
     let (events, tcb) = (Text::default(), Text::default());
     let mut sinks = (EventCsv::new(&layout, events), TcbCsv::new(tcb));
     let recording = record(&cell.scenario, seed, &mut sinks);
@@ -52,14 +49,14 @@ pub fn recorded(cell: &Cell, seed: u64, provenance: &Provenance) -> Result<Recor
     };
     let (events, tcb) = (table(sinks.0.finish())?, table(sinks.1.finish())?);
     let series = series(&recording.series, metadata.clone())?;
-    Ok(Recorded { recording, series, events, tcb })
+    Ok(RecordedRun { recording, series, events, tcb })
 }
 
 /// Time-sequence series as one table, in the order of flows, then of kinds.
 ///
 /// # Errors
 ///
-/// If the table does not fit memory's limits.
+/// The table exceeds memory limits.
 pub fn series(all: &[Series], metadata: BTreeMap<String, String>) -> Result<RecordBatch, Error> {
     let mut points = Vec::new();
     for series in all {
@@ -135,16 +132,16 @@ struct Point<'a> {
     cell: Option<&'a str>,
 }
 
-/// Rows that are written as CSV by [`lasthop_trace::csv`], taken apart again: one list of what events are called.
+/// Rows written as CSV by [`lasthop_trace::csv`] and parsed again, so that columns are defined once.
 #[derive(Default)]
 struct Text {
     names: Vec<String>,
     columns: Vec<Column>,
-    /// What came behind the last whole line.
+    /// Bytes after the last complete line.
     rest: Vec<u8>,
 }
 
-/// The values of a column, end to end.
+/// The concatenated values of a column.
 #[derive(Default)]
 struct Column {
     text: String,
@@ -180,7 +177,7 @@ impl Write for Text {
     }
 }
 
-/// Fields of a line (RFC 4180); no field has a line feed.
+/// Fields of a line (RFC 4180); no field contains a line feed.
 struct Fields<'a>(&'a str);
 
 impl Fields<'_> {
@@ -206,7 +203,7 @@ impl Fields<'_> {
     }
 }
 
-/// Columns of events and control blocks that are text.
+/// Text columns of events and control blocks.
 const TEXT: [&str; 8] = ["stage", "event", "cause", "side", "flow", "flags", "damage", "kind"];
 
 impl Text {

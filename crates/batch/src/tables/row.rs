@@ -3,21 +3,18 @@
 use std::collections::BTreeMap;
 
 use arrow_array::{BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
-use lasthop_lab::RunResult;
+use lasthop_runs::RunResult;
 use lasthop_scenario::{Run, RunKey};
 use lasthop_trace::metrics::{SCALARS, Scalar};
 
 use super::{Columns, push_place};
 use crate::Error;
 
-/// What the table of runs has of one: much less than its result.
+/// A row of the table of runs: much smaller than a result.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Its cell.
     pub cell: usize,
-    /// Its seed.
     pub seed: u64,
-    /// Its key.
     pub key: RunKey,
     reason: String,
     stuck: Option<String>,
@@ -30,7 +27,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Of a run and its result.
+    /// The row of a run with its result.
     pub fn new(run: &Run, result: &RunResult) -> Row {
         Row {
             cell: run.cell,
@@ -75,7 +72,7 @@ pub(crate) fn table<'a>(
 
     let mut values: Vec<Option<Vec<Option<f64>>>> = vec![None; SCALARS.len()];
     for (i, row) in all().enumerate() {
-        // They come in the order of the list.
+        // The scalars are in the order of the list.
         let mut place = 0;
         for scalar in &row.scalars {
             while SCALARS.get(place).is_some_and(|(name, _)| *name != scalar.name) {

@@ -1,9 +1,9 @@
 //! `lasthop run --no-metrics`: runs of which nobody wants to know more than what was carried and what arrived.
 
 use lasthop_batch::Work;
-use lasthop_lab::{Reason, RunEnd, run_unmeasured, spread};
 use lasthop_report::model::{Column, Table};
 use lasthop_report::table::render_lean;
+use lasthop_runs::{Reason, RunEnd, run_unmeasured, spread};
 use lasthop_scenario::{Plan, Run, World};
 use serde::Serialize;
 

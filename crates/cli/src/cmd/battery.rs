@@ -7,7 +7,7 @@ use lasthop_proto::units::{Energy, Power, Probability, Span};
 use lasthop_report::model::Table;
 use lasthop_report::number::{plural, plural_of};
 use lasthop_report::table::render;
-use lasthop_study::battery::{self, Answer, Asked, Network, Over, Radio, Session};
+use lasthop_study::battery::{self, Lifetimes, Network, Options, Over, Radio, Session};
 
 use crate::failure::Failure;
 use crate::{Outcome, format, output, style};
@@ -109,7 +109,7 @@ fn rest(word: &str) -> Result<Rest, String> {
 
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
-    let asked = Asked {
+    let asked = Options {
         radios: if args.radios.is_empty() { Radio::all() } else { args.radios.clone() },
         reports: args.reports,
         bytes: args.bytes,
@@ -156,7 +156,7 @@ fn shown(table: Table) -> String {
 }
 
 /// The answer for a terminal.
-fn text(answer: &Answer) -> String {
+fn text(answer: &Lifetimes) -> String {
     let over = match answer.over {
         Over::Coap => "CoAP",
         Over::Mqtt => "MQTT",

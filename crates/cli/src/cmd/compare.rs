@@ -1,7 +1,7 @@
 //! `lasthop compare`: any set of schemes on one scenario, under the same channel.
 
-use lasthop_lab::Setup;
 use lasthop_report::number::Units;
+use lasthop_runs::Setup;
 use lasthop_scenario::Handoffs;
 use lasthop_study::compare;
 
@@ -58,7 +58,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let arguments = asked.arguments();
     let text = Text::load(&asked.scenario, &arguments)?;
     let (baseline_name, handoffs) = (baseline.as_deref(), handoff.as_ref());
-    let compared = compare::Asked { schemes, errors, baseline: baseline_name, handoffs };
+    let compared = compare::Options { schemes, errors, baseline: baseline_name, handoffs };
     let comparison = compare::lay_out(&text.source(), &arguments, &compared)?;
     if !json {
         text.warn(&comparison.warnings, &arguments);

@@ -3,12 +3,12 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use lasthop_lab::{Results, Setup};
 use lasthop_report::model::{Column, Table};
 use lasthop_report::number::{plural, short};
 use lasthop_report::table::render;
+use lasthop_runs::{Results, Setup};
 use lasthop_scenario::Axis;
-use lasthop_study::compress::{Cell, Given, Measured, answer};
+use lasthop_study::compress::{Cell, LevelMeasurement, ProcessorOverrides, answer};
 use serde::Serialize;
 
 use super::run::Changes;
@@ -59,7 +59,7 @@ struct Shown {
     bytes: usize,
     /// Instructions of a compressor that this machine does in a second.
     machine_instructions_per_s: f64,
-    levels: Vec<Measured>,
+    levels: Vec<LevelMeasurement>,
     cells: Vec<Cell>,
 }
 
@@ -79,7 +79,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let speed = compress::this_machine().map_err(failed)?;
     let levels = compress::measure(&data, speed).map_err(failed)?;
     let instructions_per_s = args.cpu_speed.map(|millions| millions * 1e6);
-    let given = Given { instructions_per_s, watts: args.cpu_power };
+    let given = ProcessorOverrides { instructions_per_s, watts: args.cpu_power };
     let cells = answer::<Failure>(&plan, &levels, given, &mut |plan| {
         Ok(Results::simulated(plan, Setup::default()))
     })?;

@@ -1,7 +1,7 @@
 //! `lasthop energy`: how long a battery lasts, where its joules go, and what would save most.
 
-use lasthop_lab::Setup;
 use lasthop_proto::energy::{PRESETS, Preset};
+use lasthop_runs::Setup;
 use lasthop_study::energy::{self, Question};
 
 use crate::asked::Asked;

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use lasthop_lab::Setup;
 use lasthop_report::model::{Column, Table};
 use lasthop_report::number::plural;
 use lasthop_report::table::render_lean;
+use lasthop_runs::Setup;
 use lasthop_scenario::{Plan, Run, Scenario};
 use serde::Serialize;
 

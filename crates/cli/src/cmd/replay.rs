@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use lasthop_study::replay::{
-    self, By, Compared, NAME, Order, PATH, Pattern, Recorded, Recording, SENDERS,
+    self, Comparison, Criterion, KernelOrders, NAME, Order, PATH, Pattern, Recording, SENDERS,
 };
 use serde::Serialize;
 
@@ -82,7 +82,7 @@ pub struct Shown {
     /// Runs that were left out since the base station could not keep up.
     pub spoiled: usize,
     /// What came out, a pattern each.
-    pub patterns: Vec<Compared>,
+    pub patterns: Vec<Comparison>,
 }
 
 /// Runs the command.
@@ -132,8 +132,8 @@ fn nothing_yet(args: &Args, kernel: &str, release: &str, asked: usize) -> Result
 impl Shown {
     /// Adds one pattern.
     fn add(&mut self, pattern: &Pattern, kernel: &[Order], ours: &Order) {
-        let kernel = (By::of(&self.kernel), kernel);
-        let compared = Compared::new(pattern, kernel, ours, self.segments as usize);
+        let kernel = (Criterion::of(&self.kernel), kernel);
+        let compared = Comparison::new(pattern, kernel, ours, self.segments as usize);
         self.equal += usize::from(compared.is_equal());
         self.patterns.push(compared);
     }
@@ -147,7 +147,7 @@ fn against(args: &Args, recording: &Recording, stop: &Stop) -> Result<Shown, Fai
         if stop.requested() {
             break;
         }
-        let Recorded { pattern, .. } = recorded;
+        let KernelOrders { pattern, .. } = recorded;
         shown.add(pattern, &recorded.orders(), &replay::simulate(shown.ours, pattern)?);
     }
     Ok(shown)

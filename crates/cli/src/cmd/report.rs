@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use lasthop_lab::Results;
-use lasthop_study::sweep::beside::{self, Named};
+use lasthop_runs::Results;
+use lasthop_study::sweep::side_by_side::{self, NamedResults};
 use lasthop_study::sweep::usual_units;
 
 use crate::failure::Failure;
@@ -59,7 +59,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
 const OVERLAY: &str = "overlay.html";
 
 fn together(dirs: &[PathBuf]) -> Result<String, Failure> {
-    let mut all: Vec<Named> = Vec::new();
+    let mut all: Vec<NamedResults> = Vec::new();
     for dir in dirs {
         let results = read(dir)?;
         let recorded = files::recorded(dir, &results)?;
@@ -71,9 +71,9 @@ fn together(dirs: &[PathBuf]) -> Result<String, Failure> {
             let what = format!("{} is given twice", dir.display());
             return Err(Failure::input(what, "give each directory once"));
         }
-        all.push(Named { name, results, recorded });
+        all.push(NamedResults { name, results, recorded });
     }
-    beside::page(&all).map_err(|apart| {
+    side_by_side::page(&all).map_err(|apart| {
         let help = "results that vary the same keys can be laid over each other: run both with the same `--vary`";
         Failure::input(apart.to_string(), help)
     })

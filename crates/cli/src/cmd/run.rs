@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use lasthop_batch::{Provenance, Work};
-use lasthop_lab::{Results, Setup};
 use lasthop_report::number::{Units, plural};
+use lasthop_runs::{Results, Setup};
 use lasthop_scenario::{Argument, Plan, Run, Warning, World};
 use rayon::prelude::*;
 

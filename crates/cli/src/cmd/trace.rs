@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Subcommand, ValueEnum};
 use lasthop_proto::link::varied::Trace;
 use lasthop_proto::units::{Rate, Span};
-use lasthop_study::traces::{self, Hints, Measured, Model, Replay, Statistics};
+use lasthop_study::traces::{self, ConvertedTrace, Hints, Model, Replay, Statistics};
 use serde::Serialize;
 
 use super::analyze::GIB;
@@ -299,7 +299,11 @@ fn refused(path: &Path, error: lasthop_study::Error) -> Failure {
 }
 
 /// Reads a trace or makes one of a file; says whether it was one.
-fn read(path: &Path, duration: Option<Span>, meant: &Meant) -> Result<(Measured, bool), Failure> {
+fn read(
+    path: &Path,
+    duration: Option<Span>,
+    meant: &Meant,
+) -> Result<(ConvertedTrace, bool), Failure> {
     let bytes = bytes(path)?;
     let read = traces::read(&bytes, duration, &meant.hints());
     let read = read.map_err(|error| refused(path, error))?;
@@ -314,8 +318,13 @@ fn lines(trace: &Trace) -> String {
 }
 
 /// Writes a file and tells what it holds, or prints it.
-fn write(to: Option<&Path>, measured: Measured, text: &str, json: bool) -> Result<(), Failure> {
-    let Measured { trace, understood, .. } = measured;
+fn write(
+    to: Option<&Path>,
+    measured: ConvertedTrace,
+    text: &str,
+    json: bool,
+) -> Result<(), Failure> {
+    let ConvertedTrace { trace, understood, .. } = measured;
     let Some(path) = to else {
         understood.iter().for_each(|line| eprintln!("{line}"));
         return output::exact(text);

@@ -3,10 +3,11 @@
 use lasthop_report::number::{KB, Units, plural, plural_of, short};
 use lasthop_scenario::{AS_IS, LeftOut};
 use lasthop_study::advise::{
-    Advice, Basis, Beside, Direction, Flip, Flips, Link, Remedy, Shorter, TOLD, Waiting, helping,
+    Advice, Basis, Direction, Flip, Flips, Link, MAX_LISTED, ModelComparison, Remedy, Shorter,
+    Waiting, helping,
 };
-use lasthop_study::capture::congestion::Likeness;
-use lasthop_study::compare::{Place, Row, theory};
+use lasthop_study::capture::congestion::Recognition;
+use lasthop_study::compare::{PointRanking, Row, theory};
 use lasthop_study::ranking::Judgement;
 use lasthop_study::tables;
 
@@ -24,7 +25,7 @@ pub fn text(
     saved: Option<&str>,
     units: Units,
 ) -> String {
-    let Some(place) = advice.comparison.said.points.first() else { return String::new() };
+    let Some(place) = advice.comparison.results.points.first() else { return String::new() };
     let mut text = advice.beside.as_ref().map_or(String::new(), |all| beside(all, units));
     text += &format!("{}\n", style::heading("The link"));
     for fact in &advice.facts {
@@ -70,7 +71,7 @@ pub fn text(
 }
 
 /// The model beside the capture, and what sets them apart.
-fn beside(beside: &Beside, units: Units) -> String {
+fn beside(beside: &ModelComparison, units: Units) -> String {
     let mut text = String::new();
     if !beside.agrees {
         let percent = (beside.ratio - 1.0).abs() * 100.0;
@@ -85,7 +86,7 @@ fn beside(beside: &Beside, units: Units) -> String {
         text += "\n";
     }
     text += &format!("{}\n", style::heading("What was captured, and what the model does"));
-    let Likeness { control, confidence, evidence, .. } = &beside.likeness;
+    let Recognition { control, confidence, evidence, .. } = &beside.likeness;
     text += &match control {
         Some(control) => {
             let sure = (confidence * 100.0).min(99.0);
@@ -112,7 +113,7 @@ fn runs(advice: &Advice) -> String {
 }
 
 /// What the sender gets now.
-fn present(advice: &Advice, place: &Place, units: Units) -> String {
+fn present(advice: &Advice, place: &PointRanking, units: Units) -> String {
     let Some(row) = place.scheme(AS_IS) else { return String::new() };
     let rate = units.rate(row.standing.value.mean);
     let share = advice.share_of_capacity.map_or(String::new(), |share| {
@@ -125,18 +126,18 @@ fn present(advice: &Advice, place: &Place, units: Units) -> String {
     )
 }
 
-fn answer(advice: &Advice, place: &Place, units: Units) -> String {
+fn answer(advice: &Advice, place: &PointRanking, units: Units) -> String {
     let percent = short(advice.threshold * 100.0);
     if !advice.anything_helps {
         return nothing(advice, place, &percent);
     }
     let mut text = format!("\n{}\n", style::heading("What would help, the best first"));
     let all: Vec<&Row> = helping(place, advice.threshold, advice.there).collect();
-    for (i, row) in all.iter().take(TOLD).enumerate() {
+    for (i, row) in all.iter().take(MAX_LISTED).enumerate() {
         text += &told(i, row, &all, units);
     }
-    if all.len() > TOLD {
-        let rest: Vec<&str> = all[TOLD..].iter().map(|row| row.name()).collect();
+    if all.len() > MAX_LISTED {
+        let rest: Vec<&str> = all[MAX_LISTED..].iter().map(|row| row.name()).collect();
         text += &format!("  less, but more than {percent} %: {}\n", rest.join(", "));
     }
     text += &cheapest(&all);
@@ -198,7 +199,7 @@ fn waiting(all: &Waiting, threshold: f64) -> String {
 }
 
 /// Why nothing is advised: since nothing is missing, since the runs do not tell, or since no scheme is made for this.
-fn nothing(advice: &Advice, place: &Place, percent: &str) -> String {
+fn nothing(advice: &Advice, place: &PointRanking, percent: &str) -> String {
     let mut others = place.schemes.iter().filter(|row| row.name() != AS_IS);
     let best = others.find(|row| row.standing.ratio.is_some());
     let may_help = best

@@ -14,7 +14,7 @@ than the baseline with confidence, all comparisons of the point together (Holm, 
 
 /// Everything, for a terminal; nothing if the baseline is not finished.
 pub fn text(document: &Document<Points>) -> String {
-    let Points { axis, points } = &document.said;
+    let Points { axis, points } = &document.results;
     let Some(first) = points.first() else { return String::new() };
     let runs = plural(document.seeds.len() as u64, "run");
     let baseline = document.baseline.as_deref().unwrap_or_default();

@@ -12,7 +12,7 @@ const SHORT: f64 = 300.0;
 
 /// Everything, for a terminal; nothing if the scenario as it is was not run.
 pub fn text(document: &Document<Energy>) -> String {
-    let energy = &document.said;
+    let energy = &document.results;
     if energy.hosts.is_empty() {
         return String::new();
     }

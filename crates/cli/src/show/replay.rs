@@ -2,7 +2,7 @@
 
 use lasthop_report::model::{Column, Table};
 use lasthop_report::number::plural;
-use lasthop_study::replay::{By, Compared, Pattern, Sent};
+use lasthop_study::replay::{Comparison, Criterion, Pattern, SentSegment};
 
 use super::{note, table};
 use crate::cmd::replay::Shown;
@@ -25,9 +25,9 @@ pub fn text(shown: &Shown) -> String {
         Column::text("the kernel"),
         Column::text("ours"),
     ];
-    let over = match By::of(&shown.kernel) {
-        By::Order => format!("over the first {}", plural(shown.segments.into(), "segment")),
-        By::Rate => format!("in time within {:.0} %", By::TOLERANCE * 100.0),
+    let over = match Criterion::of(&shown.kernel) {
+        Criterion::Order => format!("over the first {}", plural(shown.segments.into(), "segment")),
+        Criterion::Rate => format!("in time within {:.0} %", Criterion::TOLERANCE * 100.0),
     };
     let mut text = format!(
         "{} (Linux {}) beside {}: {} of {} {over}\n\n{}\n\n{}\n",
@@ -49,7 +49,7 @@ pub fn text(shown: &Shown) -> String {
     text
 }
 
-fn row(compared: &Compared) -> Vec<String> {
+fn row(compared: &Comparison) -> Vec<String> {
     let equal = match compared.equal == compared.of {
         true => "all".to_owned(),
         false => compared.equal.to_string(),
@@ -68,8 +68,8 @@ fn lost(pattern: &Pattern) -> String {
 }
 
 /// `29 again 81`.
-fn sent(sent: &Option<Sent>) -> String {
-    let Some(Sent { segment, cause, at_s }) = sent else { return String::new() };
+fn sent(sent: &Option<SentSegment>) -> String {
+    let Some(SentSegment { segment, cause, at_s }) = sent else { return String::new() };
     let why = match cause.as_str() {
         "data" => "new",
         "fast-retransmit" => "fast",

@@ -1,9 +1,9 @@
 //! Results of a sweep as text.
 
-use lasthop_lab::Results;
 use lasthop_report::number::Units;
 use lasthop_report::table::{Look, render, render_lean};
 use lasthop_report::wrap::columns;
+use lasthop_runs::Results;
 use lasthop_study::sweep::{self, Room, remarks, table};
 
 use super::note;

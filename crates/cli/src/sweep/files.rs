@@ -6,13 +6,13 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use lasthop_lab::Results;
 use lasthop_proto::machine::StageId;
 use lasthop_proto::units::Time;
 use lasthop_report::number::Units;
 use lasthop_report::plot::{Theme, TimeSequence};
+use lasthop_runs::Results;
 use lasthop_scenario::{Plan, Run};
-use lasthop_study::sweep::{Recorded, heading};
+use lasthop_study::sweep::{CellSeries, heading};
 use lasthop_trace::Sink;
 use lasthop_trace::csv::{EventCsv, TcbCsv};
 use lasthop_trace::layout::Layout;
@@ -77,9 +77,9 @@ pub fn write(folder: &Path, plan: &Plan, run: &Run, most: Option<u64>) -> Result
     }
     let cell = &plan.cells[run.cell];
     let temporary = temporary(folder);
-    let layout = lasthop_lab::layout(&cell.scenario);
+    let layout = lasthop_runs::layout(&cell.scenario);
     let traced = contents(&temporary, &layout, &title(plan, run), most, |sink| {
-        lasthop_lab::simulate(&cell.scenario, run.seed, sink)
+        lasthop_runs::simulate(&cell.scenario, run.seed, sink)
     });
     keep(folder, &temporary, run, traced)
 }
@@ -141,7 +141,7 @@ pub fn contents(
     let events_csv = EventCsv::new(layout, create("events.csv")?);
     let sink = ((events_csv, TcbCsv::new(create("tcb.csv")?)), captures);
     let mut sinks = Bounded { sink, bytes: bytes.clone(), most, ends: None };
-    let series = lasthop_lab::watched(layout, &mut sinks, run);
+    let series = lasthop_runs::watched(layout, &mut sinks, run);
     sinks.note(dir)?;
     let ((events_csv, tcb_csv), captures) = sinks.sink;
     events_csv.finish()?.flush()?;
@@ -174,11 +174,11 @@ pub fn page(dir: &Path, results: &Results, units: Units) -> Result<String, Failu
 }
 
 /// The series of the first runs of each cell, as far as they are in `dir`.
-pub fn recorded(dir: &Path, results: &Results) -> Result<Vec<Recorded>, Failure> {
+pub fn recorded(dir: &Path, results: &Results) -> Result<Vec<CellSeries>, Failure> {
     let titles = results.cells.iter().map(|cell| results.title(cell));
     let recorded = folders(dir, titles).into_iter().map(|path| {
         let folder = path.strip_prefix(dir).unwrap_or(&path).display().to_string();
-        Ok(Recorded { folder, series: read_series(&path)? })
+        Ok(CellSeries { folder, series: read_series(&path)? })
     });
     recorded.collect()
 }

@@ -8,7 +8,7 @@ pub mod testbed;
 use std::path::Path;
 
 use lasthop_batch::{Done, Work};
-use lasthop_lab::RunResult;
+use lasthop_runs::RunResult;
 use lasthop_scenario::{Plan, Run, World};
 
 use crate::failure::Failure;

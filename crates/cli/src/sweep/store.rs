@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use lasthop_batch::files::remove_abandoned;
-use lasthop_lab::RunResult;
+use lasthop_runs::RunResult;
 use lasthop_scenario::Run;
 use serde::{Deserialize, Serialize};
 

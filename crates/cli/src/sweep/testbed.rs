@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use lasthop_lab::RunResult;
+use lasthop_runs::RunResult;
 use lasthop_scenario::{Argument, Scenario};
 use lasthop_study::replay;
 use serde::{Deserialize, Serialize};

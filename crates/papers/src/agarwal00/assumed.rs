@@ -1,6 +1,6 @@
-//! What the paper leaves open, the same for all of its experiments.
+//! Assumptions where the paper is silent, common to all of its experiments.
 
-/// What is assumed, and why.
+/// Assumption and reason.
 pub(super) const ASSUMED: &[(&str, &str)] = &[
     (
         "500, 1000, 1500 and 2296 are MTUs; a segment carries 40 bytes less, and 12 less again with timestamps.",

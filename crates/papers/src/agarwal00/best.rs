@@ -11,7 +11,7 @@ use crate::{Bench, Claim, Finding, Interrupted, short};
 /// The largest MTU, which is one of the changes.
 const LARGEST: u32 = MTUS[MTUS.len() - 1];
 
-/// Everything but the MTU, with or without RTS.
+/// All changes except the MTU, with or without RTS.
 fn changed(rts: Changes) -> [Changes; 4] {
     [SACK_OFF, STAMPS_OFF, BY_TIME, rts]
 }

@@ -1,8 +1,8 @@
-//! What the verdicts owe to the one stated constant, what the work on a segment costs.
+//! How the verdicts depend on the assumed cost of the work on a segment.
 //!
-//! What a host draws is its base, plus its radio by state, plus a price times its instructions, and none of the three
-//! acts upon the run. So another price needs no other run: the two lifetimes of 5 then give another base and another
-//! capacity, and every other lifetime follows.
+//! A host's power is its base, its radio by state, and a cost times its instructions. None of the three affects the
+//! run, so another cost needs no other run. The two lifetimes of section 5 give another base and another capacity, and
+//! all other lifetimes follow.
 
 use lasthop_trace::metrics::{NodeEnergy, RunMetrics};
 
@@ -11,12 +11,12 @@ use super::cases::{node, radio_joules};
 use crate::table::table;
 use crate::{Bench, Finding, Interrupted, Runs, short};
 
-/// How long the battery lasted with nothing to do, in minutes.
+/// Battery lifetime when idle, in minutes.
 pub(super) const IDLE_MIN: f64 = 223.0;
-/// How long it lasted while the laptop sent without a pause.
+/// Battery lifetime while the laptop sends continuously, in minutes.
 pub(super) const SENDING_MIN: f64 = 110.0;
 
-/// What a host draws beyond its base, in watts, and what it moves, in bytes a second: means over the runs of a case.
+/// A host's power above its base in watts, and its payload in bytes per second: means over the runs of a case.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draw {
     pub(super) radio: f64,
@@ -37,8 +37,8 @@ impl Draw {
     }
 }
 
-/// A host whose work costs `factor` times what is stated, with the base and the capacity that the two lifetimes of 5
-/// give.
+/// A host whose work costs `factor` times the assumed value, with the base and the capacity that follow from the two
+/// lifetimes of section 5.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
     pub(super) factor: f64,
@@ -49,7 +49,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// From what the host draws idle and sending.
+    /// Solves for base and capacity from the draws of an idle and a sending host.
     pub(super) fn solve(idle: Draw, sending: Draw, factor: f64) -> Budget {
         let (at_rest, at_work) =
             (idle.radio + factor * idle.work, sending.radio + factor * sending.work);
@@ -77,10 +77,10 @@ impl Budget {
     }
 }
 
-/// Half of what is stated, that, and twice.
+/// Half of the assumed cost, the assumed cost, and twice it.
 pub(super) const FACTORS: [f64; 3] = [0.5, 1.0, 2.0];
 
-/// Adds a table of what becomes of columns with another cost of a segment; `row` works one out.
+/// Adds a table of the results at other costs of a segment; `row` computes one.
 pub(super) fn sensitivity(
     bench: &mut Bench<'_>,
     finding: &mut Finding,
@@ -100,7 +100,7 @@ pub(super) fn sensitivity(
     Ok(())
 }
 
-/// By how many percent `new` is more than `old`.
+/// By how many percent `new` exceeds `old`.
 pub(super) fn more(new: f64, old: f64) -> f64 {
     100.0 * (new / old - 1.0)
 }

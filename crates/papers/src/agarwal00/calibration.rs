@@ -1,4 +1,4 @@
-//! Section 5: one battery, idle and sending. What the energy model is calibrated with, and with nothing else.
+//! Section 5: one battery, idle and sending. Nothing else calibrates the energy model.
 
 use super::RUN_S;
 use super::budget::{Budget, Draw, FACTORS, IDLE_MIN, SENDING_MIN};
@@ -7,7 +7,7 @@ use super::range::LONG as CLAIM;
 use crate::table::table;
 use crate::{Bench, Claim, Finding, Interrupted, Runs, short};
 
-/// Nobody sends before the run is over.
+/// Transfers start after the end of the run.
 const IDLE: &[&str] = &["transfer.start=1000000s"];
 
 fn idle() -> Case {
@@ -23,10 +23,10 @@ pub(super) fn whole() -> Case {
     sending().with(FROM_TWO).with(&["horizon=6720s"])
 }
 
-/// The runs that others build on: idle, sending, and one sender until its battery is empty.
+/// The runs shared by others: idle, sending, and one sender until its battery is empty.
 fn base(bench: &mut Bench<'_>) -> Result<[Runs; 3], Interrupted> {
     let n = seeds(bench);
-    // While one run empties the battery, there is time for what nearly every claim compares with.
+    // While one run empties the battery, other threads make the baseline of nearly every claim.
     let stock = MTUS.map(|mtu| Case::new(if bench.is_shown() { mtu } else { USUAL }, &[STOCK]));
     let [a, b, c, d] = stock.each_ref().map(|case| (case, n));
     let [whole, idle, sending, ..] =
@@ -39,7 +39,7 @@ pub(super) fn whole_run(bench: &mut Bench<'_>) -> Result<Runs, Interrupted> {
     base(bench).map(|[_, _, whole]| whole)
 }
 
-/// Hosts whose work costs half of what is stated, that, and twice.
+/// Hosts whose work costs half of the assumed value, that value, and twice it.
 pub(super) fn budgets(bench: &mut Bench<'_>) -> Result<[Budget; 3], Interrupted> {
     let [idle, sending, _] = base(bench)?;
     let (idle, sending) = (Draw::of(&idle, "sender"), Draw::of(&sending, "sender"));

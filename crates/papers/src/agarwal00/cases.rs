@@ -1,4 +1,4 @@
-//! What the experiments vary: the MTU, what is done to the stack, RTS and CTS, who else sends; and how that is measured
+//! The variables of the experiments: MTU, changes to the stack, RTS and CTS, other senders; and how they are measured
 //! and shown.
 
 use lasthop_proto::event::Cause;
@@ -14,21 +14,21 @@ use crate::{Bench, Interrupted, Runs, short};
 
 /// The four sizes of 5.1.
 pub(super) const MTUS: [u32; 4] = [500, 1000, 1500, 2296];
-/// What the driver and every Ethernet have.
+/// The MTU of the driver and of Ethernet.
 pub(super) const USUAL: u32 = 1500;
 
 /// The receiver's window in Linux 2.2.
 const WINDOW: u32 = 32_767;
 
-/// The window with which Linux 2.2 begins.
+/// The initial window of Linux 2.2.
 pub(super) const FROM_TWO: Changes = &["host.*.initial-window=2"];
 
-/// What is set about the stacks or the medium.
+/// Settings of the stacks or the medium.
 pub(super) type Changes = &'static [&'static str];
 
-/// Linux as it comes.
+/// Unmodified Linux.
 pub(super) const STOCK: Changes = &[];
-/// 5.2. Without SACK a loss is repaired as by NewReno.
+/// 5.2. Without SACK the sender repairs losses as NewReno.
 pub(super) const SACK_OFF: Changes = &[
     "host.sender.tcp=newreno",
     "host.sender.sack=false",
@@ -44,32 +44,32 @@ pub(super) const STAMPS_OFF: Changes =
 /// 5.5.
 pub(super) const PREDICTED: Changes =
     &["host.sender.prediction=before-paws", "host.receiver.prediction=before-paws"];
-/// 5.6: no ACK for every second segment, only for time, and where the window would run out.
+/// 5.6: ACKs by a timer only, not for every second segment, and before the window is exhausted.
 pub(super) const BY_TIME: Changes =
     &[r#"host.receiver.delayed-ack={ every = "none", timeout = "500ms" }"#];
 /// 5.7: for packets of more than 1000 bytes.
 pub(super) const RTS: Changes = &["dcf.rts-threshold=1000B"];
 
-/// Runs of each case: the thesis ran five times (5), which is what 20 seeds of other papers' experiments become here.
+/// Runs of each case: the thesis made five runs (5), which correspond to 20 seeds of other papers' experiments.
 pub(super) fn seeds(bench: &Bench<'_>) -> u32 {
     bench.seeds.div_ceil(4).max(2).min(bench.seeds)
 }
 
-/// A case: what is changed about the testbed.
+/// A case: changes to the testbed.
 #[derive(Clone, Debug)]
 pub(super) struct Case(Vec<String>);
 
 impl Case {
     pub(super) fn new(mtu: u32, parts: &[Changes]) -> Case {
-        // "MSS" and "MTU" are one thing in the paper; a segment has 40 bytes of headers less.
+        // The paper equates "MSS" and "MTU"; a segment is 40 bytes of headers smaller.
         let mss = format!("host.*.mss={}", mtu - 40);
-        // A connection that is open: see the assumptions.
+        // An established connection: see the assumptions.
         let open = format!("host.*.initial-window={}", WINDOW.div_ceil(mtu - 52));
         let parts = parts.iter().flat_map(|part| part.iter()).map(|c| (*c).to_owned());
         Case([mss, open].into_iter().chain(parts).collect())
     }
 
-    /// The same, with more set.
+    /// The same with further settings.
     pub(super) fn with(mut self, changes: &[&str]) -> Case {
         self.0.extend(changes.iter().map(|c| (*c).to_owned()));
         self
@@ -89,7 +89,7 @@ pub(super) fn run<const N: usize>(
     batch(bench, cases.each_ref().map(|case| (case, n)))
 }
 
-/// The runs of cases, each with its number of seeds, side by side.
+/// The runs of cases, each with its own number of seeds, side by side.
 pub(super) fn batch<const N: usize>(
     bench: &mut Bench<'_>,
     cases: [(&Case, u32); N],
@@ -98,7 +98,7 @@ pub(super) fn batch<const N: usize>(
     Ok(runs.try_into().unwrap_or_else(|_| unreachable!("as many as were asked for")))
 }
 
-/// What `host` has spent; its absence shows as no number wherever it is used.
+/// Energy use of `host`; `None` shows as NaN wherever it is used.
 pub(super) fn node<'a>(m: &'a RunMetrics, host: &str) -> Option<&'a NodeEnergy> {
     m.energy.iter().find(|node| node.host == host)
 }
@@ -107,17 +107,17 @@ fn of(m: &RunMetrics, host: &str, what: impl Fn(&NodeEnergy) -> f64) -> f64 {
     node(m, host).map_or(f64::NAN, what)
 }
 
-/// How long a full battery of `host` lasts, in minutes.
+/// Lifetime of a full battery of `host`, in minutes.
 pub(super) fn minutes(host: &'static str) -> impl Fn(&RunMetrics) -> f64 {
     move |m| of(m, host, |node| node.lifetime_s / 60.0)
 }
 
-/// Payload sent and received with a full battery of `host`, in millions of bytes.
+/// Payload sent and received per full battery of `host`, in millions of bytes.
 pub(super) fn megabytes(host: &'static str) -> impl Fn(&RunMetrics) -> f64 {
     move |m| of(m, host, |node| node.bytes_per_battery / 1e6)
 }
 
-/// Payload for each joule of `host`.
+/// Payload per joule of `host`.
 pub(super) fn per_joule(host: &'static str) -> impl Fn(&RunMetrics) -> f64 {
     move |m| of(m, host, |node| node.bytes_per_joule)
 }
@@ -127,32 +127,32 @@ pub(super) fn kbps(m: &RunMetrics) -> f64 {
     m.aggregate_throughput / 1000.0
 }
 
-/// What a run has `count` of would be so many for a full battery of the sender.
+/// `count` events of a run, extrapolated to a full battery of the sender.
 fn per_battery(m: &RunMetrics, count: f64) -> f64 {
     of(m, "sender", |node| count * node.lifetime_s / m.end_s)
 }
 
-/// Data packets that the sender sent again, for a full battery.
+/// Data retransmissions of the sender per full battery.
 pub(super) fn retransmissions(m: &RunMetrics) -> f64 {
     per_battery(m, m.sum(|f| f.host_retransmissions()) as f64)
 }
 
-/// Data packets, for a full battery of the sender.
+/// Data packets per full battery of the sender.
 pub(super) fn packets(m: &RunMetrics) -> f64 {
     per_battery(m, m.sum(|f| f.new_packets) as f64)
 }
 
-/// Packets that medium access gave up, for a full battery of the sender.
+/// Packets dropped by medium access per full battery of the sender.
 pub(super) fn given_up(m: &RunMetrics) -> f64 {
     per_battery(m, m.stages.iter().map(|s| s.dropped.get(Cause::RetryLimit)).sum::<u64>() as f64)
 }
 
-/// Time-outs of the sender, for a full battery.
+/// Timeouts of the sender per full battery.
 pub(super) fn expirations(m: &RunMetrics) -> f64 {
     per_battery(m, timeouts(m))
 }
 
-/// By how many percent `what` is more in `changed` than in `base`: pair by pair, since both ran with the same seeds.
+/// By how many percent `what` is larger in `changed` than in `base`, in pairs of equal seeds.
 pub(super) fn gain(changed: &Runs, base: &Runs, what: impl Fn(&RunMetrics) -> f64) -> Summary {
     let (changed, base) = (changed.each(&what), base.each(&what));
     let percent: Vec<f64> =
@@ -160,7 +160,7 @@ pub(super) fn gain(changed: &Runs, base: &Runs, what: impl Fn(&RunMetrics) -> f6
     Summary::of(&percent)
 }
 
-/// A gain in words: with its sign, and its interval where that shows.
+/// A gain with its sign, and its interval where that is visible.
 pub(super) fn percent(summary: &Summary) -> String {
     match (summary.mean.abs() < 0.005, summary.ci95 < 0.005) {
         (true, true) => "no difference".to_owned(),
@@ -190,7 +190,7 @@ impl Line {
     ///
     /// # Panics
     ///
-    /// If it is none of them.
+    /// For any other MTU.
     pub(super) fn at(&self, mtu: u32) -> &Runs {
         match self.by_mtu().find(|(x, _)| *x == mtu) {
             Some((_, runs)) => runs,
@@ -247,7 +247,7 @@ pub(super) fn chart_beside(
 pub(super) const BYTES: &str = "megabytes per battery";
 pub(super) const LIFETIME: &str = "minutes per battery";
 
-/// Every number of each case by MTU.
+/// All numbers of each case by MTU.
 pub(super) fn by_mtu(title: &str, all: &[Line], host: &'static str) -> Table {
     let mut rows = table(
         title,
@@ -276,7 +276,7 @@ pub(super) fn by_mtu(title: &str, all: &[Line], host: &'static str) -> Table {
     rows
 }
 
-/// What the radio of a host has spent, in joules.
+/// Energy of a host's radio, in joules.
 pub(super) fn radio_joules(node: &NodeEnergy) -> f64 {
     node.spent.doze + node.spent.idle + node.spent.receive + node.spent.transmit
 }

@@ -1,4 +1,4 @@
-//! Section 3.3: the checksum in words of any size and order, and in one pass with the copy.
+//! Section 3.3: the checksum over words of any size and byte order, and combined with the copy.
 
 use core::hint::black_box;
 use core::ops::Range;
@@ -12,13 +12,12 @@ use super::clock::{Task, Times, by_turns};
 use crate::table::table;
 use crate::{Bench, Claim, Finding, Interrupted, short};
 
-/// What a segment carries at the MTU of Ethernet and at that of 802.11b, and the largest packet that a host makes
-/// today.
+/// Segment payload at the MTU of Ethernet and of 802.11b, and the largest packet of modern hosts.
 const SIZES: [usize; 3] = [1448, 2244, 65_536];
-/// More bytes than caches hold, for what an application has not touched lately.
+/// Larger than any cache, for data that an application has not touched recently.
 const FRESH: usize = 32 << 20;
 const ROUNDS: usize = 9;
-/// Bytes that each measurement moves in a round.
+/// Bytes processed per measurement and round.
 const BYTES: usize = 1 << 19;
 
 pub(super) const CHECKSUM: Claim = Claim {
@@ -75,7 +74,7 @@ fn example(finding: &mut Finding) {
     ));
 }
 
-/// Random pieces of any length and alignment, in words of every size and order, and copied.
+/// Random pieces of any length and alignment, as words of every size and byte order, and copied.
 fn pieces(finding: &mut Finding) {
     const PIECES: u64 = 2000;
     let mut chance = Stream::new(1, "pieces");
@@ -102,12 +101,12 @@ fn pieces(finding: &mut Finding) {
     finding.require(differ == 0, format!("{differ} of {PIECES} random pieces differ by {ways}"));
 }
 
-/// What is timed.
+/// The measured variants.
 const WAYS: [&str; 5] =
     ["16-bit words", "wide words", "copy", "copy and sum in one pass", "copy, then sum"];
 
-/// The task of working on `times` packets of `size` bytes out of `span`. It goes on where it stopped, so that no round
-/// finds what an earlier one has left in the cache.
+/// Processes `times` packets of `size` bytes out of `span`. It continues where it stopped, so that no round finds data
+/// of an earlier one in the cache.
 fn task<'a>(
     times: usize,
     (size, span): (usize, usize),
@@ -123,7 +122,7 @@ fn task<'a>(
     (times as u32, Box::new(all))
 }
 
-/// Times of each of [`WAYS`] for packets of `size` bytes, always the same ones or always others.
+/// Times of each of [`WAYS`] for packets of `size` bytes, always the same or always different ones.
 fn time(size: usize, fresh: bool) -> [Times; 5] {
     let span = if fresh { FRESH } else { size };
     let from: Vec<u8> = (0..span).map(|i| (i * 7 + i / 13) as u8).collect();

@@ -1,18 +1,18 @@
-//! How long something takes on the machine at hand. Only ratios of one run say anything about another machine.
+//! Execution times on this machine. Only ratios within one run are meaningful for other machines.
 
 use std::time::Instant;
 
 use lasthop_trace::stats::Summary;
 
-/// What is timed, with how many times it does its work in a call.
+/// A measured function, with the number of repetitions per call.
 pub(super) type Task<'a> = (u32, Box<dyn FnMut() + 'a>);
 
-/// How long one time of each task takes.
+/// Nanoseconds per repetition, in each round.
 #[derive(Clone, Debug)]
 pub(super) struct Times(Vec<f64>);
 
 impl Times {
-    /// The shortest, in nanoseconds: what else the machine does makes it longer only.
+    /// The minimum in nanoseconds: other load only adds time.
     pub(super) fn least(&self) -> f64 {
         self.0.iter().copied().fold(f64::INFINITY, f64::min)
     }
@@ -23,7 +23,7 @@ impl Times {
     }
 }
 
-/// Times each task `rounds` times, by turns, so that all of them meet the same disturbances.
+/// Times each task `rounds` times, interleaved, so that all tasks meet the same disturbances.
 #[expect(clippy::disallowed_methods, reason = "the claim is about time on this machine")]
 pub(super) fn by_turns(rounds: usize, tasks: &mut [Task<'_>]) -> Vec<Times> {
     let mut times = vec![Times(Vec::with_capacity(rounds)); tasks.len()];

@@ -1,4 +1,4 @@
-//! Section 5.10: what TCP sends again although 802.11 has done so already.
+//! Section 5.10: retransmissions of TCP after successful retransmissions of 802.11.
 
 use lasthop_trace::metrics::RunMetrics;
 
@@ -8,10 +8,10 @@ use super::cases::{
 };
 use super::range::LONG as CLAIM;
 use crate::measure::kbps;
-use crate::table::{row, shown, table};
+use crate::table::{mean_and_interval, row, table};
 use crate::{Bench, Claim, Finding, Interrupted, short};
 
-/// Other channels than that of the testbed: what would it take?
+/// Channels other than that of the testbed.
 const CHANNELS: [(&str, &str); 6] = [
     ("1e-5 of the bits", r#"errors={ model = "bit-errors", ber = 1e-5 }"#),
     ("1.5e-5 of the bits", r#"errors={ model = "bit-errors", ber = 1.5e-5 }"#),
@@ -36,7 +36,7 @@ fn rate(m: &RunMetrics) -> f64 {
     kbps(m) / 8.0
 }
 
-/// Frames that the channel damaged, of all frames on the air, in percent.
+/// Damaged frames as a percentage of all frames on the air.
 fn damaged(m: &RunMetrics) -> f64 {
     100.0 * m.air(|f| f.damaged as f64) / m.air(|f| f.frames as f64)
 }
@@ -71,7 +71,7 @@ fn errors(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupte
     for ((name, _), runs) in CHANNELS.iter().zip(&runs) {
         let count = runs.summary(retransmissions);
         if (5.0..=500.0).contains(&count.mean) {
-            within.push(format!("{name} ({})", shown(&count)));
+            within.push(format!("{name} ({})", mean_and_interval(&count)));
         }
         let (damaged, given_up) = (runs.summary(damaged), runs.summary(given_up));
         let expired = runs.summary(expirations);

@@ -1,4 +1,4 @@
-//! Section 5.11: another node sends to the same receiver, without a pause or now and then.
+//! Section 5.11: another node sends to the same receiver, continuously or intermittently.
 
 use lasthop_trace::metrics::RunMetrics;
 
@@ -12,7 +12,7 @@ use crate::figure::{bar, bars, published_bar};
 use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted, Runs, short};
 
-/// "Another node continuously sending data to the receiver": a TCP that sends whenever it may.
+/// "Another node continuously sending data to the receiver": a TCP with unlimited data.
 const CONTINUOUS: Changes = &[
     "horizon=300s",
     "transfer=[{ from = 'sender', to = 'receiver', bytes = 'unlimited' }, \
@@ -25,7 +25,7 @@ const INTERMITTENT: Changes = &[
      { from = 'node', to = 'receiver', bytes = '5MB', start = '60s', every = '300s', cross = true }]",
 ];
 
-/// A row of Table 5.1: RTS, SACK, whether the other node sends without a pause; minutes and bytes as published.
+/// A row of Table 5.1: RTS, SACK, continuous or intermittent interference; minutes and bytes as published.
 struct Row {
     rts: bool,
     sack: bool,
@@ -64,7 +64,7 @@ impl Row {
         format!("RTS {rts}, SACK {sack}, {}", how_often(self.continuous))
     }
 
-    /// "All the modifications": but for SACK, which the table varies, those of 5.7 at an MTU of 1500.
+    /// "All the modifications": those of 5.7 at an MTU of 1500, except SACK, which the table varies.
     fn case(&self) -> Case {
         let sack = if self.sack { STOCK } else { SACK_OFF };
         let rts = if self.rts { RTS } else { STOCK };
@@ -78,12 +78,12 @@ pub(super) fn cases() -> [Case; ROWS.len()] {
     ROWS.each_ref().map(Row::case)
 }
 
-/// Frames that met another, of all frames on the air, in percent.
+/// Collided frames as a percentage of all frames on the air.
 fn collided(m: &RunMetrics) -> f64 {
     100.0 * m.air(|f| f.collided as f64) / m.air(|f| f.frames as f64)
 }
 
-/// What the other node gets through, in kB/s.
+/// Goodput of the other node, in kB/s.
 fn others(m: &RunMetrics) -> f64 {
     m.flows.iter().filter(|f| f.cross).map(|f| f.delivered as f64).sum::<f64>() / m.end_s / 1000.0
 }
@@ -146,7 +146,7 @@ fn table_5_1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interru
     Ok(())
 }
 
-/// What continuous interference and RTS do to minutes and bytes.
+/// Effects of continuous interference and of RTS on minutes and bytes.
 fn compare(finding: &mut Finding, runs: &[Runs]) {
     let find = |rts, sack, continuous| {
         let at = ROWS.iter().position(|r| (r.rts, r.sack, r.continuous) == (rts, sack, continuous));

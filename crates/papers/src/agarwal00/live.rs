@@ -1,7 +1,7 @@
-//! What the options cost a processor on the TCP of this machine's kernel (5 as a whole).
+//! CPU cost of the options in the TCP of this machine's kernel (section 5 as a whole).
 //!
-//! The thesis measured batteries, of which radio and display take most. Here it is the CPU time alone, for each byte,
-//! of sender and receiver.
+//! The thesis measured batteries, dominated by radio and display. This experiment measures CPU time per byte, of sender
+//! and receiver.
 
 use lasthop_report::cpu_tables as report;
 use lasthop_report::model::Table;
@@ -9,14 +9,14 @@ use lasthop_trace::cpu_time::{Case, Change, Ends, Measurement, Wire};
 use lasthop_trace::stats::{Middle, Summary};
 
 use super::CLAIM;
-use crate::live::{SIZES, Unmeasured};
+use crate::live::{NoMeasurement, SIZES};
 use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted, short};
 
 /// Bytes of each transfer.
 const BYTES: u64 = 8_000_000;
 
-/// Repetitions: as few as leave out the highest and the lowest of the ratios at an interval's ends.
+/// Repetitions: the fewest whose interval by ranks excludes the highest and the lowest ratio.
 const ROUNDS: u32 = 9;
 
 pub(super) const LIVE: Claim = Claim {
@@ -34,12 +34,12 @@ pub(super) const LIVE: Claim = Claim {
 fn live(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let measured = match bench.live {
         Some(live) => live.cpu(&SIZES, BYTES, ROUNDS),
-        None => Err(Unmeasured::Impossible("this program has no testbed".to_owned())),
+        None => Err(NoMeasurement::Impossible("this program has no testbed".to_owned())),
     };
     match measured {
         Ok(measured) => judge(&measured, finding),
-        Err(Unmeasured::Interrupted) => return Err(Interrupted),
-        Err(Unmeasured::Impossible(why)) => {
+        Err(NoMeasurement::Interrupted) => return Err(Interrupted),
+        Err(NoMeasurement::Impossible(why)) => {
             finding.runs = 0;
             finding.note(format!("not measured here: {why}"));
         }
@@ -47,7 +47,7 @@ fn live(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
     Ok(())
 }
 
-/// What the thesis found, and what it is compared with.
+/// Results of the thesis, and the change that each is compared with.
 const FOUND: [(&str, Change, &str); 4] = [
     (
         "timestamps off",
@@ -85,7 +85,7 @@ fn judge(measured: &Measurement, finding: &mut Finding) {
                 let case = Case { mss, wire, change: Change::Base };
                 let label = format!("{}, MSS {mss}, {}", ends.name(), wire.name());
                 if let Some(middle) = measured.seconds_per_gb(case, ends) {
-                    // Half of an interval that covers the one by ranks, which lies unevenly around the median.
+                    // The interval by ranks is asymmetric around the median; this is half of its width.
                     let (mean, ci95) = (middle.median, middle.half());
                     finding.measure(
                         label,
@@ -114,7 +114,7 @@ fn percent(middle: Option<Middle>) -> String {
     }
 }
 
-/// The thesis beside today.
+/// The thesis compared with this machine.
 fn beside(measured: &Measurement) -> Table {
     let cells = |change, mss| {
         let of = |wire| percent(measured.ratio_to_base(Case { mss, wire, change }, Ends::Both));
@@ -145,7 +145,7 @@ fn beside(measured: &Measurement) -> Table {
     rows
 }
 
-/// What segment sizes, ACKs and windows cost today, in words.
+/// Costs of segment sizes, ACKs and windows on this machine, as text.
 fn changed(measured: &Measurement, finding: &mut Finding) {
     let both = |mss, wire| {
         let case = Case { mss, wire, change: Change::Base };
@@ -193,7 +193,7 @@ fn changed(measured: &Measurement, finding: &mut Finding) {
     ));
 }
 
-/// How far the figures can be trusted.
+/// Limits of the accuracy.
 fn notes(measured: &Measurement, finding: &mut Finding) {
     let chance: Vec<bool> = measured
         .cases
@@ -229,15 +229,20 @@ mod tests {
     use super::*;
     use crate::live::Live;
 
-    /// A machine on which everything but what is named costs the same.
+    /// A machine on which everything costs the same except the named changes.
     struct Machine {
         dear: Option<Change>,
         rounds: Option<u32>,
-        forbidden: Option<Unmeasured>,
+        forbidden: Option<NoMeasurement>,
     }
 
     impl Live for Machine {
-        fn cpu(&self, sizes: &[u16], bytes: u64, rounds: u32) -> Result<Measurement, Unmeasured> {
+        fn cpu(
+            &self,
+            sizes: &[u16],
+            bytes: u64,
+            rounds: u32,
+        ) -> Result<Measurement, NoMeasurement> {
             if let Some(why) = &self.forbidden {
                 return Err(why.clone());
             }
@@ -299,11 +304,11 @@ mod tests {
 
     #[test]
     fn without_a_testbed_nothing_is_claimed() {
-        let why = Unmeasured::Impossible("sysctl user.max_user_namespaces is 0".to_owned());
+        let why = NoMeasurement::Impossible("sysctl user.max_user_namespaces is 0".to_owned());
         let finding = find(&Machine { forbidden: Some(why), ..PLAIN }).unwrap();
         assert_eq!(finding.verdict(), Verdict::NotRun);
         assert_eq!(finding.reason(), "not measured here: sysctl user.max_user_namespaces is 0");
-        let stopped = find(&Machine { forbidden: Some(Unmeasured::Interrupted), ..PLAIN });
+        let stopped = find(&Machine { forbidden: Some(NoMeasurement::Interrupted), ..PLAIN });
         assert_eq!(stopped.unwrap_err(), Interrupted);
         let mut bare = Finding::new(1);
         live(&mut Bench::new(1, &()), &mut bare).unwrap();

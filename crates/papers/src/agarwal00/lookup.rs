@@ -1,4 +1,4 @@
-//! Sections 3.2 and 3.4: which connection a segment belongs to, and whether it is the one that was expected.
+//! Sections 3.2 and 3.4: connection lookup and header prediction.
 
 use core::hint::black_box;
 
@@ -15,9 +15,9 @@ use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted, scenario};
 
 const CONNECTIONS: [u64; 3] = [1, 100, 100_000];
-/// Segments in a row of one connection.
+/// Consecutive segments of one connection.
 const TRAFFIC: [(&str, usize); 3] = [("bulk", 1024), ("trains of 8", 8), ("at random", 1)];
-/// Look-ups of each measurement.
+/// Lookups per measurement.
 const PACKETS: usize = 1 << 15;
 const ROUNDS: usize = 9;
 
@@ -55,7 +55,7 @@ fn flow(i: u32) -> FlowKey {
     FlowKey { src, dst: Addr::v4(10, 1, 0, 1), src_port: i as u16, dst_port: 9 }
 }
 
-/// Looks segments up that come so; a row of the table.
+/// A row of the table: lookups of segments in trains of length `train`.
 fn look_up(finding: &mut Finding, connections: u64, traffic: &str, train: usize) -> Vec<String> {
     let mut chance = Stream::new(1, traffic);
     let arrivals: Vec<FlowKey> = (0..PACKETS / train)
@@ -92,7 +92,7 @@ fn look_up(finding: &mut Finding, connections: u64, traffic: &str, train: usize)
     row(&[&connections.to_string(), &traffic, &hits, &times[0].least(), &times[1].least()])
 }
 
-/// How the segments of a run were taken in, at both ends.
+/// Code paths of received segments in a run, at both ends.
 #[derive(Default)]
 struct Paths {
     predicted: u64,
@@ -123,7 +123,7 @@ fn share(of: u64, rest: u64) -> f64 {
     100.0 * of as f64 / (of + rest) as f64
 }
 
-/// A bulk transfer on the testbed, with the five comparisons before the whole procedure and without.
+/// A bulk transfer on the testbed with and without header prediction.
 fn predict(finding: &mut Finding) {
     for prediction in ["off", "after-paws", "before-paws"] {
         let changes =

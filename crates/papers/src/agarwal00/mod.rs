@@ -1,6 +1,6 @@
-//! Agarwal 2000: what TCP's options, segment sizes and ACKs cost the battery of a laptop on 802.11b.
+//! Agarwal 2000: battery cost of TCP's options, segment sizes and ACKs on a laptop with 802.11b.
 //!
-//! One set of values serves every experiment: see `testbed.toml` beside this file.
+//! One set of values serves all experiments: see `testbed.toml` in this folder.
 
 mod assumed;
 mod best;
@@ -41,10 +41,10 @@ pub(crate) const PAPER: Paper = Paper {
 
 const CLAIM: Claim = Claim::of("agarwal00");
 
-/// Two laptops and a node that interferes (5, Figure 5.1; 5.11).
+/// Two laptops and an interfering node (5, Figure 5.1; 5.11).
 const TESTBED: &str = include_str!("testbed.toml");
 
-/// Length of a run in seconds: steady state. Where a node interferes now and then, five minutes, once in which it does.
+/// Duration of a run in seconds: steady state. With intermittent interference it is five minutes, with one burst.
 const RUN_S: f64 = 100.0;
 
 #[cfg(test)]

@@ -19,8 +19,8 @@ struct Pair {
 }
 
 impl Pair {
-    /// What was changed, by MTU beside the stock, with a figure, a table, and a chart of published lifetimes: with the
-    /// change and without.
+    /// The change and the stock by MTU, with a figure, a table, and a chart of published lifetimes with and without the
+    /// change.
     fn run(
         bench: &mut Bench<'_>,
         finding: &mut Finding,
@@ -104,7 +104,7 @@ fn options(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
     })
 }
 
-/// Frames on the air that carry an ACK of TCP.
+/// Frames on the air with a TCP ACK.
 fn acks(m: &RunMetrics) -> f64 {
     m.stages.iter().filter_map(|s| s.air).map(|a| a.acks.frames as f64).sum()
 }
@@ -151,7 +151,7 @@ fn by_time(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
     })
 }
 
-/// What it takes to open the window from two segments, which runs of a steady state leave out.
+/// The cost of opening the window from two segments, which steady-state runs omit.
 fn opening(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     const SIZES: [u32; 2] = [MTUS[0], USUAL];
     let long = SIZES.map(|mtu| Case::new(mtu, &[BY_TIME]).with(FROM_TWO).with(&["horizon=600s"]));

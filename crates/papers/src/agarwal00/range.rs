@@ -1,14 +1,14 @@
-//! What could be instead of what is assumed.
+//! Alternatives to the assumptions.
 //!
-//! The price of the work on a segment is not among it: base and capacity would follow from it, and every experiment has
-//! a table with half of it and twice of it. Nor is how often a receiver acknowledges, which 4.5 says.
+//! The cost of the work on a segment is not among them: base and capacity would follow from it, and every experiment
+//! has a table with half and twice the cost. Section 4.5 gives the ACK frequency of the receiver.
 
 use super::TESTBED as TEXT;
 use crate::{Claim, Open, Testbed, Values};
 
-/// A steady state: ten seconds tell as much as a hundred, but for what is rare.
+/// Steady state: ten seconds give the same result as a hundred, except for rare events.
 static STEADY: Testbed = Testbed { shorter: &["horizon=10s"], ..WHOLE };
-/// Of what needs the whole run.
+/// For experiments that need the whole run.
 static WHOLE_RUNS: Testbed = WHOLE;
 
 const WHOLE: Testbed =
@@ -16,7 +16,7 @@ const WHOLE: Testbed =
 
 /// A claim about the testbed.
 pub(super) const CLAIM: Claim = Claim { testbed: Some(&STEADY), ..super::CLAIM };
-/// One whose runs cannot be shorter: a battery that is emptied, a node that sends now and then, what is rare.
+/// A claim whose runs cannot be shorter: an emptied battery, intermittent interference, rare events.
 pub(super) const LONG: Claim = Claim { testbed: Some(&WHOLE_RUNS), ..super::CLAIM };
 
 const LINUX: &str = "Linux 2.2: SACK";

@@ -133,11 +133,11 @@ fn sack(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
     Ok(())
 }
 
-/// Not the channel of the testbed: nothing gets through for 50 ms, every 20 s, so that 802.11 gives packets up.
+/// A channel unlike that of the testbed: an outage of 50 ms every 20 s, so that 802.11 drops packets.
 const OUTAGES: Changes =
     &[r#"errors={ model = "two-state", good = "20s", bad = "50ms", ber-bad = 0.01 }"#];
 
-/// What SACK does where there is something to do.
+/// The effect of SACK where packets are lost.
 fn losses(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let on = Line::run(bench, "SACK on", &[OUTAGES])?;
     let lines = [on, Line::run(bench, "SACK off", &[SACK_OFF, OUTAGES])?];

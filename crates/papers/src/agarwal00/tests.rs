@@ -1,4 +1,4 @@
-//! The testbed in every variant, and each change against its absence.
+//! The testbed in every variant, and each change compared with its absence.
 
 use lasthop_proto::tcp::config::{Prediction, Variant};
 use lasthop_trace::metrics::RunMetrics;
@@ -13,7 +13,7 @@ use crate::scenario;
 /// Two simulated seconds of a case.
 fn metrics(mtu: u32, parts: &[Changes]) -> RunMetrics {
     let case = Case::new(mtu, parts).with(&["horizon=2s"]);
-    lasthop_lab::measure(&scenario(TESTBED, case.changes()), 1).metrics
+    lasthop_runs::measure(&scenario(TESTBED, case.changes()), 1).metrics
 }
 
 fn instructions(m: &RunMetrics, host: &str) -> f64 {
@@ -54,23 +54,23 @@ fn every_row_of_table_5_1_is_a_scenario_of_its_own() {
 fn what_is_swapped_for_its_absence_changes_what_it_claims_to_change() {
     let stock = metrics(USUAL, &[STOCK]);
     let work = |m: &RunMetrics| instructions(m, "sender") / m.sum(|f| f.delivered) as f64;
-    // Options that cost instructions for each segment cost none when they are off.
+    // A disabled option costs no instructions per segment.
     let stamps_off = metrics(USUAL, &[STAMPS_OFF]);
     assert!(work(&stamps_off) < 0.99 * work(&stock));
     let predicted = metrics(USUAL, &[PREDICTED]);
     assert!(instructions(&predicted, "sender") < instructions(&stock, "sender"));
     assert_eq!(kbps(&predicted), kbps(&stock), "what is sent is the same");
-    // A scale of 0 needs no shifting, on or off: but for the option on the SYN nothing changes.
+    // A scale of 0 needs no shift, so only the option on the SYN differs.
     let unscaled = metrics(USUAL, &[SCALE_OFF]);
     assert!((work(&unscaled) / work(&stock) - 1.0).abs() < 1e-3);
-    // Fewer ACKs leave more air to the data.
+    // Fewer ACKs leave more air time to the data.
     let by_time = metrics(USUAL, &[BY_TIME]);
     let acks = |m: &RunMetrics| {
         m.stages.iter().filter_map(|s| s.air).map(|air| air.acks.frames).sum::<u64>()
     };
     assert!(acks(&by_time) * 4 < acks(&stock));
     assert!(kbps(&by_time) > 1.1 * kbps(&stock));
-    // RTS and CTS stand before data and not before ACKs.
+    // RTS and CTS precede data, but not ACKs.
     let rts = metrics(USUAL, &[RTS]);
     let count = |m: &RunMetrics| {
         let air = m.stages.iter().filter_map(|s| s.air);
@@ -81,7 +81,7 @@ fn what_is_swapped_for_its_absence_changes_what_it_claims_to_change() {
     assert!(kbps(&rts) < kbps(&stock));
 }
 
-/// SACK is two options on the SYN as long as nothing is lost, and blocks where something is.
+/// Without losses SACK is two options on the SYN; with losses it sends blocks.
 #[test]
 fn sack_has_work_where_packets_are_lost() {
     const LOSSY: Changes =
@@ -95,7 +95,7 @@ fn sack_has_work_where_packets_are_lost() {
     assert!(!same([&[STOCK, LOSSY], &[SACK_OFF, LOSSY]]));
 }
 
-/// 5.8: at 10 m a packet is 33 ns later, and no battery shows it.
+/// 5.8: at 10 m a packet is 33 ns later, without a measurable effect on the battery.
 #[test]
 fn distance_hardly_matters() {
     let (near, far) = (metrics(USUAL, &[STOCK]), metrics(USUAL, &[&["radio.delay=33ns"]]));

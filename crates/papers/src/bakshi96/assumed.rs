@@ -1,6 +1,6 @@
-//! What the paper leaves open, the same for all of its experiments.
+//! Assumptions where the paper is silent, common to all of its experiments.
 
-/// What is assumed, and why.
+/// Assumption and reason.
 pub(super) const ASSUMED: &[(&str, &str)] = &[
     (
         "Throughput is payload over time; headers do not count. kb/s means 1000 bit/s, a file of 100 KB 102,400 \

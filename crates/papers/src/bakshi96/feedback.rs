@@ -1,10 +1,10 @@
-//! Source quench instead of EBSN (4.2.2), and what the clock of the source matters (4.2.1, 6).
+//! Source quench instead of EBSN (4.2.2), and the effect of the source's clock (4.2.1, 6).
 
 use lasthop_trace::stats::Summary;
 
 use super::{BAD, CLAIM, Scheme, many, wan};
 use crate::measure::{kbps, timeouts};
-use crate::table::{shown, table};
+use crate::table::{mean_and_interval, table};
 use crate::{Bench, Bound, Claim, Finding, Interrupted, short};
 
 /// The packet size of the example (4.2.1).
@@ -34,7 +34,7 @@ fn quench(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupte
         for scheme in [Scheme::Recovery, Scheme::Quench, Scheme::Ebsn] {
             let runs = wan(bench, scheme, SIZE, bad, &[])?;
             let (throughput, timeouts) = (runs.summary(kbps), runs.timeouts());
-            cells.extend([shown(&throughput), shown(&timeouts)]);
+            cells.extend([mean_and_interval(&throughput), mean_and_interval(&timeouts)]);
             if bad == LONGEST {
                 let label = |what| format!("{}, {what}, bad {bad} s", scheme.name());
                 finding.measure(label("throughput"), throughput, "kb/s");
@@ -54,12 +54,12 @@ fn quench(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupte
 /// Clocks of the source in ms.
 const TICKS: [u32; 3] = [100, 300, 500];
 
-/// What is set for a clock of `tick` ms: the smallest time-out is two ticks.
+/// The settings of a clock of `tick` ms: the minimum timeout is two ticks.
 fn clock(tick: u32) -> [String; 2] {
     [format!("host.fixed.granularity={tick}ms"), format!("host.fixed.rto-min={}ms", 2 * tick)]
 }
 
-/// Time-outs of local recovery and throughput of EBSN at each of [`TICKS`] on one network.
+/// Timeouts of local recovery and throughput of EBSN at each of [`TICKS`] on one network.
 type ByTick = [(f64, f64); TICKS.len()];
 
 /// Measures a network with each clock, with a table.
@@ -82,7 +82,7 @@ fn by_tick(
                 _ => super::lan::runs(bench, scheme, 1600, &more)?,
             };
             let (rate, expired) = (runs.summary(kbps), runs.timeouts());
-            cells.extend([shown(&rate), shown(&expired)]);
+            cells.extend([mean_and_interval(&rate), mean_and_interval(&expired)]);
             let label = |what| format!("{network}, {} with {tick} ms, {what}", scheme.name());
             finding.measure(label("time-outs"), expired, "per run");
             finding.measure(label("throughput"), rate, "kb/s");
@@ -107,14 +107,14 @@ pub(super) const TICK: Claim = Claim {
     ..CLAIM
 };
 
-/// Fine clocks hurt local recovery alone.
+/// Fine clocks harm local recovery only.
 fn tick(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let title = format!("Wide area, packets of {SIZE} bytes, bad periods of {LONGEST} s");
     let wide = by_tick(bench, finding, "wide area", title)?;
     let title = "Local area, bad periods of 1.6 s".to_owned();
     let local = by_tick(bench, finding, "local area", title)?;
-    // The claim is made of the wide area (4.2.1); the local area follows it in the tables. Runs of the same seed have
-    // the same bad periods, so they are compared one by one, and with ten times the seeds.
+    // The claim is about the wide area (4.2.1); the tables show the local area too. Runs with equal seeds have the same
+    // bad periods, so they are compared in pairs, with ten times the seeds.
     let last = TICKS.len() - 1;
     let mut timed_out = |tick: u32| {
         let [clock, least] = clock(tick);

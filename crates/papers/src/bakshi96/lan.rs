@@ -14,7 +14,7 @@ use crate::{Bench, Claim, Finding, Interrupted, Runs, short};
 const BAD_MS: [u32; 4] = [400, 800, 1200, 1600];
 const SCHEMES: [Scheme; 3] = [Scheme::Basic, Scheme::Ebsn, Scheme::Recovery];
 
-/// The runs over the local-area network with a mean bad period, and `more` set.
+/// The runs over the local-area network with a mean bad period and the settings `more`.
 pub(super) fn runs(
     bench: &mut Bench<'_>,
     scheme: Scheme,
@@ -30,7 +30,7 @@ fn bound_lan(bad_s: f64) -> f64 {
     bound(2.0, 4.0, bad_s)
 }
 
-/// A chart over the mean bad period: something of the runs of each scheme, with the bound if it has one.
+/// A chart over the mean bad period: a figure of the runs of each scheme, with the bound if there is one.
 fn chart(
     all: &[Vec<Runs>],
     title: &str,

@@ -1,6 +1,6 @@
 //! Bakshi, Krishna, Vaidya & Pradhan 1996: packet sizes, local recovery, and explicit bad state notification.
 //!
-//! One set of values serves every experiment on one network: see the `.toml` files beside this one.
+//! One set of values serves all experiments on one network: see the `.toml` files in this folder.
 
 mod assumed;
 mod feedback;
@@ -42,21 +42,20 @@ const WAN: &str = include_str!("wan.toml");
 /// The local-area network (4.2.4).
 const LAN: &str = include_str!("lan.toml");
 
-/// Who repairs what the radio loses.
+/// Which node repairs losses of the radio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Scheme {
-    /// The source alone.
+    /// The source only.
     Basic,
     /// The base station as well.
     Recovery,
-    /// The same, and it tells the source of each failed attempt.
+    /// The base station notifies the source of each failed attempt by EBSN.
     Ebsn,
-    /// The same with ICMP source quench.
+    /// The same by ICMP source quench.
     Quench,
 }
 
 impl Scheme {
-    /// What is set for it.
     fn changes(self) -> &'static [&'static str] {
         match self {
             Scheme::Basic => &[],
@@ -88,7 +87,8 @@ const WINDOW: u32 = 4096;
 /// Headers of a packet in bytes (3.3).
 const HEADERS: u32 = 40;
 
-/// What is set for packets of `size` bytes: the window of 4 KB is a whole number of them, as the simulator counted it.
+/// The settings for packets of `size` bytes: the window of 4 KB is rounded to whole packets, as in the simulator of the
+/// paper.
 fn packet_size(size: u32) -> Vec<String> {
     let payload = size - HEADERS;
     let window = WINDOW / size * payload;
@@ -100,7 +100,7 @@ fn packet_size(size: u32) -> Vec<String> {
     ]
 }
 
-/// The runs over the wide-area network with packets of `size` bytes, a mean bad period, and `more` set.
+/// The runs over the wide-area network with packets of `size` bytes, a mean bad period and the settings `more`.
 fn wan(
     bench: &mut Bench<'_>,
     scheme: Scheme,
@@ -125,7 +125,7 @@ fn many(
     bench.with_many(|bench| wan(bench, scheme, size, bad, more))
 }
 
-/// What the source sent more than once, in KB of payload.
+/// Retransmitted payload of the source, in KB.
 fn sent_again(m: &RunMetrics) -> f64 {
     let sent: u64 =
         m.stages.iter().filter(|s| s.name == "wire").map(|stage| stage.data_bytes).sum();
@@ -133,21 +133,21 @@ fn sent_again(m: &RunMetrics) -> f64 {
     sent.saturating_sub(delivered) as f64 / 1024.0
 }
 
-/// The bound of 5.1: the share of time in which the channel is good, of the largest throughput.
+/// The bound of 5.1: the share of time with a good channel, times the maximum throughput.
 fn bound(most: f64, good: f64, bad: f64) -> f64 {
     most * good / (good + bad)
 }
 
-/// Whether a series of means rises as far as its intervals can tell: no step falls by more than both intervals, and
-/// the last stands above the first.
+/// The means rise within their intervals: no step falls by more than both intervals, and the last mean exceeds the
+/// first.
 fn rises(means: &[Summary]) -> bool {
     let steps = means.windows(2).all(|w| w[1].mean + w[1].ci95 >= w[0].mean - w[0].ci95);
     let ends = means.first().zip(means.last());
     steps && ends.is_some_and(|(first, last)| last.mean > first.mean)
 }
 
-/// Points that the paper's text gives, as bad period, packet size and value: a series for each bad period, in the order
-/// of the measured ones, so that both have the same colour.
+/// Points from the paper's text: bad period, packet size and value. One series per bad period, in the order of the
+/// measured ones, so that both have the same colour.
 fn published(given: &[(u32, f64, f64)]) -> Vec<LineSeries> {
     let of = |bad: &u32| {
         let points = given.iter().filter(|(b, ..)| b == bad).map(|(_, x, y)| (*x, *y));
@@ -183,7 +183,7 @@ mod tests {
         assert!(!rises(&[at(1.0, 2.0), at(0.9, 2.0)]));
     }
 
-    /// The base station's link layer, its agent and the source find each other.
+    /// The base station's link layer, its agent and the source work together.
     #[test]
     fn each_failed_attempt_reaches_the_source() {
         let mut bench = Bench::new(1, &());

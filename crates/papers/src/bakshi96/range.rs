@@ -1,4 +1,4 @@
-//! What could be instead of what is assumed.
+//! Alternatives to the assumptions.
 
 use super::{LAN, WAN};
 use crate::{Open, Testbed, Values};

@@ -1,4 +1,4 @@
-//! Figures 8 and 9 (5.1): EBSN over the wide area, and what the source sends again.
+//! Figures 8 and 9 (5.1): EBSN over the wide area, and retransmissions of the source.
 
 use lasthop_proto::event::Cause;
 use lasthop_report::model::Table;
@@ -11,7 +11,7 @@ use crate::measure::{dropped, kbps};
 use crate::table::{row, table};
 use crate::{Bench, Bound, Claim, Finding, Interrupted, Runs, short};
 
-/// Back-offs beside the one assumed, to show what that choice decides. One whose first limit is its last does not grow.
+/// Alternative backoffs, to show the effect of the assumed one. A backoff whose first limit is its last does not grow.
 pub(super) const BACKOFFS: [(&str, &[&str]); 6] = [
     ("0 to 100 ms", &["local-recovery.backoff=100ms", "local-recovery.backoff-max=100ms"]),
     ("0 to 400 ms", &["local-recovery.backoff=400ms", "local-recovery.backoff-max=400ms"]),
@@ -22,12 +22,12 @@ pub(super) const BACKOFFS: [(&str, &[&str]); 6] = [
 ];
 const NEVER_GIVEN_UP: &[&str] = &["local-recovery.max-retransmits=100000"];
 
-/// Packets that the link layer gave up in a run, in the direction of the data.
+/// Packets dropped by the link layer in a run, in the direction of the data.
 pub(super) fn given_up(runs: &Runs) -> Summary {
     runs.summary(dropped(Cause::LinkGaveUp))
 }
 
-/// A row for each back-off: throughput, source time-outs, packets given up.
+/// A row for each backoff: throughput, source timeouts, dropped packets.
 pub(super) fn sensitivity(
     title: &str,
     unit: &str,
@@ -129,7 +129,7 @@ pub(super) const F9: Claim = Claim {
     ..CLAIM
 };
 
-/// Figure 9: what the source sends again.
+/// Figure 9: retransmissions of the source.
 fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let basic = Sweep::run(bench, Scheme::Basic, sent_again)?;
     let ebsn = Sweep::run(bench, Scheme::Ebsn, sent_again)?;

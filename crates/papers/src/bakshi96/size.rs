@@ -8,10 +8,10 @@ use lasthop_trace::stats::Summary;
 use super::{BAD, CLAIM, SIZES, Scheme, bound, many, published, rises, wan};
 use crate::figure::{Axes, line, lines};
 use crate::measure::{kbps, stall_time};
-use crate::table::{shown, table};
+use crate::table::{mean_and_interval, table};
 use crate::{Bench, Bound, Claim, Finding, Interrupted, short};
 
-/// A number of each run by packet size, for each bad period.
+/// A figure of each run by packet size, for each bad period.
 pub(super) struct Sweep(Vec<Vec<Summary>>);
 
 impl Sweep {
@@ -70,12 +70,12 @@ impl Sweep {
         let mut rows = table(title, &format!("packet size, B | {bad}"));
         rows.rows.extend(SIZES.map(|size| {
             let cells = self.by_bad(size);
-            core::iter::once(size.to_string()).chain(cells.iter().map(shown)).collect()
+            core::iter::once(size.to_string()).chain(cells.iter().map(mean_and_interval)).collect()
         }));
         rows
     }
 
-    /// A line for each bad period, and what is `given`.
+    /// A line for each bad period, and the `given` points.
     pub(super) fn chart(
         &self,
         title: &str,
@@ -111,7 +111,7 @@ pub(super) const F7: Claim = Claim {
 /// Figure 7.
 fn f7(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let basic = Sweep::run(bench, Scheme::Basic, kbps)?;
-    // What decides has ten times the seeds: 20 gave gains from 1 to 11 %.
+    // The decisive cases have ten times the seeds: 20 seeds gave gains from 1 to 11 %.
     let mut exact = Vec::new();
     for (size, bad, given) in [(512, 1, Some(8.7)), (1536, 1, None), (1536, 4, Some(4.5))] {
         let runs = many(bench, Scheme::Basic, size, bad, &[])?.summary(kbps);

@@ -1,4 +1,4 @@
-//! Figures 3 to 5 (4.2.1): one connection through the same bad periods, with nothing, local recovery, and EBSN.
+//! Figures 3 to 5 (4.2.1): one connection through the same bad periods: basic, with local recovery, and with EBSN.
 
 use lasthop_report::model::{Figure, Table};
 use lasthop_report::plot::PacketTrace;
@@ -11,7 +11,7 @@ use crate::measure::kbps;
 use crate::table::{row, table};
 use crate::{Bench, Bound, Claim, Finding, Interrupted};
 
-/// The channel of the example: 10 s good, 4 s bad, without any variation.
+/// The channel of the example: 10 s good, 4 s bad, constant.
 const EXAMPLE: [&str; 4] =
     ["errors.bad=4s", "errors.deterministic=true", "errors.ber-good=0", "errors.ber-bad=1"];
 const GOOD_S: f64 = 10.0;
@@ -24,7 +24,7 @@ const PAYLOAD: u32 = 536;
 /// One run, with its bad periods.
 struct Trace {
     series: Series,
-    /// For each bad period, when the timer expired in it or before the next.
+    /// For each bad period, the timeouts in it or before the next.
     expired: Vec<Vec<f64>>,
     throughput: f64,
 }
@@ -48,7 +48,7 @@ fn trace(bench: &Bench<'_>, scheme: Scheme, more: &[&str], seed: u64) -> Option<
     let changes = [&EXAMPLE, scheme.changes(), more].concat();
     let recording = bench.record(WAN, &changes, seed);
     let mut series = recording.series.into_iter().next()?;
-    // The radio reports a change of state with the next frame; these are the times of the changes.
+    // The radio reports a state change with the next frame; these are the true times.
     series.bad = bad_periods(series.end_s);
     let cycle = GOOD_S + BAD_S;
     let expired = series
@@ -74,7 +74,7 @@ fn each_seed(
     Ok(all.into_iter().flatten().collect())
 }
 
-/// How many bad periods there are in all traces, and how many of them have a time-out.
+/// The number of bad periods in all traces, and of those with a timeout.
 fn counted(all: &[Trace]) -> (usize, usize) {
     let periods = all.iter().map(|t| t.expired.len()).sum();
     (periods, all.iter().map(Trace::with_timeout).sum())
@@ -121,7 +121,7 @@ fn drawn(trace: &Trace, scheme: Scheme, number: u32) -> Figure {
     )
 }
 
-/// What happened in each bad period of a trace.
+/// The events in each bad period of a trace.
 fn by_period(trace: &Trace, number: u32) -> Table {
     let mut rows = table(
         format!("Figure {number}, seed 1"),
@@ -138,15 +138,15 @@ fn by_period(trace: &Trace, number: u32) -> Table {
     rows
 }
 
-/// When the source sends packet `number`.
+/// The times at which the source sends packet `number`.
 fn sent(series: &Series, number: u32) -> Vec<f64> {
     let start = u64::from(number) * u64::from(PAYLOAD);
     series.sent.iter().filter(|s| s.start == start).map(|s| s.at_s).collect()
 }
 
-/// The times that 4.2.1 prints: when packets are sent again, and how often they were sent again before.
+/// The times in 4.2.1: packet, number of earlier retransmissions, time of the retransmission.
 const PRINTED: [(u32, usize, f64); 3] = [(27, 0, 13.75), (44, 0, 25.9), (44, 1, 28.3)];
-/// How far a time may be off, in seconds.
+/// Tolerance of these times, in seconds.
 const OFF_S: f64 = 0.15;
 
 pub(super) const F3: Claim = Claim {
@@ -160,9 +160,9 @@ pub(super) const F3: Claim = Claim {
     ..CLAIM
 };
 
-/// Figure 3: every bad period ends in a time-out.
+/// Figure 3: every bad period ends in a timeout.
 fn f3(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
-    // Nothing is random here but the phase of a clock that is never read, so every run is the same.
+    // Only the phase of an unused clock is random here, so all runs are equal.
     for trace in &traces(bench, finding, Scheme::Basic, 1, 3)? {
         let (with, of) = (trace.with_timeout(), trace.expired.len());
         let share = 100.0 * with as f64 / of as f64;
@@ -202,7 +202,7 @@ pub(super) const F4: Claim = Claim {
     ..CLAIM
 };
 
-/// Figure 4: local recovery gets most bad periods over without the source.
+/// Figure 4: local recovery survives most bad periods without the source.
 fn f4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let seeds = bench.seeds;
     let all = traces(bench, finding, Scheme::Recovery, seeds, 4)?;

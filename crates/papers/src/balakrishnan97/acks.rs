@@ -7,16 +7,16 @@ use super::range::SIMULATED as CLAIM;
 use super::simulations::FIGURE_5;
 use crate::figure::{bar, bars, progress, published_bar};
 use crate::measure::{count, dropped, flow_kbps, lost_acks, mbps, timeouts};
-use crate::table::{Cell, row, shown, table};
+use crate::table::{Cell, mean_and_interval, row, table};
 use crate::{Bench, Claim, Finding, Interrupted, Runs, short};
 
-/// What is done about ACKs: a name, and what is set for it.
+/// A treatment of ACKs: its name and settings.
 type Scheme = (&'static str, &'static [&'static str]);
 
-/// Both ends take part in ACK congestion control.
+/// Both ends support ACK congestion control.
 const SERVER_ACC: &str = "host.server.acc=true";
 const HOME_ACC: &str = "host.home.acc=true";
-/// The sender's part in the face of sparse ACKs.
+/// Sender adaptation to sparse ACKs.
 const ADAPTED: &str = "host.server.sender-adaptation=true";
 /// The router of the return channel detects congestion early.
 const RED: &str =
@@ -68,22 +68,22 @@ fn cell(
     more: &[&str],
 ) -> Result<Runs, Interrupted> {
     let changes = [CHANNELS[channel].1, scheme.1, more].concat();
-    // What RED drops or marks is drawn; nothing else is.
+    // Only the drops or marks of RED are random.
     match changes.contains(&RED) {
         true => bench.runs(FIGURE_5, &changes),
         false => bench.alike(FIGURE_5, &changes),
     }
 }
 
-/// Segments that an ACK which reached the sender acknowledged, on average.
+/// Mean number of segments acknowledged by each ACK that reached the sender.
 fn per_ack(m: &RunMetrics) -> f64 {
     let back = m.stages.iter().filter(|s| s.name == "return");
     let acks: u64 = back.map(|s| s.packets - s.data_packets).sum();
-    // The stage counts both directions; forward there are only data and the handshake.
+    // The stage counts both directions; the forward one has only data and the handshake.
     m.sum(|f| f.delivered) as f64 / 960.0 / acks.max(1) as f64
 }
 
-/// What became of the ACKs and of the data of a case.
+/// Drop causes of ACKs and data in a case.
 fn causes(case: String, runs: &Runs) -> Vec<String> {
     let srtt = 1000.0 * runs.mean(|m| m.flows[0].srtt.mean_s);
     row(&[
@@ -130,7 +130,7 @@ fn table_1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
             finding.compare(&label, measured, "Mb/s", *published);
             finding.near(format!("{label} in Mb/s"), measured.mean, *published, 0.2);
             means.push(measured.mean);
-            row.extend([shown(&measured), format!("{published:.2}")]);
+            row.extend([mean_and_interval(&measured), format!("{published:.2}")]);
             group.extend([bar(&measured), published_bar(*published)]);
             acks.rows.push(causes(label, &runs));
         }
@@ -161,11 +161,11 @@ fn table_1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
     Ok(())
 }
 
-/// The way back carries a transfer as well.
+/// The return path carries a transfer as well.
 const BOTH: &str = "transfer=[{ from = 'server', to = 'home', bytes = 'unlimited' }, \
                     { from = 'home', to = 'server', bytes = 'unlimited', start = '5s' }]";
 
-/// What 4.4.1 compares, and its parts.
+/// The variants compared in 4.4.1, and their parts.
 const TWO_WAY: [Scheme; 4] = [
     ("FIFO", &[]),
     ("acks-first", &[ADAPTED, "path.return.link.discipline-left=acks-first"]),
@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    /// Each mechanism against its absence, same scenario and seeds.
+    /// Each mechanism compared with its absence, same scenario and seeds.
     #[test]
     fn what_is_swapped_for_its_absence_changes_what_it_claims_to_change() {
         let mut bench = Bench::new(2, &());
@@ -271,15 +271,15 @@ mod tests {
         let acc = cell(SCHEMES[1], &[]);
         assert!(acc.mean(&marks) > 0.0);
         assert!(acc.mean(per_ack) > 5.0, "{}", acc.mean(per_ack));
-        // Without marks the receiver has no reason to hold ACKs back, and they are dropped.
+        // Without marks the receiver has no reason to delay ACKs, and they are dropped.
         let dropped = |runs: &Runs| runs.mean(lost_acks);
         let unmarked = cell(("plain queue", &[ADAPTED, SERVER_ACC, HOME_ACC]), &[]);
         assert_eq!(unmarked.mean(&marks), 0.0);
         assert!(dropped(&unmarked) > 10.0 * dropped(&acc), "{}", dropped(&unmarked));
-        // Without the receiver's part the marks are in vain: they are not even possible.
+        // Without support by the receiver, marks are not possible.
         let deaf = cell(SCHEMES[1], &["host.home.acc=false"]);
         assert_eq!(deaf.mean(&marks), 0.0);
-        // With sparse ACKs a sender that is not adapted opens its window slowly: that shows in the first seconds. Its
+        // With sparse ACKs a sender without adaptation opens its window slowly, which shows in the first seconds. Its
         // bursts do no harm here, since its own line is no faster than the next.
         let window = |runs: &Runs| runs.mean(packets_mbps);
         let filtered = cell(SCHEMES[2], &["horizon=5s"]);

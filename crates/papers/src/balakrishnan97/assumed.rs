@@ -1,6 +1,6 @@
-//! What the paper leaves open, section by section; in each the same for all of its experiments.
+//! Assumptions where the paper is silent, by section; within a section common to all of its experiments.
 
-/// What is assumed, and why.
+/// Assumption and reason.
 pub(super) const ASSUMED: &[(&str, &str)] = &[
     (
         "Hosts and base station run the TCP of the preset `freebsd-2.1`, with segments of 1400 bytes and socket \

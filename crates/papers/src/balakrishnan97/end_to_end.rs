@@ -1,4 +1,4 @@
-//! Section 3.1.2, Figure 3: protocols of the two ends alone.
+//! Section 3.1.2, Figure 3: end-to-end protocols.
 
 use super::range::CLAIM;
 use super::testbed::{LAN, Protocol, Rows, WAN};
@@ -24,7 +24,7 @@ const SMALL: [&str; 5] = [
     "host.mobile.recv-buffer=8192",
 ];
 
-/// ELN must have at least so many times Reno's throughput.
+/// Requires ELN to have at least `least` times Reno's throughput.
 fn eln(finding: &mut Finding, rows: &Rows, least: f64) {
     let times = rows.times("ELN", "Reno");
     let text = format!("ELN has {times:.2} times Reno's throughput, wanted {least}");

@@ -1,4 +1,4 @@
-//! Section 3.1.1, Figure 2: link layers that know of TCP, and such that do not.
+//! Section 3.1.1, Figure 2: link layers with and without knowledge of TCP.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ const LL_SACK: &[&str] = &[
 
 const AWARE: &[&str] = &["agent=snoop-smart", "host.fixed.sack=true", "host.mobile.sack=true"];
 
-/// The four of Figure 2, and two link layers with acknowledgements of their own.
+/// The four of Figure 2, and two link layers with their own acknowledgements.
 const PROTOCOLS: [Protocol; 6] = [
     ("LL", LL),
     ("LL-TCP-AWARE", &["agent=snoop"]),
@@ -33,13 +33,13 @@ const PROTOCOLS: [Protocol; 6] = [
     ("link-layer ll", &["path.wavelan.link-layer=ll"]),
     ("link-layer ll-sack", &["path.wavelan.link-layer=ll-sack"]),
 ];
-/// How many of them are the paper's.
+/// The number of the paper's protocols among them.
 const PUBLISHED: usize = 4;
 
-/// Which lost segments were sent again, and by whom.
+/// Retransmissions of lost segments, by sender.
 struct Repairs {
     flow: FlowKey,
-    /// By the segment's first sequence number, in the order of the first loss: by the base station, by the source.
+    /// By first sequence number, in order of the first loss: retransmitted by the base station, by the source.
     lost: BTreeMap<u32, (bool, bool)>,
 }
 
@@ -47,7 +47,7 @@ impl Repairs {
     fn sent_again(&mut self, packet: &Packet, by_source: bool) {
         let Some(segment) = packet.segment() else { return };
         let len = packet.body.len();
-        // The source may cut its bytes differently.
+        // The source may segment its bytes differently.
         let covered = |seq: u32| seq.wrapping_sub(segment.seq.0) < len;
         for (seq, (base, source)) in &mut self.lost {
             if covered(*seq) {
@@ -85,17 +85,17 @@ impl Sink for Repairs {
     }
 }
 
-/// Of the segments lost over the air, the percentage that base station and source both sent again, in each run.
+/// Percentage of the segments lost over the air that both base station and source retransmitted, in each run.
 fn repaired_twice(
     bench: &Bench<'_>,
     testbed: &str,
     changes: &[&str],
 ) -> Result<Summary, Interrupted> {
     let scenario = bench.scenario(testbed, changes);
-    let flow = lasthop_lab::layout(&scenario).flows[0].key;
+    let flow = lasthop_runs::layout(&scenario).flows[0].key;
     let shares = bench.each_seed(bench.seeds, |seed| {
         let mut repairs = Repairs { flow, lost: BTreeMap::new() };
-        lasthop_lab::simulate(&scenario, seed, &mut repairs);
+        lasthop_runs::simulate(&scenario, seed, &mut repairs);
         let twice = repairs.lost.values().filter(|(base, source)| *base && *source).count();
         100.0 * twice as f64 / repairs.lost.len().max(1) as f64
     });

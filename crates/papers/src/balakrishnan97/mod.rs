@@ -1,4 +1,4 @@
-//! Balakrishnan and others 1997: snoop and its rivals (2, 3), asymmetric paths (4), and short transfers (5).
+//! Balakrishnan et al. 1997: snoop and its alternatives (2, 3), asymmetric paths (4), and short transfers (5).
 //!
 //! Two sets of parameters: the testbed of sections 2 and 3, and the simulations of sections 4 and 5.
 

@@ -1,7 +1,7 @@
-//! What could be instead of what is assumed: of the testbed of sections 2 and 3, of the simulations of 4 and of 5.
+//! Alternatives to the assumptions: for the testbed of sections 2 and 3, and the simulations of 4 and 5.
 //!
-//! The queue before the radio is not among it: one that holds less than a window of 46 packets loses some without any
-//! error, against the published 1.5 Mb/s, and a longer one never fills.
+//! The queue in front of the radio is not among them. With less than a window of 46 packets it would drop packets
+//! without any error, unlike the published 1.5 Mb/s; a longer one never fills.
 
 use super::simulations::{ASYMMETRIC, FIGURE_5, RADIO as PACKET_RADIO};
 use super::testbed::{LAN, WAN};
@@ -16,7 +16,7 @@ pub(super) const CLAIM: Claim = Claim { testbed: Some(&DAEDALUS), ..super::CLAIM
 pub(super) const SIMULATED: Claim = Claim { testbed: Some(&ASYMMETRY), ..super::CLAIM };
 /// One about those of section 5.
 pub(super) const WEB: Claim = Claim { testbed: Some(&ROUTER), ..super::CLAIM };
-/// One about a base station that is killed.
+/// A claim about a base station that is killed.
 pub(super) const KILLED: Claim = Claim { testbed: Some(&SEMANTICS), ..super::CLAIM };
 
 const HOSTS: &str = "Hosts and base station run the TCP";

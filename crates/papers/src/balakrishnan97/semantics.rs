@@ -1,4 +1,4 @@
-//! Section 3.2: what an acknowledgement means when a base station gives it.
+//! Section 3.2: the meaning of acknowledgements sent by a base station.
 
 use lasthop_proto::agent;
 use lasthop_proto::event::{Event, TcpKind, Wants, What};
@@ -13,14 +13,14 @@ use super::split::{BUFFER, PRESET};
 use crate::testbed::{SINGLE, WEST97_LAN};
 use crate::{Bench, Claim, Finding, Interrupted};
 
-/// When the base station is killed: when the receiver has half of the 2,000,000 bytes. What was acknowledged by then
-/// and has not arrived never will.
+/// The base station is killed when the receiver has half of the 2,000,000 bytes. Data acknowledged but not delivered by
+/// then is lost.
 const HALF: u64 = 1_000_000;
 
-/// A frame that had left the base station's queue when it was killed may still arrive.
+/// A frame that left the base station's queue before the kill may still arrive.
 const IN_THE_AIR: f64 = 1500.0;
 
-/// What one base station or another needs of the hosts; the rest ignore it.
+/// Host settings that some agents need; the others ignore them.
 const NEEDS: &[&str] = &[
     "host.fixed.sack=true",
     "host.mobile.sack=true",
@@ -33,7 +33,7 @@ const NEEDS: &[&str] = &[
     BUFFER,
 ];
 
-/// What the sender takes for delivered, beside what was.
+/// Acknowledged data compared with delivered data.
 struct Promise {
     flow: FlowKey,
     sender: StageId,
@@ -42,9 +42,9 @@ struct Promise {
     bytes: u64,
     acknowledged: u64,
     delivered: u64,
-    /// The most by which the first was ever ahead.
+    /// Maximum of acknowledged minus delivered bytes.
     ahead: u64,
-    /// By how much it was when the base station was killed.
+    /// Acknowledged minus delivered bytes when the base station was killed.
     lost: Option<u64>,
 }
 
@@ -54,10 +54,10 @@ impl Sink for Promise {
     }
 
     fn event(&mut self, event: &Event) {
-        // Both halves of a split connection have the same flow: the stage tells the hosts from the base station.
+        // Both halves of a split connection have the same flow; the stage distinguishes hosts and base station.
         let What::Tcp(tcp) = &event.what else { return };
         if event.stage == self.sender && tcp.flow == self.flow {
-            // SYN and FIN have a position each as well.
+            // SYN and FIN take a sequence number each.
             self.acknowledged = tcp.tcb.snd_una.saturating_sub(1).min(self.bytes);
             self.ahead = self.ahead.max(self.acknowledged.saturating_sub(self.delivered));
         } else if let TcpKind::Delivered { bytes } = tcp.kind
@@ -72,10 +72,10 @@ impl Sink for Promise {
     }
 }
 
-/// How much was acknowledged and never arrives when the base station is killed in the middle of the transfer, and
-/// the most that it would have been at any other time.
+/// Bytes acknowledged but never delivered when the base station is killed in the middle of the transfer, and the
+/// maximum for any other time.
 fn killed(scenario: &Scenario, seed: u64) -> (f64, f64) {
-    let layout = lasthop_lab::layout(scenario);
+    let layout = lasthop_runs::layout(scenario);
     let mut promise = Promise {
         flow: layout.flows[0].key,
         sender: StageId(0),
@@ -86,8 +86,8 @@ fn killed(scenario: &Scenario, seed: u64) -> (f64, f64) {
         ahead: 0,
         lost: None,
     };
-    lasthop_lab::simulate(scenario, seed, &mut promise);
-    // A transfer that never came so far shows nothing, and then the claim fails.
+    lasthop_runs::simulate(scenario, seed, &mut promise);
+    // A transfer that never reached this point shows nothing, and the claim fails.
     (promise.lost.unwrap_or(0) as f64, promise.ahead as f64)
 }
 
@@ -102,7 +102,7 @@ pub(super) const ACKSPLIT: Claim = Claim {
     ..CLAIM
 };
 
-/// 3.2: split connections acknowledge data that has not arrived; what is aware of TCP and keeps to it does not.
+/// 3.2: split connections acknowledge data before delivery; TCP-aware agents that keep end-to-end semantics do not.
 fn acksplit(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let agents = agent::words().map(|agent| (agent.word, format!("agent={}", agent.word)));
     let tulip = ("TULIP", "path.wavelan.link-layer=tulip".to_owned());

@@ -1,9 +1,9 @@
-//! The simulations of sections 4 and 5: one set of hosts and sizes for all of their experiments.
+//! The simulations of sections 4 and 5, with common hosts and sizes.
 //!
-//! What 4.3 states is used as stated: segments in packets of 1000 bytes, socket buffers of 100 KB, 10 packets in the
-//! buffer of each router, 10 Mb/s forward, 50 seconds.
+//! Section 4.3 gives: segments in packets of 1000 bytes, socket buffers of 100 KB, 10 packets in the buffer of each
+//! router, 10 Mb/s forward, 50 seconds.
 
-/// A scenario with the hosts of all: Reno, one ACK for each packet as the simulator's receivers sent them.
+/// A scenario with the common hosts: Reno, one ACK per packet, as in the simulator's receivers.
 macro_rules! simulated {
     ($path:literal) => {
         concat!(
@@ -34,7 +34,7 @@ window-scale = true
     };
 }
 
-/// The topology of Figure 5 for 4.1: a fast line forward, and one of another rate for the ACKs.
+/// The topology of Figure 5 for 4.1: a fast forward line, and one of another rate for the ACKs.
 pub(super) const ASYMMETRIC: &str = simulated!(
     r#"
 [[path]]
@@ -46,10 +46,10 @@ link = { rate-left = "28.8kbit", queue = "9p" }
 "#
 );
 
-/// The topology of Figure 5, for Table 1 and 4.4.1, as the published scripts of the authors' simulator have it: server,
-/// two routers, client; 10 Mb/s everywhere but on the way back between the routers. There are two lines between the
-/// routers because a line here has one delay: 5 ms forward and 50 ms back between the routers are 5 ms and 22.5 ms each
-/// way, of which only the sum counts.
+/// The topology of Figure 5, for Table 1 and 4.4.1, as in the published scripts of the authors' simulator: server, two
+/// routers, client; 10 Mb/s everywhere except on the return path between the routers. Two lines connect the routers,
+/// because a line here has one delay: 5 ms forward and 50 ms back become 5 ms and 22.5 ms in each direction; only the
+/// sum matters.
 pub(super) const FIGURE_5: &str = simulated!(
     r#"
 [[path]]

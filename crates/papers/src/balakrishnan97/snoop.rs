@@ -11,9 +11,9 @@ use crate::{Bench, Bound, Claim, Finding, Interrupted, Runs, short};
 
 /// Mean distances of errors in KB: 16 KB to 16 MB.
 const DISTANCES: [u32; 11] = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384];
-/// 128 KB are close to one error in 10^6 bits, where the paper sees the two begin to differ.
+/// 128 KB are close to one error in 10^6 bits, where the paper sees a difference begin.
 const BOUNDARY: u32 = 128;
-/// Curves that differ by less show no significant difference.
+/// Curves with a smaller difference show no significant difference.
 const NO_DIFFERENCE: f64 = 10.0;
 
 /// The runs of snoop and of Reno with these errors.
@@ -74,14 +74,14 @@ fn f1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     Ok(())
 }
 
-/// Snoop finishes when every other packet is lost, and Reno does not.
+/// Snoop completes when every other packet is lost, Reno does not.
 fn every_other_packet(
     bench: &mut Bench<'_>,
     finding: &mut Finding,
     ideal: f64,
 ) -> Result<(), Interrupted> {
     let half = r#"errors={ model = "packet-loss", p = "50%", on = ["data"] }"#;
-    // Whether a transfer ever ends depends on its length.
+    // Whether a transfer ever completes depends on its length.
     let shorter = core::mem::take(&mut bench.shorter);
     let both = both(bench, half)?;
     bench.shorter = shorter;

@@ -5,11 +5,11 @@ use super::testbed::{LAN, Protocol, Rows, WAN};
 use crate::testbed::SINGLE as ERRORS;
 use crate::{Bench, Bound, Claim, Finding, Interrupted};
 
-/// The base station's own TCP is that of the hosts, with the buffer of the paper.
+/// The base station's TCP is that of the hosts, with the paper's buffer.
 pub(super) const PRESET: &str = "split-preset=freebsd-2.1";
 pub(super) const BUFFER: &str = "buffer=64KiB";
 
-/// The two of Figure 4, and what they are compared with.
+/// The two of Figure 4, and their baseline.
 const PROTOCOLS: [Protocol; 3] = [
     ("SPLIT", &["agent=split", PRESET, BUFFER]),
     (

@@ -1,8 +1,8 @@
-//! The testbed of sections 2 and 3, and how its protocols are put side by side.
+//! The testbed of sections 2 and 3, and the comparison of protocols on it.
 
 use crate::figure::{WHISKERS, bar, bars, published_bar};
 use crate::measure::{count, mbps, wired, wireless};
-use crate::table::{row, shown, table};
+use crate::table::{mean_and_interval, row, table};
 use crate::{Bench, Finding, Interrupted, Runs};
 
 /// Fixed host, Ethernet, base station, WaveLAN, mobile host.
@@ -10,10 +10,10 @@ pub(super) const LAN: &str = include_str!("lan.toml");
 /// The same with 16 hops of Internet in front.
 pub(super) const WAN: &str = include_str!("wan.toml");
 
-/// A protocol of the comparison: its name in the paper, and what makes it up beside the testbed.
+/// A protocol: its name in the paper, and its settings.
 pub(super) type Protocol = (&'static str, &'static [&'static str]);
 
-/// Its runs, and published throughput in Mb/s where the text names it.
+/// The runs of a protocol, with the published throughput in Mb/s if the text has it.
 pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) runs: Runs,
@@ -27,11 +27,11 @@ impl Row {
     }
 }
 
-/// Protocols side by side.
+/// The compared protocols.
 pub(super) struct Rows(pub(super) Vec<Row>);
 
 impl Rows {
-    /// Runs the protocols on `testbed` with `more` set; `published` has throughput by name.
+    /// Runs the protocols on `testbed` with the settings `more`; `published` has throughput by name.
     pub(super) fn run(
         bench: &mut Bench<'_>,
         testbed: &str,
@@ -47,11 +47,11 @@ impl Rows {
         protocols.iter().map(row).collect::<Result<_, _>>().map(Rows)
     }
 
-    /// The row of this name.
+    /// The row of a protocol.
     ///
     /// # Panics
     ///
-    /// If there is none: names are those of the experiment's own table.
+    /// For an unknown name: names are those of the experiment's own table.
     pub(super) fn get(&self, name: &str) -> &Row {
         match self.0.iter().find(|row| row.name == name) {
             Some(row) => row,
@@ -64,17 +64,16 @@ impl Rows {
         self.get(name).mbps()
     }
 
-    /// How many times the throughput of `b` that of `a` is.
+    /// The ratio of the throughputs of `a` and `b`.
     pub(super) fn times(&self, a: &str, b: &str) -> f64 {
         self.mbps(a) / self.mbps(b)
     }
 
-    /// How far `a` is above `b` in percent.
+    /// By how many percent `a` exceeds `b`.
     pub(super) fn above(&self, a: &str, b: &str) -> f64 {
         100.0 * (self.times(a, b) - 1.0)
     }
 
-    /// Figures, a table and bars.
     pub(super) fn show(&self, finding: &mut Finding, title: &str) {
         let mut rows = table(
             format!("{title} (published in brackets)"),
@@ -85,7 +84,7 @@ impl Rows {
             let throughput = runs.summary(mbps);
             finding.compare(format!("{title}, {name}"), throughput, "Mb/s", *published);
             let published = published.map_or(String::new(), |p| format!(" ({p})"));
-            let throughput = format!("{}{published}", shown(&throughput));
+            let throughput = format!("{}{published}", mean_and_interval(&throughput));
             let (wired, wireless) = (runs.summary(wired), runs.summary(wireless));
             let fast = runs.summary(count(|f| f.fast_retransmits));
             let expired = runs.timeouts();
@@ -115,7 +114,7 @@ mod tests {
     use crate::scenario;
     use crate::testbed::{SINGLE as ERRORS, UNCHANGED};
 
-    /// What a user runs by name is the testbed that the claims are judged on.
+    /// The built-in scenarios are the testbed of the claims.
     #[test]
     fn the_built_in_scenarios_are_this_testbed() {
         for (name, text) in [("daedalus-lan", LAN), ("daedalus-wan", WAN)] {
@@ -130,7 +129,7 @@ mod tests {
         }
     }
 
-    /// The one constant that was fitted, and what the Internet of the WAN was chosen to give.
+    /// The only fitted constant, and the property for which the WAN's Internet was chosen.
     #[test]
     fn the_error_free_transfer_reaches_what_was_published() {
         let mut bench = Bench::new(2, &());
@@ -140,7 +139,7 @@ mod tests {
         assert!((1.30..1.38).contains(&wan), "{wan}");
     }
 
-    /// Each agent changes what it claims to change.
+    /// Each agent has its effect.
     #[test]
     fn without_the_mechanism_there_is_no_effect() {
         let mut bench = Bench::new(3, &());

@@ -7,15 +7,15 @@ use super::range::SIMULATED as CLAIM;
 use super::simulations::{ASYMMETRIC, RADIO};
 use crate::figure::{Axes, line, lines};
 use crate::measure::{jain, lost_acks, mbps};
-use crate::table::{row, shown, table};
+use crate::table::{mean_and_interval, row, table};
 use crate::{Bench, Claim, Finding, Interrupted, Runs, short};
 
 /// Socket buffers in KB (Figure 6: 8 to 64).
 const BUFFERS: [u32; 6] = [8, 16, 24, 32, 48, 64];
-/// From here on the claim compares.
+/// The claim compares from this buffer on.
 const FROM: u32 = 32;
 
-/// A return channel: its name, and what is set for it.
+/// A return channel: its name and settings.
 type Return = (&'static str, &'static [&'static str]);
 
 /// The return channels of Figure 6.
@@ -28,8 +28,8 @@ const RETURNS: [Return; 3] = [
     ("dial-up", &["link.rate-left=28.8kbit", "link.delay=25ms"]),
 ];
 
-/// The runs with a return channel, a socket buffer in KB at both ends, and `more` set. Nothing is random in them, so
-/// there is one.
+/// The runs with a return channel, a socket buffer in KB at both ends, and the settings `more`. Nothing is random, so
+/// there is a single run.
 fn cable(
     bench: &mut Bench<'_>,
     channel: Return,
@@ -77,7 +77,7 @@ fn f6(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
             let what = format!("{} over {} at {buffer} KB", channels[pair], channels[pair + 1]);
             finding.above(what, means[pair][i].mean / means[pair + 1][i].mean, 1.0);
         }
-        let cells = means.iter().map(|row| shown(&row[i]));
+        let cells = means.iter().map(|row| mean_and_interval(&row[i]));
         rows.rows.push(core::iter::once(buffer.to_string()).chain(cells).collect());
     }
     finding.tables.push(rows);
@@ -106,12 +106,12 @@ fn f6(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
 
 /// Hops of the packet radio network.
 const HOPS: [u32; 2] = [2, 3];
-/// Connections at once.
+/// Simultaneous connections.
 const CONNECTIONS: [u32; 2] = [1, 4];
-/// What filters ACKs: the queue of every station towards the sender.
+/// ACK filtering in the queue of every station towards the sender.
 const FILTER: &str = "radio.discipline-left=ack-filter";
 
-/// The runs over `hops` hops with so many connections, and `more` set.
+/// The runs over `hops` hops with `connections` connections, and the settings `more`.
 fn packet_radio(
     bench: &mut Bench<'_>,
     hops: u32,
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(scenario(RADIO, &[FILTER]).path.len(), 2);
     }
 
-    /// Each mechanism against its absence, same scenario and seeds.
+    /// Each mechanism compared with its absence, same scenario and seeds.
     #[test]
     fn what_is_swapped_for_its_absence_changes_what_it_claims_to_change() {
         let mut bench = Bench::new(3, &());

@@ -14,25 +14,25 @@ use crate::{Bench, Claim, Finding, Interrupted};
 /// The router of Figure 10.
 pub(super) const TESTBED: &str = include_str!("web.toml");
 
-/// The sender whose losses SACK repairs.
+/// A sender with SACK.
 const SACK: [&str; 1] = ["host.s.tcp=sack"];
 /// Reno, with new data for the first two duplicate ACKs.
 const RIGHT_EDGE: [&str; 2] = ["host.s.tcp=reno", "host.s.limited-transmit=true"];
-/// Reno alone: what right-edge recovery is compared with.
+/// Reno alone: the baseline of right-edge recovery.
 const RENO: [&str; 1] = ["host.s.tcp=reno"];
 /// SACK, with new data for the first two duplicate ACKs.
 const SACK_EDGE: [&str; 2] = ["host.s.tcp=sack", "host.s.limited-transmit=true"];
-/// All connections to one host together.
+/// Integrated control of all connections to one host.
 const INTEGRATED: [&str; 1] = ["host.s.tcp=tcp-int"];
 
-/// One run: its series and its time-outs.
+/// One run: its series and its timeouts.
 struct Run {
     series: Vec<Series>,
     timeouts: f64,
 }
 
 impl Run {
-    /// Bytes acknowledged on flow `i` from `from` to `to` seconds.
+    /// Bytes acknowledged on flow `i` between two times in seconds.
     fn acked(&self, i: usize, from: f64, to: f64) -> f64 {
         let at = |time: f64| {
             let acked = self.series.get(i).map_or(&[][..], |series| &series.acked);
@@ -65,7 +65,7 @@ impl Runs {
         self.over(|run| run.timeouts)
     }
 
-    /// Adds what every connection had sent by when, in the first run, as Figures 7 to 12 show it.
+    /// Adds a plot of the bytes sent by every connection in the first run, as in Figures 7 to 12.
     fn draw(&self, finding: &mut Finding, title: &str, names: &[&str]) {
         let Some(first) = self.0.first() else { return };
         let all = names.iter().zip(&first.series).map(|(name, series)| Curve {
@@ -96,7 +96,7 @@ pub(super) const F7: Claim = Claim {
     ..CLAIM
 };
 
-/// 5.1: right-edge recovery against SACK, a transfer of 10 s among much cross traffic.
+/// 5.1: right-edge recovery compared with SACK, a transfer of 10 s among much cross traffic.
 fn f7(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows =
         table("One transfer of 10 s among cross traffic", "<sender | kB acknowledged | time-outs");
@@ -120,7 +120,7 @@ fn f7(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
         each.push(runs.0.iter().map(|run| run.acked(0, 0.0, 10.0)).collect());
     }
     finding.tables.push(rows);
-    // The figure of the paper is one run of each.
+    // The paper's figure is one run of each.
     let pairs = each[1].iter().flat_map(|edge| each[0].iter().map(move |sack| edge / sack));
     let pairs: Vec<f64> = pairs.collect();
     let above = pairs.iter().filter(|ratio| **ratio > 2.0).count();
@@ -259,7 +259,7 @@ fn f11_f12(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
     ] {
         let runs = Runs::run(bench, &TWO_HOSTS, &tcp)?;
         let each = [0, 1, 2].map(|i| runs.over(|run| run.acked(i, 15.0, 30.0) / 1000.0));
-        // Shares of all runs together: a ratio of one run can be anything when a transfer stands still.
+        // Shares of all runs together: the ratio of one run is arbitrary when a transfer stalls.
         let ratio = (each[1].mean + each[2].mean) / each[0].mean;
         for (connection, bytes) in CONNECTIONS.iter().zip(each) {
             finding.measure(format!("{name}, {connection}, 15 to 30 s"), bytes, "kB");

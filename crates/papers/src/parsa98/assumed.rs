@@ -1,6 +1,6 @@
-//! What the paper leaves open, the same for all of its experiments.
+//! Assumptions where the paper is silent, common to all of its experiments.
 
-/// What is assumed, and why.
+/// Assumption and reason.
 pub(super) const ASSUMED: &[(&str, &str)] = &[
     (
         "Each radio frame takes 0.2 ms beside its bits, the preamble of 802.11 (192 us) and its headers.",

@@ -1,4 +1,4 @@
-//! Transfers in both directions at once over one half-duplex link (3.3.1, Figure 1).
+//! Simultaneous transfers in both directions over one half-duplex link (3.3.1, Figure 1).
 
 use lasthop_trace::metrics::RunMetrics;
 use lasthop_trace::stats::Summary;
@@ -9,17 +9,17 @@ use crate::measure::flow_kbps;
 use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted};
 
-/// How long both sources send, in seconds: neither transfer ends before, so that both directions are always busy.
+/// Duration in seconds; no transfer ends earlier, so both directions are always busy.
 const SECONDS: &str = "horizon=100s";
 const THERE_AND_BACK: &str = "transfer=[{ from = 'fixed', to = 'mobile', bytes = '100MB' }, \
                               { from = 'mobile', to = 'fixed', bytes = '100MB' }]";
 
-/// The changes that make a case of the testbed.
+/// The settings of a case.
 pub(super) fn changes(protocol: Protocol) -> Vec<&'static str> {
     [protocol.changes(), &[THERE_AND_BACK, SECONDS, "host.fixed.recv-buffer=42kB"]].concat()
 }
 
-/// RTS of all stations.
+/// RTS frames of all stations.
 fn rts(m: &RunMetrics) -> f64 {
     m.stages.iter().filter_map(|s| s.air.as_ref()).map(|a| a.rts.frames as f64).sum()
 }
@@ -40,7 +40,7 @@ pub(super) const BIDIR: Claim = Claim {
     ..CLAIM
 };
 
-/// 3.3.1: TRANS and WAIT let both directions take turns instead of letting their RTS collide.
+/// 3.3.1: with TRANS and WAIT the directions alternate, instead of colliding RTS frames.
 fn run(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Both directions at once, no errors",
@@ -65,7 +65,7 @@ fn run(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
         means.push((sum.mean, collided.mean));
     }
     let (with, without) = (means[0], means[2]);
-    // Nothing is lost, so the runs of a seed differ by the draws of medium access alone.
+    // Nothing is lost, so runs with equal seeds differ by the draws of medium access only.
     let ratios: Vec<f64> =
         sums[0].iter().zip(&sums[2]).map(|(with, without)| with / without).collect();
     let gain = Summary::of(&ratios);

@@ -1,15 +1,15 @@
 //! Burst losses and fading: Table 2, Figures 18 and 19 (5.3).
 
-use super::cases::Protocol::{Snoop, SnoopMended, Tulip, Unaided};
+use super::cases::Protocol::{Snoop, SnoopFixed, Tulip, Unaided};
 use super::cases::{Sweeps, Window, case, delay, deviation, run, timeouts};
 use super::{CLAIM, TESTBED};
 use crate::figure::sequence;
 use crate::measure::kbps;
-use crate::table::{Cell, shown, table};
+use crate::table::{Cell, mean_and_interval, table};
 use crate::{Bench, Claim, Finding, Interrupted};
 
-/// Bursts of so many data packets, one in every 64 KB on average, spread evenly. The handshake of medium access is
-/// left alone, or no second packet of a burst would ever be sent (5.3.1).
+/// Bursts of `packets` data packets, one in every 64 KB on average, uniformly distributed. The handshake of medium
+/// access is not hit, or no second packet of a burst would ever be sent (5.3.1).
 pub(super) fn bursts(packets: u32) -> String {
     format!(
         "errors={{ model = 'packet-bursts', packets = {packets}, mean = '64KiB', spacing = 'uniform', \
@@ -54,7 +54,7 @@ fn t2(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
             for (i, (what, unit)) in
                 [("throughput", "kb/s"), ("delay", "ms"), ("deviation", "ms")].iter().enumerate()
             {
-                row.push(format!("{} ({})", shown(&got[i]), published[i]));
+                row.push(format!("{} ({})", mean_and_interval(&got[i]), published[i]));
                 finding.compare(format!("{name}, {what}"), got[i], unit, published[i]);
             }
             row.push(runs.summary(timeouts).cell());
@@ -73,7 +73,7 @@ fn t2(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
         changes.push("horizon=10s".to_owned());
         let recording = bench.record(TESTBED, &changes, 1);
         let Some(series) = recording.series.first() else { continue };
-        // The first burst and what follows.
+        // The first burst and the time after it.
         let first = series.lost.first().map_or(0.0, |l| l.at_s);
         let title = format!("Figure 18 {part}: a burst of six packets, {}", protocol.name());
         let part = Some(((first - 0.1).max(0.0), first + 0.5));
@@ -86,7 +86,7 @@ fn t2(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
 /// Error rates of the good state, in bits per million.
 const GOOD: [f64; 6] = [0.01, 0.1, 1.0, 10.0, 30.0, 100.0];
 
-/// A walker's channel (5.3.2): half of the bits are wrong while it is bad.
+/// A pedestrian's channel (5.3.2): half of the bits are wrong in the bad state.
 pub(super) fn fading(ppm: f64) -> String {
     format!(
         "errors={{ model = 'two-state', speed = '2km/h', carrier = '2.4GHz', margin = '20dB', \
@@ -108,7 +108,7 @@ pub(super) const F19: Claim = Claim {
 
 /// Figure 19: Markov fading at walking speed.
 fn f19(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
-    let protocols = [Tulip, Snoop, SnoopMended, Unaided];
+    let protocols = [Tulip, Snoop, SnoopFixed, Unaided];
     let sweeps = Sweeps::run(bench, &protocols, Window::Large, &GOOD, fading)?;
     finding.figures.push(sweeps.throughput_chart(
         "Figure 19 (a): throughput with fading at 2 km/h",
@@ -134,7 +134,7 @@ fn f19(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
         high < 0.95 * low && top < high,
         format!("{text}: {low:.2} at 1, {high:.2} at 30, {top:.2} at 100"),
     );
-    let mended = |rate| at(SnoopMended, rate) / at(Tulip, rate);
+    let mended = |rate| at(SnoopFixed, rate) / at(Tulip, rate);
     finding.note(format!(
         "Snoop is the one with the fault, as the figures of experiment 3 call it; the mended one reaches {:.2} of \
          TULIP's throughput at 30 and {:.2} at 100 per million",

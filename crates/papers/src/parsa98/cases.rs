@@ -1,4 +1,4 @@
-//! What the experiments vary: protocol, window, errors; and how the sweeps over them are shown.
+//! The variables of the experiments: protocol, window, errors; and the charts of sweeps over them.
 
 use lasthop_report::model::{Figure, Table};
 use lasthop_report::plot::{Curve, Pen};
@@ -10,33 +10,33 @@ use crate::measure::kbps;
 use crate::table::{row, table};
 use crate::{Bench, Interrupted, Runs};
 
-/// Which protocol repairs the losses of the radio.
+/// The protocol that repairs losses of the radio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Protocol {
     /// TULIP with MAC acceleration.
     Tulip,
-    /// TULIP whose answers contend for the channel like anything else.
+    /// TULIP whose acknowledgements contend for the channel like other frames.
     TulipPlain,
-    /// Snoop as its code was available, with the fault of 5.2.
+    /// Snoop as published, with the fault of 5.2.
     Snoop,
-    /// Snoop with the fault mended.
-    SnoopMended,
+    /// Snoop without the fault.
+    SnoopFixed,
     /// The sender alone.
     Unaided,
 }
 
-use Protocol::{Snoop, SnoopMended, Tulip, TulipPlain, Unaided};
+use Protocol::{Snoop, SnoopFixed, Tulip, TulipPlain, Unaided};
 
 impl Protocol {
     #[cfg(test)]
-    pub(super) const ALL: [Protocol; 5] = [Tulip, TulipPlain, Snoop, SnoopMended, Unaided];
+    pub(super) const ALL: [Protocol; 5] = [Tulip, TulipPlain, Snoop, SnoopFixed, Unaided];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Tulip => "TULIP",
             TulipPlain => "TULIP without acceleration",
             Snoop => "snoop",
-            SnoopMended => "snoop, mended",
+            SnoopFixed => "snoop, mended",
             Unaided => "none",
         }
     }
@@ -46,7 +46,7 @@ impl Protocol {
             Tulip => &["link-layer=tulip"],
             TulipPlain => &["link-layer=tulip", "fama.acceleration=false"],
             Snoop => &["agent=snoop", "agent-preset=parsa98", "rtt-fault=true"],
-            SnoopMended => &["agent=snoop", "agent-preset=parsa98", "rtt-fault=false"],
+            SnoopFixed => &["agent=snoop", "agent-preset=parsa98", "rtt-fault=false"],
             Unaided => &[],
         }
     }
@@ -85,7 +85,7 @@ pub(super) fn bit_errors(ppm: f64) -> String {
     format!(r#"errors={{ model = "bit-errors", ber = "{ppm}e-6" }}"#)
 }
 
-/// The changes of one case.
+/// The settings of one case.
 pub(super) fn case(protocol: Protocol, window: Window, errors: &str) -> Vec<String> {
     let own = protocol.changes().iter().map(|c| (*c).to_owned());
     own.chain([window.change().to_owned(), errors.to_owned()]).collect()
@@ -108,7 +108,7 @@ pub(super) struct Sweeps {
 }
 
 impl Sweeps {
-    /// `errors` says what a rate means.
+    /// `errors` maps a rate to its setting.
     pub(super) fn run(
         bench: &mut Bench<'_>,
         protocols: &[Protocol],
@@ -140,7 +140,7 @@ impl Sweeps {
         }
     }
 
-    /// A mean of its runs.
+    /// The mean of a figure over its runs.
     pub(super) fn mean(
         &self,
         protocol: Protocol,
@@ -203,7 +203,7 @@ impl Sweeps {
 /// Error rates with the runs at each.
 pub(super) type Points<'r> = Vec<(f64, &'r Runs)>;
 
-/// Expirations of the sender's timer once the connection is open: REAL's connections have no handshake.
+/// Timeouts of the sender after the handshake: REAL's connections have none.
 pub(super) fn timeouts(m: &RunMetrics) -> f64 {
     m.sum(|f| f.timeouts - f.opening_timeouts) as f64
 }
@@ -218,7 +218,7 @@ pub(super) fn deviation(m: &RunMetrics) -> f64 {
     m.flows.first().map_or(f64::NAN, |f| f.delay.sd_s * 1000.0)
 }
 
-/// Share of the data frames on the air that the channel left unharmed: the goodput that nobody can exceed.
+/// Share of the undamaged data frames on the air: the upper bound of goodput.
 pub(super) fn ideal_goodput(m: &RunMetrics) -> f64 {
     let sum = |of: fn(&StageMetrics) -> u64| -> u64 {
         let radio = m.stages.iter().filter(|s| s.name == "radio");

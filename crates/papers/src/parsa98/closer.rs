@@ -9,9 +9,9 @@ use super::{CLAIM, TESTBED};
 use crate::figure::sequence;
 use crate::{Bench, Claim, Finding, Interrupted};
 
-/// How much of the transfer Figure 12 shows, in seconds.
+/// The part of the transfer in Figure 12, in seconds.
 const SHOWN: f64 = 2.0;
-/// How far the sequence of events is looked for if two seconds do not have it.
+/// The part in which the episode is searched if it is not in the first two seconds.
 const SEARCHED: f64 = 10.0;
 
 /// The start of a transfer.
@@ -22,7 +22,7 @@ fn start(bench: &Bench<'_>, protocol: Protocol, seed: u64, seconds: f64) -> Seri
     recording.series.into_iter().next().unwrap_or_default()
 }
 
-/// The longest time in which the source neither sends nor hears an ACK, from its first packet on.
+/// The longest time without a packet from the source or an ACK to it, after its first packet.
 fn longest_idle(series: &Series, until: f64) -> f64 {
     let sent = series.sent.iter().map(|s| s.at_s);
     let mut moments: Vec<f64> = sent.chain(series.acked.iter().map(|(at, _)| *at)).collect();
@@ -31,16 +31,16 @@ fn longest_idle(series: &Series, until: f64) -> f64 {
     moments.windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max)
 }
 
-/// What 5.1.3 tells of the transfer without help.
+/// The episode of 5.1.3 in the transfer without help.
 #[derive(Clone, Copy, Debug)]
 struct Episode {
     /// A fast retransmission halves the window.
     fast: f64,
-    /// Of the packets sent after it, so many are lost before the time-out.
+    /// Number of packets lost after it, before the timeout.
     lost: usize,
     /// The timer expires.
     timeout: f64,
-    /// A packet goes out again that was not lost.
+    /// Retransmission of a packet that was not lost.
     redundant: f64,
 }
 
@@ -95,7 +95,7 @@ fn f12(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     unaided(bench, finding, seeds)
 }
 
-/// No idle period is long, and no timer expires.
+/// No long idle period, and no timeout.
 fn with_tulip(bench: &mut Bench<'_>, finding: &mut Finding, seeds: u32) -> Result<(), Interrupted> {
     let starts = bench.each_seed(seeds, |seed| start(bench, Tulip, seed, SHOWN))?;
     let idle: Vec<f64> = starts.iter().map(|s| 1000.0 * longest_idle(s, SHOWN)).collect();
@@ -127,7 +127,7 @@ fn with_tulip(bench: &mut Bench<'_>, finding: &mut Finding, seeds: u32) -> Resul
     Ok(())
 }
 
-/// Without help there is a seed with the events of 5.1.3.
+/// Without help a seed has the events of 5.1.3.
 fn unaided(bench: &Bench<'_>, finding: &mut Finding, seeds: u32) -> Result<(), Interrupted> {
     let mut found = None;
     for (seconds, seed) in

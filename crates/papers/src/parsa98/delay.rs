@@ -3,7 +3,7 @@
 use lasthop_trace::metrics::RunMetrics;
 
 use super::CLAIM;
-use super::cases::Protocol::{self, Snoop, SnoopMended, Tulip, Unaided};
+use super::cases::Protocol::{self, Snoop, SnoopFixed, Tulip, Unaided};
 use super::cases::{Sweeps, Window, bit_errors, delay, deviation};
 use super::throughput::{HIGH, LOW};
 use crate::{Bench, Claim, Finding, Interrupted};
@@ -11,7 +11,7 @@ use crate::{Bench, Claim, Finding, Interrupted};
 const CAPTION: &str = "Mean over the packets of a run and over the runs; whiskers are the standard deviation over the \
                        packets of a run.";
 
-/// Delay and deviation of a protocol as measured figures; `what` begins their labels.
+/// Delay and deviation of a protocol as measured figures, with labels that begin with `what`.
 fn measure(finding: &mut Finding, sweeps: &Sweeps, protocol: Protocol, rate: f64, what: &str) {
     let runs = sweeps.at(protocol, rate);
     finding.measure(format!("{what}, delay"), runs.summary(delay), "ms");
@@ -70,24 +70,24 @@ fn high(
     window: Window,
     place: &str,
 ) -> Result<Sweeps, Interrupted> {
-    let protocols = [Tulip, SnoopMended, Snoop, Unaided];
+    let protocols = [Tulip, SnoopFixed, Snoop, Unaided];
     let sweeps = Sweeps::run(bench, &protocols, window, &HIGH, bit_errors)?;
     let name = window.name();
     let title = |part: &str| format!("{place} {part}: packet delay, window {name}");
     let (a, b) = (title("(a)") + ": snoop and nothing", title("(b)") + ": TULIP and snoop");
     finding.figures.extend([
-        sweeps.delay_chart(&a, &[Snoop, SnoopMended, Unaided], false, CAPTION),
-        sweeps.delay_chart(&b, &[Tulip, SnoopMended], false, CAPTION),
+        sweeps.delay_chart(&a, &[Snoop, SnoopFixed, Unaided], false, CAPTION),
+        sweeps.delay_chart(&b, &[Tulip, SnoopFixed], false, CAPTION),
     ]);
     finding.tables.push(sweeps.table(&format!("{place}: window {name}")));
-    for protocol in [Tulip, SnoopMended, Snoop] {
+    for protocol in [Tulip, SnoopFixed, Snoop] {
         let what = format!("{} at 75 per million", protocol.name());
         measure(finding, &sweeps, protocol, 75.0, &what);
     }
     Ok(sweeps)
 }
 
-/// "Significantly lowered" (5.2.2): by a fifth at least.
+/// "Significantly lowered" (5.2.2): at least by a fifth.
 const MUCH: f64 = 0.8;
 
 pub(super) const F16: Claim = Claim {
@@ -99,13 +99,13 @@ pub(super) const F16: Claim = Claim {
     ..CLAIM
 };
 
-/// Figure 16: delay at high error rates, and what the mended fault is worth.
+/// Figure 16: delay at high error rates, and the effect of the fault.
 fn f16(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let sweeps = high(bench, finding, Window::Large, "Figure 16")?;
     for rate in HIGH.into_iter().filter(|rate| *rate > 35.0) {
         for (names, over, under, most) in [
-            ("snoop mended over unmended", SnoopMended, Snoop, MUCH),
-            ("TULIP over snoop mended", Tulip, SnoopMended, 1.0),
+            ("snoop mended over unmended", SnoopFixed, Snoop, MUCH),
+            ("TULIP over snoop mended", Tulip, SnoopFixed, 1.0),
         ] {
             for (what, of) in [("delay", delay as fn(&_) -> _), ("deviation", deviation)] {
                 let ratio = sweeps.mean(over, rate, of) / sweeps.mean(under, rate, of);
@@ -128,7 +128,7 @@ pub(super) const F17: Claim = Claim {
 /// Figure 17: the same with the small window.
 fn f17(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let sweeps = high(bench, finding, Window::Small, "Figure 17")?;
-    let ratio = sweeps.mean(SnoopMended, 75.0, delay) / sweeps.mean(Tulip, 75.0, delay);
+    let ratio = sweeps.mean(SnoopFixed, 75.0, delay) / sweeps.mean(Tulip, 75.0, delay);
     finding.above("delay of snoop, mended, over TULIP's at 75 per million", ratio, 1.7);
     Ok(())
 }

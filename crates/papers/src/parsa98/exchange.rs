@@ -1,5 +1,4 @@
-//! The transmission example of 3.4, Figure 6, packet by packet: two TULIP ends, and a channel that loses what the
-//! figure loses.
+//! The example of 3.4, Figure 6, packet by packet: two TULIP ends, and a channel with the losses of the figure.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,7 +14,7 @@ use super::CLAIM;
 use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted};
 
-/// What stands above an end.
+/// The network layer above an end.
 #[derive(Default)]
 struct Network {
     waiting: VecDeque<Packet>,
@@ -61,11 +60,11 @@ struct Exchange {
     ends: [Tulip; 2],
     above: [Network; 2],
     timing: Timing,
-    /// What happened, in the notation of the figure.
+    /// The events in the notation of the figure.
     log: Vec<String>,
-    /// How often each packet has been sent.
+    /// Number of transmissions of each packet.
     sent: BTreeMap<u32, usize>,
-    /// Transmissions so far, of packets and of acknowledgements, and which of them are lost.
+    /// Number of transmissions of packets and of acknowledgements, and which of them are lost.
     count: [usize; 2],
     lost: [&'static [usize]; 2],
 }
@@ -93,13 +92,13 @@ impl Exchange {
         }
     }
 
-    /// The base station sends packets `ids`; what `lost` names (the n-th transmission of a packet, the n-th
-    /// acknowledgement, counted from 1) does not arrive.
+    /// The base station sends the packets `ids`. `lost` has the lost transmissions: numbers of packet transmissions and
+    /// of acknowledgements, from 1.
     fn play(&mut self, ids: core::ops::Range<u64>, lost: [&'static [usize]; 2]) {
         self.above[0].waiting.extend(ids.map(packet));
         (self.log, self.count, self.lost) = (Vec::new(), [0; 2], lost);
         self.sent.clear();
-        // Far more turns than the example has: a fault shows as a wrong log, not as a hang.
+        // A generous limit: a fault shows as a wrong log, not as a hang.
         for _ in 0..200 {
             let frame = self.ends[0].next_frame(self.now, &mut self.above[0]);
             if let Some(frame) = frame {
@@ -115,7 +114,7 @@ impl Exchange {
         }
     }
 
-    /// The frame of end `i` is sent and, if it is not lost, taken in by the other; the answer to it.
+    /// Sends the frame of end `i`; if it is not lost, the other end receives it and returns its answer.
     fn transmit(&mut self, i: usize, frame: Frame) -> Option<Frame> {
         self.count[i] += 1;
         let lost = self.lost[i].contains(&self.count[i]);
@@ -157,9 +156,9 @@ impl Exchange {
     }
 }
 
-/// What 3.4 tells, in its order: packets with a star for each time they were sent before, acknowledgements with their
-/// bit vectors, retransmission lists, and what is handed up.
-const TOLD: [&str; 24] = [
+/// The events of 3.4 in order: packets with a star for each earlier transmission, acknowledgements with bit vectors,
+/// retransmission lists, and deliveries.
+const FIGURE_6: [&str; 24] = [
     "7",
     "up [7]",
     "7 [00000000]",
@@ -214,17 +213,18 @@ fn f6(_: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
         "Figure 6, packet by packet (a star for each time that a packet was sent before)",
         "<as told in 3.4 | <as it went",
     );
-    for i in 0..log.len().max(TOLD.len()) {
-        let told = TOLD.get(i).copied().unwrap_or_default();
+    for i in 0..log.len().max(FIGURE_6.len()) {
+        let expected = FIGURE_6.get(i).copied().unwrap_or_default();
         let went = log.get(i).map(String::as_str).unwrap_or_default();
-        rows.rows.push(row(&[&told, &went]));
+        rows.rows.push(row(&[&expected, &went]));
     }
     finding.tables.push(rows);
-    let alike = TOLD.iter().zip(&log).filter(|(told, went)| **told == went.as_str()).count();
-    finding.compare("events as told", alike as f64, "", TOLD.len() as f64);
+    let alike =
+        FIGURE_6.iter().zip(&log).filter(|(expected, went)| **expected == went.as_str()).count();
+    finding.compare("events as told", alike as f64, "", FIGURE_6.len() as f64);
     finding.require(
-        log == TOLD,
-        format!("{alike} of {} events come as told, in their order", TOLD.len()),
+        log == FIGURE_6,
+        format!("{alike} of {} events come as told, in their order", FIGURE_6.len()),
     );
     finding.note("The figure writes the second retransmission of 9 with one star as well");
     Ok(())
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn the_exchange_is_that_of_the_figure() {
-        assert_eq!(figure_6(), TOLD);
+        assert_eq!(figure_6(), FIGURE_6);
     }
 
     #[test]
@@ -244,7 +244,7 @@ mod tests {
         let mut exchange = Exchange::new();
         exchange.play(0..7, [&[], &[]]);
         exchange.play(7..14, [&[3], &[]]);
-        assert_ne!(exchange.log, TOLD);
+        assert_ne!(exchange.log, FIGURE_6);
         assert_eq!(exchange.above[1].released, (0..14).collect::<Vec<_>>());
     }
 }

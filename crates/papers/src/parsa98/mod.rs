@@ -1,6 +1,6 @@
 //! Parsa & Garcia-Luna-Aceves 1998: TULIP, snoop and TCP alone over a half-duplex radio with medium access.
 //!
-//! One set of values serves every experiment: see `testbed.toml` beside this file.
+//! One set of values serves all experiments: see `testbed.toml` in this folder.
 
 mod assumed;
 mod both_ways;
@@ -67,13 +67,13 @@ mod tests {
         }
     }
 
-    /// 3.3: every answer goes at once and takes the TCP ACK along that waits; nothing is sent twice, and hardly an ACK
-    /// asks for the channel on its own.
+    /// 3.3: every answer is sent at once and carries a waiting TCP ACK; nothing is sent twice, and hardly any ACK
+    /// contends for the channel alone.
     #[test]
     fn with_acceleration_acks_travel_with_the_answers() {
         let mut changes = cases::case(cases::Protocol::Tulip, cases::Window::Large, "errors=none");
         changes.push("transfer.bytes=500kB".to_owned());
-        let metrics = lasthop_lab::measure(&scenario(TESTBED, &changes), 1).metrics;
+        let metrics = lasthop_runs::measure(&scenario(TESTBED, &changes), 1).metrics;
         assert!(metrics.complete());
         assert_eq!(metrics.flows[0].repeated.total(), 0);
         let back = metrics.stages.iter().filter(|s| s.towards == Some(Side::Left));

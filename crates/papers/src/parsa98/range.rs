@@ -1,4 +1,4 @@
-//! What could be instead of what is assumed.
+//! Alternatives to the assumptions.
 
 use super::TESTBED as TEXT;
 use crate::{Open, Testbed, Values};

@@ -3,12 +3,12 @@
 use lasthop_report::model::Figure;
 use lasthop_report::plot::{Curve, Pen};
 
-use super::cases::Protocol::{Snoop, SnoopMended, Tulip, TulipPlain, Unaided};
+use super::cases::Protocol::{Snoop, SnoopFixed, Tulip, TulipPlain, Unaided};
 use super::cases::{Sweeps, Window, bit_errors, case, goodput, ideal_goodput, run, timeouts};
 use super::{CLAIM, TESTBED};
 use crate::figure::{Axes, BANDS, curves, progress};
 use crate::measure::{count, kbps, transfer_time};
-use crate::table::{shown, table};
+use crate::table::{mean_and_interval, table};
 use crate::{Bench, Claim, Finding, Interrupted, Runs};
 
 /// Error rates of experiment 1, in bits per million.
@@ -127,7 +127,7 @@ pub(super) const T1: Claim = Claim {
     ..CLAIM
 };
 
-/// Table 1 and Figure 11: goodput, time-outs, redundant packets.
+/// Table 1 and Figure 11: goodput, timeouts, redundant packets.
 fn t1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Table 1: 15 bit errors per million, window 42 KB (published in brackets)",
@@ -148,7 +148,9 @@ fn t1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
             runs.summary(count(|f| f.redundant)),
         ];
         let mut row = vec![name.to_owned()];
-        row.extend(got.iter().zip(published).map(|(s, p)| format!("{} ({p})", shown(s))));
+        row.extend(
+            got.iter().zip(published).map(|(s, p)| format!("{} ({p})", mean_and_interval(s))),
+        );
         rows.rows.push(row);
         for (i, what, unit) in [
             (1, "ideal goodput", ""),
@@ -211,7 +213,7 @@ pub(super) const F15: Claim = Claim {
 
 /// Figure 15: throughput at high error rates.
 fn f15(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
-    let protocols = [Tulip, SnoopMended, Snoop, Unaided];
+    let protocols = [Tulip, SnoopFixed, Snoop, Unaided];
     for (window, part) in Window::BOTH.into_iter().zip(["(a)", "(b)"]) {
         let sweeps = Sweeps::run(bench, &protocols, window, &HIGH, bit_errors)?;
         let name = window.name();
@@ -221,14 +223,14 @@ fn f15(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
         for (label, protocol, rate) in [
             ("unaided at 45", Unaided, 45.0),
             ("TULIP at 75", Tulip, 75.0),
-            ("mended snoop at 75", SnoopMended, 75.0),
+            ("mended snoop at 75", SnoopFixed, 75.0),
         ] {
             let throughput = sweeps.at(protocol, rate).summary(kbps);
             finding.measure(format!("{name}, {label} per million"), throughput, "kb/s");
         }
         let share = 100.0 * sweeps.mean(Unaided, 45.0, kbps) / 1000.0;
         finding.below(format!("{name}: unaided at 45 per million, % of the link,"), share, 5.0);
-        for snoop in [SnoopMended, Snoop] {
+        for snoop in [SnoopFixed, Snoop] {
             let ratio = sweeps.mean(Tulip, 75.0, kbps) / sweeps.mean(snoop, 75.0, kbps);
             let text = format!("{name}: TULIP over {} at 75 per million", snoop.name());
             finding.require(ratio >= 2.0, format!("{text} is {ratio:.2}, wanted at least 2"));
@@ -240,10 +242,10 @@ fn f15(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     Ok(())
 }
 
-/// 5.2 speaks of 85 % lost packets at the high end: that is an error rate of 165 per million.
+/// 5.2 mentions 85 % lost packets at the high end: that is an error rate of 165 per million.
 fn high_end(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut at = |protocol, ppm| run(bench, protocol, Window::Large, &bit_errors(ppm));
-    let (tulip, snoop) = (at(Tulip, 165.0)?, at(SnoopMended, 165.0)?);
+    let (tulip, snoop) = (at(Tulip, 165.0)?, at(SnoopFixed, 165.0)?);
     let printed = at(Tulip, 75.0)?;
     let lost = |runs: &Runs| 100.0 * (1.0 - runs.mean(ideal_goodput));
     finding.note(format!(

@@ -17,11 +17,11 @@ use super::{CLAIM, TESTBED};
 use crate::figure::{Axes, curves};
 use crate::{Bench, Claim, Finding, Interrupted};
 
-/// One measured round trip and what the sender made of it.
+/// A measured round trip, and the sender's estimate after it.
 #[derive(Clone, Copy, Debug)]
 struct Trip {
     at: f64,
-    /// Whether the sender took this as a sample: it times one packet at a time.
+    /// The sender used it as a sample: it times one packet at a time.
     sample: bool,
     rtt: f64,
     srtt: f64,
@@ -29,14 +29,14 @@ struct Trip {
     rto: f64,
 }
 
-/// Measures the round trip of every packet that was sent once: from its sending to the ACK that covers it.
+/// Measures the round trip of every packet sent once: from its transmission to the ACK that covers it.
 struct Trips {
     flow: FlowKey,
     sender: StageId,
-    /// Packets on their way: the sequence number past each, when it left, and whether it was sent once only.
+    /// Packets in flight: the sequence number after each, its time, and whether it was sent once only.
     out: VecDeque<(Seq, Time, bool)>,
     first: Option<Seq>,
-    /// The packet that the sender times: the sequence number past it.
+    /// The packet that the sender times: the sequence number after it.
     timed: Option<Seq>,
     trips: Vec<Trip>,
 }
@@ -80,7 +80,7 @@ impl Sink for Trips {
                     if sample {
                         self.timed = None;
                     }
-                    // The packet that the ACK answers is the last one that it covers.
+                    // The last packet covered by the ACK triggered it.
                     if once && end == acked {
                         let seconds = Span::as_secs_f64;
                         self.trips.push(Trip {
@@ -102,7 +102,7 @@ impl Sink for Trips {
 fn trips(bench: &Bench<'_>, seed: u64) -> Vec<Trip> {
     let changes = case(Tulip, Window::Large, &bit_errors(15.0));
     let scenario = bench.scenario(TESTBED, &changes);
-    let layout = lasthop_lab::layout(&scenario);
+    let layout = lasthop_runs::layout(&scenario);
     let mut sink = Trips {
         flow: layout.flows[0].key,
         sender: StageId(0),
@@ -111,7 +111,7 @@ fn trips(bench: &Bench<'_>, seed: u64) -> Vec<Trip> {
         timed: None,
         trips: Vec::new(),
     };
-    lasthop_lab::simulate(&scenario, seed, &mut sink);
+    lasthop_runs::simulate(&scenario, seed, &mut sink);
     sink.trips
 }
 

@@ -1,10 +1,10 @@
-//! Ayanoglu and others 1995: AIRMAIL.
+//! Ayanoglu et al. 1995: AIRMAIL.
 
 use lasthop_proto::machine::Side;
 use lasthop_trace::metrics::RunMetrics;
 
 use super::{CLAIM, built_in, rate};
-use crate::table::{shown, table};
+use crate::table::{mean_and_interval, table};
 use crate::{Bench, Claim, Finding, Interrupted, Runs};
 
 pub(super) const AIRMAIL: Claim = Claim {
@@ -19,7 +19,7 @@ pub(super) const AIRMAIL: Claim = Claim {
     ..CLAIM
 };
 
-/// Each with what is set.
+/// Link layers with their settings.
 const LAYERS: [(&str, &str); 7] = [
     ("none", "link-layer=none"),
     ("ll", "link-layer=ll"),
@@ -46,7 +46,7 @@ const CHANNELS: [(&str, &str); 7] = [
     ),
 ];
 
-/// Frames of the mobile host for each one of the base station; not a number where there is no link layer.
+/// Frames of the mobile host per frame of the base station; NaN without a link layer.
 fn answers(m: &RunMetrics) -> f64 {
     let sent = |side: Side| -> f64 {
         let there = m.stages.iter().filter(|stage| stage.towards == Some(side));
@@ -58,18 +58,18 @@ fn answers(m: &RunMetrics) -> f64 {
 /// The runs of each link layer on a channel.
 fn layers(bench: &mut Bench<'_>, channel: &str) -> Result<Vec<Runs>, Interrupted> {
     let text = built_in("tulip");
-    // Keys of bit errors make way for those of another model.
+    // Keys of bit errors are removed for another model.
     let text = match channel.contains("model=") {
         true => text.replace("errors = { model = \"bit-errors\", ber = 1e-5 }\n", ""),
         false => text.to_owned(),
     };
     let set = |layer: &str| {
-        // Of a hop whose directions do not share the channel TULIP has to be told.
-        let told = match layer == LAYERS[TULIP].1 && channel.contains("duplex=full") {
+        // TULIP needs a setting on a full-duplex hop.
+        let full_duplex = match layer == LAYERS[TULIP].1 && channel.contains("duplex=full") {
             true => " tulip.pacing=full-duplex tulip.window=32",
             false => "",
         };
-        let all = format!("{layer}{told} {channel} horizon=120s");
+        let all = format!("{layer}{full_duplex} {channel} horizon=120s");
         all.split(' ').map(str::to_owned).collect::<Vec<_>>()
     };
     let sets = LAYERS.map(|(_, layer)| set(layer));
@@ -91,7 +91,7 @@ fn airmail(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
             let (rate, frames) = (runs.summary(rate), runs.mean(answers));
             finding.measure(format!("{channel}, {layer}"), rate, "KB/s");
             let frames = if frames.is_nan() { String::new() } else { format!(", {frames:.2}") };
-            cells.push(shown(&rate) + &frames);
+            cells.push(mean_and_interval(&rate) + &frames);
         }
         all.push(of_channel);
     }

@@ -1,6 +1,6 @@
-//! Brown and Singh 1997, M-TCP: a window that outlives a disconnection.
+//! Brown and Singh 1997, M-TCP: a window that survives a disconnection.
 
-use lasthop_lab::Recording;
+use lasthop_runs::Recording;
 
 use super::{CLAIM, built_in};
 use crate::table::{row, table};
@@ -17,24 +17,24 @@ pub(super) const DISCONNECTION: Claim = Claim {
     ..CLAIM
 };
 
-/// When the host leaves for the first time, in seconds, and for how long it is in reach between disconnections.
+/// Time of the first disconnection in seconds, and time between disconnections.
 const REACH: f64 = 10.0;
-/// Payload of a segment in bytes, as the scenario has it.
+/// Payload of a segment in bytes, as in the scenario.
 const MSS: f64 = 1000.0;
 
-/// What the first disconnection does to the sender.
-struct Seen {
-    /// Its congestion window when the host leaves, in segments.
+/// The effect of the first disconnection on the sender.
+struct FirstDisconnection {
+    /// Congestion window at the disconnection, in segments.
     before: f64,
-    /// The least one until the next disconnection.
+    /// Minimum of the window until the next disconnection.
     least: f64,
-    /// Expirations of its timer until then.
+    /// Timeouts until then.
     timeouts: f64,
-    /// The whole transfer in seconds.
+    /// Duration of the transfer in seconds.
     transfer: f64,
 }
 
-fn seen(recording: &Recording, away: f64) -> Option<Seen> {
+fn first_disconnection(recording: &Recording, away: f64) -> Option<FirstDisconnection> {
     let series = recording.series.first()?;
     let next = REACH + away + REACH;
     let within = |at: f64| (REACH..next).contains(&at);
@@ -42,7 +42,7 @@ fn seen(recording: &Recording, away: f64) -> Option<Seen> {
     let before = windows().take_while(|(at, _)| *at < REACH).last()?.1;
     let least =
         windows().filter(|(at, _)| within(*at)).map(|(_, cwnd)| cwnd).fold(before, f64::min);
-    Some(Seen {
+    Some(FirstDisconnection {
         before: before.floor(),
         least: least.floor(),
         timeouts: series.timeouts.iter().filter(|at| within(**at)).count() as f64,
@@ -64,8 +64,8 @@ fn disconnection(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Int
             let case = format!("{away} s, {agent}");
             finding
                 .require(recording.result.metrics.complete(), format!("{case}: all bytes arrive"));
-            let Some(seen) = seen(&recording, away) else { continue };
-            let Seen { before, least, timeouts, transfer } = seen;
+            let Some(seen) = first_disconnection(&recording, away) else { continue };
+            let FirstDisconnection { before, least, timeouts, transfer } = seen;
             rows.rows.push(row(&[
                 &away.to_string(),
                 &agent,

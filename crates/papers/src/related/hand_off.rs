@@ -1,4 +1,4 @@
-//! Caceres and Iftode 1995: pauses of TCP after a hand-off.
+//! Caceres and Iftode 1995: pauses of TCP after a handoff.
 
 use lasthop_trace::metrics::RunMetrics;
 
@@ -19,7 +19,7 @@ pub(super) const HAND_OFF: Claim = Claim {
     ..CLAIM
 };
 
-/// Times in no cell, in seconds, as in a file.
+/// Times without a cell, in seconds and in the file's format.
 const GAPS: [(f64, &str); 4] = [(0.0, "0s"), (0.1, "100ms"), (0.5, "500ms"), (1.0, "1s")];
 /// A tick of the sender's clock in seconds.
 const TICK: f64 = 0.5;
@@ -58,7 +58,7 @@ fn hand_off(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrup
             crate::Bound::AtLeast(0.8),
             format!("a gap of {word} pauses TCP for {:.2} s, wanted 0.8 or more", plain_pause.mean),
         );
-        // A gap is nobody's to mend: what the authors could reduce is what TCP adds to it.
+        // The gap itself is unavoidable; the authors could reduce the pause that TCP adds.
         finding.below(
             format!("gap {word}, pause beyond the gap with fast retransmission (s)"),
             fast_pause.mean - gap,
@@ -67,7 +67,7 @@ fn hand_off(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrup
         without.push(plain_pause.mean);
     }
     finding.tables.push(rows);
-    // The timer ends the pause, wherever in its run the gap does.
+    // The timer ends the pause, wherever the gap is within its period.
     finding.below(
         "difference of the pauses without it at gaps of 0 and 500 ms (s, a tick is 0.5)",
         (without[2] - without[0]).abs(),

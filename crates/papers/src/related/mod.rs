@@ -1,8 +1,8 @@
-//! Works that the five papers cite and build on, as far as their texts could be read: mostly abstracts.
+//! Works that the five papers cite, as far as their texts were available: mostly abstracts.
 //!
-//! These claims stand apart from those of the papers. What is published of them is less: where a work's figures could
-//! not be read, only the behaviour is asked for that its abstract, an RFC or one of the five papers tells. The
-//! experiments are built-in scenarios, so each can be looked at with `lasthop run`.
+//! These claims are separate from those of the papers. Less is published of them: where figures were not available, a
+//! claim is only about the behaviour given in the abstract, an RFC or one of the five papers. The experiments are
+//! built-in scenarios, so `lasthop run` shows each.
 
 mod airmail;
 mod disconnection;
@@ -41,13 +41,13 @@ pub(crate) const PAPER: Paper = Paper {
 
 const CLAIM: Claim = Claim::of("related");
 
-/// The built-in scenario `name` without what it varies.
+/// The built-in scenario `name` without its axes.
 fn built_in(name: &str) -> &'static str {
     let text = lasthop_scenario::example(name).map_or("", |example| example.text);
     text.split("[vary]").next().unwrap_or(text)
 }
 
-/// What was delivered from the beginning to the end of the run, in KB/s.
+/// Delivered payload over the whole run, in KB/s.
 fn rate(m: &RunMetrics) -> f64 {
     m.sum(|flow| flow.delivered) as f64 / m.end_s / KB
 }

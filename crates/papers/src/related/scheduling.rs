@@ -1,10 +1,10 @@
-//! Bhagwat and others 1996: channel-state-dependent packet scheduling.
+//! Bhagwat et al. 1996: channel-state-dependent packet scheduling.
 
 use lasthop_trace::metrics::RunMetrics;
 use lasthop_trace::stats::{Summary, jain_index};
 
 use super::{CLAIM, built_in, rate};
-use crate::table::{shown, table};
+use crate::table::{mean_and_interval, table};
 use crate::{Bench, Claim, Finding, Interrupted, Runs};
 
 pub(super) const SCHEDULING: Claim = Claim {
@@ -22,12 +22,12 @@ pub(super) const SCHEDULING: Claim = Claim {
 
 const HOSTS: [usize; 3] = [2, 4, 8];
 const POLICIES: [&str; 3] = ["fifo", "round-robin", "longest-queue-first"];
-/// How the state of channels is known; attempts of medium access at an RTS, and at a frame behind one. Those of 802.11,
-/// and once so many that nothing is dropped and all wait.
+/// How the state of a channel is known; and attempts of medium access for an RTS, and for a frame after it: those of
+/// 802.11, and once a number so large that nothing is dropped.
 const WAYS: [(&str, [u8; 2]); 4] =
     [("none", [7, 4]), ("none", [255, 255]), ("failures", [7, 4]), ("oracle", [7, 4])];
 
-/// The built-in scenario with so many phones.
+/// The built-in scenario with `phones` phones.
 fn text(phones: usize) -> String {
     let all = built_in("csdp");
     let (head, path) = all.split_once("[[path]]").unwrap_or((all, ""));
@@ -45,7 +45,7 @@ fn fairness(m: &RunMetrics) -> f64 {
     jain_index(&m.flows.iter().map(|flow| flow.delivered as f64).collect::<Vec<_>>())
 }
 
-/// The runs with so many hosts: for each policy, in each of the ways.
+/// The runs with `phones` hosts: for each policy, in each of the ways.
 fn cases(bench: &mut Bench<'_>, phones: usize) -> Result<Vec<Runs>, Interrupted> {
     let each = POLICIES.iter().flat_map(|policy| WAYS.map(|way| (policy, way)));
     let sets: Vec<[String; 4]> = each
@@ -71,8 +71,9 @@ fn scheduling(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interr
     for hosts in HOSTS {
         let all = cases(bench, hosts)?;
         for (policy, ways) in POLICIES.iter().zip(all.chunks(WAYS.len())) {
-            let cell =
-                |runs: &Runs| format!("{}, {:.2}", shown(&runs.summary(rate)), runs.mean(fairness));
+            let cell = |runs: &Runs| {
+                format!("{}, {:.2}", mean_and_interval(&runs.summary(rate)), runs.mean(fairness))
+            };
             let cells = [hosts.to_string(), (*policy).to_owned()].into_iter();
             rows.rows.push(cells.chain(ways.iter().map(cell)).collect());
         }
@@ -102,7 +103,7 @@ fn scheduling(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interr
     }
     finding.tables.push(rows);
     let [[few, free_few], .., [many, free_many]] = ends[..] else { return Ok(()) };
-    // Head-of-line blocking by itself: the more hosts, the more often one of them is in a fade.
+    // Head-of-line blocking alone: the more hosts, the more often one of them is in a fade.
     finding.below("8 hosts: FIFO that tries on, upper end (KB/s)", many.high(), few.low());
     finding.within(
         "8 hosts against 2: round robin by failures",

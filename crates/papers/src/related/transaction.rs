@@ -18,10 +18,9 @@ pub(super) const TRANSACTION: Claim = Claim {
     ..CLAIM
 };
 
-/// Of the built-in scenario, in seconds: twice 40 and 100 ms, without the times of transmission.
+/// Round trip of the built-in scenario in seconds: twice 40 and 100 ms, without transmission times.
 const ROUND_TRIP: f64 = 0.28;
-/// How long a SYN and its answer may take on the air beside that: 60 bytes each at 128 kb/s, and half of that again for
-/// what stands before them.
+/// Air time of a SYN and its answer: 60 bytes each at 128 kb/s, plus half of that for queueing.
 const SYNS: f64 = 0.011;
 
 const SCHEMES: [(&str, &[&str]); 3] = [

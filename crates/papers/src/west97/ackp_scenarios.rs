@@ -1,7 +1,7 @@
 //! The three scenarios of partial acknowledgements (3.3, Figures 5 to 7), packet by packet.
 //!
-//! The base station's agent is driven directly: packets go in at stated times, and every partial acknowledgement
-//! that comes out is held against the paper's words.
+//! The base station's agent is driven directly: packets arrive at given times, and every partial acknowledgement is
+//! compared with the paper's text.
 
 use lasthop_proto::agent::{AckpMode, Agent, AgentConfig, SnoopAgent, SnoopConfig};
 use lasthop_proto::event::Wants;
@@ -17,11 +17,11 @@ const MOBILE: Addr = Addr::v4(10, 0, 2, 1);
 const MSS: u32 = 1460;
 const MS: u64 = 1_000_000;
 
-/// A base station with snoop and partial acknowledgements between two hosts that are played by the script.
+/// A base station with snoop and partial acknowledgements between two scripted hosts.
 struct Script {
     agent: Agent,
     out: Out,
-    /// Partial acknowledgements: when, and up to which packet (packets count from 1).
+    /// Partial acknowledgements: time, and last packet acknowledged (from 1).
     partial: Vec<(u64, u32)>,
 }
 
@@ -51,7 +51,7 @@ impl Script {
         self.collect(at_ms);
     }
 
-    /// Lets time pass up to `at_ms`.
+    /// Advances time to `at_ms`.
     fn advance(&mut self, at_ms: u64) {
         while let Some(at) = self.agent.next_wake().filter(|at| at.0 <= at_ms * MS) {
             self.out.begin(StageId(0), at);
@@ -84,7 +84,7 @@ impl Script {
         self.pass(at_ms, Side::Right, Packet::tcp(MOBILE, FIXED, segment, Body::EMPTY));
     }
 
-    /// Up to which packet each partial acknowledgement went, in order.
+    /// The last packet of each partial acknowledgement, in order.
     fn answers(&self) -> Vec<u32> {
         self.partial.iter().map(|(_, n)| *n).collect()
     }
@@ -103,7 +103,7 @@ pub(super) const ACKP_SCENARIOS: Claim = Claim {
     ..Claim::of("west97")
 };
 
-/// The three scenarios, and two in which there must be no partial acknowledgement.
+/// The three scenarios, and two without partial acknowledgement.
 fn run(_: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.runs = 1;
     let mut rows = table(
@@ -121,7 +121,7 @@ fn run(_: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
             .require(got == wanted, format!("{what}: partial ACKs for {got:?}, wanted {wanted:?}"));
     };
 
-    // Figure 5: packets 1 to 4 arrive in order, the mobile answers none of them.
+    // Figure 5: packets 1 to 4 arrive in order, without answer by the mobile.
     let mut s = Script::new(true);
     (1..=4).for_each(|n| s.data(u64::from(n), n));
     s.advance(3000);

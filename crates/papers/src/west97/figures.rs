@@ -1,4 +1,4 @@
-//! Figures 9, 10, 12 and 13: time-sequence plots and what they show (4.4, 5.1).
+//! Figures 9, 10, 12 and 13: time-sequence plots and their properties (4.4, 5.1).
 
 use lasthop_trace::stats::regression;
 
@@ -21,7 +21,7 @@ fn sequence(
     finding.figures.extend(recording.series.first().map(plot));
 }
 
-/// The seed whose throughput is the `nth` best, and that throughput.
+/// The seed with the `nth` highest throughput, and that throughput.
 fn ranked(runs: &Runs, nth: usize) -> (u64, f64) {
     let mut order: Vec<(f64, u64)> =
         runs.all().iter().map(|r| (throughput(&r.metrics), r.seed)).collect();
@@ -30,7 +30,7 @@ fn ranked(runs: &Runs, nth: usize) -> (u64, f64) {
     (seed, throughput)
 }
 
-/// The seed in the middle.
+/// The median seed.
 fn typical(runs: &Runs) -> u64 {
     ranked(runs, runs.all().len() / 2).0
 }
@@ -76,7 +76,7 @@ pub(super) const F10: Claim = Claim {
     ..CLAIM
 };
 
-/// Figure 10: stalls account for nearly all that Reno loses.
+/// Figure 10: stalls account for nearly all of Reno's loss of throughput.
 fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let ideal = bench.runs(LAN, UNCHANGED)?;
     let reno = bench.runs(LAN, &[SINGLE])?;
@@ -108,7 +108,7 @@ fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     Ok(())
 }
 
-/// Losses and delays that other people's traffic causes (Figure 12).
+/// Losses and delays of cross traffic (Figure 12).
 const CONGESTED: [&str; 2] = ["cross.loss=0.44%", "cross.jitter=67ms"];
 
 pub(super) const F12: Claim = Claim {

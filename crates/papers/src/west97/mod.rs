@@ -1,6 +1,6 @@
 //! West & Vaidya 1997: the FreeBSD testbed, snoop, and partial acknowledgements.
 //!
-//! One set of values serves every experiment on one testbed: see the `.toml` files beside this one.
+//! One set of values serves all experiments on one testbed: see the `.toml` files in this folder.
 
 mod ackp_scenarios;
 mod assumed;
@@ -44,16 +44,16 @@ const SATELLITE: &str = include_str!("satellite.toml");
 /// Several connections (7.0).
 const MANY: &str = include_str!("many.toml");
 
-/// Each error destroys six packets in a row (5.2.2).
+/// Each error destroys six consecutive packets (5.2.2).
 const BURSTS: &str =
     r#"errors={ model = "packet-bursts", packets = 6, mean = "64KiB", on = ["data", "ack"] }"#;
 /// Snoop at the base station.
 const SNOOP: &[&str] = &["agent=snoop"];
-/// Snoop with partial acknowledgements as the paper measured them (4.2): one for every packet, and a sender that
-/// sets its timer to a constant.
+/// Snoop with partial acknowledgements as measured in the paper (4.2): one for every packet, and a sender with a
+/// constant timeout.
 const ACKP: &[&str] =
     &["agent=snoop+ackp", "path.verdi.ackp-mode=every-packet", "host.fixed.ackp=constant"];
-/// Snoop with partial acknowledgements as the paper designed them (3.3, 3.4).
+/// Snoop with partial acknowledgements as designed in the paper (3.3, 3.4).
 const ACKP_FULL: &[&str] =
     &["agent=snoop+ackp", "path.verdi.ackp-mode=full", "host.fixed.ackp=rearm"];
 
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(scenario(WAN, &["cross.loss=0.44%"]).path.len(), 5);
     }
 
-    /// What a user runs by name is the testbed that the claims are judged on.
+    /// The built-in scenarios are the testbeds of the claims.
     #[test]
     fn the_built_in_scenarios_are_these_testbeds() {
         for (name, text, errors) in [

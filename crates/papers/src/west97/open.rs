@@ -1,5 +1,5 @@
-//! What the paper proposed or believed and left open (2.3.3, 5.3 end, 7.0). There is nothing to agree with, so a
-//! claim holds when the question is answered; the answer stands in its reason.
+//! Proposals, conjectures and open questions of the paper (2.3.3, 5.3 end, 7.0). There is no published figure, so a
+//! claim holds when the question is answered; its reason has the answer.
 
 use lasthop_proto::event::Cause;
 use lasthop_trace::stats::Summary;
@@ -7,18 +7,18 @@ use lasthop_trace::stats::Summary;
 use super::range::{CROWD, FAR};
 use super::{ACKP, ACKP_FULL, BURSTS, CLAIM, MANY, SATELLITE, SNOOP};
 use crate::measure::{dropped, jain, throughput, wired};
-use crate::table::{row, shown, table};
+use crate::table::{mean_and_interval, row, table};
 use crate::testbed::{SINGLE, UNCHANGED, WEST97_LAN as LAN};
 use crate::{Bench, Claim, Finding, Interrupted, Runs, short};
 
-/// `a` against `b` seed by seed, in percent of `b`'s mean.
+/// The difference of `a` and `b` in pairs of seeds, in percent of `b`'s mean.
 fn gain(a: &Runs, b: &Runs) -> Summary {
     let base = b.throughput().mean;
     let percent = |runs: &Runs| runs.each(|m| 100.0 * throughput(m) / base);
     Summary::of_differences(&percent(a), &percent(b)).unwrap_or_default()
 }
 
-fn said(gain: &Summary) -> String {
+fn gain_text(gain: &Summary) -> String {
     format!("{:+.1} % [{:+.1}, {:+.1}]", gain.mean, gain.low(), gain.high())
 }
 
@@ -63,8 +63,8 @@ fn satellite(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interru
     let (by_full, by_each) = (gain(&full, &snoop), gain(&each, &snoop));
     finding.measure("gain of ACKP (full) over snoop", by_full, "%");
     finding.measure("gain of ACKP (every packet) over snoop", by_each, "%");
-    // Either answer will do, but it must be one: all transfers it compares are whole, and the interval is
-    // narrow enough to tell a gain that would matter.
+    // Either answer is acceptable, but it must be clear: all transfers are complete, and the interval is narrow enough
+    // to detect a relevant gain.
     for (name, runs) in [("snoop", &snoop), ("full ACKP", &full), ("every-packet ACKP", &each)] {
         let (complete, all) = (runs.complete(), runs.all().len());
         let text = format!("{complete} of {all} transfers with {name} completed");
@@ -84,8 +84,8 @@ fn satellite(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interru
     finding.note(format!(
         "Answer to `should give significant gains`: {word}. Against snoop alone the full algorithm changes \
          throughput by {}, one partial ACK per packet by {}; time-outs per run: snoop {}, full {}, every packet {}",
-        said(&by_full),
-        said(&by_each),
+        gain_text(&by_full),
+        gain_text(&by_each),
         short(snoop.timeouts().mean),
         short(full.timeouts().mean),
         short(each.timeouts().mean),
@@ -104,7 +104,7 @@ pub(super) const MULTI: Claim = Claim {
     ..CLAIM
 };
 
-/// How do several connections fare?
+/// How do several connections share the link?
 fn multi(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Several connections through one base station, congestion and wireless errors together",
@@ -122,11 +122,15 @@ fn multi(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted
             finding.measure(format!("{case}, Jain index"), jain, "");
             let lost = runs.summary(dropped(Cause::QueueFull));
             rows.rows.push(row(&[&case, &aggregate, &jain, &runs.timeouts(), &lost, &runs]));
-            // Shares and aggregates of transfers that were cut off would say nothing.
+            // Shares and totals of incomplete transfers have no meaning.
             let (complete, all) = (runs.complete(), runs.all().len());
             finding
                 .require(complete == all, format!("{complete} of {all} runs of {case} completed"));
-            line.push(format!("{name} {} KB/s, Jain {:.2}", shown(&aggregate), jain.mean));
+            line.push(format!(
+                "{name} {} KB/s, Jain {:.2}",
+                mean_and_interval(&aggregate),
+                jain.mean
+            ));
         }
         told.push(format!("{count} connections: {}", line.join("; ")));
     }
@@ -145,7 +149,7 @@ pub(super) const SEQCACHE: Claim = Claim {
     ..CLAIM
 };
 
-/// Does a base station that keeps sequence numbers only do as well as snoop?
+/// Does a base station that stores only sequence numbers do as well as snoop?
 fn seqcache(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     const NUMBERS: &[&str] =
         &["agent=seq-cache", "host.fixed.eln=checksum", "host.mobile.eln=checksum"];
@@ -223,17 +227,17 @@ fn eln_checksum(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Inte
     }
     finding.tables.push(rows);
     let [low, mid, high] = [&reno, &checksum, &ideal].map(|runs| runs.throughput().mean);
-    // Both ELNs see nearly every loss, so seed by seed they differ by less than chance: "not above" means not
+    // Both ELNs detect nearly every loss, so in pairs of seeds they differ by less than chance: "not above" means not
     // above by more than the interval of the paired difference.
     let over_ideal = gain(&checksum, &ideal);
     finding.require(low < mid, format!("{mid:.1} KB/s is above Reno's {low:.1}"));
     finding.require(
         over_ideal.low() <= 0.0,
-        format!("{mid:.1} KB/s is not above ideal ELN's {high:.1}: {}", said(&over_ideal)),
+        format!("{mid:.1} KB/s is not above ideal ELN's {high:.1}: {}", gain_text(&over_ideal)),
     );
     finding.note(format!(
         "Answer: {} against Reno; the checksum sees {} of the losses (the IP header is 20 of 1500 bytes)",
-        said(&gain(&checksum, &reno)),
+        gain_text(&gain(&checksum, &reno)),
         percent(seen(&checksum).mean / 100.0),
     ));
     Ok(())

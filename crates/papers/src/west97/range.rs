@@ -1,4 +1,4 @@
-//! What could be instead of what is assumed.
+//! Alternatives to the assumptions.
 
 use super::{MANY, SATELLITE, SLOW, WAN};
 use crate::testbed::WEST97_LAN as LAN;

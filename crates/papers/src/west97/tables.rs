@@ -6,11 +6,11 @@ use lasthop_trace::stats::Summary;
 use super::{ACKP, ACKP_FULL, BURSTS, CLAIM, SLOW, SNOOP};
 use crate::figure::{WHISKERS, bar, bars, published_bar};
 use crate::measure::{count, stall_time, throughput, transfer_time, wired, wireless};
-use crate::table::{Cell, row, shown, table};
+use crate::table::{Cell, mean_and_interval, row, table};
 use crate::testbed::{SINGLE, UNCHANGED, WEST97_LAN as LAN};
 use crate::{Bench, Bound, Claim, Finding, Interrupted, Runs};
 
-/// What a column of a table has: its name in a condition, its label, its unit.
+/// The figures of a column: name in conditions, label, unit.
 const WHAT: [(&str, &str, &str); 5] = [
     ("throughput", "throughput", "KB/s"),
     ("percent of ideal", "of ideal", "%"),
@@ -23,9 +23,9 @@ const WIRED: usize = 2;
 const WIRELESS: usize = 3;
 const TIMEOUTS: usize = 4;
 
-/// A published table: its title, the testbed and its errors, ideal throughput in KB/s, and the columns Reno, snoop,
-/// snoop+ACKP, each in the order of [`WHAT`].
-struct Published {
+/// A published table: title, testbed and errors, ideal throughput in KB/s, and the columns Reno, snoop, snoop+ACKP,
+/// each in the order of [`WHAT`].
+struct PublishedTable {
     title: &'static str,
     testbed: &'static str,
     errors: &'static str,
@@ -33,7 +33,7 @@ struct Published {
     columns: [[f64; 5]; 3],
 }
 
-const TABLE_1: Published = Published {
+const TABLE_1: PublishedTable = PublishedTable {
     title: "Table 1: LAN, single errors (published in brackets)",
     testbed: LAN,
     errors: SINGLE,
@@ -45,7 +45,7 @@ const TABLE_1: Published = Published {
     ],
 };
 
-const TABLE_2: Published = Published {
+const TABLE_2: PublishedTable = PublishedTable {
     title: "Table 2: LAN, six-packet bursts (published in brackets)",
     testbed: LAN,
     errors: BURSTS,
@@ -57,7 +57,7 @@ const TABLE_2: Published = Published {
     ],
 };
 
-const TABLE_3: Published = Published {
+const TABLE_3: PublishedTable = PublishedTable {
     title: "Table 3: slow link, single errors (published in brackets)",
     testbed: SLOW,
     errors: SINGLE,
@@ -69,7 +69,7 @@ const TABLE_3: Published = Published {
     ],
 };
 
-const TABLE_4: Published = Published {
+const TABLE_4: PublishedTable = PublishedTable {
     title: "Table 4: slow link, six-packet bursts (published in brackets)",
     testbed: SLOW,
     errors: BURSTS,
@@ -84,7 +84,7 @@ const TABLE_4: Published = Published {
 /// Standard deviation of Reno's transfer times in Table 3, in seconds.
 const PUBLISHED_DEVIATION_S: f64 = 8.1;
 
-/// A column as measured.
+/// A measured column.
 struct Column {
     name: &'static str,
     runs: Runs,
@@ -116,7 +116,7 @@ impl Column {
         finding.below(format!("{}, {},", self.name, WHAT[what].0), self.mean(what), high);
     }
 
-    /// What was published must be found again up to `tolerance`.
+    /// Requires the published value within `tolerance`.
     fn near(&self, finding: &mut Finding, what: usize, tolerance: f64) {
         let Some(published) = self.published else { return };
         self.within(finding, what, published[what] - tolerance, published[what] + tolerance);
@@ -133,21 +133,21 @@ impl Column {
 /// `measured ± interval (published)`.
 fn beside(measured: &Summary, published: Option<f64>) -> String {
     let published = published.map_or(String::new(), |p| format!(" ({})", p.cell()));
-    format!("{}{published}", shown(measured))
+    format!("{}{published}", mean_and_interval(measured))
 }
 
-/// A table as measured: the transfer without errors, and the columns.
-struct Measured {
+/// A measured table: the transfer without errors, and the columns.
+struct MeasuredTable {
     ideal: Column,
     columns: [Column; 4],
 }
 
-/// Runs a table, and adds the figures, the table and the chart that each has.
+/// Runs a table, and adds its figures, table and chart.
 fn measure(
     bench: &mut Bench<'_>,
     finding: &mut Finding,
-    of: &Published,
-) -> Result<Measured, Interrupted> {
+    of: &PublishedTable,
+) -> Result<MeasuredTable, Interrupted> {
     let runs = bench.runs(of.testbed, UNCHANGED)?;
     let ideal = runs.throughput();
     let mut column = |name, agent: &[&str], published| {
@@ -194,10 +194,10 @@ fn measure(
     });
     let series = [("published", true), ("measured", false)];
     finding.figures.push(bars(of.title, "throughput, KB/s", series, groups, WHISKERS));
-    Ok(Measured { ideal, columns })
+    Ok(MeasuredTable { ideal, columns })
 }
 
-/// ACKP must not have more time-outs than snoop alone.
+/// Requires ACKP to have no more timeouts than snoop alone.
 fn no_more_timeouts(finding: &mut Finding, ackp: &Column, snoop: &Column) {
     let (with, without) = (ackp.mean(TIMEOUTS), snoop.mean(TIMEOUTS));
     finding.judge(
@@ -223,7 +223,7 @@ pub(super) const T1: Claim = Claim {
 
 /// Table 1: single errors on the LAN.
 fn t1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
-    let Measured { ideal, columns } = measure(bench, finding, &TABLE_1)?;
+    let MeasuredTable { ideal, columns } = measure(bench, finding, &TABLE_1)?;
     finding.near("ideal in KB/s", ideal.mean(0), TABLE_1.ideal, 0.05);
     for column in &columns[..3] {
         column.near(finding, PERCENT, 8.0);
@@ -292,7 +292,7 @@ pub(super) const T2: Claim = Claim {
 
 /// Table 2: six-packet bursts on the LAN.
 fn t2(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
-    let Measured { columns: [reno, snoop, ackp, _], .. } = measure(bench, finding, &TABLE_2)?;
+    let MeasuredTable { columns: [reno, snoop, ackp, _], .. } = measure(bench, finding, &TABLE_2)?;
     reno.below(finding, PERCENT, 8.0);
     reno.within(finding, TIMEOUTS, 35.0, 80.0);
     for column in [&snoop, &ackp] {
@@ -319,7 +319,7 @@ pub(super) const T3: Claim = Claim {
 
 /// Table 3: single errors on the slow link.
 fn t3(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
-    let Measured { ideal, columns } = measure(bench, finding, &TABLE_3)?;
+    let MeasuredTable { ideal, columns } = measure(bench, finding, &TABLE_3)?;
     finding.near("ideal in KB/s", ideal.mean(0), TABLE_3.ideal, 0.05);
     columns.iter().for_each(|column| column.near(finding, PERCENT, 8.0));
     let [reno, snoop, ackp, _] = &columns;
@@ -328,7 +328,7 @@ fn t3(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     no_more_timeouts(finding, ackp, snoop);
     let lost = reno.runs.mean(transfer_time) - ideal.runs.mean(transfer_time);
     let stalled = reno.runs.mean(stall_time);
-    // If n losses of about c seconds each made the difference, times would deviate by c sqrt(n).
+    // If n losses of about c seconds each caused the difference, times would deviate by c sqrt(n).
     let losses = reno.runs.mean(count(|f| f.fast_retransmits)) + reno.mean(TIMEOUTS);
     let most = PUBLISHED_DEVIATION_S / losses.sqrt();
     finding.note(format!(
@@ -362,14 +362,14 @@ pub(super) const T4: Claim = Claim {
 
 /// Table 4: six-packet bursts on the slow link.
 fn t4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
-    let Measured { columns: [reno, snoop, ackp, _], .. } = measure(bench, finding, &TABLE_4)?;
+    let MeasuredTable { columns: [reno, snoop, ackp, _], .. } = measure(bench, finding, &TABLE_4)?;
     reno.within(finding, PERCENT, 12.0, 28.0);
     snoop.within(finding, PERCENT, 66.0, 86.0);
     ackp.within(finding, PERCENT, 66.0, 86.0);
     let apart = (snoop.mean(PERCENT) - ackp.mean(PERCENT)).abs();
     let text = format!("snoop and ACKP are {apart:.1} points apart, wanted at most 5");
     finding.judge("points between snoop and ACKP", apart, Bound::AtMost(5.0), text);
-    // Expirations are so rare that 20 seeds cannot tell which has fewer.
+    // Timeouts are so rare that 20 seeds cannot decide which has fewer.
     let [ackp, snoop] = bench.with_many(|bench| {
         [ACKP, SNOOP].map(|agent| bench.runs(SLOW, &[agent, &[BURSTS]].concat()))
     });

@@ -1,4 +1,4 @@
-//! What a capture tells about a link.
+//! Estimates the parameters of a link from a capture.
 
 use lasthop_analyze::{Cause, Direction, Loss, Opening, PointKind, Seen, StallCause};
 use lasthop_proto::units::{Probability, Rate, Span};
@@ -7,113 +7,113 @@ use lasthop_trace::stats::quantile;
 
 use super::link::MTU;
 use crate::Error;
-use crate::capture::congestion::{Likeness, congestion};
+use crate::capture::congestion::{Recognition, congestion};
 use crate::capture::{Capture, Transfer, unread};
 
 /// Bytes of IP and TCP headers, timestamps included.
 const HEADERS: f64 = 52.0;
-/// The same without options.
+/// Bytes of IP and TCP headers without options.
 const HEADERS_ALONE: u32 = 40;
-/// The least MTU of scenario files.
+/// The smallest MTU of scenario files.
 const LEAST_MTU: u32 = 68;
-/// Fewer packets do not show what holds a flight.
+/// Minimum number of packets for the limit of a flight.
 const FEWEST: u64 = 200;
 /// A queue of fewer packets is noise of the round trip.
 const LEAST_QUEUE: u64 = 5;
-/// Packets of the queue that is taken where nothing tells.
+/// The assumed queue, in packets.
 const USUAL_QUEUE: u64 = 50;
-/// The share of windows, and of trains, that a rate is above.
+/// The quantile of windows, and of trains, that gives a rate.
 const MOST: f64 = 0.9;
-/// Segments that an ACK in a train acknowledges at most; behind a repair it jumps.
+/// Maximum number of segments per ACK in a train; after a repair the ACK jumps.
 const JUMP: f64 = 4.0;
-/// Losses of one recovery that are a run.
+/// Minimum number of losses of one recovery that count as a run.
 const RUN: u32 = 3;
-/// The share of the round trips that are no longer than the longest: a station that stands still once is no queue.
+/// The quantile of round trips that counts as the longest: a station that pauses once is no queue.
 const ALL_BUT: f64 = 0.99;
-/// How far from the shortest to the longest round trip a queue is all but full.
+/// Position between the shortest and the longest round trip from which a queue counts as nearly full.
 const LONG: f64 = 0.75;
-/// By how much round trips must differ for that.
+/// Minimum ratio of the longest to the shortest round trip for that.
 const VARIED: f64 = 1.5;
-/// The shortest window over which the rate is looked for, in seconds.
+/// The shortest window for rates, in seconds.
 const WINDOW: f64 = 0.2;
-/// Round trips that such a window has at least.
+/// Minimum length of such a window in round trips.
 const ROUND_TRIPS: f64 = 4.0;
-/// ACKs for each packet with data: with fewer, the way back is taken to be too slow for all of them.
+/// ACKs per data packet; with fewer, the return path is assumed to be too slow for all ACKs.
 const FEW_ACKS: f64 = 1.0 / 6.0;
 
-/// Segments acknowledged in a row that show how fast the link is while it is busy.
+/// Minimum number of consecutively acknowledged segments that show the rate of a busy link.
 const TRAIN: f64 = 10.0;
-/// Rates that differ by less are one.
+/// Rates with a smaller ratio are equal.
 const SAME: f64 = 1.15;
-/// A flight that is at its height for such a share of the time is held there.
+/// A flight that is at its maximum for this share of the time is limited there.
 const HELD: f64 = 0.5;
-/// A flight that is so near to the announced window, as a share of it, has reached it.
+/// A flight at this share of the announced window has reached it.
 const REACHED: f64 = 0.9;
-/// Sendings at that height that are no chance.
+/// Minimum number of transmissions at that maximum.
 const OFTEN: f64 = 10.0;
-/// Seconds on the sender's side of a capture, and as a share of the round trip, that are no processing.
+/// A capture delay from the sender below this, in seconds and as a share of the round trip, is processing time.
 const ASIDE: f64 = 0.001;
 const ASIDE_SHARE: f64 = 0.1;
-/// Such a share of the time without anything to send is worth a word.
+/// Minimum share of idle time that is reported.
 const IDLE: f64 = 0.1;
 
-/// A value, and how it was found out.
-pub type Estimated<T> = (T, String);
+/// A value, and how it was estimated.
+pub type Estimation<T> = (T, String);
 
-/// What was found out, and how.
+/// Estimated parameters, with the method.
 #[derive(Debug, Default)]
 pub struct Estimate {
-    /// The largest rate that was seen.
-    pub rate: Option<Estimated<Rate>>,
+    /// The largest observed rate.
+    pub rate: Option<Estimation<Rate>>,
     /// Rate of the ACKs, if they are few.
-    pub rate_back: Option<Estimated<Rate>>,
-    /// Delay of the whole path one way.
-    pub delay: Option<Estimated<Span>>,
-    /// Share of the packets lost.
-    pub loss: Option<Estimated<Probability>>,
-    /// Mean number of packets lost in a row.
-    pub burst: Option<Estimated<f64>>,
-    /// The rates between which that of the link lies, where the largest one seen may not be its.
+    pub rate_back: Option<Estimation<Rate>>,
+    /// One-way delay of the whole path.
+    pub delay: Option<Estimation<Span>>,
+    /// Loss rate of packets.
+    pub loss: Option<Estimation<Probability>>,
+    /// Mean number of consecutive losses.
+    pub burst: Option<Estimation<f64>>,
+    /// Bounds of the link rate, where the largest observed rate may be lower.
     pub rates: Option<(Rate, Rate)>,
     /// The queue in front of the link.
-    pub queue: Option<Estimated<String>>,
+    pub queue: Option<Estimation<String>>,
     /// The largest packet, in bytes.
-    pub mtu: Option<Estimated<u32>>,
+    pub mtu: Option<Estimation<u32>>,
     /// The receiver's window in bytes, if it was the limit.
-    pub window: Option<Estimated<u64>>,
+    pub window: Option<Estimation<u64>>,
     /// Bytes transferred.
     pub transfer: Option<u64>,
-    /// The sender's TCP, as far as it shows.
-    pub sender: Option<Estimated<String>>,
-    /// What the sender did.
-    pub captured: Option<Captured>,
-    /// What the user should know.
+    /// The sender's TCP, if recognized.
+    pub sender: Option<Estimation<String>>,
+    /// The behaviour of the sender.
+    pub captured: Option<CapturedSender>,
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// What the sender of a capture did, to be set beside what a model does.
+/// The behaviour of a captured sender, to be compared with a model.
 #[derive(Clone, Debug)]
-pub struct Captured {
-    /// Payload each once, in bytes a second.
+pub struct CapturedSender {
+    /// Payload without retransmissions, in bytes per second.
     pub throughput: f64,
-    /// Lost packets by packets with data.
+    /// Lost packets per data packet.
     pub loss: f64,
-    /// The mean round trip in seconds.
+    /// Mean round trip in seconds.
     pub rtt: f64,
-    /// The congestion control it looks like.
-    pub likeness: Likeness,
-    /// What the losses were caused by.
+    /// The congestion control that fits best.
+    pub likeness: Recognition,
+    /// The cause of the losses.
     pub cause: Cause,
-    /// The share of the time in which the application had nothing to send, if that is much.
+    /// Share of the time without data to send, if it is large.
     pub idle: Option<f64>,
 }
 
 impl Estimate {
-    /// What the largest transfer of a capture tells; `help` says what would be a better one.
+    /// Estimates from the largest transfer of a capture; `help` describes a better capture.
     ///
     /// # Errors
     ///
-    /// If no transfer is in it, or no round trip to measure.
+    /// There is no transfer, or no round trip to measure.
     pub fn of(capture: &Capture, help: &str) -> Result<Estimate, Error> {
         let transfers = capture.transfers();
         let Some(transfer) = transfers.first() else {
@@ -169,7 +169,7 @@ impl Estimate {
             ));
         }
         rates(transfer.data, rtt, &mut estimate);
-        // What a window keeps short does not show how long it may become.
+        // A window limit hides the full length of the queue.
         if bounded.is_none() {
             queue(transfer.data, rtt - near, &mut estimate);
         }
@@ -181,7 +181,7 @@ impl Estimate {
     }
 }
 
-/// What this capture cannot show of losses, and the capture that would.
+/// Notes which losses this capture cannot show, and which capture would.
 fn blind(transfer: &Transfer<'_>, estimate: &mut Estimate) {
     let Transfer { data, back, connection, .. } = transfer;
     let losses = &data.losses;
@@ -223,7 +223,7 @@ fn blind(transfer: &Transfer<'_>, estimate: &mut Estimate) {
     }
 }
 
-/// How much of the round trip lies between the sender and the place of the capture, in seconds; nothing where that is little.
+/// The part of the round trip between the sender and the capture point, in seconds; zero if it is small.
 fn near(transfer: &Transfer<'_>) -> f64 {
     let connection = transfer.connection;
     let (Some(whole), Some(server)) = (connection.handshake_rtt, connection.syn_ack) else {
@@ -234,12 +234,12 @@ fn near(transfer: &Transfer<'_>) -> f64 {
     if part > ASIDE && part > ASIDE_SHARE * whole { part } else { 0.0 }
 }
 
-fn captured(transfer: &Transfer<'_>, near: f64) -> Captured {
+fn captured(transfer: &Transfer<'_>, near: f64) -> CapturedSender {
     let Transfer { data, back, .. } = transfer;
     let stalls = data.stalls.iter().filter(|stall| stall.cause == StallCause::ApplicationIdle);
     let idle: f64 = stalls.map(|stall| stall.to.since(stall.from).as_secs_f64()).sum();
     let idle = idle / transfer.seconds().max(1e-9);
-    Captured {
+    CapturedSender {
         throughput: data.throughput.unwrap_or(0.0) / 8.0,
         loss: lost(data) as f64 / data.data_packets.max(1) as f64,
         rtt: data.rtt.map_or(0.0, |rtt| rtt.mean + near),
@@ -249,8 +249,8 @@ fn captured(transfer: &Transfer<'_>, near: f64) -> Captured {
     }
 }
 
-/// The sender: by its answers to losses, or as what did not agree on SACK.
-fn sender(transfer: &Transfer<'_>, likeness: &Likeness) -> Option<Estimated<String>> {
+/// The sender, by its response to losses or by missing SACK negotiation.
+fn sender(transfer: &Transfer<'_>, likeness: &Recognition) -> Option<Estimation<String>> {
     let sack = transfer.data.sack_permitted && transfer.back.sack_permitted;
     if transfer.connection.opening == Opening::Handshake && !sack {
         return Some(("newreno".to_owned(), "the ends did not agree on SACK".to_owned()));
@@ -265,16 +265,16 @@ fn sender(transfer: &Transfer<'_>, likeness: &Likeness) -> Option<Estimated<Stri
     Some((control.word().to_owned(), how))
 }
 
-/// The largest packet, where it is not the usual one.
-fn mtu(transfer: &Transfer<'_>) -> Option<Estimated<u32>> {
+/// The largest packet, unless it is the usual one.
+fn mtu(transfer: &Transfer<'_>) -> Option<Estimation<u32>> {
     let [a, b] = [transfer.data.mss, transfer.back.mss];
     let mss = u32::from(a?.min(b?));
     let mtu = mss.saturating_add(HEADERS_ALONE).max(LEAST_MTU);
     (mtu != MTU).then(|| (mtu, format!("the ends agreed on segments of {mss} B")))
 }
 
-/// The window that the receiver announced, if the flight reached it again and again: it bounds the sender then.
-fn bounded(transfer: &Transfer<'_>, likeness: &Likeness) -> Option<Estimated<u64>> {
+/// The receiver's window, if the flight reached it repeatedly, so that it limits the sender.
+fn bounded(transfer: &Transfer<'_>, likeness: &Recognition) -> Option<Estimation<u64>> {
     let announced = transfer.back.window_max?;
     let often = likeness.level * transfer.data.data_packets as f64 >= OFTEN;
     (often && likeness.most >= REACHED * announced as f64).then(|| {
@@ -283,8 +283,8 @@ fn bounded(transfer: &Transfer<'_>, likeness: &Likeness) -> Option<Estimated<u64
     })
 }
 
-/// The receiver's window, if nothing else held the flight where it was.
-fn window(transfer: &Transfer<'_>, likeness: &Likeness) -> Option<Estimated<u64>> {
+/// The receiver's window, if no other limit explains the flight.
+fn window(transfer: &Transfer<'_>, likeness: &Recognition) -> Option<Estimation<u64>> {
     let held = likeness.level > HELD && likeness.waits.is_none_or(|waits| waits < HELD);
     held.then(|| {
         let how = format!(
@@ -296,13 +296,13 @@ fn window(transfer: &Transfer<'_>, likeness: &Likeness) -> Option<Estimated<u64>
     .filter(|_| transfer.data.data_packets > FEWEST)
 }
 
-/// The queue: what the longest round trip waited more than the shortest.
+/// The queue: the difference between the longest and the shortest round trip.
 fn queue(data: &Direction, shortest: f64, estimate: &mut Estimate) {
     let (Some((rate, _)), Some(longest)) = (&estimate.rate, longest(data)) else { return };
     let waited = (longest - shortest).max(0.0) * rate.bps() as f64 / 8.0;
     let packet = data.bytes as f64 / data.data_packets.max(1) as f64 + HEADERS;
     let packets = (waited / packet).ceil() as u64;
-    // Where nothing was lost it may be longer, and a short one is no queue's doing.
+    // Without losses the queue may be longer; a short one has no effect.
     if packets >= LEAST_QUEUE && (lost(data) > 0 || packets > USUAL_QUEUE) {
         let above = (longest - shortest) * 1e3;
         let how = format!("the longest round trips were {above:.0} ms above the shortest");
@@ -310,14 +310,14 @@ fn queue(data: &Direction, shortest: f64, estimate: &mut Estimate) {
     }
 }
 
-/// The longest round trip but for outliers, in seconds.
+/// The longest round trip without outliers, in seconds.
 fn longest(data: &Direction) -> Option<f64> {
     let samples = &data.over_time.round_trips.kept;
     let all: Vec<f64> = samples.iter().map(|sample| sample.rtt).collect();
     quantile(&all, ALL_BUT).or(data.rtt.map(|rtt| rtt.max))
 }
 
-/// Round trips from which on a queue is all but full, in seconds; none if they do not vary enough to tell.
+/// The round trip from which a queue counts as nearly full, in seconds; `None` if round trips vary too little.
 fn full_queue(data: &Direction) -> Option<f64> {
     let (shortest, longest) = (data.rtt?.min, longest(data)?);
     (longest > shortest * VARIED).then_some(shortest + LONG * (longest - shortest))
@@ -327,8 +327,8 @@ fn lost(data: &Direction) -> u64 {
     data.losses.len() as u64 + data.losses_omitted
 }
 
-/// The rate of the ACKs, if they are so few that the way back must be the reason.
-fn rate_back(transfer: &Transfer<'_>) -> Option<Estimated<Rate>> {
+/// The rate of the ACKs, if they are so few that the return path must be slow.
+fn rate_back(transfer: &Transfer<'_>) -> Option<Estimation<Rate>> {
     let acks = transfer.back.packets as f64 / transfer.data.data_packets.max(1) as f64;
     let seconds = transfer.seconds();
     if acks >= FEW_ACKS || seconds <= 0.0 {
@@ -340,7 +340,7 @@ fn rate_back(transfer: &Transfer<'_>) -> Option<Estimated<Rate>> {
     Some((Rate::from_bps(bits as u64)?, how))
 }
 
-/// The rate: that of acknowledged data in the best windows, or of trains of segments, where these were faster.
+/// The rate of acknowledged data in the best windows, or of trains of segments, where these were faster.
 fn rates(data: &Direction, rtt: f64, estimate: &mut Estimate) {
     let acks: Vec<(f64, f64)> = data
         .points
@@ -354,7 +354,7 @@ fn rates(data: &Direction, rtt: f64, estimate: &mut Estimate) {
     let rate = |bytes: f64| Rate::from_bps((bytes * whole) as u64);
     let overall = data.throughput.map(|bits| bits / 8.0);
     let seen = quantile(&over(&acks, |(at, _), (from, _)| at - from >= seconds), MOST).or(overall);
-    // What left together comes out of the link at its rate.
+    // Segments sent together leave the link at its rate.
     let together = acks.chunk_by(|(_, before), (_, ack)| ack - before <= JUMP * payload);
     let trains =
         together.flat_map(|acks| over(acks, |(_, to), (_, from)| to - from >= TRAIN * payload));
@@ -365,7 +365,7 @@ fn rates(data: &Direction, rtt: f64, estimate: &mut Estimate) {
     let apart = train > seen * SAME;
     estimate.rates = apart.then_some((low, high));
     estimate.rate = Some(if apart && full_queue(data).is_some() {
-        // What waits longer than it travels came out of a busy link; ACKs may bunch on their way.
+        // Segments with more waiting time than propagation time came out of a busy link; ACKs may bunch on their way.
         let how = format!(
             "{windows}, while a queue stood; segments that left together were acknowledged at up to {high}"
         );
@@ -380,7 +380,7 @@ fn rates(data: &Direction, rtt: f64, estimate: &mut Estimate) {
     });
 }
 
-/// Bytes a second over each of the shortest stretches of `acks` that are `enough`.
+/// Bytes per second over each shortest stretch of `acks` that is `enough`.
 fn over(acks: &[(f64, f64)], enough: impl Fn((f64, f64), (f64, f64)) -> bool) -> Vec<f64> {
     let mut rates = Vec::new();
     let mut first = 0;
@@ -396,10 +396,10 @@ fn over(acks: &[(f64, f64)], enough: impl Fn((f64, f64), (f64, f64)) -> bool) ->
     rates
 }
 
-/// Losses, and how they come. Those of a full queue are no business of the link.
+/// Losses of the link, without those of a full queue.
 ///
-/// Where the receiver's window is the bound, round trips are the longest when the flight is all it may be, and packets pass
-/// then as before: no queue is full.
+/// Where the receiver's window is the limit, round trips are longest at the full flight, and packets still pass: no
+/// queue is full.
 fn losses(data: &Direction, bounded: bool, estimate: &mut Estimate) {
     let verdict = &data.verdict;
     let lost = lost(data);
@@ -438,8 +438,8 @@ fn losses(data: &Direction, bounded: bool, estimate: &mut Estimate) {
     }
 }
 
-/// The share of the packets that the link loses, and how it was found, where `kept` losses are not those of a queue that
-/// overflowed, which is `full` from that round trip on.
+/// The loss rate of the link, and its source, after `kept` losses remain that are not queue overflows; the queue is
+/// full from the round trip `full` on.
 fn share(data: &Direction, full: Option<f64>, kept: usize, bounded: bool) -> (f64, String) {
     let verdict = &data.verdict;
     let lost = lost(data);
@@ -455,7 +455,7 @@ fn share(data: &Direction, full: Option<f64>, kept: usize, bounded: bool) -> (f6
         return (losses as f64 / trials as f64, how);
     }
     if queues && verdict.segments >= FEWEST && lost > 0 {
-        // Where one flight loses many packets, as at the end of slow start, that is one event.
+        // Many losses in one flight, as at the end of slow start, are one event.
         let (mut first, mut losses) = (0, 0);
         while let Some(loss) = data.losses.get(first) {
             losses += u64::from(!at_full(loss, full));
@@ -481,13 +481,12 @@ fn share(data: &Direction, full: Option<f64>, kept: usize, bounded: bool) -> (f6
     (count as f64 / data.data_packets.max(1) as f64, how)
 }
 
-/// Whether a loss came at a round trip at which the queue is `full`.
+/// The loss happened at a round trip of a full queue.
 fn at_full(loss: &Loss, full: Option<f64>) -> bool {
     full.is_some_and(|full| loss.rtt_before.is_some_and(|before| before > full))
 }
 
-/// Whether a loss looks like one of a queue that overflowed, as at the end of slow start: in a run, at a long round
-/// trip.
+/// The loss looks like a queue overflow, as at the end of slow start: in a run, at a long round trip.
 fn overflow(loss: &Loss, full: Option<f64>) -> bool {
     loss.burst >= RUN && at_full(loss, full)
 }

@@ -1,14 +1,15 @@
-//! Remedies whose settings follow from the link: schemes of the scenario that advice makes.
+//! Remedies whose settings follow from the link: schemes added by the advice.
 
 use super::link::Link;
 
-/// Connections that share a transfer.
+/// Connections per transfer.
 const SHARE: u32 = 4;
-/// Packets with data in a group of a code over packets, and check packets beside them.
+/// Data packets and check packets in a group of an erasure code.
 const CODES: [(u32, u32); 2] = [(20, 2), (20, 5)];
 
 impl Link {
-    /// The lines of `[schemes]`. `radio` is the place of the radio in the path, from 1, and `queue` what data queues for.
+    /// The lines of `[schemes]`. `radio` is the position of the radio in the path, from 1; `queue` is the key of the
+    /// data queue.
     pub(super) fn schemes(&self, radio: usize, queue: &str) -> String {
         let customers = self.customers.max(1);
         let count = customers * SHARE;
@@ -45,8 +46,8 @@ impl Link {
         text + &self.codes(radio)
     }
 
-    /// Ideal codes over groups of packets: what a group's check packets can replace is repaired, at the cost of their
-    /// share of the rate. Only where losses are single ones: in runs it would depend on how deep groups interleave.
+    /// Ideal erasure codes over groups of packets: a group repairs as many losses as it has check packets, which cost
+    /// their share of the rate. Only for single losses: with bursts the result depends on the interleaving depth.
     fn codes(&self, radio: usize) -> String {
         let p = self.loss.get();
         if p <= 0.0 || self.burst >= 1.5 || self.damage || self.rate < self.rate_back {
@@ -67,8 +68,8 @@ impl Link {
     }
 }
 
-/// How probable it is that a packet is lost for good where `check` of a group of `data + check` can be replaced: it is
-/// lost, and at least `check` of the others as well.
+/// The residual loss rate of a group of `data + check` packets: the packet is lost, and at least `check` of the others
+/// as well.
 fn residual(p: f64, data: u32, check: u32) -> f64 {
     let others = f64::from(data + check - 1);
     let (mut term, mut few) = (libm::pow(1.0 - p, others), 0.0);

@@ -1,49 +1,48 @@
-//! Which assumption would turn the advice over, and at which value.
+//! Searches assumptions that would change the best scheme, and the values at which they do.
 
 use lasthop_proto::units::Span;
 use serde::Serialize;
 
 use super::link::{Duplex, FIFO, Link, NO_ARQ};
 use super::{Basis, Fact, compared};
-use crate::compare::{Asked, Place};
+use crate::compare::{Options, PointRanking};
 use crate::{Error, Runner};
 
-/// Schemes that are looked at.
+/// Number of schemes compared.
 const LOOKED_AT: usize = 4;
-/// Runs of each of them.
+/// Runs of each scheme.
 const RUNS: u32 = 4;
-/// Steps by which a value is looked for.
+/// Steps of the search for a value.
 const STEPS: u32 = 4;
 
 /// An assumption under which another scheme would be the best.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Flip {
-    /// Which, as its option is called.
+    /// The name of its option.
     pub what: &'static str,
-    /// What was assumed.
+    /// The assumed value.
     pub assumed: String,
-    /// The value at which the first place changes; of a number the nearest one found.
+    /// The value at which the best scheme changes; for a number, the nearest one found.
     pub at: String,
-    /// Who has the first place then; nobody if nothing would gain enough.
+    /// The best scheme there; `None` if none gains enough.
     pub best: Option<String>,
 }
 
-/// Every assumption that was varied.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Flips {
-    /// Those that turn the first place over.
+    /// Assumptions that change the best scheme.
     pub found: Vec<Flip>,
-    /// Those that do not, as far as they were varied.
+    /// Assumptions that do not, within the varied range.
     pub firm: Vec<String>,
-    /// Runs that were made for this.
+    /// Runs made for this.
     pub runs: u64,
 }
 
 /// How an assumption is changed.
 enum Change {
-    /// To other words.
+    /// To other names.
     Words(&'static [&'static str], fn(&mut Link, &str)),
-    /// Towards these ends, from a value, and how it is written.
+    /// From a value towards these ends, with its format.
     Number(f64, &'static [f64], fn(&mut Link, f64), fn(f64) -> String),
 }
 
@@ -86,7 +85,7 @@ fn change(what: &str, link: &Link) -> Option<Change> {
     })
 }
 
-/// Varies what was assumed; nothing if somebody asked to stop.
+/// Varies the assumptions; `None` if the user interrupted.
 pub(super) fn flips<E: From<Error>>(
     link: &Link,
     facts: &[Fact],
@@ -100,12 +99,12 @@ pub(super) fn flips<E: From<Error>>(
     for fact in facts.iter().filter(|fact| fact.from == Basis::Assumed) {
         let Some(change) = change(fact.what, link) else { continue };
         let mut best = |link: &Link| -> Result<Option<Option<String>>, E> {
-            let asked = Asked { schemes, handoffs: link.handoff.as_ref(), ..Asked::default() };
+            let asked = Options { schemes, handoffs: link.handoff.as_ref(), ..Options::default() };
             let Some(document) = compared(link, (RUNS, false), &asked, &[], run)? else {
                 return Ok(None);
             };
             all.runs += u64::from(RUNS) * (schemes.len() as u64 + 1);
-            Ok(document.said.points.first().map(|place| turned(place, first, gain)))
+            Ok(document.results.points.first().map(|place| turned(place, first, gain)))
         };
         let mut found = Vec::new();
         let mut tell = |at: String, best: &str| {
@@ -131,7 +130,7 @@ pub(super) fn flips<E: From<Error>>(
                     };
                     let Some(last) = at(*end)? else { return Ok(None) };
                     let Some(mut winner) = last else { continue };
-                    // The change lies between what still holds and what does not any more.
+                    // The change lies between the last value without it and the first value with it.
                     let (mut holds, mut turns) = (from, *end);
                     for _ in 0..STEPS {
                         let middle = (holds * turns).sqrt();
@@ -153,14 +152,14 @@ pub(super) fn flips<E: From<Error>>(
     Ok(Some(all))
 }
 
-/// Who takes the first place from `first`: its name, nothing for nobody; `None` where `first` keeps it. By means, since
-/// few runs tell: another one must be ahead by `gain`.
-fn turned(place: &Place, first: Option<&str>, gain: f64) -> Option<String> {
+/// The scheme that replaces `first` as the best: its name, or `Some(None)` for no scheme; `None` where `first` stays
+/// best. By means, since the runs are few: another scheme must be ahead by `gain`.
+fn turned(place: &PointRanking, first: Option<&str>, gain: f64) -> Option<String> {
     let times = |name: &str| {
         let row = place.scheme(name)?;
         Some(row.standing.ratio.map_or(0.0, |ratio| ratio.mean))
     };
-    // A scheme that follows from the link may not be there on this one, and is not judged then.
+    // A scheme that follows from the link may not exist on this one, and is then not compared.
     let own = first.map_or(Some(0.0), times)?;
     let others = place.schemes.iter().map(|row| row.name());
     let best = others

@@ -1,84 +1,66 @@
-//! What is known of a link, and from where: said, estimated, or only usual.
+//! The parameters of a link and their sources: given, estimated or assumed.
 
 use lasthop_proto::units::{Probability, Rate, Span};
 use lasthop_scenario::Handoffs;
 use serde::Serialize;
 
-use super::estimate::{Estimate, Estimated};
+use super::estimate::{Estimate, Estimation};
 use super::link::{Direction, Duplex, FIFO, Link, MTU, NO_ARQ};
 use crate::Error;
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Basis {
-    /// The user said so.
+    /// Given by the user.
     Given,
     /// Estimated from a capture or a station.
     Estimated,
-    /// Nobody said anything: a usual value.
+    /// A usual value.
     Assumed,
 }
 
-/// One fact about the link.
+/// A parameter of the link.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Fact {
-    /// What, as the option is called.
+    /// The name of its option.
     pub what: &'static str,
-    /// Its value, as it would be given.
+    /// Its value, in the option's format.
     pub value: String,
-    /// Where it comes from.
     pub from: Basis,
-    /// How it was estimated, and what that may miss.
+    /// How it was estimated, and the limits of the estimate.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub how: String,
 }
 
-/// What the user says about the link; see [`Link`].
+/// Parameters of the link given by the user; see [`Link`].
 #[derive(Clone, Debug, Default)]
-pub struct Given {
-    /// Rate for data.
+pub struct LinkOptions {
     pub rate: Option<Rate>,
-    /// Rate for ACKs.
     pub rate_back: Option<Rate>,
-    /// Delay of the lossy link one way.
     pub delay: Option<Span>,
-    /// Delay of the rest of the path one way.
     pub wired_delay: Option<Span>,
-    /// Share of the packets with data that the link loses.
     pub loss: Option<Probability>,
-    /// Mean number of packets lost in a row.
     pub burst: Option<f64>,
-    /// Queue in front of the link.
     pub queue: Option<String>,
-    /// The sender.
     pub sender: Option<String>,
-    /// Which way the data goes.
     pub direction: Direction,
-    /// Whether the directions share the medium.
     pub duplex: Option<Duplex>,
-    /// What the queue does.
     pub discipline: Option<String>,
-    /// The largest IP packet, in bytes.
     pub mtu: Option<u32>,
-    /// Time that each frame takes beside its bits.
     pub overhead: Option<Span>,
-    /// What the link sends again by itself.
     pub arq: Option<String>,
-    /// Whether lost packets arrive damaged.
     pub damage: Option<bool>,
-    /// Customers at once.
     pub customers: Option<u32>,
-    /// How the host behind the link moves between base stations, if it does.
     pub handoff: Option<Handoffs>,
 }
 
-impl Given {
-    /// The link, from what was said, what was found out, and what is usual, in this order.
+impl LinkOptions {
+    /// The link, from given, estimated and usual values, in this order.
     ///
     /// # Errors
     ///
-    /// If nothing tells the rate.
+    /// The rate is unknown.
     pub fn link(self, estimate: &Estimate) -> Result<(Link, Vec<Fact>), Error> {
         let mut facts = Facts(Vec::new());
         let known = self.rate.or(estimate.rate.as_ref().map(|(rate, _)| *rate));
@@ -88,11 +70,11 @@ impl Given {
                 "give it, `--rate 20mbit`, or a capture to estimate it from, `--capture FILE`",
             )
         })?;
-        let rate = facts.settle("rate", self.rate, estimate.rate.clone(), known, shown);
+        let rate = facts.settle("rate", self.rate, estimate.rate.clone(), known, formatted);
         let rate_back =
-            facts.settle("rate-back", self.rate_back, estimate.rate_back.clone(), rate, shown);
+            facts.settle("rate-back", self.rate_back, estimate.rate_back.clone(), rate, formatted);
         let (usual, rest) = match &estimate.delay {
-            // Where between the ends the lossy link lies cannot be seen from one of them.
+            // One end of a path cannot show where on it the lossy link is.
             Some((whole, _)) => {
                 let link = self.delay.unwrap_or(Span::millis(5).min(Span(whole.0 / 2)));
                 (link, whole.saturating_sub(link))
@@ -102,8 +84,8 @@ impl Given {
         let wired = estimate.delay.as_ref().map(|(whole, how)| {
             (rest, format!("{whole} for the whole way one way ({how}), less that of the link"))
         });
-        let delay = facts.settle("delay", self.delay, None, usual, shown);
-        let wired_delay = facts.settle("wired-delay", self.wired_delay, wired, rest, shown);
+        let delay = facts.settle("delay", self.delay, None, usual, formatted);
+        let wired_delay = facts.settle("wired-delay", self.wired_delay, wired, rest, formatted);
         let percent = |p: &Probability, _| format!("{}%", (p.get() * 1e6).round() / 1e4);
         let loss =
             facts.settle("loss", self.loss, estimate.loss.clone(), Probability::ZERO, percent);
@@ -113,26 +95,31 @@ impl Given {
         };
         let burst = facts.settle("burst", self.burst, estimate.burst.clone(), 1.0, packets);
         let queue =
-            facts.settle("queue", self.queue, estimate.queue.clone(), "50p".to_owned(), shown);
+            facts.settle("queue", self.queue, estimate.queue.clone(), "50p".to_owned(), formatted);
         let fifo = FIFO.to_owned();
-        let discipline = facts.settle("discipline", self.discipline, None, fifo, shown);
-        let sender =
-            facts.settle("sender", self.sender, estimate.sender.clone(), "linux".to_owned(), shown);
+        let discipline = facts.settle("discipline", self.discipline, None, fifo, formatted);
+        let sender = facts.settle(
+            "sender",
+            self.sender,
+            estimate.sender.clone(),
+            "linux".to_owned(),
+            formatted,
+        );
         let duplex = |duplex: &Duplex, _| duplex.word().to_owned();
         let duplex = facts.settle("duplex", self.duplex, None, Duplex::Full, duplex);
-        let arq = facts.settle("arq", self.arq, None, NO_ARQ.to_owned(), shown);
+        let arq = facts.settle("arq", self.arq, None, NO_ARQ.to_owned(), formatted);
         let losses = |damage: &bool, _| if *damage { "damage" } else { "vanish" }.to_owned();
         let damage = facts.settle("losses", self.damage, None, false, losses);
-        let mtu = facts.settle("mtu", self.mtu, estimate.mtu.clone(), MTU, shown);
-        let overhead = facts.settle("overhead", self.overhead, None, Span::ZERO, shown);
-        let customers = facts.settle("customers", self.customers, None, 1, shown);
+        let mtu = facts.settle("mtu", self.mtu, estimate.mtu.clone(), MTU, formatted);
+        let overhead = facts.settle("overhead", self.overhead, None, Span::ZERO, formatted);
+        let customers = facts.settle("customers", self.customers, None, 1, formatted);
         if let Some((bytes, how)) = &estimate.window {
             let (value, how) = (format!("{bytes}B"), how.clone());
             facts.0.push(Fact { what: "window", value, from: Basis::Estimated, how });
         }
         let window = estimate.window.as_ref().map(|(bytes, _)| *bytes);
         let transfer = estimate.transfer;
-        let Given { direction, handoff, .. } = self;
+        let LinkOptions { direction, handoff, .. } = self;
         if let Some(all) = &handoff {
             let (value, from) = (all.to_string(), Basis::Given);
             facts.0.push(Fact { what: "handoff", value, from, how: String::new() });
@@ -146,21 +133,21 @@ impl Given {
     }
 }
 
-/// A value as it would be given.
-fn shown(value: &impl ToString, _: Basis) -> String {
+/// A value in the option's format.
+fn formatted(value: &impl ToString, _: Basis) -> String {
     value.to_string()
 }
 
-/// What has been settled.
+/// The parameters settled so far.
 struct Facts(Vec<Fact>);
 
 impl Facts {
-    /// The value of `what`, of which the first source that has one is believed.
+    /// The value of `what` from the first source that has one.
     fn settle<T>(
         &mut self,
         what: &'static str,
         given: Option<T>,
-        estimated: Option<Estimated<T>>,
+        estimated: Option<Estimation<T>>,
         usual: T,
         word: impl Fn(&T, Basis) -> String,
     ) -> T {
@@ -180,7 +167,7 @@ mod tests {
 
     #[test]
     fn what_is_said_wins_over_what_is_estimated_and_that_over_what_is_usual() {
-        let rate_is_missing = Given::default().link(&Estimate::default());
+        let rate_is_missing = LinkOptions::default().link(&Estimate::default());
         assert!(rate_is_missing.is_err());
         let rate = |word: &str| word.parse::<Rate>().ok();
         let estimate = Estimate {
@@ -189,19 +176,19 @@ mod tests {
             burst: Some((1.5, "counted".to_owned())),
             ..Estimate::default()
         };
-        let given = Given { rate: rate("3mbit"), ..Given::default() };
+        let given = LinkOptions { rate: rate("3mbit"), ..LinkOptions::default() };
         let (link, facts) = given.link(&estimate).unwrap();
         assert_eq!((Some(link.rate), Some(link.rate_back)), (rate("3mbit"), rate("3mbit")));
-        // Half of the way is the most that the lossy link is taken for.
+        // The lossy link gets at most half of the path's delay.
         assert_eq!((link.delay, link.wired_delay), (Span::millis(4), Span::millis(4)));
-        let told: Vec<(&str, &str, Basis)> =
+        let facts: Vec<(&str, &str, Basis)> =
             facts.iter().map(|fact| (fact.what, fact.value.as_str(), fact.from)).collect();
-        assert_eq!(told[0], ("rate", "3mbit", Basis::Given));
-        assert_eq!(told[1].2, Basis::Assumed);
-        assert_eq!(told[3].2, Basis::Estimated);
-        assert_eq!(told[5], ("burst", "1.50", Basis::Estimated));
-        assert_eq!(told[8], ("sender", "linux", Basis::Assumed));
-        assert_eq!(told[9], ("duplex", "full", Basis::Assumed));
-        assert!(told[10..].iter().all(|(_, _, from)| *from == Basis::Assumed), "{told:?}");
+        assert_eq!(facts[0], ("rate", "3mbit", Basis::Given));
+        assert_eq!(facts[1].2, Basis::Assumed);
+        assert_eq!(facts[3].2, Basis::Estimated);
+        assert_eq!(facts[5], ("burst", "1.50", Basis::Estimated));
+        assert_eq!(facts[8], ("sender", "linux", Basis::Assumed));
+        assert_eq!(facts[9], ("duplex", "full", Basis::Assumed));
+        assert!(facts[10..].iter().all(|(_, _, from)| *from == Basis::Assumed), "{facts:?}");
     }
 }

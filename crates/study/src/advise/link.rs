@@ -1,4 +1,4 @@
-//! The link that advice is about, and the scenario that follows.
+//! The link that advice is about, and its scenario.
 
 use lasthop_proto::tcp::config::PRESETS;
 use lasthop_proto::tcp::words::TCPS;
@@ -11,110 +11,107 @@ use crate::Error;
 
 /// Bytes of IP and TCP headers without options.
 const HEADERS: u32 = 40;
-/// The part of a frame of time division that a packet waits for: 5 ms of a frame at most.
+/// The frame of time division duplex: a packet waits at most 5 ms.
 pub(super) const FRAME: Span = Span::millis(5);
 /// The usual largest packet, in bytes.
 pub const MTU: u32 = 1500;
 /// The usual queue discipline.
 pub const FIFO: &str = "fifo";
-/// A link layer that sends nothing again.
+/// A link layer without retransmissions.
 pub const NO_ARQ: &str = "none";
-/// How long a transfer should take on a link without losses, in seconds.
+/// Target duration of a transfer on a link without losses, in seconds.
 const SECONDS: f64 = 20.0;
-/// The least that is transferred, in bytes.
+/// Minimum transfer, in bytes.
 const LEAST: f64 = 250e3;
-/// The most that is transferred, in bytes, unless [`WINDOWS`] are more.
+/// Maximum transfer in bytes, unless [`WINDOWS`] are more.
 const MOST: f64 = 8e6;
-/// Windows, each the rate times the round trip, that a transfer has at least on a long and fast link.
+/// Minimum transfer on a long and fast link, in bandwidth-delay products.
 const WINDOWS: f64 = 20.0;
-/// Stays in a cell that a transfer lasts at least on a link without losses, where the host moves.
+/// Minimum transfer in stays of a cell, on a link without losses, where the host moves.
 const HAND_OFFS: f64 = 3.5;
-/// The most that is transferred on any link, in bytes.
+/// Maximum transfer on any link, in bytes.
 const MOST_AT_ALL: f64 = 64e6;
-/// The least number of runs.
+/// Minimum number of runs.
 const LEAST_RUNS: f64 = 10.0;
-/// Bursts of losses that all runs together should meet: short runs are more.
+/// Loss bursts that all runs together should have; short transfers need more runs.
 const BURSTS: f64 = 200.0;
-/// The most runs.
+/// Maximum number of runs.
 const MOST_RUNS: f64 = 40.0;
-/// The most packets that all runs together should carry.
+/// Maximum number of packets of all runs together.
 const PACKETS: f64 = 60e3;
 
-/// Which way the data goes.
+/// The direction of the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// Towards the host behind the lossy link.
     #[default]
     Download,
-    /// From it.
+    /// From that host.
     Upload,
 }
 
-/// Whether the directions of the link share its medium, and how.
+/// How the two directions share the medium.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Duplex {
-    /// Each has the rate for itself.
+    /// Each direction has the full rate.
     #[default]
     Full,
-    /// They take turns, frame by frame, at one rate for both.
+    /// The directions alternate frame by frame at one rate.
     Half,
-    /// Each has its part of frames of 5 ms, and its rate there on the whole: a packet waits 0 to 5 ms.
+    /// Time division: each direction has its part of 5 ms frames. The rate is the average; a packet waits 0 to 5 ms.
     Tdd,
 }
 
 impl Duplex {
-    /// The words, the usual one first.
+    /// The names, the usual one first.
     pub const WORDS: [(&str, Duplex); 3] =
         [("full", Duplex::Full), ("half", Duplex::Half), ("tdd", Duplex::Tdd)];
 
-    /// The word for it.
     pub fn word(self) -> &'static str {
         Duplex::WORDS.iter().find(|(_, duplex)| *duplex == self).map_or("full", |(word, _)| word)
     }
 }
 
-/// A lossy link, its ends, and what uses it.
+/// A lossy link, its ends, and its use.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Link {
     /// Rate for data.
     pub rate: Rate,
     /// Rate for ACKs.
     pub rate_back: Rate,
-    /// Delay of the lossy link one way.
+    /// One-way delay of the lossy link.
     pub delay: Span,
-    /// Delay of the rest of the path one way.
+    /// One-way delay of the rest of the path.
     pub wired_delay: Span,
-    /// Share of the packets with data that the link loses.
+    /// Loss rate of data packets.
     pub loss: Probability,
-    /// Mean number of packets lost in a row.
+    /// Mean number of consecutive losses.
     pub burst: f64,
-    /// Queue in front of the link, as in scenario files.
+    /// Queue in front of the link, in the format of scenario files.
     pub queue: String,
-    /// The sender: a preset, or a TCP.
+    /// The sender: a preset or a TCP.
     pub sender: String,
-    /// Which way the data goes.
     pub direction: Direction,
-    /// Whether the directions share the medium.
     pub duplex: Duplex,
-    /// What the queue does, as in scenario files.
+    /// The queue discipline, as in scenario files.
     pub discipline: String,
     /// The largest IP packet, in bytes.
     pub mtu: u32,
-    /// Time that each frame takes beside its bits.
+    /// Time overhead of each frame.
     pub overhead: Span,
-    /// What the link itself sends again, as `link-layer` in scenario files.
+    /// Retransmissions by the link itself: `link-layer` of scenario files.
     pub arq: String,
-    /// Losses are packets that arrive damaged; otherwise they vanish.
+    /// Lost packets arrive damaged; otherwise they vanish.
     pub damage: bool,
-    /// Customers at once, each with a transfer through the same queue.
+    /// Simultaneous customers, each with a transfer through the same queue.
     pub customers: u32,
-    /// The receiver's window in bytes, where it is known to be a limit.
+    /// The receiver's window in bytes, where it is a known limit.
     pub window: Option<u64>,
-    /// How much is transferred, in bytes, where that is known.
+    /// Bytes to transfer, where known.
     pub transfer: Option<u64>,
-    /// How the host behind the link moves between base stations, if it does.
+    /// How the host behind the link moves between base stations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handoff: Option<Handoffs>,
 }
@@ -133,7 +130,7 @@ impl Link {
             return Ok(format!("preset = \"{word}\"\n"));
         }
         if TCPS.iter().any(|known| known.key == word) {
-            // Buffers that do not limit it, and nothing else of today.
+            // Buffers that are no limit, without modern options.
             return Ok(format!(
                 "preset = \"rfc\"\ntcp = \"{word}\"\nsend-buffer = \"4MiB\"\nwindow-scale = true\ntimestamps = true\n"
             ));
@@ -146,7 +143,7 @@ impl Link {
         ))
     }
 
-    /// How much is transferred, in bytes.
+    /// Bytes to transfer.
     pub(super) fn bytes(&self) -> u64 {
         if let Some(bytes) = self.transfer {
             return bytes.clamp(LEAST as u64, MOST_AT_ALL as u64) / 1000 * 1000;
@@ -159,7 +156,7 @@ impl Link {
         ((rate * seconds).clamp(LEAST, most) / 1000.0) as u64 * 1000
     }
 
-    /// How many runs tell: so many that they meet enough losses together, if they are short.
+    /// The number of runs: enough losses in total, if transfers are short.
     pub fn runs(&self) -> u32 {
         let packets = self.bytes() as f64 / f64::from(self.mtu);
         let each = self.loss.get() * packets / self.burst;
@@ -176,7 +173,7 @@ impl Link {
         let burst = self.burst.round().max(1.0);
         let packet = f64::from(self.mtu);
         if burst < 1.5 && self.damage {
-            // Errors so far apart that a full packet meets one with this probability.
+            // Mean distance of errors at which a full packet is hit with this probability.
             let mean = (-packet / libm::log(1.0 - p)).round();
             return format!(
                 "errors = {{ model = \"exponential\", mean = {mean}, on = [\"data\"] }}\n"
@@ -185,7 +182,7 @@ impl Link {
         if burst < 1.5 {
             return format!("errors = {{ model = \"packet-loss\", p = {p}, on = [\"data\"] }}\n");
         }
-        // So many bytes from the beginning of one burst to that of the next.
+        // Mean number of bytes from the start of one burst to the next.
         let mean = (burst * packet / p).round();
         format!(
             "errors = {{ model = \"packet-bursts\", packets = {burst}, mean = {mean}, on = [\"data\"] }}\n"
@@ -196,7 +193,7 @@ impl Link {
     ///
     /// # Errors
     ///
-    /// If there is no such sender.
+    /// The sender is unknown.
     pub fn scenario(&self, runs: u32) -> Result<String, Error> {
         let (from, to, data, acks) = match self.direction {
             Direction::Download => ("server", "client", "right", "left"),
@@ -209,7 +206,7 @@ impl Link {
             0 | 1 => String::new(),
             n => format!(", count = {n}"),
         };
-        // Where nothing else is said the hosts have what their presets have.
+        // By default the hosts use the MSS of their presets.
         let mss = match self.mtu {
             MTU => String::new(),
             mtu => format!("mss = {}\n", mtu - HEADERS),
@@ -256,19 +253,19 @@ impl Link {
         Ok(text)
     }
 
-    /// The rates of the radio and of the rest of the way.
+    /// The rates of the radio and of the rest of the path.
     fn rates(&self) -> (Rate, Rate) {
         let radio = self.rate.max(self.rate_back);
         let wired = Rate::from_bps(radio.bps().saturating_mul(10).max(100_000_000));
         (radio, wired.unwrap_or(radio))
     }
 
-    /// The lines of the radio but its errors.
+    /// The lines of the radio without its errors.
     fn radio(&self, rate: Rate, discipline: &str) -> String {
         let (duplex, delay) = match self.duplex {
             Duplex::Full => ("full", self.delay),
             Duplex::Half => ("half", self.delay),
-            // A packet waits for half of a frame on the mean, one of the link layer as well.
+            // A packet waits for half of a frame on average; so does one of the link layer.
             Duplex::Tdd => ("full", self.delay + Span(FRAME.0 / 2)),
         };
         let overhead = match self.overhead {
@@ -289,7 +286,7 @@ impl Link {
         )
     }
 
-    /// The same link with another loss and delay.
+    /// The same link with scaled loss and delay.
     pub fn scaled(&self, loss: f64, delay: f64) -> Link {
         let p = Probability::new((self.loss.get() * loss).min(0.9)).unwrap_or(self.loss);
         let scale = |span: Span| Span::from_secs_f64(span.as_secs_f64() * delay);

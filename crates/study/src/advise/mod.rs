@@ -1,4 +1,4 @@
-//! Advice: from a link to what would help on it, by a comparison of all schemes.
+//! Advice: compares all schemes on a link and reports which ones help.
 
 mod estimate;
 mod extra;
@@ -13,32 +13,32 @@ use lasthop_proto::units::Rate;
 use lasthop_scenario::{AS_IS, LeftOut, schemes_of};
 use serde::Serialize;
 
-use crate::compare::{self, Asked, Place, Points, Row};
+use crate::compare::{self, Options, PointRanking, Points, Row};
 use crate::{Document, Error, Runner, Source};
-pub use estimate::{Captured, Estimate, Estimated};
+pub use estimate::{CapturedSender, Estimate, Estimation};
 pub use flips::{Flip, Flips};
-pub use known::{Basis, Fact, Given};
+pub use known::{Basis, Fact, LinkOptions};
 pub use link::{Direction, Duplex, FIFO, Link, MTU, NO_ARQ};
-pub use model::{AGREES, Beside, Figures};
+pub use model::{AGREES, Figures, ModelComparison};
 pub use remedy::{Remedy, remedies};
 pub use waiting::{Shorter, Waiting};
 
-/// Schemes that are looked at again on other links.
+/// Maximum number of schemes compared again on other links.
 const LOOKED_AT_AGAIN: usize = 6;
-/// Runs of each of them, at most.
+/// Maximum number of their runs.
 const RUNS_AGAIN: u32 = 6;
 
-/// What helps is told one by one up to here.
-pub const TOLD: usize = 8;
+/// Number of remedies listed individually.
+pub const MAX_LISTED: usize = 8;
 
-/// TCPs that a sender of today has outgrown: nobody would go back to one of them.
+/// TCPs that a modern sender replaces; advice never recommends them.
 const OUTGROWN: [&str; 5] = ["tahoe", "reno", "newreno", "sack", "right-edge"];
-/// Schemes that go by packets that arrive damaged.
+/// Schemes that depend on the delivery of damaged packets.
 const BY_DAMAGE: [&str; 3] = ["eln", "eln-rxmt", "eln-named"];
-/// Senders of today.
+/// Modern senders.
 const OF_TODAY: [&str; 8] = ["linux", "rack", "cubic", "bbr", "bbr3", "hybla", "westwood", "veno"];
 
-/// Who can be asked to change something: the word for it, and that of [`lasthop_scenario::Scheme::change`].
+/// Parties that may change something: the option's name, and that of [`lasthop_scenario::Scheme::change`].
 pub const PARTIES: [(&str, &str); 6] = [
     ("sender", "sender"),
     ("receiver", "receiver"),
@@ -48,51 +48,50 @@ pub const PARTIES: [(&str, &str); 6] = [
     ("gateway", "gateway"),
 ];
 
-/// What advice is given about, and how.
+/// The link and the options of the advice.
 #[derive(Debug)]
 pub struct Question<'a> {
-    /// The link.
     pub link: &'a Link,
-    /// Seeds.
+    /// Number of seeds.
     pub runs: u32,
-    /// Whether schemes near the top get more of them, and all others fewer.
+    /// Schemes near the top get more seeds, all others fewer.
     pub race: bool,
-    /// The least gain worth a change, as a share: 0.05 is 5 %.
+    /// Minimum gain worth a change, as a share: 0.05 is 5 %.
     pub gain: f64,
-    /// Who can be changed, in the words of [`lasthop_scenario::Scheme::change`]; everybody if that is empty.
+    /// Parties that may change something, by the names of [`lasthop_scenario::Scheme::change`]; empty for all.
     pub can: &'a [String],
-    /// Whether to ask again for other losses and delays.
+    /// Compare again for other losses and delays.
     pub vary: bool,
 }
 
-/// Everything that is said.
+/// The complete advice.
 #[derive(Debug, Serialize)]
 pub struct Advice {
-    /// What is known of the link, and from where.
+    /// The parameters of the link and their sources.
     pub facts: Vec<Fact>,
-    /// What else there is to know about that.
+    /// Notes about them.
     pub notes: Vec<String>,
-    /// The modelled sender beside the captured one, where there is a capture.
+    /// The modelled sender compared with the captured one, if there is a capture.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub beside: Option<Beside>,
-    /// The least gain that counts, as a share.
+    pub beside: Option<ModelComparison>,
+    /// Minimum gain, as a share.
     pub threshold: f64,
-    /// The throughput that was captured, in bytes a second, where there is a capture: what does not exceed that by the
-    /// threshold is no help, whatever the modelled sender has.
+    /// The captured throughput in bytes per second, if there is a capture. A scheme helps only if it exceeds this by
+    /// the threshold, whatever the modelled sender reaches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub there: Option<f64>,
-    /// Whether anything gains more than that, with confidence.
+    /// At least one scheme gains significantly more than the threshold.
     pub anything_helps: bool,
-    /// What the sender gets as it is, as a share of what the link could carry with these losses.
+    /// Throughput of the unchanged sender as a share of the link's capacity with these losses.
     pub share_of_capacity: Option<f64>,
-    /// What helps, the best first, by names.
+    /// Names of the schemes that help, the best first.
     pub helps: Vec<String>,
-    /// How long data waits in queues, if that is longer than it travels.
+    /// Queueing delay, if it exceeds the propagation delay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Waiting>,
-    /// Other losses and delays.
+    /// Results for other losses and delays.
     pub sensitivity: Vec<Variation>,
-    /// Assumptions that would turn the first place over.
+    /// Assumptions that would change the best scheme.
     pub flips: Flips,
     /// All schemes.
     pub comparison: Document<Points>,
@@ -101,18 +100,17 @@ pub struct Advice {
 /// The same question for another link.
 #[derive(Debug, Serialize)]
 pub struct Variation {
-    /// What is different.
+    /// The difference.
     pub what: String,
-    /// The best scheme that gains more than the threshold there; none if nothing does.
+    /// The best scheme that gains more than the threshold there; `None` if none does.
     pub best: Option<String>,
-    /// How often the throughput of the sender as it is the best one has.
+    /// Its throughput divided by that of the unchanged sender.
     pub times: Option<f64>,
-    /// Whether the best of the link itself is the best there too, alone or tied; or whether nothing helps here as
-    /// there.
+    /// The best scheme is the best there too, alone or tied; or no scheme helps on either link.
     pub stays: bool,
 }
 
-/// Other links that are looked at: what they are called, and by how much loss and delay are scaled.
+/// Other links: name, factor of loss, factor of delay.
 const VARIATIONS: [(&str, f64, f64); 4] = [
     ("half the loss", 0.5, 1.0),
     ("twice the loss", 2.0, 1.0),
@@ -120,8 +118,8 @@ const VARIATIONS: [(&str, f64, f64); 4] = [
     ("twice the delay", 1.0, 2.0),
 ];
 
-/// Links like `link` and what sets them apart. A rate that was estimated is varied as well: to the ends between which
-/// it lies, `rates`, or to more than was seen.
+/// Links like `link` with the description of their difference. An estimated rate is varied as well: to its bounds
+/// `rates`, or to more than observed.
 fn variations(link: &Link, rates: Option<(Rate, Rate)>, unknown: bool) -> Vec<(String, Link)> {
     let scaled =
         VARIATIONS.into_iter().filter(|(_, loss, _)| *loss == 1.0 || link.loss.get() > 0.0);
@@ -140,11 +138,11 @@ fn is_estimated(facts: &[Fact], what: &str) -> bool {
     facts.iter().any(|fact| fact.what == what && fact.from == Basis::Estimated)
 }
 
-/// Makes the runs; nothing if somebody asked to stop.
+/// Makes the runs; `None` if the user interrupted.
 ///
 /// # Errors
 ///
-/// If there is no such sender, and whatever `run` fails of.
+/// The sender is unknown, or `run` fails.
 pub fn ask<E: From<Error>>(
     question: &Question<'_>,
     facts: Vec<Fact>,
@@ -170,12 +168,13 @@ pub fn ask<E: From<Error>>(
         None => None,
     };
     let (schemes, left_out) = candidates(link)?;
-    let asked = |schemes| Asked { schemes, handoffs: link.handoff.as_ref(), ..Asked::default() };
+    let asked =
+        |schemes| Options { schemes, handoffs: link.handoff.as_ref(), ..Options::default() };
     let Some(mut comparison) = compared(link, (runs, race), &asked(&schemes), can, run)? else {
         return Ok(None);
     };
     comparison.left_out.extend(left_out);
-    let Some(place) = comparison.said.points.first() else { return Ok(None) };
+    let Some(place) = comparison.results.points.first() else { return Ok(None) };
     let there = beside.as_ref().map(|beside| beside.captured.throughput);
     let helps: Vec<String> = helping(place, gain, there).map(|row| row.name().to_owned()).collect();
     let again = looked_at_again(place, &helps);
@@ -186,7 +185,7 @@ pub fn ask<E: From<Error>>(
         let Some(other) = compared(&link, (runs, false), &asked(&again), &[], run)? else {
             return Ok(None);
         };
-        let there = other.said.points.first();
+        let there = other.results.points.first();
         sensitivity.extend(there.map(|there| variation(what, there, &helps, gain)));
     }
     let asked = (again.as_slice(), helps.as_slice(), gain);
@@ -212,8 +211,8 @@ pub fn ask<E: From<Error>>(
     }))
 }
 
-/// The schemes that are looked at on other links: what helps, and then the best of the others.
-fn looked_at_again(place: &Place, helps: &[String]) -> Vec<String> {
+/// The schemes compared on other links: those that help, then the best of the others.
+fn looked_at_again(place: &PointRanking, helps: &[String]) -> Vec<String> {
     let mut again: Vec<String> = helps.to_vec();
     for name in place.schemes.iter().map(Row::name) {
         if name != AS_IS && again.iter().all(|other| other != name) {
@@ -224,7 +223,7 @@ fn looked_at_again(place: &Place, helps: &[String]) -> Vec<String> {
     again
 }
 
-/// The schemes that are looked at, by names, and those that this link cannot judge.
+/// The names of the schemes to compare, and those that this link cannot judge.
 fn candidates(link: &Link) -> Result<(Vec<String>, Vec<LeftOut>), Error> {
     let sender = link.sender.as_str();
     let text = link.scenario(1)?;
@@ -232,7 +231,7 @@ fn candidates(link: &Link) -> Result<(Vec<String>, Vec<LeftOut>), Error> {
     let all = schemes_of(&text).map_err(|error| source.wrong(error, &[]))?;
     let of_today = OF_TODAY.contains(&sender);
     let outgrown = |name: &str| of_today && OUTGROWN.contains(&name);
-    // BBR paces already.
+    // BBR has pacing already.
     let there = |name: &str| sender == "bbr" && name == "pacing";
     let names = all.into_iter().map(|scheme| scheme.name);
     let names = names.filter(|name| !outgrown(name) && !there(name));
@@ -243,21 +242,21 @@ fn candidates(link: &Link) -> Result<(Vec<String>, Vec<LeftOut>), Error> {
     Ok((names, left_out.collect()))
 }
 
-/// Compares what is asked on `link`, of that only what asks nobody but `can` to change.
+/// Compares the requested schemes on `link` that only the parties `can` must change.
 fn compared<E: From<Error>>(
     link: &Link,
     (runs, race): (u32, bool),
-    asked: &Asked<'_>,
+    asked: &Options<'_>,
     can: &[String],
     run: &mut Runner<'_, E>,
 ) -> Result<Option<Document<Points>>, E> {
     let text = link.scenario(runs)?;
     let source = Source { origin: "the link", name: "advise", text: &text };
-    // Those that follow from a link are not there on every one.
+    // Schemes that follow from a link do not exist on every link.
     let known = schemes_of(&text).map_err(|error| source.wrong(error, &[]))?;
     let there = |name: &&String| known.iter().any(|scheme| scheme.name == **name);
     let schemes: Vec<String> = asked.schemes.iter().filter(there).cloned().collect();
-    let asked = &Asked { schemes: &schemes, ..*asked };
+    let asked = &Options { schemes: &schemes, ..*asked };
     let mut comparison = compare::lay_out(&source, &[], asked)?;
     if !can.is_empty() {
         let within = |word: &String| can.contains(word) || word == "nothing";
@@ -274,7 +273,7 @@ fn compared<E: From<Error>>(
             )
             .into());
         }
-        comparison = compare::lay_out(&source, &[], &Asked { schemes: &names, ..*asked })?;
+        comparison = compare::lay_out(&source, &[], &Options { schemes: &names, ..*asked })?;
     }
     let document = match race {
         true => {
@@ -286,9 +285,9 @@ fn compared<E: From<Error>>(
     Ok(Some(document).filter(Document::is_complete))
 }
 
-/// The schemes that gain more than `gain` with confidence, the best first; and more than that beyond the throughput that
-/// is `there`, where it is known.
-pub fn helping(place: &Place, gain: f64, there: Option<f64>) -> impl Iterator<Item = &Row> {
+/// The schemes that gain significantly more than `gain`, the best first, and exceed the captured throughput `there` by
+/// as much, if known.
+pub fn helping(place: &PointRanking, gain: f64, there: Option<f64>) -> impl Iterator<Item = &Row> {
     place.schemes.iter().filter(move |row| {
         row.helps()
             && row.standing.ratio.is_some_and(|ratio| ratio.low > 1.0 + gain)
@@ -296,7 +295,7 @@ pub fn helping(place: &Place, gain: f64, there: Option<f64>) -> impl Iterator<It
     })
 }
 
-fn variation(what: String, there: &Place, helps: &[String], gain: f64) -> Variation {
+fn variation(what: String, there: &PointRanking, helps: &[String], gain: f64) -> Variation {
     let best = helping(there, gain, None).next();
     let first = helps.first();
     let of_first = first.and_then(|name| there.scheme(name));

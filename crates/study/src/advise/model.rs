@@ -1,37 +1,37 @@
-//! The model beside what was captured: how far apart they are, and what would bring them together.
+//! Compares the model with the capture, and searches links that would explain a difference.
 
 use lasthop_analyze::Cause;
-use lasthop_lab::CellResults;
 use lasthop_proto::units::{Probability, Rate};
+use lasthop_runs::CellResults;
 use lasthop_trace::stats::Summary;
 use serde::Serialize;
 
-use super::estimate::Captured;
+use super::estimate::CapturedSender;
 use super::link::{Duplex, Link};
-use crate::capture::congestion::{Control, Likeness};
+use crate::capture::congestion::{Control, Recognition};
 use crate::{Error, Runner, Source};
 
-/// Throughputs that are further apart, as a share of the captured one, differ.
+/// Throughputs with a larger relative difference do not agree.
 pub const AGREES: f64 = 0.15;
-/// Losses that are so many times those of the link are more.
+/// Minimum ratio of observed losses to those of the link that counts as more.
 const MORE: f64 = 1.1;
-/// Standard deviations from the mean that one transfer may be by chance.
+/// Standard deviations from the mean within which a single transfer may be by chance.
 const CHANCE: f64 = 2.0;
-/// Runs of the model, at most.
+/// Maximum number of runs of the model.
 const RUNS: u32 = 5;
 
-/// What a sender did on a path.
+/// Figures of a sender on a path.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Figures {
-    /// Payload, each byte once, in bytes a second.
+    /// Payload without retransmissions, in bytes per second.
     pub throughput: f64,
-    /// Lost packets by packets with data.
+    /// Lost packets per data packet.
     pub loss: f64,
-    /// The mean round trip in seconds.
+    /// Mean round trip in seconds.
     pub rtt: f64,
-    /// Bytes under way on the mean: throughput by round trip.
+    /// Mean flight in bytes: throughput times round trip.
     pub window: f64,
-    /// The standard deviation of the throughput from run to run, as a share of its mean; nothing of one run.
+    /// Standard deviation of the throughput between runs, as a share of its mean; `None` for a single run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spread: Option<f64>,
 }
@@ -43,11 +43,11 @@ impl Figures {
 
     /// Means over the runs of a cell.
     fn of(cell: &CellResults) -> Figures {
-        let mean = |of: &dyn Fn(&lasthop_lab::RunResult) -> f64| {
+        let mean = |of: &dyn Fn(&lasthop_runs::RunResult) -> f64| {
             Summary::of(&cell.runs.iter().map(of).collect::<Vec<f64>>()).mean
         };
         let flow = |sum: fn(&lasthop_trace::metrics::FlowMetrics) -> f64| {
-            move |run: &lasthop_lab::RunResult| run.metrics.flows.iter().map(sum).sum::<f64>()
+            move |run: &lasthop_runs::RunResult| run.metrics.flows.iter().map(sum).sum::<f64>()
         };
         let sent = mean(&flow(|f| f.originated.total() as f64));
         let lost = mean(&flow(|f| f.dropped.total() as f64));
@@ -60,25 +60,24 @@ impl Figures {
     }
 }
 
-/// The model beside the capture.
+/// The model compared with the capture.
 #[derive(Clone, Debug, Serialize)]
-pub struct Beside {
-    /// What was captured.
+pub struct ModelComparison {
     pub captured: Figures,
     /// The modelled sender on the modelled link.
     pub modelled: Figures,
-    /// The modelled throughput by the captured one.
+    /// Modelled throughput divided by captured throughput.
     pub ratio: f64,
-    /// Whether they are closer than [`AGREES`].
+    /// They differ by less than [`AGREES`].
     pub agrees: bool,
-    /// What would explain the difference, a sentence each.
+    /// Possible explanations of the difference, a sentence each.
     pub why: Vec<String>,
-    /// Which congestion control the capture looks like.
-    pub likeness: Likeness,
+    /// The congestion control that fits the capture best.
+    pub likeness: Recognition,
 }
 
-/// Whether one transfer may be so far from the mean of `modelled` by which of its packets were lost.
-fn chance(modelled: &Figures, captured: &Captured) -> Option<String> {
+/// The note that the difference may be due to which packets were lost, if one transfer may deviate so far by chance.
+fn chance(modelled: &Figures, captured: &CapturedSender) -> Option<String> {
     let spread = modelled.spread?;
     let far = (captured.throughput / modelled.throughput.max(1.0) - 1.0).abs();
     (far <= CHANCE * spread).then(|| {
@@ -93,7 +92,7 @@ fn close(ratio: f64) -> bool {
     (ratio - 1.0).abs() <= AGREES
 }
 
-/// What the sender of `link` does there; nothing if somebody asked to stop.
+/// The figures of the sender of `link` in the model; `None` if the user interrupted.
 fn modelled<E: From<Error>>(
     link: &Link,
     runs: u32,
@@ -107,18 +106,18 @@ fn modelled<E: From<Error>>(
     Ok(cell.map(Figures::of))
 }
 
-/// The model beside what was captured; nothing if somebody asked to stop.
+/// Compares the model with the capture; `None` if the user interrupted.
 pub(super) fn beside<E: From<Error>>(
     link: &Link,
     rates: Option<(Rate, Rate)>,
-    captured: &Captured,
+    captured: &CapturedSender,
     runs: u32,
     run: &mut Runner<'_, E>,
-) -> Result<Option<Beside>, E> {
+) -> Result<Option<ModelComparison>, E> {
     let runs = runs.min(RUNS);
     let Some(figures) = modelled(link, runs, run)? else { return Ok(None) };
     let by = |figures: Figures| figures.throughput / captured.throughput.max(1.0);
-    let mut beside = Beside {
+    let mut beside = ModelComparison {
         captured: Figures::new(captured.throughput, captured.loss, captured.rtt),
         modelled: figures,
         ratio: by(figures),
@@ -150,11 +149,11 @@ pub(super) fn beside<E: From<Error>>(
     Ok(Some(beside))
 }
 
-/// Links that may be meant instead, and what sets them apart.
+/// Links that might be meant instead, with the description of their difference.
 fn explanations(
     link: &Link,
     rates: Option<(Rate, Rate)>,
-    captured: &Captured,
+    captured: &CapturedSender,
 ) -> Vec<(String, Link)> {
     let mut all = Vec::new();
     for rate in rates.map_or(Vec::new(), |(low, high)| vec![low, high]) {
@@ -178,7 +177,7 @@ fn explanations(
         let what = format!("on a link of another duplex (`--duplex {word}`)");
         all.push((what, Link { duplex, ..link.clone() }));
     }
-    // Without SACK it may be the Reno of before RFC 2582.
+    // Without SACK it may be a Reno from before RFC 2582.
     let old = (link.sender == "newreno").then_some("reno");
     let others = Control::ALL.map(Control::word).into_iter().chain(old);
     for word in others.filter(|word| *word != link.sender) {

@@ -1,34 +1,33 @@
-//! How to have a scheme on the real link: a file for `lasthop station` or `lasthop link`, or a command.
+//! How to deploy a scheme on the real link: a file for `lasthop station` or `lasthop link`, or a command.
 
 use lasthop_scenario::{Scheme, schemes_of};
 
 use super::link::{Direction, Link};
-use super::{Advice, TOLD, helping};
+use super::{Advice, MAX_LISTED, helping};
 
-/// No more ways than this are told.
+/// Maximum number of remedies.
 const MOST: usize = 3;
 
-/// A way to have it.
+/// A way to deploy a scheme.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct Remedy {
-    /// The scheme.
     pub scheme: String,
-    /// What to do, a line.
+    /// The instruction, in one line.
     pub how: String,
-    /// Name and text of a ready file, if it takes one.
+    /// Name and text of a ready file, if needed.
     pub file: Option<(String, String)>,
 }
 
-/// Ready files and commands for what helps, the best first, one for each way to have it.
+/// Ready files and commands for the schemes that help, the best first, one for each way to deploy.
 pub fn remedies(advice: &Advice, link: &Link) -> Vec<Remedy> {
-    let Some(place) = advice.comparison.said.points.first() else { return Vec::new() };
+    let Some(place) = advice.comparison.results.points.first() else { return Vec::new() };
     let known = link.scenario(1).ok().and_then(|text| schemes_of(&text).ok()).unwrap_or_default();
-    let told = helping(place, advice.threshold, advice.there).take(TOLD);
-    let schemes = told.filter_map(|row| known.iter().find(|scheme| scheme.name == row.name()));
+    let listed = helping(place, advice.threshold, advice.there).take(MAX_LISTED);
+    let schemes = listed.filter_map(|row| known.iter().find(|scheme| scheme.name == row.name()));
     schemes.filter_map(|scheme| of(scheme, link)).take(MOST).collect()
 }
 
-/// The way to have `scheme` on `link`; `None` where there is none today.
+/// The way to deploy `scheme` on `link`; `None` where there is none today.
 fn of(scheme: &Scheme, link: &Link) -> Option<Remedy> {
     let run = scheme.run.as_deref()?;
     let name = scheme.name.replace('+', "-");
@@ -102,7 +101,7 @@ fn tunnel(link: &Link) -> String {
          addresses = [\"10.8.0.2/24\"]\n\
          key-file = \"/etc/lasthop/link.key\"\n\
          rate = \"{}\"\n",
-        // A little less than the path carries, or it fills a queue that nobody shapes.
+        // Slightly less than the path's capacity, or it fills a queue without shaping.
         format_args!("{}bit", link.rate.min(link.rate_back).bps() / 100 * 95)
     )
 }

@@ -1,47 +1,46 @@
-//! How long data waits in queues, and what would shorten that without costing throughput: where a sender fills the
-//! link this is what is left to gain, for everything that shares the queue with it.
+//! Queueing delay, and schemes that reduce it without loss of throughput. Where a sender fills the link this is the
+//! remaining gain, for all traffic that shares the queue.
 
 use lasthop_proto::units::Span;
 use lasthop_scenario::AS_IS;
 use serde::Serialize;
 
 use super::link::{Duplex, FRAME, Link};
-use crate::compare::Place;
+use crate::compare::PointRanking;
 
-/// A standing queue that is not worth a word, in seconds: the usual target of FQ-CoDel (RFC 8290 section 5.2.2).
+/// Queueing delay that is not reported, in seconds: the default target of FQ-CoDel (RFC 8290 section 5.2.2).
 const SHORT: f64 = 0.005;
-/// The share of the waiting that must go.
+/// Minimum reduction of the queueing delay.
 const LESS: f64 = 0.5;
-/// Schemes that are named, at most.
+/// Maximum number of schemes listed.
 const NAMED: usize = 4;
-/// The first retransmission time-out, before a round trip is known (RFC 6298 section 2.1).
+/// The first retransmission timeout, before a round trip is known (RFC 6298 section 2.1).
 const FIRST_TIMEOUT: Span = Span::secs(1);
 
-/// Data that waits longer than it travels.
+/// Queueing delay above the propagation delay.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Waiting {
-    /// What packets with data take from end to end with the sender as it is, at the median, in seconds.
+    /// Median end-to-end delay of data packets with the unchanged sender, in seconds.
     pub delay: f64,
     /// The same without queues.
     pub empty: f64,
-    /// Schemes that take at least half of the waiting away, and less than the threshold of the throughput; the shortest
-    /// first.
+    /// Schemes that remove at least half of the queueing delay and cost less throughput than the threshold; the
+    /// shortest delay first.
     pub shorter: Vec<Shorter>,
 }
 
-/// A scheme under which data waits less.
+/// A scheme with a lower queueing delay.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Shorter {
-    /// The scheme.
     pub name: String,
-    /// What packets with data take then, in seconds.
+    /// Median end-to-end delay of data packets, in seconds.
     pub delay: f64,
-    /// How often the throughput of the sender as it is it has.
+    /// Throughput divided by that of the unchanged sender.
     pub times: f64,
 }
 
 impl Link {
-    /// What a full packet with data takes from end to end without queues, in seconds.
+    /// End-to-end delay of a full data packet without queues, in seconds.
     fn empty(&self) -> f64 {
         let frame = match self.duplex {
             Duplex::Tdd => FRAME.as_secs_f64() / 2.0,
@@ -52,7 +51,7 @@ impl Link {
         travels + frame + packet + self.overhead.as_secs_f64()
     }
 
-    /// The least round trip, where the first time-out of a sender is shorter than that.
+    /// The minimum round trip, if a sender's first timeout is shorter.
     pub fn beyond_first_timeout(&self) -> Option<Span> {
         let ack = 40.0 * 8.0 / self.rate_back.bps() as f64;
         let travels = self.delay.as_secs_f64() + self.wired_delay.as_secs_f64();
@@ -61,9 +60,9 @@ impl Link {
     }
 }
 
-/// Whether data waits longer on `link` than it travels, and what would help; `gain` is the share of the throughput that
-/// this may cost.
-pub(super) fn waiting(link: &Link, place: &Place, gain: f64) -> Option<Waiting> {
+/// The queueing delay on `link` if it exceeds the propagation delay, with schemes that reduce it; `gain` is the share
+/// of the throughput that they may cost.
+pub(super) fn waiting(link: &Link, place: &PointRanking, gain: f64) -> Option<Waiting> {
     let empty = link.empty();
     let delay = place.scheme(AS_IS)?.measured.delay_p50.as_ref()?.mean;
     let waits = delay - empty;

@@ -1,4 +1,4 @@
-//! How long a battery lasts that feeds a radio which reports so many times a day, and what its joules go into.
+//! Battery life of a device that reports a number of times per day, and what uses its energy.
 
 mod page;
 mod radio;
@@ -22,24 +22,20 @@ pub use wire::{Over, Session, Step};
 const DAY: f64 = 86_400.0;
 const YEAR: f64 = 365.25 * DAY;
 
-/// What is asked.
+/// The options of a study.
 #[derive(Clone, Debug)]
-pub struct Asked {
-    /// The radios.
+pub struct Options {
     pub radios: Vec<Radio>,
-    /// Reports a day.
+    /// Reports per day.
     pub reports: f64,
-    /// Bytes of the application in each.
+    /// Application bytes per report.
     pub bytes: u64,
-    /// How they are carried.
     pub over: Over,
-    /// What security costs.
     pub session: Session,
-    /// What the battery holds.
     pub capacity: Energy,
-    /// The share of it that it loses in a year by itself.
+    /// Share of the capacity lost to self-discharge per year.
     pub self_discharge: f64,
-    /// What the rest of the device draws, on average.
+    /// Mean power of the rest of the device.
     pub base: Power,
     /// The timers of cellular networks.
     pub network: Network,
@@ -47,77 +43,73 @@ pub struct Asked {
     pub runs: u64,
 }
 
-/// What is known of all radios.
+/// The results for all radios.
 #[derive(Clone, Debug, Serialize)]
-pub struct Answer {
-    /// Reports a day.
+pub struct Lifetimes {
+    /// Reports per day.
     pub reports_a_day: f64,
-    /// Bytes of the application in each.
+    /// Application bytes per report.
     pub bytes: u64,
-    /// How they are carried over IP.
     pub over: Over,
-    /// What security costs.
     pub session: Session,
     /// The messages of a report over IP.
     pub steps: Vec<Step>,
-    /// What the battery holds, in joules.
+    /// Capacity of the battery, in joules.
     pub capacity_j: f64,
-    /// The share of it that it loses in a year by itself.
+    /// Share of the capacity lost to self-discharge per year.
     pub self_discharge: f64,
-    /// What the rest of the device draws, in watts.
+    /// Mean power of the rest of the device, in watts.
     pub base_w: f64,
     /// Runs of each transfer.
     pub runs: u64,
-    /// The radios, in the order asked.
+    /// In the requested order.
     pub radios: Vec<Lifetime>,
-    /// What is assumed of networks and of paths.
+    /// Assumptions about networks and paths.
     pub assumed: Vec<String>,
-    /// What is not modelled, for all radios and for families.
+    /// Effects that are not modelled, for all radios and for families.
     pub not_modelled: Vec<&'static str>,
 }
 
-/// What is known of one radio.
+/// The result for one radio.
 #[derive(Clone, Debug, Serialize)]
 pub struct Lifetime {
-    /// Its name.
     pub radio: &'static str,
-    /// What it is.
+    /// Description.
     pub about: &'static str,
-    /// Where its figures come from.
+    /// Source of its figures.
     pub source: &'static str,
-    /// Joules from one report to the next by what they go into, the rest of the device and the battery's own loss among
-    /// them.
+    /// Joules per report interval by use, with the rest of the device and self-discharge.
     pub parts: Vec<Share>,
-    /// The sum of them.
+    /// The sum of the parts.
     pub joules: Summary,
-    /// From the first packet of a report to the last, in seconds; nothing where packets are not those of IP.
+    /// Seconds from the first packet of a report to the last; `None` where packets are not IP.
     pub report_s: Option<Summary>,
-    /// How long the battery lasts, in days.
+    /// Battery life in days.
     pub days: Summary,
-    /// The part that takes most.
+    /// The part with the most energy.
     pub mostly: &'static str,
-    /// What stands against so many reports.
+    /// Reasons why this report rate is not possible.
     pub limits: Vec<String>,
 }
 
-/// What one part takes.
+/// The energy of one part.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Share {
-    /// Its name.
     pub part: &'static str,
-    /// Joules from one report to the next.
+    /// Joules per report interval.
     pub joules: Summary,
 }
 
-/// The names of what is drawn beside the radio.
+/// Names of the parts besides the radio.
 const BASE: &str = "base";
 const LOSS: &str = "self-discharge";
 
-/// Answers.
+/// Computes the battery life.
 ///
 /// # Errors
-/// If a figure makes no sense, or the scenario of a path does not take what is set.
-pub fn answer(asked: &Asked) -> Result<Answer, Error> {
+///
+/// A figure is invalid, or the scenario of a path refuses a setting.
+pub fn answer(asked: &Options) -> Result<Lifetimes, Error> {
     let wrong = |what: &str, help: &str| Err(Error::input(what, help));
     if !(asked.reports > 0.0 && asked.reports <= DAY) {
         return wrong(
@@ -140,7 +132,7 @@ pub fn answer(asked: &Asked) -> Result<Answer, Error> {
     let assumed: Result<Vec<Option<String>>, Error> = applied.iter().map(assumption).collect();
     let radios = applied.iter().map(|radio| lifetime(asked, radio, &steps));
     let radios: Result<Vec<Lifetime>, Error> = radios.collect();
-    Ok(Answer {
+    Ok(Lifetimes {
         reports_a_day: asked.reports,
         bytes: asked.bytes,
         over: asked.over,
@@ -156,7 +148,7 @@ pub fn answer(asked: &Asked) -> Result<Answer, Error> {
     })
 }
 
-/// What no data sheet says of a radio's network and path; nothing where there is neither.
+/// Assumptions about a radio's network and path that no data sheet gives; `None` where there is neither.
 fn assumption(radio: &Radio) -> Result<Option<String>, Error> {
     let timers = match &radio.0 {
         Kind::Cellular(modem, _) => cellular(&modem.timers),
@@ -196,7 +188,7 @@ fn wifi(station: &Wifi) -> String {
     )
 }
 
-fn lifetime(asked: &Asked, radio: &Radio, steps: &[Step]) -> Result<Lifetime, Error> {
+fn lifetime(asked: &Options, radio: &Radio, steps: &[Step]) -> Result<Lifetime, Error> {
     let reports = match radio.path() {
         Some(path) => path.reports(asked.over, asked.session, steps, 1..asked.runs + 1)?,
         None => vec![Vec::new()],
@@ -235,8 +227,8 @@ fn lifetime(asked: &Asked, radio: &Radio, steps: &[Step]) -> Result<Lifetime, Er
     })
 }
 
-/// What stands against so many reports of this size.
-fn limits(asked: &Asked, radio: &Radio, states: &[Vec<Stretch>], period: f64) -> Vec<String> {
+/// Reasons why this radio cannot report so often with this size.
+fn limits(asked: &Options, radio: &Radio, states: &[Vec<Stretch>], period: f64) -> Vec<String> {
     let mut limits = Vec::new();
     if let Kind::Lora(lora) = &radio.0 {
         let most = lora.most_a_day(asked.bytes);
@@ -271,8 +263,8 @@ fn limits(asked: &Asked, radio: &Radio, states: &[Vec<Stretch>], period: f64) ->
 mod tests {
     use super::*;
 
-    fn asked(radios: &[&str]) -> Asked {
-        Asked {
+    fn options(radios: &[&str]) -> Options {
+        Options {
             radios: radios.iter().filter_map(|name| Radio::find(name)).collect(),
             reports: 24.0,
             bytes: 50,
@@ -296,7 +288,7 @@ mod tests {
         for (place, name) in names.iter().enumerate() {
             assert!(!names[..place].contains(name), "{name}");
         }
-        let answer = answer(&asked(&names)).unwrap();
+        let answer = answer(&options(&names)).unwrap();
         for life in &answer.radios {
             let sum: f64 = life.parts.iter().map(|share| share.joules.mean).sum();
             assert!((sum / life.joules.mean - 1.0).abs() < 1e-9, "{}", life.radio);
@@ -308,32 +300,34 @@ mod tests {
 
     #[test]
     fn what_is_assumed_of_networks_and_paths_is_said() {
-        let mut asked = asked(&["lte-m", "wifi-twt", "ble"]);
+        let mut asked = options(&["lte-m", "wifi-twt", "ble"]);
         asked.runs = 1;
         asked.network.rest = Some(Rest::Edrx(Span::from_secs_f64(81.92)));
-        let said = answer(&asked).unwrap().assumed;
-        assert_eq!(said.len(), 2, "{said:?}");
+        let assumptions = answer(&asked).unwrap().assumed;
+        assert_eq!(assumptions.len(), 2, "{assumptions:?}");
         for words in [
             "released 10s after",
             "cycles of 320ms",
             "cycles of 1.28s for 8s",
             "eDRX in cycles of 81.92s",
         ] {
-            assert!(said[0].contains(words), "{said:?}");
+            assert!(assumptions[0].contains(words), "{assumptions:?}");
         }
         assert!(
-            said[0].contains("180kbit up and 180kbit down, 50ms each way with a jitter of 10ms"),
-            "{said:?}"
+            assumptions[0]
+                .contains("180kbit up and 180kbit down, 50ms each way with a jitter of 10ms"),
+            "{assumptions:?}"
         );
         assert!(
-            said[1].contains("awake for 10ms each 60s") && said[1].contains("6mbit up"),
-            "{said:?}"
+            assumptions[1].contains("awake for 10ms each 60s")
+                && assumptions[1].contains("6mbit up"),
+            "{assumptions:?}"
         );
     }
 
     #[test]
     fn what_nobody_draws_is_lost_by_the_battery_itself() {
-        let mut asked = asked(&["lora-sf7"]);
+        let mut asked = options(&["lora-sf7"]);
         asked.reports = 0.001;
         asked.base = Power::watts(1e-3).unwrap();
         let answer = answer(&asked).unwrap();
@@ -346,7 +340,7 @@ mod tests {
     fn a_handshake_for_each_report_costs_more_than_a_session_that_is_kept() {
         for (over, radio) in [(Over::Coap, "nb-iot"), (Over::Mqtt, "lte-m")] {
             let of = |session| {
-                let asked = Asked { over, session, ..asked(&[radio]) };
+                let asked = Options { over, session, ..options(&[radio]) };
                 let life = answer(&asked).unwrap().radios.remove(0);
                 joules(&life, "send") + joules(&life, "listen")
             };
@@ -358,7 +352,7 @@ mod tests {
 
     #[test]
     fn timers_of_the_network_change_the_tail_and_the_rest() {
-        let mut asked = asked(&["lte-m"]);
+        let mut asked = options(&["lte-m"]);
         let usual = answer(&asked).unwrap().radios.remove(0);
         assert_eq!(usual.mostly, "tail");
         asked.network.release_assistance = true;
@@ -373,8 +367,8 @@ mod tests {
     }
 
     #[test]
-    fn the_duty_cycle_of_lora_is_told() {
-        let mut asked = asked(&["lora-sf12"]);
+    fn the_duty_cycle_of_lora_is_reported() {
+        let mut asked = options(&["lora-sf12"]);
         asked.reports = 1000.0;
         asked.bytes = 60;
         let limits = answer(&asked).unwrap().radios.remove(0).limits;
@@ -384,12 +378,12 @@ mod tests {
     #[test]
     fn figures_without_sense_are_refused() {
         for change in [
-            |a: &mut Asked| a.reports = 0.0,
-            |a: &mut Asked| a.bytes = 0,
-            |a: &mut Asked| a.capacity = Energy::ZERO,
-            |a: &mut Asked| a.self_discharge = 1.0,
+            |a: &mut Options| a.reports = 0.0,
+            |a: &mut Options| a.bytes = 0,
+            |a: &mut Options| a.capacity = Energy::ZERO,
+            |a: &mut Options| a.self_discharge = 1.0,
         ] {
-            let mut asked = asked(&["ble"]);
+            let mut asked = options(&["ble"]);
             change(&mut asked);
             assert!(answer(&asked).is_err());
         }

@@ -1,12 +1,12 @@
-//! What is said about a battery that reports, as a picture.
+//! The plot of a battery study.
 
 use lasthop_report::number::{plural, plural_of};
 use lasthop_report::plot::{Bar, BarChart, BarGroup, BarSeries};
 
-use super::Answer;
+use super::Lifetimes;
 
-/// Shares of what is drawn, a group of bars for each radio.
-pub fn picture(answer: &Answer) -> String {
+/// Shares of the energy, a group of bars for each radio.
+pub fn picture(answer: &Lifetimes) -> String {
     let names = answer.radios.first().into_iter().flat_map(|life| &life.parts);
     let series = names.map(|s| BarSeries { name: s.part.to_owned(), published: false });
     let group = |life: &super::Lifetime| BarGroup {

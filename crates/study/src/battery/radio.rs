@@ -1,4 +1,4 @@
-//! The radios that can be asked about, with the paths of their packets, and how a network sets their timers.
+//! The available radios with the paths of their packets, and the timers that a network sets.
 
 use lasthop_proto::energy::report::{
     Activity, BLES, Ble, CELLULARS, Cellular, LORAS, Lora, Rest, Stretch, WIFIS, Wifi,
@@ -7,7 +7,7 @@ use lasthop_proto::units::Span;
 
 use super::traffic::Path;
 
-/// A radio, of one of the families.
+/// A radio, by family.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     Cellular(Cellular, Path),
@@ -16,11 +16,10 @@ pub(super) enum Kind {
     Wifi(Wifi, Path),
 }
 
-/// A radio that can be asked about.
 #[derive(Clone, Copy, Debug)]
 pub struct Radio(pub(super) Kind);
 
-/// The path of LTE-M: the rate at which the modem's current is stated, and a round trip of 0.15 s.
+/// The path of LTE-M: the rate at which the modem's current is specified, and a round trip of 0.15 s.
 const LTE_M: Path = Path {
     sets: &[
         "coverage=normal",
@@ -30,7 +29,7 @@ const LTE_M: Path = Path {
         "air.link.jitter=10ms",
     ],
 };
-/// A path over Wi-Fi at its lowest rate with OFDM.
+/// A path over Wi-Fi at its lowest OFDM rate.
 const WIFI: Path = Path {
     sets: &[
         "coverage=normal",
@@ -44,7 +43,6 @@ const NB_IOT: Path = Path { sets: &["coverage=normal"] };
 const NB_IOT_EDGE: Path = Path { sets: &["coverage=edge"] };
 
 impl Radio {
-    /// All of them.
     pub fn all() -> Vec<Radio> {
         let path = |modem: &Cellular| match modem.name {
             "lte-m" => LTE_M,
@@ -58,12 +56,11 @@ impl Radio {
         all.into_iter().map(Radio).collect()
     }
 
-    /// The radio called `name`.
     pub fn find(name: &str) -> Option<Radio> {
         Radio::all().into_iter().find(|radio| radio.name() == name)
     }
 
-    /// Its name, what it is, and where its figures come from.
+    /// Name, description, source of the figures.
     pub(super) fn words(&self) -> [&'static str; 3] {
         match &self.0 {
             Kind::Cellular(r, _) => [r.name, r.about, r.source],
@@ -73,12 +70,11 @@ impl Radio {
         }
     }
 
-    /// Its name.
     pub fn name(&self) -> &'static str {
         self.words()[0]
     }
 
-    /// The path of its packets, if they are those of IP.
+    /// The path of its packets, if they are IP.
     pub(super) fn path(&self) -> Option<Path> {
         match &self.0 {
             Kind::Cellular(_, path) | Kind::Wifi(_, path) => Some(*path),
@@ -86,7 +82,7 @@ impl Radio {
         }
     }
 
-    /// The states of one period, for packets `air` of a report of `bytes`.
+    /// The states of one period, for the packets `air` of a report of `bytes`.
     pub(super) fn states(&self, air: &[Activity], bytes: u64, period: Span) -> Vec<Stretch> {
         match &self.0 {
             Kind::Cellular(modem, _) => modem.states(air, period),
@@ -97,20 +93,19 @@ impl Radio {
     }
 }
 
-/// What the timers of cellular networks are instead of the usual ones.
+/// Timers of cellular networks that replace the defaults.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Network {
     /// From the last packet to the release of a connection.
     pub inactivity: Option<Span>,
-    /// For how long a device can be paged then.
+    /// How long a device can be paged afterwards.
     pub active: Option<Span>,
-    /// How it rests.
     pub rest: Option<Rest>,
-    /// Whether it is released at once behind a report.
+    /// Release immediately after a report.
     pub release_assistance: bool,
 }
 
-/// How a modem rests, as one writes it: `psm`, `drx:1.28s` or `edrx:81.92s`.
+/// Parses how a modem rests: `psm`, `drx:1.28s` or `edrx:81.92s`.
 pub fn rest(word: &str) -> Option<Rest> {
     let cycle = |time: &str| time.parse::<Span>().ok().filter(|cycle| *cycle >= Span::millis(10));
     match word.split_once(':') {

@@ -1,11 +1,11 @@
-//! What is said about a battery that reports, as tables.
+//! The tables of a battery study.
 
 use lasthop_report::model::{Column, Table};
 use lasthop_report::number::{short, summary};
 
-use super::{Answer, Kind, Over, Radio, Session};
+use super::{Kind, Lifetimes, Over, Radio, Session};
 
-/// What holds for every radio.
+/// Assumptions for every radio.
 const FOR_ALL: &str = "all: one joule of the battery is one for the radio (no regulator, no cold, no cut-off voltage, no \
                        capacity lost at peaks); sensors and processor but as `--base`; failures and their repair";
 const CELLULAR: &str = "LTE-M, NB-IoT: attaching, tracking area updates of their own, changes of cells, a network that \
@@ -21,7 +21,7 @@ const MQTT: &str = "MQTT and TLS: keep-alives, and gateways that forget open con
                     the simulator over the scenario `nb-iot`, with its rates or those of the radio";
 const KEYS: &str = "TLS and DTLS: certificate chains (1 to 3 kB more in `full`), and what a processor draws for signatures";
 
-/// What is not modelled where `radios` are asked about.
+/// Effects that are not modelled for `radios`.
 pub(super) fn not_modelled(radios: &[Radio]) -> Vec<&'static str> {
     let family = |radio: &Radio| match radio.0 {
         Kind::Cellular(..) => CELLULAR,
@@ -38,13 +38,13 @@ pub(super) fn not_modelled(radios: &[Radio]) -> Vec<&'static str> {
     all
 }
 
-/// What is assumed, a line each.
-pub fn assumed(answer: &Answer) -> &[String] {
+/// Assumptions, one per line.
+pub fn assumed(answer: &Lifetimes) -> &[String] {
     &answer.assumed
 }
 
-/// What is not modelled, a line each.
-pub fn left_out(answer: &Answer) -> Vec<&'static str> {
+/// Effects that are not modelled, one per line.
+pub fn left_out(answer: &Lifetimes) -> Vec<&'static str> {
     let mut all = answer.not_modelled.clone();
     if answer.radios.iter().any(|life| life.report_s.is_some()) {
         all.push(match answer.over {
@@ -58,8 +58,8 @@ pub fn left_out(answer: &Answer) -> Vec<&'static str> {
     all
 }
 
-/// How long the battery lasts with each radio.
-pub fn lifetimes(answer: &Answer) -> Table {
+/// Battery life by radio.
+pub fn lifetimes(answer: &Lifetimes) -> Table {
     let columns = [
         Column::text("radio"),
         Column::number("days"),
@@ -83,8 +83,8 @@ pub fn lifetimes(answer: &Answer) -> Table {
     Table::new(columns, rows)
 }
 
-/// What the joules from one report to the next go into.
-pub fn parts(answer: &Answer) -> Table {
+/// Energy per report interval by use.
+pub fn parts(answer: &Lifetimes) -> Table {
     let mut columns = vec![Column::text("radio")];
     let first = answer.radios.first();
     columns.extend(first.into_iter().flat_map(|life| &life.parts).map(|s| Column::number(s.part)));
@@ -96,8 +96,8 @@ pub fn parts(answer: &Answer) -> Table {
     Table::new(columns, rows)
 }
 
-/// What stands against so many reports, a line each.
-pub fn remarks(answer: &Answer) -> Vec<String> {
+/// Reasons against this report rate, one per line.
+pub fn remarks(answer: &Lifetimes) -> Vec<String> {
     let of = |life: &super::Lifetime| {
         let radio = life.radio;
         life.limits.iter().map(move |limit| format!("{radio}: {limit}")).collect::<Vec<_>>()

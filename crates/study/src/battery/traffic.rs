@@ -1,7 +1,5 @@
-//! When the packets of a report are on the air: of TCP from runs of the simulator, of UDP from the timers of CoAP and DTLS
-//! over the same path.
+//! Packet times of a report: for TCP from simulated runs, for UDP from the timers of CoAP and DTLS over the same path.
 
-use lasthop_lab::layout;
 use lasthop_proto::energy::report::Activity;
 use lasthop_proto::event::{Event, Op, Wants, What};
 use lasthop_proto::link::LineConfig;
@@ -9,6 +7,7 @@ use lasthop_proto::link::varied::{Impairments, Loss};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::rng::Stream;
 use lasthop_proto::units::{Rate, Span, Time};
+use lasthop_runs::layout;
 use lasthop_scenario::{Argument, Scenario, StageKind, example};
 use lasthop_trace::Sink;
 
@@ -20,15 +19,15 @@ const NAME: &str = "nb-iot";
 /// The host with the battery, and the link that is its radio.
 const METER: &str = "meter";
 const AIR: &str = "air";
-/// The headers of IPv4 and UDP.
+/// Bytes of the headers of IPv4 and UDP.
 const UDP_IP: u64 = 28;
-/// Between two exchanges of a connection that is kept; a pause of half of it is no pause inside of an exchange.
+/// Time between two exchanges of a persistent connection. Pauses within an exchange are shorter than half of it.
 const APART: Span = Span::secs(600);
 
 /// The path of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
-    /// What is set in the scenario.
+    /// Settings of the scenario.
     pub sets: &'static [&'static str],
 }
 
@@ -42,10 +41,11 @@ impl Path {
         Ok(plan.cells.swap_remove(0).scenario)
     }
 
-    /// What the path is, in words.
+    /// A description of the path.
     ///
     /// # Errors
-    /// If the scenario does not take what is set.
+    ///
+    /// The scenario refuses a setting.
     pub fn words(self) -> Result<String, Error> {
         let scenario = self.scenario(&["connection=each".to_owned()])?;
         let Some((line, impairments)) = air(&scenario) else { return Ok(String::new()) };
@@ -62,10 +62,11 @@ impl Path {
         ))
     }
 
-    /// The packets of a report in the run with each of `seeds`.
+    /// The packets of a report, for a run with each of `seeds`.
     ///
     /// # Errors
-    /// If the scenario does not take what is set.
+    ///
+    /// The scenario refuses a setting.
     pub fn reports(
         self,
         over: Over,
@@ -99,7 +100,8 @@ impl Path {
     }
 }
 
-/// What makes the scenario exchange the messages of `step`: once over a connection of its own, or twice over one that
+/// The settings for the messages of `step`: once over a new connection, or twice over a persistent one, of which the
+/// second exchange counts.
 /// stays open, of which the second counts.
 fn exchange(step: &Step, open: bool) -> Vec<String> {
     let (connection, exchanges) = if open { ("persistent", 2) } else { ("each", 1) };
@@ -112,7 +114,7 @@ fn exchange(step: &Step, open: bool) -> Vec<String> {
     ]
 }
 
-/// The rates of the air: from the device and to it.
+/// The rates on the air: from the device and to it.
 fn rates(line: &LineConfig) -> [Option<Rate>; 2] {
     [line.rate_left, line.rate_right]
 }
@@ -131,7 +133,7 @@ fn airtime(rate: Option<Rate>, bytes: u64) -> Span {
     rate.map_or(Span::ZERO, |rate| rate.transmit(bytes))
 }
 
-/// Packets that a host sends and takes in: when, how long in bytes, and whether it sends.
+/// Packets sent and received by a host: time, bytes, and direction.
 struct Watch {
     host: Option<StageId>,
     seen: Vec<(Time, u64, bool)>,
@@ -158,13 +160,13 @@ impl Sink for Watch {
     }
 }
 
-/// The packets of one exchange over TCP, the first of which is sent at `after`. What the device sends waits for its turn
-/// on the air; what is lost there has been sent all the same, and what is lost on the way to it is not heard.
+/// The packets of one exchange over TCP whose first packet is sent at `after`. Packets from the device wait for the air
+/// and count even if lost there; packets lost towards the device do not count.
 fn connection(scenario: &Scenario, seed: u64, after: Time) -> Vec<Activity> {
     let layout = layout(scenario);
     let host = layout.stages.iter().position(|stage| stage.name == METER);
     let mut watch = Watch { host: host.map(|place| StageId(place as u16)), seen: Vec::new() };
-    lasthop_lab::simulate(scenario, seed, &mut watch);
+    lasthop_runs::simulate(scenario, seed, &mut watch);
     let pause = |pair: &[(Time, u64, bool)]| pair[1].0.since(pair[0].0).0 > APART.0 / 2;
     let first = watch.seen.windows(2).position(pause).map_or(0, |place| place + 1);
     let seen = &watch.seen[first..];
@@ -186,15 +188,15 @@ fn connection(scenario: &Scenario, seed: u64, after: Time) -> Vec<Activity> {
     seen.iter().map(activity).collect()
 }
 
-/// The first time-out of a confirmable message, which is drawn from up to half as much again (RFC 7252, 4.8), and that
-/// of a handshake of things (RFC 7925, 11).
+/// First timeout of a confirmable message, randomized by up to 50 % (RFC 7252, 4.8), and of a DTLS handshake (RFC 7925,
+/// 11).
 const ACK_TIMEOUT: Span = Span::secs(2);
 const HANDSHAKE_TIMEOUT: Span = Span::secs(9);
-/// How often a message is sent again (MAX_RETRANSMIT).
+/// Maximum number of retransmissions (MAX_RETRANSMIT).
 const AGAIN: u32 = 4;
 
-/// The datagrams of all `steps`: each is sent again, by a timer that doubles, until its answer is there. The other end
-/// answers each copy.
+/// The datagrams of all `steps`. Each is retransmitted, by a timer that doubles, until its answer arrives. The other
+/// end answers every copy.
 fn datagrams(scenario: &Scenario, steps: &[Step], seed: u64) -> Vec<Activity> {
     let Some((line, impairments)) = air(scenario) else { return Vec::new() };
     let [up, down] = rates(line);

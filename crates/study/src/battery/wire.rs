@@ -1,12 +1,12 @@
-//! What a report is on the wire: requests and answers above UDP or TCP.
+//! Messages of a report: requests and answers above UDP or TCP.
 //!
-//! Sizes of handshakes and records are those of draft-ietf-iotops-security-protocol-comparison-07 (DTLS 1.3 and TLS 1.3,
-//! secp256r1, ECDSA, CCM_8; raw public keys at both ends, or a pre-shared key with ECDHE, which is what a resumption is).
-//! Certificates in chains add one to three kilobytes to a full handshake, and are not counted here.
+//! Sizes of handshakes and records are those of draft-ietf-iotops-security-protocol-comparison-07 (DTLS 1.3 and TLS
+//! 1.3, secp256r1, ECDSA, CCM_8; raw public keys at both ends, or a pre-shared key with ECDHE for a resumption).
+//! Certificate chains would add one to three kilobytes to a full handshake.
 
 use serde::Serialize;
 
-/// The protocol that carries a report.
+/// The protocol of a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Over {
@@ -16,30 +16,30 @@ pub enum Over {
     Mqtt,
 }
 
-/// What of a security session a report has to pay for.
+/// The security cost of a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Session {
-    /// Nothing is protected; with MQTT each report opens a connection.
+    /// No protection; with MQTT each report opens a connection.
     None,
-    /// A whole handshake for each report.
+    /// A full handshake for each report.
     Full,
     /// A resumed session for each report.
     Resumed,
-    /// The session outlives sleep: of DTLS by its connection id (RFC 9146), of TLS because the connection stays open.
+    /// The session outlives sleep: with DTLS by its connection id (RFC 9146), with TLS by a persistent connection.
     Kept,
 }
 
 /// A message and its answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Step {
-    /// Bytes that the device sends, headers of IP, UDP and TCP not counted.
+    /// Bytes sent by the device, without headers of IP, UDP and TCP.
     pub request: u64,
     /// Bytes of the answer.
     pub response: u64,
-    /// How many datagrams the request takes, with UDP.
+    /// Datagrams of the request, with UDP.
     pub datagrams: u64,
-    /// Whether it is part of a handshake, which has a slower timer than CoAP.
+    /// Part of a handshake, which has a slower timer than CoAP.
     pub handshake: bool,
 }
 
@@ -54,7 +54,7 @@ const PUBLISH: u64 = 16;
 /// CONNACK and PUBACK.
 const MQTT_ANSWER: u64 = 4;
 
-/// What a record adds: content type, header and tag.
+/// Bytes added by a record: content type, header and tag.
 fn record(over: Over, session: Session) -> u64 {
     match (session, over) {
         (Session::None, _) => 0,
@@ -64,7 +64,7 @@ fn record(over: Over, session: Session) -> u64 {
     }
 }
 
-/// The three flights of a handshake, if there is one.
+/// Bytes of the three flights of a handshake, if there is one.
 fn flights(over: Over, session: Session) -> Option<[u64; 3]> {
     match (session, over) {
         (Session::None | Session::Kept, _) => None,
@@ -75,8 +75,7 @@ fn flights(over: Over, session: Session) -> Option<[u64; 3]> {
     }
 }
 
-/// The messages of a report of `bytes`, one after the other. What the device has to say ends its last flight of the
-/// handshake.
+/// The messages of a report of `bytes`, in order. The device's data is in its last flight of the handshake.
 pub fn steps(over: Over, session: Session, bytes: u64) -> Vec<Step> {
     let record = record(over, session);
     let step = |request: u64, response: u64| Step {

@@ -1,17 +1,16 @@
-//! Which congestion control a sender looks like, with a confidence.
+//! Recognizes the congestion control of a sender, with a confidence.
 //!
-//! Three things are looked at, all by the flight (bytes sent and not acknowledged) at the moments when data leaves:
+//! The evidence is the flight (bytes sent and not acknowledged) at the times when data is sent:
 //!
-//! - **the answer to a loss**: the window after a recovery by that before it. Reno halves (RFC 5681 section 3.1), CUBIC
-//!   keeps 0.7 (RFC 9438 section 4.6), BBR goes back to what it had;
-//! - **the growth until the next loss**: Reno's is a segment a round trip, CUBIC's a cubic function of the time, but no
-//!   less than its Reno-friendly 0.53 of a segment a round trip (sections 4.2 and 4.3), BBR has none;
-//! - **pacing**: without it data leaves at once when an ACK comes, with it at times of its own. BBR needs it, others may
-//!   have it.
+//! - **the response to a loss**: the ratio of the windows after and before a recovery. Reno halves (RFC 5681 section
+//!   3.1), CUBIC reduces to 0.7 (RFC 9438 section 4.6), BBR returns to its previous window;
+//! - **the growth until the next loss**: Reno grows by a segment per round trip, CUBIC by a cubic function of time, but
+//!   at least by its Reno-friendly 0.53 segments per round trip (sections 4.2 and 4.3), BBR does not grow;
+//! - **pacing**: without it data is sent immediately when an ACK arrives. BBR requires pacing, others may have it.
 //!
-//! Each loss is evidence for all candidates, and for "another one", of which nothing is expected. The probabilities
-//! that follow, all equal before, are the confidence. No constant here was fitted to captures but the spread that a
-//! measurement of a window in whole segments has.
+//! Each loss is evidence for or against all candidates, and "another one", which predicts nothing. The confidence is
+//! the posterior probability with equal priors. No constant here was fitted to captures except the spread of a window
+//! measured in whole segments.
 
 use core::iter;
 
@@ -25,36 +24,35 @@ const BETA: f64 = 0.7;
 const C: f64 = 0.4;
 /// Segments a round trip of CUBIC's Reno-friendly region: `3 (1 - BETA) / (1 + BETA)` (section 4.3).
 const FRIENDLY: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
-/// How probable it is that a measurement is none: a second loss, an idle application, a lost ACK.
+/// Probability of an outlier: a second loss, an idle application, a lost ACK.
 const OUTLIER: f64 = 0.15;
-/// Evidence beyond so many losses is scaled down: they share what is wrong with a model.
+/// Evidence beyond this many losses is scaled down, because they share the errors of a model.
 const ENOUGH: f64 = 12.0;
-/// Round trips that a window must grow for, to be looked at.
+/// Minimum growth time of a window, in round trips.
 const ROUND_TRIPS: f64 = 4.0;
-/// Less confidence names nothing.
+/// Minimum confidence for a result.
 const CONFIDENT: f64 = 0.6;
-/// A sender whose data leaves later behind an ACK than this share of the time between two ACKs is paced.
+/// Minimum delay between ACK and data of a paced sender, as a share of the time between two ACKs.
 const PACED: f64 = 0.2;
-/// Windows up to so many times that before a loss may follow it.
+/// Maximum ratio of the windows after and before a loss.
 const RATIOS: f64 = 1.5;
-/// Fewer moments of sending tell nothing of pacing.
+/// Minimum number of transmissions for an estimate of pacing.
 const FEWEST: usize = 50;
-/// What an ACK lets out leaves within so many seconds, if nothing paces it.
+/// Maximum delay between ACK and data without pacing, in seconds.
 const SOON: f64 = 0.002;
-/// How far two flights of BBR lie apart, by the standard deviation of their ratio: in one of eight round trips each is a
-/// quarter above the path's capacity, in one a quarter below (BBR, version 1: the gain cycle of ProbeBW).
+/// Standard deviation of the ratio of two flights of BBR. In one of eight round trips the flight is a quarter above the
+/// path's capacity, in one a quarter below (BBR version 1: the gain cycle of ProbeBW).
 const SWING: f64 = 0.177;
-/// Round trips within which slow start brings a window from where a recovery left it to ssthresh (RFC 6937 section 3:
-/// where much was lost, less than ssthresh is under way at its end).
+/// Maximum number of round trips of slow start after a recovery, until the window is back at ssthresh (RFC 6937 section
+/// 3: after many losses the flight is below ssthresh at the end of the recovery).
 const CLIMB: f64 = 2.5;
 /// A window that grows by more than this share, and [`ROOM`] segments, in that time, is in slow start.
 const STEEP: f64 = 0.25;
 /// Segments.
 const ROOM: f64 = 2.0;
-/// Heights of the flight within this share of the largest one are one height.
+/// Flights within this share of the largest are equal.
 const LEVEL: f64 = 0.05;
 
-/// A congestion control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Control {
@@ -67,10 +65,10 @@ pub enum Control {
 }
 
 impl Control {
-    /// All that are told apart.
+    /// All recognized ones.
     pub const ALL: [Control; 3] = [Control::Reno, Control::Cubic, Control::Bbr];
 
-    /// The word of scenario files for a sender of today that has it. Linux' Reno finds losses by time as its CUBIC does.
+    /// The name in scenario files of a modern sender with it. Linux' Reno detects losses by time, as its CUBIC does.
     pub fn word(self) -> &'static str {
         match self {
             Control::Reno => "rack",
@@ -79,7 +77,6 @@ impl Control {
         }
     }
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Control::Reno => "Reno",
@@ -88,8 +85,8 @@ impl Control {
         }
     }
 
-    /// The window after a loss, by that before it.
-    fn keeps(self) -> f64 {
+    /// The ratio of the windows after and before a loss.
+    fn decrease(self) -> f64 {
         match self {
             Control::Reno => 0.5,
             Control::Cubic => BETA,
@@ -97,8 +94,8 @@ impl Control {
         }
     }
 
-    /// The window that `grown` leads to, where a recovery left `after` of `before` segments.
-    fn expects(self, before: f64, after: f64, grown: Grown) -> f64 {
+    /// The predicted window after `grown`, where a recovery left `after` of `before` segments.
+    fn expects(self, before: f64, after: f64, grown: WindowGrowth) -> f64 {
         match self {
             Control::Reno => after + grown.round_trips,
             Control::Cubic => {
@@ -110,54 +107,52 @@ impl Control {
     }
 }
 
-/// What the window did around a loss, in segments.
+/// The windows around a loss, in segments.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Answer {
-    /// None before it tells, or only such that follow each other within a few round trips: slow start, or what BBR has for
-    /// it, may have ended here.
+pub struct LossResponse {
+    /// No earlier loss, or only losses within the last few round trips: slow start, or BBR's equivalent, may have ended
+    /// here.
     pub first: bool,
-    /// Before the loss was noticed.
+    /// Before the loss was detected.
     pub before: f64,
-    /// Behind the recovery.
+    /// After the recovery.
     pub after: f64,
-    /// What became of it, if the next loss was long enough in coming.
-    pub grown: Option<Grown>,
+    /// The growth afterwards, if the next loss was late enough.
+    pub grown: Option<WindowGrowth>,
 }
 
-/// How a window went on until the next loss was noticed or the capture ended.
+/// The growth of a window until the next loss was detected or the capture ended.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Grown {
-    /// For so long.
+pub struct WindowGrowth {
     pub seconds: f64,
-    /// The same in round trips.
     pub round_trips: f64,
-    /// The window then, in segments.
+    /// The window at the end, in segments.
     pub window: f64,
 }
 
-/// Which congestion control it looks like, and why.
+/// The recognized congestion control with its evidence.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Likeness {
-    /// The one, if any is likely enough.
+pub struct Recognition {
+    /// `None` if no candidate is likely enough.
     pub control: Option<Control>,
-    /// How probable the likeliest is, from 0 to 1.
+    /// Posterior probability of the likeliest candidate.
     pub confidence: f64,
-    /// What was seen, in a sentence.
+    /// The evidence in one sentence.
     pub evidence: String,
-    /// The windows around each loss that tells.
-    pub answers: Vec<Answer>,
-    /// How long data waits behind an ACK, by the time between two ACKs: medians. `None` for too few of them.
+    /// The windows around each usable loss.
+    pub answers: Vec<LossResponse>,
+    /// Median delay between ACK and data, as a share of the median time between two ACKs; `None` with too few.
     pub waits: Option<f64>,
-    /// The mean flight when data leaves, in segments.
+    /// Mean flight at the times of transmission, in segments.
     pub flight: f64,
     /// The largest flight in bytes.
     pub most: f64,
-    /// The share of the moments of sending at which the flight was as large as that.
+    /// Share of the transmissions at the largest flight.
     pub level: f64,
 }
 
-/// Looks at `data`, which `back` acknowledges.
-pub fn congestion(data: &Direction, back: &Direction) -> Likeness {
+/// Examines `data`, acknowledged by `back`.
+pub fn congestion(data: &Direction, back: &Direction) -> Recognition {
     let seen = Windows::of(data, back);
     let answers = seen.answers();
     let waits = seen.waits();
@@ -172,7 +167,7 @@ pub fn congestion(data: &Direction, back: &Direction) -> Likeness {
     let all = weights.iter().sum::<f64>() + libm::exp(other - top);
     let likeliest = Control::ALL.into_iter().zip(weights).max_by(|a, b| a.1.total_cmp(&b.1));
     let confidence = likeliest.map_or(0.0, |(_, weight)| weight / all);
-    Likeness {
+    Recognition {
         control: likeliest.map(|(control, _)| control).filter(|_| confidence >= CONFIDENT),
         confidence,
         evidence: evidence(&answers, waits),
@@ -184,8 +179,8 @@ pub fn congestion(data: &Direction, back: &Direction) -> Likeness {
     }
 }
 
-/// What was seen, for a reader.
-fn evidence(answers: &[Answer], waits: Option<f64>) -> String {
+/// The evidence as text.
+fn evidence(answers: &[LossResponse], waits: Option<f64>) -> String {
     let mut kept: Vec<f64> = answers.iter().map(|answer| answer.after / answer.before).collect();
     let mut text = match median(&mut kept) {
         Some(kept) => {
@@ -205,30 +200,30 @@ fn evidence(answers: &[Answer], waits: Option<f64>) -> String {
     text
 }
 
-/// The logarithm of how likely `control` sends as seen.
+/// Log-likelihood of the observed pacing.
 fn of_pacing(control: Control, waits: Option<f64>) -> f64 {
     libm::log(match (waits.map(|waits| waits > PACED), control) {
         (None, _) => 0.5,
         (Some(true), Control::Bbr) => 0.95,
-        // A kernel with BBR paces always; hardware that cuts segments may hide it.
+        // A kernel with BBR always paces; segmentation in hardware may hide it.
         (Some(false), Control::Bbr) => 0.002,
-        // `fq` paces others as well, but is seldom there.
+        // `fq` paces other senders too, but is rare.
         (Some(true), _) => 0.2,
         (Some(false), _) => 0.8,
     })
 }
 
-/// The logarithm of how likely `control` answers a loss so: the window after it, and how that grew.
-fn of_answer(control: Control, answer: &Answer) -> f64 {
-    let &Answer { first, before, after, grown } = answer;
-    // BBR's opening fills a queue, which it then drains, whatever was lost.
+/// Log-likelihood of the response to a loss: the window after it, and its growth.
+fn of_answer(control: Control, answer: &LossResponse) -> f64 {
+    let &LossResponse { first, before, after, grown } = answer;
+    // BBR's startup fills a queue and drains it, independent of losses.
     if first && control == Control::Bbr {
         return of_anything(answer);
     }
-    // Windows are of whole segments, and the flight may be one short. BBR's goes up and down with its gain.
+    // Windows are whole segments, and the flight may be one segment short. BBR's flight follows its gain cycle.
     let swing = if control == Control::Bbr { SWING } else { 0.02 };
     let spread = libm::hypot(swing, 1.0 / before);
-    let kept = mixture(after / before, control.keeps(), spread, 1.0 / RATIOS);
+    let kept = mixture(after / before, control.decrease(), spread, 1.0 / RATIOS);
     kept + grown.map_or(0.0, |grown| {
         let expected = control.expects(before, after, grown);
         let spread = 1.0 + 0.2 * (expected - after).abs() + swing * after;
@@ -236,13 +231,13 @@ fn of_answer(control: Control, answer: &Answer) -> f64 {
     })
 }
 
-/// The same where nothing is expected.
-fn of_anything(answer: &Answer) -> f64 {
+/// Log-likelihood without a prediction.
+fn of_anything(answer: &LossResponse) -> f64 {
     let grown = answer.grown.map_or(0.0, |g| -libm::log(answer.before + g.round_trips));
     grown - libm::log(RATIOS)
 }
 
-/// The logarithm of a density: normal about `mean`, or, for an outlier, `flat`.
+/// Log-density: normal around `mean`, or `flat` for an outlier.
 fn mixture(value: f64, mean: f64, spread: f64, flat: f64) -> f64 {
     let off = (value - mean) / spread;
     let root = (2.0 * core::f64::consts::PI).sqrt();
@@ -255,14 +250,14 @@ fn median(values: &mut [f64]) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
-/// From the first retransmission to the ACK of all that was sent then, in seconds.
+/// From the first retransmission to the ACK of all data sent by then, in seconds.
 #[derive(Clone, Copy, Debug)]
 struct Recovery {
-    /// When the ACKs stopped.
+    /// Time of the last ACK before the recovery.
     stopped: f64,
     began: f64,
     ended: f64,
-    /// A time-out was among its causes, which every sender answers alike.
+    /// The recovery includes a timeout, to which all senders respond alike.
     timeout: bool,
 }
 
@@ -271,9 +266,9 @@ struct Windows {
     rtt: f64,
     /// Bytes of a segment.
     segment: f64,
-    /// When data left, in seconds, and the flight then, in segments.
+    /// Time of each transmission in seconds, with the flight in segments.
     flights: Vec<(f64, f64)>,
-    /// When the cumulative ACK moved.
+    /// Times at which the cumulative ACK advanced.
     acks: Vec<f64>,
     recoveries: Vec<Recovery>,
 }
@@ -282,9 +277,9 @@ impl Windows {
     fn of(data: &Direction, back: &Direction) -> Windows {
         let options = if data.timestamps { 12 } else { 0 };
         let largest = data.points.iter().map(|point| point.len).max().unwrap_or(1);
-        // A capture at the sender may have what its hardware cuts into segments.
-        let told = back.mss.map_or(largest, |mss| u32::from(mss).saturating_sub(options));
-        let segment = f64::from(largest.min(told).max(1));
+        // A capture at the sender may show packets before segmentation in hardware.
+        let negotiated = back.mss.map_or(largest, |mss| u32::from(mss).saturating_sub(options));
+        let segment = f64::from(largest.min(negotiated).max(1));
         let timeouts: Vec<u64> = data
             .losses
             .iter()
@@ -331,13 +326,13 @@ impl Windows {
         within.map(|(_, flight)| *flight).reduce(f64::max)
     }
 
-    /// The answers to losses that nothing else disturbed.
-    fn answers(&self) -> Vec<Answer> {
+    /// The responses to undisturbed losses.
+    fn answers(&self) -> Vec<LossResponse> {
         let end = self.acks.last().copied().unwrap_or(0.0);
         let next = self.recoveries.iter().skip(1).map(|next| (next.began, next.stopped));
         let last = iter::once(0.0).chain(self.recoveries.iter().map(|recovery| recovery.ended));
         let all = self.recoveries.iter().zip(last).zip(next.chain([(end, end)]));
-        let mut answers: Vec<Answer> =
+        let mut answers: Vec<LossResponse> =
             all.filter_map(|((recovery, last), next)| self.answer(recovery, last, next)).collect();
         let mut opening = true;
         for answer in &mut answers {
@@ -347,19 +342,20 @@ impl Windows {
         answers
     }
 
-    /// The answer to the loss that `recovery` repairs, where the one before ended at `last`, the next one was noticed at
-    /// `noticed`, and the ACKs stopped for it at `until`. While they have stopped the flight counts what has arrived.
+    /// The response to the loss that `recovery` repairs. The previous recovery ended at `last`; the next loss was
+    /// detected at `noticed`, and ACKs stopped for it at `until`. While ACKs are stopped, the flight includes delivered
+    /// data.
     fn answer(
         &self,
         recovery: &Recovery,
         last: f64,
         (noticed, until): (f64, f64),
-    ) -> Option<Answer> {
+    ) -> Option<LossResponse> {
         let Recovery { stopped, began, ended, timeout } = *recovery;
         if timeout || noticed < ended + self.rtt || ended - began > 3.0 * self.rtt {
             return None;
         }
-        // What the last ACK let out was sent at once, or by a paced sender within half of a round trip.
+        // Data released by the last ACK was sent at once, or by a paced sender within half a round trip.
         let half = self.rtt / 2.0;
         let before = self.largest((stopped - half).max(last), stopped + SOON)?;
         let mut after = self.largest(ended, (ended + half).min(until + SOON))?;
@@ -373,11 +369,11 @@ impl Windows {
         let (seconds, round_trips) = (until - from, (until - from) / self.rtt);
         let window = self.largest((until - half).max(from), until + SOON);
         let grown = window.filter(|_| round_trips >= ROUND_TRIPS);
-        let grown = grown.map(|window| Grown { seconds, round_trips, window });
-        (before > 0.0).then_some(Answer { first: false, before, after, grown })
+        let grown = grown.map(|window| WindowGrowth { seconds, round_trips, window });
+        (before > 0.0).then_some(LossResponse { first: false, before, after, grown })
     }
 
-    /// How long data waits behind an ACK, by the time between two: medians.
+    /// Median delay between ACK and data, as a share of the median time between two ACKs.
     fn waits(&self) -> Option<f64> {
         let mut between: Vec<f64> = self.acks.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let mut waits: Vec<f64> = self
@@ -406,7 +402,7 @@ impl Windows {
         self.flights.iter().map(|(_, flight)| *flight).fold(0.0, f64::max)
     }
 
-    /// The share of the moments at which the flight was as large as it ever became.
+    /// Share of the transmissions at the largest flight.
     fn level(&self) -> f64 {
         let most = self.most();
         let there = self.flights.iter().filter(|(_, flight)| *flight > most * (1.0 - LEVEL));

@@ -1,4 +1,4 @@
-//! Which connections of a capture are asked about.
+//! Selects connections of a capture.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use lasthop_analyze::Connection;
 
 use super::Capture;
 
-/// Which connections are kept: those that fit one of the values of each list that is not empty.
+/// A connection passes if it matches one value of each list that is not empty.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Filter {
     /// Numbers in the capture, from 0.
@@ -18,7 +18,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether it keeps everything.
+    /// Every connection passes.
     pub fn is_empty(&self) -> bool {
         *self == Filter::default()
     }
@@ -34,7 +34,7 @@ impl Filter {
             && fits(self.ports.is_empty(), ends.iter().any(|e| self.ports.contains(&e.port)))
     }
 
-    /// Leaves the other connections out of `capture`; their number is in [`Capture::left_out`].
+    /// Removes the other connections from `capture`; their number is in [`Capture::left_out`].
     pub fn apply(&self, capture: &mut Capture) {
         let all = &mut capture.analysis.connections;
         let before = all.len();

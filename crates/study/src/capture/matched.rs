@@ -1,4 +1,4 @@
-//! Two captures of one path in words, as pictures and as CSV.
+//! The comparison of two captures of one path, as text, plots and CSV.
 
 use std::fmt::Write as _;
 
@@ -10,26 +10,24 @@ use serde::Serialize;
 
 use super::{end, seconds};
 
-/// Crossings that are described one by one.
+/// Maximum number of crossings described individually.
 const DESCRIBED: usize = 8;
 
-/// Two captures and what they tell together.
+/// Two captures of one path.
 #[derive(Debug, Serialize)]
 pub struct Pair {
-    /// The files as they were named.
+    /// File names as given.
     pub files: [String; 2],
-    /// What they tell together.
     #[serde(flatten)]
     pub matched: Matched,
 }
 
 impl Pair {
-    /// The heading.
     pub fn title(&self) -> String {
         format!("{} and {}", self.files[0], self.files[1])
     }
 
-    /// What is known of the clocks, and what is assumed.
+    /// Offset of the clocks, and the assumptions behind it.
     pub fn heading(&self) -> Vec<String> {
         let Some(clocks) = &self.matched.clocks else {
             return vec![
@@ -58,7 +56,7 @@ impl Pair {
         ]
     }
 
-    /// The directions that are described, those with most packets first.
+    /// The directions to describe, those with most packets first.
     pub fn crossings(&self) -> Vec<&Crossing> {
         let mut all: Vec<_> = self.matched.crossings.iter().collect();
         all.sort_by_key(|crossing| core::cmp::Reverse(crossing.packets));
@@ -66,7 +64,7 @@ impl Pair {
         all
     }
 
-    /// The picture of a direction: delays over time, and losses at the foot.
+    /// Delays over time, with losses at the bottom.
     pub fn plot(&self, crossing: &Crossing) -> Plot {
         let began = self.began();
         let delays: Vec<_> = crossing
@@ -106,7 +104,7 @@ impl Pair {
         self.times().max().unwrap_or_default()
     }
 
-    /// A crossing as CSV: seconds since the first packet that is in both, and how long it took, or that it was lost.
+    /// A crossing as CSV: seconds since the first packet in both captures, and its delay, or that it was lost.
     pub fn csv(&self, crossing: &Crossing) -> String {
         let began = self.began();
         let mut csv = "time_s,event,delay_above_least_s,seq,length\n".to_owned();
@@ -123,12 +121,11 @@ impl Pair {
     }
 }
 
-/// Who sends to whom.
 pub fn title(crossing: &Crossing) -> String {
     format!("{} > {}", end(&crossing.from), end(&crossing.to))
 }
 
-/// Name and value of what is known of one direction.
+/// Name and value of each figure of a direction.
 pub fn facts(crossing: &Crossing) -> Vec<(&'static str, String)> {
     let way = if crossing.backwards { "second capture first" } else { "first capture first" };
     let lost = match crossing.lost {

@@ -1,4 +1,4 @@
-//! A capture in words, as plots and as a page.
+//! A capture as text, plots and a page.
 
 pub mod congestion;
 mod filter;
@@ -22,36 +22,34 @@ pub use page::{page, plot, series};
 pub use tables::{over_time_csv, sequence_csv, summary, summary_csv, volumes_csv};
 pub use xplot::xplot;
 
-/// Transfers that are described one by one; of more only the number is told.
+/// Maximum number of transfers described individually.
 pub const DESCRIBED: usize = 8;
 
-/// One file and what it holds.
+/// A file and its analysis.
 #[derive(Debug, Serialize)]
 pub struct Capture {
-    /// The file as it was named.
+    /// File name as given.
     pub file: String,
-    /// What happened in it.
     #[serde(flatten)]
     pub analysis: Analysis,
-    /// Connections that a [`Filter`] left out.
+    /// Connections removed by a [`Filter`].
     pub left_out: u64,
 }
 
-/// One direction of a connection that carried data.
+/// A direction of a connection with data.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer<'a> {
-    /// Its connection.
     pub connection: &'a Connection,
-    /// What the sender sent.
+    /// The sender's packets.
     pub data: &'a Direction,
-    /// What the receiver sent back.
+    /// The receiver's packets.
     pub back: &'a Direction,
     from: Endpoint,
     to: Endpoint,
 }
 
 impl Capture {
-    /// The directions that carried data, those with most bytes first.
+    /// The directions with data, those with most bytes first.
     pub fn transfers(&self) -> Vec<Transfer<'_>> {
         let mut all: Vec<_> = self.analysis.connections.iter().flat_map(Transfer::both).collect();
         all.retain(|transfer| transfer.data.unique_bytes > 0);
@@ -59,14 +57,14 @@ impl Capture {
         all
     }
 
-    /// Directions without data in the capture about which it says something nevertheless.
+    /// Directions without captured data about which the capture gives evidence.
     pub fn silent(&self) -> Vec<Transfer<'_>> {
         let mut all: Vec<_> = self.analysis.connections.iter().flat_map(Transfer::both).collect();
         all.retain(|silent| silent.data.unique_bytes == 0 && !silent.data.diagnoses.is_empty());
         all
     }
 
-    /// What is said about the file as a whole, and what could not be read in it.
+    /// Facts about the file as a whole, unreadable packets included.
     pub fn heading(&self) -> Vec<String> {
         let Analysis { packets, tcp_packets, connections, .. } = &self.analysis;
         let all = connections.len() as u64 + self.left_out;
@@ -119,13 +117,13 @@ impl Capture {
     }
 }
 
-/// How many packets were not read, and why: "123 packets not read: 120 ESP, 3 of unknown link type 147".
+/// Unread packets with the reason: "123 packets not read: 120 ESP, 3 of unknown link type 147".
 pub fn unread(analysis: &Analysis) -> Option<String> {
     let kinds = analysis.unread.iter().map(|unread| (unread.packets, unread.reason.to_string()));
     listed(analysis.unread_packets, "not read", kinds)
 }
 
-/// How many packets are not TCP, by protocol.
+/// Packets that are not TCP, by protocol.
 fn other(analysis: &Analysis) -> Option<String> {
     let kinds = analysis.other.iter().map(|other| (other.packets, other.protocol.to_string()));
     listed(analysis.other_packets, "of other protocols", kinds)
@@ -136,7 +134,7 @@ fn listed(
     what: &str,
     kinds: impl ExactSizeIterator<Item = (u64, String)>,
 ) -> Option<String> {
-    /// Kinds that are listed one by one.
+    /// Maximum number of kinds listed individually.
     const MAX_LISTED: usize = 6;
     let more = kinds.len().saturating_sub(MAX_LISTED);
     let mut parts: Vec<String> =
@@ -148,7 +146,7 @@ fn listed(
 }
 
 impl<'a> Transfer<'a> {
-    /// Whether the client of the connection sends.
+    /// The client of the connection is the sender.
     pub fn is_from_client(&self) -> bool {
         self.from == self.connection.client
     }
@@ -160,12 +158,11 @@ impl<'a> Transfer<'a> {
         [forth, Transfer { data: back, back: data, from: to, to: from, ..forth }]
     }
 
-    /// Who sends to whom.
     pub fn title(&self) -> String {
         format!("{} > {}", end(&self.from), end(&self.to))
     }
 
-    /// A name for files: `connection-3-to-server`.
+    /// A file name: `connection-3-to-server`.
     pub fn file_name(&self) -> String {
         let to = if self.to == self.connection.server { "server" } else { "client" };
         format!("connection-{}-to-{to}", self.connection.number)
@@ -176,7 +173,7 @@ impl<'a> Transfer<'a> {
         seconds(self.connection.began, self.connection.ended)
     }
 
-    /// The verdict in a sentence.
+    /// The verdict as a sentence.
     fn judged(&self) -> String {
         let verdict = &self.data.verdict;
         let cause = match verdict.cause {
@@ -195,7 +192,7 @@ impl<'a> Transfer<'a> {
         diagnoses.map(|diagnosis| ("diagnosis", diagnosis.to_string())).collect()
     }
 
-    /// Name and value of everything worth knowing.
+    /// Name and value of each figure.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         let Transfer { connection, data, back, .. } = self;
         let kb = |bytes: u64| format!("{} KB", short((bytes as f64 / KB * 10.0).round() / 10.0));
@@ -283,7 +280,7 @@ fn retransmissions(all: &Retransmissions) -> String {
     }
 }
 
-/// What showed whether packets that filled gaps were overtaken or sent again, and how sure that is.
+/// Evidence whether packets that filled gaps were reordered or retransmitted, with its confidence.
 fn order_evidence(order: &OrderEvidence) -> Option<String> {
     let kinds = [
         (order.timestamps, "timestamps"),
@@ -299,7 +296,7 @@ fn order_evidence(order: &OrderEvidence) -> Option<String> {
     (!kinds.is_empty()).then(|| format!("packets that filled gaps: {}", kinds.join(", ")))
 }
 
-/// The silences of a sender, by cause: those in which it was idle, or the others.
+/// Silences of a sender by cause: the idle ones, or the others.
 fn silences(data: &Direction, idle: bool) -> Option<String> {
     let causes = [
         (StallCause::Timeout, "waiting for the timer"),

@@ -6,13 +6,13 @@ use lasthop_report::plot::{Curve, Panel, Panels, Pen, Plot};
 
 use super::{Transfer, seconds};
 
-/// A window so many times as large as what is ever outstanding limits nothing; drawn, it would flatten the picture.
+/// A window larger than the maximum of outstanding data by this factor is no limit; drawing it would flatten the plot.
 const NO_LIMIT: f64 = 4.0;
 
-/// Fewer intervals are drawn than this.
+/// Maximum number of intervals.
 const INTERVALS: usize = 150;
 
-/// The picture: three panels over the time axis of the time-sequence plot.
+/// Three panels over the time axis of the time-sequence plot.
 pub fn over_time(transfer: &Transfer<'_>) -> Plot {
     Panels {
         title: transfer.title(),
@@ -22,7 +22,7 @@ pub fn over_time(transfer: &Transfer<'_>) -> Plot {
     .plot()
 }
 
-/// The volumes in intervals of at least one round trip, since rates over less are those of single bursts.
+/// Volumes in intervals of at least one round trip; shorter intervals show single bursts.
 fn intervals(transfer: &Transfer<'_>) -> Volumes {
     let all = &transfer.data.over_time.volumes;
     let round = transfer.data.rtt.map_or(0.0, |rtt| rtt.mean);

@@ -1,4 +1,4 @@
-//! A capture as plots and a page.
+//! Plots and pages of captures.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::matched::{self, Pair};
 use super::{Capture, DESCRIBED, Transfer, over_time, seconds, tables};
 use crate::tables::figure;
 
-/// Losses that are listed for each transfer.
+/// Maximum number of losses listed per transfer.
 const LISTED: usize = 20;
 
 /// The time-sequence plot of a transfer.
@@ -23,7 +23,6 @@ pub fn plot(transfer: &Transfer<'_>) -> Plot {
     TimeSequence { title: &title, series: &series(transfer), part: None }.plot()
 }
 
-/// The page about captures.
 pub fn page(captures: &[Capture], pairs: &[Pair], command: String) -> String {
     let sections = captures.iter().map(|capture| {
         let transfers = capture.transfers();
@@ -55,7 +54,7 @@ pub fn page(captures: &[Capture], pairs: &[Pair], command: String) -> String {
     })
 }
 
-/// What two captures tell together.
+/// The section of two captures of one path.
 fn pair(pair: &Pair) -> Section {
     let table = |crossing: &&Crossing| Table {
         title: matched::title(crossing),
@@ -80,10 +79,10 @@ fn pair(pair: &Pair) -> Section {
     }
 }
 
-/// The pictures of a transfer, each with where its numbers are.
+/// The plots of a transfer, with the locations of their numbers.
 fn figures(transfer: &Transfer<'_>) -> [Figure; 2] {
     let mut both = pictures(transfer);
-    // Each connection has its own beginning of time.
+    // Each connection has its own time origin.
     for figure in &mut both {
         figure.group = transfer.connection.number.to_string();
     }
@@ -153,7 +152,7 @@ fn losses(transfer: &Transfer<'_>) -> Option<Table> {
     })
 }
 
-/// The word that JSON has for it.
+/// The name in JSON.
 pub(super) fn word(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word.replace('_', " "),
@@ -161,7 +160,7 @@ pub(super) fn word(value: &impl serde::Serialize) -> String {
     }
 }
 
-/// The points of an analysis as the plot takes them: seconds from the first packet, bytes from the first.
+/// The points of an analysis in the form of a plot: seconds from the first packet, bytes from the first.
 pub fn series(transfer: &Transfer<'_>) -> Series {
     let Transfer { connection, data, .. } = transfer;
     let at_s = |at: Time| seconds(connection.began, at);

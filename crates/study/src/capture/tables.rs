@@ -1,4 +1,4 @@
-//! Connections and what lies behind their pictures, as tables and as CSV.
+//! Connections and the numbers behind their plots, as tables and CSV.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use lasthop_report::number::{KB, short};
 use super::page::word;
 use super::{Capture, Transfer, end, seconds};
 
-/// A row for each direction of a connection that sent anything: those with payload first, at most `most`.
+/// A row for each direction with packets, those with payload first, at most `most`.
 pub fn summary(capture: &Capture, most: usize) -> Table {
     let all = rows(capture);
     let kb = |bytes: u64| short((bytes as f64 / KB * 10.0).round() / 10.0);
@@ -52,7 +52,7 @@ pub fn summary(capture: &Capture, most: usize) -> Table {
     Table { title, columns, rows: all.iter().take(most).map(row).collect() }
 }
 
-/// Both directions of all connections, those with most bytes first; then in the order of the capture.
+/// Both directions of all connections, those with most bytes first, then in the order of the capture.
 fn rows(capture: &Capture) -> Vec<Transfer<'_>> {
     let mut all: Vec<_> = capture.analysis.connections.iter().flat_map(Transfer::both).collect();
     all.retain(|transfer| transfer.data.packets > 0);
@@ -73,7 +73,7 @@ fn or_empty(value: Option<impl ToString>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// The summary of all connections as CSV: bytes and seconds, a row for each direction that sent anything.
+/// The summary of all connections as CSV: bytes and seconds, a row for each direction with packets.
 pub fn summary_csv(capture: &Capture) -> String {
     let mut csv = "connection,from,to,packets,data_packets,bytes,unique_bytes,retransmitted,\
                    out_of_order,rtt_samples,rtt_min_s,rtt_mean_s,rtt_max_s,window_max_bytes,\
@@ -107,7 +107,8 @@ pub fn summary_csv(capture: &Capture) -> String {
     csv
 }
 
-/// The time-sequence plot as CSV: seconds from the first packet of the connection, kind, byte and number of bytes.
+/// The time-sequence plot as CSV: seconds from the first packet of the connection, kind, first byte and number of
+/// bytes.
 pub fn sequence_csv(transfer: &Transfer<'_>) -> String {
     let mut csv = "time_s,kind,byte,length\n".to_owned();
     for point in &transfer.data.points {
@@ -118,8 +119,8 @@ pub fn sequence_csv(transfer: &Transfer<'_>) -> String {
     csv
 }
 
-/// Outstanding data, receive window and round trips as CSV, in the order of time. A row has what was known or measured
-/// at its time.
+/// Outstanding data, receive window and round trips as CSV, in order of time. A row has the values known or measured at
+/// its time.
 pub fn over_time_csv(transfer: &Transfer<'_>) -> String {
     let mut csv = "time_s,outstanding_bytes,window_bytes,rtt_s,rtt_by\n".to_owned();
     let over = &transfer.data.over_time;
@@ -138,7 +139,7 @@ pub fn over_time_csv(transfer: &Transfer<'_>) -> String {
     csv
 }
 
-/// Payload in intervals as CSV: all of it, and what passed for the first time.
+/// Payload per interval as CSV: total, and without retransmissions.
 pub fn volumes_csv(transfer: &Transfer<'_>) -> String {
     let mut csv = "from_s,to_s,bytes,new_bytes\n".to_owned();
     let volumes = &transfer.data.over_time.volumes;

@@ -1,8 +1,8 @@
-//! A time-sequence plot for xplot, in the manner of tcptrace.
+//! A time-sequence plot for xplot, in the style of tcptrace.
 //!
-//! White strokes are segments from their first byte to their last, red ones with an R were sent again, an O came out of
-//! order. The green line is the cumulative ACK with a tick at each duplicate, the yellow line the right edge of the
-//! receiver's window.
+//! White strokes are segments from their first byte to their last. Red ones with an R are retransmissions, an O marks
+//! reordering. The green line is the cumulative ACK with a tick at each duplicate, the yellow line the right edge of
+//! the receive window.
 
 use std::fmt::Write as _;
 

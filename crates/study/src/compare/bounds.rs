@@ -1,12 +1,12 @@
-//! What theory allows on the path of a scenario: see [`crate::theory`].
+//! Theoretical bounds on the path of a scenario: see [`crate::theory`].
 
-use lasthop_lab::RunResult;
 use lasthop_proto::link::LineConfig;
 use lasthop_proto::link::tc::By;
 use lasthop_proto::link::varied::Course;
 use lasthop_proto::machine::Side;
 use lasthop_proto::tcp::config::{Clock, Congestion, DelayedAck, TcpConfig};
 use lasthop_proto::units::{Rate, Span};
+use lasthop_runs::RunResult;
 use lasthop_scenario::{HostSide, Scenario, StageKind};
 use lasthop_trace::layout::Role;
 use serde::Serialize;
@@ -16,39 +16,39 @@ use crate::theory::{TcpPath, capacity, cubic, mathis, pftk};
 /// Bytes of IP and TCP headers without options.
 const HEADERS: f64 = 40.0;
 
-/// What theory allows, in bytes of payload per second; nothing where a formula does not hold.
+/// Theoretical bounds in bytes of payload per second; `None` where a formula does not apply.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bounds {
-    /// Share of the packets with data that the path lost or damaged under the baseline.
+    /// Share of the data packets that the path lost or damaged under the baseline.
     pub loss: f64,
     /// Round-trip time of a full segment without queues, in seconds.
     pub rtt_s: f64,
-    /// The slowest stage less the losses: no scheme can deliver more.
+    /// The slowest stage less the losses: the limit of every scheme.
     pub capacity: Option<f64>,
-    /// Reno end to end by Mathis and others, capacity permitting; for a sender whose window is Reno's.
+    /// End-to-end Reno by Mathis et al., at most the capacity; for a sender with Reno's window.
     pub mathis: Option<f64>,
-    /// Reno end to end by Padhye and others (PFTK), capacity permitting; for the same senders.
+    /// End-to-end Reno by Padhye et al. (PFTK), at most the capacity; for the same senders.
     pub pftk: Option<f64>,
-    /// CUBIC end to end by the response function of RFC 9438, capacity permitting; for a sender that is one.
+    /// End-to-end CUBIC by the response function of RFC 9438, at most the capacity; for a CUBIC sender.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cubic: Option<f64>,
 }
 
-/// A packet with data and an ACK, as they go over the stages of a path that may lose the first.
+/// A data packet and an ACK on their way over the stages of a lossy path.
 struct Journey {
     rightward: bool,
     /// Bytes of a full packet.
     packet: f64,
-    /// Seconds that both take, without queues.
+    /// Seconds of both without queues.
     rtt: f64,
-    /// Seconds that the slowest stage is busy with a packet.
+    /// Seconds per packet of the slowest stage.
     slowest: Option<f64>,
-    /// How probable it is that a packet arrives.
+    /// Probability that a packet arrives.
     survive: f64,
 }
 
 impl Journey {
-    /// A stage with these rates, which adds to each packet `extra`: bytes and seconds.
+    /// Adds a stage with these rates, which adds the bytes and seconds `extra` to each packet.
     fn pass(&mut self, [right, left]: [Option<Rate>; 2], extra: (f64, f64), delay: Span) {
         let (there, back) = if self.rightward { (right, left) } else { (left, right) };
         let seconds =
@@ -117,7 +117,7 @@ impl Journey {
 }
 
 impl Bounds {
-    /// The bounds of `scenario`, with the losses that `runs` of it met.
+    /// The bounds of `scenario`, with the losses in its `runs`.
     pub fn of(scenario: &Scenario, runs: &[RunResult]) -> Bounds {
         let Some(transfer) = scenario.transfers.first() else {
             let (capacity, mathis, pftk, cubic) = (None, None, None, None);
@@ -139,7 +139,7 @@ impl Bounds {
             let all = rate.min(path.w_max * mss / rtt) * f64::from(flows);
             (rtt > 0.0).then(|| capacity.map_or(all, |most| all.min(most)))
         };
-        // A formula is of one way to answer losses; BBR and others have none.
+        // Each formula describes one response to losses; there is none for BBR and others.
         let control = from.tcp.congestion;
         let of = |wanted: Congestion, rate: fn(&TcpPath, f64) -> f64| {
             limited(rate(&path, loss)).filter(|_| control == wanted)
@@ -155,7 +155,7 @@ impl Bounds {
     }
 }
 
-/// The share of the packets with data that the radio hops of `runs` did not damage.
+/// Share of the data packets that the radio hops of `runs` did not damage.
 fn radio_survival(runs: &[RunResult]) -> f64 {
     let (sent, damaged) = runs
         .iter()
@@ -167,7 +167,7 @@ fn radio_survival(runs: &[RunResult]) -> f64 {
     if sent > 0 { 1.0 - damaged as f64 / sent as f64 } else { 1.0 }
 }
 
-/// What the formulas need to know of a sender `from` and a receiver `to`.
+/// The parameters of the formulas for a sender `from` and a receiver `to`.
 fn tcp_path(from: &TcpConfig, to: &TcpConfig, mss: f64, rtt: f64) -> TcpPath {
     let window = f64::from(from.send_buffer.min(to.recv_buffer));
     let window = if from.window_scale && to.window_scale { window } else { window.min(65_535.0) };
@@ -180,7 +180,7 @@ fn tcp_path(from: &TcpConfig, to: &TcpConfig, mss: f64, rtt: f64) -> TcpPath {
         rtt,
         t0: from.rto_min.as_secs_f64().max(rtt + tick),
         b: match to.delayed_ack.every {
-            // Where time alone counts, an ACK goes at the latest for half of the window.
+            // With a timer only, an ACK is sent at the latest after half of the window.
             DelayedAck::BY_TIME => (window / mss / 2.0).floor().max(1.0),
             every => f64::from(every.max(1)),
         },
@@ -194,7 +194,7 @@ mod tests {
 
     use super::*;
 
-    /// The share of lost packets on a path with this stage.
+    /// Loss rate of a path with this stage.
     fn loss(stage: &str) -> f64 {
         let text = format!(
             "horizon = \"10s\"\ntransfer = {{ from = \"a\", to = \"b\", bytes = \"1MB\" }}\n\

@@ -1,11 +1,11 @@
-//! Schemes against each other on one scenario: what gains how much, beside what theory allows.
+//! Compares schemes on one scenario, and with theoretical bounds.
 
 mod bounds;
 mod page;
 mod race;
 mod tables;
 
-use lasthop_lab::{CellResults, Results, RunResult};
+use lasthop_runs::{CellResults, Results, RunResult};
 use lasthop_scenario::{Argument, Code, Comparison, Handoffs, Wanted, schemes_of};
 use lasthop_trace::stats::Summary;
 use serde::Serialize;
@@ -17,86 +17,85 @@ pub use page::{page, pictures};
 pub use race::{Race, raced};
 pub use tables::{NOTE, kb, matrix, ranking, theory};
 
-/// What is compared.
+/// The options of a comparison.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Asked<'a> {
-    /// Schemes by name, or `all` alone; nothing is the scenario's own, and where it has none all.
+pub struct Options<'a> {
+    /// Schemes by name, or `all` alone; empty for the scenario's own, or all if it has none.
     pub schemes: &'a [String],
-    /// What the others are compared with; nothing is the scenario as it is.
+    /// The baseline; `None` for the unchanged scenario.
     pub baseline: Option<&'a str>,
-    /// Probabilities that a packet with data is lost, in place of the scenario's errors.
+    /// Loss probabilities of data packets that replace the scenario's errors.
     pub errors: &'a [String],
-    /// Hand-offs under all schemes.
+    /// Handoffs under all schemes.
     pub handoffs: Option<&'a Handoffs>,
 }
 
-/// What a comparison says beyond its scenario.
+/// The results of a comparison.
 #[derive(Clone, Debug, Serialize)]
 pub struct Points {
-    /// What the errors are varied by, if they are.
+    /// The axis of errors, if they vary.
     pub axis: Option<String>,
-    /// The comparison at each point of that axis; one without an axis.
-    pub points: Vec<Place>,
+    /// The comparison at each point of that axis; a single one without an axis.
+    pub points: Vec<PointRanking>,
 }
 
 /// The comparison at one point of the axis of errors.
 #[derive(Clone, Debug, Serialize)]
-pub struct Place {
+pub struct PointRanking {
     /// Its label on the axis.
     pub label: Option<String>,
-    /// What theory allows.
     pub bounds: Bounds,
-    /// The schemes, the best first.
+    /// The best first.
     pub schemes: Vec<Row>,
 }
 
 /// One scheme at one point, ranked by its throughput in bytes per second.
 pub type Row = Ranked<Counts>;
 
-/// What is told of a scheme beside its throughput.
+/// Further figures of a scheme.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Counts {
-    /// Expirations of the senders' retransmission timers.
+    /// Retransmission timeouts of the senders.
     pub timeouts: Summary,
-    /// What packets of data took from end to end, in seconds: the means of the runs.
+    /// End-to-end delay of data packets in seconds: means of the runs.
     pub delay: Option<Summary>,
-    /// The same: the medians of the runs, exact to 12 %. For advice, whose transfers are short: a mean is that of slow start.
+    /// The same as medians of the runs, exact to 12 %. Advice uses it, because the mean of a short transfer is that of
+    /// slow start.
     #[serde(skip)]
     pub delay_p50: Option<Summary>,
-    /// Full packets needed by data packets on the radio.
+    /// Full packets per data packet on the radio.
     pub wireless_goodput: Option<Summary>,
-    /// What clients waited for an answer, in seconds: the medians of the runs, where there are exchanges.
+    /// Response time of exchanges in seconds: medians of the runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange_time_p50: Option<Summary>,
-    /// The same: the 95th percentiles.
+    /// Response time of exchanges in seconds: 95th percentiles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange_time_p95: Option<Summary>,
-    /// Packets that an exchange took.
+    /// Packets per exchange.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange_packets: Option<Summary>,
-    /// The mean pause of a hand-off in seconds, the gap included, where hosts move.
+    /// Mean pause of a handoff in seconds, gap included, where hosts move.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handoff_pause: Option<Summary>,
-    /// Runs in which every transfer was complete; nothing for transfers without end.
+    /// Runs with all transfers complete; `None` for endless transfers.
     pub complete: Option<usize>,
 }
 
-impl Place {
-    /// A scheme by its name.
+impl PointRanking {
     pub fn scheme(&self, name: &str) -> Option<&Row> {
         self.schemes.iter().find(|row| row.name() == name)
     }
 }
 
-/// Lays a comparison out.
+/// Lays out a comparison.
 ///
 /// # Errors
 ///
-/// What is wrong with the scenario, with `arguments`, or with what is asked.
+/// The scenario, `arguments` or `asked` is invalid.
 pub fn lay_out(
     source: &Source<'_>,
     arguments: &[Argument],
-    asked: &Asked<'_>,
+    asked: &Options<'_>,
 ) -> Result<Comparison, Error> {
     let wrong = |error| source.wrong(error, arguments);
     let wanted = match asked.schemes {
@@ -104,10 +103,10 @@ pub fn lay_out(
         [all] if all == "all" => Wanted::All,
         names => Wanted::Named(names.iter().map(|name| name.trim().to_owned()).collect()),
     };
-    // A wrong name is a wrong argument, not a fault of the file.
+    // An unknown name is an invalid argument, not a fault of the file.
     schemes_of(source.text).map_err(wrong)?;
     let Source { text, name, .. } = source;
-    let Asked { errors, baseline, handoffs, .. } = *asked;
+    let Options { errors, baseline, handoffs, .. } = *asked;
     lasthop_scenario::compare(text, name, arguments, &wanted, errors, baseline, handoffs).map_err(
         |error| match error.code {
             Code::NoScheme => {
@@ -119,11 +118,11 @@ pub fn lay_out(
     )
 }
 
-/// Compares: makes the runs and puts the schemes in order. What the results say of their setup is told with them.
+/// Makes the runs and ranks the schemes.
 ///
 /// # Errors
 ///
-/// If no scheme applies but the baseline, and whatever `run` fails of.
+/// No scheme applies besides the baseline, or `run` fails.
 pub fn answer<E: From<Error>>(
     comparison: &Comparison,
     run: &mut Runner<'_, E>,
@@ -132,7 +131,7 @@ pub fn answer<E: From<Error>>(
     Ok(ranked(comparison, &run(&comparison.plan)?, 1))
 }
 
-/// Whether any scheme is there but the baseline.
+/// Fails if the baseline is the only scheme.
 fn applies(comparison: &Comparison) -> Result<(), Error> {
     if comparison.schemes.len() < 2 {
         let why = comparison.left_out.iter().map(|l| format!("{}: {}", l.name, l.reason));
@@ -142,12 +141,12 @@ fn applies(comparison: &Comparison) -> Result<(), Error> {
     Ok(())
 }
 
-/// Puts the schemes in order; `looks` is how often it was decided which of them are run further.
+/// Ranks the schemes; `looks` is the number of interim analyses that decided which of them get more runs.
 fn ranked(comparison: &Comparison, results: &Results, looks: u32) -> Document<Points> {
     let points = comparison.points();
     let whole_cell =
         |i: usize| results.cells[i].runs.len() == comparison.plan.cells[i].scenario.runs as usize;
-    // Runs are paired by their seeds: a scheme that was interrupted has not the same ones.
+    // Runs are paired by seed; an interrupted scheme lacks some.
     let (whole, unfinished): (Vec<usize>, Vec<usize>) = (0..comparison.schemes.len())
         .partition(|scheme| (0..points).all(|i| whole_cell(scheme * points + i)));
     let baseline = whole.iter().position(|scheme| *scheme == comparison.baseline);
@@ -157,24 +156,24 @@ fn ranked(comparison: &Comparison, results: &Results, looks: u32) -> Document<Po
     let name = |scheme: usize| comparison.schemes[scheme].name.clone();
     let cells = comparison.plan.cells.get(comparison.baseline * points);
     let seeds = cells.map_or(Vec::new(), |cell| cell.seeds().collect());
-    let said =
+    let points =
         Points { axis: comparison.plan.axes.get(1).map(|axis| axis.name.clone()), points: places };
     Document {
         baseline: Some(name(comparison.baseline)),
         left_out: comparison.left_out.clone(),
         unfinished: unfinished.into_iter().map(name).collect(),
-        ..Document::new(&comparison.plan.name, &results.setup, seeds, said)
+        ..Document::new(&comparison.plan.name, &results.setup, seeds, points)
     }
 }
 
-/// The schemes `whole` at point `i` of the axis; `baseline` is a place among them.
+/// Ranks the schemes `whole` at point `i` of the axis; `baseline` is an index into them.
 fn place(
     comparison: &Comparison,
     results: &Results,
     (whole, looks): (&[usize], u32),
     baseline: usize,
     i: usize,
-) -> Place {
+) -> PointRanking {
     let points = comparison.points();
     let cells: Vec<&CellResults> =
         whole.iter().map(|scheme| &results.cells[scheme * points + i]).collect();
@@ -185,7 +184,7 @@ fn place(
     let alternatives =
         whole.iter().map(|scheme| Alternative::from(&comparison.schemes[*scheme])).collect();
     let at = comparison.baseline * points + i;
-    Place {
+    PointRanking {
         label: comparison.plan.cells[at].labels.get(1).cloned(),
         bounds: Bounds::of(&comparison.plan.cells[at].scenario, &results.cells[at].runs),
         schemes: rank_of_looks(alternatives, &throughputs, baseline, looks, |place| {
@@ -194,7 +193,7 @@ fn place(
     }
 }
 
-/// The medians of what packets of data took, over the flows of each run.
+/// Median delay of data packets, over the flows of each run.
 fn median_delay(cell: &CellResults) -> Option<Summary> {
     let of_run = |run: &RunResult| {
         let flows = run.metrics.flows.iter().filter(|flow| flow.delay.packets > 0);

@@ -1,24 +1,24 @@
-//! A comparison as one page: bars, curves over the losses, and tables.
+//! A comparison as one page: bars, curves over the loss rate, and tables.
 
 use lasthop_report::model::Section;
 use lasthop_report::number::{Units, plural};
 use lasthop_report::plot::{Cross, Crosses, Curve, Curves, Pen, Plot};
 
 use super::tables::{self, BOUNDS, words};
-use super::{Place, Points, Row};
+use super::{PointRanking, Points, Row};
 use crate::Document;
 use crate::tables::{figure, page as rendered};
 
-/// More bars than this do not fit.
+/// Maximum number of bars that fit.
 const MOST_BARS: usize = 16;
-/// More crosses than this cannot be told apart.
+/// Maximum number of distinguishable crosses.
 const MOST_CROSSES: usize = 12;
-/// More schemes than this nobody can tell apart in a plot of curves; the bounds come on top.
+/// Maximum number of distinguishable curves, besides the bounds.
 const MOST_CURVES: usize = 5;
 
-/// The page, with rates in `units`; the table over the losses has KB/s.
+/// The page with rates in `units`; the table over the loss rate has KB/s.
 pub fn page(document: &Document<Points>, units: Units) -> String {
-    let Points { axis, points } = &document.said;
+    let Points { axis, points } = &document.results;
     let mut sections = Vec::new();
     if points.len() > 1 {
         sections.push(Section {
@@ -42,8 +42,8 @@ pub fn page(document: &Document<Points>, units: Units) -> String {
     rendered(document, "schemes compared", "scheme", sections)
 }
 
-fn section(document: &Document<Points>, place: &Place, units: Units) -> Section {
-    let title = match (&document.said.axis, &place.label) {
+fn section(document: &Document<Points>, place: &PointRanking, units: Units) -> Section {
+    let title = match (&document.results.axis, &place.label) {
         (Some(axis), Some(label)) => format!("{axis} = {label}"),
         _ => "Ranking".to_owned(),
     };
@@ -67,9 +67,9 @@ fn section(document: &Document<Points>, place: &Place, units: Units) -> Section 
     }
 }
 
-/// The plots as files of their own, and their numbers: name and text.
+/// The plots as separate files, and their numbers: name and text.
 pub fn pictures(document: &Document<Points>) -> Vec<(String, String)> {
-    let points = &document.said.points;
+    let points = &document.results.points;
     let mut plots: Vec<(String, Plot)> = Vec::new();
     for (i, place) in points.iter().enumerate() {
         plots.push((format!("ranking-{}", i + 1), bars(document, place, Units::KB)));
@@ -84,10 +84,10 @@ pub fn pictures(document: &Document<Points>) -> Vec<(String, String)> {
     plots.into_iter().flat_map(files).collect()
 }
 
-/// The best of the schemes of one point, and the baseline.
-fn best<'a>(document: &Document<Points>, place: &'a Place, most: usize) -> Vec<&'a Row> {
+/// The best schemes of one point, and the baseline.
+fn best<'a>(document: &Document<Points>, place: &'a PointRanking, most: usize) -> Vec<&'a Row> {
     let mut shown: Vec<&Row> = place.schemes.iter().take(most).collect();
-    // The baseline is always there.
+    // The baseline is always included.
     let mut others = place.schemes.iter().skip(most);
     let baseline = others.find(|row| document.baseline.as_deref() == Some(row.name()));
     if let (Some(row), Some(last)) = (baseline, shown.last_mut()) {
@@ -96,8 +96,8 @@ fn best<'a>(document: &Document<Points>, place: &'a Place, most: usize) -> Vec<&
     shown
 }
 
-/// The schemes of one point by throughput and delay.
-fn crosses(document: &Document<Points>, place: &Place, units: Units) -> Plot {
+/// Throughput against delay of the schemes at one point.
+fn crosses(document: &Document<Points>, place: &PointRanking, units: Units) -> Plot {
     let label = place.label.as_ref().map_or(String::new(), |label| format!(" at {label}"));
     let cross = |row: &Row| {
         let (rate, delay) =
@@ -117,8 +117,8 @@ fn crosses(document: &Document<Points>, place: &Place, units: Units) -> Plot {
     .plot()
 }
 
-/// Bars of the schemes of one point, the best first.
-fn bars(document: &Document<Points>, place: &Place, units: Units) -> Plot {
+/// Bars of the schemes at one point, the best first.
+fn bars(document: &Document<Points>, place: &PointRanking, units: Units) -> Plot {
     let shown = best(document, place, MOST_BARS);
     let most = place
         .bounds
@@ -134,13 +134,13 @@ fn bars(document: &Document<Points>, place: &Place, units: Units) -> Plot {
     )
 }
 
-/// Losses that lie so far apart are drawn by decades.
+/// Minimum ratio of loss rates that are drawn on a logarithmic axis.
 const SPREAD: f64 = 8.0;
 
-/// Throughput over the losses that the baseline met, with the bounds.
+/// Throughput over the loss rate of the baseline, with the bounds.
 fn curves(document: &Document<Points>, units: Units) -> Plot {
-    let points = &document.said.points;
-    let x = |place: &Place| place.bounds.loss * 100.0;
+    let points = &document.results.points;
+    let x = |place: &PointRanking| place.bounds.loss * 100.0;
     let mut curves: Vec<Curve> = drawn(document)
         .into_iter()
         .map(|name| {
@@ -161,7 +161,7 @@ fn curves(document: &Document<Points>, units: Units) -> Plot {
     for curve in &mut curves {
         curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
-    // Small losses are those that one asks about, and most of a linear axis would be for the large ones.
+    // Small loss rates matter most, and a linear axis would give its space to the large ones.
     let losses = || curves.iter().flat_map(|curve| &curve.points).map(|p| p.0);
     let least = losses().filter(|loss| *loss > 0.0).fold(f64::INFINITY, f64::min);
     let log_x = losses().fold(0.0, f64::max) >= SPREAD * least;
@@ -175,9 +175,9 @@ fn curves(document: &Document<Points>, units: Units) -> Plot {
     .plot()
 }
 
-/// The schemes that have a curve: the baseline and the best of each family.
+/// The schemes with a curve: the baseline and the best of each family.
 fn drawn(document: &Document<Points>) -> Vec<String> {
-    let points = &document.said.points;
+    let points = &document.results.points;
     let family = |name: &String| {
         points.iter().find_map(|place| place.scheme(name)).map(|row| row.alternative.family)
     };

@@ -1,36 +1,36 @@
-//! A comparison that spends its runs where they tell: a few on every scheme, and the rest on those near the top.
+//! A comparison in two stages: a few runs of every scheme, then more runs of those near the top.
 
-use lasthop_lab::{CellResults, Results};
+use lasthop_runs::{CellResults, Results};
 use lasthop_scenario::{Comparison, Plan};
 use lasthop_trace::stats::Summary;
 
 use super::{Points, applies, ranked};
 use crate::{Document, Error, Runner};
 
-/// The part of the schemes that goes on.
+/// The share of the schemes in the second stage is one in this many.
 const PART: usize = 4;
-/// The fewest schemes that go on, the baseline not counted.
+/// Minimum number of schemes in the second stage, without the baseline.
 const FEWEST: usize = 4;
-/// The fewest runs of a scheme.
+/// Minimum number of runs of a scheme.
 const FEW: u32 = 4;
-/// The most runs of a scheme.
+/// Maximum number of runs of a scheme.
 const MANY: u32 = 60;
-/// It is decided once who goes on: what is said comes from one of two looks at a scheme.
+/// Number of interim analyses: each judgement comes from one of two.
 const LOOKS: u32 = 2;
 
-/// How many runs each scheme gets.
+/// The number of runs of each scheme.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Race {
     /// Runs of every scheme.
     pub few: u32,
-    /// Schemes that go on, the baseline not counted.
+    /// Schemes in the second stage, without the baseline.
     pub near: usize,
     /// Runs of these and of the baseline.
     pub many: u32,
 }
 
 impl Race {
-    /// The race that takes as many runs as `runs` of each of so many schemes would.
+    /// The race with the same total number of runs as `runs` of each scheme.
     pub fn of(schemes: usize, runs: u32) -> Race {
         let few = runs.div_ceil(2).max(FEW).min(runs);
         let near = schemes.div_ceil(PART).max(FEWEST).min(schemes.saturating_sub(1));
@@ -41,15 +41,15 @@ impl Race {
     }
 }
 
-/// Compares at one point: makes `race.few` runs of all schemes, and then further ones of those with the best means.
+/// Compares at one point: makes `race.few` runs of all schemes, then more runs of those with the best means.
 ///
-/// Each scheme is judged once, by all of its runs. Which schemes have more was decided by some of the same runs, so a
-/// judgement comes from one of two looks, and each has half of the level: the chance that any scheme is called different
-/// and is none stays below 5 % by Bonferroni's inequality, whatever decides.
+/// Each scheme is judged once, by all of its runs. Some of the same runs decided which schemes get more, so a judgement
+/// comes from one of two analyses, each with half of the level. By Bonferroni's inequality the chance of any false
+/// difference stays below 5 %, whatever the decision rule.
 ///
 /// # Errors
 ///
-/// If no scheme applies but the baseline, and whatever `run` fails of.
+/// No scheme applies besides the baseline, or `run` fails.
 pub fn raced<E: From<Error>>(
     comparison: &Comparison,
     race: Race,
@@ -89,7 +89,7 @@ pub fn raced<E: From<Error>>(
     Ok(Document { fewer: Some(race.few), ..ranked(&all, &results, LOOKS) })
 }
 
-/// The places of the baseline and of the schemes with the best means, in the order of the plan.
+/// Indices of the baseline and of the schemes with the best means, in the order of the plan.
 fn near(results: &Results, baseline: usize, near: usize) -> Vec<usize> {
     let mean = |cell: &CellResults| {
         let values = cell.runs.iter().map(|run| run.metrics.aggregate_throughput);
@@ -116,7 +116,7 @@ mod tests {
                 let all = race.few as usize * schemes;
                 let more = (race.many - race.few) as usize * (race.near + 1);
                 assert!(race.few <= runs && race.many >= runs, "{schemes} {runs} {race:?}");
-                // Few schemes leave nothing to save: the least that goes on may take a run more of each.
+                // Few schemes leave nothing to save: the smallest second stage may take one run more of each.
                 assert!(
                     all + more <= schemes * runs as usize + schemes,
                     "{schemes} {runs} {race:?}"

@@ -4,18 +4,18 @@ use lasthop_report::model::{Column, Table};
 use lasthop_report::number::{KB, Units, short};
 use lasthop_trace::stats::Summary;
 
-use super::{Counts, Place, Row};
+use super::{Counts, PointRanking, Row};
 use crate::ranking::Judgement;
 use crate::tables::Words;
 
-/// How the ranking is to be read.
+/// The explanation of the ranking.
 pub const NOTE: &str = "\
 Means over runs ± 95 % confidence interval, KB = 1024 B. `times`: how often the baseline's throughput, by runs of
 the same seed, with an interval that leaves 1 out where, all comparisons together, they differ (Holm, 5 %): better, worse.
 Schemes of one rank are not told apart from its first. wireless goodput: full packets needed / data packets sent over the
 radio.";
 
-/// How schemes are called, with rates in `units`.
+/// The terms of the tables, with rates in `units`.
 pub(super) const fn words(units: Units) -> Words {
     Words {
         noun: "scheme",
@@ -35,8 +35,8 @@ pub fn note(units: Units) -> String {
     }
 }
 
-/// The schemes of one point as a table, the best first; rates in `units`.
-pub fn ranking(place: &Place, units: Units) -> Table {
+/// The schemes of one point, the best first; rates in `units`.
+pub fn ranking(place: &PointRanking, units: Units) -> Table {
     let radio = place.schemes.iter().any(|row| row.measured.wireless_goodput.is_some());
     let mut columns = vec![Column::number("time-outs")];
     columns.extend(radio.then(|| Column::number("wireless goodput")));
@@ -60,7 +60,7 @@ pub fn ranking(place: &Place, units: Units) -> Table {
     })
 }
 
-/// A rate in KB/s, as bounds and means over many points are shown.
+/// A rate in KB/s, for bounds and means over many points.
 pub fn kb(value: Option<f64>) -> String {
     match value.map(|v| v / KB) {
         None => "–".to_owned(),
@@ -70,8 +70,8 @@ pub fn kb(value: Option<f64>) -> String {
     }
 }
 
-/// What theory allows at a point, in a line: of the sender that runs there.
-pub fn theory(place: &Place, units: Units) -> String {
+/// The bounds at a point in one line, for the sender there.
+pub fn theory(place: &PointRanking, units: Units) -> String {
     let b = &place.bounds;
     let rate = |value: Option<f64>| value.map_or("–".to_owned(), |bytes| units.rate(bytes));
     let mut text = format!(
@@ -89,8 +89,8 @@ pub fn theory(place: &Place, units: Units) -> String {
     text
 }
 
-/// The names of all schemes, the best on the whole first.
-pub(super) fn order(points: &[Place]) -> Vec<String> {
+/// The names of all schemes, ordered by their mean over all points.
+pub(super) fn order(points: &[PointRanking]) -> Vec<String> {
     let mut names: Vec<(usize, f64, String)> = Vec::new();
     for row in points.iter().flat_map(|place| &place.schemes) {
         let (rank, mean) = (row.standing.rank, row.standing.value.mean);
@@ -107,7 +107,7 @@ pub(super) fn order(points: &[Place]) -> Vec<String> {
 }
 
 /// Schemes by points of the axis.
-pub fn matrix(axis: &str, points: &[Place]) -> Table {
+pub fn matrix(axis: &str, points: &[PointRanking]) -> Table {
     let mut columns = vec![Column::text(format!("scheme \\ {axis}"))];
     columns.extend(points.iter().map(|p| Column::number(p.label.clone().unwrap_or_default())));
     columns.push(Column::text("to be changed"));
@@ -130,7 +130,7 @@ pub fn matrix(axis: &str, points: &[Place]) -> Table {
         rows.push(cells);
     }
     for (name, of) in BOUNDS {
-        // A formula that is of another sender has nothing to say.
+        // Formulas for other senders are left out.
         if points.iter().all(|place| of(place).is_none()) {
             continue;
         }
@@ -142,8 +142,8 @@ pub fn matrix(axis: &str, points: &[Place]) -> Table {
     Table::new(columns, rows)
 }
 
-/// A bound: its name and how it is read.
-type Bound = (&'static str, fn(&Place) -> Option<f64>);
+/// A bound: its name and its accessor.
+type Bound = (&'static str, fn(&PointRanking) -> Option<f64>);
 
 /// The bounds, as rows of tables and curves of plots.
 pub(super) const BOUNDS: [Bound; 4] = [

@@ -1,4 +1,4 @@
-//! What could be changed about a TCP or its hop to save energy, one thing each.
+//! Single changes to a TCP or its hop that may save energy.
 
 use lasthop_proto::mac::MacConfig;
 use lasthop_proto::tcp::config::{DelayedAck, Prediction, TcpConfig, Variant};
@@ -6,15 +6,15 @@ use lasthop_scenario::{Host, LeftOut, Scenario, StageKind};
 
 use crate::Alternative;
 
-/// The longest packet that 802.11 carries with LLC and SNAP, less the headers of IP and TCP.
+/// The largest MSS on 802.11: its longest packet with LLC and SNAP, less the headers of IP and TCP.
 const LARGE_MSS: u32 = 2296 - 40;
 /// The threshold that turns RTS off: no frame is larger.
 const NO_RTS: u32 = 2347;
 
-/// What a change sets, or why it does not apply.
+/// The settings of a change, or why it does not apply.
 type Sets = Result<Vec<String>, &'static str>;
 
-/// What could be changed for the transfer between the two hosts `ends`, and what could not.
+/// The changes for the transfer between the two hosts `ends`, and those that do not apply.
 pub fn changes(scenario: &Scenario, ends: [usize; 2]) -> (Vec<Alternative>, Vec<LeftOut>) {
     let hosts = ends.map(|i| &scenario.hosts[i]);
     let (mut changes, mut left_out) = (Vec::new(), Vec::new());
@@ -29,7 +29,7 @@ pub fn changes(scenario: &Scenario, ends: [usize; 2]) -> (Vec<Alternative>, Vec<
     (changes, left_out)
 }
 
-/// A change's name, what it is, and what it sets.
+/// A change's name, description and settings.
 type Kind = (&'static str, &'static str, Sets);
 
 /// Changes of the TCPs at both ends.

@@ -1,11 +1,11 @@
-//! Where the joules of a scenario go, and which change would save most.
+//! Energy use of a scenario by part, and the changes that would save most.
 
 mod change;
 mod page;
 mod question;
 mod tables;
 
-use lasthop_lab::{CellResults, Setup};
+use lasthop_runs::{CellResults, Setup};
 use lasthop_scenario::{Axis, Cell, LeftOut, Plan, Scenario};
 use lasthop_trace::metrics::NodeEnergy;
 use lasthop_trace::stats::Summary;
@@ -17,62 +17,60 @@ pub use page::{page, pictures};
 pub use question::{Question, without_parts};
 pub use tables::{NOTE, hosts, parts, ranking, verdict};
 
-/// The name of what is not changed.
+/// The name of the unchanged scenario.
 const AS_IS: &str = "as-is";
-/// The name of all changes that help, made together.
+/// The name of all helpful changes together.
 const TOGETHER: &str = "together";
 
-/// What is said about energy beyond its scenario.
+/// The results of an energy study.
 #[derive(Clone, Debug, Serialize)]
 pub struct Energy {
-    /// The longest that a run may take, in seconds.
+    /// Maximum duration of a run, in seconds.
     pub horizon_s: f64,
-    /// Whether a transfer has no end, so that a longer run would be nearer to a whole battery.
+    /// A transfer is endless, so a longer run would be closer to a whole battery.
     pub endless: bool,
-    /// The hosts on batteries, as the scenario is.
+    /// The hosts on batteries in the unchanged scenario.
     pub hosts: Vec<HostEnergy>,
-    /// Whose bytes for a joule the changes are ranked by.
+    /// The host whose bytes per joule rank the changes.
     pub ranked_by: String,
-    /// The changes, the best first, and what is not changed among them.
+    /// The changes and the unchanged scenario, the best first.
     pub changes: Vec<Row>,
 }
 
-/// A host as the scenario is: means over the runs.
+/// A host of the unchanged scenario: means over the runs.
 #[derive(Clone, Debug, Serialize)]
 pub struct HostEnergy {
-    /// The host.
     pub host: String,
-    /// What it is made of.
+    /// Hardware preset.
     pub hardware: String,
-    /// Whether the file does not say so.
+    /// The hardware is an assumption.
     pub assumed: bool,
-    /// How long the full battery lasts, in seconds.
+    /// Lifetime of the full battery, in seconds.
     pub lifetime_s: Summary,
-    /// Payload moved for each joule, in bytes.
+    /// Payload per joule, in bytes.
     pub bytes_per_joule: Summary,
-    /// Payload moved with a full battery, in bytes.
+    /// Payload per battery charge, in bytes.
     pub bytes_per_battery: Summary,
     /// Mean power in watts.
     pub power_w: Summary,
-    /// What draws it.
+    /// Power by part.
     pub parts: Vec<Part>,
 }
 
-/// What draws from a battery.
+/// A consumer of battery power.
 #[derive(Clone, Debug, Serialize)]
 pub struct Part {
-    /// Its name.
     pub name: &'static str,
-    /// Its mean power in watts.
+    /// Mean power in watts.
     pub power_w: Summary,
-    /// Its share of all.
+    /// Share of the total.
     pub share: f64,
 }
 
-/// What draws, and how many joules of it a node has spent.
-type Drawn = (&'static str, fn(&NodeEnergy) -> f64);
+/// A consumer's name, and the joules that it used at a node.
+type Consumer = (&'static str, fn(&NodeEnergy) -> f64);
 
-const PARTS: [Drawn; 6] = [
+const PARTS: [Consumer; 6] = [
     ("base", |n| n.spent.base),
     ("radio asleep", |n| n.spent.doze),
     ("radio idle", |n| n.spent.idle),
@@ -81,31 +79,31 @@ const PARTS: [Drawn; 6] = [
     ("processing", |n| n.spent.processing),
 ];
 
-/// One change, ranked by the bytes for a joule at one host.
-pub type Row = Ranked<Elsewhere>;
+/// One change, ranked by the bytes per joule at one host.
+pub type Row = Ranked<ChangeFigures>;
 
-/// What is told of a change beside the bytes for a joule.
+/// Further figures of a change.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Elsewhere {
-    /// How long the battery of that host lasts, in seconds.
+pub struct ChangeFigures {
+    /// Battery lifetime of that host, in seconds.
     pub lifetime_s: Summary,
-    /// Bytes for a joule at the other hosts, as often as without the change.
+    /// Bytes per joule at the other hosts, relative to the unchanged scenario.
     pub others: Vec<(String, Option<Ratio>)>,
 }
 
-/// The changes that were run, and their results.
-struct Measured<'a> {
+/// The changes with their runs.
+struct ChangeRuns<'a> {
     question: &'a Question<'a>,
     changes: Vec<Alternative>,
     cells: Vec<CellResults>,
 }
 
-/// Answers: runs the scenario as it is and with each change, and then with all that help. `setup` has the scenario in
-/// words.
+/// Runs the unchanged scenario, each change, and then all helpful changes together. `setup` has the texts of the
+/// scenario.
 ///
 /// # Errors
 ///
-/// If the changes that help exclude each other, and whatever `run` fails of.
+/// The helpful changes exclude each other, or `run` fails.
 pub fn answer<E: From<Error>>(
     question: &Question<'_>,
     setup: &Setup,
@@ -124,7 +122,7 @@ pub fn answer<E: From<Error>>(
         }
     });
     changes.insert(0, Alternative::setting(AS_IS, "the scenario as it is", Vec::new()));
-    let mut measured = Measured { question, changes: Vec::new(), cells: Vec::new() };
+    let mut measured = ChangeRuns { question, changes: Vec::new(), cells: Vec::new() };
     measured.run(changes, scenarios, run)?;
     if let Some(together) = measured.together() {
         let scenario = question.changed(&together.sets).map_err(|reason| {
@@ -135,7 +133,7 @@ pub fn answer<E: From<Error>>(
     Ok(Document { left_out, ..measured.document(setup) })
 }
 
-impl Measured<'_> {
+impl ChangeRuns<'_> {
     /// Makes the runs of more changes.
     fn run<E>(
         &mut self,
@@ -155,7 +153,7 @@ impl Measured<'_> {
         Ok(())
     }
 
-    /// Everything that helps, if that is more than one change.
+    /// All helpful changes, if there is more than one.
     fn together(&self) -> Option<Alternative> {
         let (whole, rows) = (self.whole(), self.rows());
         let helping: Vec<&Alternative> =
@@ -167,13 +165,13 @@ impl Measured<'_> {
         })
     }
 
-    /// The changes of which all runs were made.
+    /// The changes whose runs are complete.
     fn whole(&self) -> Vec<usize> {
         let wanted = self.question.scenario.runs as usize;
         (0..self.cells.len()).filter(|i| self.cells[*i].runs.len() == wanted).collect()
     }
 
-    /// The changes beside none, the best first; nothing unless the runs without a change are there.
+    /// The changes compared with the unchanged scenario, the best first; empty without its runs.
     fn rows(&self) -> Vec<Row> {
         let whole = self.whole();
         let Some(baseline) = whole.iter().position(|i| *i == 0) else { return Vec::new() };
@@ -189,7 +187,7 @@ impl Measured<'_> {
         let others: Vec<_> = others.collect();
         let host = self.question.host.as_str();
         let changes = whole.iter().map(|i| self.changes[*i].clone()).collect();
-        rank(changes, &bytes_per_joule(host), baseline, |place| Elsewhere {
+        rank(changes, &bytes_per_joule(host), baseline, |place| ChangeFigures {
             lifetime_s: Summary::of(&values(&self.cells[whole[place]], host, |n| n.lifetime_s)),
             others: others.iter().map(|(name, all)| ((*name).clone(), all[place].ratio)).collect(),
         })
@@ -203,7 +201,7 @@ impl Measured<'_> {
         let seeds =
             (0..u64::from(scenario.runs)).map(|i| scenario.first_seed.wrapping_add(i)).collect();
         let anything_helps = changes.iter().any(Ranked::helps);
-        let said = Energy {
+        let results = Energy {
             horizon_s: scenario.horizon.as_secs_f64(),
             endless: setup.endless,
             hosts: host_energy(self.question, &self.cells[0]),
@@ -213,12 +211,12 @@ impl Measured<'_> {
         Document {
             unfinished: unfinished.map(|i| self.changes[i].name.clone()).collect(),
             anything_helps: Some(anything_helps),
-            ..Document::new(&scenario.name, setup, seeds, said)
+            ..Document::new(&scenario.name, setup, seeds, results)
         }
     }
 }
 
-/// A number of `host` in each run.
+/// A figure of `host` in each run.
 fn values(cell: &CellResults, host: &str, of: impl Fn(&NodeEnergy) -> f64) -> Vec<f64> {
     let nodes = cell.runs.iter().flat_map(|run| run.metrics.energy.iter().find(|n| n.host == host));
     nodes.map(of).collect()
@@ -231,7 +229,7 @@ fn host_energy(question: &Question<'_>, cell: &CellResults) -> Vec<HostEnergy> {
         .map(|(host, hardware)| {
             let of = |f: fn(&NodeEnergy) -> f64| Summary::of(&values(cell, &host.name, f));
             let power_w = of(NodeEnergy::mean_power_w);
-            let part = |(name, f): Drawn| {
+            let part = |(name, f): Consumer| {
                 let own = Summary::of(&values(cell, &host.name, |n| {
                     if n.spent_j > 0.0 { f(n) / n.spent_j * n.mean_power_w() } else { 0.0 }
                 }));

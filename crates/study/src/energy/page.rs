@@ -1,4 +1,4 @@
-//! What is said about energy, as one page.
+//! The page of an energy study.
 
 use lasthop_report::model::{Column, Section, Table};
 use lasthop_report::plot::{BarChart, BarGroup, BarSeries, Plot};
@@ -8,9 +8,8 @@ use super::tables::{self, WORDS};
 use crate::Document;
 use crate::tables::{bar, figure, page as rendered};
 
-/// The page.
 pub fn page(document: &Document<Energy>) -> String {
-    let energy = &document.said;
+    let energy = &document.results;
     let mut sections = vec![Section {
         title: "Where the joules go".to_owned(),
         text: vec![
@@ -44,16 +43,16 @@ pub fn page(document: &Document<Energy>) -> String {
     rendered(document, "energy", "change", sections)
 }
 
-/// The plots as files of their own: name and text.
+/// The plots as separate files: name and text.
 pub fn pictures(document: &Document<Energy>) -> Vec<(String, String)> {
     let mut all = vec![("where.svg".to_owned(), where_to(document).svg())];
-    if !document.said.changes.is_empty() {
+    if !document.results.changes.is_empty() {
         all.push(("changes.svg".to_owned(), ranking(document).svg()));
     }
     all
 }
 
-/// What draws how much, all hosts in one table.
+/// Power by part, all hosts in one table.
 fn parts(energy: &Energy) -> Table {
     let mut columns = vec![Column::text("drawn by")];
     for host in &energy.hosts {
@@ -71,14 +70,14 @@ fn parts(energy: &Energy) -> Table {
     Table::new(columns, rows)
 }
 
-/// Place and name of each part that may draw.
+/// Index and name of each part.
 fn of_parts(energy: &Energy) -> impl Iterator<Item = (usize, &'static str)> {
     energy.hosts.iter().take(1).flat_map(|host| &host.parts).map(|part| part.name).enumerate()
 }
 
-/// Bars of what draws how much, a group for each part that draws anything.
+/// Bars of power by part, a group for each part in use.
 fn where_to(document: &Document<Energy>) -> Plot {
-    let energy = &document.said;
+    let energy = &document.results;
     let powers = |i: usize| energy.hosts.iter().map(move |host| &host.parts[i].power_w);
     let groups = of_parts(energy).filter(|(i, _)| powers(*i).any(|power| power.mean > 0.0)).map(
         |(i, name)| BarGroup {
@@ -96,9 +95,9 @@ fn where_to(document: &Document<Energy>) -> Plot {
     .plot()
 }
 
-/// Bars of the bytes for a joule of each change, the best first.
+/// Bars of the bytes per joule of each change, the best first.
 fn ranking(document: &Document<Energy>) -> Plot {
-    let energy = &document.said;
+    let energy = &document.results;
     WORDS.bars(
         format!("{}: payload for a joule", document.name),
         "payload for a joule (kB/J)",

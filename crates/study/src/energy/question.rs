@@ -1,46 +1,43 @@
-//! Whose energy is asked about: a scenario with batteries at the ends that need them.
+//! Prepares a scenario for an energy study: adds batteries at the ends that need them.
 
 use lasthop_proto::energy::PRESETS;
 use lasthop_scenario::{Argument, Cell, Host, Plan, Scenario};
 
 use crate::{Error, Source};
 
-/// A battery to try, or of those that nobody has described.
+/// The default battery.
 const USUAL: &str = PRESETS[0].name;
 
-/// What is asked.
+/// A scenario ready for an energy study.
 #[derive(Clone, Debug)]
 pub struct Question<'a> {
-    /// The scenario's text.
     pub source: Source<'a>,
-    /// The arguments that make it what it is, batteries among them.
+    /// All arguments, batteries included.
     pub arguments: Vec<Argument>,
-    /// The scenario.
     pub scenario: Scenario,
-    /// The two hosts of the transfer that is looked at.
+    /// The two hosts of the examined transfer.
     pub ends: [usize; 2],
-    /// Whose bytes for a joule the changes are ranked by.
+    /// The host whose bytes per joule rank the changes.
     pub host: String,
-    /// The hosts whose hardware was assumed.
+    /// Hosts with assumed hardware.
     pub assumed: Vec<String>,
 }
 
-/// The arguments without those about a part of a battery: such a part needs one to be a part of, which may still have
-/// to be chosen.
+/// The arguments without those about a part of a battery: the battery itself may still have to be chosen.
 pub fn without_parts(arguments: &[Argument]) -> Vec<Argument> {
     let key = |argument: &Argument| argument.text().split('=').next().unwrap_or("").to_owned();
     arguments.iter().filter(|argument| !key(argument).contains(".battery.")).cloned().collect()
 }
 
 impl<'a> Question<'a> {
-    /// Asks about the scenario that `arguments` make of `source`. Both ends of its transfer are made of `hardware`, a
-    /// preset; without it they are as the scenario says, or of usual hardware if no host has a battery. The changes
-    /// are ranked by the bytes for a joule of `host`; without it, of the sender if it has a battery.
+    /// Prepares the scenario that `arguments` make of `source`. Both ends of its transfer get the preset `hardware`;
+    /// without it they are as in the scenario, or of default hardware if no host has a battery. The changes are ranked
+    /// by the bytes per joule of `host`; without it, of the sender if it has a battery.
     ///
     /// # Errors
     ///
-    /// What is wrong with the scenario or with `arguments`, also if they vary something; if there is no transfer to
-    /// look at, no radio that a battery could feed, or no battery at `host`.
+    /// The scenario or `arguments` are invalid or vary a key. There is no suitable transfer, no radio with a battery,
+    /// or no battery at `host`.
     pub fn new(
         source: Source<'a>,
         mut arguments: Vec<Argument>,
@@ -55,7 +52,7 @@ impl<'a> Question<'a> {
         let none = powered(&plain).next().is_none();
         if let Some(preset) = hardware.or_else(|| none.then_some(USUAL)) {
             for name in on_air(&plain, &source, &without, &names)? {
-                // What the arguments say about the battery holds for the new one.
+                // Arguments about the battery apply to the new one.
                 arguments.insert(0, battery(&name, preset));
                 if hardware.is_none() {
                     assumed.push(name);
@@ -67,13 +64,13 @@ impl<'a> Question<'a> {
         Ok(Question { source, arguments, scenario, ends, host, assumed })
     }
 
-    /// The runs of the scenario as it is.
+    /// The runs of the unchanged scenario.
     pub fn plan(&self) -> Plan {
         let cell = Cell { labels: Vec::new(), scenario: self.scenario.clone() };
         Plan { name: self.scenario.name.clone(), axes: Vec::new(), cells: vec![cell] }
     }
 
-    /// The scenario with these changes, or why there is none.
+    /// The scenario with these changes, or the reason why there is none.
     pub(super) fn changed(&self, sets: &[String]) -> Result<Scenario, String> {
         let mut arguments = self.arguments.clone();
         arguments.extend(sets.iter().cloned().map(Argument::Set));
@@ -93,7 +90,7 @@ fn powered(scenario: &Scenario) -> impl Iterator<Item = &Host> {
     scenario.hosts.iter().filter(|host| host.battery.is_some())
 }
 
-/// The one scenario of the text.
+/// The single scenario of the text.
 fn one(source: &Source<'_>, arguments: &[Argument]) -> Result<Scenario, Error> {
     let (plan, _) = source.plan(arguments)?;
     let axes: Vec<&str> = plan.axes.iter().map(|axis| axis.name.as_str()).collect();
@@ -107,7 +104,7 @@ fn one(source: &Source<'_>, arguments: &[Argument]) -> Result<Scenario, Error> {
     }
 }
 
-/// Sender and receiver of the first transfer that is not other people's.
+/// Sender and receiver of the first transfer that is no cross traffic.
 fn ends(scenario: &Scenario) -> Result<[usize; 2], Error> {
     let transfer = scenario.transfers.iter().find(|transfer| !transfer.cross);
     transfer.map(|transfer| [transfer.from, transfer.to]).ok_or_else(|| {
@@ -118,7 +115,7 @@ fn ends(scenario: &Scenario) -> Result<[usize; 2], Error> {
     })
 }
 
-/// Those of the hosts `names` whose first link is a radio hop.
+/// The hosts among `names` whose first link is a radio hop.
 fn on_air(
     plain: &Scenario,
     source: &Source<'_>,
@@ -131,7 +128,7 @@ fn on_air(
         tried.insert(0, battery(name, USUAL));
     }
     let scenario = one(source, &tried)?;
-    let layout = lasthop_lab::layout(&scenario);
+    let layout = lasthop_runs::layout(&scenario);
     let with_radio =
         powered(&scenario).zip(&layout.powered).filter(|(_, info)| info.radio.is_some());
     let found: Vec<&str> = with_radio.map(|(host, _)| host.name.as_str()).collect();
@@ -145,7 +142,7 @@ fn on_air(
     Ok(names.iter().filter(|name| found.contains(name)).map(|name| (*name).to_owned()).collect())
 }
 
-/// The host that the changes are ranked by: `asked` if it has a battery, else the first of the ends `names` that has.
+/// The host that ranks the changes: `asked` if it has a battery, else the first of the ends `names` that has one.
 fn ranked_by(scenario: &Scenario, names: &[&str; 2], asked: Option<&str>) -> Result<String, Error> {
     let all: Vec<&str> = powered(scenario).map(|host| host.name.as_str()).collect();
     match asked {

@@ -1,4 +1,4 @@
-//! What is said about energy, as tables.
+//! The tables of an energy study.
 
 use lasthop_report::model::{Column, Table};
 use lasthop_report::number::summary;
@@ -7,7 +7,7 @@ use lasthop_trace::stats::Summary;
 use super::{Energy, HostEnergy};
 use crate::tables::{Words, times};
 
-/// How the table of changes is to be read.
+/// The explanation of the table of changes.
 pub const NOTE: &str = "\
 Means over runs ± 95 % confidence interval, kB = 1000 bytes of payload that the other end's application got. \
 `times`: how often
@@ -23,11 +23,11 @@ pub(super) const WORDS: Words = Words {
     unit: "kB a joule",
     size: 1e3,
     beside: "beside as it is",
-    // The differences of options are small, so it has a digit more than other tables.
+    // The differences of options are small, so the ratio has one more digit than elsewhere.
     digits: 3,
 };
 
-/// The answer in a line.
+/// The result in one line.
 pub fn verdict(energy: &Energy) -> String {
     match energy.changes.iter().find(|row| row.helps()) {
         Some(best) => format!(
@@ -42,7 +42,7 @@ pub fn verdict(energy: &Energy) -> String {
     }
 }
 
-/// A time as people say it: minutes up to some hours, then hours, then days.
+/// A duration in a suitable unit: minutes, hours or days.
 fn lasting(s: &Summary) -> String {
     let (seconds, unit) = match s.mean {
         mean if mean < 6.0 * 3600.0 => (60.0, "min"),
@@ -52,7 +52,7 @@ fn lasting(s: &Summary) -> String {
     format!("{} {unit}", summary(&s.in_units_of(seconds)))
 }
 
-/// The hosts, as the scenario is.
+/// The hosts of the unchanged scenario.
 pub fn hosts(hosts: &[HostEnergy]) -> Table {
     let columns = [
         Column::text("host"),
@@ -75,7 +75,7 @@ pub fn hosts(hosts: &[HostEnergy]) -> Table {
     Table::new(columns, rows)
 }
 
-/// What draws from the battery of a host.
+/// Consumers of a host's battery.
 pub fn parts(host: &HostEnergy) -> Table {
     let columns =
         [Column::text("drawn by"), Column::number("W"), Column::number("%"), Column::text("")];

@@ -1,37 +1,37 @@
-//! Sets that were chosen on some conditions, judged on the others.
+//! Cross-validation: sets chosen on some conditions, judged on the others.
 
 use lasthop_proto::rng::Stream;
 use serde::Serialize;
 
-use super::Tried;
+use super::SetResult;
 use super::sample::shuffle;
 
-/// How often conditions are split into halves.
+/// Number of random splits of the conditions.
 const SPLITS: usize = 200;
 
-/// What sets that are chosen on some conditions meet of the others.
+/// How well sets chosen on some conditions meet the others.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Split {
-    /// The conditions on which sets are chosen, by their places; none stands for halves drawn at random.
+    /// Indices of the conditions for the choice; empty for random halves.
     pub fit: Vec<usize>,
-    /// How many that are.
+    /// Number of conditions for the choice.
     pub on: usize,
-    /// How many others there are.
+    /// Number of other conditions.
     pub others: usize,
-    /// How many of the former the best sets meet, in the mean over splits.
+    /// Conditions for the choice that the best sets meet, in the mean over splits.
     pub met_on: f64,
-    /// How many of the latter those sets meet: all that are equally good, in the mean.
+    /// Other conditions that those sets meet: mean over all equally good sets.
     pub met_others: f64,
-    /// How many of the latter a set meets that nobody has chosen.
+    /// Other conditions that any set meets, in the mean.
     pub any: f64,
-    /// How many of the latter are met by what is assumed.
+    /// Other conditions that the assumed values meet.
     pub assumed: f64,
 }
 
-/// Chooses on the conditions `fit`, or on random halves where there are none; `None` where nothing is left to judge.
+/// Chooses on the conditions `fit`, or on random halves if it is empty; `None` where no condition is left to judge.
 pub(super) fn split(
-    sets: &[Tried],
-    assumed: &Tried,
+    sets: &[SetResult],
+    assumed: &SetResult,
     conditions: usize,
     fit: &[usize],
 ) -> Option<Split> {
@@ -50,10 +50,11 @@ pub(super) fn split(
             order.sort_by_key(|condition| !fit.contains(condition));
         }
         let (chosen_on, others) = order.split_at(on);
-        let met = |set: &Tried, of: &[usize]| of.iter().filter(|c| set.holds[**c]).count();
+        let met = |set: &SetResult, of: &[usize]| of.iter().filter(|c| set.holds[**c]).count();
         let best = sets.iter().map(|set| met(set, chosen_on)).max().unwrap_or(0);
-        let chosen: Vec<&Tried> = sets.iter().filter(|set| met(set, chosen_on) == best).collect();
-        let mean = |sets: &mut dyn Iterator<Item = &Tried>, n: usize| {
+        let chosen: Vec<&SetResult> =
+            sets.iter().filter(|set| met(set, chosen_on) == best).collect();
+        let mean = |sets: &mut dyn Iterator<Item = &SetResult>, n: usize| {
             sets.map(|set| met(set, others) as f64).sum::<f64>() / n as f64
         };
         let of = [
@@ -72,8 +73,13 @@ pub(super) fn split(
 mod tests {
     use super::*;
 
-    fn tried(holds: &[bool]) -> Tried {
-        Tried { sets: Vec::new(), places: Vec::new(), holds: holds.to_vec(), values: Vec::new() }
+    fn tried(holds: &[bool]) -> SetResult {
+        SetResult {
+            sets: Vec::new(),
+            places: Vec::new(),
+            holds: holds.to_vec(),
+            values: Vec::new(),
+        }
     }
 
     #[test]

@@ -1,13 +1,13 @@
-//! How much of the variance of a result each parameter explains (I. Sobol 1993).
+//! Shares of the variance of a result that each parameter explains (I. Sobol 1993).
 //!
-//! The *main effect* is the share that goes with the parameter alone: the variance of the means over its parts (its
-//! values, or quarters of its range), over the variance of all results. The *total effect* is the share that goes when
-//! everything else stays: half of the mean square of what changes in a block when this parameter is drawn anew (M.
-//! Jansen 1999), over the same variance. It counts interactions as well, and with runs of finite length chance: a
-//! parameter that only moves the draws has a total effect and no main effect.
+//! The *main effect* is the share of the parameter alone: the variance of the means over its parts (its values, or
+//! quarters of its range), divided by the total variance. The *total effect* is the share that would remain if all
+//! other parameters were fixed: half of the mean square of the change in a block when this parameter is drawn again (M.
+//! Jansen 1999), divided by the same variance. It includes interactions, and chance in runs of finite length: a
+//! parameter that only shifts random draws has a total effect and no main effect.
 //!
-//! Intervals are from blocks drawn with replacement (basic bootstrap, B. Efron), which also takes off what means over
-//! few sets vary by themselves.
+//! Intervals are from blocks drawn with replacement (basic bootstrap, B. Efron), which also removes the bias of means
+//! over few sets.
 
 use core::ops::Range;
 
@@ -17,41 +17,40 @@ use serde::Serialize;
 /// A share of the variance with its 95 % interval.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Share {
-    /// The estimate.
     pub share: f64,
-    /// Lower end.
+    /// Lower bound.
     pub low: f64,
-    /// Upper end.
+    /// Upper bound.
     pub high: f64,
 }
 
-/// What a parameter explains.
+/// The shares of one parameter.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Effect {
-    /// Alone.
+    /// Main effect.
     pub main: Share,
-    /// With all others.
+    /// Total effect, interactions included.
     pub total: Share,
 }
 
-/// How often blocks are drawn anew for an interval.
+/// Bootstrap samples for an interval.
 const DRAWS: usize = 200;
 
-/// Sets with one number each.
+/// Sets with one result each.
 #[derive(Clone, Debug)]
 pub struct Sample<'a> {
-    /// For each set, into which part of each parameter it falls.
+    /// For each set, the part of each parameter.
     pub parts: &'a [Vec<usize>],
     /// The result of each set.
     pub results: &'a [f64],
-    /// Parameters.
+    /// Number of parameters.
     pub parameters: usize,
-    /// How many sets each block has, in the order of the sets: all of a block ([`super::design`]), or one.
+    /// Sizes of the blocks, in the order of the sets: a whole block of [`super::design`], or 1.
     pub blocks: &'a [usize],
 }
 
 impl Sample<'_> {
-    /// What each parameter explains of the results. All zero where they do not vary.
+    /// The effects of each parameter; all zero if the results do not vary.
     pub fn effects(&self) -> Vec<Effect> {
         let mut end = 0;
         let ranges = self.blocks.iter().map(|size| {
@@ -82,7 +81,7 @@ impl Sample<'_> {
         let n = sets().count() as f64;
         let mean = sets().map(|set| self.results[set]).sum::<f64>() / n;
         let squares = sets().map(|set| square(self.results[set] - mean)).sum::<f64>();
-        // What adding up leaves where all results are alike is no variance.
+        // Rounding noise of equal results is no variance.
         if blocks.is_empty() || squares / n <= 1e-18 * mean * mean {
             return vec![[0.0; 2]; self.parameters];
         }
@@ -114,8 +113,7 @@ fn square(x: f64) -> f64 {
     x * x
 }
 
-/// The estimate less its bias, with its interval: what is drawn again lies about the estimate as that does about the
-/// truth.
+/// The estimate less its bias, with its interval (basic bootstrap).
 fn basic(estimate: f64, mut drawn: Vec<f64>) -> Share {
     drawn.sort_by(f64::total_cmp);
     let at = |share: f64| drawn[((drawn.len() - 1) as f64 * share).round() as usize];
@@ -131,7 +129,7 @@ mod tests {
     use super::super::design;
     use super::*;
 
-    /// The effects of `of` over `parameters` places, each in `in_parts` parts.
+    /// The effects of the function `of` over `parameters` coordinates, each in `in_parts` parts.
     fn effects(
         parameters: usize,
         count: usize,
@@ -154,8 +152,8 @@ mod tests {
         assert!(got.low - 0.02 <= want && want <= got.high + 0.02, "{got:?}, wanted {want}");
     }
 
-    /// T. Ishigami and T. Homma 1990: sin x + 7 sin^2 y + z^4 sin x / 10 over [-pi, pi]. Shares as they follow from its
-    /// variances: main 0.3139, 0.4424, 0; total 0.5576, 0.4424, 0.2437.
+    /// T. Ishigami and T. Homma 1990: sin x + 7 sin^2 y + z^4 sin x / 10 over [-pi, pi]. Shares from its variances:
+    /// main 0.3139, 0.4424, 0; total 0.5576, 0.4424, 0.2437.
     #[test]
     fn ishigami_has_its_known_shares() {
         let got = effects(3, 8000, 16.0, |u| {
@@ -169,8 +167,8 @@ mod tests {
         }
     }
 
-    /// A sum of 4x, 2y, z and nothing of w: shares as 16 : 4 : 1 : 0, main and total alike. Quarters of a range hold 15
-    /// of 16 parts of what a straight line varies.
+    /// A sum of 4x, 2y, z and nothing of w: shares as 16 : 4 : 1 : 0, main and total alike. Quarters of a range capture
+    /// 15 of 16 parts of the variance of a straight line.
     #[test]
     fn a_sum_has_the_shares_of_its_terms() {
         for (count, main, total) in [(5000, 0.03, 0.05), (1000, 0.05, 0.15)] {

@@ -1,7 +1,7 @@
-//! What decides a claim: sets of what its paper leaves open are tried, and this tells which parameters its conditions
-//! hang on, what the best sets have in common, and which conditions no set meets together.
+//! Explains a claim: which open parameters of its paper decide its conditions, what the best sets of values have in
+//! common, and which conditions no set meets together.
 //!
-//! [`design`] says which sets; who asks tries them, and [`answer`] takes the results.
+//! [`design`] lays out the sets; the caller runs them, and [`answer`] evaluates the results.
 
 mod fit;
 mod indices;
@@ -17,34 +17,34 @@ pub use tables::sections;
 
 use serde::Serialize;
 
-/// Something that is left open.
+/// A parameter that the paper leaves open.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Parameter {
-    /// Its name: the address of a key.
+    /// The address of its key.
     pub name: String,
-    /// What is assumed.
+    /// The assumed value.
     pub assumed: String,
-    /// What else could be, in words.
+    /// The other possible values, as text.
     pub range: String,
-    /// Its values, or parts of its range: place times their number.
+    /// Its values, or parts of its range; the index is the position times their number.
     pub parts: Vec<String>,
-    /// Why these.
+    /// The reason for this range.
     pub why: String,
 }
 
 impl Parameter {
-    /// Into which part a place falls.
+    /// The part that contains a position.
     fn part(&self, place: f64) -> usize {
         ((place * self.parts.len() as f64) as usize).min(self.parts.len().saturating_sub(1))
     }
 }
 
-/// A set that was tried.
+/// A set of values with its results.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Tried {
-    /// What is set, as `KEY=VALUE`.
+pub struct SetResult {
+    /// The settings, as `KEY=VALUE`.
     pub sets: Vec<String>,
-    /// The place of each parameter; none for what is assumed.
+    /// The position of each parameter, from 0 to 1; empty for the assumed values.
     pub places: Vec<f64>,
     /// Whether each condition holds.
     pub holds: Vec<bool>,
@@ -52,34 +52,32 @@ pub struct Tried {
     pub values: Vec<Option<f64>>,
 }
 
-impl Tried {
-    /// How many conditions hold.
+impl SetResult {
+    /// Number of conditions that hold.
     pub fn met(&self) -> usize {
         self.holds.iter().filter(|holds| **holds).count()
     }
 }
 
-/// What was tried.
+/// All sets of an explanation with their results.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Asked {
-    /// The claims.
+pub struct Experiment {
     pub claims: Vec<String>,
-    /// What is open.
     pub parameters: Vec<Parameter>,
-    /// The conditions, in words.
+    /// The conditions, as text.
     pub conditions: Vec<String>,
     /// Seeds of each case.
     pub seeds: u32,
-    /// What is assumed, judged in the same way as the sets.
-    pub assumed: Tried,
+    /// The assumed values, judged in the same way as the sets.
+    pub assumed: SetResult,
     /// The sets of a [`design`], in its order.
-    pub sets: Vec<Tried>,
-    /// How many sets each block of it has. A block of which not all sets were tried is as many blocks of one.
+    pub sets: Vec<SetResult>,
+    /// Number of sets per block of the design. An incomplete block counts as blocks of one.
     pub blocks: Vec<usize>,
 }
 
-impl Asked {
-    /// What each parameter explains of a number that each set gives.
+impl Experiment {
+    /// The effects of each parameter on a number of each set.
     fn effects(&self, parts: &[Vec<usize>], results: &[f64]) -> Vec<Effect> {
         Sample { parts, results, parameters: self.parameters.len(), blocks: &self.blocks }.effects()
     }
@@ -87,100 +85,99 @@ impl Asked {
 
 /// A parameter in the ranking.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Decides {
-    /// Which parameter, by its place.
+pub struct Influence {
+    /// Index of the parameter.
     pub parameter: usize,
-    /// What it explains of how many conditions are met.
+    /// Its effect on the number of conditions that hold.
     pub effect: Effect,
-    /// For each of its parts: how many conditions the sets meet in the mean, and how many the best meets.
+    /// For each part: mean and maximum number of conditions that its sets meet.
     pub by_part: Vec<(f64, usize)>,
-    /// For each of its parts, which share of the best sets lies in it.
+    /// For each part: share of the best sets in it.
     pub best: Vec<f64>,
 }
 
 /// A condition over all sets.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Met {
-    /// The share of the sets that meet it.
+pub struct ConditionSummary {
+    /// Share of the sets that meet it.
     pub share: f64,
-    /// Whether what is assumed meets it.
+    /// The assumed values meet it.
     pub assumed: bool,
-    /// The parameters with the largest main effects on the rank of its value, with those; on whether it holds, where it
-    /// has no value. At most two, and only such whose interval lies above zero.
+    /// At most two parameters with the largest main effects, and an interval above zero. The effects are on the rank of
+    /// the condition's value, or without a value on whether it holds.
     pub by: Vec<(usize, Share)>,
 }
 
 /// Two conditions that no set meets together.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Apart {
-    /// Their places.
+pub struct Exclusion {
+    /// Indices of the conditions.
     pub conditions: (usize, usize),
-    /// In how many sets they would be met together by chance, if they had nothing to do with each other.
+    /// Expected number of sets that meet both, if they were independent.
     pub by_chance: f64,
 }
 
-/// The answer.
+/// The complete explanation.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Explained {
-    /// What was tried.
+pub struct Explanation {
     #[serde(flatten)]
-    pub asked: Asked,
-    /// The parameters, what decides most first.
-    pub ranking: Vec<Decides>,
+    pub asked: Experiment,
+    /// The parameter with the largest effect first.
+    pub ranking: Vec<Influence>,
     /// The conditions, in their order.
-    pub met: Vec<Met>,
+    pub met: Vec<ConditionSummary>,
     /// Pairs that exclude each other, the most surprising first.
-    pub apart: Vec<Apart>,
-    /// The best sets, by their places: those that meet most conditions.
+    pub apart: Vec<Exclusion>,
+    /// Indices of the sets that meet most conditions.
     pub best: Vec<usize>,
-    /// The sets of [`Explained::told`], tried again with all seeds and whole transfers; what is assumed comes first.
-    pub again: Vec<Tried>,
-    /// Seeds of each case when they were tried again.
+    /// The assumed values and the sets of [`Explanation::listed`], run again with all seeds and whole transfers.
+    pub again: Vec<SetResult>,
+    /// Seeds of each case in these runs.
     pub again_seeds: u32,
-    /// Chosen on some conditions, judged on the others.
+    /// Cross-validation of the choice.
     pub split: Option<Split>,
 }
 
-/// So many parameters are named that decide a condition.
+/// Maximum number of parameters listed per condition.
 const DECIDERS: usize = 2;
-/// So many of the best sets are told of.
-const TOLD: usize = 3;
+/// Maximum number of best sets listed.
+const MAX_LISTED: usize = 3;
 
-impl Explained {
-    /// The best sets that are told of: from the first to the last, since neighbours are alike.
-    pub fn told(&self) -> Vec<usize> {
+impl Explanation {
+    /// Indices of the listed best sets, spread from the first to the last, because neighbours are similar.
+    pub fn listed(&self) -> Vec<usize> {
         let n = self.best.len();
-        let told = n.min(TOLD);
-        (0..told).map(|i| self.best[i * (n - 1) / (told - 1).max(1)]).collect()
+        let count = n.min(MAX_LISTED);
+        (0..count).map(|i| self.best[i * (n - 1) / (count - 1).max(1)]).collect()
     }
 }
 
-/// Fewer sets than this are no surprise: by chance alone there is none in one case of twenty.
+/// Minimum expected number of sets for a surprising pair: by chance there is none in one case of twenty.
 const SURPRISING: f64 = 3.0;
 
-/// What the sets tell; `fit` has the places of conditions on which sets are to be chosen, none for halves at random.
-pub fn answer(asked: Asked, fit: &[usize]) -> Explained {
+/// Evaluates the sets; `fit` has the indices of conditions on which sets are chosen, empty for random halves.
+pub fn answer(asked: Experiment, fit: &[usize]) -> Explanation {
     let parts: Vec<Vec<usize>> =
         asked.sets.iter().map(|set| parts(&asked.parameters, set)).collect();
-    let most = asked.sets.iter().map(Tried::met).max().unwrap_or(0);
+    let most = asked.sets.iter().map(SetResult::met).max().unwrap_or(0);
     let best = (0..asked.sets.len()).filter(|i| asked.sets[*i].met() == most).collect();
     let ranking = ranking(&asked, &parts, most);
     let met = (0..asked.conditions.len()).map(|c| condition(&asked, &parts, c)).collect();
     let split = fit::split(&asked.sets, &asked.assumed, asked.conditions.len(), fit);
     let apart = apart(&asked);
-    Explained { asked, ranking, met, apart, best, again: Vec::new(), again_seeds: 0, split }
+    Explanation { asked, ranking, met, apart, best, again: Vec::new(), again_seeds: 0, split }
 }
 
-/// Into which part of each parameter a set falls.
-fn parts(parameters: &[Parameter], set: &Tried) -> Vec<usize> {
+/// The part of each parameter that contains a set.
+fn parts(parameters: &[Parameter], set: &SetResult) -> Vec<usize> {
     parameters.iter().zip(&set.places).map(|(parameter, place)| parameter.part(*place)).collect()
 }
 
-/// The parameters by what they explain of the number of conditions that are met.
-fn ranking(asked: &Asked, parts: &[Vec<usize>], most: usize) -> Vec<Decides> {
+/// The parameters by their effect on the number of conditions that hold.
+fn ranking(asked: &Experiment, parts: &[Vec<usize>], most: usize) -> Vec<Influence> {
     let results: Vec<f64> = asked.sets.iter().map(|set| set.met() as f64).collect();
     let effects = asked.effects(parts, &results);
-    let mut all: Vec<Decides> = effects
+    let mut all: Vec<Influence> = effects
         .into_iter()
         .enumerate()
         .map(|(i, effect)| {
@@ -199,7 +196,7 @@ fn ranking(asked: &Asked, parts: &[Vec<usize>], most: usize) -> Vec<Decides> {
             let best = |part| within(part).filter(|met| *met == most).count() as f64;
             let all: f64 = (0..count).map(best).sum();
             let best = (0..count).map(|part| best(part) / all.max(1.0)).collect();
-            Decides { parameter: i, effect, by_part: by_part.collect(), best }
+            Influence { parameter: i, effect, by_part: by_part.collect(), best }
         })
         .collect();
     all.sort_by(|a, b| {
@@ -209,9 +206,8 @@ fn ranking(asked: &Asked, parts: &[Vec<usize>], most: usize) -> Vec<Decides> {
     all
 }
 
-/// A condition over all sets.
-fn condition(asked: &Asked, parts: &[Vec<usize>], condition: usize) -> Met {
-    let holds = |set: &Tried| f64::from(u8::from(set.holds[condition]));
+fn condition(asked: &Experiment, parts: &[Vec<usize>], condition: usize) -> ConditionSummary {
+    let holds = |set: &SetResult| f64::from(u8::from(set.holds[condition]));
     let values: Option<Vec<f64>> = asked.sets.iter().map(|set| set.values[condition]).collect();
     let results =
         values.map_or_else(|| asked.sets.iter().map(holds).collect(), |values| ranks(&values));
@@ -220,14 +216,14 @@ fn condition(asked: &Asked, parts: &[Vec<usize>], condition: usize) -> Met {
     let mut by: Vec<(usize, Share)> = mains.filter(|(_, main)| main.low > 0.0).collect();
     by.sort_by(|a, b| b.1.share.total_cmp(&a.1.share));
     by.truncate(DECIDERS);
-    Met {
+    ConditionSummary {
         share: asked.sets.iter().map(holds).sum::<f64>() / asked.sets.len().max(1) as f64,
         assumed: asked.assumed.holds[condition],
         by,
     }
 }
 
-/// The rank of each value, equal ones sharing theirs.
+/// The rank of each value; equal values share theirs.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -239,17 +235,17 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     values.iter().map(of).collect()
 }
 
-/// The pairs of conditions that are each met by so many sets that one should meet both, and that none does.
-fn apart(asked: &Asked) -> Vec<Apart> {
+/// Pairs of conditions that no set meets together, although enough sets meet each of them to expect one.
+fn apart(asked: &Experiment) -> Vec<Exclusion> {
     let count =
-        |of: &dyn Fn(&Tried) -> bool| asked.sets.iter().filter(|set| of(set)).count() as f64;
+        |of: &dyn Fn(&SetResult) -> bool| asked.sets.iter().filter(|set| of(set)).count() as f64;
     let each: Vec<f64> = (0..asked.conditions.len()).map(|c| count(&|set| set.holds[c])).collect();
     let mut all = Vec::new();
     for a in 0..each.len() {
         for b in a + 1..each.len() {
             let by_chance = each[a] * each[b] / asked.sets.len().max(1) as f64;
             if by_chance >= SURPRISING && count(&|set| set.holds[a] && set.holds[b]) == 0.0 {
-                all.push(Apart { conditions: (a, b), by_chance });
+                all.push(Exclusion { conditions: (a, b), by_chance });
             }
         }
     }

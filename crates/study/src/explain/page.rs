@@ -1,17 +1,17 @@
-//! An explanation as one page, and its picture.
+//! An explanation as one page, with its plot.
 
 use lasthop_report::html;
 use lasthop_report::model::{Again, Assumption, Page};
 use lasthop_report::plot::{Estimate, Plot, Ranks};
 
-use super::{Explained, Share, sections};
+use super::{Explanation, Share, sections};
 use crate::tables::figure;
 
-/// More parameters than this decide nothing.
+/// Maximum number of parameters in the plot.
 const MOST_ROWS: usize = 16;
 
-/// The page; `command` makes it again.
-pub fn page(explained: &Explained, command: &str) -> String {
+/// The page; `command` reproduces it.
+pub fn page(explained: &Explanation, command: &str) -> String {
     let asked = &explained.asked;
     let mut sections = sections(explained);
     if let Some(first) = sections.first_mut() {
@@ -46,8 +46,8 @@ pub fn page(explained: &Explained, command: &str) -> String {
     })
 }
 
-/// The ranking as a picture.
-pub fn picture(explained: &Explained) -> Plot {
+/// The ranking as a plot.
+pub fn picture(explained: &Explanation) -> Plot {
     let estimate = |share: Share| Estimate {
         value: 100.0 * share.share,
         interval: (100.0 * share.low, 100.0 * share.high),

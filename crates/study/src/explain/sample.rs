@@ -1,16 +1,16 @@
-//! Which sets of parameters are tried.
+//! Lays out the sets of parameter values.
 //!
-//! The parameters' places are numbers from 0 to 1. Half of the sets are drawn at random. The others come in blocks, as
-//! A. Saltelli and others 2010 ("Variance based sensitivity analysis of model output", Computer Physics Communications
-//! 181) lay them out: a set drawn at random, and for each parameter the same set with this one drawn anew. All draws
-//! are Latin hypercubes (M. McKay and others 1979): of as many parts of a range as there are sets, each is met once.
+//! Positions of parameters are numbers from 0 to 1. Half of the sets are random. The others are in blocks after A.
+//! Saltelli et al. 2010 ("Variance based sensitivity analysis of model output", Computer Physics Communications 181): a
+//! random set, and for each parameter the same set with this parameter drawn again. All draws are Latin hypercubes (M.
+//! McKay et al. 1979): a range has as many parts as there are sets, and each part is used once.
 
 use core::iter::once;
 
 use lasthop_proto::rng::Stream;
 
-/// At most `count` sets over `parameters` parameters: blocks of one set and of one with each parameter drawn anew, in
-/// their order, then sets on their own, each a block of one.
+/// At most `count` sets over `parameters` parameters: blocks of one set and of one with each parameter drawn again,
+/// then single sets as blocks of one.
 pub fn design(seed: u64, parameters: usize, count: usize) -> Vec<Vec<Vec<f64>>> {
     let blocks = count / 2 / (parameters + 1);
     let first = hypercube(seed, "first", parameters, blocks);
@@ -41,7 +41,7 @@ fn hypercube(seed: u64, name: &str, parameters: usize, count: usize) -> Vec<Vec<
     points
 }
 
-/// Puts `all` in a random order (Fisher and Yates).
+/// Shuffles `all` (Fisher and Yates).
 pub(super) fn shuffle<T>(all: &mut [T], draws: &mut Stream) {
     for i in (1..all.len()).rev() {
         all.swap(i, draws.below(i as u64 + 1) as usize);

@@ -1,19 +1,19 @@
-//! An explanation in tables and sentences, for terminals and pages alike.
+//! An explanation as tables and sentences, for terminals and pages.
 
 use lasthop_report::model::{Column, Section, Table};
 use lasthop_report::number::{plural, short};
 
-use super::{Explained, Share, Tried};
+use super::{Explanation, SetResult, Share};
 
-/// Fewer blocks than this tell nothing.
+/// Minimum number of blocks for a result.
 const LEAST_BLOCKS: usize = 10;
-/// Of so many parameters the values are told at least.
-const LEAST_TOLD: usize = 3;
-/// So many pairs are told.
+/// Minimum number of parameters whose values are listed.
+const MIN_LISTED: usize = 3;
+/// Maximum number of pairs listed.
 const MOST_PAIRS: usize = 10;
 
-/// The parts of the answer, from the top.
-pub fn sections(explained: &Explained) -> Vec<Section> {
+/// The sections of the result, from the top.
+pub fn sections(explained: &Explanation) -> Vec<Section> {
     let mut all = vec![ranking(explained), values(explained), conditions(explained)];
     all.extend(pairs(explained));
     all.push(best(explained));
@@ -31,7 +31,7 @@ fn percent(share: Share) -> String {
     format!("{share} ({low} to {high})")
 }
 
-fn ranking(explained: &Explained) -> Section {
+fn ranking(explained: &Explanation) -> Section {
     let rows = explained.ranking.iter().enumerate().map(|(i, decides)| {
         let parameter = &explained.asked.parameters[decides.parameter];
         let effect = decides.effect;
@@ -62,11 +62,11 @@ fn ranking(explained: &Explained) -> Section {
     section("What decides", text, Table::new(columns, rows))
 }
 
-fn values(explained: &Explained) -> Section {
+fn values(explained: &Explanation) -> Section {
     let clear =
         explained.ranking.iter().take_while(|decides| decides.effect.main.low > 0.0).count();
     let mut rows = Vec::new();
-    for decides in explained.ranking.iter().take(clear.max(LEAST_TOLD)) {
+    for decides in explained.ranking.iter().take(clear.max(MIN_LISTED)) {
         let parameter = &explained.asked.parameters[decides.parameter];
         for (i, part) in parameter.parts.iter().enumerate() {
             let (mean, most) = decides.by_part[i];
@@ -93,7 +93,7 @@ fn values(explained: &Explained) -> Section {
     section("By value", vec![text], Table::new(columns, rows))
 }
 
-fn conditions(explained: &Explained) -> Section {
+fn conditions(explained: &Explanation) -> Section {
     let rows = explained.met.iter().enumerate().map(|(i, met)| {
         let by = met.by.iter().map(|(parameter, main)| {
             format!("{} {:.0} %", explained.asked.parameters[*parameter].name, 100.0 * main.share)
@@ -128,7 +128,7 @@ fn conditions(explained: &Explained) -> Section {
     section("Conditions", vec![text.to_owned(), never], Table::new(columns, rows))
 }
 
-fn pairs(explained: &Explained) -> Option<Section> {
+fn pairs(explained: &Explanation) -> Option<Section> {
     if explained.apart.is_empty() {
         return None;
     }
@@ -145,17 +145,18 @@ fn pairs(explained: &Explained) -> Option<Section> {
     Some(section("Never together", vec![text], Table::new(columns, rows)))
 }
 
-fn best(explained: &Explained) -> Section {
+fn best(explained: &Explanation) -> Section {
     let asked = &explained.asked;
     let of = asked.conditions.len();
     let most = explained.best.first().map_or(0, |i| asked.sets[*i].met());
     let again =
         |i: usize| explained.again.get(i).map_or_else(String::new, |set| set.met().to_string());
-    let row = |name: String, set: &Tried, i: usize| vec![name, set.met().to_string(), again(i)];
-    let told = explained.told();
+    let row = |name: String, set: &SetResult, i: usize| vec![name, set.met().to_string(), again(i)];
+    let listed = explained.listed();
     let mut rows = vec![row("as assumed".to_owned(), &asked.assumed, 0)];
     rows.extend(
-        told.iter()
+        listed
+            .iter()
             .enumerate()
             .map(|(i, set)| row((set + 1).to_string(), &asked.sets[*set], i + 1)),
     );
@@ -176,7 +177,7 @@ fn best(explained: &Explained) -> Section {
         let key = setting.split('=').next();
         asked.parameters.iter().any(|parameter| Some(parameter.name.as_str()) == key)
     };
-    text.extend(told.iter().map(|set| {
+    text.extend(listed.iter().map(|set| {
         let settings: Vec<&str> =
             asked.sets[*set].sets.iter().filter(named).map(String::as_str).collect();
         format!("Set {}: {}", set + 1, settings.join(" "))
@@ -184,7 +185,7 @@ fn best(explained: &Explained) -> Section {
     section("Best sets", text, Table::new(columns, rows))
 }
 
-fn split(explained: &Explained) -> Option<Section> {
+fn split(explained: &Explanation) -> Option<Section> {
     let split = explained.split.as_ref()?;
     let chosen = if split.fit.is_empty() {
         format!("{} conditions drawn at random, again and again", split.on)

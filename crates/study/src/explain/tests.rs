@@ -1,7 +1,7 @@
 use super::*;
 
-/// Three conditions of which the first hangs on `a`, the second on the opposite, the third on nothing.
-fn asked(count: usize) -> Asked {
+/// Three conditions: the first depends on `a`, the second is its opposite, the third is independent.
+fn experiment(count: usize) -> Experiment {
     let parameter = |name: &str| Parameter {
         name: name.to_owned(),
         assumed: "off".to_owned(),
@@ -11,7 +11,7 @@ fn asked(count: usize) -> Asked {
     };
     let tried = |places: &[f64]| {
         let [a, b] = [0, 1].map(|i| places.get(i).is_some_and(|place| *place >= 0.5));
-        Tried {
+        SetResult {
             sets: Vec::new(),
             places: places.to_vec(),
             holds: vec![a, !a, a && b],
@@ -19,7 +19,7 @@ fn asked(count: usize) -> Asked {
         }
     };
     let design = design(1, 2, count);
-    Asked {
+    Experiment {
         claims: vec!["X".to_owned()],
         parameters: vec![parameter("a"), parameter("b")],
         conditions: ["one", "two", "three"].map(str::to_owned).to_vec(),
@@ -32,8 +32,8 @@ fn asked(count: usize) -> Asked {
 
 #[test]
 fn an_answer_tells_what_decides_what_excludes_and_what_is_best() {
-    let explained = answer(asked(180), &[]);
-    // One of the first two always holds, so that the third decides: by `a` and `b` together.
+    let explained = answer(experiment(180), &[]);
+    // One of the first two always holds, so the third decides: by `a` and `b` together.
     let names: Vec<usize> = explained.ranking.iter().map(|decides| decides.parameter).collect();
     assert_eq!(names.len(), 2);
     assert!(explained.ranking.iter().all(|decides| decides.effect.total.share > 0.3));
@@ -54,7 +54,7 @@ fn an_answer_tells_what_decides_what_excludes_and_what_is_best() {
 
 #[test]
 fn nothing_tried_is_nothing_found() {
-    let explained = answer(asked(0), &[]);
+    let explained = answer(experiment(0), &[]);
     assert!(explained.best.is_empty() && explained.apart.is_empty() && explained.split.is_none());
     assert!(!sections(&explained).is_empty());
 }

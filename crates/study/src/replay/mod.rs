@@ -1,20 +1,19 @@
-//! Replays: the same packets are lost for the kernel's TCP and for ours, and the order is compared in which the two
-//! send their segments.
+//! Replays: the kernel's TCP and ours lose the same packets, and the orders of their segments are compared.
 //!
-//! Losses are named by the places of packets among those that come to a router, so that a pattern means the same as
-//! long as both senders do the same. Behind the first difference it does not, and nothing is said about what comes
-//! there. A kernel does not send the same each time: its receiver delays ACKs by its own clock. So one pattern may
-//! have several orders, and ours is compared with that which it follows longest.
+//! A pattern gives losses by the index of packets that arrive at a router, so it means the same as long as both senders
+//! behave alike. After the first difference it does not, and the comparison stops there. A kernel does not send the
+//! same order each time, because its receiver delays ACKs by its own clock. So a pattern may have several orders; ours
+//! is compared with the order that it follows longest.
 
 mod order;
 mod pattern;
 mod recording;
 
-pub use order::{Order, Sent, Watch, parse_runs, runs};
+pub use order::{Order, SentSegment, Watch, parse_runs, runs};
 pub use pattern::Pattern;
-pub use recording::{Recorded, Recording};
+pub use recording::{KernelOrders, Recording};
 
-use lasthop_lab::layout;
+use lasthop_runs::layout;
 use lasthop_scenario::{Argument, Scenario};
 use serde::Serialize;
 
@@ -22,21 +21,21 @@ use crate::{Error, Source};
 
 /// The path between the two hosts.
 pub const PATH: &str = include_str!("path.toml");
-/// What messages call it.
+/// Its name in error messages.
 pub const NAME: &str = "replay";
-/// Segments that are sent once.
+/// Segments of the transfer.
 pub const SEGMENTS: u32 = 400;
 
-/// A kernel's congestion control and the word for ours that is to do the same.
+/// A kernel's congestion control and our equivalent.
 pub const SENDERS: [(&str, &str); 3] =
     [("linux-reno", "rack"), ("linux-cubic", "cubic"), ("linux-bbr", "bbr")];
 
-/// The word for our sender that is to do as `kernel` does.
+/// Our sender that corresponds to `kernel`.
 pub fn ours(kernel: &str) -> Option<&'static str> {
     SENDERS.iter().find(|(name, _)| *name == kernel).map(|(_, word)| *word)
 }
 
-/// What is to be set in [`PATH`] for a run of `kernel` on real packets.
+/// The settings of [`PATH`] for a run of `kernel` on real packets.
 pub fn kernel_arguments(kernel: &str, pattern: &Pattern) -> Vec<String> {
     let mut set = vec!["world=testbed".into(), "stack=kernel".into(), format!("kernel={kernel}")];
     set.extend(pattern.arguments());
@@ -46,7 +45,8 @@ pub fn kernel_arguments(kernel: &str, pattern: &Pattern) -> Vec<String> {
 /// The scenario of a simulated run of our sender.
 ///
 /// # Errors
-/// If `pattern` names no places.
+///
+/// `pattern` is no list of positions.
 pub fn simulated(word: &str, pattern: &Pattern) -> Result<Scenario, Error> {
     let set = core::iter::once(format!("tcp={word}")).chain(pattern.arguments());
     let arguments: Vec<Argument> = set.map(Argument::Set).collect();
@@ -55,73 +55,72 @@ pub fn simulated(word: &str, pattern: &Pattern) -> Result<Scenario, Error> {
     Ok(plan.cells.swap_remove(0).scenario)
 }
 
-/// What our sender sends under `pattern`.
+/// The order in which our sender sends under `pattern`.
 ///
 /// # Errors
-/// If `pattern` names no places.
+///
+/// `pattern` is no list of positions.
 pub fn simulate(word: &str, pattern: &Pattern) -> Result<Order, Error> {
     let scenario = simulated(word, pattern)?;
     let mut watch = Watch::new(&layout(&scenario));
-    lasthop_lab::simulate(&scenario, 1, &mut watch);
+    lasthop_runs::simulate(&scenario, 1, &mut watch);
     Ok(watch.finish())
 }
 
-/// What two senders did under one pattern.
+/// Two senders compared under one pattern.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Compared {
-    /// What was lost.
+pub struct Comparison {
     pub pattern: Pattern,
     /// Segments that both sent in the same order.
     pub equal: usize,
     /// Segments that were compared.
     pub of: usize,
-    /// What the kernel sent then; `None` where it sent nothing, or nothing differs.
-    pub kernel: Option<Sent>,
-    /// What ours sent then.
-    pub ours: Option<Sent>,
-    /// Segments up to which the kernel's own runs agree with each other.
+    /// The kernel's first different segment; `None` if it sent no more, or nothing differs.
+    pub kernel: Option<SentSegment>,
+    /// Our first different segment.
+    pub ours: Option<SentSegment>,
+    /// Segments up to which the kernel's own runs agree.
     pub kernel_agrees: usize,
-    /// Ours' time to deliver half of the transfer over the kernel's, the middle one of its runs.
+    /// Our time to deliver half of the transfer, divided by the kernel's median.
     pub time: Option<f64>,
-    /// What is to be equal.
-    pub by: By,
+    /// The criterion.
+    pub by: Criterion,
 }
 
-/// What is to be equal in two runs.
+/// The criterion of equality.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum By {
+pub enum Criterion {
     /// The order of segments.
     Order,
-    /// The rate at which they are delivered: that of a sender which paces by a rate that it has measured, so that its
-    /// order says little.
+    /// The rate of delivery, for a sender that paces by a measured rate: its order has little meaning.
     Rate,
 }
 
-impl By {
-    /// Rates that differ by no more than this part are equal.
+impl Criterion {
+    /// Maximum relative difference of equal rates.
     pub const TOLERANCE: f64 = 0.05;
 
-    /// How `kernel` is compared.
-    pub fn of(kernel: &str) -> By {
-        if kernel == "linux-bbr" { By::Rate } else { By::Order }
+    /// The criterion for `kernel`.
+    pub fn of(kernel: &str) -> Criterion {
+        if kernel == "linux-bbr" { Criterion::Rate } else { Criterion::Order }
     }
 }
 
-/// The middle one of `values`.
+/// The median.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
 }
 
-impl Compared {
-    /// Compares ours with that of the kernel's orders that it follows longest, over the first `segments` that were sent.
+impl Comparison {
+    /// Compares ours with that order of the kernel that it follows longest, over the first `segments` segments.
     pub fn new(
         pattern: &Pattern,
-        (by, kernel): (By, &[Order]),
+        (by, kernel): (Criterion, &[Order]),
         ours: &Order,
         segments: usize,
-    ) -> Compared {
+    ) -> Comparison {
         let cut = |order: &Order| order.sent.len().min(segments);
         let best = kernel.iter().max_by_key(|order| {
             (order.same_as(ours).min(segments), core::cmp::Reverse(cut(order)))
@@ -130,7 +129,7 @@ impl Compared {
         let of = best.map_or(0, cut).max(cut(ours));
         let at = |order: &Order| order.sent.get(equal).filter(|_| equal < of).cloned();
         let agree = |a: &Order| kernel.iter().map(|b| a.same_as(b)).min();
-        Compared {
+        Comparison {
             pattern: pattern.clone(),
             equal,
             of,
@@ -144,11 +143,13 @@ impl Compared {
         }
     }
 
-    /// Whether the two do the same.
+    /// Equal by the criterion.
     pub fn is_equal(&self) -> bool {
         match self.by {
-            By::Order => self.of > 0 && self.equal == self.of,
-            By::Rate => self.time.is_some_and(|time| (time - 1.0).abs() <= By::TOLERANCE),
+            Criterion::Order => self.of > 0 && self.equal == self.of,
+            Criterion::Rate => {
+                self.time.is_some_and(|time| (time - 1.0).abs() <= Criterion::TOLERANCE)
+            }
         }
     }
 }
@@ -162,12 +163,18 @@ mod tests {
         let order = |text: &str| Order::of_segments(&parse_runs(text).unwrap());
         let kernel = [order("0-9 3 10-12"), order("0-11 3 12")];
         let pattern = Pattern { drop_data: "4".to_owned(), drop_acks: String::new() };
-        let compared = Compared::new(&pattern, (By::Order, &kernel), &order("0-11 4 12"), 200);
+        let compared =
+            Comparison::new(&pattern, (Criterion::Order, &kernel), &order("0-11 4 12"), 200);
         assert_eq!((compared.equal, compared.of, compared.kernel_agrees), (12, 14, 10));
-        let segment = |sent: Option<Sent>| sent.map(|s| s.segment);
+        let segment = |sent: Option<SentSegment>| sent.map(|s| s.segment);
         assert_eq!((segment(compared.kernel), segment(compared.ours)), (Some(3), Some(4)));
-        assert!(Compared::new(&pattern, (By::Order, &kernel), &order("0-11 4 12"), 12).is_equal());
-        assert!(!Compared::new(&pattern, (By::Order, &kernel), &order("0-11"), 200).is_equal());
+        assert!(
+            Comparison::new(&pattern, (Criterion::Order, &kernel), &order("0-11 4 12"), 12)
+                .is_equal()
+        );
+        assert!(
+            !Comparison::new(&pattern, (Criterion::Order, &kernel), &order("0-11"), 200).is_equal()
+        );
     }
 
     #[test]

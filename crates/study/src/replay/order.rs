@@ -7,12 +7,12 @@ use lasthop_trace::Sink;
 use lasthop_trace::layout::{Layout, Role};
 use serde::{Deserialize, Serialize};
 
-/// One segment that was sent.
+/// A sent segment.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Sent {
-    /// Its place in the stream; the first one is 0.
+pub struct SentSegment {
+    /// Its index in the stream, from 0.
     pub segment: u32,
-    /// Why it was sent, as traces call it; empty where only the order is known.
+    /// Why it was sent, by its name in traces; empty where unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cause: String,
     /// Seconds since the first one.
@@ -20,32 +20,33 @@ pub struct Sent {
     pub at_s: Option<f64>,
 }
 
-/// What a sender did in one run.
+/// The behaviour of a sender in one run.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Order {
-    /// Segments in the order in which they were sent.
-    pub sent: Vec<Sent>,
-    /// Seconds after the first segment was sent until [`Order::HALF`] of them had been delivered in order.
+    /// In order of transmission.
+    pub sent: Vec<SentSegment>,
+    /// Seconds from the first transmission until [`Order::HALF`] segments are delivered in order.
     pub half_s: Option<f64>,
 }
 
 impl Order {
-    /// So many segments are half of a transfer.
+    /// Half of a transfer in segments.
     pub const HALF: u32 = super::SEGMENTS / 2;
 
-    /// An order of which nothing else is known.
+    /// An order without causes and times.
     pub fn of_segments(segments: &[u32]) -> Order {
-        let sent = |segment: &u32| Sent { segment: *segment, cause: String::new(), at_s: None };
+        let sent =
+            |segment: &u32| SentSegment { segment: *segment, cause: String::new(), at_s: None };
         Order { sent: segments.iter().map(sent).collect(), half_s: None }
     }
 
-    /// How many segments come in the same order from the first one on.
+    /// Length of the common prefix.
     pub fn same_as(&self, other: &Order) -> usize {
         self.sent.iter().zip(&other.sent).take_while(|(a, b)| a.segment == b.segment).count()
     }
 }
 
-/// Runs of numbers: `0-65 29 66-130`.
+/// Numbers as ranges: `0-65 29 66-130`.
 pub fn runs(numbers: impl IntoIterator<Item = u32>) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for number in numbers {
@@ -61,9 +62,9 @@ pub fn runs(numbers: impl IntoIterator<Item = u32>) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// The numbers that [`runs`] has written; `None` if that is not what `text` is.
+/// Parses the output of [`runs`]; `None` if the format is wrong.
 pub fn parse_runs(text: &str) -> Option<Vec<u32>> {
-    /// No order is longer.
+    /// Limit of the length.
     const LONGEST: usize = 1 << 20;
     let mut numbers = Vec::new();
     for word in text.split_whitespace() {
@@ -77,19 +78,19 @@ pub fn parse_runs(text: &str) -> Option<Vec<u32>> {
     Some(numbers)
 }
 
-/// Notes what the sender of the first flow sends, and what arrives of it.
+/// Records the segments of the first flow, and their delivery.
 #[derive(Debug)]
 pub struct Watch {
     flow: Option<FlowKey>,
     hosts: Vec<bool>,
-    /// The first segment: its number, its length, and when it was sent.
+    /// The first segment: number, length, time of transmission.
     first: Option<(Seq, u32, Time)>,
     order: Order,
     delivered: u64,
 }
 
 impl Watch {
-    /// Before a run whose stages and flows are those of `layout`.
+    /// For a run with the stages and flows of `layout`.
     pub fn new(layout: &Layout) -> Watch {
         Watch {
             flow: layout.flows.first().map(|flow| flow.key),
@@ -100,12 +101,11 @@ impl Watch {
         }
     }
 
-    /// What the sender did.
     pub fn finish(self) -> Order {
         self.order
     }
 
-    /// So many bytes more have been delivered by `now`.
+    /// Counts `bytes` delivered at `now`.
     fn deliver(&mut self, now: Time, bytes: u32) {
         let Some((_, mss, start)) = self.first else { return };
         self.delivered += u64::from(bytes);
@@ -135,7 +135,7 @@ impl Sink for Watch {
                 let offset = segment.seq.0.wrapping_sub(base.0);
                 let at_s = Some(event.at.since(start).as_secs_f64());
                 let (segment, cause) = (offset / mss, cause.name().to_owned());
-                self.order.sent.push(Sent { segment, cause, at_s });
+                self.order.sent.push(SentSegment { segment, cause, at_s });
             }
             What::Tcp(TcpEvent { flow, kind: TcpKind::Delivered { bytes }, .. })
                 if Some(flow.reversed()) == self.flow =>

@@ -1,4 +1,4 @@
-//! Which packets are lost.
+//! Patterns of lost packets.
 
 use std::collections::BTreeSet;
 
@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use super::order::runs;
 
-/// Losses lie among so many packets with data.
+/// Losses are among this many first data packets.
 const FIRST: u64 = 150;
-/// ACKs that are lost lie among so many.
+/// Lost ACKs are among this many first ACKs.
 const FIRST_ACKS: u64 = 60;
 
-/// Packets that are lost, by their places among those that come to the router from one side; the first one is 1.
+/// Lost packets, by index among those that arrive at the router from one side, from 1.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Pattern {
-    /// Packets with data: `3, 8-10`.
+    /// Data packets: `3, 8-10`.
     pub drop_data: String,
     /// ACKs.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -23,9 +23,9 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// `count` patterns by `seed`: one to six losses among the first 150 packets with data, each alone or in a row. In
-    /// a third of them the losses go on about a window later, where what is sent again passes; in a fifth some ACKs are
-    /// lost as well. More of them do not change those that come first.
+    /// `count` random patterns by `seed`: one to six losses among the first 150 data packets, single or consecutive. In
+    /// a third of them losses continue about a window later, where retransmissions pass; in a fifth some ACKs are lost
+    /// as well. A larger `count` only appends patterns.
     pub fn drawn(seed: u64, count: usize) -> Vec<Pattern> {
         let mut chance = Stream::new(seed, "replay");
         (0..count).map(|_| Pattern::draw(&mut chance)).collect()
@@ -35,7 +35,7 @@ impl Pattern {
         let losses = 1 + chance.below(6) as usize;
         let mut places = BTreeSet::new();
         if chance.chance(1.0 / 3.0) {
-            // In slow start a segment goes out again after as many as went before it, and a few more.
+            // In slow start a retransmission follows after as many packets as were sent before it, and a few more.
             let first = 2 + chance.below(66);
             let again = 2 * first + 5 + chance.below(3);
             places.insert(first);
@@ -54,7 +54,7 @@ impl Pattern {
         Pattern { drop_data: list(&places), drop_acks: list(&acks) }
     }
 
-    /// What is to be set in a scenario.
+    /// The settings of a scenario.
     pub(super) fn arguments(&self) -> impl Iterator<Item = String> {
         [("drop-data", &self.drop_data), ("drop-acks", &self.drop_acks)]
             .into_iter()
@@ -63,7 +63,7 @@ impl Pattern {
     }
 }
 
-/// As a scenario has it: `3, 8-10`.
+/// In the format of a scenario: `3, 8-10`.
 fn list(places: &BTreeSet<u64>) -> String {
     runs(places.iter().map(|place| *place as u32)).replace(' ', ", ")
 }

@@ -1,4 +1,4 @@
-//! Orders of a kernel, kept in a file that a person can read.
+//! Recorded orders of a kernel, in a readable file.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use super::pattern::Pattern;
 use super::{PATH, ours};
 use crate::Error;
 
-/// What a kernel sent under some patterns.
+/// The orders of a kernel under some patterns.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recording {
@@ -15,27 +15,25 @@ pub struct Recording {
     pub kernel: String,
     /// The kernel's release.
     pub release: String,
-    /// The scenario, a line each.
+    /// The scenario, one line per entry.
     pub scenario: Vec<String>,
-    /// The patterns.
-    pub patterns: Vec<Recorded>,
+    pub patterns: Vec<KernelOrders>,
 }
 
-/// What a kernel sent under one pattern.
+/// The orders of a kernel under one pattern.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Recorded {
-    /// What was lost.
+pub struct KernelOrders {
     #[serde(flatten)]
     pub pattern: Pattern,
-    /// The order of segments in each run: `0-65 29 66-130`. Runs with the same order are written once.
+    /// The order of segments in each run: `0-65 29 66-130`. Equal orders are listed once.
     pub orders: Vec<String>,
-    /// Seconds until half of the transfer had been delivered, in each run.
+    /// Seconds until half of the transfer was delivered, in each run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub half_s: Vec<f64>,
 }
 
 impl Recording {
-    /// Nothing yet, of `kernel` on `release`.
+    /// An empty recording.
     pub fn new(kernel: &str, release: &str) -> Recording {
         let (kernel, release) = (kernel.to_owned(), release.to_owned());
         let scenario = PATH.lines().map(str::to_owned).collect();
@@ -52,13 +50,14 @@ impl Recording {
             }
         }
         let half_s = runs_of_it.iter().filter_map(|order| order.half_s).collect();
-        self.patterns.push(Recorded { pattern: pattern.clone(), orders, half_s });
+        self.patterns.push(KernelOrders { pattern: pattern.clone(), orders, half_s });
     }
 
-    /// Reads what was written as JSON.
+    /// Parses JSON.
     ///
     /// # Errors
-    /// If it is none, is of another path, or an order makes no sense.
+    ///
+    /// The text is no JSON, is of another path, or has an invalid order.
     pub fn parse(text: &str) -> Result<Recording, Error> {
         let wrong = |what: String| {
             Error::input(what, "`lasthop replay --record FILE` writes what can be read")
@@ -78,8 +77,8 @@ impl Recording {
     }
 }
 
-impl Recorded {
-    /// The runs: their orders, and the times of half a transfer, which an order that came twice does not have twice.
+impl KernelOrders {
+    /// The runs: their orders, and the times of half a transfer, which are not repeated for equal orders.
     pub fn orders(&self) -> Vec<Order> {
         let runs = self.orders.len().max(self.half_s.len());
         let order = |i| {

@@ -1,23 +1,23 @@
-//! Results as pictures: lines over an axis of numbers, else bars over the cells.
+//! Plots of results: lines over a numeric axis, else bars over the cells.
 
-use lasthop_lab::{CellResults, Results};
 use lasthop_report::number::{Units, plural};
 use lasthop_report::plot::{
     Bar, BarChart, BarGroup, BarSeries, LineChart, LineSeries, Plot, Point,
 };
+use lasthop_runs::{CellResults, Results};
 
-/// What is drawn: title of the vertical axis, name of the scalar, and what it is divided by.
+/// The plotted scalars: title of the vertical axis, name of the scalar, divisor.
 fn drawn(units: Units) -> [(String, &'static str, f64); 2] {
     let throughput = format!("throughput ({})", units.name());
     [(throughput, "throughput", units.size()), ("time-outs".to_owned(), "timeouts", 1.0)]
 }
 
-/// More lines than this nobody can tell apart.
+/// Maximum number of distinguishable lines.
 const MOST_LINES: usize = 6;
-/// More groups of bars than this do not fit.
+/// Maximum number of groups of bars that fit.
 const MOST_GROUPS: usize = 16;
 
-/// The pictures of a sweep, each with what it shows and how to read it; none if there is nothing to compare.
+/// The plots of a sweep, each with title and caption; empty if there is nothing to compare.
 pub fn charts(results: &Results, units: Units) -> Vec<(Plot, String, String)> {
     if results.cells.len() < 2 {
         return Vec::new();
@@ -74,7 +74,7 @@ fn lines(
     (chart.plot(), caption)
 }
 
-/// Bars: the last axis side by side, everything else in groups. `None` where there are too many.
+/// Bars: the last axis side by side, all others as groups. `None` where there are too many.
 fn bars(
     results: &Results,
     title: &str,
@@ -109,7 +109,7 @@ fn bars(
     Some((chart.plot(), "Means over runs; whiskers are 95 % confidence intervals.".to_owned()))
 }
 
-/// What the bars stand for: `mean of 20 runs`.
+/// The meaning of the bars: `mean of 20 runs`.
 fn mean_of(results: &Results) -> String {
     let counts = || results.cells.iter().map(|cell| cell.runs.len());
     match (counts().min(), counts().max()) {
@@ -118,7 +118,7 @@ fn mean_of(results: &Results) -> String {
     }
 }
 
-/// The labels of a cell without those of some axes.
+/// The labels of a cell except those of some axes.
 fn others(results: &Results, cell: &CellResults, without: &[usize]) -> String {
     let kept = cell.labels.iter().enumerate().filter(|(i, _)| !without.contains(i));
     let kept: Vec<&str> = kept.map(|(_, label)| label.as_str()).collect();
@@ -130,7 +130,7 @@ fn others(results: &Results, cell: &CellResults, without: &[usize]) -> String {
 struct NumericAxis {
     index: usize,
     title: String,
-    /// What one unit of the first label is in base units.
+    /// The unit of the first label, in base units.
     unit: f64,
     log: bool,
 }
@@ -141,13 +141,13 @@ impl NumericAxis {
     }
 }
 
-/// The axis with the most values among those that are amounts of one kind.
+/// The axis with the most values among those with amounts of one kind.
 fn numeric_axis(results: &Results) -> Option<NumericAxis> {
     let axes = results.axes.iter().enumerate().filter_map(|(index, axis)| {
         let amounts: Option<Vec<Amount>> = axis.labels.iter().map(|label| amount(label)).collect();
         let amounts = amounts.filter(|all| all.len() > 1)?;
         let first = &amounts[0];
-        // A bare zero has every unit.
+        // A bare zero fits every unit.
         if amounts.iter().any(|a| a.kind != first.kind && a.value != 0.0) {
             return None;
         }
@@ -156,7 +156,7 @@ fn numeric_axis(results: &Results) -> Option<NumericAxis> {
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let unit = if first.name.is_empty() { String::new() } else { format!(" ({})", first.name) };
         let title = format!("{}{unit}", axis.name);
-        // Zero has a place of its own.
+        // Zero has its own position.
         let least = values.iter().copied().filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
         let log = low >= 0.0 && high / least >= 8.0;
         Some(NumericAxis { index, title, unit: first.unit, log })
@@ -165,7 +165,7 @@ fn numeric_axis(results: &Results) -> Option<NumericAxis> {
     axes.rev().max_by_key(|axis| results.axes[axis.index].labels.len())
 }
 
-/// A number with a unit, as scenarios are written.
+/// A number with a unit, in the format of scenarios.
 #[derive(Debug, PartialEq)]
 struct Amount {
     value: f64,
@@ -217,13 +217,13 @@ mod tests {
     fn axis(labels: &[&str]) -> Option<NumericAxis> {
         let labels = labels.iter().map(|label| (*label).to_owned()).collect();
         let axes = vec![lasthop_scenario::Axis { name: "x".to_owned(), labels }];
-        let setup = lasthop_lab::Setup::default();
+        let setup = lasthop_runs::Setup::default();
         let (lasthop, name) = (String::new(), String::new());
         numeric_axis(&Results { lasthop, name, setup, axes, cells: Vec::new() })
     }
 
     #[test]
-    fn amounts_are_told_from_words() {
+    fn amounts_differ_from_words() {
         let sizes = axis(&["512KiB", "1MiB", "16MiB"]).unwrap();
         assert_eq!((sizes.title.as_str(), sizes.log), ("x (KiB)", true));
         assert_eq!(sizes.of("1MiB"), Some(1024.0));

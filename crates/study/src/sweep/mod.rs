@@ -1,21 +1,21 @@
-//! Results of a sweep: a table with a row for each cell, pictures, and a page.
+//! Results of a sweep: a table with a row for each cell, plots, and a page.
 
-pub mod beside;
 mod chart;
 mod page;
+pub mod side_by_side;
 
-use lasthop_lab::{CellResults, Results, RunResult};
 use lasthop_report::model::{Column, Table};
 use lasthop_report::number::{self, Units, plural};
+use lasthop_runs::{CellResults, Results, RunResult};
 use lasthop_trace::stats::Summary;
 
-pub use page::{Recorded, heading, page};
+pub use page::{CellSeries, heading, page};
 
-/// Heading, the same where there is little room, name of the scalar, and what it is divided by.
-type Shown = (&'static str, &'static str, &'static str, f64);
+/// Heading, short heading, name of the scalar, divisor.
+type ScalarColumn = (&'static str, &'static str, &'static str, f64);
 
-/// The columns behind the throughput.
-const COLUMNS: [Shown; 20] = [
+/// The columns after the throughput.
+const COLUMNS: [ScalarColumn; 20] = [
     ("wired goodput", "wired gp", "wired_goodput", 1.0),
     ("wireless goodput", "wireless gp", "wireless_goodput", 1.0),
     ("time-outs", "time-outs", "timeouts", 1.0),
@@ -39,7 +39,7 @@ const COLUMNS: [Shown; 20] = [
 ];
 
 /// All columns, with rates in `units`.
-fn columns(units: Units) -> Vec<Shown> {
+fn columns(units: Units) -> Vec<ScalarColumn> {
     let (name, size) = (units.name(), units.size());
     let cross = match units {
         Units::Mbit => "cross Mbit/s",
@@ -51,7 +51,7 @@ fn columns(units: Units) -> Vec<Shown> {
     all
 }
 
-/// How much room there is for a table.
+/// The space for a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Room {
     /// Every mean with its interval.
@@ -60,13 +60,13 @@ pub enum Room {
     Narrow,
 }
 
-/// In what rates are told where nobody says: as links are sold where packets were real, as in the papers elsewhere.
+/// The default unit of rates: Mbit/s for runs on real packets, KB/s as in the papers otherwise.
 pub fn usual_units(results: &Results) -> Units {
     let mut runs = results.cells.iter().flat_map(|cell| &cell.runs);
     if runs.any(|run| run.testbed.is_some()) { Units::Mbit } else { Units::KB }
 }
 
-/// How the table is to be read; stands under it.
+/// The explanation below the table.
 pub fn note(units: Units) -> String {
     let size = match units {
         Units::Mbit => "",
@@ -79,10 +79,10 @@ pub fn note(units: Units) -> String {
     )
 }
 
-/// A row for each cell; a column that no cell has a number for is left out.
+/// A row for each cell; a column without numbers is left out.
 pub fn table(results: &Results, room: Room, units: Units) -> Table {
     let wide = room == Room::Wide;
-    let shown: Vec<Shown> = columns(units)
+    let shown: Vec<ScalarColumn> = columns(units)
         .into_iter()
         .filter(|(_, _, name, _)| results.cells.iter().any(|cell| cell.mean(name).is_some()))
         .collect();
@@ -107,7 +107,7 @@ pub fn table(results: &Results, room: Room, units: Units) -> Table {
     Table::new(columns, rows)
 }
 
-/// How many runs completed, of how many; transfers without end have only runs.
+/// Completed runs and total; only the total for endless transfers.
 fn complete(results: &Results, cell: &CellResults) -> String {
     match cell.runs.len() {
         0 => "not run".to_owned(),
@@ -124,7 +124,7 @@ fn mean(cell: &CellResults, name: &str, scale: f64, interval: bool) -> String {
     cell.mean(name).map_or_else(|| "–".to_owned(), shown)
 }
 
-/// What is remarkable about the runs themselves, a line each.
+/// Remarks about the runs themselves, one per line.
 pub fn remarks(results: &Results) -> Vec<String> {
     let mut remarks = Vec::new();
     for cell in &results.cells {
@@ -152,11 +152,11 @@ pub fn remarks(results: &Results) -> Vec<String> {
     remarks
 }
 
-/// A limit that holds for a smaller share of the time is not named.
+/// Minimum share of the time for a limit to be listed.
 const NAMED_SHARE: f64 = 0.05;
 
-/// What limited the senders of a cell. Of several cells, only those are named whose buffers did so for most of the time:
-/// there the results say little about the path.
+/// The limits of the senders of a cell. Of several cells, only those are listed that were limited by buffers most of
+/// the time: their results are not about the path.
 fn limited(cell: &CellResults, alone: bool) -> Option<String> {
     const WORDS: [(&str, &str); 5] = [
         ("limited_application", "the application"),
@@ -195,7 +195,7 @@ fn limited(cell: &CellResults, alone: bool) -> Option<String> {
     Some(format!("{}{help}", named.join(", ")))
 }
 
-/// What went wrong in a run, apart from TCP.
+/// Faults of a run other than those of TCP.
 fn faults(run: &RunResult) -> Vec<String> {
     let mut faults = Vec::new();
     let ours = match (&run.stuck, run.metrics.corrupted) {

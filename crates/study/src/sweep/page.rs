@@ -1,37 +1,37 @@
 //! Results as one self-contained page: tables, charts, and time-sequence plots of the first runs.
 
-use lasthop_lab::{CellResults, Results};
 use lasthop_report::html;
 use lasthop_report::model::{Again, Figure, Page, Section};
 use lasthop_report::number::{KB, Units, plural};
 use lasthop_report::plot::{Curve, Curves, Pen, TimeSequence};
 use lasthop_report::table::run_summary;
+use lasthop_runs::{CellResults, Results};
 use lasthop_trace::metrics::RunMetrics;
 use lasthop_trace::sequence::Series;
 
 use super::{Room, chart, note, remarks, table};
 use crate::tables::{facts, figure, seeds};
 
-/// More time-sequence plots than this make a page heavy; the others are files beside it.
+/// Maximum number of time-sequence plots on the page; the others are separate files.
 const MOST_SEQUENCES: usize = 24;
-/// More curves than this in one picture nobody can follow.
+/// Maximum number of distinguishable curves.
 const MOST_CURVES: usize = 7;
-/// Connections of one run that are drawn on the page.
+/// Maximum number of connections of one run on the page.
 const CONNECTIONS: usize = 2;
-/// Cells that stand side by side in the table of all numbers.
+/// Maximum number of cells side by side in the table of all numbers.
 const SIDE_BY_SIDE: usize = 6;
 
-/// The time-sequence series of the first run of a cell, and the folder where they are files.
+/// The time-sequence series of the first run of a cell, and the folder with their files.
 #[derive(Clone, Debug)]
-pub struct Recorded {
-    /// The folder, as the page names it.
+pub struct CellSeries {
+    /// The folder, relative to the page.
     pub folder: String,
-    /// The series, one for each connection that was looked at.
+    /// One for each recorded connection.
     pub series: Vec<Series>,
 }
 
-/// The page about `results`, with rates in `units`; `recorded` has an entry for each cell.
-pub fn page(results: &Results, recorded: &[Recorded], units: Units) -> String {
+/// The page of `results` with rates in `units`; `recorded` has an entry for each cell.
+pub fn page(results: &Results, recorded: &[CellSeries], units: Units) -> String {
     let charts = chart::charts(results, units).into_iter();
     let text = std::iter::once(note(units).replace('\n', " ")).chain(remarks(results));
     let mut sections = vec![Section {
@@ -75,7 +75,7 @@ fn subtitle(results: &Results) -> String {
     }
 }
 
-/// Where the runs were.
+/// Simulator or testbed.
 fn world(results: &Results) -> &'static str {
     let runs = || results.cells.iter().flat_map(|cell| &cell.runs);
     match (runs().any(|run| run.testbed.is_some()), runs().all(|run| run.testbed.is_some())) {
@@ -85,15 +85,15 @@ fn world(results: &Results) -> &'static str {
     }
 }
 
-/// The heading of the plot of connection `n` of `of`.
+/// The title of the plot of connection `n` of `of`.
 pub fn heading(title: &str, n: usize, of: usize) -> String {
     if of > 1 { format!("{title}, connection {n}") } else { title.to_owned() }
 }
 
-/// How far the first run of each cell was over time, all in one picture; none of one cell, or of too many.
-fn overlay(results: &Results, recorded: &[Recorded]) -> Option<Figure> {
+/// Acknowledged bytes over time of the first run of each cell in one plot; `None` for one cell, or too many.
+fn overlay(results: &Results, recorded: &[CellSeries]) -> Option<Figure> {
     let cells = recorded.iter().zip(&results.cells);
-    let curve = |(recorded, cell): (&Recorded, &CellResults)| {
+    let curve = |(recorded, cell): (&CellSeries, &CellResults)| {
         let acked = recorded.series.first()?.acked.iter();
         let points = acked.map(|(at, bytes)| (*at, *bytes as f64 / KB, 0.0)).collect();
         Some(Curve { name: results.title(cell), pen: Pen::Line, points })
@@ -110,12 +110,12 @@ fn overlay(results: &Results, recorded: &[Recorded]) -> Option<Figure> {
     Some(figure(&plot, "", caption))
 }
 
-fn sequences(results: &Results, recorded: &[Recorded]) -> Section {
+fn sequences(results: &Results, recorded: &[CellSeries]) -> Section {
     let mut figures: Vec<Figure> = overlay(results, recorded).into_iter().collect();
     let ends = recorded.iter().flat_map(|one| &one.series).map(|series| series.end_s);
     let longest = ends.fold(0.0, f64::max);
     let mut left_out = 0;
-    for (Recorded { folder, series }, cell) in recorded.iter().zip(&results.cells) {
+    for (CellSeries { folder, series }, cell) in recorded.iter().zip(&results.cells) {
         let title = results.title(cell);
         let title = if title.is_empty() { results.name.as_str() } else { &title };
         let seed = cell.runs.first().map_or(0, |run| run.seed);
@@ -125,7 +125,7 @@ fn sequences(results: &Results, recorded: &[Recorded]) -> Section {
                 continue;
             }
             let heading = heading(&format!("{title}, seed {seed}"), i + 1, series.len());
-            // What is compared has one time axis.
+            // The curves share one time axis.
             let series = &Series { end_s: longest, ..one.clone() };
             let plot = TimeSequence { title: &heading, series, part: None }.plot();
             figures.push(figure(&plot, "", format!("{}; files in {folder}", one.flow)));

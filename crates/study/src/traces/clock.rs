@@ -1,9 +1,9 @@
-//! Times of measured tables: seconds, Unix times, and the wall clock.
+//! Times of measured tables: seconds, Unix times, and wall-clock times.
 
 use super::table::wrong;
 use crate::Error;
 
-/// A time as it is written.
+/// A time as written.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Stamp {
     /// A bare number.
@@ -14,19 +14,19 @@ pub(super) enum Stamp {
     Day(f64),
 }
 
-/// Days since 1970-01-01 of a date in the Gregorian calendar.
+/// Days from 1970-01-01 to a date in the Gregorian calendar.
 fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     if !(1..=12).contains(&month) || !(1..=31).contains(&day) || !(1900..=2200).contains(&year) {
         return None;
     }
-    // Years begin in March, so that the leap day is the last of a year.
+    // Years start in March, so that the leap day is the last of a year.
     let year = if month <= 2 { year - 1 } else { year };
     let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     Some(year * 365 + year / 4 - year / 100 + year / 400 + of_year - 719_468)
 }
 
-/// Reads a time by the wall clock: year, month and day in this order, or day, month and year, then hours, minutes and
-/// seconds, with anything between them that is no digit. A time zone behind it is left out, as it is the same in all rows.
+/// Parses a wall-clock time: year, month and day, or day, month and year, then hours, minutes and seconds, with any
+/// separators. A time zone at the end is ignored, because it is the same in all rows.
 pub(super) fn parse(cell: &str) -> Option<Stamp> {
     let small = cell.to_ascii_lowercase();
     let (body, later) = match small.strip_suffix("pm").or(small.strip_suffix("am")) {
@@ -40,7 +40,7 @@ pub(super) fn parse(cell: &str) -> Option<Stamp> {
         let begin = rest.find(|c: char| c.is_ascii_digit());
         let Some(begin) = begin else { break };
         let gap = &rest[..begin];
-        // Words are no part of a time, but for the T between date and time.
+        // Letters are not allowed, except the T between date and time.
         if gap.chars().any(|c| c.is_ascii_alphabetic() && c != 't') || gap.chars().count() > 2 {
             break;
         }
@@ -90,7 +90,7 @@ pub(super) fn parse(cell: &str) -> Option<Stamp> {
     }
 }
 
-/// Seconds of the unit that the name of a column holds.
+/// Seconds of the unit in the name of a column.
 pub(super) fn unit_of_name(name: &str) -> Option<f64> {
     let small = name.to_ascii_lowercase();
     let mut parts = small.split(|c: char| !c.is_ascii_alphanumeric());
@@ -104,7 +104,7 @@ pub(super) fn unit_of_name(name: &str) -> Option<f64> {
     })
 }
 
-/// Seconds of each row since some time, which never go back; what was understood is added.
+/// Non-decreasing seconds of each row; adds the interpretation of the format.
 pub(super) fn seconds(
     rows: &[(usize, Stamp, f64)],
     tick_s: Option<f64>,
@@ -142,7 +142,7 @@ pub(super) fn seconds(
     let mut times = Vec::with_capacity(rows.len());
     for (line, stamp, _) in rows {
         let at = match (first, stamp) {
-            // The difference of large numbers keeps what their product would lose.
+            // The difference of large numbers is exact, their product would not be.
             (Stamp::Number(_), Stamp::Number(n)) => (n - zero) * tick,
             (Stamp::Date(_), Stamp::Date(at)) => at - zero,
             (Stamp::Day(_), Stamp::Day(at)) => {

@@ -1,4 +1,4 @@
-//! Traces from what was measured, and back.
+//! Converts measurements to traces, and traces to CSV.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,31 +13,31 @@ use super::rattan::Replay;
 use super::table::{self, Hints, wrong};
 use crate::Error;
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Clone, Debug)]
-pub struct Measured {
-    /// As a trace.
+pub struct ConvertedTrace {
     pub trace: Trace,
-    /// As a CSV file for `rates` of a link, where the file has rates itself.
+    /// A CSV file for `rates` of a link, if the file has rates itself.
     pub csv: Option<String>,
-    /// What was understood, a line each; nothing where the file says all.
+    /// The interpretation of the file, one line each; empty where the format is unambiguous.
     pub understood: Vec<String>,
 }
 
-impl From<Trace> for Measured {
-    fn from(trace: Trace) -> Measured {
-        Measured { trace, csv: None, understood: Vec::new() }
+impl From<Trace> for ConvertedTrace {
+    fn from(trace: Trace) -> ConvertedTrace {
+        ConvertedTrace { trace, csv: None, understood: Vec::new() }
     }
 }
 
-/// Reads a trace, or makes one of a capture, an iperf3 result or a trace of Rattan's in JSON, or a table of times and
-/// rates: what it is, its first bytes say. A table lasts for `duration`, or else until its period or the end of its last row.
+/// Reads a trace, or converts a capture, an iperf3 result, a JSON trace of Rattan, or a table of times and rates. The
+/// first bytes identify the format. A table lasts for `duration`, or else until its period or the end of its last row.
 ///
 /// # Errors
-/// What is wrong with it, with its line where it has lines.
-pub fn read(bytes: &[u8], duration: Option<Span>, hints: &Hints) -> Result<Measured, Error> {
+///
+/// The fault, with its line number where the format has lines.
+pub fn read(bytes: &[u8], duration: Option<Span>, hints: &Hints) -> Result<ConvertedTrace, Error> {
     if capture::open(bytes).is_ok() {
-        return from_capture(bytes).map(Measured::from);
+        return from_capture(bytes).map(ConvertedTrace::from);
     }
     let text = core::str::from_utf8(bytes).map_err(|error| {
         let before = bytes.iter().take(error.valid_up_to());
@@ -50,10 +50,10 @@ pub fn read(bytes: &[u8], duration: Option<Span>, hints: &Hints) -> Result<Measu
     if text.trim_start().starts_with('{') {
         let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
         return match value.map(|value| Replay::read(&value)).transpose()?.flatten() {
-            Some(replay) => replay.trace(duration).map(Measured::from),
+            Some(replay) => replay.trace(duration).map(ConvertedTrace::from),
             None => {
                 let (trace, understood) = iperf3::read(text, hints)?;
-                Ok(Measured { trace, csv: None, understood })
+                Ok(ConvertedTrace { trace, csv: None, understood })
             }
         };
     }
@@ -63,14 +63,14 @@ pub fn read(bytes: &[u8], duration: Option<Span>, hints: &Hints) -> Result<Measu
             let help = "a trace has a time in milliseconds on each line, a table a time and a rate";
             wrong(error.to_string(), help)
         });
-        return trace.map(Measured::from);
+        return trace.map(ConvertedTrace::from);
     }
     let course = Course::<Option<Rate>>::parse_csv(text);
     match course {
         Ok(course) => {
             let last = course.points().last().map_or(Span::ZERO, |(at, ..)| at);
             let trace = from_course(&course, duration.or(course.period()).unwrap_or(last))?;
-            Ok(Measured::from(trace))
+            Ok(ConvertedTrace::from(trace))
         }
         Err(error) if has_own_units(text) => {
             let line = error.line.map_or(String::new(), |line| format!("line {line}: "));
@@ -80,7 +80,7 @@ pub fn read(bytes: &[u8], duration: Option<Span>, hints: &Hints) -> Result<Measu
     }
 }
 
-/// Whether a file is meant to be one for `rates`: units stand behind its values, or in brackets above two columns.
+/// The file is meant for `rates`: its values have units, or two columns have units in brackets.
 fn has_own_units(text: &str) -> bool {
     text.lines().filter(|line| !line.starts_with('#')).take(2).any(|line| {
         let Some((_, what)) = line.split_once([',', ';', '\t']) else { return false };
@@ -91,7 +91,7 @@ fn has_own_units(text: &str) -> bool {
 }
 
 /// The trace of a table, and its CSV file.
-fn of_table(table: table::Table, duration: Option<Span>) -> Result<Measured, Error> {
+fn of_table(table: table::Table, duration: Option<Span>) -> Result<ConvertedTrace, Error> {
     let table::Table { rates, end_s, understood } = table;
     let steps =
         rates.iter().map(|(at, bps)| (Span::from_secs_f64(*at), Rate::from_bps(*bps as u64)));
@@ -103,14 +103,15 @@ fn of_table(table: table::Table, duration: Option<Span>) -> Result<Measured, Err
     }
     let _ = writeln!(csv, "{end_s:.6},again");
     let trace = from_course(&course, duration.unwrap_or(Span::from_secs_f64(end_s + 1e-9)))?;
-    Ok(Measured { trace, csv: Some(csv), understood })
+    Ok(ConvertedTrace { trace, csv: Some(csv), understood })
 }
 
-/// The trace of a capture: what went to or came from the one address with which most bytes went or came, as opportunities
-/// that would have carried just that. It is the link's where the sender had always more to send, and less elsewhere.
+/// The trace of a capture: opportunities that carry exactly the traffic of the address with most bytes. It is that of
+/// the link where the sender always had data to send, and below it elsewhere.
 ///
 /// # Errors
-/// When it holds no IP packets.
+///
+/// There are no IP packets.
 pub fn from_capture(bytes: &[u8]) -> Result<Trace, Error> {
     let help = "give a capture in pcap or pcapng form with IP packets in it";
     let frames = || {
@@ -118,7 +119,7 @@ pub fn from_capture(bytes: &[u8]) -> Result<Trace, Error> {
         Ok::<_, Error>(capture.map_while(Result::ok).filter_map(|frame| {
             let (_, bytes) = frame.ip()?;
             let view = frame.view(false)?.ok()?;
-            // What a TUN device would put before it counts.
+            // The header of a TUN device counts.
             Some((frame.at, [(view.src, false), (view.dst, true)], bytes as u64 + 4))
         }))
     };
@@ -151,14 +152,14 @@ pub fn from_capture(bytes: &[u8]) -> Result<Trace, Error> {
     ended(times, end)
 }
 
-/// The rate in each window of so many milliseconds, as a CSV file of a scenario.
+/// The rate in each window of `window_ms`, as a CSV file of a scenario.
 pub fn to_csv(trace: &Trace, window_ms: u32) -> String {
     let found = super::statistics(trace, window_ms);
     let mut text = "time (s),rate (bit)\n".to_owned();
     let mut last = None;
     for (i, bps) in found.windows_bps.iter().enumerate() {
         let bps = libm::round(*bps) as u64;
-        // What goes on needs no line.
+        // An unchanged rate needs no line.
         if last.replace(bps) != Some(bps) {
             let ms = i as u64 * u64::from(window_ms.clamp(1, trace.period()));
             let _ = writeln!(text, "{},{bps}", ms as f64 / 1000.0);

@@ -1,8 +1,8 @@
-//! Results of `iperf3 --json`, by their intervals.
+//! Results of `iperf3 --json`, by interval.
 //!
-//! A result counts payload. What the link carried is more by the headers of each packet, so rates are those of IP packets:
-//! of TCP with as much payload as the result's segments, of UDP with as much as its blocks. With `--bidir` a result has two
-//! directions, of which one must be chosen.
+//! A result counts payload. The link carried more, by the headers of each packet, so the rates here are those of IP
+//! packets: of TCP with the payload of the result's segments, of UDP with that of its blocks. With `--bidir` a result
+//! has two directions, and the caller must choose one.
 
 use lasthop_proto::link::varied::{Course, Trace};
 use lasthop_proto::units::{Rate, Span};
@@ -24,7 +24,7 @@ struct Iperf3 {
 #[derive(Deserialize, Default)]
 struct Start {
     #[serde(default)]
-    connected: Vec<Connected>,
+    connected: Vec<Connection>,
     tcp_mss: Option<u32>,
     tcp_mss_default: Option<u32>,
     #[serde(default)]
@@ -32,7 +32,7 @@ struct Start {
 }
 
 #[derive(Deserialize)]
-struct Connected {
+struct Connection {
     #[serde(default)]
     remote_host: String,
 }
@@ -65,7 +65,7 @@ struct Sum {
 }
 
 impl Start {
-    /// Bytes of an IP packet for each byte of payload, and how that was found.
+    /// Bytes of IP packets per byte of payload, with the derivation.
     fn share(&self) -> (f64, String) {
         let v6 = self.connected.iter().any(|to| to.remote_host.contains(':'));
         let (ip, version) = if v6 { (40, "IPv6") } else { (20, "IPv4") };
@@ -77,7 +77,7 @@ impl Start {
         let Some(mss) = self.tcp_mss.or(self.tcp_mss_default).filter(|mss| *mss > 0) else {
             return (1.0, "without a size of segments: headers are not counted".to_owned());
         };
-        // The size that the socket reports leaves room for timestamps, which then fill up a usual packet.
+        // The socket's size leaves room for timestamps, which fill the packet up to a usual size.
         let plain = [1500, 9000, 1492, 1280, 576].contains(&(mss + ip + 20));
         let headers = ip + 20 + if plain { 0 } else { 12 };
         (
@@ -87,10 +87,11 @@ impl Start {
     }
 }
 
-/// The trace of a result, and what was understood; intervals that it omits are left out.
+/// The trace of a result and its interpretation, without the intervals that iperf3 omits.
 ///
 /// # Errors
-/// When it has no intervals, or two directions and none is chosen.
+///
+/// There are no intervals, or two directions and no choice.
 pub fn read(text: &str, hints: &Hints) -> Result<(Trace, Vec<String>), Error> {
     let help = "give what `iperf3 --json` prints, with its intervals";
     let result: Iperf3 =
@@ -120,7 +121,7 @@ pub fn read(text: &str, hints: &Hints) -> Result<(Trace, Vec<String>), Error> {
         }
         (false, _) => reverse,
     };
-    // With both directions the sums in reverse are those that the client receives.
+    // With both directions the reverse sums are those that the client receives.
     let of = move |interval: Interval| {
         if both && down { interval.sum_bidir_reverse } else { Some(interval.sum) }
     };
@@ -184,14 +185,14 @@ mod tests {
         let text = json(r#""test_start":{"protocol":"TCP","bidir":1}"#, both);
         assert!((mean(&text, Some(false)) / 1e7 - 1.0).abs() < 2e-3);
         assert!((mean(&text, Some(true)) / 3e7 - 1.0).abs() < 2e-3);
-        let said = |text: &str, down| match read(text, &Hints { down, ..Hints::default() }) {
+        let message = |text: &str, down| match read(text, &Hints { down, ..Hints::default() }) {
             Err(Error::Input { message, help }) => format!("{message} | {help}"),
             other => panic!("{other:?}"),
         };
-        assert!(said(&text, None).contains("--direction down"));
+        assert!(message(&text, None).contains("--direction down"));
         let reverse = json(r#""test_start":{"reverse":1}"#, UP);
         assert!((mean(&reverse, None) / 1.5e7 - 1.0).abs() < 2e-3);
-        assert!(said(&reverse, Some(false)).contains("direction down alone"));
-        assert!(said(r#"{"error":"unable to connect"}"#, None).contains("unable to connect"));
+        assert!(message(&reverse, Some(false)).contains("direction down alone"));
+        assert!(message(r#"{"error":"unable to connect"}"#, None).contains("unable to connect"));
     }
 }

@@ -6,48 +6,45 @@ use lasthop_proto::units::{Rate, Span, Time};
 
 use crate::Error;
 
-/// Most lines of a trace that is made.
+/// Maximum number of lines of a generated trace.
 const MOST: usize = 10_000_000;
-/// How long one satellite of a low orbit serves a terminal.
+/// Milliseconds during which one satellite of a low orbit serves a terminal.
 const SATELLITE: u64 = 15_000;
 
-/// What a synthetic trace is like.
+/// The model of a synthetic trace.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Model {
-    /// The same rate at all times.
-    Constant {
-        /// The rate.
-        rate: Rate,
-    },
-    /// One of several rates, which goes to a neighbour in the list after an exponential time.
+    /// A constant rate.
+    Constant { rate: Rate },
+    /// One of several rates, which changes to a neighbour in the list after an exponential time.
     Markov {
-        /// The rates.
         rates: Vec<Rate>,
-        /// The mean time in one of them.
+        /// The mean time at one rate.
         dwell: Span,
     },
-    /// As a cellular link: opportunities are a Poisson process whose rate walks at random between nothing and the peak;
-    /// at nothing it stays until it escapes, once in a second. That is the model of Sprout (Winstein and others, NSDI
-    /// 2013), whose walk has a standard deviation of 200 packets per second after a second where the peak is 1000 packets
-    /// per second; here a fifth of any peak.
+    /// A cellular link: opportunities are a Poisson process whose rate is a random walk between zero and the peak. At
+    /// zero it stays until it escapes, once per second. That is the model of Sprout (Winstein et al., NSDI 2013), whose
+    /// walk has a standard deviation of 200 packets per second after one second at a peak of 1000 packets per second;
+    /// here it is a fifth of any peak.
     Lte {
         /// The highest rate.
         peak: Rate,
     },
-    /// As a low orbit: another satellite every 15 s, each with a rate of its own between half of `rate` and half as much
-    /// again, and nothing for `gap` when it takes over. The figures within those bounds are ours, not measured.
+    /// A low orbit: another satellite every 15 s, each with its own rate between 0.5 and 1.5 times `rate`, and an
+    /// outage of `gap` at each handover. These bounds are assumptions, not measurements.
     Leo {
         /// The mean rate.
         rate: Rate,
-        /// How long nothing is carried at a hand-off.
+        /// Outage at a handover.
         gap: Span,
     },
 }
 
-/// A trace of this model; the same seed makes the same trace.
+/// A trace of this model; equal seeds give equal traces.
 ///
 /// # Errors
-/// When it would be too long, or last for no millisecond.
+///
+/// It would be too long, or shorter than a millisecond.
 pub fn make(model: &Model, duration: Span, seed: u64) -> Result<Trace, Error> {
     let mut chance = Stream::new(seed, "trace");
     let millis = duration.0 / 1_000_000;
@@ -58,7 +55,7 @@ pub fn make(model: &Model, duration: Span, seed: u64) -> Result<Trace, Error> {
             from_rates(millis, |ms| {
                 while ms as f64 >= until {
                     state = match (state, rates.len()) {
-                        // The first stay is in any of them.
+                        // The first stay is at any of them.
                         _ if until == 0.0 => chance.below(rates.len() as u64) as usize,
                         (_, 1) => 0,
                         (0, _) => 1,
@@ -91,11 +88,12 @@ pub fn make(model: &Model, duration: Span, seed: u64) -> Result<Trace, Error> {
     }
 }
 
-/// The trace of a rate, in bits per second, in each of so many milliseconds. An opportunity comes at the end of the
-/// millisecond in which its last bit has passed. The last one stands at the end whatever is left, since it is the period.
+/// The trace of a rate, in bits per second, in each millisecond. An opportunity comes at the end of the millisecond in
+/// which its last bit has passed. The last opportunity is always at the end, because it sets the period.
 ///
 /// # Errors
-/// When it would be too long, or last for no millisecond.
+///
+/// It would be too long, or shorter than a millisecond.
 pub fn from_rates(millis: u64, mut rate: impl FnMut(u64) -> f64) -> Result<Trace, Error> {
     let bits = f64::from(OPPORTUNITY) * 8.0;
     let (mut times, mut passed) = (Vec::new(), 0.0);
@@ -112,7 +110,7 @@ pub fn from_rates(millis: u64, mut rate: impl FnMut(u64) -> f64) -> Result<Trace
 
 /// The trace of a course of rates until `end`.
 pub(super) fn from_course(course: &Course<Option<Rate>>, end: Span) -> Result<Trace, Error> {
-    // The middle of a millisecond stands for all of it: exact for ramps.
+    // The middle of a millisecond represents all of it: exact for ramps.
     let at =
         |ms: u64| course.at(Time(ms * 1_000_000 + 500_000)).map_or(0.0, |rate| rate.bps() as f64);
     from_rates(end.0 / 1_000_000, at)
@@ -133,7 +131,7 @@ fn too_long() -> Error {
     }
 }
 
-/// The trace that ends at `end`.
+/// The trace with the period `end`.
 pub(super) fn ended(mut times: Vec<u32>, end: u32) -> Result<Trace, Error> {
     if times.last() != Some(&end) {
         times.push(end);
@@ -145,7 +143,7 @@ pub(super) fn ended(mut times: Vec<u32>, end: u32) -> Result<Trace, Error> {
 }
 
 fn lte(millis: u64, peak: Rate, chance: &mut Stream) -> Result<Trace, Error> {
-    /// How often the rate is drawn anew, in milliseconds.
+    /// Interval between two draws of the rate, in milliseconds.
     const STEP: u64 = 20;
     let end = u32::try_from(millis).map_err(|_| too_long())?;
     let peak = peak.bps() as f64 / (f64::from(OPPORTUNITY) * 8.0);
@@ -154,11 +152,11 @@ fn lte(millis: u64, peak: Rate, chance: &mut Stream) -> Result<Trace, Error> {
     let (mut times, mut next) = (Vec::new(), 0.0);
     for ms in 0..end {
         if u64::from(ms) % STEP == 0 {
-            // At nothing it stays unless it escapes, once in a second.
+            // At zero the rate stays unless it escapes, once per second.
             if rate > 0.0 || chance.chance(STEP as f64 / 1000.0) {
                 rate = (rate + deviation * normal(chance)).clamp(0.0, peak);
             }
-            // The process has no memory: what is left of a gap is drawn anew at the new rate.
+            // The process is memoryless: the rest of a gap is drawn again at the new rate.
             next = f64::from(ms) + gap(rate, chance);
         }
         while next < f64::from(ms + 1) {
@@ -169,12 +167,12 @@ fn lte(millis: u64, peak: Rate, chance: &mut Stream) -> Result<Trace, Error> {
     ended(times, end)
 }
 
-/// Milliseconds until the next opportunity at so many a second.
+/// Milliseconds until the next opportunity at `rate` per second.
 fn gap(rate: f64, chance: &mut Stream) -> f64 {
     if rate > 0.0 { chance.exponential(1000.0 / rate) } else { f64::INFINITY }
 }
 
-/// A normal draw with mean 0 and deviation 1, after Box and Muller.
+/// A standard normal draw, after Box and Muller.
 fn normal(chance: &mut Stream) -> f64 {
     let radius = libm::sqrt(chance.exponential(2.0));
     radius * libm::cos(2.0 * core::f64::consts::PI * chance.unit())

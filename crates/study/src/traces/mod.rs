@@ -1,4 +1,4 @@
-//! Traces of delivery opportunities: what one holds, synthetic ones, and traces from what was measured.
+//! Traces of delivery opportunities: statistics, synthetic traces, and conversion of measurements.
 
 mod clock;
 mod convert;
@@ -12,7 +12,7 @@ use lasthop_proto::link::varied::{OPPORTUNITY, Trace};
 use lasthop_report::plot::{Curve, Curves, Pen, Plot};
 use serde::Serialize;
 
-pub use convert::{Measured, from_capture, read, to_csv};
+pub use convert::{ConvertedTrace, from_capture, read, to_csv};
 pub use make::{Model, from_rates, make};
 pub use rattan::Replay;
 pub use table::{Hints, Table, read as read_table};
@@ -20,33 +20,33 @@ pub use table::{Hints, Table, read as read_table};
 /// Bits of an opportunity.
 const BITS: f64 = OPPORTUNITY as f64 * 8.0;
 
-/// What a trace holds, as it goes on for ever.
+/// Statistics of a trace that repeats forever.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Statistics {
-    /// Its lines.
+    /// Number of lines.
     pub opportunities: usize,
-    /// After how many seconds it begins again.
+    /// Period in seconds.
     pub period_s: f64,
-    /// What it carries on average, in bits per second; headers of a TUN device count.
+    /// Mean rate in bits per second, headers of a TUN device included.
     pub mean_bps: f64,
-    /// The least of a window.
+    /// Minimum over the windows.
     pub min_bps: f64,
-    /// The most of a window.
+    /// Maximum over the windows.
     pub max_bps: f64,
-    /// The length of a window in seconds.
+    /// Length of a window in seconds.
     pub window_s: f64,
     /// The longest time without an opportunity, in seconds.
     pub longest_outage_s: f64,
-    /// What each window carries, in bits per second; the last one may be shorter than the others.
+    /// Rate of each window in bits per second; the last window may be shorter.
     pub windows_bps: Vec<f64>,
 }
 
-/// What `trace` holds, by windows of so many milliseconds.
+/// Statistics of `trace` with windows of `window_ms`.
 pub fn statistics(trace: &Trace, window_ms: u32) -> Statistics {
     let (times, period) = (trace.times(), trace.period());
     let window = window_ms.clamp(1, period);
     let mut counts = vec![0_u64; period.div_ceil(window) as usize];
-    // What comes at the end of a period comes at the beginning of the next one.
+    // An opportunity at the end of a period belongs to the start of the next one.
     times.iter().for_each(|time| counts[((time % period) / window) as usize] += 1);
     let windows_bps: Vec<f64> = counts
         .iter()
@@ -70,7 +70,7 @@ pub fn statistics(trace: &Trace, window_ms: u32) -> Statistics {
     }
 }
 
-/// A picture of the rate over one period.
+/// The rate over one period.
 pub fn plot(title: &str, statistics: &Statistics) -> Plot {
     let Statistics { windows_bps, window_s, period_s, .. } = statistics;
     let mut points: Vec<(f64, f64, f64)> = windows_bps
@@ -105,7 +105,7 @@ mod tests {
         let found = statistics(&Trace::new(vec![300, 300, 400, 2000]).unwrap(), 1000);
         assert_eq!(found.period_s, 2.0);
         assert_eq!(found.mean_bps, 4.0 * 12_032.0 / 2.0);
-        // The line at 2000 begins the next round.
+        // The line at 2000 begins the next period.
         assert_eq!(found.windows_bps, [4.0 * 12_032.0, 0.0]);
         assert_eq!((found.min_bps, found.max_bps), (0.0, 4.0 * 12_032.0));
         assert_eq!(found.longest_outage_s, 1.6);
@@ -145,7 +145,7 @@ mod tests {
                     assert!(found.max_bps < 14e6 && found.longest_outage_s > 0.05, "{found:?}");
                     assert!((1e6..12e6).contains(&found.mean_bps), "{found:?}");
                 }
-                // A gap at every hand-off, rates of half as much to half as much again.
+                // A gap at every handover, rates from 0.5 to 1.5 times the mean.
                 _ => {
                     assert!((0.1..0.11).contains(&found.longest_outage_s), "{found:?}");
                     let quiet =

@@ -1,10 +1,10 @@
-//! What the names of columns say: units, rates, directions, times.
+//! Interprets the names of columns: units, rates, directions, times.
 
-/// Bits per second of a unit, in the ways in which it is written.
+/// Bits per second of a unit, in its usual spellings.
 pub(super) fn unit(word: &str) -> Option<f64> {
     let plain = word.replace([' ', '_'], "");
     let small = plain.to_ascii_lowercase();
-    // Only the capital letter tells bytes from bits where it stands alone.
+    // In a single letter only the capital distinguishes bytes from bits.
     let bytes = small.contains("byte")
         || ["B/s", "Bps", "BPS"]
             .iter()
@@ -37,22 +37,22 @@ pub(super) fn unit(word: &str) -> Option<f64> {
     Some(scale * if bytes { 8.0 } else { 1.0 })
 }
 
-/// The unit that the name of a column holds, and how it is written there.
+/// The unit in the name of a column, with its spelling there.
 pub(super) fn unit_of_name(name: &str) -> Option<(f64, String)> {
     let parts =
         name.split(['(', ')', '[', ']', ' ', '_', '-', '.', ',']).filter(|part| !part.is_empty());
     let whole: Vec<&str> = parts.collect();
     let pairs = whole.windows(2).map(|pair| pair.concat());
     whole.iter().map(|part| (*part).to_owned()).chain(pairs).rev().find_map(|part| {
-        // A bare `bit` or `b/s` within a name is hardly ever one.
+        // A bare `bit` or `b/s` within a name is rarely a unit.
         unit(&part).filter(|_| part.len() > 3).map(|bits| (bits, part))
     })
 }
 
-/// Words of names that are rates.
+/// Names of rates.
 const RATES: [&str; 6] = ["bitrate", "throughput", "bandwidth", "goodput", "datarate", "data_rate"];
 
-/// How well the name of a column fits one with rates; 0 is not at all.
+/// How well the name of a column fits a rate; 0 is not at all.
 pub(super) fn fits(name: &str, down: bool) -> u32 {
     let small = name.to_ascii_lowercase();
     let is_rate = RATES.iter().any(|word| small.contains(word))
@@ -69,7 +69,7 @@ pub(super) fn fits(name: &str, down: bool) -> u32 {
     }
 }
 
-/// Whether a name is that of the direction towards the device, or away from it.
+/// The direction in a name: true towards the device.
 fn direction(small: &str) -> Option<bool> {
     let has = |words: &[&str]| {
         small.split(|c: char| !c.is_ascii_alphabetic()).any(|part| words.contains(&part))

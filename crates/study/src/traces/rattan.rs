@@ -1,8 +1,8 @@
-//! Traces of Rattan, as the crate `netem-trace` describes them: models in JSON, or in TOML that has become JSON.
+//! Traces of Rattan, as defined by the crate `netem-trace`: models in JSON, or in TOML converted to JSON.
 //!
-//! Read are those that say what they are: `StaticBwConfig`, `TraceBwConfig` and `RepeatedBwPatternConfig`, and those of delays
-//! and losses that are called so. Times and rates are words (`"100ms"`, `"1Gbps 200Mbps"`) or the numbers that serde makes
-//! of them. Models that draw are not read, nor a whole configuration of Rattan.
+//! Supported are `StaticBwConfig`, `TraceBwConfig` and `RepeatedBwPatternConfig`, and those of delays and losses with
+//! corresponding names. Times and rates are strings (`"100ms"`, `"1Gbps 200Mbps"`) or the numbers of serde. Random
+//! models and whole configurations of Rattan are not supported.
 
 use std::fmt::Write as _;
 
@@ -13,27 +13,28 @@ use serde_json::Value;
 use super::make::from_course;
 use crate::Error;
 
-/// Most steps of a trace.
+/// Maximum number of steps of a trace.
 const MOST: usize = 1_000_000;
 const HELP: &str = "read are StaticBwConfig, TraceBwConfig and RepeatedBwPatternConfig, and Static...Config and \
                     Repeated...PatternConfig of Delay and Loss";
 
-/// What a trace of Rattan replays.
+/// A trace of Rattan.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Replay {
-    /// A rate over time, which lasts so long.
+    /// A rate over time, and its duration.
     Rates(Course<Option<Rate>>, Span),
     /// A delay over time.
     Delays(Course<Span>),
-    /// The probability of a loss over time.
+    /// A loss probability over time.
     Losses(Course<Probability>),
 }
 
 impl Replay {
-    /// Reads a trace; nothing if it is none of Rattan's.
+    /// Reads a trace; `None` if it is none of Rattan's.
     ///
     /// # Errors
-    /// What is wrong with it.
+    ///
+    /// The fault.
     pub fn read(value: &Value) -> Result<Option<Replay>, Error> {
         let Some(model) = value.as_object() else { return Ok(None) };
         if model.contains_key("cells") {
@@ -57,10 +58,11 @@ impl Replay {
         Ok(Some(replay))
     }
 
-    /// The trace of delivery opportunities that it is, if it is one of rates; it lasts for `duration` if that is given.
+    /// The trace of delivery opportunities, if it is one of rates; it lasts for `duration` if given.
     ///
     /// # Errors
-    /// When it is another one, or too long.
+    ///
+    /// It is a trace of delays or losses, or too long.
     pub fn trace(&self, duration: Option<Span>) -> Result<Trace, Error> {
         let Replay::Rates(rates, end) = self else {
             return Err(Error::Input {
@@ -101,7 +103,7 @@ fn wrong(message: impl Into<String>) -> Error {
     Error::Input { message: message.into(), help: HELP.to_owned() }
 }
 
-/// A whole configuration has cells and links; which files it names is said.
+/// The error for a whole configuration with cells and links, with the trace files that it names.
 fn whole_configuration(value: &Value) -> Error {
     let cells = value["cells"].as_object().into_iter().flatten();
     let traces: Vec<&str> = cells.filter_map(|(_, cell)| cell["trace"].as_str()).collect();
@@ -112,14 +114,14 @@ fn whole_configuration(value: &Value) -> Error {
     Error::Input { message: "it is a configuration of Rattan, not a trace".to_owned(), help }
 }
 
-/// Values, each with how long it holds.
+/// Values with their durations.
 struct Steps<T> {
     steps: Vec<(Span, T)>,
     repeats: bool,
 }
 
 impl<T: Level> Steps<T> {
-    /// The steps of a model of `kind`, whose values `read` takes from it.
+    /// The steps of a model of `kind`; `read` parses a value.
     fn of(
         model: &Value,
         kind: &str,
@@ -191,7 +193,7 @@ impl<T: Level> Steps<T> {
         Ok(())
     }
 
-    /// How long it lasts.
+    /// The total duration.
     fn end(&self) -> Span {
         self.steps.iter().fold(Span::ZERO, |end, (long, _)| end + *long)
     }
@@ -211,7 +213,7 @@ fn list(value: &Value) -> Result<&Vec<Value>, Error> {
     value.as_array().ok_or_else(|| wrong("a `pattern` is not a list"))
 }
 
-/// The rate of a model; nothing where none passes.
+/// The rate of a model; `None` where no packet passes.
 fn rate(model: &Value) -> Result<Option<Rate>, Error> {
     const UNITS: [(&str, f64); 5] =
         [("bps", 1.0), ("kbps", 1e3), ("mbps", 1e6), ("gbps", 1e9), ("tbps", 1e12)];
@@ -227,7 +229,7 @@ fn rate(model: &Value) -> Result<Option<Rate>, Error> {
     Ok(Rate::from_bps(libm::round(bps) as u64))
 }
 
-/// The probability of a model. Rattan's is a list: how likely a packet is lost behind so many that were.
+/// The loss probability of a model. Rattan's is a list, indexed by the number of preceding losses.
 fn loss(model: &Value) -> Result<Probability, Error> {
     let text = || format!("`{}` at `loss`", model["loss"]);
     match model["loss"].as_array().map(Vec::as_slice) {
@@ -271,7 +273,7 @@ fn span_of(value: &Value) -> Result<Span, Error> {
     nanos.map(|n| Span(libm::round(n) as u64)).ok_or_else(|| wrong(format!("`{value}` is no time")))
 }
 
-/// The sum of numbers with units, such as `1s 500ms`; units in small letters or not.
+/// The sum of numbers with units, such as `1s 500ms`; case is ignored.
 fn sum(words: &str, units: &[(&str, f64)]) -> Option<f64> {
     let mut total = None;
     let mut rest = words.trim();
@@ -294,8 +296,8 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Option<Replay>, String> {
-        let said = |error: Error| error.to_string();
-        Replay::read(&serde_json::from_str(text).unwrap()).map_err(said)
+        let message = |error: Error| error.to_string();
+        Replay::read(&serde_json::from_str(text).unwrap()).map_err(message)
     }
 
     #[test]
@@ -331,7 +333,7 @@ mod tests {
 
     #[test]
     fn what_is_not_read_is_said() {
-        for (text, said) in [
+        for (text, expected) in [
             (r#"{"NormalizedBwConfig": {"mean": "12Mbps"}}"#, "`NormalizedBwConfig` is not read"),
             (r#"{"StaticBwConfig": {"bw": "12 parsecs", "duration": "1s"}}"#, "is no rate at `bw`"),
             (r#"{"StaticBwConfig": {"bw": "12Mbps"}}"#, "is no time at `duration`"),
@@ -346,7 +348,7 @@ mod tests {
             ),
         ] {
             let error = read(text).unwrap_err();
-            assert!(error.contains(said), "`{said}` is not said in: {error}");
+            assert!(error.contains(expected), "`{expected}` is missing in: {error}");
         }
         assert_eq!(read(r#"{"intervals": []}"#), Ok(None));
     }

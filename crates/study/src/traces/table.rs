@@ -1,8 +1,8 @@
-//! Tables of measured rates in the forms in which they are published: CSV files with named columns, blank-separated files,
-//! times by the wall clock, cells without a value.
+//! Tables of measured rates in published formats: CSV files with named columns, blank-separated files, wall-clock
+//! times, missing values.
 //!
-//! What a table means is not always written in it. So whatever is inferred is listed ([`Table::understood`]), and a column or
-//! a unit can be given instead.
+//! The meaning of a table is not always in the file. So all inferences are listed ([`Table::understood`]), and the
+//! caller may give a column or a unit instead.
 
 use std::fmt::Write as _;
 
@@ -10,32 +10,32 @@ use super::clock::{self, Stamp};
 use super::names::{fits, is_time, unit, unit_of_name};
 use crate::Error;
 
-/// Most rows of a table.
+/// Maximum number of rows of a table.
 const MOST: usize = 4_000_000;
 /// A step this many times the usual one is a gap.
 const GAP: f64 = 5.0;
 
-/// What a caller says of a file that the file does not say, or says otherwise.
+/// Properties of a file that are missing in it, or wrong.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Hints {
-    /// The column of the rates, by its name or its number from 1 on.
+    /// The column of the rates, by name or number from 1.
     pub column: Option<String>,
-    /// The column of the times, in the same way.
+    /// The column of the times, likewise.
     pub time: Option<String>,
     /// The unit of the rates.
     pub unit: Option<String>,
-    /// The direction, where there are two: whether it is towards the device that measured.
+    /// The direction, where there are two: true towards the measuring device.
     pub down: Option<bool>,
 }
 
 /// A measured table.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Table {
-    /// Seconds since the first row, ascending, and the rate from then on in bits per second.
+    /// Ascending seconds since the first row, and the rate from then on in bits per second.
     pub rates: Vec<(f64, f64)>,
     /// Seconds from the first row to the end of the last.
     pub end_s: f64,
-    /// What was understood, a line each.
+    /// The interpretation, one line each.
     pub understood: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn wrong(message: impl Into<String>, help: impl Into<String>) -> Erro
     Error::Input { message: message.into(), help: help.into() }
 }
 
-/// What lies between the cells of a line.
+/// The separator of cells.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Separator {
     Char(char),
@@ -51,7 +51,7 @@ enum Separator {
 }
 
 impl Separator {
-    /// That of a table with this line.
+    /// The separator of a table with this line.
     fn of(line: &str) -> Separator {
         let found = [';', '\t', ','].into_iter().find(|c| line.contains(*c));
         found.map_or(Separator::Blanks, Separator::Char)
@@ -66,7 +66,7 @@ impl Separator {
         }
     }
 
-    /// The cells of a line; one in quotes may hold the separator.
+    /// The cells of a line; a quoted cell may contain the separator.
     fn cells(self, line: &str) -> Vec<String> {
         let Separator::Char(separator) = self else {
             return line.split_whitespace().map(str::to_owned).collect();
@@ -91,24 +91,24 @@ fn number(cell: &str, separator: Separator) -> Option<f64> {
     cell.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// Whether a cell says that nothing was measured.
+/// The cell is a missing value.
 fn is_missing(cell: &str) -> bool {
     let words = ["", "-", "--", "na", "n/a", "nan", "null", "none", "?"];
     words.contains(&cell.to_ascii_lowercase().as_str())
 }
 
-/// Columns and what they mean.
+/// Columns and their meaning.
 struct Columns {
     names: Vec<String>,
     time: usize,
     rate: usize,
     bits: f64,
-    /// Seconds of the unit of bare times, if the column's name holds it.
+    /// Seconds of the unit of bare times, if the column's name has one.
     tick_s: Option<f64>,
 }
 
 impl Columns {
-    /// Those of a table, whose first line with numbers is `row`; `header` names them if there is a header.
+    /// The columns of a table whose first line with numbers is `row`; `header` has their names if there is a header.
     fn of(
         header: Option<(usize, Vec<String>)>,
         row: &[String],
@@ -151,7 +151,7 @@ impl Columns {
                 let best = scores.map(|(i, name)| (fits(name, down), core::cmp::Reverse(i))).max();
                 match best {
                     Some((score, core::cmp::Reverse(i))) if score > 0 => i,
-                    // With two columns there is no choice.
+                    // With two columns the other one is the rate.
                     _ if names.len() == 2 => 1 - time,
                     _ => {
                         let help = format!("name it: `--column NAME`, of {}", all());
@@ -182,7 +182,7 @@ impl Columns {
             }
             None => match unit_of_name(name) {
                 Some((bits, word)) => (bits, word),
-                // What the phone application G-NetTrack writes.
+                // Columns of the phone application G-NetTrack.
                 None if ["DL_bitrate", "UL_bitrate"].contains(&name.as_str()) => {
                     (1e3, "kbit/s, as G-NetTrack writes it".to_owned())
                 }
@@ -215,7 +215,8 @@ impl Columns {
 /// Reads a table.
 ///
 /// # Errors
-/// The line that is wrong, and what to write instead.
+///
+/// The invalid line, and a valid alternative.
 pub fn read(text: &str, hints: &Hints) -> Result<Table, Error> {
     let text = text.trim_start_matches('\u{feff}');
     let mut lines = text
@@ -284,7 +285,7 @@ pub fn read(text: &str, hints: &Hints) -> Result<Table, Error> {
     finish(&stamps, &times, missing, understood)
 }
 
-/// Spreads rows of the same time, and looks for gaps.
+/// Spreads rows of equal time, and finds gaps.
 fn finish(
     rows: &[(usize, Stamp, f64)],
     times: &[f64],
@@ -321,7 +322,7 @@ fn finish(
             }
         }
         shared += same - 1;
-        // In a gap the rows keep to the usual step, and the last one holds.
+        // In a gap the rows keep the usual step, and the last value holds.
         let each = step.min(usual.max(step / GAP)) / same as f64;
         for k in 0..same {
             rates.push((times[i] - times[0] + each * k as f64, rows[i + k].2));
@@ -354,17 +355,17 @@ mod tests {
     }
 
     #[track_caller]
-    fn refused(text: &str, hints: &Hints, said: &[&str]) {
+    fn refused(text: &str, hints: &Hints, expected: &[&str]) {
         let Err(Error::Input { message, help }) = read(text, hints) else { panic!("{text}") };
-        for said in said {
+        for expected in expected {
             assert!(
-                format!("{message} | {help}").contains(said),
-                "`{said}` is not in {message} | {help}"
+                format!("{message} | {help}").contains(expected),
+                "`{expected}` is not in {message} | {help}"
             );
         }
     }
 
-    /// A phone application: named columns, wall clock, repeated seconds, `-` where nothing was measured.
+    /// A phone application: named columns, wall-clock times, repeated seconds, `-` for missing values.
     #[test]
     fn a_drive_test_is_read() {
         let text = "Timestamp,Longitude,Speed,RSRP,DL_bitrate,UL_bitrate,State\n\
@@ -377,14 +378,14 @@ mod tests {
         assert_eq!(found.rates, [(0.0, 8e6), (0.5, 4e6), (1.0, 2e6), (3.0, 1e6)]);
         assert_eq!(found.end_s, 4.0);
         let all = found.understood.join("\n");
-        for said in [
+        for expected in [
             "`DL_bitrate` in kbit/s",
             "not used: UL_bitrate",
             "1 rows share",
             "1 rows without a rate",
             "wall clock",
         ] {
-            assert!(all.contains(said), "{said}: {all}");
+            assert!(all.contains(expected), "{expected}: {all}");
         }
         let up = Hints { down: Some(false), ..Hints::default() };
         assert_eq!(read(text, &up).unwrap().rates[0].1, 500e3);

@@ -1,8 +1,8 @@
-//! The figures of the page on T/TCP, from the built-in scenario.
+//! The tables of the page on T/TCP, from the built-in scenario.
 
 use std::fmt::Write;
 
-use lasthop_lab::measure_all;
+use lasthop_runs::measure_all;
 use lasthop_scenario::{Argument, Cell, example, parse};
 use lasthop_trace::metrics::Scalar;
 use lasthop_trace::stats::Summary;
@@ -10,7 +10,7 @@ use lasthop_trace::stats::Summary;
 const PAGE: &str = "docs/systems/t-tcp.md";
 const BEGIN: &str = "<!-- figures: transactions -->\n";
 
-/// The mean over runs of a number by its name.
+/// The mean over runs of a scalar by name.
 type Means = Box<dyn Fn(&str) -> f64>;
 
 fn means(cell: &Cell) -> Means {
@@ -23,7 +23,7 @@ fn means(cell: &Cell) -> Means {
     })
 }
 
-/// A row for each scheme: milliseconds and packets, with losses and without.
+/// A row for each scheme: milliseconds and packets, with and without losses.
 fn table() -> String {
     let text = example("transactions").expect("it is built in").text;
     let clean = Argument::Set("errors.mean=1GiB".to_owned());

@@ -1,12 +1,12 @@
-//! The engine from outside: what it answers, that it answers alike, and that it answers anything.
+//! The engine from outside: its answers, their determinism, and its robustness.
 
-use lasthop_lab::measure;
+use lasthop_runs::measure;
 use lasthop_scenario::{Wanted, compare, example, examples};
 use lasthop_web::{answer, envelope};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Asks, and opens the answer.
+/// Sends a question and opens the answer.
 fn ask(question: &Value, bytes: &[u8]) -> (Value, Vec<u8>) {
     let answer = answer(&envelope::question(question, bytes));
     let (told, columns) = envelope::open(&answer).expect("an envelope");
@@ -33,7 +33,7 @@ fn column(told: &Value, columns: &[u8], name: &str) -> Vec<f64> {
     bytes.chunks(8).map(|n| f64::from_le_bytes(n.try_into().unwrap())).collect()
 }
 
-/// What the page is held against as well: `web/tests/digests.json`.
+/// The page is compared with the same file: `web/tests/digests.json`.
 const CASES: [(&str, Option<&str>, u64); 12] = [
     ("quickstart", None, 1),
     ("quickstart", Some("snoop"), 1),
@@ -109,7 +109,7 @@ fn a_look_tells_what_snoop_keeps_and_how_the_sender_stands() {
         assert!(packet["from"].as_u64() < packet["to"].as_u64(), "{packet}");
     }
     let una = told["senders"][0]["snd_una"].as_u64().unwrap();
-    // What is acknowledged at the sender has left the cache before: positions of the sender count its SYN.
+    // Data acknowledged at the sender was removed from the cache before: positions of the sender count its SYN.
     assert!(kept.iter().all(|packet| packet["to"].as_u64().unwrap() + 1 > una));
 }
 
@@ -126,9 +126,9 @@ fn link_layers_and_split_connections_tell_what_they_keep() {
             for packet in stages.iter().filter_map(|stage| stage["kept"].as_array()).flatten() {
                 let (from, to) = (packet["from"].as_u64().unwrap(), packet["to"].as_u64().unwrap());
                 assert!(from <= to && to <= 2_000_000, "{scheme} at {at}: {packet}");
-                // A link layer may learn of what arrived after TCP did: its acknowledgements get lost, or have times of their
-                // own. But it keeps nothing of long ago. A base station that splits the connection has acknowledged
-                // what it keeps.
+                // A link layer may detect delivery after TCP: its acknowledgements may be lost, or delayed. But it
+                // stores nothing old. A base station that splits the connection has acknowledged the data that it
+                // stores.
                 let window = 64 << 10;
                 assert!(
                     to + window > una && from <= una + 4 * window,
@@ -151,7 +151,7 @@ fn a_band_holds_the_mean_of_its_seeds() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn errors_have_a_position() {
     let wrong = text("quickstart").replace("delay = \"5ms\"", "ö = \"\"\ndealy = \"5ms\"");
     let (told, _) = ask(&json!({ "ask": "check", "text": wrong }), &[]);
     assert!(told["error"]["line"].as_u64() > Some(1) && told["error"]["help"] != "");

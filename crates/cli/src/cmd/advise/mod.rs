@@ -5,11 +5,13 @@ mod station;
 
 use std::path::{Path, PathBuf};
 
-use lasthop_lab::Setup;
 use lasthop_proto::units::{Probability, Rate, Span};
 use lasthop_report::number::Units;
+use lasthop_runs::Setup;
 use lasthop_scenario::Handoffs;
-use lasthop_study::advise::{Direction, Duplex, Estimate, Given, PARTIES, Question, ask, remedies};
+use lasthop_study::advise::{
+    Direction, Duplex, Estimate, LinkOptions, PARTIES, Question, ask, remedies,
+};
 use lasthop_study::compare;
 
 use super::analyze;
@@ -146,8 +148,8 @@ pub enum Losses {
 
 impl Args {
     /// What is said about the link.
-    fn given(&self) -> Given {
-        Given {
+    fn given(&self) -> LinkOptions {
+        LinkOptions {
             rate: self.rate,
             rate_back: self.rate_back,
             delay: self.delay,

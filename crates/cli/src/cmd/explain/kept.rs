@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
-use lasthop_lab::Observer;
-use lasthop_papers::{Claim, Judged, Trial};
+use lasthop_papers::{Claim, ConditionResult, Trial};
+use lasthop_runs::Observer;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
@@ -31,7 +31,7 @@ struct Question {
 struct Line {
     #[serde(flatten)]
     question: Question,
-    judged: Vec<Judged>,
+    judged: Vec<ConditionResult>,
 }
 
 /// What is kept.
@@ -39,7 +39,7 @@ pub struct Kept {
     /// Empty where nothing can be kept.
     build: String,
     claims: Vec<String>,
-    answers: BTreeMap<Question, Vec<Judged>>,
+    answers: BTreeMap<Question, Vec<ConditionResult>>,
     file: Option<(PathBuf, File)>,
 }
 
@@ -81,7 +81,7 @@ impl Kept {
         sets: &[Vec<String>],
         observer: &dyn Observer,
         progress: &Progress,
-    ) -> Result<Vec<Option<Vec<Judged>>>, Failure> {
+    ) -> Result<Vec<Option<Vec<ConditionResult>>>, Failure> {
         let question = |set: &Vec<String>| Question {
             build: self.build.clone(),
             claims: self.claims.clone(),

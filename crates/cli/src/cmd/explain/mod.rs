@@ -5,11 +5,11 @@ mod kept;
 use std::path::PathBuf;
 
 use lasthop_batch::explain::Question;
-use lasthop_lab::Observer;
 use lasthop_papers::Trial;
 use lasthop_report::table;
 use lasthop_report::wrap::wrap;
-use lasthop_study::explain::{Explained, Parameter, page, picture, sections};
+use lasthop_runs::Observer;
+use lasthop_study::explain::{Explanation, Parameter, page, picture, sections};
 use serde::Serialize;
 
 use self::kept::Kept;
@@ -76,7 +76,7 @@ struct Document<'a> {
     commit: Option<&'static str>,
     command: &'a str,
     #[serde(flatten)]
-    explained: &'a Explained,
+    explained: &'a Explanation,
 }
 
 /// Ctrl-C ends the trials.
@@ -183,7 +183,7 @@ fn command(args: &Args) -> String {
 }
 
 /// The answer for a terminal.
-fn text(explained: &Explained) -> String {
+fn text(explained: &Explanation) -> String {
     let mut text = String::new();
     for section in sections(explained) {
         text += &format!("{}\n", style::heading(&section.title));

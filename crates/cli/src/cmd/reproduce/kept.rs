@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use lasthop_papers::{Evaluated, all_claims};
+use lasthop_papers::{ClaimEvaluation, all_claims};
 use lasthop_report::model::{ClaimResult, Figure, Table, Verdict};
 use lasthop_report::number::plural;
 use serde::{Deserialize, Serialize};
@@ -86,7 +86,7 @@ pub struct Told<'a> {
 
 impl Kept {
     /// What was just evaluated.
-    pub fn new(Evaluated { result, finding }: Evaluated, origin: Origin) -> Kept {
+    pub fn new(ClaimEvaluation { result, finding }: ClaimEvaluation, origin: Origin) -> Kept {
         let finding = finding.unwrap_or_default();
         let (tables, figures) = (finding.tables, finding.figures);
         Kept { origin, result, tables, figures, found: false }

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use lasthop_lab::{Observer, RunResult};
 use lasthop_papers::{Bench, Claim, all_claims, evaluate, works};
 use lasthop_report::model::Verdict;
+use lasthop_runs::{Observer, RunResult};
 
 use crate::cpu::ForClaims;
 use crate::failure::Failure;

@@ -1,7 +1,7 @@
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 
-use lasthop_path::Sent;
+use lasthop_path::TransferState;
 use lasthop_proto::event::{Tcb, TcpEvent};
 use lasthop_proto::machine::Machine as Stages;
 use lasthop_proto::units::{Span, Time};
@@ -22,7 +22,7 @@ struct Seen(Arc<Mutex<Vec<(Packet, Side)>>>);
 #[derive(Debug, Default)]
 struct Peer {
     seen: Seen,
-    opened: Vec<Sent>,
+    opened: Vec<TransferState>,
     /// What it has read, by the other end's port.
     delivered: BTreeMap<u16, u64>,
     unfinished: usize,
@@ -64,7 +64,7 @@ impl End for Peer {
         self.unfinished
     }
 
-    fn opened(&self) -> Vec<Sent> {
+    fn opened(&self) -> Vec<TransferState> {
         self.opened.clone()
     }
 
@@ -202,8 +202,8 @@ fn a_machine_runs_on_the_clock_and_says_when_it_is_idle() {
     }
 }
 
-fn sent(port: u16, bytes: u64) -> Sent {
-    Sent {
+fn sent(port: u16, bytes: u64) -> TransferState {
+    TransferState {
         flow: flow(port, DISCARD),
         wanted: Some(Bytes(bytes)),
         acknowledged: bytes,

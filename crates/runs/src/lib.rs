@@ -1,9 +1,10 @@
-//! Many runs at once: the step from a plan to numbers.
+//! Runs in parallel: from a plan to results.
 //!
-//! A run is pure and single-threaded; here runs are spread over threads and their results put back into the
-//! order of the seeds, so that the number of threads cannot be seen in any result. Without the feature
-//! `threads` they are made one after the other, and this crate is as pure as the simulator. The feature `quic` brings hosts
-//! that speak QUIC, which are not.
+//! A run is pure and single-threaded. This crate distributes runs over threads and returns their results in the order
+//! of the seeds, so results do not depend on the number of threads. Without the feature `threads` runs are sequential,
+//! and the crate is as pure as the simulator. The feature `quic` adds QUIC hosts, which are not pure.
+
+#![allow(missing_docs, reason = "only crates of this workspace use it")]
 
 mod results;
 mod words;
@@ -28,62 +29,60 @@ use lasthop_trace::{Nothing, Sink};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// What a finished run is known by.
+/// The result of a finished run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RunResult {
-    /// Its seed.
     pub seed: u64,
     /// Why it ended: `finished`, `horizon`, `idle` or `stuck`.
     pub reason: String,
-    /// At which stage time stood still, and when, if it did: a fault of lasthop.
+    /// Stage and time of an endless loop: a fault of lasthop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stuck: Option<String>,
     /// Packets carried by links.
     pub hops: u64,
-    /// Largest state that a base-station agent held, in bytes; zero without an agent.
+    /// Largest state of a base-station agent in bytes; zero without an agent.
     pub agent_state_bytes: u64,
-    /// Everything measured.
     pub metrics: RunMetrics,
-    /// What only a run on real packets tells.
+    /// Figures of runs on real packets only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub testbed: Option<Testbed>,
 }
 
-/// What only a run on real packets tells.
+/// Figures of runs on real packets only.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Testbed {
-    /// What the kernel of each host counted during the run, under the kernel's own names.
+    /// Counters of each host's kernel during the run, by the kernel's names.
     pub kernel: BTreeMap<String, BTreeMap<String, u64>>,
-    /// Transfers that did not arrive as they were sent, a line each.
+    /// Transfers with wrong data, one line each.
     pub wrong: Vec<String>,
-    /// Frames that the base station lost because it could not keep up.
+    /// Frames that the base station lost under overload.
     pub lost_frames: u64,
-    /// Where time-outs, recoveries and windows of senders in the kernel are known from: `tracepoints`, each at its own
-    /// time, or `tcp-info`, differences between answers some milliseconds apart. `None` without such senders.
+    /// Source of timeouts, recoveries and windows of kernel senders: `tracepoints`, with exact times, or `tcp-info`,
+    /// polled every few milliseconds. `None` without such senders.
     #[serde(default)]
     pub tcp_events: Option<String>,
-    /// Why it is not `tracepoints`.
+    /// Why `tracepoints` was not possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_events_why: Option<String>,
-    /// Events of those senders that could not be read in time.
+    /// Events of those senders that were lost by late reading.
     #[serde(default)]
     pub lost_tcp_events: u64,
 }
 
-/// Who wants to know how far a batch is, and may end it early.
+/// Progress and early termination of a batch.
 pub trait Observer: Sync {
     /// Job number `job` has finished with `result`; called from the thread that ran it.
     fn measured(&self, job: usize, result: &RunResult) {
         let _ = (job, result);
     }
 
-    /// Whether to begin no further run.
+    /// True to start no further run.
     fn stop(&self) -> bool {
         false
     }
 }
 
-/// Nobody watches.
+/// No progress, no termination.
 impl Observer for () {}
 
 /// Runs `scenario` once with `seed` and measures it.
@@ -94,7 +93,7 @@ pub fn measure(scenario: &Scenario, seed: u64) -> RunResult {
     result(seed, &end, &layout, metrics.finish(end.at))
 }
 
-/// Runs `scenario` once with `seed` and measures nothing but what was carried and what arrived.
+/// Runs `scenario` once with `seed`, without metrics other than carried and delivered packets.
 pub fn run_unmeasured(scenario: &Scenario, seed: u64) -> RunEnd {
     run_with(scenario, seed, &ends, &mut Nothing)
 }
@@ -125,8 +124,8 @@ fn result(seed: u64, end: &RunEnd, layout: &Layout, mut metrics: RunMetrics) -> 
     }
 }
 
-/// Runs jobs, each a scenario with a seed, on all threads of the current pool. Results come in the order of
-/// the jobs; a job that was not begun because the observer said stop is `None`.
+/// Runs jobs, each a scenario with a seed, on all threads of the current pool. Results are in the order of the jobs;
+/// `None` for a job that was not started because the observer requested a stop.
 pub fn measure_all(jobs: &[(&Scenario, u64)], observer: &dyn Observer) -> Vec<Option<RunResult>> {
     #[cfg(feature = "threads")]
     let jobs = jobs.par_iter();
@@ -144,7 +143,7 @@ pub fn measure_all(jobs: &[(&Scenario, u64)], observer: &dyn Observer) -> Vec<Op
         .collect()
 }
 
-/// What `each` gives for the numbers below `count`, in their order, on all threads of the current pool.
+/// The results of `each` for the numbers below `count`, in order, on all threads of the current pool.
 pub fn spread<T: Send>(count: usize, each: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
     #[cfg(feature = "threads")]
     let jobs = (0..count).into_par_iter();
@@ -153,27 +152,26 @@ pub fn spread<T: Send>(count: usize, each: impl Fn(usize) -> T + Sync + Send) ->
     jobs.map(each).collect()
 }
 
-/// More flows than this nobody looks at one by one.
+/// Maximum number of flows with a time-sequence series.
 const DRAWN: usize = 8;
 
-/// A run with what plots are drawn from.
+/// A run with the series for its plots.
 #[derive(Debug)]
 pub struct Recording {
-    /// What was measured, exactly as without the recording.
+    /// The same as without the recording.
     pub result: RunResult,
-    /// When the run ended.
     pub end: Time,
-    /// The time-sequence series of the first flows of the scenario.
+    /// Of the first flows of the scenario.
     pub series: Vec<Series>,
 }
 
-/// Runs `scenario` once with `seed` for its time-sequence series, and hands every event to `also` on the way:
-/// nothing grows with the length of the run but what `also` keeps.
+/// Runs `scenario` once with `seed` for its time-sequence series, and passes every event to `also`. Memory does not
+/// grow with the length of the run, except in `also`.
 pub fn record<S: Sink>(scenario: &Scenario, seed: u64, also: &mut S) -> Recording {
     record_by(scenario, seed, also, |mut sink| run_with(scenario, seed, &ends, &mut sink))
 }
 
-/// The same where `run` makes the run, or as much of it as it likes: it hands every event to the sink that it is given.
+/// The same where `run` makes the run, or a part of it, and passes every event to the given sink.
 pub fn record_by<S: Sink>(
     scenario: &Scenario,
     seed: u64,
@@ -188,13 +186,13 @@ pub fn record_by<S: Sink>(
     Recording { result: result(seed, &end, &layout, sinks.1.finish(end.at)), end: end.at, series }
 }
 
-/// Runs `scenario` in the simulator, hands every event to `sink`, and says when the run ended.
+/// Runs `scenario` in the simulator and passes every event to `sink`. Returns the end time.
 pub fn simulate(scenario: &Scenario, seed: u64, mut sink: &mut dyn Sink) -> Time {
     run_with(scenario, seed, &ends, &mut sink).at
 }
 
-/// The time-sequence series of the first flows of `layout` in a run, in whatever world. `run` hands every event
-/// to the sink that it is given, `also` among its readers, and says when the run ended.
+/// The time-sequence series of the first flows of `layout` in a run of any world. `run` passes every event to the given
+/// sink, which includes `also`, and returns the end time.
 pub fn watched(
     layout: &Layout,
     also: &mut dyn Sink,

@@ -1,51 +1,50 @@
-//! Two or more results of sweeps in the same pictures.
+//! Two or more results of sweeps in the same plots.
 
-use lasthop_lab::{CellResults, Results, Setup};
 use lasthop_report::html;
 use lasthop_report::model::{Again, Figure, Page, Section};
 use lasthop_report::number::{KB, plural};
 use lasthop_report::plot::{Curve, Panel, Panels, Pen, TimeSequence};
+use lasthop_runs::{CellResults, Results, Setup};
 use lasthop_scenario::Axis;
 use lasthop_trace::sequence::Series;
 
-use super::{Recorded, Room, chart, note, remarks, table, usual_units};
+use super::{CellSeries, Room, chart, note, remarks, table, usual_units};
 use crate::tables::{facts, figure, seeds};
 
-/// What the results differ by, as an axis of its own behind the others.
+/// The additional last axis that distinguishes the results.
 const AXIS: &str = "results";
-/// More cells than this are not drawn over time.
+/// Maximum number of cells drawn over time.
 const MOST_CELLS: usize = 8;
 
-/// Results with a name, and the time-sequence series of the first run of each of their cells.
+/// Results with a name, and the time-sequence series of the first run of each cell.
 #[derive(Clone, Debug)]
-pub struct Named {
-    /// Its name, another one for each.
+pub struct NamedResults {
+    /// Unique.
     pub name: String,
-    /// The results.
     pub results: Results,
-    /// For each cell.
-    pub recorded: Vec<Recorded>,
+    /// An entry per cell.
+    pub recorded: Vec<CellSeries>,
 }
 
-/// Why results cannot stand in the same pictures.
+/// Why results cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Apart(pub String);
+pub struct Incomparable(pub String);
 
-impl std::fmt::Display for Apart {
+impl std::fmt::Display for Incomparable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Apart {}
+impl std::error::Error for Incomparable {}
 
-/// The page about `all` beside each other: tables and charts with all of them, and what the first runs of each cell had
-/// acknowledged over time, laid over each other.
+/// The page that compares `all`: tables and charts with all results, and overlaid acknowledged bytes over time of the
+/// first run of each cell.
 ///
 /// # Errors
 ///
-/// When they vary different things, or have no combination in common.
-pub fn page(all: &[Named]) -> Result<String, Apart> {
+/// The results vary different axes, or have no combination in common.
+pub fn page(all: &[NamedResults]) -> Result<String, Incomparable> {
     let joined = joined(all)?;
     let units = usual_units(&joined);
     let charts = chart::charts(&joined, units).into_iter();
@@ -80,9 +79,9 @@ fn subtitle(results: &Results) -> String {
     format!("{}, {} by lasthop {}", results.name, plural(runs as u64, "run"), results.lasthop)
 }
 
-/// One document of all, with an axis more: the combinations that all of them have.
-fn joined(all: &[Named]) -> Result<Results, Apart> {
-    let first = all.first().ok_or_else(|| Apart("no results".to_owned()))?;
+/// One document of all results with an additional axis: the combinations that all of them have.
+fn joined(all: &[NamedResults]) -> Result<Results, Incomparable> {
+    let first = all.first().ok_or_else(|| Incomparable("no results".to_owned()))?;
     let varied = |results: &Results| {
         let names: Vec<&str> = results.axes.iter().map(|axis| axis.name.as_str()).collect();
         if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
@@ -92,7 +91,7 @@ fn joined(all: &[Named]) -> Result<Results, Apart> {
         let found = varied(&other.results);
         if found != wanted {
             let (a, b) = (&first.name, &other.name);
-            return Err(Apart(format!("{a} varies {wanted}, and {b} varies {found}")));
+            return Err(Incomparable(format!("{a} varies {wanted}, and {b} varies {found}")));
         }
     }
     let in_all = |axis: usize, label: &String| {
@@ -102,14 +101,18 @@ fn joined(all: &[Named]) -> Result<Results, Apart> {
     for (i, axis) in axes.iter_mut().enumerate() {
         axis.labels.retain(|label| in_all(i, label));
         if axis.labels.is_empty() {
-            return Err(Apart(format!("the results have no value of {} in common", axis.name)));
+            return Err(Incomparable(format!(
+                "the results have no value of {} in common",
+                axis.name
+            )));
         }
     }
     let mut cells: Vec<CellResults> = Vec::new();
     for cell in &first.results.cells {
         for one in all {
             let same = one.results.cells.iter().find(|other| other.labels == cell.labels);
-            // Each has all combinations of its values, so what one lacks has a value that not all have.
+            // Each result has all combinations of its values, so a missing combination has a value that not all results
+            // have.
             let kept =
                 axes.iter().zip(&cell.labels).all(|(axis, label)| axis.labels.contains(label));
             cells.extend(same.filter(|_| kept).map(|cell| {
@@ -144,13 +147,13 @@ fn joined(all: &[Named]) -> Result<Results, Apart> {
     })
 }
 
-/// The first runs of a cell, over each other and one by one.
-fn over_time(all: &[Named], joined: &Results) -> Option<Section> {
+/// The first runs of a cell, overlaid and individually.
+fn over_time(all: &[NamedResults], joined: &Results) -> Option<Section> {
     let mut figures: Vec<Figure> = Vec::new();
     let mut left_out = 0;
     for (group, cells) in joined.cells.chunks(all.len()).enumerate() {
         let labels = &cells[0].labels[..cells[0].labels.len() - 1];
-        let of = |one: &Named| -> Option<Series> {
+        let of = |one: &NamedResults| -> Option<Series> {
             let place = one.results.cells.iter().position(|cell| cell.labels == labels)?;
             one.recorded.get(place)?.series.first().cloned()
         };

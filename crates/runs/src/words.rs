@@ -1,4 +1,4 @@
-//! A plan in words.
+//! A plan as text.
 
 use lasthop_proto::link::LineConfig;
 use lasthop_proto::link::tc::By;
@@ -7,7 +7,7 @@ use lasthop_proto::units::{Bytes, Rate};
 use lasthop_scenario::model::{Exchange, OnOff, Traffic};
 use lasthop_scenario::{HostSide, Plan, Scenario, Stage, StageKind};
 
-/// The path in one line, from the left hosts to the right ones, as far as it is the same in all cells.
+/// The path in one line, from the left hosts to the right ones; stages that vary between cells are marked.
 pub(crate) fn path(plan: &Plan, scenario: &Scenario) -> String {
     let hosts = |side| {
         let those = scenario.hosts.iter().filter(|host| host.side == side);
@@ -34,7 +34,7 @@ pub(crate) fn path(plan: &Plan, scenario: &Scenario) -> String {
     parts.join(" | ")
 }
 
-/// Stages, as far as they are the same in all scenarios of the plan.
+/// The stages; those that differ between scenarios of the plan are marked.
 fn stages(
     plan: &Plan,
     path: &[Stage],
@@ -94,7 +94,7 @@ fn stage(stage: &Stage) -> String {
     format!("{}: {what}", stage.name)
 }
 
-/// The transfers, a line each.
+/// The transfers, one line each.
 pub(crate) fn transfers(scenario: &Scenario) -> Vec<String> {
     scenario
         .transfers

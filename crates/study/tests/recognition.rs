@@ -1,4 +1,4 @@
-//! Which congestion control a simulated sender of today looks like, at a capture beside it.
+//! Recognition of the congestion control of a simulated modern sender, from a capture next to it.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use lasthop_proto::machine::StageId;
 use lasthop_scenario::{Argument, parse};
 use lasthop_study::advise::Estimate;
 use lasthop_study::capture::Capture;
-use lasthop_study::capture::congestion::{Control, Likeness, congestion};
+use lasthop_study::capture::congestion::{Control, Recognition, congestion};
 use lasthop_trace::pcapng::{CaptureSink, Place};
 
 const PATH: &str = r#"
@@ -41,8 +41,8 @@ fn captured(tcp: &str, set: &[&str], seed: u64) -> Analysis {
     analyze_capture(&file, Config::default()).unwrap()
 }
 
-/// What the sender `tcp` looks like on the path, changed by `set`.
-fn likeness(tcp: &str, set: &[&str], seed: u64) -> Likeness {
+/// The recognized sender for `tcp` on the path, changed by `set`.
+fn likeness(tcp: &str, set: &[&str], seed: u64) -> Recognition {
     let analysis = captured(tcp, set, seed);
     let connection = &analysis.connections[0];
     congestion(&connection.to_server, &connection.to_client)
@@ -54,7 +54,7 @@ const SLOW: [&str; 2] = ["radio.rate=\"6mbit\"", "radio.queue=\"30p\""];
 const HALF: [&str; 2] = [RANDOM, "radio.duplex=\"half\""];
 
 #[test]
-fn senders_of_today_are_told_apart() {
+fn modern_senders_are_distinguished() {
     let mut wrong = Vec::new();
     let mut all = 0;
     for set in [&[RANDOM][..], &FAR, &SLOW, &HALF] {
@@ -74,7 +74,7 @@ fn senders_of_today_are_told_apart() {
     assert!(wrong.len() * 12 <= all, "{} of {all}\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Without losses nothing tells Reno from CUBIC: none is named.
+/// Without losses Reno and CUBIC look the same: none is recognized.
 #[test]
 fn without_losses_nothing_is_named() {
     for tcp in ["rack", "cubic"] {
@@ -84,18 +84,19 @@ fn without_losses_nothing_is_named() {
     }
 }
 
-/// Westwood goes on with what it measured: neither half nor 0.7 of its window, and not all of it.
+/// Westwood continues at its measured rate: neither half nor 0.7 of its window, and not all of it.
 #[test]
 fn another_sender_is_none_of_them() {
     let found = likeness("westwood", &FAR, 1);
     assert_eq!(found.control, None, "{found:?}");
 }
 
-/// A queue of a tenth of the path's capacity: it overflows before round trips tell of it.
+/// A queue of a tenth of the path's capacity: it overflows before round trips show it.
 const SHORT: [&str; 3] =
     ["radio.rate=\"27mbit\"", "radio.queue=\"20p\"", "path.2.link.delay=\"50ms\""];
 
-/// Kernel senders with BBR were not known where the radio loses much, nor where their own probing overflows the queue.
+/// Kernel senders with BBR were not recognized where the radio loses much, nor where their own probing overflows the
+/// queue.
 #[test]
 fn bbr_is_known_by_its_cycle_of_gains() {
     let lossy = "errors={ model = \"packet-loss\", p = \"1.2%\", on = [\"data\"] }";

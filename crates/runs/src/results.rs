@@ -1,4 +1,4 @@
-//! All results of a plan in one document: what `--json` prints, what `results.json` holds.
+//! The results of a plan in one document: the output of `--json` and the content of `results.json`.
 
 use std::collections::BTreeMap;
 
@@ -8,60 +8,57 @@ use serde::{Deserialize, Serialize};
 
 use crate::{RunResult, measure_all, words};
 
-/// The results of a sweep. The same plan gives the same document, however many threads made it.
+/// The results of a sweep. Equal plans give equal documents, for any number of threads.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Results {
-    /// Version of lasthop that made it.
+    /// Version of lasthop.
     pub lasthop: String,
     /// Commit that this version was built from, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// Name of the scenario.
     pub name: String,
-    /// What was run, in words.
     pub setup: Setup,
-    /// What was varied; the first axis changes slowest.
+    /// The axes; the first one changes slowest.
     pub axes: Vec<Axis>,
-    /// One entry for each combination of the axes.
+    /// An entry for each combination of the axes.
     pub cells: Vec<CellResults>,
 }
 
-/// What was run, in words for a reader.
+/// The scenario as text for a reader.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Setup {
-    /// The command that runs it again.
+    /// The command that reproduces it.
     pub command: String,
     /// The path from left to right.
     pub path: String,
-    /// What is transferred.
+    /// The transfers, one line each.
     pub transfers: Vec<String>,
-    /// Whether a transfer has no end, so that no run is ever complete.
+    /// A transfer is endless, so no run is ever complete.
     pub endless: bool,
 }
 
-/// The runs of one combination.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CellResults {
     /// The value on each of the axes.
     pub labels: Vec<String>,
-    /// The runs in the order of their seeds.
+    /// In the order of their seeds.
     pub runs: Vec<RunResult>,
-    /// The numbers of [`lasthop_trace::metrics::RunMetrics::scalars`] over all of `runs`, complete or not.
+    /// Means of [`lasthop_trace::metrics::RunMetrics::scalars`] over all of `runs`, complete or not.
     pub summary: BTreeMap<String, Estimate>,
 }
 
-/// A mean over runs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Estimate {
     /// Unit, `1` for shares and counts.
     pub unit: String,
-    /// The mean, and how sure it is.
+    /// The mean with its interval.
     #[serde(flatten)]
     pub over: Summary,
 }
 
 impl Setup {
-    /// What a plan runs; `command` does it again.
+    /// The texts of a plan; `command` reproduces it.
     pub fn new(command: String, plan: &Plan) -> Setup {
         let first = plan.cells.first().map(|cell| &cell.scenario);
         Setup {
@@ -85,8 +82,7 @@ impl Results {
         }
     }
 
-    /// Puts the results of a plan together; `runs` come in the order of [`Plan::runs`], `None` for those that
-    /// were not run.
+    /// Assembles the results of a plan; `runs` are in the order of [`Plan::runs`], `None` for missing ones.
     pub fn new(plan: &Plan, setup: Setup, runs: Vec<Option<RunResult>>) -> Results {
         let mut runs = runs.into_iter();
         let cells = plan
@@ -114,7 +110,7 @@ impl Results {
         Results::new(plan, setup, measure_all(&runs, &()))
     }
 
-    /// What is to be reported of runs in which time stood still, a line each.
+    /// Runs that ended in an endless loop, one line each.
     pub fn stuck(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for cell in &self.cells {
@@ -154,12 +150,12 @@ impl CellResults {
         CellResults { labels, runs, summary }
     }
 
-    /// The mean of one of the scalars over the runs that have it.
+    /// The mean of a scalar over the runs that have it.
     pub fn mean(&self, name: &str) -> Option<Summary> {
         self.summary.get(name).map(|estimate| estimate.over)
     }
 
-    /// Runs in which every transfer was complete.
+    /// Runs with all transfers complete.
     pub fn complete(&self) -> usize {
         self.runs.iter().filter(|run| run.metrics.complete()).count()
     }
