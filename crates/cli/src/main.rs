@@ -146,8 +146,12 @@ fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
     let early = Early::of(&words);
     style::choose(early.color);
+    let mut json = early.json;
     let result = match usage::parse(&words, early) {
         Ok(Parsed::Command(cli)) => {
+            // `--json` may also be an option of a program that is started.
+            json = cli.json;
+            style::choose(cli.color);
             note::set(cli.quiet, cli.verbose);
             note::detail(|| format!("lasthop {}", version::LINE));
             command(*cli)
@@ -167,7 +171,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(failure) => {
-            failure.show(early.json);
+            failure.show(json);
             ExitCode::from(failure.code())
         }
     }

@@ -15,7 +15,16 @@ use serde_json::{Map, Value, json};
 const ANSWERS: [&str; 6] = ["run", "advise", "analyze", "battery", "list", "doctor"];
 
 /// Members whose own members have names from outside, so that all of them have one form.
-const MAPS: &[&str] = &["summary", "kernel", "scalars", "histogram", "over_time"];
+const MAPS: &[&str] = &[
+    "dropped",
+    "dropped_acks",
+    "originated",
+    "originated_acks",
+    "repeated",
+    "marked",
+    "summary",
+    "kernel",
+];
 
 /// A directory with scenarios, captures and results.
 struct Place(tempfile::TempDir);
@@ -62,6 +71,10 @@ fn commands(what: &str) -> (&'static [&'static str], &'static [&'static str]) {
                 "run energy-today --seeds 1",
                 "run handoff-wavelan --seeds 1",
                 "run quic --seeds 1",
+                "run l4s --seeds 1",
+                "run lte-video --seeds 1",
+                "run disconnections --seeds 1",
+                "run transactions --seeds 1",
                 "run quickstart --seeds 1 --set horizon=500ms",
             ],
             &[

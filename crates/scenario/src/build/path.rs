@@ -12,7 +12,7 @@ pub(crate) use super::link::{access, link};
 use super::transfer::Directions;
 use super::{Noted, agent, errors, hop, named, netem};
 use crate::document::Node;
-use crate::error::{Code, Diagnostic, Error, listed};
+use crate::error::{Code, Diagnostic, Error, listed, suggestion};
 use crate::keys::take;
 use crate::model::{CrossTraffic, Host, HostSide, RadioStage, Stage, StageKind};
 use crate::read::Reader;
@@ -319,7 +319,10 @@ fn belongs(item: &Node, path: &str, kind: &str, beside: &[&str]) -> Result<(), E
     let help = if schema::inside(kind).contains(&entry.key.as_str()) {
         format!("write it inside the braces: `{kind} = {{ {} = ... }}`", entry.key)
     } else {
-        format!("`{}` stands beside `{owner} = ...`, under the same `[[path]]`", entry.key)
+        let meant = suggestion(&entry.key, schema::inside(kind)).map_or(String::new(), |near| {
+            format!("did you mean `{near}`? Otherwise ")
+        });
+        format!("{meant}`{}` stands beside `{owner} = ...`, under the same `[[path]]`", entry.key)
     };
     Err(Diagnostic::new(Code::UnknownKey, format!("{path}.{}", entry.key), &entry.key_at)
         .message(format!("`{path}` is `{kind}` and has no key `{}`", entry.key))
