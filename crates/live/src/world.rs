@@ -5,6 +5,7 @@
 //! the same events, so that metrics, captures and plots are made as they are of a simulated run.
 
 mod ends;
+mod limits;
 mod news;
 mod ours;
 mod reports;
@@ -25,6 +26,7 @@ use lasthop_proto::wire::Addr;
 use lasthop_scenario::{Scenario, Stack};
 use lasthop_trace::Sink;
 use lasthop_trace::layout::Layout;
+use lasthop_trace::metrics::Limits;
 use nix::net::if_::if_nametoindex;
 use serde::{Deserialize, Serialize};
 
@@ -73,6 +75,9 @@ pub struct RunEnd {
     pub agent_state_bytes: u64,
     /// What the kernel of each host counted meanwhile.
     pub kernel: BTreeMap<String, Counters>,
+    /// What the hosts' TCPs waited for, other people's left out; nothing if none has sent data.
+    #[serde(default)]
+    pub limits: Option<Limits>,
     /// Transfers that did not arrive as they were sent: what was wrong, a line each.
     pub wrong: Vec<String>,
     /// Frames that the base station lost because it could not keep up: such a run says little.
@@ -203,6 +208,7 @@ impl Testbed {
             hops: path.hops(),
             agent_state_bytes: agents.map(|a| a.peak_state_bytes() as u64).max().unwrap_or(0),
             kernel,
+            limits: reports.limits(scenario, &connections, path, at),
             wrong: if reason == "finished" { reports.wrong(scenario, &ours) } else { Vec::new() },
             lost_frames: station.port_counts().map(|(_, c)| c.overrun + c.refused).sum(),
             tcp_events,

@@ -31,6 +31,7 @@ stack = "lasthop"
 ebsn = true
 addr = "10.9.0.77"
 [host.mobile]
+preset = "rfc"
 addr = "10.9.0.2"
 [[path]]
 agent = "none"

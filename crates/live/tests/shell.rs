@@ -135,7 +135,7 @@ impl Drop for Place {
 fn between(stage: &str) -> String {
     format!(
         "transfer = {{ from = \"far\", to = \"near\", bytes = \"1B\" }}\n\
-         [host.far]\nside = \"left\"\n[host.near]\nside = \"right\"\n[[path]]\n{stage}\n"
+         [host.far]\npreset = \"rfc\"\nside = \"left\"\n[host.near]\npreset = \"rfc\"\nside = \"right\"\n[[path]]\n{stage}\n"
     )
 }
 

@@ -23,6 +23,8 @@ fn main() -> ExitCode {
     tests![
         each_transfer_arrives_and_is_told_of_as_its_own,
         a_run_ends_at_its_horizon_or_when_it_is_stopped,
+        a_transfer_takes_the_time_from_its_syn_to_its_last_ack,
+        so_does_one_of_our_tcp,
     ]
 }
 
@@ -67,20 +69,27 @@ impl Sink for Told {
 const ALL: &str = r#"
     horizon = "300s"
     [host.near]
+    preset = "rfc"
     stack = "kernel"
     [host.own]
+    preset = "rfc"
     stack = "lasthop"
     [host.quick]
+    preset = "rfc"
     stack = "kernel"
     [host.other]
+    preset = "rfc"
     stack = "kernel"
     [host.far]
+    preset = "rfc"
     stack = "kernel"
     side = "right"
     [host.far-own]
+    preset = "rfc"
     stack = "lasthop"
     side = "right"
     [host.far-quick]
+    preset = "rfc"
     stack = "kernel"
     side = "right"
     [[transfer]]
@@ -192,8 +201,10 @@ fn a_run_ends_at_its_horizon_or_when_it_is_stopped() {
         horizon = "300ms"
         transfer = { from = "a", to = "b", bytes = "10MB" }
         [host.a]
+        preset = "rfc"
         stack = "kernel"
         [host.b]
+        preset = "rfc"
         stack = "kernel"
         [[path]]
         link = { rate = "1mbit", delay = "1ms" }
@@ -224,4 +235,32 @@ fn a_run_ends_at_its_horizon_or_when_it_is_stopped() {
     let end = world.run(&scenario, 1, &lasthop_path::no_ends, &mut told, &STOP).expect("a run");
     assert_eq!((end.reason.as_str(), end.wrong.len()), ("stopped", 0));
     assert!(!told.metrics.finish(Time(end.at_ns)).flows[0].complete, "it was not stopped");
+}
+
+/// 20 KB take three round trips of 80 ms: the SYN, a window of ten segments, and the rest. Counted from the arrival of the
+/// SYN, or until the last delivery, half a round trip would be missing.
+fn takes_three_round_trips(stack: &str) {
+    let scenario = scenario(&format!(
+        "transfer = {{ from = \"a\", to = \"b\", bytes = \"20KB\" }}\n[host.a]\nside = \"left\"\nstack = \"{stack}\"\n\
+         [host.b]\n[[path]]\nlink = {{ rate = \"100mbit\", delay = \"40ms\" }}\n"
+    ));
+    let mut world = Testbed::enter(&scenario).expect("a testbed; `lasthop doctor` says why not");
+    let mut told = Told::new(world.layout(&scenario));
+    let quiet = AtomicBool::new(false);
+    let end = world.run(&scenario, 1, &lasthop_path::no_ends, &mut told, &quiet).expect("a run");
+    assert_eq!((end.reason.as_str(), end.wrong.len()), ("finished", 0));
+    let flow = &told.metrics.finish(Time(end.at_ns)).flows[0];
+    assert!(flow.complete && flow.transfer_time_s >= 0.24, "{flow:?}");
+    let limits = end.limits.expect("data was sent");
+    let sum: f64 = limits.named().map(|(_, share)| share).sum();
+    assert!((sum - 1.0).abs() < 1e-6, "{limits:?}");
+    assert_eq!(limits.pacing.is_some(), stack == "lasthop", "the kernel does not count it");
+}
+
+fn a_transfer_takes_the_time_from_its_syn_to_its_last_ack() {
+    takes_three_round_trips("kernel");
+}
+
+fn so_does_one_of_our_tcp() {
+    takes_three_round_trips("lasthop");
 }

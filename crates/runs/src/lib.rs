@@ -102,6 +102,7 @@ fn result(seed: u64, end: &RunEnd, layout: &Layout, mut metrics: RunMetrics) -> 
     metrics.limits = end.limits.map(|lasthop_sim::Limits(parts)| {
         let [application, send_buffer, receive_window, congestion_window, pacing] =
             parts.map(|part| f64::from(part) / 1e6);
+        let pacing = Some(pacing);
         Limits { application, send_buffer, receive_window, congestion_window, pacing }
     });
     let reason = match end.reason {

@@ -104,6 +104,7 @@ horizon = "6s"
 transfer = { from = "fixed", to = "mobile", bytes = "unlimited" }
 [host.fixed]
 preset = "linux"
+tcp = "sack"
 send-buffer = "40MB"
 [host.mobile]
 preset = "linux"

@@ -24,7 +24,7 @@ use lasthop_scenario::Scenario;
 use lasthop_study::replay::Watch;
 use lasthop_trace::Sink;
 use lasthop_trace::layout::{Layout, Role};
-use lasthop_trace::metrics::Metrics;
+use lasthop_trace::metrics::{Metrics, RunMetrics};
 
 /// Runs the command.
 pub fn run() -> Result<Outcome, Failure> {
@@ -186,13 +186,14 @@ fn one(
         tcp_events_why: tcp.and_then(|tcp| tcp.why),
     };
     let (reason, hops, agent_state_bytes) = (end.reason, end.hops, end.agent_state_bytes);
+    let limits = end.limits;
     let finish = move |metrics: Metrics| RunResult {
         seed,
         reason,
         stuck: None,
         hops,
         agent_state_bytes,
-        metrics: metrics.finish(at),
+        metrics: RunMetrics { limits, ..metrics.finish(at) },
         testbed: Some(testbed),
     };
     Ok((Box::new(finish), at))

@@ -84,6 +84,12 @@ pub struct TcpInfo {
     pub min_rtt: Span,
     /// Rate of delivery of the last flight in bytes per second (4.9).
     pub delivery_rate: Option<u64>,
+    /// How long data was waiting or unacknowledged, in whole ticks of the kernel (4.10).
+    pub busy: Option<Span>,
+    /// Of that, how long the peer's window was full (4.10).
+    pub rwnd_limited: Option<Span>,
+    /// Of that, how long the send buffer was full and nothing else limited (4.10).
+    pub sndbuf_limited: Option<Span>,
     /// Payload bytes sent, retransmissions included (4.19).
     pub bytes_sent: Option<u64>,
     /// Payload bytes sent again (4.19).
@@ -113,6 +119,7 @@ impl TcpInfo {
     pub fn parse(bytes: &[u8]) -> Option<TcpInfo> {
         let fields = Fields(bytes);
         let micros = |at| fields.u32(at).map(|n| Span::micros(n.into()));
+        let long_micros = |at| fields.u64(at).map(|n| Span(n.saturating_mul(1000)));
         let total_retrans = fields.u32(100)?;
         Some(TcpInfo {
             state: state(fields.u8(0)?),
@@ -140,6 +147,9 @@ impl TcpInfo {
             notsent: fields.u32(144).unwrap_or(0),
             min_rtt: micros(148).unwrap_or(Span::ZERO),
             delivery_rate: fields.u64(160),
+            busy: long_micros(168),
+            rwnd_limited: long_micros(176),
+            sndbuf_limited: long_micros(184),
             bytes_sent: fields.u64(200),
             bytes_retrans: fields.u64(208),
             snd_wnd: fields.u32(228),
@@ -328,10 +338,13 @@ mod tests {
             set(&mut wanted, number);
             assert_eq!(TcpInfo::parse(&bytes), Some(wanted), "at {at}");
         }
-        let long: [(usize, Long); 5] = [
+        let long: [(usize, Long); 8] = [
             (120, |i, n| i.bytes_acked = n),
             (128, |i, n| i.bytes_received = n),
             (160, |i, n| i.delivery_rate = Some(n)),
+            (168, |i, n| i.busy = Some(Span(n * 1000))),
+            (176, |i, n| i.rwnd_limited = Some(Span(n * 1000))),
+            (184, |i, n| i.sndbuf_limited = Some(Span(n * 1000))),
             (200, |i, n| i.bytes_sent = Some(n)),
             (208, |i, n| i.bytes_retrans = Some(n)),
         ];

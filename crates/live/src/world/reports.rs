@@ -4,19 +4,22 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 
-use lasthop_path::DISCARD;
+use lasthop_path::{DISCARD, Path, Stage};
 use lasthop_proto::event::Event;
 use lasthop_proto::tcp::host::flow_of;
 use lasthop_proto::units::Time;
+use lasthop_proto::wire::{Addr, FlowKey};
 use lasthop_scenario::{Scenario, Stack};
 use lasthop_trace::Sink;
+use lasthop_trace::metrics::Limits;
 use sha2::{Digest as _, Sha256};
 
-use super::SETTLED;
 use super::ends::Ends;
+use super::limits;
 use super::news::News;
 use super::ours::Ours;
 use super::sockets::{self, Stood};
+use super::{Connection, SETTLED};
 use crate::endpoint::{End, Pattern, Received, SendReport, hex};
 
 /// SHA-256 of the first `bytes` of a pattern, in hexadecimal.
@@ -68,6 +71,35 @@ impl Reports {
         for event in self.events.drain(..known) {
             sink.event(&event);
         }
+    }
+
+    /// What the senders waited for until `at`, other people's left out.
+    pub(super) fn limits(
+        &self,
+        scenario: &Scenario,
+        connections: &[Connection],
+        path: &Path,
+        at: Time,
+    ) -> Option<Limits> {
+        let counts = |index: &usize| {
+            let transfer = connections.get(*index).map(|connection| connection.transfer);
+            transfer.is_some_and(|transfer| !scenario.transfers[transfer].cross)
+        };
+        let reports = self.sent.iter().filter(|(index, _)| counts(index));
+        let kernel = reports.filter_map(|(_, report)| limits::of_kernel(report.as_ref().ok()?));
+        let others: Vec<[Addr; 2]> = scenario
+            .transfers
+            .iter()
+            .filter(|transfer| transfer.cross)
+            .map(|transfer| [transfer.from, transfer.to].map(|i| scenario.hosts[i].addr))
+            .collect();
+        let is_other = |flow: FlowKey| {
+            others.contains(&[flow.src, flow.dst]) || others.contains(&[flow.dst, flow.src])
+        };
+        let hosts = path.stages().iter().filter_map(Stage::host);
+        let ours = hosts.flat_map(|host| host.connections()).filter(|c| !is_other(c.flow));
+        let ours = ours.filter_map(|c| limits::of_ours(c.acknowledged(), c.limits(at)));
+        limits::mean(kernel.chain(ours))
     }
 
     /// What did not arrive as it was sent.

@@ -165,13 +165,24 @@ fn limited(cell: &CellResults, alone: bool) -> Option<String> {
         ("limited_congestion_window", "the congestion window"),
         ("limited_pacing", "pacing"),
     ];
-    let share = |name: &str| cell.mean(name).map_or(0.0, |summary| summary.mean);
+    let known = |name: &str| cell.mean(name).map(|summary| summary.mean);
+    let carried = |run: &RunResult| run.metrics.flows.iter().any(|flow| flow.delivered > 0);
+    if alone && known("limited_application").is_none() && cell.runs.iter().any(carried) {
+        let why = "QUIC and Linux before 4.10 do not count it";
+        return Some(format!("what limited senders is not known: {why}"));
+    }
+    let share = |name: &str| known(name).unwrap_or(0.0);
     let [sends, receives] = ["limited_send_buffer", "limited_receive_window"].map(share);
     let by_buffers = sends + receives > 0.5;
     if !alone && !by_buffers {
         return None;
     }
-    let mut shares = WORDS.map(|(name, word)| (share(name), word));
+    // Linux counts both as one.
+    let joint = known("limited_pacing").is_none();
+    let mut shares = WORDS.map(|(name, word)| match name {
+        "limited_congestion_window" if joint => (share(name), "the congestion window or pacing"),
+        _ => (share(name), word),
+    });
     shares.sort_by(|a, b| b.0.total_cmp(&a.0));
     let named = shares.iter().filter(|(share, _)| *share >= NAMED_SHARE);
     let named: Vec<String> = named

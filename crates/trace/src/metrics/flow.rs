@@ -131,9 +131,8 @@ impl Flow {
     }
 
     fn open(&mut self, at: Time) {
-        if !self.opened.is_set() {
-            self.opened = Due::at(at);
-        }
+        // What the kernel's senders do is known some time after it, and their data may have been seen before that.
+        self.opened = Due::at(at.min(self.opened.or_never()));
         if let Some(carried) = &mut self.carried {
             carried.stalls.begin(at);
         }

@@ -35,7 +35,7 @@ pub struct RunMetrics {
     pub aggregate_throughput: f64,
     /// Jain's fairness index over the throughputs of the same flows: 1 is even, 1/n is one flow takes all.
     pub jain_index: f64,
-    /// What the hosts' TCPs waited for; in the simulator, and where they sent data.
+    /// What the hosts' TCPs waited for, where they sent data; not known of QUIC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
     /// Bytes about to be delivered that were not the bytes sent. Anything but zero is a fault of the
@@ -71,22 +71,24 @@ pub struct Limits {
     pub send_buffer: f64,
     /// The peer's window was full.
     pub receive_window: f64,
-    /// The congestion window was full, or losses were repaired: the network.
+    /// The congestion window was full, or losses were repaired: the network. Where `pacing` is not known, the pacer too.
     pub congestion_window: f64,
-    /// The pacer let the next segment go later.
-    pub pacing: f64,
+    /// The pacer let the next segment go later. Linux does not count it (`None`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pacing: Option<f64>,
 }
 
 impl Limits {
-    /// Each share with its name.
-    pub fn named(&self) -> [(&'static str, f64); 5] {
-        [
-            ("limited_application", self.application),
-            ("limited_send_buffer", self.send_buffer),
-            ("limited_receive_window", self.receive_window),
-            ("limited_congestion_window", self.congestion_window),
+    /// Each share that is known, with its name.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let shares = [
+            ("limited_application", Some(self.application)),
+            ("limited_send_buffer", Some(self.send_buffer)),
+            ("limited_receive_window", Some(self.receive_window)),
+            ("limited_congestion_window", Some(self.congestion_window)),
             ("limited_pacing", self.pacing),
-        ]
+        ];
+        shares.into_iter().filter_map(|(name, share)| Some((name, share?)))
     }
 }
 

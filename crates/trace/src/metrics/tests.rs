@@ -46,6 +46,19 @@ fn close(a: f64, b: f64) {
     assert!((a - b).abs() < 1e-9, "{a} is not {b}");
 }
 
+/// A transfer is as long whether its opening is reported at once, or after its data was seen, as that of a sender in the
+/// kernel.
+#[test]
+fn an_opening_that_is_reported_late_counts_from_its_time() {
+    let mut events = story();
+    let opening = events.remove(0);
+    events.insert(5, opening);
+    assert_eq!(events[2].at, Time(21 * MS), "data was seen");
+    let flow = &measure(&events).flows[0];
+    close(flow.opened_s.unwrap(), 0.0);
+    close(flow.transfer_time_s, 2.0);
+}
+
 /// On a link of a few bits a second the FIN may find no answer in time; the data has long arrived.
 #[test]
 fn a_flow_is_complete_or_aborted_and_never_both() {
