@@ -3,7 +3,9 @@
 import { createServer, type Server } from 'node:http';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import assert from 'node:assert/strict';
 import { extname, join, normalize } from 'node:path';
+import { after, before } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type Browser, type BrowserContext, type Page, chromium } from 'playwright-core';
 
@@ -73,4 +75,34 @@ export async function serve(folder: string): Promise<{ server: Server; url: stri
   const address = server.address();
   if (typeof address !== 'object' || !address) throw new Error('no address');
   return { server, url: `http://127.0.0.1:${address.port}/` };
+}
+
+/** The laboratory of a file of tests: its browser and server begin and end with the tests. */
+export function laboratory() {
+  let browser: Browser;
+  let server: Server;
+  let own = process.env.LASTHOP_LAB ?? '';
+  before(async () => {
+    browser = await launch();
+    if (!own) ({ server, url: own } = await serve(join(OUT, 'folder')));
+  });
+  after(async () => {
+    await browser?.close();
+    server?.close();
+  });
+  /** The page, ready, in a context of its own; it must not have asked elsewhere, or failed, when `go` is done. */
+  async function opened(go: (page: Page) => Promise<void>, options: object = {}, at = own): Promise<void> {
+    const context = await browser.newContext({ viewport: { width: 1400, height: 1000 }, serviceWorkers: 'block', ...options });
+    const { page, heard } = await newPage(context, at.startsWith('file:') ? at.split('#')[0]! : own);
+    try {
+      await page.goto(at);
+      await ready(page);
+      await go(page);
+      assert.deepEqual(heard.elsewhere, [], 'the page asked for something elsewhere');
+      assert.deepEqual(heard.errors, [], 'something went wrong in the page');
+    } finally {
+      await context.close();
+    }
+  }
+  return { opened, url: () => own };
 }

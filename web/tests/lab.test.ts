@@ -1,46 +1,19 @@
 // The laboratory in a browser. Needs what `make web` has made.
 
 import assert from 'node:assert/strict';
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import type { Server } from 'node:http';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 
-import { lesson } from '../src/lab/lesson.ts';
-import { OUT, launch, newPage, ready, serve } from './browser.ts';
+import { OUT, laboratory, ready } from './browser.ts';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-let browser: Browser;
-let server: Server;
-let url: string;
-before(async () => {
-  browser = await launch();
-  ({ server, url } = await serve(join(OUT, 'folder')));
-});
-after(async () => {
-  await browser?.close();
-  server?.close();
-});
-
-/** The laboratory, ready, in a context of its own; the page must not have asked elsewhere, or failed, when `go` is done. */
-async function opened(go: (page: Page) => Promise<void>, options: object = {}, at = url): Promise<void> {
-  const context = await browser.newContext({ viewport: { width: 1400, height: 1000 }, serviceWorkers: 'block', ...options });
-  const { page, heard } = await newPage(context, at.startsWith('file:') ? at.split('#')[0]! : url);
-  try {
-    await page.goto(at);
-    await ready(page);
-    await go(page);
-    assert.deepEqual(heard.elsewhere, [], 'the page asked for something elsewhere');
-    assert.deepEqual(heard.errors, [], 'something went wrong in the page');
-  } finally {
-    await context.close();
-  }
-}
+const { opened, url } = laboratory();
 
 const digests = (page: Page) => page.locator('.run-words code').allTextContents();
 
@@ -104,30 +77,6 @@ test('digests are those of native runs', async () => {
   });
 });
 
-const files = readdirSync(here('../lessons')).filter((file) => file.endsWith('.md')).sort();
-
-test('every lesson: a prediction, then what it claims holds in the runs that it shows', async () => {
-  assert.ok(files.length >= 8);
-  await opened(async (page) => {
-    for (const file of files) {
-      const id = file.replace(/^\d+-|\.md$/g, '');
-      const { schemes, choices, claims } = lesson(id, readFileSync(here(`../lessons/${file}`), 'utf8'));
-      assert.ok(claims.length > 0 && choices.filter((choice) => choice.right).length === 1, id);
-      await page.evaluate((id) => (window as any).lab.learn(id), id);
-      assert.equal(await page.locator('.answer').count(), 0, `${id}: the answer comes after the prediction`);
-      const shown = await page.locator('.column select').evaluateAll((all) => all.map((it) => (it as HTMLSelectElement).value));
-      assert.deepEqual(shown, schemes, id);
-      await page.locator('.lesson input[type=radio]').nth(choices.findIndex((choice) => choice.right)).check();
-      assert.match((await page.locator('.answer strong').textContent())!, /So it is/);
-      const held = await page.locator('.claims li').evaluateAll((all) =>
-        all.map((it) => `${(it as HTMLElement).dataset.holds} ${it.textContent}`),
-      );
-      assert.equal(held.length, claims.length, id);
-      for (const claim of held) assert.match(claim, /^true/, `${id}: ${claim}`);
-    }
-  });
-});
-
 test('a slider runs again, and the newest move wins', async (t) => {
   await opened(async (page) => {
     const slider = page.locator('input[data-key="path.3.errors.mean"]');
@@ -149,7 +98,7 @@ test('a slider runs again, and the newest move wins', async (t) => {
       for (const mean of ['16KiB', '32KiB', '128KiB']) void lab.turn('path.3.errors.mean', mean);
       await lab.turn('path.3.errors.mean', '256KiB');
     });
-    assert.match((await page.locator('output[for="slider-path-3-errors-mean"]').textContent())!, /256KiB/);
+    assert.match((await page.locator('output[for="slider-path-3-errors-mean"]').textContent())!, /256 KiB/);
     const fresh = await page.evaluate(async () => {
       const { lab } = window as any;
       return (await lab.engine.ask('test', { ask: 'run', ...lab.scene, scheme: null })).told.digest;
@@ -221,7 +170,7 @@ test('the address holds scenario, seed and what was turned at', async () => {
     [address, same] = [page.url(), await digests(page)];
   });
   await opened(async (page) => assert.deepEqual(await digests(page), same), {}, address);
-  await opened(async (page) => assert.equal(await page.locator('.column').count(), 2), {}, `${url}#z=AAAA`);
+  await opened(async (page) => assert.equal(await page.locator('.column').count(), 2), {}, `${url()}#z=AAAA`);
   // A lesson with a text of its own is found again.
   await opened(async (page) => {
     await page.evaluate(() => (window as any).lab.learn('timer'));

@@ -4,41 +4,26 @@ import { render } from 'lit';
 
 import { Engine, Superseded } from '../engine/engine.ts';
 import { Refused, type Trouble } from '../engine/envelope.ts';
-import { save } from '../plots/dom.ts';
-import { type CurveData, CurvePlot, TimeCursor } from '../plots/index.ts';
+import { TimeCursor } from '../plots/index.ts';
 import { type Shown, read, written } from './address.ts';
+import { type Checked, type Choices, type Known, NOTHING } from './answers.ts';
 import { Captured } from './captured.ts';
 import { Column } from './column.ts';
 import { Editor } from './editor.ts';
+import { preset } from './lesson.ts';
 import { type Lesson, lessons } from './lessons.ts';
-import { type Slider, clock, shown } from './numbers.ts';
-import { MOST_COLUMNS, SPEEDS, page } from './page.ts';
+import { taskReached } from './lessonview.ts';
+import { MOST_COLUMNS, page } from './page.ts';
+import { Progress } from './progress.ts';
 import type { Goal } from './recording.ts';
+import { Together } from './together.ts';
+import { SPEEDS, jump, key } from './transport.ts';
+
+/** Between two steps where motion is off, in milliseconds. */
+const STILL = 700;
 
 /** How long a slider must rest before its run begins, in milliseconds. */
 const REST = 16;
-
-interface Known {
-  version: string;
-  scenarios: { name: string; summary: string; text: string }[];
-  schemes: { name: string; family: string; what: string; change: string[] }[];
-  schema: unknown;
-}
-
-interface Checked {
-  name: string;
-  first_seed: number;
-  warnings: Trouble[];
-  sliders: Slider[];
-}
-
-/** The schemes that apply: all, and those of the scenario's own axis. */
-interface Choices {
-  schemes: string[];
-  own: string[];
-}
-
-const NOTHING: Known = { version: '', scenarios: [], schemes: [], schema: null };
 
 /** The page. */
 export class Lab {
@@ -57,15 +42,19 @@ export class Lab {
   runs = 0;
   readonly editor = new Editor('Scenario in TOML');
   readonly captured = new Captured(this.engine, () => this.update());
-  /** Where the band of several seeds is drawn, and what is said of it. */
-  readonly bandPlace = document.createElement('div');
-  #band: CurvePlot | null = null;
-  bandWords = '';
+  readonly together = new Together();
+  readonly progress = new Progress();
   /** What is shown: all that the address holds. */
   shown: Shown = { name: 'quickstart', set: {}, schemes: [], runs: 1 };
   /** The lesson that was taken up, and what was predicted in it. */
   lesson: Lesson | null = null;
   predicted: number | null = null;
+  /** Results are shown although nothing was predicted. */
+  revealed = false;
+  /** Play steps from event to event in place of moving packets. */
+  still = matchMedia('(prefers-reduced-motion: reduce)').matches;
+  /** Scenario and lesson of the address as it was written or read last. */
+  #entry: string | null = null;
   /** Where the player stands, in seconds of the run, and how fast it goes. */
   time = 0;
   speed = 4;
@@ -94,9 +83,14 @@ export class Lab {
       this.shown.set = {};
       this.rerun(250);
     };
-    this.cursor.subscribe(() => this.#moved());
+    this.cursor.subscribe(() => {
+      // A pointer that leaves a plot leaves the cursor at the player's time.
+      if (this.cursor.time === null && this.time > 0) this.cursor.time = this.time;
+      this.#moved();
+    });
     addEventListener('hashchange', () => void this.#arrive());
-    addEventListener('keydown', (event) => this.#key(event));
+    addEventListener('resize', () => this.#fit());
+    addEventListener('keydown', (event) => key(this, event));
     addEventListener('dragover', (event) => event.preventDefault());
     addEventListener('drop', (event) => {
       event.preventDefault();
@@ -112,7 +106,7 @@ export class Lab {
     const { told } = await this.engine.ask('check', { ask: 'known' });
     this.known = told as unknown as Known;
     this.editor.schema = this.known.schema;
-    if (!(await this.#arrive())) this.choose('quickstart');
+    await this.#arrive();
   }
 
   /** The program that serves the page, if it is one. */
@@ -127,19 +121,37 @@ export class Lab {
     }
   }
 
-  async #arrive(): Promise<boolean> {
+  /** Shows what the address holds; without anything in it the first scenario. */
+  async #arrive(): Promise<void> {
     const it = await read(location.hash);
-    if (!it) return false;
+    if (!it) {
+      const damaged = location.hash.length > 1;
+      if (!damaged || this.columns.length === 0) void this.choose('quickstart');
+      this.message = damaged ? 'This link is damaged: nothing can be read from it. Ask for it again, or copy all of it.' : '';
+      this.update();
+      return;
+    }
     // A lesson's own text is not in the address.
     const lesson = it.text === undefined ? this.lessons.find((lesson) => lesson.id === it.lesson) : undefined;
-    [this.lesson, this.predicted] = [lesson ?? null, null];
+    const unknown = it.text === undefined && it.lesson !== undefined && !lesson;
+    this.message = unknown ? `This link names the lesson "${it.lesson}", which this version does not have.` : '';
+    this.#take(lesson ?? null);
     this.shown = lesson?.text ? { ...it, text: lesson.text } : it;
+    this.#entry = this.#place;
     this.editor.text = this.shown.text ?? this.#textOf(it.name);
     this.time = it.at ?? 0;
     await this.rerun(0);
     if (it.view) this.cursor.range = it.view;
     if (it.at !== undefined) this.go(it.at);
-    return true;
+  }
+
+  /** Controls stand at the left, and nothing need be folded. */
+  readonly wide = innerWidth >= 1000;
+
+  /** Makes `lesson` the current one, with nothing predicted. */
+  #take(lesson: Lesson | null): void {
+    [this.lesson, this.predicted, this.revealed] = [lesson, null, false];
+    if (this.playing) this.play();
   }
 
   #textOf(name: string): string {
@@ -151,7 +163,8 @@ export class Lab {
 
   /** Chooses a scenario by its name. */
   choose(name: string): Promise<void> {
-    this.lesson = null;
+    this.#take(null);
+    this.message = '';
     this.shown = { name, set: {}, schemes: [], runs: 1 };
     if (this.files.some((file) => file.name === name)) this.shown.text = this.#textOf(name);
     this.editor.text = this.#textOf(name);
@@ -163,9 +176,11 @@ export class Lab {
   learn(id: string): Promise<void> {
     const lesson = this.lessons.find((lesson) => lesson.id === id);
     if (!lesson) return Promise.resolve();
-    this.lesson = lesson;
-    this.predicted = null;
-    const set = Object.fromEntries(lesson.set.map((set) => set.split(/=(.*)/s).slice(0, 2) as [string, string]));
+    this.#take(lesson);
+    this.message = '';
+    this.root.querySelector('.panel')?.scrollTo(0, 0);
+    scrollTo(0, 0);
+    const set = preset(lesson);
     this.shown = {
       name: lesson.scenario,
       ...(lesson.text ? { text: lesson.text } : {}),
@@ -183,6 +198,53 @@ export class Lab {
   /** Predicts in a lesson. */
   predict(choice: number): void {
     this.predicted = choice;
+    if (this.lesson) this.progress.note(this.lesson.id, { predicted: choice });
+    this.update();
+    this.#fit();
+  }
+
+  /** Shows the results of a lesson without a prediction. */
+  reveal(): void {
+    this.revealed = true;
+    this.update();
+    this.#fit();
+  }
+
+  /** A lesson's results wait for the prediction. */
+  get hidden(): boolean {
+    return this.lesson !== null && this.predicted === null && !this.revealed;
+  }
+
+  /** What is set by sliders beyond what the lesson sets. */
+  get changes(): Record<string, string> {
+    const own = this.lesson ? preset(this.lesson) : {};
+    return Object.fromEntries(Object.entries(this.shown.set).filter(([key, value]) => own[key] !== value));
+  }
+
+  /** Undoes what was set by sliders. */
+  unset(): void {
+    this.shown.set = this.lesson ? preset(this.lesson) : {};
+    void this.rerun(0);
+  }
+
+  /** Takes the seed of a field, or says why not and restores the field. */
+  seed(field: HTMLInputElement): void {
+    const seed = field.value.trim() === '' ? NaN : Number(field.value);
+    if (Number.isSafeInteger(seed) && seed >= 0) {
+      this.shown.seed = seed;
+      this.message = '';
+      void this.rerun(0);
+      return;
+    }
+    const written = field.value.trim() === '' ? 'That' : field.value.trim();
+    field.value = String(this.shown.seed ?? this.checked?.first_seed ?? 1);
+    this.message = `${written} is no seed: a seed is a whole number from 0 to ${Number.MAX_SAFE_INTEGER}. Seed ${field.value} stays.`;
+    this.update();
+  }
+
+  /** Switches motion on or off. */
+  move(on: boolean): void {
+    this.still = !on;
     this.update();
   }
 
@@ -281,13 +343,16 @@ export class Lab {
     this.cursor.whole = [0, end];
     this.time = Math.min(this.time, end);
     this.#moved();
+    if (this.lesson?.task && this.predicted !== null && taskReached(this, this.lesson.task)) this.progress.note(this.lesson.id, { reached: true });
     this.update();
+    this.#fit();
     await new Promise(requestAnimationFrame);
     this.took = performance.now() - began;
     this.update();
     this.#ready();
     void this.#write();
-    await this.#together(turn, scene);
+    await this.together.show(this.engine, this.columns, scene, this.shown.runs, this.cursor, () => turn === this.#turn);
+    if (turn === this.#turn) this.update();
   }
 
   #runs(scene: Record<string, unknown>): Promise<boolean[]> {
@@ -311,41 +376,6 @@ export class Lab {
     for (const column of before) if (!this.columns.includes(column)) column.destroy();
     this.engine.keep(new Set(['check', 'capture', ...this.columns.map((column) => column.lane)]));
     this.shown.schemes = wanted;
-  }
-
-  /** Several seeds as a band. */
-  async #together(turn: number, scene: Record<string, unknown>): Promise<void> {
-    const { runs } = this.shown;
-    if (runs < 2) {
-      this.#band?.destroy();
-      this.#band = null;
-      this.bandWords = '';
-      return;
-    }
-    const curves: CurveData[] = [];
-    const words: string[] = [];
-    for (const column of this.columns) {
-      const scheme = column.scheme === 'as-is' ? null : column.scheme;
-      try {
-        const { told, columns } = await this.engine.ask(column.lane, { ask: 'band', ...scene, scheme, runs });
-        const part = (name: string) => columns.get(name) as Float64Array;
-        const kb = (name: string) => part(name).map((bytes) => bytes / 1024);
-        curves.push({ name: column.scheme, unit: 'KB', t: part('t'), y: kb('mean'), low: kb('low'), high: kb('high') });
-        const rate = told.scalars.find((scalar: any) => scalar.name === 'throughput');
-        if (rate) words.push(`${column.scheme}: ${shown(rate.mean, 'B/s')} (${shown(rate.low, 'B/s')} to ${shown(rate.high, 'B/s')})`);
-      } catch {
-        continue;
-      }
-      if (turn !== this.#turn) return;
-    }
-    this.#band ??= new CurvePlot(this.bandPlace, this.cursor, {
-      title: 'Acknowledged by then, mean of all seeds and its 95 % interval',
-      file: 'lasthop-seeds',
-      height: 220,
-    });
-    this.#band.set(curves);
-    this.bandWords = words.join('; ');
-    this.update();
   }
 
   // ---- time
@@ -376,61 +406,33 @@ export class Lab {
   }
 
   #tick(): void {
+    if (!this.playing) return;
     const now = performance.now();
-    const passed = ((now - this.#last) / 1000) * SPEEDS[this.speed]!;
-    this.#last = now;
+    const passed = now - this.#last;
     const end = this.cursor.whole[1];
-    const time = Math.min(this.time + passed, end);
-    const [from, to] = this.cursor.range;
-    // What is in view follows the player.
-    if (time > to && this.time <= to) this.cursor.range = [time, Math.min(time + (to - from), end)];
-    this.playing = this.playing && time < end;
-    this.go(time);
+    if (this.still) {
+      if (passed >= STILL) {
+        this.#last = now;
+        this.jump('event');
+        // The last event is reached.
+        if (this.message !== '') this.playing = false;
+      }
+    } else {
+      this.#last = now;
+      const time = Math.min(this.time + (passed / 1000) * SPEEDS[this.speed]!, end);
+      const [from, to] = this.cursor.range;
+      // What is in view follows the player.
+      if (time > to && this.time <= to) this.cursor.range = [time, Math.min(time + (to - from), end)];
+      this.playing = time < end;
+      this.go(time);
+    }
     if (this.playing) this.#frame = requestAnimationFrame(() => this.#tick());
+    else this.update();
   }
 
   /** Goes to the next event of a kind in any column. */
   jump(goal: Goal, by: 1 | -1 = 1): void {
-    let best: { column: Column; event: number; t: number } | null = null;
-    for (const column of this.columns) {
-      const event = column.next(this.time, goal, by);
-      if (event < 0) continue;
-      const t = column.run!.t[event]!;
-      if (!best || (by > 0 ? t < best.t : t > best.t)) best = { column, event, t };
-    }
-    const words = { loss: 'loss', timeout: 'time-out', local: 'local retransmission', event: 'event' }[goal];
-    this.message = best ? '' : `There is no ${words} ${by > 0 ? 'after' : 'before'} ${clock(this.time)}.`;
-    if (best) {
-      const [from, to] = this.cursor.range;
-      const half = (to - from) / 2;
-      if (best.t < from || best.t > to) this.cursor.range = [best.t - half, best.t + half];
-      this.go(best.t);
-      // In the other columns that of the same instant, if there is one.
-      for (const column of this.columns) {
-        const event = column === best.column ? best.event : column.next(best.t - by * 1e-12, goal, by);
-        if (event >= 0 && column.run!.t[event] === best.t) void column.pick(event);
-        else column.picked = null;
-      }
-    }
-    this.update();
-  }
-
-  #key(event: KeyboardEvent): void {
-    const on = event.target as HTMLElement;
-    if (event.ctrlKey || event.metaKey || event.altKey || on.closest('input, textarea, select, button, [role=application], summary')) return;
-    const by = event.shiftKey ? -1 : 1;
-    const keys: Record<string, () => void> = {
-      ' ': () => this.play(),
-      '.': () => this.jump('event'),
-      ',': () => this.jump('event', -1),
-      l: () => this.jump('loss', by),
-      t: () => this.jump('timeout', by),
-      r: () => this.jump('local', by),
-    };
-    const act = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-    if (!act) return;
-    event.preventDefault();
-    act();
+    jump(this, goal, by);
   }
 
   // ---- in and out
@@ -438,8 +440,8 @@ export class Lab {
   async #dropped(file: File): Promise<void> {
     const name = file.name.toLowerCase();
     if (name.endsWith('.toml')) {
+      this.#take(null);
       this.shown = { name: file.name, text: await file.text(), set: {}, schemes: [], runs: 1 };
-      this.lesson = null;
       this.editor.text = this.shown.text!;
       await this.rerun(0);
     } else await this.captured.analyse(file.name, new Uint8Array(await file.arrayBuffer()));
@@ -455,7 +457,18 @@ export class Lab {
       ...(from > whole || to < end ? { view: [from, to] } : {}),
       ...(this.time > 0 ? { at: this.time } : {}),
     };
-    history.replaceState(null, '', `#${await written(it)}`);
+    const place = this.#place;
+    const hash = `#${await written(it)}`;
+    if (place !== this.#place) return;
+    // Back leads to the scenario or lesson before, not to each place of a slider.
+    if (this.#entry === null || this.#entry === place) history.replaceState(null, '', hash);
+    else history.pushState(null, '', hash);
+    this.#entry = place;
+  }
+
+  /** What a step back leads to another one of. */
+  get #place(): string {
+    return `${this.lesson?.id ?? ''} ${this.shown.name}`;
   }
 
   /** Puts the address of what is shown on the clipboard. */
@@ -470,27 +483,12 @@ export class Lab {
     this.update();
   }
 
-  /** Hands out what a column shows, in one of the forms. */
-  async save(column: Column, form: string): Promise<void> {
-    const stem = `lasthop-${this.checked?.name ?? 'run'}-${column.scheme}`;
-    if (form === 'png') save((await column.png())!, `${stem}.png`);
-    else if (form === 'svg') save(new Blob([column.svg], { type: 'image/svg+xml' }), `${stem}.svg`);
-    else if (form === 'toml') save(new Blob([this.#changedText()], { type: 'application/toml' }), `${stem}.toml`);
-    else {
-      const files = await column.file(form as 'csv' | 'pcapng');
-      for (const { name, bytes } of files) save(new Blob([bytes as Uint8Array<ArrayBuffer>]), name);
-    }
-  }
-
-  /** The scenario, with what was turned at told above it: a command makes the same run. */
-  #changedText(): string {
-    const { text, set } = this.scene as { text: string; set: string[] };
-    if (set.length === 0) return text;
-    const words = set.map((set) => ` --set ${set}`).join('');
-    return `# Made in the laboratory with${words}\n# lasthop run THIS.toml${words}\n${text}`;
-  }
-
   // ---- the page
+
+  /** Gives plots the height that the window leaves them. */
+  #fit(): void {
+    for (const column of this.columns) column.fit();
+  }
 
   /** Draws what is not drawn by plots. */
   update(): void {

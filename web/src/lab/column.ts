@@ -1,6 +1,6 @@
 // One scheme: its run, its plot, its path, and what was picked in it.
 
-import { type TemplateResult, html, nothing } from 'lit';
+import { type TemplateResult, html } from 'lit';
 
 import { type Ask, type Engine, Superseded } from '../engine/engine.ts';
 import { Refused, type Trouble } from '../engine/envelope.ts';
@@ -15,11 +15,12 @@ const HEADLINE: [string, string][] = [
   ['transfer_time', 'transfer time'],
   ['timeouts', 'time-outs'],
   ['fast_retransmits', 'fast retransmits'],
-  ['host_retransmissions', 'sent again by the host'],
-  ['local_retransmissions', 'sent again locally'],
-  ['link_retransmissions', 'sent again by the link'],
   ['stall_time', 'stalled'],
-  ['wireless_goodput', 'goodput of the radio'],
+  ['delay_mean', 'delay, mean'],
+  ['host_retransmissions', 'resent by host'],
+  ['local_retransmissions', 'resent locally'],
+  ['link_retransmissions', 'resent by link'],
+  ['wireless_goodput', 'radio goodput'],
   ['collisions', 'collisions'],
   ['short_transfers', 'short transfers'],
   ['short_time_mean', 'time of one, mean'],
@@ -28,6 +29,11 @@ const HEADLINE: [string, string][] = [
 
 /** What only long transfers have. */
 const LONG = new Set(['throughput', 'transfer_time', 'stall_time', 'timeouts', 'fast_retransmits', 'host_retransmissions']);
+
+/** From this width on, in pixels, controls stand at the left and the plot ends with the window. */
+const WIDE = 1000;
+/** Bounds of a plot's height on a wide page, and its height on others, in pixels. */
+const [LEAST, MOST, NARROW] = [250, 620, 340];
 
 /** How an event is named where it is told. */
 export interface Picked {
@@ -70,6 +76,7 @@ export class Column {
       const run = new Recording(await this.#engine.ask(this.lane, { ask: 'run', ...question } as Ask));
       this.#asked = question;
       [this.run, this.trouble, this.picked, this.standing] = [run, null, null, null];
+      this.path.picked = null;
       this.path.label = `The path under ${this.scheme}`;
       this.path.set(run);
       this.#draw(cursor);
@@ -90,8 +97,17 @@ export class Column {
         height: 300,
       });
       this.#plot.onpick = (kind, index) => this.#mark(kind, index);
+      this.fit();
     }
     this.#plot.set(run.sequence());
+  }
+
+  /** Gives the plot the height that the window leaves below path and explanation. */
+  fit(): void {
+    // A place that is hidden has no position.
+    if (!this.#plot || this.plotPlace.offsetParent === null) return;
+    const top = this.plotPlace.getBoundingClientRect().top + scrollY;
+    this.#plot.fit(innerWidth >= WIDE ? Math.min(Math.max(innerHeight - top, LEAST), MOST) : NARROW);
   }
 
   #mark(kind: string, index: number): void {
@@ -106,11 +122,18 @@ export class Column {
     try {
       const answer = await this.#engine.ask(this.lane, { ask: 'event', index, ...this.#asked });
       this.picked = { index, told: answer.told };
+      this.path.picked = index;
     } catch (error) {
       if (error instanceof Superseded) return;
       this.trouble = error instanceof Refused ? error.trouble : { message: String(error), help: '' };
     }
     this.#changed();
+  }
+
+  /** Forgets the event that was picked. */
+  unpick(): void {
+    this.picked = null;
+    this.path.picked = null;
   }
 
   /** Asks how things stand at a time; of several times asked for, the newest. */
@@ -169,9 +192,11 @@ export class Column {
     </dl>`;
   }
 
-  /** What was picked, in full. */
-  detail(): TemplateResult | typeof nothing {
-    if (!this.picked) return nothing;
+  /** The event that was picked, below the path on which it happens. */
+  explained(): TemplateResult {
+    if (!this.picked) {
+      return html`<div class="explain"><p class="hint">Jump to an event, or click a mark of the plot: it is explained here.</p></div>`;
+    }
     const { told, index } = this.picked;
     const { bytes, acked, tcb, sack } = told;
     const rows: [string, string][] = told.fields.filter(([name]: [string]) => name !== 'time_s');
@@ -182,16 +207,20 @@ export class Column {
       for (const name of ['cwnd', 'ssthresh', 'snd_una', 'snd_nxt', 'dupacks', 'backoff']) rows.push([name, String(tcb[name])]);
       for (const name of ['srtt', 'rto']) rows.push([name, shown(tcb[name] / 1e9, 's')]);
     }
-    return html`<section class="detail" aria-label=${`Event ${index} of ${this.scheme}`}>
-      <h3>Event ${index} at ${clock(told.t)}</h3>
-      <p>${told.what}</p>
-      ${told.source ? html`<p class="source">Read more: ${cited(told.source)}</p>` : nothing}
-      <table>
-        <tbody>
-          ${rows.map(([name, value]) => html`<tr><th scope="row">${name}</th><td>${value}</td></tr>`)}
-        </tbody>
-      </table>
-    </section>`;
+    return html`<div class="explain">
+      <section class="detail" aria-label=${`Event ${index} of ${this.scheme}`}>
+        <p><strong>${clock(told.t)}</strong> ${told.what}</p>
+        ${told.source ? html`<p class="source">${cited(told.source)}</p>` : ''}
+        <details>
+          <summary>Event ${index} in full</summary>
+          <table>
+            <tbody>
+              ${rows.map(([name, value]) => html`<tr><th scope="row">${name}</th><td>${value}</td></tr>`)}
+            </tbody>
+          </table>
+        </details>
+      </section>
+    </div>`;
   }
 
   destroy(): void {

@@ -4,7 +4,23 @@
 export interface Claim {
   text: string;
   /** Whether it holds, given the numbers of each scheme. */
-  holds: (number: (scheme: string, name: string) => number | undefined) => boolean;
+  holds: (number: Numbers) => boolean;
+  /** The number of the run that it is about. */
+  value: (number: Numbers) => number | undefined;
+}
+
+/** A number of a scheme's run by its name. */
+export type Numbers = (scheme: string, name: string) => number | undefined;
+
+/** What one is to reach with sliders and schemes once the run is explained. */
+export interface Task {
+  text: string;
+  /** All of them must hold in one column; `any` is the scheme of that column. */
+  goals: Claim[];
+  /** Keys that must stay as the lesson has them. */
+  fixed: string[];
+  /** One way to reach it: `KEY=VALUE` or `scheme=NAME`. Tests take it; the page does not show it. */
+  solution: string[];
 }
 
 export interface Lesson {
@@ -24,6 +40,7 @@ export interface Lesson {
   choices: { text: string; right: boolean }[];
   /** What is told once somebody has predicted. */
   after: string;
+  task?: Task;
 }
 
 /** Reads the file of a lesson. */
@@ -38,7 +55,8 @@ export function lesson(id: string, file: string): Lesson {
   }
   const one = (key: string) => fields.get(key)?.[0];
   const [before, rest = ''] = body.split(/^## Question$/m);
-  const [asked, after = ''] = rest.split(/^## What the run shows$/m);
+  const [asked, told = ''] = rest.split(/^## What the run shows$/m);
+  const [after, task] = told.split(/^## Try yourself$/m) as [string, string?];
   const own = /```toml\n([\s\S]*?)```/.exec(before!);
   const choices = [...asked!.matchAll(/^- \[([ x])\] (.*(?:\n {2,}.*)*)$/gm)];
   const seed = one('seed');
@@ -56,7 +74,24 @@ export function lesson(id: string, file: string): Lesson {
     question: asked!.split(/^- \[/m)[0]!.trim(),
     choices: choices.map(([, mark, text]) => ({ text: text!.replace(/\s+/g, ' '), right: mark === 'x' })),
     after: after.trim(),
+    ...(task
+      ? {
+          task: {
+            text: task.trim(),
+            goals: (fields.get('goal') ?? []).map(claim),
+            fixed: fields.get('fixed') ?? [],
+            solution: fields.get('solution') ?? [],
+          },
+        }
+      : {}),
   };
+}
+
+/** Whether a column reaches the goals of a task; `set` and `text` are what was changed. */
+export function reached(task: Task, columns: readonly string[], number: Numbers, set: Record<string, string>, changed: boolean): boolean {
+  const allowed = !changed && !task.fixed.some((key) => key in set);
+  const reaches = (column: string) => task.goals.every((goal) => goal.holds((scheme, name) => number(scheme === 'any' ? column : scheme, name)));
+  return allowed && task.goals.length > 0 && columns.some(reaches);
 }
 
 /** `scheme.number > 0`, `a.number < 0.5 * b.number`. */
@@ -66,6 +101,7 @@ function claim(text: string): Claim {
   if (!scheme) throw new Error(`a claim that says nothing: ${text}`);
   return {
     text,
+    value: (number) => number(scheme, name!),
     holds: (number) => {
       const left = number(scheme, name!);
       const right = other ? number(other, otherName!) : Number(bare);
@@ -74,4 +110,9 @@ function claim(text: string): Claim {
       return sign === '>' ? left > bound : sign === '<' ? left < bound : left === bound;
     },
   };
+}
+
+/** What a lesson sets before anything is turned. */
+export function preset(lesson: Lesson): Record<string, string> {
+  return Object.fromEntries(lesson.set.map((set) => set.split(/=(.*)/s).slice(0, 2) as [string, string]));
 }

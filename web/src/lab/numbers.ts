@@ -37,7 +37,8 @@ export function valueAt(slider: Slider, place: number): number {
   const { least, most } = slider;
   const share = Math.max(place - 1, 0) / (STEPS - 1);
   const value = slider.by_factors ? least * (most / least) ** share : least + share * (most - least);
-  const rounded = slider.by_factors ? Number(value.toPrecision(2)) : value;
+  const unit = slider.unit === 'bytes' && value >= KIB ? KIB : 1;
+  const rounded = slider.by_factors ? Number((value / unit).toPrecision(2)) * unit : value;
   return Math.min(Math.max(slider.whole ? Math.round(rounded) : rounded, least), most);
 }
 
@@ -51,7 +52,7 @@ export function written(unit: Unit, value: number): string {
       if (value < 1e-3) return `${plain(value * 1e6)}us`;
       return value < 1 ? `${plain(value * 1e3)}ms` : `${plain(value)}s`;
     case 'bytes':
-      if (value >= 1024 && value % 1024 === 0) return `${value / 1024}KiB`;
+      if (value >= KIB && value % KIB === 0) return `${value / KIB}KiB`;
       if (value >= 1e6 && value % 1e4 === 0) return `${value / 1e6}MB`;
       return value >= 1e3 && value % 1e3 === 0 ? `${value / 1e3}kB` : `${Math.round(value)}B`;
     case 'rate':
@@ -67,10 +68,28 @@ export function written(unit: Unit, value: number): string {
   }
 }
 
+export const KIB = 1024;
+
+/** Bytes in binary multiples, the unit of all sizes on the page. */
+export function sized(bytes: number): string {
+  if (bytes >= KIB * KIB) return `${plain3(bytes / KIB / KIB)} MiB`;
+  return bytes >= KIB ? `${plain3(bytes / KIB)} KiB` : `${Math.round(bytes)} B`;
+}
+
+const MULTIPLES: Record<string, number> = { B: 1, kB: 1e3, KB: 1e3, MB: 1e6, GB: 1e9, KiB: KIB, MiB: KIB ** 2, GiB: KIB ** 3 };
+
+/** A setting as the page shows it: sizes in binary multiples whatever the scenario writes, others as they are written. */
+export function setting(slider: Slider, set: string | undefined): string {
+  if (slider.unit !== 'bytes') return set ?? written(slider.unit, slider.value);
+  const [, number, unit] = /^([\d.]+)([KMG]i?B|kB|B)$/.exec(set ?? '') ?? [];
+  return sized(number ? Number(number) * MULTIPLES[unit!]! : slider.value);
+}
+
 /** A number of a run with its unit. */
 export function shown(value: number, unit: string): string {
   if (!Number.isFinite(value)) return '–';
-  if (unit === 'B/s') return value >= 1e6 ? `${plain3(value / 1024 / 1024)} MB/s` : `${plain3(value / 1024)} KB/s`;
+  if (unit === 'B/s') return `${sized(value)}/s`;
+  if (unit === 'B') return sized(value);
   if (unit === 's') return value !== 0 && Math.abs(value) < 0.1 ? `${plain3(value * 1e3)} ms` : `${plain3(value)} s`;
   return unit === '1' || unit === '' ? plain3(value) : `${plain3(value)} ${unit}`;
 }

@@ -1,7 +1,7 @@
 // The path as a picture: stages in a row, the packets between them, what the base station keeps, and who died of what.
 
 import type { Recording } from './recording.ts';
-import { type Deaths, LOOKS, type Ways, first, travel } from './travel.ts';
+import { type Deaths, LOOKS as SIGNS, type Ways, first, travel } from './travel.ts';
 
 /** What stands at a time; crates/web/src/look.rs tells it. */
 export interface Standing {
@@ -18,10 +18,16 @@ interface Kept {
   attempts: number;
 }
 
-const HEIGHT = 150;
+const HEIGHT = 138;
+/** The share of a link that is drawn as its queue. */
+const QUEUE = 0.4;
+/** Bytes of a full segment. */
+const FULL = 1460;
+/** Names of packets by their look. */
+const NAMES = ['data', 'sent again', 'sent again locally', 'ACK', 'notice'];
 /** Height of the line on which packets travel to the right, and of that to the left. */
-const RIGHT = 66;
-const LEFT = 88;
+const RIGHT = 58;
+const LEFT = 80;
 /** How long a death is shown, as a share of what is in view. */
 const SHOWN = 0.012;
 /** A link is so many times as long as a host is wide. */
@@ -32,6 +38,9 @@ export class PathView {
   readonly element = document.createElement('div');
   readonly #canvas = document.createElement('canvas');
   readonly #words = document.createElement('p');
+  readonly #tip = document.createElement('div');
+  #seen: { x: number; y: number; way: number }[] = [];
+  #picked: number | null = null;
   readonly #context: CanvasRenderingContext2D;
   #run: Recording | null = null;
   #ways: Ways | null = null;
@@ -40,13 +49,19 @@ export class PathView {
   #time = 0;
   #span = 1;
   #edges: number[] = [0];
+  /** The stage that sends first; its window is drawn. */
+  #sender = -1;
 
   constructor(label: string) {
     this.element.className = 'path';
     this.#canvas.setAttribute('role', 'img');
     this.#canvas.setAttribute('aria-label', label);
     this.#words.className = 'path-words';
-    this.element.append(this.#canvas, this.#words);
+    this.#tip.className = 'path-tip';
+    this.#tip.hidden = true;
+    this.element.append(this.#canvas, this.#words, this.#tip);
+    this.#canvas.addEventListener('pointermove', (event) => this.#hover(event));
+    this.#canvas.addEventListener('pointerleave', () => this.#hover(null));
     this.#context = this.#canvas.getContext('2d')!;
     new ResizeObserver(() => this.draw()).observe(this.element);
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.draw());
@@ -66,7 +81,15 @@ export class PathView {
       edges.push(edges.at(-1)! + (stage.role === 'link' || stage.role === 'radio' ? LINK : 1));
     }
     this.#edges = edges;
+    const sent = run.t.findIndex((_, i) => run.of(i).event === 'originated' && run.of(i).cause === 'data');
+    this.#sender = sent < 0 ? -1 : run.stage[sent]!;
     this.#standing = null;
+    this.draw();
+  }
+
+  /** The event that is explained, ringed where it happens; null for none. */
+  set picked(event: number | null) {
+    this.#picked = event;
     this.draw();
   }
 
@@ -104,8 +127,9 @@ export class PathView {
     const style = getComputedStyle(this.element);
     const colour = (name: string) => style.getPropertyValue(`--${name}`).trim() || '#888';
     this.#stages(pen, width, run, colour);
-    this.#packets(pen, width, colour);
+    this.#packets(pen, width, run, colour);
     this.#dead(pen, width, run, colour);
+    this.#ring(pen, width, run, colour);
     this.#say(run);
   }
 
@@ -119,7 +143,7 @@ export class PathView {
       const found = free.findIndex((end) => begins > end + 3);
       const line = found >= 0 ? found : free[0]! <= free[1]! ? 0 : 1;
       const shown = clipped(pen, text, found >= 0 ? room : Math.max(2 * (middle - free[line]! - 3), 0));
-      pen.fillText(shown, middle, 34 - 16 * line);
+      pen.fillText(shown, middle, 26 - 16 * line);
       free[line] = middle + pen.measureText(shown).width / 2;
     };
     run.stages.forEach((stage, i) => {
@@ -138,24 +162,49 @@ export class PathView {
           pen.stroke();
         }
         pen.setLineDash([]);
+        // The queue before the way to the right, open where packets come in.
+        const front = this.#x(i - 0.5 + QUEUE, width);
+        pen.strokeStyle = colour('rule');
+        pen.strokeRect(left + 2, RIGHT - 8, front - left - 2, 16);
+        pen.strokeStyle = colour('line');
         name(stage.name, middle, right - left);
         const holds = this.#standing?.stages[i]?.holds;
         pen.fillStyle = colour('muted');
         const kept = this.#standing?.stages[i]?.kept;
-        if (holds !== undefined) pen.fillText(kept ? `${holds} inside, keeps ${kept.length}` : `${holds} inside`, middle, 124);
+        if (holds !== undefined) pen.fillText(kept ? `${holds} inside, keeps ${kept.length}` : `${holds} inside`, middle, 116);
         if (kept) this.#row(pen, left, right, kept, colour);
       } else {
         pen.fillStyle = colour('box');
         pen.beginPath();
-        pen.roundRect(left + 1, 46, right - left - 2, 62, 6);
+        pen.roundRect(left + 1, 38, right - left - 2, 62, 6);
         pen.fill();
         pen.stroke();
         pen.fillStyle = colour('ink');
         name(stage.name, middle, (right - left) * 1.6);
         const kept = this.#standing?.stages[i]?.kept;
         if (kept) this.#cache(pen, left, right, kept, colour);
+        else if (i === this.#sender) this.#window(pen, left, right, colour);
       }
     });
+  }
+
+  /** The sender's window as an upright bar, filled by what is in flight. */
+  #window(pen: CanvasRenderingContext2D, left: number, right: number, colour: (n: string) => string): void {
+    const it = this.#standing?.senders[0];
+    if (!it) return;
+    const [cwnd, flight] = [it.cwnd, it.snd_nxt - it.snd_una];
+    const high = 54;
+    const most = Math.max(cwnd, flight, 1);
+    const x = (left + right) / 2 - 7;
+    pen.fillStyle = colour('data');
+    const filled = (flight / most) * high;
+    pen.fillRect(x, 96 - filled, 14, filled);
+    pen.strokeStyle = colour('ink');
+    const whole = (cwnd / most) * high;
+    pen.strokeRect(x, 96 - whole, 14, whole);
+    pen.fillStyle = colour('muted');
+    // Segments, as a reader counts them.
+    pen.fillText(`${Math.round(flight / FULL)} of ${Math.round(cwnd / FULL)}`, Math.max((left + right) / 2, 26), 116);
   }
 
   /** What the link layer of the base station keeps: a row of boxes below the way to the right. */
@@ -164,7 +213,7 @@ export class PathView {
     const most = Math.max(Math.floor((right - left - 8) / 7), 1);
     data.slice(0, most).forEach((it, i) => {
       pen.fillStyle = colour(it.attempts > 0 ? 'local' : 'data');
-      pen.fillRect(left + 5 + i * 7, 100, 5, 5);
+      pen.fillRect(left + 5 + i * 7, 92, 5, 5);
     });
   }
 
@@ -174,40 +223,102 @@ export class PathView {
     const most = across * 8;
     kept.slice(0, most).forEach((it, i) => {
       pen.fillStyle = colour(it.attempts > 0 ? 'local' : 'data');
-      pen.fillRect(left + 5 + (i % across) * 7, 100 - Math.floor(i / across) * 7, 5, 5);
+      pen.fillRect(left + 5 + (i % across) * 7, 92 - Math.floor(i / across) * 7, 5, 5);
     });
     pen.fillStyle = colour('muted');
-    if (kept.length > 0) pen.fillText(`keeps ${kept.length}`, (left + right) / 2, 124);
+    if (kept.length > 0) pen.fillText(`keeps ${kept.length}`, (left + right) / 2, 116);
   }
 
-  #packets(pen: CanvasRenderingContext2D, width: number, colour: (n: string) => string): void {
+  #packets(pen: CanvasRenderingContext2D, width: number, run: Recording, colour: (n: string) => string): void {
     const ways = this.#ways!;
-    const colours = LOOKS.map(colour);
-    const lost = colour('lost');
+    const colours = SIGNS.map(colour);
+    const [lost, ink, paper] = [colour('lost'), colour('ink'), colour('paper')];
+    this.#seen = [];
     const until = first(ways.start, this.#time + 1e-12);
+    const queued = new Map<number, number>();
     for (let i = first(ways.start, this.#time - ways.longest); i < until; i++) {
       if (ways.end[i]! <= this.#time) continue;
-      const share = (this.#time - ways.start[i]!) / (ways.end[i]! - ways.start[i]! || 1);
       const right = ways.to[i]! > ways.from[i]!;
-      const x = this.#x(ways.from[i]! + share * (ways.to[i]! - ways.from[i]!), width);
+      const by = right ? 1 : -1;
       const y = right ? RIGHT : LEFT;
-      const look = ways.look[i]!;
-      pen.fillStyle = ways.hurt[i] ? lost : colours[look]!;
-      // Shapes differ as colours do: data is square, ACKs are small and round, local copies are diamonds.
-      pen.beginPath();
-      if (look === 3) pen.arc(x, y, 3, 0, 2 * Math.PI);
-      else if (look === 2) {
-        pen.moveTo(x - 6, y);
-        pen.lineTo(x, y - 6);
-        pen.lineTo(x + 6, y);
-        pen.lineTo(x, y + 6);
-      } else pen.rect(x - 5, y - 4, 10, 8);
-      pen.fill();
-      if (look === 1) {
-        pen.strokeStyle = colour('ink');
-        pen.strokeRect(x - 5, y - 4, 10, 8);
+      // The first part of a link is its queue: packets wait there, the oldest in front.
+      const inner = ways.to[i]! - by * (1 - QUEUE);
+      const waits = this.#time < ways.leaves[i]! - 1e-9;
+      let x: number;
+      if (waits) {
+        const before = queued.get(ways.to[i]! * by) ?? 0;
+        queued.set(ways.to[i]! * by, before + 1);
+        const front = this.#x(inner, width);
+        const room = Math.abs(front - this.#x(ways.to[i]! - by, width));
+        x = front - by * Math.min(3 + before * 4, room);
+      } else {
+        const share = (this.#time - ways.leaves[i]!) / (ways.end[i]! - ways.leaves[i]! || 1);
+        x = this.#x(inner + share * (ways.to[i]! - inner), width);
       }
+      const look = ways.look[i]!;
+      const origin = ways.origin[i]!;
+      const bytes = origin < 0 ? 0 : run.to[origin]! - run.from[origin]!;
+      // As wide as it has bytes, a full segment 14 pixels.
+      const half = waits ? 1.5 : Math.min(Math.max((bytes / FULL) * 7, 3), 7);
+      pen.beginPath();
+      // Shapes differ as colours do: data is square, ACKs are small and round, local copies are diamonds.
+      if (look === 3 && !waits) pen.arc(x, y, 3, 0, 2 * Math.PI);
+      else if (look === 2 && !waits) {
+        pen.moveTo(x - 7, y);
+        pen.lineTo(x, y - 6);
+        pen.lineTo(x + 7, y);
+        pen.lineTo(x, y + 6);
+        pen.closePath();
+      } else pen.rect(x - half, y - 4.5, 2 * half, 9);
+      const doomed = ways.loss[i]! >= 0;
+      pen.fillStyle = ways.hurt[i] ? lost : doomed && !waits ? paper : colours[look]!;
+      pen.fill();
+      pen.lineWidth = doomed ? 2 : 1;
+      if (!waits && (doomed || look === 1)) {
+        pen.strokeStyle = doomed ? lost : ink;
+        pen.stroke();
+      }
+      pen.lineWidth = 1;
+      this.#seen.push({ x, y, way: i });
     }
+  }
+
+  /** Rings the stage at which the picked event happens. */
+  #ring(pen: CanvasRenderingContext2D, width: number, run: Recording, colour: (n: string) => string): void {
+    const event = this.#picked;
+    if (event === null || Math.abs(run.t[event]! - this.#time) > 1e-9) return;
+    const stage = run.stage[event]!;
+    if (stage >= run.stages.length) return;
+    const [left, right] = [this.#x(stage - 0.5, width), this.#x(stage + 0.5, width)];
+    pen.strokeStyle = colour('accent');
+    pen.lineWidth = 2.5;
+    pen.beginPath();
+    pen.roundRect(left + 1, 34, right - left - 2, 70, 8);
+    pen.stroke();
+    pen.lineWidth = 1;
+  }
+
+  /** The label of the packet under the pointer. */
+  #hover(event: PointerEvent | null): void {
+    const run = this.#run;
+    const ways = this.#ways;
+    const [px, py] = event ? [event.offsetX, event.offsetY] : [-1e9, 0];
+    let best: { x: number; y: number; way: number } | null = null;
+    let least = 14;
+    for (const it of this.#seen) {
+      const far = Math.hypot(it.x - px, it.y - py);
+      if (far < least) [best, least] = [it, far];
+    }
+    this.#tip.hidden = !best || !run || !ways;
+    if (!best || !run || !ways) return;
+    const origin = ways.origin[best.way]!;
+    const loss = ways.loss[best.way]!;
+    const bytes = origin >= 0 && run.to[origin]! > run.from[origin]! ? `bytes ${run.from[origin]} to ${run.to[origin]}` : '';
+    const fate = loss >= 0 ? `lost at ${run.stages[run.stage[loss]!]?.name}: ${run.of(loss).what}` : 'arrives';
+    this.#tip.textContent = [NAMES[ways.look[best.way]!], bytes, fate].filter(Boolean).join(', ');
+    const width = this.element.clientWidth;
+    this.#tip.style.left = `${Math.min(best.x, width - 200)}px`;
+    this.#tip.style.top = `${best.y + 12}px`;
   }
 
   /** Since when what happened is shown. */

@@ -11,9 +11,15 @@ export interface Ways {
   to: Float64Array;
   start: Float64Array;
   end: Float64Array;
+  /** Up to here the packet waits in the queue of its link. */
+  leaves: Float64Array;
   look: Uint8Array;
   /** Whether the channel had damaged it on this way. */
   hurt: Uint8Array;
+  /** The event that made the packet, from which its bytes are known; -1 if none did. */
+  origin: Int32Array;
+  /** The event that ends the packet's life by a loss; -1 if it arrives. */
+  loss: Int32Array;
   /** The longest way, in seconds: how far back one must look. */
   longest: number;
 }
@@ -47,9 +53,15 @@ export function travel(run: Recording): { ways: Ways; deaths: Deaths } {
   const end: number[] = [];
   const look: number[] = [];
   const hurt: number[] = [];
+  const origin: number[] = [];
+  const packets: number[] = [];
+  // The shortest crossing of each link by packets of one size is the one without a queue.
+  const crossing: string[] = [];
+  const least = new Map<string, number>();
+  const losses = new Map<number, number>();
   const deaths: { t: number; place: number; event: number }[] = [];
   // By packet: where it was last, when, what it looks like, whether it is damaged, and the number of its last way.
-  const last = new Map<number, { place: number; t: number; look: number; hurt: number; way: number }>();
+  const last = new Map<number, { place: number; t: number; look: number; hurt: number; way: number; origin: number }>();
   let longest = 0;
   for (let i = 0; i < run.t.length; i++) {
     const packet = run.packet[i]!;
@@ -60,16 +72,16 @@ export function travel(run: Recording): { ways: Ways; deaths: Deaths } {
     const by = run.side[i] === 1 ? 0.5 : -0.5;
     const known = last.get(packet);
     if (event === 'originated') {
-      last.set(packet, { place: stage, t, look: lookOf(cause), hurt: 0, way: -1 });
+      last.set(packet, { place: stage, t, look: lookOf(cause), hurt: 0, way: -1, origin: i });
     } else if (event === 'damaged') {
-      if (!known) last.set(packet, { place: stage - by, t, look: 0, hurt: 1, way: -1 });
+      if (!known) last.set(packet, { place: stage - by, t, look: 0, hurt: 1, way: -1, origin: -1 });
       else {
         known.hurt = 1;
         // Damage may be told after the transmission that brought it.
         if (end[known.way] === t) hurt[known.way] = 1;
       }
     } else if (event === 'transmitted') {
-      const was = known ?? { place: stage - by, t, look: 0, hurt: 0, way: -1 };
+      const was = known ?? { place: stage - by, t, look: 0, hurt: 0, way: -1, origin: -1 };
       const place = stage + by;
       from.push(was.place);
       to.push(place);
@@ -77,11 +89,17 @@ export function travel(run: Recording): { ways: Ways; deaths: Deaths } {
       end.push(t);
       look.push(was.look);
       hurt.push(was.hurt);
+      origin.push(was.origin);
+      packets.push(packet);
+      const key = `${stage} ${run.side[i]} ${was.origin < 0 ? 0 : run.to[was.origin]! - run.from[was.origin]!}`;
+      crossing.push(key);
+      least.set(key, Math.min(least.get(key) ?? Infinity, t - was.t));
       longest = Math.max(longest, t - was.t);
       last.set(packet, { ...was, place, t, way: from.length - 1 });
     } else if (event === 'dropped') {
       const link = run.stages[stage]?.role === 'link' || run.stages[stage]?.role === 'radio';
       deaths.push({ t, place: link && known ? known.place + (known.place === stage ? 0 : by * 0.6) : stage, event: i });
+      if (run.of(i).loss) losses.set(packet, i);
       last.delete(packet);
     } else if (event === 'received') {
       last.delete(packet);
@@ -96,8 +114,11 @@ export function travel(run: Recording): { ways: Ways; deaths: Deaths } {
       to: sorted(to),
       start: sorted(start),
       end: sorted(end),
+      leaves: Float64Array.from(order, (i) => end[i]! - least.get(crossing[i]!)!),
       look: Uint8Array.from(order, (i) => look[i]!),
       hurt: Uint8Array.from(order, (i) => hurt[i]!),
+      origin: Int32Array.from(order, (i) => origin[i]!),
+      loss: Int32Array.from(order, (i) => losses.get(packets[i]!) ?? -1),
       longest,
     },
     deaths: {

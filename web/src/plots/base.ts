@@ -154,6 +154,13 @@ export abstract class Plot implements Touched {
     this.redraw();
   }
 
+  /** Makes the surface as high as `height`, in CSS pixels, from now on; its main panel keeps a least height. */
+  fit(height: number): void {
+    if (this.options.fit === height) return;
+    this.options.fit = height;
+    this.redraw();
+  }
+
   /** Shows all. */
   reset(): void {
     this.y = null;

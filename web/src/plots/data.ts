@@ -61,6 +61,8 @@ export interface PlotOptions {
   title?: string;
   /** Least height in CSS pixels. */
   height?: number;
+  /** Height of the whole surface in CSS pixels, in place of `height`. */
+  fit?: number;
   /** Title of the horizontal axis with its unit: `time (s)`. */
   x?: string;
   /** Name of downloads, without ending. */

@@ -12,6 +12,9 @@ const KIB = 1024;
 const GAP = 26;
 const WINDOW = 96;
 const FOOT = 46;
+/** The least height of the main panel of a plot that is fitted, and the height of a surface that counts as low. */
+const LEAST = 100;
+const LOW = 400;
 /** How far from a mark a click may be, in pixels. */
 const REACH = 14;
 
@@ -97,8 +100,9 @@ export class SequencePlot extends Plot {
   protected area(width: number, above: number): Area & { height: number } {
     const narrow = width < 520;
     const top = above + 20;
-    const bottom = top + (this.options.height ?? (narrow ? 240 : 330));
-    const below = this.#hasWindow() ? GAP + WINDOW : 0;
+    const below = this.#hasWindow() ? GAP + this.#window : 0;
+    const { fit, height = narrow ? 240 : 330 } = this.options;
+    const bottom = top + (fit && above === 0 ? Math.max(fit - top - below - FOOT, LEAST) : height);
     return {
       left: narrow ? 64 : 72,
       right: width - (narrow ? 10 : 18),
@@ -106,6 +110,11 @@ export class SequencePlot extends Plot {
       bottom,
       height: bottom + below + FOOT,
     };
+  }
+
+  /** Height of the panel of the window: a low plot leaves it less. */
+  get #window(): number {
+    return (this.options.fit ?? Infinity) < LOW ? 52 : WINDOW;
   }
 
   #hasWindow(): boolean {
@@ -176,7 +185,7 @@ export class SequencePlot extends Plot {
     const area = this.area(width, above);
     const { x, y } = this.#axes(area);
     const below = this.#hasWindow()
-      ? { ...area, top: area.bottom + GAP, bottom: area.bottom + GAP + WINDOW }
+      ? { ...area, top: area.bottom + GAP, bottom: area.bottom + GAP + this.#window }
       : null;
     const frame: Frame = { pen, range: this.cursor.range, x, y, area, below };
     this.#drawSpans(frame);
@@ -329,7 +338,7 @@ export class SequencePlot extends Plot {
   #placed() {
     const area = this.panels();
     const below = this.#hasWindow()
-      ? { top: area.bottom + GAP, bottom: area.bottom + GAP + WINDOW }
+      ? { top: area.bottom + GAP, bottom: area.bottom + GAP + this.#window }
       : null;
     return { area, below, ...this.#axes(area) };
   }

@@ -1,0 +1,116 @@
+// A lesson in the panel: question and prediction, explanation with its claims, a task, and the way to the next one.
+
+import { html, nothing, type TemplateResult } from 'lit';
+
+import type { Lab } from './app.ts';
+import { type Claim, type Lesson, type Numbers, type Task, reached } from './lesson.ts';
+import { inline, markdown } from './markdown.ts';
+
+/** The numbers of the runs on the page. */
+const numbers = (lab: Lab): Numbers => (scheme, name) => lab.columns.find((c) => c.scheme === scheme)?.run?.scalar(name);
+
+/** Whether the runs on the page reach the task of the lesson. */
+export function taskReached(lab: Lab, task: Task): boolean {
+  const changed = lab.shown.text !== lab.lesson?.text;
+  return reached(task, lab.columns.map((column) => column.scheme), numbers(lab), lab.changes, changed);
+}
+
+/** The lessons to choose from. */
+export function lessonList(lab: Lab): TemplateResult {
+  const done = lab.lessons.filter(({ id }) => lab.progress.of(id).predicted !== undefined).length;
+  const next = lab.lessons.find(({ id }) => lab.progress.of(id).predicted === undefined);
+  return html`<nav class="lesson-list" aria-label="Lessons">
+    ${lab.lesson || !next
+      ? nothing
+      : html`<button class="main" data-start @click=${() => lab.learn(next.id)}>${done === 0 ? 'Start with lesson 1' : `Continue: ${next.title}`}</button>`}
+    <details>
+      <summary>Lessons (${done} of ${lab.lessons.length} done)</summary>
+      <ol class="lessons">
+        ${lab.lessons.map(({ id, title }) => {
+          const step = lab.progress.of(id);
+          const state = step.reached ? 'done, goal reached' : step.predicted !== undefined ? 'done' : '';
+          return html`<li>
+            <button data-lesson=${id} aria-current=${lab.lesson?.id === id ? 'true' : 'false'} @click=${() => lab.learn(id)}>
+              ${title} ${state ? html`<span class="state"><span aria-hidden="true">${step.reached ? '✓✓' : '✓'}</span><span class="unseen">${state}</span></span>` : nothing}
+            </button>
+          </li>`;
+        })}
+      </ol>
+    </details>
+  </nav>`;
+}
+
+/** The lesson that was chosen. */
+export function lessonText(lab: Lab, lesson: Lesson): TemplateResult {
+  const index = lab.lessons.indexOf(lesson);
+  const { predicted } = lab;
+  return html`<article class="lesson" aria-label=${lesson.title}>
+    <p class="hint">Lesson ${index + 1} of ${lab.lessons.length}</p>
+    <h2>${lesson.title}</h2>
+    ${markdown(lesson.before)}
+    <fieldset>
+      <legend>${inline(lesson.question)}</legend>
+      ${lesson.choices.map((choice, i) => {
+        const told = predicted === null ? '' : choice.right ? 'right' : predicted === i ? 'wrong' : '';
+        return html`<label class=${told}>
+          <input type="radio" name="prediction" .checked=${predicted === i} @change=${() => lab.predict(i)} />
+          <span>
+            ${inline(choice.text)}
+            ${told ? html`<strong class="mark">${told === 'right' ? '✓ right' : '✗ your prediction'}</strong>` : nothing}
+          </span>
+        </label>`;
+      })}
+    </fieldset>
+    ${predicted !== null ? answer(lab, lesson) : nothing}
+    ${predicted === null && !lab.revealed
+      ? html`<p class="hint">
+          Predict first; then the runs are shown and explained. <button class="quiet" @click=${() => lab.reveal()}>Show without predicting</button>
+        </p>`
+      : nothing}
+    ${predicted === null && lab.revealed ? onward(lab, index) : nothing}
+  </article>`;
+}
+
+/** What the runs show, once somebody has predicted. */
+function answer(lab: Lab, lesson: Lesson): TemplateResult {
+  const right = lesson.choices[lab.predicted!]?.right;
+  const number = numbers(lab);
+  return html`<div class="answer">
+    <p role="status"><strong>${right ? 'Right.' : 'Not quite.'}</strong></p>
+    ${markdown(lesson.after)}
+    ${lesson.claims.length === 0
+      ? nothing
+      : html`<p>Checked against the runs on this page:</p>
+          <ul class="claims">
+            ${lesson.claims.map((claim) => claimed(claim, number))}
+          </ul>`}
+    ${lesson.task ? task(lab, lesson.task) : nothing} ${onward(lab, lab.lessons.indexOf(lesson))}
+  </div>`;
+}
+
+function claimed(claim: Claim, number: Numbers): TemplateResult {
+  const holds = claim.holds(number);
+  return html`<li data-holds=${holds}><code>${claim.text}</code>: ${holds ? 'holds' : 'does not hold in these runs'}</li>`;
+}
+
+/** A goal to reach, and whether the runs on the page reach it. */
+function task(lab: Lab, it: Task): TemplateResult {
+  const done = taskReached(lab, it);
+  return html`<section class="task" aria-label="Try yourself" data-reached=${done}>
+    <h3>Try yourself</h3>
+    ${markdown(it.text)}
+    <p role="status">
+      ${it.goals.map((goal) => html`<code>${goal.text}</code> `)}
+      <strong>${done ? '✓ Reached.' : 'Not reached yet.'}</strong>
+    </p>
+  </section>`;
+}
+
+function onward(lab: Lab, index: number): TemplateResult {
+  const next = lab.lessons[index + 1];
+  return html`<p class="onward">
+    ${next
+      ? html`<button class="main" data-next @click=${() => lab.learn(next.id)}>Next lesson: ${next.title}</button>`
+      : html`<button class="main" data-next @click=${() => lab.choose('quickstart')}>The last lesson is done: explore on your own</button>`}
+  </p>`;
+}

@@ -1,0 +1,48 @@
+// Which lessons were predicted and whose goals were reached: stored in the browser, and sent nowhere.
+
+/** What is stored of a lesson. */
+export interface Step {
+  /** Index of the choice that was predicted. */
+  predicted?: number;
+  /** The goal of "try yourself" was reached. */
+  reached?: boolean;
+}
+
+const KEY = 'lasthop-lessons';
+
+/** Progress by the lesson's id. A browser that refuses storage loses it with the page. */
+export class Progress {
+  #steps = new Map<string, Step>();
+
+  constructor() {
+    try {
+      const stored: unknown = JSON.parse(localStorage.getItem(KEY) ?? '{}');
+      for (const [id, step] of Object.entries(stored as object)) this.#steps.set(id, sound(step));
+    } catch {
+      this.#steps.clear();
+    }
+  }
+
+  of(id: string): Step {
+    return this.#steps.get(id) ?? {};
+  }
+
+  note(id: string, step: Step): void {
+    this.#steps.set(id, { ...this.of(id), ...step });
+    try {
+      localStorage.setItem(KEY, JSON.stringify(Object.fromEntries(this.#steps)));
+    } catch {
+      // Storage may be off or full; the page goes on without it.
+    }
+  }
+}
+
+/** The storage of a browser is open to every page of its origin. */
+function sound(it: unknown): Step {
+  if (typeof it !== 'object' || it === null) return {};
+  const { predicted, reached } = it as Record<string, unknown>;
+  return {
+    ...(Number.isSafeInteger(predicted) ? { predicted: predicted as number } : {}),
+    ...(reached === true ? { reached } : {}),
+  };
+}

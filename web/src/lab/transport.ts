@@ -1,0 +1,113 @@
+// The bar that moves the time, its keys, and what the signs of the path mean.
+
+import { html, type TemplateResult } from 'lit';
+
+import type { Lab } from './app.ts';
+import type { Column } from './column.ts';
+import { clock } from './numbers.ts';
+import type { Goal } from './recording.ts';
+
+/** Seconds of the run in a second of the clock. */
+export const SPEEDS = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3];
+
+const JUMPS: [Goal, string, string][] = [
+  ['loss', 'loss', 'l'],
+  ['timeout', 'time-out', 't'],
+  ['local', 'local retransmission', 'r'],
+];
+
+/** Signs of the path, in the colours of packets. */
+const SIGNS: [string, string, string][] = [
+  ['data', '■', 'data'],
+  ['again', '■', 'sent again'],
+  ['local', '◆', 'sent again locally'],
+  ['ack', '●', 'ACK'],
+  ['lost', '□', 'will be lost'],
+  ['lost', '✕', 'lost'],
+];
+
+/** What moves the time. */
+export function player(lab: Lab): TemplateResult {
+  const [from, to] = lab.cursor.whole;
+  const run = lab.columns.some((column) => column.run);
+  return html`<section class="player" aria-label="Time" ?inert=${!run}>
+    <span class="row">
+      <button @click=${() => lab.jump('event', -1)} aria-label="Step back" title="Step back (,)">◂</button>
+      <button class="play main" aria-pressed=${lab.playing} @click=${() => lab.play()}>${lab.playing ? 'Pause' : 'Play'}</button>
+      <button @click=${() => lab.jump('event')} aria-label="Step" title="Step (.)">▸</button>
+    </span>
+    <label class="at">
+      <span class="time">${clock(lab.time)}</span>
+      <input type="range" aria-label="Time of the run" min=${from} max=${to} step="any" .value=${String(lab.time)}
+        aria-valuetext=${clock(lab.time)} @input=${(event: Event) => lab.go(Number((event.target as HTMLInputElement).value))} />
+    </label>
+    <span class="row jumps">
+      Next
+      ${JUMPS.map(
+        ([goal, words, key]) =>
+          html`<button data-jump=${goal} aria-keyshortcuts=${key} title="${words} (${key}); with Shift the one before"
+            @click=${(event: MouseEvent) => lab.jump(goal, event.shiftKey ? -1 : 1)}>${words}</button>`,
+      )}
+    </span>
+    <label class="speed">
+      Speed
+      <select title="Seconds of the run in a second" @change=${(event: Event) => (lab.speed = Number((event.target as HTMLSelectElement).value))}>
+        ${SPEEDS.map((speed, i) => html`<option value=${i} ?selected=${i === lab.speed}>${speed} ×</option>`)}
+      </select>
+    </label>
+    <label class="motion"><input type="checkbox" .checked=${!lab.still} @change=${() => lab.move(lab.still)} /> Motion</label>
+  </section>`;
+}
+
+/** What the signs on the paths mean. */
+export function signs(): TemplateResult {
+  return html`<ul class="signs" aria-label="Signs on the path">
+    ${SIGNS.map(([colour, sign, words]) => html`<li><span class=${colour} aria-hidden="true">${sign}</span> ${words}</li>`)}
+  </ul>`;
+}
+
+/** Keys of the page, where no field has the focus. */
+export function key(lab: Lab, event: KeyboardEvent): void {
+  const on = event.target as HTMLElement;
+  if (event.ctrlKey || event.metaKey || event.altKey || lab.hidden) return;
+  if (on.closest('input, textarea, select, button, [role=application], summary')) return;
+  const by = event.shiftKey ? -1 : 1;
+  const keys: Record<string, () => void> = {
+    ' ': () => lab.play(),
+    '.': () => lab.jump('event'),
+    ',': () => lab.jump('event', -1),
+    l: () => lab.jump('loss', by),
+    t: () => lab.jump('timeout', by),
+    r: () => lab.jump('local', by),
+  };
+  const act = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+  if (!act) return;
+  event.preventDefault();
+  act();
+}
+
+/** Goes to the next event of a kind in any column. */
+export function jump(lab: Lab, goal: Goal, by: 1 | -1): void {
+  let best: { column: Column; event: number; t: number } | null = null;
+  for (const column of lab.columns) {
+    const event = column.next(lab.time, goal, by);
+    if (event < 0) continue;
+    const t = column.run!.t[event]!;
+    if (!best || (by > 0 ? t < best.t : t > best.t)) best = { column, event, t };
+  }
+  const words = { loss: 'loss', timeout: 'time-out', local: 'local retransmission', event: 'event' }[goal];
+  lab.message = best ? '' : `There is no ${words} ${by > 0 ? 'after' : 'before'} ${clock(lab.time)}.`;
+  if (best) {
+    const [from, to] = lab.cursor.range;
+    const half = (to - from) / 2;
+    if (best.t < from || best.t > to) lab.cursor.range = [best.t - half, best.t + half];
+    lab.go(best.t);
+    // In the other columns that of the same instant, if there is one.
+    for (const column of lab.columns) {
+      const event = column === best.column ? best.event : column.next(best.t - by * 1e-12, goal, by);
+      if (event >= 0 && column.run!.t[event] === best.t) void column.pick(event);
+      else column.unpick();
+    }
+  }
+  lab.update();
+}

@@ -1,0 +1,119 @@
+// How the laboratory is laid out: what is visible together, what moves, and in which units sizes are given.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+
+import { laboratory } from './browser.ts';
+
+const { opened } = laboratory();
+
+/** Top, right and bottom of all elements of a kind that are in the page. */
+const boxes = (page: Page, selector: string) =>
+  page.locator(selector).evaluateAll((all) => all.map((it) => it.getBoundingClientRect()).map(({ top, left, right, bottom }) => ({ top, left, right, bottom })));
+
+for (const [width, height] of [[1440, 900], [1280, 720]] as const) {
+  test(`controls, path, explanation and plots are visible together, ${width} x ${height}`, async () => {
+    await opened(async (page) => {
+      await page.locator('[data-jump=timeout]').click();
+      await page.locator('.detail', { hasText: 'tcp-timeout' }).waitFor();
+      await page.waitForTimeout(400);
+      for (const part of ['#scenario', '.player', '.path canvas', '.explain', '.column .lhp-surface']) {
+        for (const box of await boxes(page, part)) {
+          assert.ok(box.top >= 0 && box.bottom <= height + 1 && box.right <= width, `${part}: ${JSON.stringify(box)}`);
+        }
+      }
+      assert.equal((await boxes(page, '.sliders .slider')).filter(({ bottom }) => bottom <= height).length, 5);
+      // Next to each other, on one time axis.
+      const [one, two] = await boxes(page, '.column .lhp-surface');
+      assert.ok(Math.abs(one!.top - two!.top) < 1 && one!.right <= two!.left);
+      await page.mouse.wheel(0, 600);
+      await page.waitForTimeout(200);
+      assert.ok((await boxes(page, '.player'))[0]!.top >= 0, 'the bar of time stays');
+    }, { viewport: { width, height } });
+  });
+}
+
+test('four columns stand in one row at 1440 pixels', async () => {
+  await opened(async (page) => {
+    await page.evaluate(async () => {
+      const { lab } = window as any;
+      lab.shown.schemes = ['as-is', ...lab.choices.schemes.filter((name: string) => name !== 'as-is').slice(0, 3)];
+      await lab.rerun(0);
+    });
+    const columns = await boxes(page, '.column');
+    assert.equal(columns.length, 4);
+    assert.equal(new Set(columns.map(({ top }) => Math.round(top))).size, 1, JSON.stringify(columns));
+    assert.ok(columns.every(({ left, right }, i) => left >= 0 && right <= 1440 && (i === 0 || left >= columns[i - 1]!.right)));
+    for (const part of ['.column-head', '.numbers', '.explain', '.column .lhp-surface']) {
+      const inside = (await boxes(page, part)).every(({ right }, i) => right <= columns[i]!.right + 1);
+      assert.ok(inside, `${part} leaves its column`);
+    }
+  }, { viewport: { width: 1440, height: 900 } });
+});
+
+test('nothing moves while one jumps from event to event', async () => {
+  await opened(async (page) => {
+    await page.locator('[data-jump=loss]').click();
+    await page.locator('.detail').first().waitFor();
+    await page.waitForTimeout(600);
+    await page.evaluate(() => {
+      (window as any).shift = 0;
+      new PerformanceObserver((list) => {
+        for (const entry of list.getEntries() as any[]) (window as any).shift += entry.value;
+      }).observe({ type: 'layout-shift' });
+    });
+    for (const goal of ['loss', 'timeout', 'local', 'loss', 'timeout']) {
+      // A shift right after a click does not count for browsers; keys of a script have no such excuse.
+      await page.evaluate((goal) => (window as any).lab.jump(goal), goal);
+      await page.waitForTimeout(300);
+    }
+    const shift = await page.evaluate(() => (window as any).shift);
+    assert.ok(shift < 0.01, `layout shift ${shift}`);
+  }, { viewport: { width: 1440, height: 900 } });
+});
+
+test('sizes are in binary units, and only in them', async () => {
+  await opened(async (page) => {
+    await page.locator('.sliders button', { hasText: 'All' }).click();
+    await page.locator('#runs').selectOption('5');
+    await page.locator('.band-words', { hasText: 'snoop' }).waitFor();
+    const text = await page.evaluate(() => document.body.innerText);
+    assert.match(text, /KiB\/s/);
+    assert.deepEqual(text.match(/\d ?[kKMG]B\b/g) ?? [], []);
+  });
+});
+
+test('with motion off Play steps from event to event', async () => {
+  await opened(async (page) => {
+    assert.ok(!(await page.locator('.motion input').isChecked()));
+    await page.locator('button.play').click();
+    const times: number[] = [];
+    for (let i = 0; i < 3; i++) {
+      await page.waitForFunction((last) => (window as any).lab.time > last, times.at(-1) ?? 0);
+      times.push(await page.evaluate(() => (window as any).lab.time));
+    }
+    await page.locator('button.play').click();
+    const events = await page.evaluate(() => (window as any).lab.columns.flatMap(({ run }: any) => [...run.t.slice(0, 2000)]));
+    for (const time of times) assert.ok(events.includes(time), `${time} is the time of an event`);
+    await page.locator('.motion input').check();
+    await page.locator('button.play').click();
+    await page.waitForFunction((last) => (window as any).lab.time > last + 0.05, times.at(-1)!);
+  }, { reducedMotion: 'reduce' });
+});
+
+test('a packet under the pointer has a label', async () => {
+  await opened(async (page) => {
+    await page.locator('[data-jump=loss]').click();
+    const canvas = page.locator('.path canvas').first();
+    const { width } = (await canvas.boundingBox())!;
+    const seen: string[] = [];
+    for (let x = 4; x < width; x += 6) {
+      await canvas.hover({ position: { x, y: 58 } });
+      const tip = page.locator('.path-tip').first();
+      if (await tip.isVisible()) seen.push((await tip.textContent())!);
+    }
+    assert.ok(seen.some((it) => /^data, bytes \d+ to \d+, arrives$/.test(it)), seen.join('; '));
+    assert.ok(seen.some((it) => /lost at /.test(it)), seen.join('; '));
+  });
+});

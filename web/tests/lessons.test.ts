@@ -1,0 +1,173 @@
+// Lessons in a browser: results wait for the prediction, claims and tasks are checked against the runs, and the way through them.
+
+import assert from 'node:assert/strict';
+import { readFileSync, readdirSync } from 'node:fs';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { Page } from 'playwright-core';
+
+import { type Lesson, lesson } from '../src/lab/lesson.ts';
+import { laboratory } from './browser.ts';
+
+const { opened, url } = laboratory();
+const folder = fileURLToPath(new URL('../lessons/', import.meta.url));
+const files = readdirSync(folder).filter((file) => file.endsWith('.md'));
+files.sort((a, b) => Number.parseInt(a) - Number.parseInt(b));
+const lessons: Lesson[] = files.map((file) => lesson(file.replace(/^\d+-|\.md$/g, ''), readFileSync(folder + file, 'utf8')));
+
+const learn = (page: Page, id: string) => page.evaluate((id) => (window as any).lab.learn(id), id);
+const choices = (page: Page) => page.locator('.lesson input[type=radio]');
+
+test('every lesson: a prediction, then what it claims holds in the runs that it shows', async () => {
+  assert.ok(lessons.length >= 8);
+  await opened(async (page) => {
+    for (const { id, schemes, choices: all, claims } of lessons) {
+      assert.ok(claims.length > 0 && all.filter((choice) => choice.right).length === 1, id);
+      await learn(page, id);
+      assert.equal(await page.locator('.answer').count(), 0, `${id}: the answer comes after the prediction`);
+      for (const part of ['.results', '.player', '.column', '.capture']) {
+        assert.ok(!(await page.locator(part).first().isVisible()), `${id}: ${part} comes after the prediction`);
+      }
+      const shown = await page.locator('.column select').evaluateAll((all) => all.map((it) => (it as HTMLSelectElement).value));
+      assert.deepEqual(shown, schemes, id);
+      await choices(page).nth(all.findIndex((choice) => choice.right)).check();
+      assert.equal(await page.locator('.answer strong').first().textContent(), 'Right.');
+      assert.ok(await page.locator('.column canvas').first().isVisible(), `${id}: the runs are shown`);
+      const held = await page.locator('.claims li').evaluateAll((all) =>
+        all.map((it) => `${(it as HTMLElement).dataset.holds} ${it.textContent}`),
+      );
+      assert.equal(held.length, claims.length, id);
+      for (const claim of held) assert.match(claim, /^true/, `${id}: ${claim}`);
+    }
+  });
+});
+
+test('every task: not reached by the lesson itself, reached by its solution, and not by changing what is fixed', async () => {
+  const tasks = lessons.filter(({ task }) => task);
+  assert.ok(tasks.length > 0);
+  await opened(async (page) => {
+    for (const { id, task, choices: all } of tasks) {
+      const { goals, solution, fixed } = task!;
+      assert.ok(goals.length > 0 && solution.length > 0, id);
+      await learn(page, id);
+      await choices(page).nth(all.findIndex((choice) => choice.right)).check();
+      assert.equal(await page.locator('.task').getAttribute('data-reached'), 'false', `${id}: reached before anything is done`);
+      for (const step of solution) {
+        const [key, value] = step.split(/=(.*)/s) as [string, string];
+        assert.ok(!fixed.includes(key), `${id}: ${key} is fixed`);
+        await page.evaluate(async ({ key, value }) => {
+          const { lab } = window as any;
+          if (key === 'scheme') lab.shown.schemes[0] = value;
+          else lab.shown.set[key] = value;
+          await lab.rerun(0);
+        }, { key, value });
+      }
+      assert.equal(await page.locator('.task').getAttribute('data-reached'), 'true', `${id}: ${solution.join(', ')} reaches it`);
+      assert.match((await page.locator('.task [role=status]').textContent())!, /Reached/);
+    }
+  });
+});
+
+test('a wrong prediction marks the right choice; the next lesson follows; progress stays', async () => {
+  const [{ id, choices: all }, next] = lessons as [Lesson, Lesson];
+  await opened(async (page) => {
+    await learn(page, id);
+    const wrong = all.findIndex((choice) => !choice.right);
+    await choices(page).nth(wrong).check();
+    assert.equal(await page.locator('.answer strong').first().textContent(), 'Not quite.');
+    const marked = await page.locator('.lesson label').evaluateAll((all) => all.map((it) => it.querySelector('.mark')?.textContent ?? ''));
+    assert.deepEqual(marked, all.map((choice, i) => (choice.right ? '✓ right' : i === wrong ? '✗ your prediction' : '')));
+    await page.locator('[data-next]').click();
+    await page.locator('.lesson h2', { hasText: next.title }).waitFor();
+    assert.ok(!(await page.locator('.results').isVisible()), 'its results wait again');
+    await page.getByRole('button', { name: 'Show without predicting' }).click();
+    assert.ok(await page.locator('.results').isVisible());
+    assert.equal(await page.locator('.answer').count(), 0, 'nothing is judged without a prediction');
+    await page.reload();
+    await page.waitForFunction(() => 'lab' in window);
+    await page.evaluate(() => (window as any).lab.ready);
+    assert.match((await page.locator('.lesson-list summary').textContent())!, /1 of/);
+  });
+});
+
+test('Back leads to the lesson and to the scenario before', async () => {
+  await opened(async (page) => {
+    const [one, two] = lessons as [Lesson, Lesson];
+    const heading = () => page.locator('.lesson h2');
+    const written = () => page.waitForTimeout(200);
+    await written();
+    await page.evaluate(() => (window as any).lab.choose('rivals'));
+    await written();
+    await learn(page, one.id);
+    await written();
+    // What is turned at makes no step of its own.
+    await page.evaluate(() => (window as any).lab.turn('path.1.link.delay', '40ms'));
+    await written();
+    await learn(page, two.id);
+    await written();
+    await page.goBack();
+    await heading().filter({ hasText: one.title }).waitFor();
+    assert.equal(await page.evaluate(() => (window as any).lab.shown.set['path.1.link.delay']), '40ms');
+    await page.goBack();
+    await page.waitForFunction(() => (document.querySelector('#scenario') as HTMLSelectElement).value === 'rivals');
+    assert.equal(await heading().count(), 0);
+    await page.goForward();
+    await heading().filter({ hasText: one.title }).waitFor();
+    await page.goBack();
+    await page.goBack();
+    await page.waitForFunction(() => (document.querySelector('#scenario') as HTMLSelectElement).value === 'quickstart');
+  });
+});
+
+test('lesson 1 by keys alone', async () => {
+  await opened(async (page) => {
+    const focused = () => page.evaluate(() => document.activeElement?.outerHTML.slice(0, 120) ?? '');
+    const tabTo = async (selector: string) => {
+      for (let i = 0; i < 80; i++) {
+        await page.keyboard.press('Tab');
+        if (await page.evaluate((selector) => document.activeElement?.matches(selector), selector)) return;
+      }
+      assert.fail(`no way by Tab to ${selector}; the focus is at ${await focused()}`);
+    };
+    await tabTo('[data-start]');
+    await page.keyboard.press('Enter');
+    await page.locator('.lesson').waitFor();
+    await tabTo('.lesson input[type=radio]');
+    await page.keyboard.press('Space');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    assert.equal(await page.locator('.answer strong').first().textContent(), 'Right.');
+    await tabTo('[data-jump=timeout]');
+    await page.keyboard.press('Enter');
+    await page.locator('.detail', { hasText: 'tcp-timeout' }).waitFor();
+    await page.keyboard.press('Shift+Tab');
+    await page.evaluate(() => (document.activeElement as HTMLElement).blur());
+    const before = await page.locator('.player .time').textContent();
+    await page.keyboard.press('l');
+    await page.waitForFunction((before) => document.querySelector('.player .time')?.textContent !== before, before);
+    await page.evaluate(() => document.querySelector<HTMLElement>('.lesson input:checked')!.focus());
+    await tabTo('[data-next]');
+    await page.keyboard.press('Enter');
+    await page.locator('.lesson h2', { hasText: lessons[1]!.title }).waitFor();
+  });
+});
+
+test('a damaged link and a seed that is none are answered by a message', async () => {
+  await opened(async (page) => {
+    assert.match((await page.locator('.message').textContent())!, /link is damaged/);
+    assert.equal(await page.locator('.column').count(), 2, 'the first scenario is shown');
+    const digests = () => page.locator('.run-words code').allTextContents();
+    const before = await digests();
+    for (const bad of ['-1', '1.5', '']) {
+      await page.locator('#seed').fill(bad);
+      await page.locator('#seed').press('Enter');
+      await page.locator('.message', { hasText: 'no seed' }).waitFor();
+      assert.equal(await page.locator('#seed').inputValue(), '1', 'the field shows the seed of the runs');
+    }
+    assert.deepEqual(await digests(), before);
+    await page.locator('#seed').fill('2');
+    await page.locator('#seed').press('Enter');
+    await page.waitForFunction(() => document.querySelector('.message')!.textContent === '');
+    assert.notDeepEqual(await digests(), before);
+  }, {}, `${url()}#z=damaged`);
+});
