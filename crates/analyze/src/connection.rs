@@ -5,7 +5,7 @@ use lasthop_proto::wire::{Addr, Flags, FlowKey, Segment, Seq};
 
 use crate::acks;
 use crate::config::Config;
-use crate::copies::{Copies, Doubling, Print, fingerprint};
+use crate::copies::{Copies, Doubling, Print, fingerprint, flow_print};
 use crate::diagnose::{Known, Path, Step, Watch};
 use crate::direction::{Acked, Data, Tracker};
 use crate::handshake::Handshake;
@@ -26,6 +26,8 @@ pub(crate) struct Packet<'a> {
     pub(crate) ttl: u8,
     /// Traffic class.
     pub(crate) tos: u8,
+    /// A number of the link on which it was captured.
+    pub(crate) link: u32,
 }
 
 /// The state of one connection.
@@ -51,6 +53,8 @@ pub(crate) struct Conn {
     wireshark: Wireshark,
     acks: [acks::Side; 2],
     doubling: [Doubling; 2],
+    /// What the fingerprints of each side's packets share.
+    prints: [u64; 2],
     /// The latest packet that was no copy.
     latest: Option<u64>,
     sides: [Tracker; 2],
@@ -75,6 +79,7 @@ impl Conn {
             wireshark: Wireshark::default(),
             acks: Default::default(),
             doubling: Default::default(),
+            prints: [0; 2],
             latest: None,
             sides: [Tracker::default(), Tracker::default()],
             watch: Watch::default(),
@@ -138,20 +143,26 @@ impl Conn {
 
     /// Whether the capture has this packet a second time.
     fn is_copy(&mut self, copies: &mut Copies, packet: &Packet<'_>) -> bool {
-        let &Packet { at, flow, segment, len, ip_id, ttl, .. } = packet;
+        let &Packet { at, flow, segment, len, ip_id, ttl, link, .. } = packet;
         let side = self.side(flow);
         let own = &self.sides[side];
-        let shortest = own.shortest_rtt().map(Span::from_secs_f64);
         let print = Print {
-            value: fingerprint(&flow, segment, len, ip_id),
+            value: fingerprint(self.prints[side], segment, len, ip_id),
             at,
+            link,
             ttl,
             identified: ip_id.is_some_and(|id| id != 0) && own.is_identified(),
             opens: segment.flags.has(Flags::SYN),
             counts: len > 0 || segment.flags.has(Flags::FIN),
-            feedback: self.handshake.feedback(side).into_iter().chain(shortest).min(),
         };
-        let copy = copies.is_copy(&mut self.doubling[side], print, self.latest);
+        let handshake = &self.handshake;
+        let feedback = || {
+            let shortest = own.shortest_rtt().map(Span::from_secs_f64);
+            handshake.feedback(side).into_iter().chain(shortest).min()
+        };
+        let back = self.doubling[1 - side];
+        let doubling = &mut self.doubling[side];
+        let copy = copies.is_copy(doubling, back, &print, self.latest, feedback);
         if !copy {
             self.latest = Some(print.value);
         }
@@ -168,6 +179,7 @@ impl Conn {
         let &Packet { at, flow, segment, len, .. } = packet;
         if self.packets == 0 {
             self.flow = flow;
+            self.prints = [flow_print(&flow), flow_print(&flow.reversed())];
             (self.began, self.ended) = (at, at);
             self.from_syn = segment.flags.has(Flags::SYN);
         }
@@ -185,7 +197,7 @@ impl Conn {
     }
 
     fn analyze(&mut self, config: &Config, packet: &Packet<'_>) {
-        let &Packet { at, flow, segment, len, ip_id, ttl, tos } = packet;
+        let &Packet { at, flow, segment, len, ip_id, ttl, tos, .. } = packet;
         let side = self.side(flow);
         self.ended = self.ended.max(at);
         let syn = segment.flags.has(Flags::SYN);
@@ -215,6 +227,7 @@ impl Conn {
         let path = self.path();
         self.watch.packet(side, step, &path);
         let round_trip = if len > 0 { self.round_trip() } else { None };
+        let full = self.watch.full(side);
         let [a, b] = &mut self.sides;
         let (own, peer) = if side == 0 { (a, b) } else { (b, a) };
         if let Some(id) = ip_id {
@@ -266,6 +279,7 @@ impl Conn {
                     first_rtt,
                     round_trip,
                     since,
+                    full,
                 },
             );
             let after = own.reading.retransmissions;

@@ -7,7 +7,10 @@
 //! - A SYN is sent again after 200 ms at least.
 //! - Data is sent again upon a packet of the peer or a timer, so not at once behind itself. Where a path delays both, the
 //!   original and a needless repetition, the two look like copies; nothing was lost then either.
-//! - Duplicate ACKs look like copies. They count as such only while other packets of their direction come twice.
+//! - Duplicate ACKs look like copies. They count as such only while other packets come twice: those of their direction, or of
+//!   the other one as long as nothing shows that their own come once.
+//! - A packet that comes again on another link (interface, MAC addresses, VLAN) or with fewer hops left has passed a
+//!   router or bridge in between: a retransmission takes the way of the original.
 
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{FlowKey, Segment};
@@ -30,6 +33,12 @@ const UNHEARD: u64 = 4;
 /// Copies come at most so many times later than those before.
 const SPACING: u64 = 4;
 
+/// A packet that is seen elsewhere too comes there within this time.
+const ELSEWHERE: Span = Span::millis(100);
+
+/// Packets without a copy that show that a direction is captured once.
+const SINGLE: u8 = 4;
+
 /// Copies may always come so late.
 const JITTER: Span = Span::micros(50);
 
@@ -39,26 +48,61 @@ const COPY: u8 = 2;
 const ESTABLISHED: u8 = 2;
 const MOST: u8 = 8;
 
-/// Sets of packets that are remembered, at first and at most.
+/// Sets of packets that are remembered, at first and at most: 512 KiB, which stay in a near cache.
 const FIRST_SETS: usize = 1 << 6;
-const SETS: usize = 1 << 14;
+const SETS: usize = 1 << 13;
 /// Packets of one set; the oldest leaves. Fewer lose the original where a copy comes a thousand packets later.
 const WAYS: usize = 4;
 
-/// A packet that was seen.
+/// A packet that was seen, in a quarter of a cache line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
-    print: u64,
-    at: Time,
+    /// The lower half of its fingerprint; zero if there is none.
+    print: u32,
+    /// In units of 1024 ns, modulo 73 minutes.
+    at: u32,
+    link: u32,
+    /// The bits of its fingerprint that choose the set.
+    index: u16,
     ttl: u8,
     /// Its copy has come.
     paired: bool,
 }
 
+const _: () = assert!(size_of::<Set>() == 64);
+
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+struct Set([Slot; WAYS]);
+
+impl Slot {
+    fn new(packet: &Print) -> Slot {
+        Slot {
+            print: packet.value as u32 | 1,
+            at: (packet.at.0 >> 10) as u32,
+            link: packet.link,
+            index: (packet.value >> 40) as u16,
+            ttl: packet.ttl,
+            paired: false,
+        }
+    }
+
+    /// Whether both have the same fingerprint.
+    fn is_of(&self, other: &Slot) -> bool {
+        (self.print, self.index) == (other.print, other.index)
+    }
+
+    /// The time from this packet to `later`; `None` if they are in the wrong order.
+    fn until(&self, later: &Slot) -> Option<Span> {
+        let after = later.at.wrapping_sub(self.at);
+        (after <= u32::MAX / 2).then(|| Span(u64::from(after) << 10))
+    }
+}
+
 /// The latest packets of a capture, by their fingerprints.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Copies {
-    sets: Vec<[Slot; WAYS]>,
+    sets: Vec<Set>,
     packets: usize,
 }
 
@@ -67,6 +111,8 @@ pub(crate) struct Copies {
 pub(crate) struct Print {
     pub(crate) value: u64,
     pub(crate) at: Time,
+    /// A number of the link on which it was captured.
+    pub(crate) link: u32,
     pub(crate) ttl: u8,
     /// Whether its sender gives each packet another IP identification.
     pub(crate) identified: bool,
@@ -74,25 +120,40 @@ pub(crate) struct Print {
     pub(crate) opens: bool,
     /// Payload or FIN: nothing that may be sent twice without a reason.
     pub(crate) counts: bool,
-    /// From here to the peer and back at least: its sender cannot know of a loss sooner.
-    pub(crate) feedback: Option<Span>,
+}
+
+impl Print {
+    /// Whether this is on another link than the packet in `slot`, or with fewer hops left.
+    fn is_elsewhere(&self, slot: &Slot) -> bool {
+        self.link != slot.link || self.ttl < slot.ttl
+    }
 }
 
 /// Whether packets of one direction come twice.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Doubling {
     score: u8,
+    /// Packets in a row without a copy.
+    single: u8,
+    /// The latest copy came on another link, or with fewer hops left.
+    elsewhere: bool,
     spacing: Span,
     /// The latest packet that was no copy, if it has none yet.
     open: Option<(u64, Time)>,
 }
 
-/// A number that packets share only if they are equal in all that a router leaves alone.
-pub(crate) fn fingerprint(flow: &FlowKey, segment: &Segment, len: u32, ip_id: Option<u16>) -> u64 {
+fn mix(hash: u64, value: u64) -> u64 {
+    (hash.rotate_left(23) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+fn pair(high: u32, low: u32) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// The part of a [`fingerprint`] that all packets of a flow share.
+pub(crate) fn flow_print(flow: &FlowKey) -> u64 {
     let mut hash = 0;
-    let mut add = |value: u64| {
-        hash = (u64::rotate_left(hash, 23) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    };
+    let mut add = |value: u64| hash = mix(hash, value);
     for addr in [flow.src, flow.dst] {
         match addr.ip() {
             core::net::IpAddr::V4(v4) => add(u64::from(v4.to_bits())),
@@ -102,9 +163,14 @@ pub(crate) fn fingerprint(flow: &FlowKey, segment: &Segment, len: u32, ip_id: Op
             }
         }
     }
-    let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
-    let ports = pair(flow.src_port.into(), flow.dst_port.into());
-    add(ports << 16 | u64::from(segment.flags.0));
+    add(pair(flow.src_port.into(), flow.dst_port.into()));
+    hash
+}
+
+/// A number that packets share only if they are equal in all that a router leaves alone.
+pub(crate) fn fingerprint(flow: u64, segment: &Segment, len: u32, ip_id: Option<u16>) -> u64 {
+    let mut hash = mix(flow, u64::from(segment.flags.0));
+    let mut add = |value: u64| hash = mix(hash, value);
     add(pair(segment.seq.0, segment.ack.0));
     add(pair(len, u32::from(segment.window) << 16 | u32::from(ip_id.unwrap_or(0))));
     if let Some(stamps) = segment.timestamps {
@@ -117,30 +183,39 @@ pub(crate) fn fingerprint(flow: &FlowKey, segment: &Segment, len: u32, ip_id: Op
 }
 
 impl Copies {
-    /// Whether the packet is a copy of an earlier one of its direction; `adjacent` is the fingerprint of the packet
-    /// just before it in its connection.
+    /// Whether the packet is a copy of an earlier one of its direction. `back` is the doubling of the other direction,
+    /// `adjacent` the fingerprint of the packet just before it in its connection, and `feedback` the least time from here to
+    /// the peer and back: its sender cannot know of a loss sooner.
     pub(crate) fn is_copy(
         &mut self,
         doubling: &mut Doubling,
-        packet: Print,
+        back: Doubling,
+        packet: &Print,
         adjacent: Option<u64>,
+        feedback: impl FnOnce() -> Option<Span>,
     ) -> bool {
         self.grow();
         let mask = self.sets.len() - 1;
-        let set = &mut self.sets[(packet.value >> 40) as usize & mask];
-        if let Some(slot) = set.iter_mut().find(|slot| slot.print == packet.value) {
-            let after = packet.at.since(slot.at);
-            if packet.at >= slot.at && doubling.is_copy(packet, *slot, after, adjacent) {
-                slot.paired = true;
-                doubling.copied(packet.value, after);
-                return true;
+        let own = Slot::new(packet);
+        let Set(set) = &mut self.sets[usize::from(own.index) & mask];
+        if let Some(slot) = set.iter_mut().find(|slot| slot.is_of(&own)) {
+            let elsewhere = packet.is_elsewhere(slot);
+            if let Some(after) = slot.until(&own) {
+                let found = Found { slot, after, elsewhere };
+                if doubling.is_copy(back, packet, &found, adjacent, feedback()) {
+                    slot.paired = true;
+                    doubling.copied(packet.value, after, elsewhere);
+                    return true;
+                }
             }
-            slot.print = 0;
+            *slot = Slot::default();
         }
-        if let Some(oldest) =
-            set.iter_mut().min_by_key(|slot| if slot.print == 0 { Time::ZERO } else { slot.at })
-        {
-            *oldest = Slot { print: packet.value, at: packet.at, ttl: packet.ttl, paired: false };
+        let age = |slot: &&mut Slot| match slot.print {
+            0 => u32::MAX,
+            _ => own.at.wrapping_sub(slot.at),
+        };
+        if let Some(oldest) = set.iter_mut().max_by_key(age) {
+            *oldest = own;
         }
         doubling.first(packet.value, packet.at);
         false
@@ -148,38 +223,64 @@ impl Copies {
 
     fn grow(&mut self) {
         self.packets += 1;
-        if self.packets > self.sets.len() && self.sets.len() < SETS {
-            let many = (self.sets.len() * 4).clamp(FIRST_SETS, SETS);
-            let old = core::mem::replace(&mut self.sets, vec![[Slot::default(); WAYS]; many]);
+        if self.packets > 2 * self.sets.len() && self.sets.len() < SETS {
+            let many = (self.sets.len() * 2).clamp(FIRST_SETS, SETS);
+            let old = core::mem::replace(&mut self.sets, vec![Set::default(); many]);
             let mut filled = vec![0; many];
-            for slot in old.into_iter().flatten().filter(|slot| slot.print != 0) {
-                let at = (slot.print >> 40) as usize & (many - 1);
-                self.sets[at][filled[at] % WAYS] = slot;
+            for slot in old.into_iter().flat_map(|set| set.0).filter(|slot| slot.print != 0) {
+                let at = usize::from(slot.index) & (many - 1);
+                self.sets[at].0[filled[at] % WAYS] = slot;
                 filled[at] += 1;
             }
         }
     }
 }
 
+/// An earlier packet with the same fingerprint.
+struct Found<'a> {
+    slot: &'a Slot,
+    /// The time since then.
+    after: Span,
+    /// The packet is on another link than that one, or has fewer hops left.
+    elsewhere: bool,
+}
+
 impl Doubling {
-    fn is_copy(&self, packet: Print, slot: Slot, after: Span, adjacent: Option<u64>) -> bool {
+    fn is_copy(
+        &self,
+        back: Doubling,
+        packet: &Print,
+        found: &Found<'_>,
+        adjacent: Option<u64>,
+        feedback: Option<Span>,
+    ) -> bool {
+        let &Found { slot, after, elsewhere } = found;
         if packet.identified {
             return after <= WITHIN && (packet.ttl <= slot.ttl || after <= SWAPPED);
         }
-        let usual = self.score >= ESTABLISHED && after <= self.latest();
+        let usual = self.is_usual(after, elsewhere)
+            || self.single < SINGLE && back.is_usual(after, elsewhere);
         let at_once = after <= AT_ONCE && adjacent == Some(packet.value);
         match packet {
             Print { opens: true, .. } => after <= SYN_WITHIN,
-            Print { counts: true, feedback, .. } => {
+            Print { counts: true, .. } => {
                 let unheard = feedback.is_some_and(|least| after.0 <= least.0 / UNHEARD);
-                at_once || (usual || unheard) && !slot.paired
+                let passed = elsewhere && feedback.is_none_or(|least| after < least);
+                at_once || (usual || unheard) && !slot.paired || passed && after <= ELSEWHERE
             }
-            _ => usual && !slot.paired && after <= SWAPPED,
+            _ => usual && (elsewhere || !slot.paired && after <= SWAPPED),
         }
     }
 
-    fn copied(&mut self, print: u64, after: Span) {
+    /// Whether packets come twice here, at such a distance, and on another link or not.
+    fn is_usual(&self, after: Span, elsewhere: bool) -> bool {
+        self.score >= ESTABLISHED && after <= self.latest() && elsewhere == self.elsewhere
+    }
+
+    fn copied(&mut self, print: u64, after: Span, elsewhere: bool) {
+        self.elsewhere = elsewhere;
         self.score = (self.score + COPY).min(MOST);
+        self.single = 0;
         self.spacing = self.spacing.max(after);
         if self.open.is_some_and(|(open, _)| open == print) {
             self.open = None;
@@ -191,6 +292,7 @@ impl Doubling {
         let before = self.open.replace((print, at));
         if before.is_some_and(|(_, before)| at.since(before) > self.latest()) {
             self.score = self.score.saturating_sub(1);
+            self.single = self.single.saturating_add(1);
         }
     }
 

@@ -1,8 +1,11 @@
 //! What one side of a connection sent: bytes, gaps, round trips, retransmissions, losses and stalls.
 
 mod gaps;
+mod input;
+mod lost;
 mod order;
 mod repairs;
+mod sacked;
 mod space;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -16,7 +19,10 @@ use crate::reading::{Direction, Point, PointKind, Retransmission, Stall, StallCa
 use crate::stats::{Series, Spread};
 use crate::verdict::{Label, Trials};
 use gaps::{Behind, Filled, Gaps};
+pub(crate) use input::{Acked, Data};
+use lost::Lost;
 use order::{Evidence, Ids};
+use sacked::Sacked;
 use space::{Candidate, Origin};
 
 /// Outstanding segments kept for each direction; beyond, the oldest gives no round-trip time.
@@ -27,6 +33,7 @@ const SAMPLES: usize = 1024;
 
 #[derive(Clone, Copy, Debug)]
 struct Sent {
+    start: i64,
     end: i64,
     at: Time,
     /// Sent again, or measured already: gives no round-trip time any more.
@@ -54,6 +61,10 @@ struct Repair {
     trial: Option<Label>,
     /// An earlier retransmission of the same bytes is under way: an early ACK may answer that one.
     repeatedly: bool,
+    /// Of a lost segment of which another part was sent again before: no loss of its own.
+    part: bool,
+    /// Bytes of the lost segment.
+    size: i64,
     unseen: bool,
     needless: bool,
 }
@@ -75,6 +86,8 @@ pub(crate) struct Tracker {
     carried: bool,
     /// One past the highest offset sent.
     next: i64,
+    /// Payload of the packet that ends there, in bytes.
+    edge_len: u32,
     /// The lowest offset from which on bytes are seen or known to be missing.
     lowest: i64,
     /// The first packet with data of the present numbers.
@@ -85,12 +98,16 @@ pub(crate) struct Tracker {
     /// The highest ACK of the peer.
     una: i64,
     acked_at: Option<Time>,
+    /// The latest duplicate ACK.
+    heard: Option<Time>,
     /// Whether the packet with the latest new ACK carried payload: an answer.
     answered: bool,
     /// The highest offset in SACK blocks of the peer.
     sacked: i64,
     any_sack: bool,
+    arrived: Sacked,
     gaps: Gaps,
+    lost_segments: Lost,
     outstanding: VecDeque<Sent>,
     rtt: Series,
     last_rtt: Option<f64>,
@@ -119,39 +136,6 @@ pub(crate) struct Tracker {
     /// The peer's latest window in bytes, if its scale is known.
     window: Option<u64>,
     pub(crate) reading: Direction,
-}
-
-/// A packet with payload.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Data {
-    pub(crate) at: Time,
-    pub(crate) seq: Seq,
-    pub(crate) len: u32,
-    pub(crate) timestamp: Option<u32>,
-    /// IPv4 identification.
-    pub(crate) ip_id: Option<u16>,
-    /// Duplicate ACKs of the peer in a row so far.
-    pub(crate) dupacks: u32,
-    /// The round trip of the handshake.
-    pub(crate) first_rtt: Option<Span>,
-    /// The round trip of the whole path: of the handshake, or measured elsewhere.
-    pub(crate) round_trip: Option<Span>,
-    /// Time since the connection began.
-    pub(crate) since: Span,
-}
-
-/// What a packet of the peer says about the data of this side.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Acked {
-    pub(crate) at: Time,
-    pub(crate) ack: Seq,
-    /// The timestamp that it echoes.
-    pub(crate) echo: Option<u32>,
-    pub(crate) duplicate: bool,
-    /// The packet has payload as well.
-    pub(crate) answer: bool,
-    /// The peer's window in bytes, if its scale is known.
-    pub(crate) window: Option<u64>,
 }
 
 impl Tracker {
@@ -203,7 +187,8 @@ impl Tracker {
             return;
         }
         self.carried = true;
-        let behind = Behind { at: data.at, ip_id: data.ip_id, timestamp: data.timestamp };
+        let len = data.len.max(self.edge_len);
+        let behind = Behind { at: data.at, ip_id: data.ip_id, timestamp: data.timestamp, len };
         if start > self.next {
             self.gaps.add(self.next, start, behind);
         }
@@ -223,6 +208,9 @@ impl Tracker {
         let mut repair = None;
         if repeated > 0 || filled.open > 0 && !overtaken {
             kind = PointKind::Retransmission;
+            if let (Some(gap), Some(behind)) = (filled.gap, filled.behind) {
+                self.lost_segments.original(gap, behind.len.min(data.full), start, end);
+            }
             repair = Some(self.retransmission(config, data, start, end, repeated == 0));
         } else if overtaken {
             kind = PointKind::OutOfOrder;
@@ -240,9 +228,11 @@ impl Tracker {
                 let again = repair.is_some();
                 let label = self.trials.label(data.at);
                 let spent = again || start < self.una;
-                self.outstanding.push_back(Sent { end, at: data.at, spent, again, label });
+                let start = start.max(self.next);
+                self.outstanding.push_back(Sent { start, end, at: data.at, spent, again, label });
             }
             self.next = end;
+            self.edge_len = data.len;
         }
         self.first_data.get_or_insert(data.at);
         self.last_data = Some(data.at);
@@ -262,7 +252,8 @@ impl Tracker {
         if start >= self.lowest || self.has_syn() {
             return;
         }
-        filled.add(start, end.min(self.lowest), self.una, first);
+        let below = (start, end.min(self.lowest));
+        filled.add(below, below, self.una, first);
         self.add_below(end, first);
         self.lowest = start;
     }
@@ -338,6 +329,7 @@ impl Tracker {
             return;
         };
         if acked.duplicate {
+            self.heard = Some(at);
             self.point(config, at, ack, 0, PointKind::DuplicateAck);
         }
         self.window = acked.window;
@@ -353,6 +345,8 @@ impl Tracker {
 
     fn advance(&mut self, config: &Config, at: Time, ack: i64, echo: Option<u32>) {
         self.una = ack;
+        self.lost_segments.acked(ack);
+        self.arrived.acked(ack);
         self.acked_at = Some(at);
         self.point(config, at, ack, 0, PointKind::Ack);
         self.settle_up_to(at, ack, echo);
@@ -420,10 +414,13 @@ impl Tracker {
         let Some(&(left, right)) = blocks.first() else { return false };
         let within = |outer: &(Seq, Seq)| outer.0.le(left) && right.le(outer.1);
         let duplicate = right.le(ack) || blocks.get(1).is_some_and(within);
-        for &(_, right) in blocks.iter().skip(usize::from(duplicate)) {
+        for &(left, right) in blocks.iter().skip(usize::from(duplicate)) {
             let Some(right) = self.offset(right).filter(|right| self.is_plausible(*right)) else {
                 continue;
             };
+            if let Some(left) = self.offset(left).filter(|left| (self.una..right).contains(left)) {
+                self.arrived.insert(left, right);
+            }
             if right <= self.sacked {
                 continue;
             }

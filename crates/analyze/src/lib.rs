@@ -45,7 +45,7 @@ mod verdict;
 mod wireshark;
 
 pub use config::Config;
-pub use diagnose::{Confidence, Diagnosis, EcnState, Finding, Negotiated, OneSided};
+pub use diagnose::{Confidence, Diagnosis, EcnState, Finding, Negotiated, OneSided, Weight};
 pub use matched::{Clocks, Crossing, Delay, LostBetween, Matched, match_captures};
 pub use over_time::{InFlight, MeasuredBy, OverTime, RoundTrip, Samples, Volume, Volumes};
 pub use reading::{

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::parse::{Mode, View, view};
 use lasthop_proto::wire::{Addr, Damage, FlowKey, Segment, Transport};
+#[cfg(doc)]
+use lasthop_trace::capture::Frame;
 use lasthop_trace::capture::{CaptureError, Content, Decoder, Pieces, Protocol};
 
 use crate::config::Config;
@@ -35,6 +37,8 @@ pub struct Analyzer {
     round_trips: BTreeMap<(Addr, Addr), Span>,
     copies: Copies,
     contents: Contents,
+    /// The link of the present frame.
+    link: u32,
     analysis: Analysis,
 }
 
@@ -42,6 +46,12 @@ impl Analyzer {
     /// An analyzer that has seen nothing.
     pub fn new(config: Config) -> Analyzer {
         Analyzer { config, ..Analyzer::default() }
+    }
+
+    /// The packets that follow were captured on the link with the number `link`, as [`Frame::link_id`] gives it.
+    #[inline]
+    pub fn on_link(&mut self, link: u32) {
+        self.link = link;
     }
 
     /// What a [`Decoder`] found in a frame that was captured at `at`.
@@ -77,7 +87,8 @@ impl Analyzer {
         let known = connection.handshake_rtt();
         let ip_id = src.is_v4().then_some(packet.ip_id);
         let len = packet.body_len;
-        let packet = Packet { at, flow, segment, len, ip_id, ttl: packet.ttl, tos: packet.tos };
+        let (ttl, tos, link) = (packet.ttl, packet.tos, self.link);
+        let packet = Packet { at, flow, segment, len, ip_id, ttl, tos, link };
         if !connection.packet(&self.config, &mut self.copies, &packet) {
             self.analysis.copied_packets += 1;
             return;
@@ -186,6 +197,7 @@ impl Reader {
         let (analyzer, decoder) = (&mut self.analyzer, &mut self.decoder);
         let read = self.pieces.read(bytes, last, |frame| {
             let mut is_icmp = false;
+            analyzer.on_link(frame.link_id());
             decoder.frame(&frame, |content| {
                 is_icmp |= holds_icmp(&content);
                 analyzer.content(frame.at, content);

@@ -291,7 +291,7 @@ fn hypergeometric(all: u64, marked: u64, drawn: u64) -> BTreeMap<u64, f64> {
 }
 
 /// How many of `n` happen, each with probability `p`.
-fn binomial(n: u64, p: f64) -> BTreeMap<u64, f64> {
+pub(crate) fn binomial(n: u64, p: f64) -> BTreeMap<u64, f64> {
     if p >= 1.0 {
         return BTreeMap::from([(n, 1.0)]);
     }
@@ -299,7 +299,7 @@ fn binomial(n: u64, p: f64) -> BTreeMap<u64, f64> {
     distribution(0, n, mode, |x| (n - x + 1) as f64 / x as f64 * p / (1.0 - p))
 }
 
-fn upper_tail(of: BTreeMap<u64, f64>, from: u64) -> f64 {
+pub(crate) fn upper_tail(of: BTreeMap<u64, f64>, from: u64) -> f64 {
     of.range(from..).map(|(_, p)| p).sum()
 }
 

@@ -335,8 +335,8 @@ proptest! {
         }).collect();
         prop_assert_eq!(tails, [(1, 1)]);
         let causes = found.iter().find_map(|fault| match fault.finding {
-            Finding::Timeouts { no_duplicate_acks, avoided_by_tail_loss_probe, total, .. } => {
-                Some((total, no_duplicate_acks, avoided_by_tail_loss_probe))
+            Finding::Timeouts { total, causes } => {
+                Some((total, causes.no_duplicate_acks, causes.avoided_by_tail_loss_probe))
             }
             _ => None,
         });
@@ -365,11 +365,11 @@ proptest! {
         s.data(at, 1, 1460);
         s.ack(at + member.rtt, end);
         let found = all(&s.analyze());
-        let [Diagnosis { finding: Finding::Timeouts {
-            total, few_duplicate_acks, avoided_by_limited_transmit, no_duplicate_acks, ..
-        }, .. }] = &found[..] else { panic!("{found:?}") };
-        prop_assert_eq!((*total, *few_duplicate_acks, *no_duplicate_acks), (1, 1, 0));
-        prop_assert_eq!(*avoided_by_limited_transmit, u64::from(!short));
+        let [Diagnosis { finding: Finding::Timeouts { total, causes }, .. }] = &found[..] else {
+            panic!("{found:?}")
+        };
+        prop_assert_eq!((*total, causes.few_duplicate_acks, causes.no_duplicate_acks), (1, 1, 0));
+        prop_assert_eq!(causes.avoided_by_limited_transmit, u64::from(!short));
     }
 
     /// A queue of the sender's own making, or a delay that varies by itself.

@@ -5,6 +5,8 @@
 #[path = "../../checks/shared/can_run.rs"]
 mod can_run;
 mod common;
+#[path = "../examples/captures/fields.rs"]
+mod fields;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,7 +16,8 @@ use std::process::Command;
 
 use can_run::can_run;
 use common::Script;
-use lasthop_analyze::{Analysis, Config, Endpoint, WiresharkCounts, analyze_capture};
+use fields::FIELDS;
+use lasthop_analyze::{Analysis, Config, Endpoint, analyze_capture};
 use lasthop_proto::event::{Event, Op, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
@@ -23,47 +26,14 @@ use lasthop_scenario::{Argument, parse};
 use lasthop_trace::Sink as _;
 use lasthop_trace::pcapng::{CaptureSink, Place};
 
-const FIELDS: [&str; 13] = [
-    "retransmission",
-    "fast_retransmission",
-    "spurious_retransmission",
-    "out_of_order",
-    "lost_segment",
-    "ack_lost_segment",
-    "duplicate_ack",
-    "zero_window",
-    "zero_window_probe",
-    "zero_window_probe_ack",
-    "keep_alive",
-    "keep_alive_ack",
-    "window_update",
-];
-
 type Counts = BTreeMap<(u32, Endpoint), [u64; 13]>;
 
 fn ours(analysis: &Analysis) -> Counts {
-    let list = |c: &WiresharkCounts| {
-        [
-            c.retransmission,
-            c.fast_retransmission,
-            c.spurious_retransmission,
-            c.out_of_order,
-            c.lost_segment,
-            c.ack_lost_segment,
-            c.duplicate_ack,
-            c.zero_window,
-            c.zero_window_probe,
-            c.zero_window_probe_ack,
-            c.keep_alive,
-            c.keep_alive_ack,
-            c.window_update,
-        ]
-    };
     let mut counts = Counts::new();
     for c in &analysis.connections {
         for (end, direction) in [(c.client, &c.to_server), (c.server, &c.to_client)] {
             if direction.packets > 0 {
-                counts.insert((c.number, end), list(&direction.wireshark));
+                counts.insert((c.number, end), fields::counts(&direction.wireshark));
             }
         }
     }

@@ -165,11 +165,12 @@ pub fn advise(
             None => Estimate::default(),
             Some(bytes) => Estimate::of(&read(&bytes, "capture", false)?, "capture at the sender")?,
         };
+        let faults = value(&estimate.faults)?;
         let Some(advised) = study::advise(given, estimate, &wish, work)? else {
             return Ok(serde_json::Value::Null);
         };
         value(&serde_json::json!({
-            "link": value(&advised.link)?, "advice": value(&advised.advice)?,
+            "faults": faults, "link": value(&advised.link)?, "advice": value(&advised.advice)?,
             "remedies": value(&advised.remedies)?, "scenario": advised.scenario,
         }))
     })

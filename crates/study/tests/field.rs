@@ -1,7 +1,7 @@
 //! Advice from field captures: no invented losses, and a hint what to capture where losses do not show.
 
 use lasthop_analyze::{Config, analyze_capture};
-use lasthop_study::advise::Estimate;
+use lasthop_study::advise::{Estimate, is_decided};
 use lasthop_study::capture::Capture;
 
 fn capture(name: &str) -> Capture {
@@ -38,8 +38,13 @@ fn a_heading_warns_once_of_copies_and_of_the_order() {
 #[test]
 fn a_black_hole_is_no_loss_of_the_link() {
     let estimate = Estimate::of(&capture("mtu-black-hole"), "").unwrap();
-    let notes = estimate.notes.join("\n");
-    assert!(notes.contains("MTU black hole from segments of 1460 B on"), "{notes}");
+    let fault = &estimate.faults[0];
+    assert!(fault.decides && is_decided(&estimate.faults), "{fault:?}");
+    assert!(
+        fault.diagnosis.evidence.contains("MTU black hole from segments of 1460 B on"),
+        "{fault:?}"
+    );
+    assert!(fault.diagnosis.remedy.contains("clamp the MSS"), "{fault:?}");
     assert!(estimate.loss.is_none() && estimate.burst.is_none());
     assert_eq!(estimate.captured.unwrap().loss, 0.0);
 }

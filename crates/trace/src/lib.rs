@@ -20,6 +20,7 @@ pub mod stalls;
 pub mod stats;
 #[cfg(test)]
 mod testing;
+pub mod timeouts;
 pub mod tools;
 
 pub use record::Record;

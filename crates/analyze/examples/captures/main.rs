@@ -3,8 +3,12 @@
 //!
 //!     cargo run --release -p lasthop-analyze --example captures -- DIR
 //!
-//! It needs both programs, and gzip for compressed captures. The exit code is 1 if a difference has no rule.
+//! `--page` prints the counts as the tables of docs/analyze.md.
+//!
+//! A program that is missing is named with the command that installs it, and left out. gzip unpacks compressed
+//! captures. The exit code is 1 if a difference has no rule.
 
+mod fields;
 mod ours;
 mod tcptrace;
 mod tshark;
@@ -26,6 +30,15 @@ const EXAMPLES: usize = 3;
 
 /// The program, what it counts, and why its count is another one.
 type Rule = (&'static str, &'static str, &'static str);
+
+/// The programs that are compared with; Debian's packages have their names.
+const PROGRAMS: [&str; 2] = ["tshark", "tcptrace"];
+
+fn is_installed(program: &str) -> bool {
+    let output =
+        Command::new(program).arg(if program == "tshark" { "--version" } else { "-v" }).output();
+    !output.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+}
 
 /// Counts of compared items and of differences.
 #[derive(Default)]
@@ -64,6 +77,22 @@ impl Tally {
         *good += u64::from(equal);
     }
 
+    /// The counts as Markdown.
+    fn page(&self) {
+        println!("| compared with | files that agree | directions that agree |\n|---|---|---|");
+        for (program, (equal, all)) in &self.files_equal {
+            let (directions, of) = self.directions_equal.get(program).copied().unwrap_or_default();
+            println!("| {program} | {equal} of {all} | {directions} of {of} |");
+        }
+        println!("\n| program | count | directions | rule of the difference |\n|---|---|---|---|");
+        for ((program, field, why), (count, _)) in &self.differences {
+            println!("| {program} | {field} | {count} | {why} |");
+        }
+        for (why, files) in &self.left_out {
+            println!("\n{} files left out: {why}.", files.len());
+        }
+    }
+
     fn print(&self) {
         println!("{} files analysed", self.files);
         for (why, files) in &self.left_out {
@@ -81,12 +110,20 @@ impl Tally {
 }
 
 fn main() -> ExitCode {
-    let Some(dir) = std::env::args().nth(1) else {
+    let (options, dirs): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|argument| argument == "--page");
+    let [dir] = &dirs[..] else {
         eprintln!("name a folder of captures");
         return ExitCode::from(2);
     };
+    let have = PROGRAMS.map(|program| is_installed(program));
+    for (program, _) in PROGRAMS.into_iter().zip(have).filter(|(_, have)| !have) {
+        eprintln!(
+            "{program} is missing and not compared with; `apt-get install {program}` installs it"
+        );
+    }
     let mut files = Vec::new();
-    list(Path::new(&dir), &mut files);
+    list(Path::new(dir), &mut files);
     files.sort();
     let scratch = std::env::temp_dir().join(format!("captures-{}", std::process::id()));
     if let Err(error) = std::fs::create_dir_all(&scratch) {
@@ -95,10 +132,14 @@ fn main() -> ExitCode {
     }
     let mut tally = Tally::default();
     for file in &files {
-        compare(file, &scratch, &mut tally);
+        compare(file, have, &scratch, &mut tally);
     }
     let _ = std::fs::remove_dir_all(&scratch);
-    tally.print();
+    if options.is_empty() {
+        tally.print()
+    } else {
+        tally.page()
+    }
     let unexplained = tally.differences.keys().any(|(.., why)| *why == UNEXPLAINED);
     ExitCode::from(u8::from(unexplained))
 }
@@ -127,7 +168,7 @@ fn run(program: &str, arguments: &[&str]) -> Option<Output> {
     command.output().ok().filter(|output| output.status.success())
 }
 
-fn compare(file: &Path, scratch: &Path, tally: &mut Tally) {
+fn compare(file: &Path, have: [bool; 2], scratch: &Path, tally: &mut Tally) {
     let name = file.display().to_string();
     let mut left_out = |why| tally.left_out.entry(why).or_default().push(name.clone());
     if file.metadata().map_or(u64::MAX, |meta| meta.len()) > MAX_SIZE {
@@ -149,12 +190,16 @@ fn compare(file: &Path, scratch: &Path, tally: &mut Tally) {
     tally.files += 1;
     let path = file.display().to_string();
     let ours = ours::directions(&analysis);
-    match tshark::directions(&path) {
-        Some(theirs) => tshark::compare(&name, &ours, &theirs, tally),
-        None => tally.left_out.entry("tshark fails").or_default().push(name.clone()),
+    if have[0] {
+        match tshark::directions(&path) {
+            Some(theirs) => tshark::compare(&name, &ours, &theirs, tally),
+            None => tally.left_out.entry("tshark fails").or_default().push(name.clone()),
+        }
     }
-    match tcptrace::directions(&path, scratch) {
-        Some(theirs) => tcptrace::compare(&name, &ours, &theirs, tally),
-        None => tally.left_out.entry("tcptrace fails").or_default().push(name.clone()),
+    if have[1] {
+        match tcptrace::directions(&path, &bytes, scratch) {
+            Some(theirs) => tcptrace::compare(&name, &ours, &theirs, tally),
+            None => tally.left_out.entry("tcptrace fails").or_default().push(name.clone()),
+        }
     }
 }

@@ -24,11 +24,18 @@ pub struct Theirs {
 /// The ends of a direction; connections between the same ends come in the order of the file.
 type Ends = (Endpoint, Endpoint);
 
-/// The directions of the TCP connections in a file, which is converted: tcptrace knows the old format only.
-pub fn directions(file: &str, scratch: &Path) -> Option<BTreeMap<Ends, Vec<Theirs>>> {
-    let old = scratch.join("old.pcap");
-    let old = old.to_str()?;
-    run("tshark", &["-r", file, "-F", "pcap", "-w", old])?;
+/// The first bytes of pcap files with microseconds, in either byte order.
+const OLD: [[u8; 4]; 2] = [[0xa1, 0xb2, 0xc3, 0xd4], [0xd4, 0xc3, 0xb2, 0xa1]];
+
+/// The directions of the TCP connections in a file that begins with `bytes`. tcptrace knows the old format only: others
+/// are converted.
+pub fn directions(file: &str, bytes: &[u8], scratch: &Path) -> Option<BTreeMap<Ends, Vec<Theirs>>> {
+    let converted = scratch.join("old.pcap");
+    let mut old = file;
+    if !OLD.iter().any(|magic| bytes.starts_with(magic)) {
+        old = converted.to_str()?;
+        run("tshark", &["-r", file, "-F", "pcap", "-w", old])?;
+    }
     let output = run("tcptrace", &["--csv", "-l", "-n", old])?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut lines = text.lines().filter(|line| !line.starts_with('#') && line.contains(','));

@@ -2,26 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lasthop_analyze::{Endpoint, Opening, WiresharkCounts};
+use lasthop_analyze::{Endpoint, Opening};
 
+use crate::fields::{FIELDS, counts};
 use crate::ours::{Key, Ours};
 use crate::{Tally, UNEXPLAINED, run};
-
-const FIELDS: [&str; 13] = [
-    "retransmission",
-    "fast_retransmission",
-    "spurious_retransmission",
-    "out_of_order",
-    "lost_segment",
-    "ack_lost_segment",
-    "duplicate_ack",
-    "zero_window",
-    "zero_window_probe",
-    "zero_window_probe_ack",
-    "keep_alive",
-    "keep_alive_ack",
-    "window_update",
-];
 
 /// A difference of clocks' rounding, in seconds.
 const ROUNDING: f64 = 2e-6;
@@ -76,24 +61,6 @@ pub fn directions(file: &str) -> Option<BTreeMap<Key, Theirs>> {
         }
     }
     Some(all)
-}
-
-fn counts(c: &WiresharkCounts) -> [u64; 13] {
-    [
-        c.retransmission,
-        c.fast_retransmission,
-        c.spurious_retransmission,
-        c.out_of_order,
-        c.lost_segment,
-        c.ack_lost_segment,
-        c.duplicate_ack,
-        c.zero_window,
-        c.zero_window_probe,
-        c.zero_window_probe_ack,
-        c.keep_alive,
-        c.keep_alive_ack,
-        c.window_update,
-    ]
 }
 
 /// Compares both.

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use lasthop_trace::timeouts::TimeoutCauses;
 use serde::Serialize;
 
 /// How sure a diagnosis is.
@@ -25,6 +26,20 @@ impl fmt::Display for Confidence {
         })
     }
 }
+
+/// What a diagnosis means for the throughput of its transfer.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Weight {
+    /// It does not limit the throughput, or the capture does not show that it does.
+    Informs,
+    /// It limits the throughput or the delay, along with the link.
+    Limits,
+    /// It alone decides the throughput, which says nothing of the link.
+    Decides,
+}
+
+/// The share of the time from which on one limit explains a transfer.
+const MOSTLY: f64 = 0.5;
 
 /// The side whose SYN or SYN-ACK had an option that the other one had not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -158,24 +173,9 @@ pub enum Finding {
     Timeouts {
         /// All.
         total: u64,
-        /// No duplicate ACK had come.
-        no_duplicate_acks: u64,
-        /// One or two had come.
-        few_duplicate_acks: u64,
-        /// During a fast recovery.
-        in_recovery: u64,
-        /// Of a segment that a timeout had repeated already.
-        repeated: u64,
-        /// None of these.
-        otherwise: u64,
-        /// With SACK, the recovery would have continued.
-        avoided_by_sack: u64,
-        /// Further segments would have caused the missing duplicate ACKs (RFC 3042); an upper bound.
-        avoided_by_limited_transmit: u64,
-        /// A probe would have caused an ACK sooner (RFC 8985); an upper bound.
-        avoided_by_tail_loss_probe: u64,
-        /// The wait was more than twice the computed timer: a lower minimum shortens it.
-        at_minimum: u64,
+        /// By cause and by remedy.
+        #[serde(flatten)]
+        causes: TimeoutCauses,
     },
     /// The last segments of a flight were lost: only a timeout repaired them.
     TailLoss {
@@ -185,6 +185,21 @@ pub enum Finding {
         timeouts: u64,
         /// Seconds from the last packet to the retransmission.
         waited: f64,
+    },
+    /// A policer drops what exceeds a rate.
+    Policer {
+        /// Its rate in bits per second, with IP headers.
+        rate: f64,
+        /// Bytes that passed above that rate before the first loss.
+        burst: u64,
+        /// Losses.
+        losses: u64,
+        /// Losses with a round trip or more between them.
+        events: u64,
+        /// Those at which the bucket is empty.
+        empty: u64,
+        /// By how much round trips before these are longer than the shortest, in seconds; the lower quartile.
+        longer: f64,
     },
     /// The data of this sender waits long in a queue.
     Bufferbloat {
@@ -241,9 +256,33 @@ impl Diagnosis {
         Diagnosis { finding, confidence, evidence, remedy: remedy.to_owned() }
     }
 
+    /// What it means for the throughput.
+    pub fn weight(&self) -> Weight {
+        match &self.finding {
+            Finding::MtuBlackHole { .. } | Finding::Policer { .. } => Weight::Decides,
+            Finding::SackOutsideWindow { .. }
+            | Finding::OptionStripped { .. }
+            | Finding::Bufferbloat { .. } => Weight::Limits,
+            Finding::WindowScaleOneSided { share: Some(share), .. } if *share >= MOSTLY => {
+                Weight::Limits
+            }
+            Finding::Limits { receive_window, application, .. }
+                if receive_window.max(*application) >= MOSTLY =>
+            {
+                Weight::Limits
+            }
+            _ => Weight::Informs,
+        }
+    }
+
+    /// Whether it is about the host that answers the data of the other side.
+    pub fn is_of_answers(&self) -> bool {
+        matches!(self.finding, Finding::Middlebox { .. })
+    }
+
     /// Whether the segments that went missing were not lost by the link at random.
     pub fn explains_losses(&self) -> bool {
-        matches!(self.finding, Finding::MtuBlackHole { .. })
+        matches!(self.finding, Finding::MtuBlackHole { .. } | Finding::Policer { .. })
     }
 
     /// Whether only one direction of the connection was captured.

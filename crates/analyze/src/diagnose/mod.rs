@@ -11,6 +11,7 @@ mod middlebox;
 mod numbers;
 mod one_way;
 mod options;
+mod policer;
 mod sack_window;
 mod timeouts;
 
@@ -28,7 +29,7 @@ use options::Opened;
 use sack_window::Blocks;
 use timeouts::{Allowed, Timeouts};
 
-pub use finding::{Confidence, Diagnosis, EcnState, Finding, Negotiated, OneSided};
+pub use finding::{Confidence, Diagnosis, EcnState, Finding, Negotiated, OneSided, Weight};
 pub(crate) use timeouts::Known;
 
 /// Segment size of an end that announces none, as most paths have it.
@@ -113,7 +114,7 @@ impl Watch {
     }
 
     /// The largest payload of a packet of `side` on the wire.
-    fn full(&self, side: usize) -> u32 {
+    pub(crate) fn full(&self, side: usize) -> u32 {
         let stamps = self.sides.iter().all(|side| side.opened.timestamps());
         let announced = self.sides[1 - side].opened.mss().unwrap_or(USUAL_MSS);
         let own = self.sides[side].opened.mss().unwrap_or(announced);
@@ -192,6 +193,7 @@ impl Watch {
             found.extend(hole);
             found.extend(own.ecn.diagnose(&peer.ecn, path.position(side)));
             found.extend(own.answers.diagnose());
+            found.extend(policer::diagnose(data, full[side]));
             found.extend(bufferbloat::diagnose(data));
             if side == larger && data.unique_bytes > 0 {
                 let openings = [&self.sides[0].opened, &self.sides[1].opened];

@@ -1,15 +1,14 @@
 //! Timeouts by cause, as section 5.1.1 of balakrishnan97 counts them, and losses at the tail of a flight.
 
 use lasthop_proto::units::{Span, Time};
+use lasthop_trace::timeouts::{Expiry, TimeoutCauses};
 
 use super::{Confidence, Diagnosis, Finding};
 use crate::reading::Retransmissions;
 use crate::stats::Spread;
 
-/// Duplicate ACKs that start a fast retransmission (RFC 5681, 3.2).
-const THRESHOLD: u32 = 3;
-/// The smallest wait of a sender by RFC 6298 (2.4), with some slack for the clock of the capture.
-const LONGEST_MINIMUM: f64 = 1.2;
+/// Segments behind a loss that cause enough duplicate ACKs (RFC 5681, 3.2).
+const THRESHOLD: i64 = 3;
 
 /// What the sender knew when it sent again.
 #[derive(Clone, Copy, Debug)]
@@ -30,20 +29,6 @@ pub(super) struct Allowed {
     pub(super) more: bool,
     /// The largest payload of a packet.
     pub(super) full: u32,
-}
-
-/// Causes and remedies of timeouts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Counts {
-    none: u64,
-    few: u64,
-    recovery: u64,
-    repeated: u64,
-    other: u64,
-    sack: u64,
-    limited_transmit: u64,
-    probe: u64,
-    minimum: u64,
 }
 
 /// A timeout whose retransmission was not acknowledged yet.
@@ -68,7 +53,7 @@ pub(super) struct Timeouts {
     /// The end of what was outstanding when a fast retransmission began.
     recovery: Option<i64>,
     pending: Option<Pending>,
-    counts: Counts,
+    causes: TimeoutCauses,
     tails: u64,
     tail_wait: f64,
 }
@@ -107,52 +92,31 @@ impl Timeouts {
             return;
         }
         let (start, end) = self.latest;
-        let again = self.pending.is_some_and(|pending| pending.start == start);
-        if again {
-            self.counts.repeated += 1;
+        let repeated = self.pending.is_some_and(|pending| pending.start == start);
+        let (wait, behind) = (self.wait.as_secs_f64(), self.next - end);
+        let in_recovery = !repeated && self.recovery.take().is_some();
+        self.causes.add(&Expiry {
+            repeated,
+            in_recovery,
+            dupacks: known.dupacks,
+            sack: allowed.sack,
+            more: allowed.more,
+            last: behind == 0,
+            wait,
+            rtt: known.rtt.map(|rtt| (rtt.mean, rtt.mean + 4.0 * rtt.sd)),
+        });
+        if repeated {
             // The path was interrupted: that was more than its tail.
             self.pending = self.pending.map(|pending| Pending { tail: false, ..pending });
             return;
         }
-        let wait = self.wait.as_secs_f64();
-        let behind = self.next - end;
-        let few_behind = behind < i64::from(THRESHOLD) * i64::from(allowed.full);
-        let in_recovery = self.recovery.take().is_some();
-        let counts = &mut self.counts;
-        match known.dupacks {
-            _ if in_recovery => {
-                counts.recovery += 1;
-                //= rfc6675#section-5: SACK shows each hole, so one recovery repairs all of them
-                counts.sack += u64::from(!allowed.sack);
-            }
-            0 => {
-                counts.none += 1;
-                //= rfc8985#section-7.2: the probe is sent after two round trips
-                let sooner = known.rtt.is_some_and(|rtt| wait > 2.0 * rtt.mean);
-                counts.probe += u64::from(sooner && (allowed.sack || behind == 0));
-            }
-            1..THRESHOLD => {
-                counts.few += 1;
-                //= rfc3042#section-2: each of the first two duplicate ACKs lets a new segment out
-                counts.limited_transmit += u64::from(allowed.more);
-            }
-            _ => counts.other += 1,
-        }
-        //= rfc6298#section-2: the timer is the mean and four times the variation, but not less than a minimum
-        let timer = known.rtt.map(|rtt| rtt.mean + 4.0 * rtt.sd);
-        let shortened = timer.is_some_and(|timer| wait > 2.0 * timer && wait < LONGEST_MINIMUM);
-        counts.minimum += u64::from(shortened);
+        let few_behind = behind < THRESHOLD * i64::from(allowed.full);
         let tail = known.dupacks == 0 && !in_recovery && few_behind;
         self.pending = Some(Pending { start, end, tail, wait });
     }
 
-    fn total(&self) -> u64 {
-        let Counts { none, few, recovery, repeated, other, .. } = self.counts;
-        none + few + recovery + repeated + other
-    }
-
     pub(super) fn diagnose(&self) -> Vec<Diagnosis> {
-        let total = self.total();
+        let total = self.causes.total();
         if total == 0 {
             return Vec::new();
         }
@@ -171,13 +135,12 @@ impl Timeouts {
     }
 
     fn causes(&self, total: u64) -> Diagnosis {
-        let Counts { none, few, recovery, repeated, other, sack, limited_transmit, probe, minimum } =
-            self.counts;
-        let evidence = format!(
-            "timeouts: {total}; {none} without a duplicate ACK, {few} with too few, {recovery} in fast recovery, {repeated} \
-             of a segment again, {other} otherwise. SACK would have avoided {sack}, limited transmit up to \
-             {limited_transmit}, a tail loss probe up to {probe}; {minimum} waited for the minimum of the timer"
-        );
+        let TimeoutCauses {
+            avoided_by_sack: sack,
+            avoided_by_limited_transmit: limited_transmit,
+            avoided_by_tail_loss_probe: probe,
+            ..
+        } = self.causes;
         let best = sack.max(limited_transmit).max(probe);
         let remedy = if best == 0 {
             "none of these avoids them: look at interruptions of the path"
@@ -188,18 +151,7 @@ impl Timeouts {
         } else {
             "use a sender with limited transmit (RFC 3042)"
         };
-        let finding = Finding::Timeouts {
-            total,
-            no_duplicate_acks: none,
-            few_duplicate_acks: few,
-            in_recovery: recovery,
-            repeated,
-            otherwise: other,
-            avoided_by_sack: sack,
-            avoided_by_limited_transmit: limited_transmit,
-            avoided_by_tail_loss_probe: probe,
-            at_minimum: minimum,
-        };
-        Diagnosis::new(finding, Confidence::Likely, evidence, remedy)
+        let finding = Finding::Timeouts { total, causes: self.causes };
+        Diagnosis::new(finding, Confidence::Likely, self.causes.to_string(), remedy)
     }
 }

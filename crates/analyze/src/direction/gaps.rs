@@ -13,6 +13,8 @@ pub(super) struct Behind {
     pub(super) at: Time,
     pub(super) ip_id: Option<u16>,
     pub(super) timestamp: Option<u32>,
+    /// The larger payload of the packets before and behind the gap.
+    pub(super) len: u32,
 }
 
 /// What a packet filled.
@@ -24,6 +26,8 @@ pub(super) struct Filled {
     pub(super) open: u64,
     /// The packet behind the oldest of these gaps.
     pub(super) behind: Option<Behind>,
+    /// That gap before it was filled: from its first offset to one past the last.
+    pub(super) gap: Option<(i64, i64)>,
 }
 
 /// Gaps by their first offset; they do not overlap.
@@ -58,20 +62,26 @@ impl Gaps {
             if to > end {
                 self.0.insert(end, (to, behind));
             }
-            filled.add(from.max(start), to.min(end), una, behind);
+            filled.add((from.max(start), to.min(end)), (from, to), una, behind);
         }
         filled
     }
 }
 
 impl Filled {
-    /// The bytes `from..to`, before the packet `behind`.
-    pub(super) fn add(&mut self, from: i64, to: i64, una: i64, behind: Behind) {
+    /// The bytes `from..to` of `gap`, before the packet `behind`.
+    pub(super) fn add(
+        &mut self,
+        (from, to): (i64, i64),
+        gap: (i64, i64),
+        una: i64,
+        behind: Behind,
+    ) {
         let open = (to - from.max(una)).max(0) as u64;
         self.bytes += (to - from) as u64;
         self.open += open;
         if open > 0 && self.behind.is_none_or(|older| behind.at < older.at) {
-            self.behind = Some(behind);
+            (self.behind, self.gap) = (Some(behind), Some(gap));
         }
     }
 }

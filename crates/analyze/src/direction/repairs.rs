@@ -2,6 +2,7 @@
 
 use lasthop_proto::units::{Span, Time};
 
+use super::lost::Shown;
 use super::{Data, Episode, OUTSTANDING, Repair, Tracker};
 use crate::config::Config;
 use crate::reading::{Loss, Retransmission, Seen};
@@ -9,6 +10,12 @@ use crate::verdict::Label;
 
 /// No common retransmission timer is shorter (Linux: 200 ms), less some slack for the clock of the capture.
 const SHORTEST_TIMEOUT: Span = Span::millis(180);
+
+/// Duplicate ACKs that start a fast retransmission (RFC 5681, 3.2).
+const DUPLICATES: u32 = 3;
+
+/// A sender answers them within this time.
+const AT_ONCE: Span = Span::millis(20);
 
 /// Repairs that are remembered after their ACK, for a DSACK that comes a round trip later.
 const SETTLED: usize = 1024;
@@ -31,6 +38,8 @@ impl Repair {
             loss: None,
             trial: None,
             repeatedly: false,
+            part: false,
+            size: end - start,
             unseen: false,
             needless: true,
         }
@@ -46,11 +55,14 @@ impl Tracker {
         end: i64,
         unseen: bool,
     ) -> Retransmission {
-        let (original, label, repeatedly) = self.mark_again(start, end);
+        let (original, label) = self.mark_again(start, end, data.full);
+        let Shown { loss, repeatedly } = self.lost_segments.sent_again(start, end);
+        let (from, to) = loss.unwrap_or((start, end));
         // The segment just before the lost one met the same queue; what was lost again met the present one.
         let before = self.samples.range(..=start).next_back().map(|(_, rtt)| *rtt);
         let rtt_before = before.filter(|_| !repeatedly).or(self.last_rtt);
-        let repair = self.classify(data, start, end <= self.una && !unseen);
+        let arrived = self.arrived.covers(start.max(self.una), end);
+        let repair = self.classify(data, start, end <= self.una && !unseen || arrived);
         let counts = &mut self.reading.retransmissions;
         *match repair {
             Retransmission::Fast => &mut counts.fast,
@@ -71,7 +83,8 @@ impl Tracker {
             self.episode = Some(Episode { after_timeout, recover, number: self.episodes });
             self.stamped = data.timestamp.map(|stamp| (end, stamp));
         }
-        let first = original.is_some_and(|sent| self.trials.repaired(sent, data.at));
+        let part = loss.is_none();
+        let first = original.is_some_and(|sent| !part && self.trials.repaired(sent, data.at));
         // Data may always have met a queue, above all that of a sender limited by its window; the handshake did not.
         let handshake = data.first_rtt.map_or(0.0, Span::as_secs_f64);
         let shortest = self.rtt.spread().map_or(0.0, |rtt| rtt.min.min(handshake));
@@ -89,12 +102,17 @@ impl Tracker {
             timestamp: data.timestamp,
             soon: Span::from_secs_f64(shortest * TOO_SOON),
             after_timeout: repair == Retransmission::AfterTimeout,
-            loss: kept.then_some(self.reading.losses.len()),
+            loss: (kept && !part).then_some(self.reading.losses.len()),
             trial: (first && !repeatedly && !unseen).then_some(label),
             repeatedly,
+            part,
+            size: to - from,
             unseen,
             needless: false,
         });
+        if part {
+            return repair;
+        }
         if !kept {
             self.reading.losses_omitted += 1;
             return repair;
@@ -104,8 +122,8 @@ impl Tracker {
         self.reading.losses.push(Loss {
             at: data.at,
             sent: original,
-            offset: start,
-            len: data.len,
+            offset: from,
+            len: u32::try_from(to - from).unwrap_or(data.len),
             seen: if unseen { Seen::Never } else { Seen::Before },
             repair,
             rtt_before,
@@ -114,22 +132,23 @@ impl Tracker {
         repair
     }
 
-    /// Marks what is outstanding of `start..end` as sent again; when the first of it was sent and with which label,
-    /// and whether it had been sent again before.
-    fn mark_again(&mut self, start: i64, end: i64) -> (Option<Time>, Label, bool) {
+    /// Marks what is outstanding of `start..end` as sent again; when the first of it was sent and with which label.
+    /// `full` is the largest payload of a packet.
+    fn mark_again(&mut self, start: i64, end: i64, full: u32) -> (Option<Time>, Label) {
         let from = self.outstanding.partition_point(|sent| sent.end <= start);
-        let (mut original, mut label, mut repeatedly) = (None, None, false);
+        let (mut original, mut label) = (None, None);
         for sent in self.outstanding.iter_mut().skip(from) {
             if original.is_none() {
                 (original, label) = (Some(sent.at), sent.label);
             }
             sent.spent = true;
-            repeatedly |= core::mem::replace(&mut sent.again, true);
+            sent.again = true;
+            self.lost_segments.original((sent.start, sent.end), full, start, end);
             if sent.end >= end {
                 break;
             }
         }
-        (original, label, repeatedly)
+        (original, label)
     }
 
     /// Whether `repair` was of a loss is known now, as well as it ever will be.
@@ -139,8 +158,8 @@ impl Tracker {
         }
         if repair.needless {
             self.reading.retransmissions.needless += 1;
-            self.disprove(repair.loss);
-        } else {
+            self.disprove(&repair);
+        } else if !repair.part {
             self.lost += 1;
             if let Some(sent) = repair.sent.filter(|_| !repair.repeatedly) {
                 self.trials.lost(sent);
@@ -175,7 +194,10 @@ impl Tracker {
             return;
         }
         self.reading.retransmissions.needless += 1;
-        self.disprove(repair.loss);
+        self.disprove(&repair);
+        if repair.part {
+            return;
+        }
         if let Some(label) = repair.trial {
             self.trials.withdraw(label);
         }
@@ -183,11 +205,11 @@ impl Tracker {
         self.unseen = self.unseen.saturating_sub(u64::from(repair.unseen));
     }
 
-    /// The loss with this index was none; one that was omitted has no index.
-    fn disprove(&mut self, loss: Option<usize>) {
-        if let Some(disproved) = loss.and_then(|i| self.disproved.get_mut(i)) {
+    /// The loss that `repair` shows was none; one that was omitted has no index.
+    fn disprove(&mut self, repair: &Repair) {
+        if let Some(disproved) = repair.loss.and_then(|i| self.disproved.get_mut(i)) {
             *disproved = true;
-        } else {
+        } else if !repair.part {
             self.reading.losses_omitted = self.reading.losses_omitted.saturating_sub(1);
         }
     }
@@ -208,7 +230,7 @@ impl Tracker {
             let early = at.since(repair.at) < repair.soon || repair.timestamp.is_some_and(older);
             // Without SACK a sender goes back to the first loss. An ACK that then jumps answers the first one or two
             // segments; the others it covers had been waiting at the receiver.
-            let len = repair.end - repair.start;
+            let len = repair.size;
             let jumped = !self.any_sack && repair.after_timeout && repair.start >= una + 2 * len;
             repair.needless |= (early || jumped) && !repair.repeatedly && !repair.unseen;
             self.settle(repair);
@@ -226,7 +248,11 @@ impl Tracker {
         let round = self.last_rtt.map_or(Span::ZERO, Span::from_secs_f64);
         let told = data.dupacks >= 2 && start >= self.una || self.sacked > start;
         let answers = wait < SHORTEST_TIMEOUT.max(round);
+        // A loss in the first flight of a long path is repaired a round trip later, when nothing was acknowledged yet.
+        let reports = data.dupacks >= DUPLICATES || self.sacked > start;
+        let heard = self.heard.is_some_and(|at| data.at.since(at) < AT_ONCE.max(Span(round.0 / 4)));
         match self.episode {
+            None if reports && heard => Retransmission::Fast,
             _ if !answers && (start == self.una || !told) => Retransmission::Timeout,
             Some(Episode { after_timeout: true, .. }) => Retransmission::AfterTimeout,
             Some(_) => Retransmission::Recovery,

@@ -153,6 +153,8 @@ impl Tracker {
         pending.into_iter().for_each(|repair| self.settle(repair));
         self.outstanding.clear();
         self.gaps.clear();
+        self.lost_segments.clear();
+        self.arrived.clear();
         self.samples.clear();
         self.settled.clear();
         self.candidate = None;

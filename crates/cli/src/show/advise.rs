@@ -1,10 +1,11 @@
 //! Advice in words.
 
+use lasthop_analyze::Diagnosis;
 use lasthop_report::number::{KB, Units, plural, plural_of, short};
 use lasthop_scenario::{AS_IS, LeftOut};
 use lasthop_study::advise::{
-    Advice, Basis, Direction, Flip, Flips, Link, MAX_LISTED, ModelComparison, Remedy, Shorter,
-    Waiting, helping,
+    Advice, Basis, Direction, Fault, Flip, Flips, Link, MAX_LISTED, ModelComparison, Remedy,
+    Shorter, Waiting, helping,
 };
 use lasthop_study::capture::congestion::Recognition;
 use lasthop_study::compare::{PointRanking, Row, theory};
@@ -21,12 +22,14 @@ const COPES: f64 = 0.8;
 pub fn text(
     advice: &Advice,
     link: &Link,
+    faults: &[Fault],
     remedies: &[Remedy],
     saved: Option<&str>,
     units: Units,
 ) -> String {
     let Some(place) = advice.comparison.results.points.first() else { return String::new() };
-    let mut text = advice.beside.as_ref().map_or(String::new(), |all| beside(all, units));
+    let mut text = repairs(faults);
+    text += &advice.beside.as_ref().map_or(String::new(), |all| beside(all, units));
     text += &format!("{}\n", style::heading("The link"));
     for fact in &advice.facts {
         let from = match fact.from {
@@ -42,7 +45,7 @@ pub fn text(
     }
     text += "\n";
     text += &present(advice, place, units);
-    text += &answer(advice, place, units);
+    text += &answer(advice, place, !faults.is_empty(), units);
     text += &format!("({}, simulated)\n", runs(advice));
     text += &advice.waiting.as_ref().map_or(String::new(), |all| waiting(all, advice.threshold));
     text += &sensitivity(advice);
@@ -68,6 +71,28 @@ pub fn text(
         end += "(the data comes from the lossy side, where no base station stands before the losses)\n";
     }
     text + &style::wrapped(&end)
+}
+
+/// Faults that the capture shows, each with its remedy.
+fn repairs(faults: &[Fault]) -> String {
+    if faults.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("{}\n", style::heading("What the capture shows, to be repaired first"));
+    for Fault { transfer, diagnosis, .. } in faults {
+        let of = transfer.as_ref().map_or(String::new(), |title| format!("{title}: "));
+        let Diagnosis { confidence, evidence, remedy, .. } = diagnosis;
+        text += &format!("  {of}{evidence} ({confidence})\n      remedy: {remedy}\n");
+    }
+    text + "\n"
+}
+
+/// The whole answer where a fault decides the rate of the transfer.
+pub fn repair_first(all: &[Fault], notes: &[String]) -> String {
+    let notes: String = notes.iter().map(|line| note(line)).collect();
+    let end = "No scheme is simulated: the rate of this transfer is the fault's, not the link's. Capture again after the \
+        repair, or state the link, `--rate 20mbit`.\n";
+    style::wrapped(&format!("{}{notes}{end}", repairs(all)))
 }
 
 /// The model beside the capture, and what sets them apart.
@@ -126,10 +151,10 @@ fn present(advice: &Advice, place: &PointRanking, units: Units) -> String {
     )
 }
 
-fn answer(advice: &Advice, place: &PointRanking, units: Units) -> String {
+fn answer(advice: &Advice, place: &PointRanking, faulty: bool, units: Units) -> String {
     let percent = short(advice.threshold * 100.0);
     if !advice.anything_helps {
-        return nothing(advice, place, &percent);
+        return nothing(advice, place, faulty, &percent);
     }
     let mut text = format!("\n{}\n", style::heading("What would help, the best first"));
     let all: Vec<&Row> = helping(place, advice.threshold, advice.there).collect();
@@ -199,13 +224,14 @@ fn waiting(all: &Waiting, threshold: f64) -> String {
 }
 
 /// Why nothing is advised: since nothing is missing, since the runs do not tell, or since no scheme is made for this.
-fn nothing(advice: &Advice, place: &PointRanking, percent: &str) -> String {
+fn nothing(advice: &Advice, place: &PointRanking, faulty: bool, percent: &str) -> String {
     let mut others = place.schemes.iter().filter(|row| row.name() != AS_IS);
     let best = others.find(|row| row.standing.ratio.is_some());
     let may_help = best
         .and_then(|row| row.standing.ratio)
         .is_some_and(|ratio| ratio.mean > 1.0 + advice.threshold);
     let heading = match advice.share_of_capacity {
+        _ if faulty => "Nothing beyond the repair above.",
         _ if may_help => "Nothing for certain.",
         Some(share) if share < COPES => {
             "Nothing: no scheme is made for what slows this sender down."

@@ -1,11 +1,13 @@
 //! Estimates the parameters of a link from a capture.
 
-use lasthop_analyze::{Cause, Direction, Loss, Opening, PointKind, Seen, StallCause};
+use lasthop_analyze::{Cause, Direction, Loss, Opening, PointKind, StallCause};
 use lasthop_proto::units::{Probability, Rate, Span};
 use lasthop_report::number::plural;
 use lasthop_trace::stats::quantile;
 
+use super::faults::{self, Fault, Found, is_decided};
 use super::link::MTU;
+use super::unseen;
 use crate::Error;
 use crate::capture::congestion::{Recognition, congestion};
 use crate::capture::{Capture, Transfer, unread};
@@ -89,6 +91,8 @@ pub struct Estimate {
     pub captured: Option<CapturedSender>,
     /// Notes for the user.
     pub notes: Vec<String>,
+    /// Faults that explain why the transfer is slow, those that decide its rate first.
+    pub faults: Vec<Fault>,
 }
 
 /// The behaviour of a captured sender, to be compared with a model.
@@ -133,15 +137,25 @@ impl Estimate {
             };
             return Err(Error::input(format!("{}: {what}", capture.file), help));
         };
+        let Found { faults, notes: informs } = faults::find(capture, transfer);
         let handshake = transfer.connection.handshake_rtt.map(Span::as_secs_f64);
         let near = near(transfer);
         let shortest = transfer.data.rtt.map(|rtt| rtt.min + near);
         let rtt = handshake.into_iter().chain(shortest).fold(f64::INFINITY, f64::min);
         if !rtt.is_finite() {
-            return Err(Error::input(
-                format!("{}: {} has no round trip to measure", capture.file, transfer.title()),
-                "give a capture with both directions of a longer transfer",
-            ));
+            if is_decided(&faults) {
+                return Ok(Estimate { faults, notes: informs, ..Estimate::default() });
+            }
+            let what =
+                format!("{}: {} has no round trip to measure", capture.file, transfer.title());
+            return Err(match transfer.data.diagnoses.first() {
+                Some(known) => {
+                    Error::input(format!("{what}; {}", known.evidence), known.remedy.clone())
+                }
+                None => {
+                    Error::input(what, "give a capture with both directions of a longer transfer")
+                }
+            });
         }
         let count = transfers.len();
         let largest = match count {
@@ -160,6 +174,7 @@ impl Estimate {
             window: bounded.clone().or_else(|| window(transfer, &captured.likeness)),
             captured: Some(captured),
             notes: [largest].into_iter().chain(unread(&capture.analysis)).collect(),
+            faults,
             ..Estimate::default()
         };
         if near > 0.0 {
@@ -174,52 +189,9 @@ impl Estimate {
             queue(transfer.data, rtt - near, &mut estimate);
         }
         losses(transfer.data, bounded.is_some(), &mut estimate);
-        blind(transfer, &mut estimate);
-        let diagnoses = transfer.data.diagnoses.iter().filter(|d| !d.explains_losses());
-        estimate.notes.extend(diagnoses.map(ToString::to_string));
+        unseen::note(transfer, &mut estimate);
+        estimate.notes.extend(informs);
         Ok(estimate)
-    }
-}
-
-/// Notes which losses this capture cannot show, and which capture would.
-fn blind(transfer: &Transfer<'_>, estimate: &mut Estimate) {
-    let Transfer { data, back, connection, .. } = transfer;
-    let losses = &data.losses;
-    let unseen = losses.iter().filter(|loss| loss.seen == Seen::Never).count();
-    let guessed = data.order_evidence.age_alone;
-    let no_loss = |estimate: &mut Estimate| {
-        (estimate.loss, estimate.burst) = (None, None);
-        if let Some(captured) = &mut estimate.captured {
-            captured.loss = 0.0;
-        }
-    };
-    if let Some(diagnosis) = data.diagnoses.iter().find(|diagnosis| diagnosis.explains_losses()) {
-        no_loss(estimate);
-        estimate.notes.push("the segments that went missing are no loss of the link".to_owned());
-        estimate.notes.push(diagnosis.to_string());
-        return;
-    }
-    let at_sender = "capture at the sender, with both directions and the handshake";
-    if back.packets == 0 {
-        no_loss(estimate);
-        estimate.notes.push(format!(
-            "only one direction was captured: whether anything was lost does not show; {at_sender}"
-        ));
-    } else if unseen > 0 && guessed > 0 {
-        no_loss(estimate);
-        estimate.notes.push(format!(
-            "{} filled gaps, and nothing shows whether it was lost before or overtaken: no loss is assumed; {at_sender}",
-            plural(guessed, "packet")
-        ));
-    } else if unseen * 2 > losses.len() {
-        estimate.notes.push(format!(
-            "{unseen} of {} were lost before the point of capture, and what is lost behind it does not show; {at_sender}",
-            plural(losses.len() as u64, "packet")
-        ));
-    } else if connection.opening == Opening::MidConnection && losses.is_empty() {
-        estimate
-            .notes
-            .push(format!("the capture began in the midst of the connection; {at_sender}"));
     }
 }
 

@@ -5,6 +5,7 @@ use lasthop_scenario::Handoffs;
 use serde::Serialize;
 
 use super::estimate::{Estimate, Estimation};
+use super::faults::Fault;
 use super::link::{Direction, Duplex, FIFO, Link, MTU, NO_ARQ};
 use crate::Error;
 
@@ -60,10 +61,15 @@ impl LinkOptions {
     ///
     /// # Errors
     ///
-    /// The rate is unknown.
+    /// The rate is unknown, or it is that of a fault.
     pub fn link(self, estimate: &Estimate) -> Result<(Link, Vec<Fact>), Error> {
         let mut facts = Facts(Vec::new());
-        let known = self.rate.or(estimate.rate.as_ref().map(|(rate, _)| *rate));
+        let estimated = estimate.rate.as_ref().map(|(rate, _)| *rate);
+        let fault = estimate.faults.iter().find(|fault| fault.decides && fault.transfer.is_none());
+        if let Some(Fault { diagnosis, .. }) = fault.filter(|_| self.rate.is_none()) {
+            return Err(Error::input(diagnosis.evidence.clone(), diagnosis.remedy.clone()));
+        }
+        let known = self.rate.or(estimated);
         let known = known.ok_or_else(|| {
             Error::input(
                 "the rate of the link is not known",

@@ -2,11 +2,13 @@
 
 mod estimate;
 mod extra;
+mod faults;
 mod flips;
 mod known;
 mod link;
 mod model;
 mod remedy;
+mod unseen;
 mod waiting;
 
 use lasthop_proto::units::Rate;
@@ -16,6 +18,7 @@ use serde::Serialize;
 use crate::compare::{self, Options, PointRanking, Points, Row};
 use crate::{Document, Error, Runner, Source};
 pub use estimate::{CapturedSender, Estimate, Estimation};
+pub use faults::{Fault, is_decided};
 pub use flips::{Flip, Flips};
 pub use known::{Basis, Fact, LinkOptions};
 pub use link::{Direction, Duplex, FIFO, Link, MTU, NO_ARQ};

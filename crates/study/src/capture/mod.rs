@@ -16,6 +16,8 @@ use lasthop_proto::units::Time;
 use lasthop_report::number::{KB, plural, short};
 use serde::Serialize;
 
+use congestion::{Likeness, congestion};
+
 pub use filter::Filter;
 pub use over_time::over_time;
 pub use page::{page, plot, series};
@@ -186,6 +188,14 @@ impl<'a> Transfer<'a> {
         format!("{cause}: {}", verdict.evidence)
     }
 
+    /// The congestion control that the sender looks like, if any.
+    fn control(&self) -> Option<String> {
+        let Likeness { control, confidence, evidence, .. } = congestion(self.data, self.back);
+        let sure = (confidence * 100.0).min(99.0);
+        control
+            .map(|control| format!("looks like {}, {sure:.0} % sure: {evidence}", control.name()))
+    }
+
     /// The diagnoses of a direction whose data was not captured.
     pub fn diagnoses(&self) -> Vec<(&'static str, String)> {
         let diagnoses = self.data.diagnoses.iter();
@@ -254,6 +264,7 @@ impl<'a> Transfer<'a> {
         facts.push(("stalls", silences(data, false).unwrap_or_else(|| "none".to_owned())));
         facts.extend(silences(data, true).map(|idle| ("idle", idle)));
         facts.push(("verdict", self.judged()));
+        facts.extend(self.control().map(|control| ("sender", control)));
         facts.extend(self.diagnoses());
         facts
     }

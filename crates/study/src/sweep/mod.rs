@@ -8,6 +8,7 @@ use lasthop_report::model::{Column, Table};
 use lasthop_report::number::{self, Units, plural};
 use lasthop_runs::{CellResults, Results, RunResult};
 use lasthop_trace::stats::Summary;
+use lasthop_trace::timeouts::TimeoutCauses;
 
 pub use page::{CellSeries, heading, page};
 
@@ -144,6 +145,7 @@ pub fn remarks(results: &Results) -> Vec<String> {
             ));
         }
         remarks.extend(limited(cell, results.cells.len() == 1).map(|what| format!("{what}{at}")));
+        remarks.extend(timeouts(cell).filter(|_| results.cells.len() == 1));
         for run in &cell.runs {
             let what = faults(run).into_iter();
             remarks.extend(what.map(|what| format!("seed {}: {what}{at}", run.seed)));
@@ -204,6 +206,13 @@ fn limited(cell: &CellResults, alone: bool) -> Option<String> {
         false => String::new(),
     };
     Some(format!("{}{help}", named.join(", ")))
+}
+
+/// Timeouts of all runs of a cell, by cause and by what would have avoided them.
+fn timeouts(cell: &CellResults) -> Option<String> {
+    let causes = cell.runs.iter().filter_map(|run| run.metrics.timeout_causes);
+    let all = causes.reduce(TimeoutCauses::plus)?;
+    Some(format!("{all} (of {})", plural(cell.runs.len() as u64, "run")))
 }
 
 /// Faults of a run other than those of TCP.

@@ -142,7 +142,12 @@ pub(super) fn hdlc(rest: Part<'_>) -> Step<'_> {
 
 /// PPP (RFC 1661): address and control may be left out, and the protocol may be a single, odd byte.
 pub(super) fn ppp(rest: Part<'_>) -> Step<'_> {
-    let rest = if let [0xff, 0x03, ..] = rest.bytes { rest.skip(2)? } else { rest };
+    let rest = match rest.bytes {
+        [0xff, 0x03, ..] => rest.skip(2)?,
+        // The address, and no protocol has this number.
+        [0xff] => return Err(rest.missing(2)),
+        _ => rest,
+    };
     let first = rest.byte(0)?;
     let (protocol, rest) = if first & 1 == 1 {
         (u16::from(first), rest.skip(1)?)

@@ -93,6 +93,45 @@ impl LinkType {
     }
 }
 
+/// VLAN tags that count for [`id`].
+const TAGS: usize = 4;
+
+/// A number of the link on which a frame was captured.
+#[inline]
+pub(super) fn id(link: LinkType, interface: u32, bytes: &[u8]) -> u32 {
+    let mix =
+        |hash: u64, value: u64| (hash.rotate_left(23) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let word = |at: usize| {
+        bytes
+            .get(at..)
+            .and_then(|rest| rest.first_chunk())
+            .map_or(0, |word| u64::from_be_bytes(*word))
+    };
+    let mut hash = u64::from(interface);
+    match link {
+        LinkType::ETHERNET => {
+            // Twelve bytes of addresses, then types of tags.
+            let second = word(8);
+            hash = mix(mix(hash, word(0)), second >> 32);
+            let (mut kind, mut at) = ((second >> 16) as u16, 14);
+            for _ in 0..TAGS {
+                if !matches!(kind, 0x8100 | 0x88a8 | 0x9100 | 0x9200 | 0x9300) {
+                    break;
+                }
+                let tag = word(at) >> 32;
+                // Without the priority.
+                hash = mix(hash, tag >> 16 & 0x0fff);
+                (kind, at) = (tag as u16, at + 4);
+            }
+        }
+        // The kind of the packet (to or from this machine), and the address.
+        LinkType::LINUX_SLL => hash = mix(mix(hash, word(0) >> 48), word(6)),
+        LinkType::LINUX_SLL2 => hash = mix(mix(hash, word(4)), word(12)),
+        _ => {}
+    }
+    (hash >> 32) as u32 ^ hash as u32
+}
+
 /// What a frame of type `link` begins with, without headers that only this link type has.
 #[inline]
 pub(super) fn first(link: LinkType, frame: Part<'_>) -> Step<'_> {

@@ -128,6 +128,14 @@ impl<'a> Frame<'a> {
         decoder::outermost(self)
     }
 
+    /// A number of the link on which the frame was captured, from the interface, the MAC addresses and the VLAN tags.
+    /// A packet that passes a router, or a bridge that changes tags, has another one behind it; radio and tunnel headers,
+    /// which may change with each frame, do not count.
+    #[inline]
+    pub fn link_id(&self) -> u32 {
+        link::id(self.link, self.interface, self.bytes)
+    }
+
     /// The headers of the outermost IP packet in the frame; `None` if there is none. Checksums are compared if `verify`
     /// is set and the packet was captured whole. A [`Decoder`] finds the innermost packet.
     ///

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use lasthop_proto::units::{Span, Time};
 
 use super::flow_metrics::Samples;
+use super::timers::Timers;
 use crate::completion::Completion;
 use crate::counts::CauseCounts;
 
@@ -42,6 +43,7 @@ pub(super) struct InForce {
 pub(super) struct Rare {
     pub(super) marked: u64,
     pub(super) repeated: CauseCounts,
+    pub(super) timers: Timers,
     /// Packets of all kinds that entered the path, where exchanges are made.
     pub(super) entered: u64,
     /// When its client asked, and how long answers took.

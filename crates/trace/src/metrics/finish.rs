@@ -7,6 +7,7 @@ use super::told::Told;
 use super::{Metrics, NodeEnergy, RunMetrics, ShortTransfers, StageMetrics};
 use crate::layout::{Role, ShortInfo};
 use crate::stats::jain_index;
+use crate::timeouts::TimeoutCauses;
 
 impl Metrics {
     /// The numbers of a run that ended at `end`.
@@ -14,6 +15,7 @@ impl Metrics {
         self.flows.settle();
         let (exchanges, short, stages) =
             (self.exchanges(end), self.short(end), self.stage_metrics());
+        let timeout_causes = self.timeout_causes();
         let alone = |told: Told<'_>| {
             let alone = told.flow.counts() && !told.is_grouped(&self.layout);
             alone.then(|| told.metrics(end))
@@ -49,6 +51,7 @@ impl Metrics {
             aggregate_throughput: if makespan > 0.0 { delivered as f64 / makespan } else { 0.0 },
             jain_index: jain_index(&throughputs),
             limits: None,
+            timeout_causes,
             corrupted: self.corrupted,
             short,
             exchanges,
@@ -64,6 +67,14 @@ impl Metrics {
     fn energy(&self, end: Time) -> Vec<NodeEnergy> {
         let nodes = self.powered.iter().zip(&self.layout.powered);
         nodes.map(|(node, info)| node.metrics(self.layout.name(info.host), end)).collect()
+    }
+
+    /// Timeouts by cause of all flows that are not cross traffic.
+    fn timeout_causes(&self) -> Option<TimeoutCauses> {
+        let ours = self.flows.iter().filter(|told| !told.is_cross(&self.layout));
+        let causes = ours.filter_map(|told| Some(told.flow.has_rare()?.timers.causes));
+        let all = causes.fold(TimeoutCauses::default(), TimeoutCauses::plus);
+        (all.total() > 0).then_some(all)
     }
 
     /// Short transfers, by who makes them.

@@ -11,6 +11,7 @@ use super::Marks;
 use super::carried::{Carried, Declared};
 use super::episodes::{Episodes, InForce, Rare};
 use super::seen::{Seen, first_byte};
+use super::timers::Allowed;
 
 /// One direction of a connection. There may be a hundred thousand of them, so what only the direction of data has, and
 /// what not every flow goes through, is made when it is first needed.
@@ -28,6 +29,8 @@ pub(super) struct Flow {
     pub(super) control: u32,
     pub(super) towards: Side,
     pub(super) aborted: bool,
+    /// Whether its SYN permitted SACK.
+    pub(super) sack: bool,
 }
 
 #[cfg(target_pointer_width = "64")]
@@ -45,6 +48,7 @@ impl Flow {
             control: 0,
             towards,
             aborted: false,
+            sack: false,
         }
     }
 
@@ -127,6 +131,7 @@ impl Flow {
     /// A SYN passed: it fixes the origin of the stream.
     pub(super) fn syn(&mut self, at: Time, segment: &Segment) {
         self.origin = Some(segment.seq);
+        self.sack = segment.options().sack_permitted;
         self.open(at);
     }
 
@@ -248,13 +253,32 @@ impl Flow {
         self.end_if_complete(at);
     }
 
+    /// The timer of its sender has expired; `sack` says whether the ends agreed on SACK.
+    pub(super) fn timer_expired(&mut self, tcb: &Tcb, sack: bool) {
+        // Before the connection is open there are no duplicate ACKs.
+        if tcb.snd_una == 0 {
+            return;
+        }
+        let declared = self.declared().and_then(|declared| declared.bytes);
+        let full = self.carried.as_ref().map_or(0, |carried| carried.largest);
+        // Position 0 is the SYN.
+        let end = declared.map(|bytes| bytes.saturating_add(1));
+        self.rare().timers.expired(tcb, Allowed { sack, full, end });
+    }
+
     /// Something happened to the end point that sends this flow.
     pub(super) fn sender_event(&mut self, at: Time, kind: TcpKind, tcb: &Tcb) {
         match kind {
             TcpKind::Opening => self.open(at),
             TcpKind::DupAck => self.episodes().dupacks += 1,
-            TcpKind::FastRetransmit => self.episodes().fast_retransmits += 1,
-            TcpKind::RecoveryEnded => self.episodes().recoveries += 1,
+            TcpKind::FastRetransmit => {
+                self.rare().timers.recovery(kind, tcb);
+                self.episodes().fast_retransmits += 1;
+            }
+            TcpKind::RecoveryEnded => {
+                self.rare().timers.recovery(kind, tcb);
+                self.episodes().recoveries += 1;
+            }
             TcpKind::Timeout => {
                 let own = self.episodes();
                 own.timeouts += 1;
@@ -289,7 +313,8 @@ impl Flow {
             | TcpKind::Sampled
             | TcpKind::AckFactor { .. } => return,
             TcpKind::Established | TcpKind::TailLossProbe | TcpKind::WindowProbe => {}
-            TcpKind::Corrupted | TcpKind::Closed | TcpKind::Undone => {}
+            TcpKind::Undone => self.rare().timers.recovery(kind, tcb),
+            TcpKind::Corrupted | TcpKind::Closed => {}
         }
         self.sample(tcb.srtt, tcb.rto);
     }

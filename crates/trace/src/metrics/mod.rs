@@ -23,6 +23,7 @@ mod flows;
 mod model;
 mod seen;
 mod short;
+mod timers;
 mod told;
 mod visits;
 pub mod voice;
@@ -344,6 +345,13 @@ impl Metrics {
             TcpKind::DupAck => {
                 let Tcb { srtt, rto, .. } = event.tcb;
                 self.flows.note(Seen::DupAck { flow: id as u32, srtt, rto });
+                self.flows.unsettled(id).rare().timers.duplicate_ack(&event.tcb);
+            }
+            TcpKind::Timeout => {
+                let sack = self.flows.flow(id).sack && self.flows.flow(id ^ 1).sack;
+                let flow = self.flows.settled(id);
+                flow.timer_expired(&event.tcb, sack);
+                flow.sender_event(at, event.kind, &event.tcb);
             }
             kind => self.flows.settled(id).sender_event(at, kind, &event.tcb),
         }

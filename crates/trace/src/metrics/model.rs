@@ -14,6 +14,7 @@ use super::visits::{Handoffs, Visit};
 use super::voice::Score;
 use crate::counts::CauseCounts;
 use crate::layout::Role;
+use crate::timeouts::TimeoutCauses;
 
 /// Everything measured in one run. Times are in seconds since the run began, sizes in bytes, shares
 /// between 0 and 1.
@@ -38,6 +39,9 @@ pub struct RunMetrics {
     /// What the hosts' TCPs waited for, where they sent data; not known of QUIC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
+    /// Timeouts of all flows by cause, those of cross traffic and of handshakes left out; `None` if there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_causes: Option<TimeoutCauses>,
     /// Bytes about to be delivered that were not the bytes sent. Anything but zero is a fault of the
     /// implementation.
     pub corrupted: u64,

@@ -33,6 +33,15 @@ impl Told<'_> {
             || layout.exchanges.iter().any(carries)
     }
 
+    /// Whether it is cross traffic.
+    pub(super) fn is_cross(&self, layout: &Layout) -> bool {
+        let carries =
+            |info: &&ExchangeInfo| info.asks_on(&self.key) || info.asks_on(&self.key.reversed());
+        self.flow.declared().is_some_and(|declared| declared.cross)
+            || layout.short.iter().any(|info| info.cross && self.is_between(info))
+            || layout.exchanges.iter().filter(carries).any(|info| info.cross)
+    }
+
     /// Whether clients of this table ask on it.
     pub(super) fn asks(&self, info: &ExchangeInfo) -> bool {
         info.asks_on(&self.key)

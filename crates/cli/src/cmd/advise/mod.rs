@@ -10,7 +10,7 @@ use lasthop_report::number::Units;
 use lasthop_runs::Setup;
 use lasthop_scenario::Handoffs;
 use lasthop_study::advise::{
-    Direction, Duplex, Estimate, LinkOptions, PARTIES, Question, ask, remedies,
+    Direction, Duplex, Estimate, Fault, LinkOptions, PARTIES, Question, ask, is_decided, remedies,
 };
 use lasthop_study::compare;
 
@@ -245,6 +245,10 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         (_, Some(socket)) => station(socket)?,
         _ => Estimate::default(),
     };
+    let faults = estimate.faults.clone();
+    if args.rate.is_none() && is_decided(&faults) {
+        return repair_first(&faults, &estimate.notes, json);
+    }
     let (link, facts) = args.given().link(&estimate)?;
     let runs = args.seeds.unwrap_or_else(|| link.runs());
     let text = link.scenario(runs)?;
@@ -278,16 +282,32 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     }
     if json {
         let document = serde_json::json!({
-            "link": link, "advice": advice, "remedies": remedies, "scenario": text,
+            "faults": faults, "link": link, "advice": advice, "remedies": remedies, "scenario": text,
         });
         output::print_json(format::ADVISE, &document)?;
     } else {
         let saved = args.output.as_ref().map(|dir| dir.display().to_string());
-        let text = show::advise::text(&advice, &link, &remedies, saved.as_deref(), args.units);
+        let saved = saved.as_deref();
+        let text = show::advise::text(&advice, &link, &faults, &remedies, saved, args.units);
         // Its words are wrapped, and its files stay as they are.
         output::exact(&output::by_root(&text))?;
     }
-    Ok(if advice.anything_helps { Outcome::Done } else { Outcome::No })
+    let helps = advice.anything_helps || !faults.is_empty();
+    Ok(if helps { Outcome::Done } else { Outcome::No })
+}
+
+/// The answer where a fault decides the rate of the transfer: no link can be estimated, so no scheme is simulated.
+fn repair_first(faults: &[Fault], notes: &[String], json: bool) -> Result<Outcome, Failure> {
+    if json {
+        let none: [(); 0] = [];
+        let document = serde_json::json!({
+            "faults": faults, "notes": notes, "link": null, "advice": null, "remedies": none, "scenario": null,
+        });
+        output::print_json(format::ADVISE, &document)?;
+    } else {
+        output::exact(&show::advise::repair_first(faults, notes))?;
+    }
+    Ok(Outcome::Done)
 }
 
 /// The command that asks the same again, from the words that were given; where results go and how many run at once is left

@@ -42,6 +42,7 @@ pub fn watch(interface: &str, length: Option<Span>, verify: bool) -> Result<Capt
             .take(left.map_or(LOOK, |left| left.min(LOOK)), |at, bytes| {
                 let (link, wire_len) = (LinkType::ETHERNET, bytes.len() as u32);
                 let frame = Frame { at, link, bytes, wire_len, ..Frame::default() };
+                analyzer.on_link(frame.link_id());
                 decoder.frame(&frame, |content| analyzer.content(at, content));
             })
             .map_err(failed)?;

@@ -1,0 +1,266 @@
+//! Policer: what exceeds a rate is dropped at once, after a burst, and nothing waits.
+//!
+//! Flach et al. (SIGCOMM 2016) recognize a policer by three signs, which are also those here: a token bucket filled at the
+//! rate between the first and the last loss is empty when a packet is lost; it is not empty when one passes; and round
+//! trips before losses are not longer than others. Two of their thresholds are replaced by comparisons:
+//!
+//! - A queue of the size of the burst loses the same packets, but they wait in it first. So round trips at losses are
+//!   compared with the time that such a queue takes to drain.
+//! - Random losses happen at any level of the bucket. So the share of losses with an empty bucket is compared with that of
+//!   all packets: the binomial probability of so many is the evidence.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use lasthop_trace::stats::quantile;
+
+use super::{Confidence, Diagnosis, Finding};
+use crate::reading::{Cause, Direction, PointKind, Seen};
+use crate::verdict::{binomial, upper_tail};
+
+/// Losses, and flights with losses, that show a rate (the same as in the paper: 15 and 3).
+const LOSSES: usize = 15;
+const EVENTS: usize = 3;
+/// Bytes of IP and TCP headers without options, and of timestamps.
+const HEADERS: u32 = 40;
+const STAMPS: u32 = 12;
+/// Packets by which the level of the bucket at the policer differs from that at the capture.
+const SLACK_PACKETS: f64 = 3.0;
+/// The same in round trips: on their way packets change their distances.
+const SLACK_TRIPS: f64 = 0.1;
+/// The share of losses at which the bucket is empty.
+const EMPTY: f64 = 0.9;
+/// The share of packets that pass though the bucket is empty.
+const AGAINST: f64 = 0.03;
+/// Chance finds as many losses at an empty bucket in fewer cases.
+const CHANCE: f64 = 1e-4;
+/// Round trips at losses may be longer by this share of the shortest one ...
+const LONGER: f64 = 0.1;
+/// ... or by so many packets in a queue ...
+const QUEUED_PACKETS: f64 = 3.0;
+/// ... and by this share of the time in which a queue of the burst's size drains.
+const DRAINED: f64 = 0.1;
+/// The quantile of the round trips at losses that counts.
+const QUARTILE: f64 = 0.25;
+/// Rates that are compared: first so many below and above the mean, by this factor ...
+const COARSE: f64 = 1.06;
+const LOWER: i32 = 4;
+const HIGHER: i32 = 20;
+/// ... then around the best.
+const FINE: f64 = 1.01;
+const STEPS: i32 = 5;
+/// Depths of the bucket that are compared besides the burst before the first loss: powers of two from so many packets on.
+const LEAST_DEPTH: f64 = 4.0;
+const DEPTHS: u32 = 10;
+
+const REMEDY: &str = "replace the policer by a shaper with a short queue (Linux: CAKE or fq_codel at that rate), or pace the sender \
+    below that rate (Linux: `tc qdisc replace dev IF root fq maxrate RATE`)";
+
+/// Transmissions that are followed.
+const MOST: usize = 200_000;
+/// Super-segments are cut into packets of this payload at least.
+const LEAST_FULL: u32 = 500;
+
+/// One transmission of a packet.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    /// Seconds.
+    at: f64,
+    /// Bytes of the IP packet.
+    bytes: f64,
+    lost: bool,
+    /// The first loss of a flight, and the round trip known then.
+    event: bool,
+    rtt: Option<f64>,
+}
+
+/// How well a token bucket explains the losses.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fit {
+    rate: f64,
+    depth: f64,
+    events: u64,
+    empty: u64,
+    passed: u64,
+    /// Packets that passed at an empty bucket, and those that could not.
+    passed_empty: u64,
+    against: u64,
+}
+
+impl Fit {
+    fn explains(&self) -> f64 {
+        self.empty as f64 / self.events.max(1) as f64
+            - self.against as f64 / self.passed.max(1) as f64
+    }
+
+    /// The probability of so many losses at an empty bucket if losses did not depend on its level.
+    fn chance(&self) -> f64 {
+        let share = self.passed_empty as f64 / self.passed.max(1) as f64;
+        upper_tail(binomial(self.events, share), self.empty)
+    }
+}
+
+/// All transmissions of `data` in packets of at most `full` bytes, with those that were lost.
+fn transmissions(data: &Direction, full: u32) -> Vec<Sent> {
+    let headers = HEADERS + if data.timestamps { STAMPS } else { 0 };
+    let mut all: Vec<Sent> = Vec::new();
+    // The latest transmission by its first byte: its end, and its index.
+    let mut latest: BTreeMap<i64, (i64, usize)> = BTreeMap::new();
+    let mut losses: VecDeque<_> = data.losses.iter().collect();
+    let full = full.max(LEAST_FULL);
+    for point in &data.points {
+        if all.len() >= MOST {
+            break;
+        }
+        if matches!(point.kind, PointKind::Ack | PointKind::DuplicateAck) || point.len == 0 {
+            continue;
+        }
+        let end = point.offset + i64::from(point.len);
+        while let Some(loss) = losses.front().copied().filter(|loss| loss.at <= point.at) {
+            let overlaps = loss.offset < end && point.offset < loss.offset + i64::from(loss.len);
+            if loss.at == point.at && !overlaps {
+                break;
+            }
+            losses.pop_front();
+            let before = latest.range(..=loss.offset).next_back();
+            if let Some((_, &(_, index))) = before.filter(|(_, (end, _))| *end > loss.offset) {
+                all[index].lost = true;
+                all[index].rtt = loss.rtt_before;
+            }
+        }
+        let mut start = point.offset;
+        while start < end {
+            let next = end.min(start + i64::from(full));
+            let bytes = f64::from((next - start) as u32 + headers);
+            latest.insert(start, (next, all.len()));
+            let at = point.at.as_secs_f64();
+            all.push(Sent { at, bytes, lost: false, event: false, rtt: None });
+            start = next;
+        }
+    }
+    all
+}
+
+/// Marks the losses before which nothing was lost for a round trip of `rtt` seconds.
+fn mark_events(all: &mut [Sent], rtt: f64) -> usize {
+    let (mut count, mut last) = (0, f64::NEG_INFINITY);
+    for sent in all.iter_mut().filter(|sent| sent.lost) {
+        sent.event = sent.at - last > rtt;
+        count += usize::from(sent.event);
+        last = sent.at;
+    }
+    count
+}
+
+/// Follows a token bucket from the first loss on, when it is empty.
+fn follow(all: &[Sent], rate: f64, depth: f64, slack: f64) -> Fit {
+    let mut fit = Fit { rate, depth, ..Fit::default() };
+    let (mut level, mut at) = (0.0, all.first().map_or(0.0, |sent| sent.at));
+    for sent in all {
+        level = (level + (sent.at - at) * rate).min(depth);
+        at = sent.at;
+        let empty = level <= slack;
+        if sent.lost {
+            fit.events += u64::from(sent.event);
+            fit.empty += u64::from(sent.event && empty);
+            // What is wrong here is not to be wrong at all that follows.
+            level = level.min(sent.bytes);
+            continue;
+        }
+        fit.passed += 1;
+        fit.passed_empty += u64::from(empty);
+        fit.against += u64::from(level < sent.bytes - slack);
+        level = (level - sent.bytes).max(-slack);
+    }
+    fit
+}
+
+/// The token bucket that explains the losses best. `mean` bytes per second passed between losses; bytes and seconds
+/// `before` the first one.
+fn best_fit(all: &[Sent], mean: f64, before: (f64, f64), packet: f64, rtt: f64) -> Option<Fit> {
+    let mut best: Option<Fit> = None;
+    let mut search =
+        |around: f64, step: f64, steps: core::ops::RangeInclusive<i32>, depths: &[f64]| {
+            let mut rate = around;
+            for _ in steps.clone().filter(|n| *n < 0) {
+                rate /= step;
+            }
+            for _ in steps {
+                let burst = before.0 - rate * before.1;
+                for depth in depths.iter().copied().chain([burst, 2.0 * burst]) {
+                    let slack =
+                        (SLACK_PACKETS * packet + SLACK_TRIPS * rate * rtt).min(depth / 2.0);
+                    if slack >= packet {
+                        let fit = follow(all, rate, depth, slack);
+                        if best.is_none_or(|best| fit.explains() > best.explains()) {
+                            best = Some(fit);
+                        }
+                    }
+                }
+                rate *= step;
+            }
+            best
+        };
+    let mut depths: Vec<f64> =
+        (0..DEPTHS).map(|n| LEAST_DEPTH * packet * f64::from(1 << n)).collect();
+    depths.push(f64::INFINITY);
+    let coarse = search(mean, COARSE, -LOWER..=HIGHER, &depths)?;
+    search(coarse.rate, FINE, -STEPS..=STEPS, &[coarse.depth])
+}
+
+/// The policer that explains the losses of `data`, sent in packets of at most `full` bytes.
+pub(super) fn diagnose(data: &Direction, full: u32) -> Option<Diagnosis> {
+    let seen = data.losses.iter().filter(|loss| loss.seen == Seen::Before).count();
+    if seen < LOSSES
+        || seen < data.losses.len()
+        || matches!(data.verdict.cause, Cause::Queue | Cause::Both)
+    {
+        return None;
+    }
+    let shortest = data.rtt?.min;
+    let mut all = transmissions(data, full);
+    if mark_events(&mut all, shortest) < EVENTS {
+        return None;
+    }
+    let first = all.iter().position(|sent| sent.lost)?;
+    let last = all.iter().rposition(|sent| sent.lost)?;
+    let seconds = all[last].at - all[first].at;
+    let passed = |part: &[Sent]| -> f64 {
+        part.iter().filter(|sent| !sent.lost).map(|sent| sent.bytes).sum()
+    };
+    let mean = passed(&all[first..last]) / seconds;
+    if !(mean.is_finite() && mean > 0.0) {
+        return None;
+    }
+    let before = (passed(&all[..first]), all[first].at - all[0].at);
+    let packet = f64::from(full + HEADERS);
+    let fit = best_fit(&all[first..], mean, before, packet, shortest)?;
+    let at_losses: Vec<f64> =
+        all.iter().filter(|sent| sent.event).filter_map(|sent| sent.rtt).collect();
+    // Delayed ACKs make some of them longer, an overflowing queue all.
+    let longer = quantile(&at_losses, QUARTILE)? - shortest;
+    // Of buckets that explain as much, the smallest comes first.
+    let depth = if fit.depth.is_finite() { fit.depth } else { 0.0 };
+    let burst = (before.0 - fit.rate * before.1).max(depth);
+    let explained = fit.empty as f64 >= EMPTY * fit.events as f64
+        && fit.against as f64 <= AGAINST * fit.passed as f64
+        && fit.chance() < CHANCE;
+    let waits = longer > (LONGER * shortest).max(QUEUED_PACKETS * packet / fit.rate)
+        || longer > DRAINED * burst / fit.rate;
+    if !explained || waits {
+        return None;
+    }
+    let (rate, losses, events) =
+        (fit.rate * 8.0, data.losses.len() as u64 + data.losses_omitted, fit.events);
+    let burst = burst as u64;
+    let evidence = format!(
+        "policer: what exceeds {:.2} Mbit/s is dropped after a burst of {:.0} KB: at {} of {events} losses with a round trip \
+         between them the bucket is empty, and round trips are {:.0} ms longer there, where a queue of that size takes {:.0} ms",
+        rate / 1e6,
+        burst as f64 / 1e3,
+        fit.empty,
+        longer * 1e3,
+        burst as f64 / fit.rate * 1e3
+    );
+    let finding = Finding::Policer { rate, burst, losses, events, empty: fit.empty, longer };
+    Some(Diagnosis::new(finding, Confidence::Likely, evidence, REMEDY))
+}

@@ -1,0 +1,48 @@
+//! Losses that a capture cannot show, and the capture that would.
+
+use lasthop_analyze::{Diagnosis, Opening, Seen};
+use lasthop_report::number::plural;
+
+use super::estimate::Estimate;
+use crate::capture::Transfer;
+
+/// Takes losses out of `estimate` that the capture does not show, and notes which capture would.
+pub(super) fn note(transfer: &Transfer<'_>, estimate: &mut Estimate) {
+    let Transfer { data, back, connection, .. } = transfer;
+    let losses = &data.losses;
+    let unseen = losses.iter().filter(|loss| loss.seen == Seen::Never).count();
+    let guessed = data.order_evidence.age_alone;
+    let no_loss = |estimate: &mut Estimate| {
+        (estimate.loss, estimate.burst) = (None, None);
+        if let Some(captured) = &mut estimate.captured {
+            captured.loss = 0.0;
+        }
+    };
+    if data.diagnoses.iter().any(Diagnosis::explains_losses) {
+        no_loss(estimate);
+        estimate.notes.push("the segments that went missing are no loss of the link".to_owned());
+        return;
+    }
+    let at_sender = "capture at the sender, with both directions and the handshake";
+    if back.packets == 0 {
+        no_loss(estimate);
+        estimate.notes.push(format!(
+            "only one direction was captured: whether anything was lost does not show; {at_sender}"
+        ));
+    } else if unseen > 0 && guessed > 0 {
+        no_loss(estimate);
+        estimate.notes.push(format!(
+            "{} filled gaps, and nothing shows whether it was lost before or overtaken: no loss is assumed; {at_sender}",
+            plural(guessed, "packet")
+        ));
+    } else if unseen * 2 > losses.len() {
+        estimate.notes.push(format!(
+            "{unseen} of {} were lost before the point of capture, and what is lost behind it does not show; {at_sender}",
+            plural(losses.len() as u64, "packet")
+        ));
+    } else if connection.opening == Opening::MidConnection && losses.is_empty() {
+        estimate
+            .notes
+            .push(format!("the capture began in the midst of the connection; {at_sender}"));
+    }
+}

@@ -1,0 +1,63 @@
+//! Timeouts of a sender by cause, from its events.
+
+use lasthop_proto::event::{Tcb, TcpKind};
+
+use crate::timeouts::{Expiry, TimeoutCauses};
+
+/// What a sender knows when its timer expires.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Timers {
+    /// Duplicate ACKs in a row, and the oldest unacknowledged position then.
+    dupacks: (u64, u32),
+    /// The highest position sent when a fast recovery began.
+    recovery: Option<u64>,
+    /// The position that the latest timeout repeated.
+    repeated: Option<u64>,
+    pub(super) causes: TimeoutCauses,
+}
+
+/// What the connection allows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Allowed {
+    /// Both ends agreed on SACK.
+    pub(super) sack: bool,
+    /// Payload of a full segment in bytes.
+    pub(super) full: u32,
+    /// The last position that will be sent, if the layout names it.
+    pub(super) end: Option<u64>,
+}
+
+impl Timers {
+    pub(super) fn duplicate_ack(&mut self, tcb: &Tcb) {
+        self.dupacks = (tcb.snd_una, tcb.dupacks);
+    }
+
+    /// A recovery begins or ends.
+    pub(super) fn recovery(&mut self, kind: TcpKind, tcb: &Tcb) {
+        self.recovery = (kind == TcpKind::FastRetransmit).then_some(tcb.snd_max);
+    }
+
+    /// The timer of an established connection has expired; `tcb` is the control block right after it.
+    pub(super) fn expired(&mut self, tcb: &Tcb, allowed: Allowed) {
+        let Tcb { snd_una, snd_max, snd_wnd, srtt, rttvar, rto, backoff, .. } = *tcb;
+        let (at, dupacks) = self.dupacks;
+        let outstanding = snd_max.saturating_sub(snd_una);
+        let full = u64::from(allowed.full);
+        let in_recovery = self.recovery.take().is_some_and(|max| snd_una < max);
+        let (mean, variation) = (srtt.as_secs_f64(), rttvar.as_secs_f64());
+        // It is doubled already.
+        let wait = rto.as_secs_f64() / if backoff > 0 { 2.0 } else { 1.0 };
+        self.causes.add(&Expiry {
+            repeated: self.repeated == Some(snd_una),
+            in_recovery,
+            dupacks: if at == snd_una { dupacks } else { 0 },
+            sack: allowed.sack,
+            more: outstanding + full <= u64::from(snd_wnd)
+                && allowed.end.is_some_and(|end| snd_max < end),
+            last: outstanding <= full,
+            wait,
+            rtt: (mean > 0.0).then_some((mean, mean + 4.0 * variation)),
+        });
+        self.repeated = Some(snd_una);
+    }
+}
