@@ -10,7 +10,7 @@ DENY = -D warnings
 NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help test setup fmt fmt-check manual bpf figures figures-diff golden kernel-figures lint code-tests purity licences doc fuzz-check bench instructions advisories clean
+.PHONY: help test setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-figures lint code-tests purity licences doc fuzz-check bench instructions advisories clean
 .PHONY: book campaign captures dist msrv readme schemas small flaky fuzz mutants wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test
 
 help: ## This list
@@ -114,6 +114,13 @@ msrv: ## Do the command and the protocols compile with the oldest Rust that is p
 code-tests: ## All tests of the code, purity and licences among them
 	@rm -f '$(NOT_RUN)'
 	LASTHOP_NOT_RUN='$(NOT_RUN)' LASTHOP_FAILED='$(FAILED)' CARGO='$(CARGO)' .ci/code-tests
+
+# A million packets from each side, for every agent in virtual time and for both planes on real packets. The tests of every
+# change send a few thousand.
+ATTACK ?= 1000000
+attack: ## Attack connections through every agent with ATTACK=1000000 packets from each side, in namespaces of their own
+	ATTACK_PACKETS=$(ATTACK) $(CARGO) test --locked --release --package lasthop-proto --test agents attacks:: -- --nocapture
+	ATTACK_PACKETS=$(ATTACK) $(CARGO) test --locked --release --package lasthop-live --test attack -- --nocapture --test-threads=1
 
 ROUNDS ?= 30
 flaky: ## Run the tests of live and cli ROUNDS=30 times idle and as often on busy cores (TESTS="cli/shell live/keep::a_killed")

@@ -22,6 +22,7 @@
 use serde::Serialize;
 
 use super::flows::Flows;
+use super::guard::{Guard, Standing};
 use super::none::admit;
 use super::{AgentConfig, BaseStation, Config, Read, flows};
 use crate::describe::{Descriptor, Kind, System};
@@ -114,6 +115,7 @@ struct Flow {
 #[derive(Debug)]
 pub struct AckReconstruction {
     config: Reconstruction,
+    guard: Guard,
     flows: Flows<Flow>,
     wakes: WakeTree,
     holds: usize,
@@ -125,6 +127,7 @@ impl AckReconstruction {
     pub fn new(config: &Reconstruction) -> AckReconstruction {
         AckReconstruction {
             config: config.clone(),
+            guard: Guard::new(config.flows),
             flows: Flows::new(config.flows),
             wakes: WakeTree::new(1),
             holds: 0,
@@ -345,10 +348,25 @@ impl BaseStation for AckReconstruction {
 impl Machine for AckReconstruction {
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let Some(packet) = admit(from, packet, out) else { return };
-        match from {
-            Side::Left => self.on_data_side(packet, out),
-            Side::Right => self.on_ack_side(now, packet, out),
+        let standing = match packet.damage {
+            Damage::None => self.guard.judge(now, from, &packet),
+            _ => Standing::Doubtful,
+        };
+        match (&standing, from) {
+            (Standing::Good | Standing::Old, Side::Left) => {
+                return self.on_data_side(packet, out);
+            }
+            (Standing::Good, Side::Right) => return self.on_ack_side(now, packet, out),
+            (Standing::Doubtful | Standing::Old, _) => {}
+            (Standing::Lost | Standing::Reopened(_), _) => {
+                let flow = packet.flow();
+                let key = if from == Side::Right { flow } else { flow.map(FlowKey::reversed) };
+                if let Some(i) = key.and_then(|key| self.flows.find(key)) {
+                    self.forget(i, out);
+                }
+            }
         }
+        out.send(from.other(), packet);
     }
 
     fn on_wake(&mut self, now: Time, out: &mut Out) {

@@ -13,7 +13,7 @@ use crate::describe::{Descriptor, Keys, Kind, System};
 use crate::event::{AgentNote, Wants, What};
 use crate::machine::{Machine, Out, Side};
 use crate::units::{Bytes, Span, Time};
-use crate::wire::{Damage, Flags, Packet, Transport};
+use crate::wire::{Damage, Flags, Packet, Segment, Transport};
 
 /// What the base station knows of the channel, and which packets are good for it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -180,7 +180,9 @@ impl Machine for PacketSize {
         let Some(mut packet) = admit(from, packet, out) else { return };
         // A damaged segment would be given a right checksum, and its damage go unnoticed.
         let opens = packet.segment().is_some_and(|segment| segment.flags.has(Flags::SYN));
-        if opens && packet.damage == Damage::None {
+        // A signature covers what would be changed.
+        let signed = packet.segment().is_some_and(Segment::is_signed);
+        if opens && !signed && packet.damage == Damage::None {
             self.clamp(&mut packet, out);
         }
         out.send(from.other(), packet);

@@ -24,6 +24,7 @@ use serde::Serialize;
 use super::SnoopConfig;
 use super::ackp::{Receiver, WindowNews, is_partial};
 use super::flows::Flows;
+use super::guard::{Guard, Standing};
 use super::i_tcp_handoff::{Handover, State};
 use super::none::admit;
 use super::snoop::rtt::Rtt;
@@ -151,6 +152,7 @@ const TIMERS: SnoopConfig = SnoopConfig::west97();
 /// The agent that caches sequence numbers only (west97 7.0).
 #[derive(Debug)]
 pub struct SeqCache {
+    guard: Guard,
     flows: Flows<Flow>,
     wakes: WakeTree,
     peak: usize,
@@ -165,7 +167,8 @@ fn note(out: &mut Out, key: FlowKey, note: AgentNote) {
 impl SeqCache {
     /// An agent for at most `flows` flows, watching none yet.
     pub fn new(flows: usize) -> SeqCache {
-        SeqCache { flows: Flows::new(flows), wakes: WakeTree::new(1), peak: 0 }
+        let (guard, flows) = (Guard::new(flows), Flows::new(flows));
+        SeqCache { guard, flows, wakes: WakeTree::new(1), peak: 0 }
     }
 
     fn forget(&mut self, i: usize, out: &mut Out) {
@@ -408,9 +411,27 @@ impl Machine for SeqCache {
         let mut hidden = None;
         // A damaged segment is not to be believed, neither its data nor its numbers.
         if packet.damage != Damage::Tcp && !(from == Side::Right && is_partial(&packet)) {
-            match from {
-                Side::Left => self.on_data(now, &packet, out),
-                Side::Right => hidden = self.on_ack(now, &packet, out),
+            let standing = self.guard.judge(now, from, &packet);
+            let flow = packet.flow();
+            let key = if from == Side::Left { flow } else { flow.map(FlowKey::reversed) };
+            if matches!(standing, Standing::Lost | Standing::Reopened(_))
+                && let Some(i) = key.and_then(|key| self.flows.find(key))
+            {
+                self.forget(i, out);
+            }
+            if let Standing::Reopened(syn) = &standing
+                && let Some(key) = key.filter(|key| syn.flow() == Some(*key))
+            {
+                self.on_syn(key, syn, out);
+            }
+            match (standing, from) {
+                (Standing::Good | Standing::Old | Standing::Reopened(_), Side::Left) => {
+                    self.on_data(now, &packet, out);
+                }
+                (Standing::Good | Standing::Reopened(_), Side::Right) => {
+                    hidden = self.on_ack(now, &packet, out);
+                }
+                (Standing::Doubtful | Standing::Old | Standing::Lost, _) => {}
             }
         }
         match hidden {

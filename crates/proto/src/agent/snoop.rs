@@ -30,6 +30,7 @@ use core::mem::size_of;
 
 use super::ackp::{WindowNews, is_partial};
 use super::flows::Flows;
+use super::guard::{Guard, Standing};
 use super::i_tcp_handoff::{Handover, State};
 use super::none::admit;
 use super::{
@@ -102,6 +103,7 @@ impl Config for SnoopAgent {
 pub struct Snoop {
     config: SnoopConfig,
     ackp: Option<AckpMode>,
+    guard: Guard,
     flows: Flows<Flow>,
     wakes: WakeTree,
     /// Bytes cached over all flows.
@@ -119,8 +121,8 @@ fn note(out: &mut Out, key: FlowKey, note: AgentNote) {
 impl Snoop {
     /// An agent that watches no flow yet.
     pub fn new(config: SnoopConfig, ackp: Option<AckpMode>) -> Snoop {
-        let flows = Flows::new(config.flows);
-        Snoop { config, ackp, flows, wakes: WakeTree::new(1), cached: 0, peak: 0 }
+        let (flows, guard) = (Flows::new(config.flows), Guard::new(config.flows));
+        Snoop { config, ackp, guard, flows, wakes: WakeTree::new(1), cached: 0, peak: 0 }
     }
 
     /// Bytes cached now: headers and payload.
@@ -165,6 +167,56 @@ impl Snoop {
 
     fn set_wake(&mut self, i: usize) {
         self.wakes.set(i, self.flows[i].wake(&self.config));
+    }
+
+    /// Whether what a packet says is to be believed.
+    pub(super) fn standing(&mut self, now: Time, from: Side, packet: &Packet) -> Standing {
+        let is_partial = from == Side::Right && is_partial(packet);
+        match packet.damage == Damage::Tcp || is_partial {
+            true => Standing::Doubtful,
+            false => self.guard.judge(now, from, packet),
+        }
+    }
+
+    /// A packet with an intact IP header, of which this was found.
+    pub(super) fn on_judged(
+        &mut self,
+        now: Time,
+        from: Side,
+        packet: Packet,
+        standing: Standing,
+        out: &mut Out,
+    ) {
+        match (standing, from) {
+            (Standing::Good | Standing::Old, Side::Left) => return self.on_data(now, packet, out),
+            (Standing::Good, Side::Right) => return self.on_ack(now, packet, out),
+            (Standing::Doubtful | Standing::Old, _) => {}
+            (Standing::Lost, _) => self.renew(now, from, &packet, None, out),
+            (Standing::Reopened(syn), _) => {
+                self.renew(now, from, &packet, Some(&syn), out);
+                return self.on_judged(now, from, packet, Standing::Good, out);
+            }
+        }
+        out.send(from.other(), packet);
+    }
+
+    /// What is known of the connection of `packet` is wrong, or another one has begun with `syn`.
+    fn renew(
+        &mut self,
+        now: Time,
+        from: Side,
+        packet: &Packet,
+        syn: Option<&Packet>,
+        out: &mut Out,
+    ) {
+        let Some(flow) = packet.flow() else { return };
+        let key = if from == Side::Left { flow } else { flow.reversed() };
+        if let Some(i) = self.flows.find(key) {
+            self.forget(i, out);
+        }
+        if let Some(syn) = syn.filter(|syn| syn.flow() == Some(key)) {
+            self.on_syn(now, key, syn, out);
+        }
     }
 
     /// A TCP packet from the fixed host.
@@ -450,16 +502,8 @@ impl BaseStation for Snoop {
 impl Machine for Snoop {
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let Some(packet) = admit(from, packet, out) else { return };
-        // A damaged segment is not to be believed, neither its data nor its numbers.
-        if packet.damage == Damage::Tcp || packet.segment().is_none() {
-            out.send(from.other(), packet);
-            return;
-        }
-        match from {
-            Side::Left => self.on_data(now, packet, out),
-            Side::Right if is_partial(&packet) => out.send(Side::Left, packet),
-            Side::Right => self.on_ack(now, packet, out),
-        }
+        let standing = self.standing(now, from, &packet);
+        self.on_judged(now, from, packet, standing, out);
     }
 
     fn on_signal(&mut self, now: Time, from: Side, signal: Signal, out: &mut Out) {

@@ -23,7 +23,9 @@ use serde::Serialize;
 
 use super::ackp::Receiver;
 use super::flows::Flows;
+use super::guard::Standing;
 use super::i_tcp_handoff::{Handover, State};
+use super::none::admit;
 use super::snoop::rtt::Rtt;
 use super::{AgentConfig, BaseStation, Config, Ends, Idle, Read, Snoop, SnoopConfig};
 use crate::describe::{Descriptor, Kind, System};
@@ -32,7 +34,7 @@ use crate::machine::{Machine, Out, Side, Signal};
 use crate::tcp::Variant;
 use crate::units::{Span, Time};
 use crate::wake::WakeTree;
-use crate::wire::{Addr, Damage, Flags, FlowKey, Nack, Packet, SackBlocks, Seq};
+use crate::wire::{Addr, Flags, FlowKey, Nack, Packet, SackBlocks, Seq};
 
 /// Snoop, and negative acknowledgements for what the mobile host sends.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -259,6 +261,38 @@ impl SnoopNack {
         i
     }
 
+    /// What a packet says of the data of the mobile host.
+    fn see(
+        &mut self,
+        now: Time,
+        from: Side,
+        packet: &Packet,
+        standing: &Standing,
+        out: &mut Out,
+    ) {
+        let from_mobile = from == Side::Right;
+        match standing {
+            Standing::Doubtful => return,
+            Standing::Old if !from_mobile => return,
+            Standing::Good | Standing::Old => {}
+            Standing::Lost | Standing::Reopened(_) => {
+                let key = packet.flow().map(|flow| if from_mobile { flow } else { flow.reversed() });
+                if let Some(i) = key.and_then(|key| self.flows.find(key)) {
+                    self.forget(i, out);
+                }
+                match standing {
+                    Standing::Reopened(syn) if !from_mobile => self.see_data(now, syn, out),
+                    Standing::Reopened(_) => {}
+                    _ => return,
+                }
+            }
+        }
+        match from_mobile {
+            true => self.see_data(now, packet, out),
+            false => self.see_ack(packet, out),
+        }
+    }
+
     /// A packet of the mobile host has come over the air, undamaged.
     fn see_data(&mut self, now: Time, packet: &Packet, out: &mut Out) {
         let (Some(segment), Some(key)) = (packet.segment(), packet.flow()) else { return };
@@ -371,14 +405,10 @@ impl BaseStation for SnoopNack {
 
 impl Machine for SnoopNack {
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
-        // A damaged segment is not to be believed, neither its data nor its numbers.
-        if packet.damage == Damage::None {
-            match from {
-                Side::Right => self.see_data(now, &packet, out),
-                Side::Left => self.see_ack(&packet, out),
-            }
-        }
-        self.snoop.on_packet(now, from, packet, out);
+        let Some(packet) = admit(from, packet, out) else { return };
+        let standing = self.snoop.standing(now, from, &packet);
+        self.see(now, from, &packet, &standing, out);
+        self.snoop.on_judged(now, from, packet, standing, out);
         self.peak = self.peak.max(self.state_bytes());
     }
 

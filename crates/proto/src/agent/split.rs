@@ -14,12 +14,16 @@
 //! - A pair is forgotten when both halves are done. There is no TIME-WAIT to fill the table with: the end that
 //!   closed first has its own, under the same numbers, and answers what comes late. A handshake lasts 75 s at
 //!   most. If the table is full, a pair silent for long is reset to make room; otherwise a new connection passes
-//!   untouched, as does one whose SYN was not seen.
+//!   untouched, as does one whose SYN was not seen. What has passed once stays unsplit.
+//! - A SYN with an option that this code does not know, or with flags that do not open a connection, passes untouched:
+//!   signatures (RFC 2385, RFC 5925) and MPTCP would not survive a split. See `passed.rs`.
 //!
 //! As an end point the base station drops packets of its connections whose TCP checksum fails. The urgent pointer
-//! crosses as it is; options that the base station does not speak end here.
+//! crosses as it is. No single packet of a third party ends, resets, or diverts a connection: see `pair/doubt.rs`.
 
+mod opening;
 mod pair;
+mod passed;
 mod travel;
 
 use core::mem::size_of;
@@ -46,7 +50,8 @@ use crate::units::{Bytes, Span, Time};
 use crate::wake::WakeTree;
 use crate::wire::{Addr, Body, Damage, Flags, FlowKey, Packet};
 pub(super) use pair::Moved;
-use pair::{Ends, Fate, Memory, Pair, Shared};
+use passed::Passed;
+use pair::{Claim, Ends, Fate, Memory, Pair, Shared};
 
 /// Configuration of split connections (balakrishnan97 3.2; west97 2.5).
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -172,6 +177,8 @@ pub struct Split {
     held: u64,
     peak: usize,
     scratch: Vec<Body>,
+    /// SYNs that were not split.
+    passed: Passed,
     /// Hosts whose connections are on their way here.
     awaited: Vec<Addr>,
     /// Who has everything but the pairs that there are, if this agent is to go.
@@ -204,6 +211,7 @@ impl Split {
             held: 0,
             peak: 0,
             scratch: Vec::new(),
+            passed: Passed::new(config.flows),
             awaited: Vec::new(),
             successor: None,
         }
@@ -285,25 +293,6 @@ impl Split {
             }
             None => out.send(from.other(), packet),
         }
-    }
-
-    /// A SYN for no connection that is split: splits it, or lets it pass.
-    fn on_syn(&mut self, now: Time, from: Side, key: FlowKey, packet: Packet, out: &mut Out) {
-        if !self.has_room(now, 2 * u64::from(self.ends.buffer), out) {
-            self.note(key, AgentNote::NoRoom, out);
-            out.send(from.other(), packet);
-            return;
-        }
-        out.end(from.other(), &packet, Cause::SplitTaken);
-        let (Some(flow), Some(syn)) = (packet.flow(), packet.segment()) else { return };
-        let i = self.pairs.insert(key);
-        self.wakes.grow(self.pairs.slots());
-        self.note(key, AgentNote::FlowSeen, out);
-        let pair = Pair::open(now, from, flow, syn, &self.ends, out);
-        self.memory.promised += 2 * u64::from(self.ends.buffer);
-        self.wakes.set(i, pair.next_wake());
-        self.pairs[i] = Some(Box::new(pair));
-        self.peak = self.peak.max(self.state_bytes());
     }
 }
 
@@ -397,6 +386,7 @@ impl Machine for Split {
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let Some(packet) = admit(from, packet, out) else { return };
         let (Some(flow), Some(segment)) = (packet.flow(), packet.segment()) else {
+            self.hear_of_path(now, from, &packet, out);
             self.pass(now, from, packet, out);
             return;
         };
@@ -409,19 +399,26 @@ impl Machine for Split {
             && segment.flags.has(Flags::SYN)
             && !segment.flags.any(Flags::ACK | Flags::RST);
         let mut found = self.pairs.find(key);
-        if let Some(i) = found
-            && opens
-            && self.pairs[i].as_deref().is_some_and(|pair| pair.is_stale(from, segment))
-        {
-            self.forget(i, out);
-            found = None;
+        if let Some(i) = found.filter(|_| !damaged) {
+            found = self.contend(now, i, from, &packet, out);
         }
         if let Some(i) = found.filter(|_| !damaged)
-            && self.pairs[i].as_deref_mut().is_some_and(|pair| pair.is_bypassed(from, &packet))
+            && let Some(pair) = self.pairs[i].as_deref_mut()
         {
-            self.note(key, AgentNote::Bypassed, out);
-            self.forget(i, out);
-            found = None;
+            // Connections with signatures are never split, so this is a third party's.
+            let claim = match segment.is_signed() {
+                true => Claim::Foreign,
+                false => pair.judge(now, from, &packet, out),
+            };
+            match claim {
+                Claim::Own => {}
+                Claim::Foreign => return self.pass(now, from, packet, out),
+                Claim::Bypassed => {
+                    self.note(key, AgentNote::Bypassed, out);
+                    self.forget(i, out);
+                    found = None;
+                }
+            }
         }
         match found {
             Some(_) if damaged => out.discard(from.other(), packet, Cause::TcpChecksum),

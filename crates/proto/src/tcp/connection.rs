@@ -13,6 +13,7 @@ mod moving;
 mod notices;
 mod opening;
 mod outgoing;
+mod path_mtu;
 mod prediction;
 mod pushing;
 mod socket;
@@ -38,6 +39,7 @@ use super::state::{Input, State};
 use super::work::Steps;
 
 pub use super::settings::Beats;
+pub use bypassed::Evidence;
 pub use moving::Snapshot;
 
 /// A TCP connection.
@@ -96,6 +98,8 @@ pub struct Connection {
     corked: bool,
     /// Whether a segment may take the way of header prediction although nothing is predicted.
     shortens: bool,
+    /// What the path allows, if that is less than the peer.
+    path: Option<path_mtu::PathMtu>,
     /// What few connections need.
     rare: Option<Box<Rare>>,
     /// What was done with the segment that came last.
@@ -203,6 +207,7 @@ impl Connection {
             frozen: false,
             corked: false,
             shortens: false,
+            path: None,
             rare: None,
             steps: Steps::default(),
             config,
@@ -363,6 +368,7 @@ impl Connection {
                 self.send_syn(now, true, out);
                 return;
             }
+            self.suspect_size(now, kind, out);
         }
         self.flush(now, out);
     }

@@ -169,6 +169,32 @@ impl Quote {
     }
 }
 
+/// What a router reports of a datagram that was too large for its next link.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct TooBig {
+    /// The datagram.
+    pub quote: Quote,
+    /// The MTU of the link in bytes; 0 if the router does not name it.
+    pub mtu: u32,
+}
+
+impl TooBig {
+    /// The report in the ICMP message `bytes`, with an intact checksum where that covers nothing but the message.
+    //= rfc1191#section-4: destination unreachable, fragmentation needed, with the MTU in the low half of the second word
+    //= rfc4443#section-3.2: packet too big is type 2, with the MTU in the second word
+    pub fn read(bytes: &[u8], v4: bool) -> Option<TooBig> {
+        let (header, quote) = bytes.split_first_chunk::<8>()?;
+        let is_one = if v4 { header[..2] == [3, 4] } else { header[..2] == [2, 0] };
+        if !is_one || v4 && checksum(bytes) != 0 {
+            return None;
+        }
+        let word = long(header, 4);
+        let mtu = if v4 { word & 0xffff } else { word };
+        let quote = Quote::read(quote).filter(|quote| quote.flow.src.is_v4() == v4)?;
+        Some(TooBig { quote, mtu })
+    }
+}
+
 fn long(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }

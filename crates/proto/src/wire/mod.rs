@@ -19,7 +19,7 @@ pub mod seq;
 
 pub use body::Body;
 pub use ecn::EcnCounts;
-pub use icmp::{Notice, Quote};
+pub use icmp::{Notice, Quote, TooBig};
 pub use packet::{
     Addr, CE, Damage, ECT, ECT1, FlowKey, Fragment, Packet, PacketId, Parts, Transport,
 };

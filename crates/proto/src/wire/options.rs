@@ -28,6 +28,10 @@ pub const KIND_SACK_PERMITTED: u8 = 4;
 pub const KIND_SACK: u8 = 5;
 /// Timestamps (RFC 7323 section 3.2).
 pub const KIND_TIMESTAMPS: u8 = 8;
+/// MD5 signature (RFC 2385).
+pub const KIND_MD5: u8 = 19;
+/// Authentication option, TCP-AO (RFC 5925 section 2.2).
+pub const KIND_AUTHENTICATION: u8 = 29;
 /// Capabilities of SCPS-TP (CCSDS 714.0-B).
 pub const KIND_SCPS: u8 = 20;
 /// Selective negative acknowledgement (CCSDS 714.0-B).

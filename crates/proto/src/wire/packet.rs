@@ -5,8 +5,8 @@ use core::hash::{Hash, Hasher};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::ops::{Deref, DerefMut};
 
-use super::icmp::{self, Notice, Quote};
-use super::protocol::PROTOCOL_UDP;
+use super::icmp::{self, Notice, Quote, TooBig};
+use super::protocol::{PROTOCOL_ICMP, PROTOCOL_ICMPV6, PROTOCOL_UDP};
 use super::{Body, Flags, Segment};
 
 /// An IP address. IPv4 is kept in its IPv6-mapped form, so that all addresses compare and hash alike. Two words and not
@@ -320,6 +320,18 @@ impl Packet {
         let Body::Bytes { frame, from, len } = &self.body else { return None };
         let from = *from as usize;
         Quote::read(frame.get(from..from + *len as usize)?).map(|quote| (notice, quote))
+    }
+
+    /// What a router reports by this packet, if it says that another one was too large.
+    pub fn too_big(&self) -> Option<TooBig> {
+        let v4 = self.src.is_v4();
+        let icmp = if v4 { PROTOCOL_ICMP } else { PROTOCOL_ICMPV6 };
+        if self.transport != Transport::Other(icmp) {
+            return None;
+        }
+        let Body::Bytes { frame, from, len } = &self.body else { return None };
+        let from = *from as usize;
+        TooBig::read(frame.get(from..from + *len as usize)?, v4)
     }
 
     /// The TCP segment, if this is one.

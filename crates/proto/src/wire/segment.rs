@@ -467,6 +467,13 @@ impl Segment {
         self.options.get_or_insert_default()
     }
 
+    /// Whether its sender signed it, so that whoever changes it makes it invalid (RFC 2385, RFC 5925).
+    pub fn is_signed(&self) -> bool {
+        let signature = |kind: u8| matches!(kind, options::KIND_MD5 | options::KIND_AUTHENTICATION);
+        let unknown = self.options.as_deref().map_or(&[][..], |options| &options.unknown);
+        options::walk(unknown).flatten().any(|option| signature(option.kind))
+    }
+
     /// Whether any option other than timestamps may be set; cheaper than comparing [`Segment::options`].
     pub fn has_options(&self) -> bool {
         self.options.is_some()

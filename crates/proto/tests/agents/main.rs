@@ -4,6 +4,7 @@
 mod ack_reconstruction;
 mod ack_split;
 mod ackp;
+mod attacks;
 mod bursts;
 mod feedback;
 mod good_packet_size;

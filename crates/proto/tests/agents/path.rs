@@ -10,7 +10,9 @@ use lasthop_proto::machine::{Machine, Out, Side, StageId};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::{Host, HostConfig, TcpConfig};
 use lasthop_proto::units::{Span, Time};
-use lasthop_proto::wire::{Addr, Damage, Packet};
+use lasthop_proto::wire::checksum::checksum;
+use lasthop_proto::wire::protocol::PROTOCOL_ICMP;
+use lasthop_proto::wire::{Addr, Body, Damage, Flags, Packet, Quote, Transport};
 
 pub const FIXED: Addr = Addr::v4(10, 0, 0, 1);
 pub const MOBILE: Addr = Addr::v4(10, 1, 0, 1);
@@ -21,6 +23,27 @@ pub struct Wire {
     pub byte: Span,
     pub delay: Span,
     pub losses: u64,
+}
+
+/// A link that takes no packet of more than `mtu` bytes, on wire number `wire`.
+#[derive(Clone, Copy, Debug)]
+pub struct Narrow {
+    pub wire: usize,
+    pub mtu: u32,
+    /// What its router reports of larger packets: the MTU, nothing of use (an old router), or no message at all.
+    pub reports: Option<u16>,
+}
+
+/// The report of a router that `packet` is too large, to its source.
+pub fn too_big(packet: &Packet, mtu: u16) -> Packet {
+    let mut bytes = vec![3, 4, 0, 0, 0, 0];
+    bytes.extend(mtu.to_be_bytes());
+    Quote::of(packet).expect("TCP").body().copy_into(u32::MAX, &mut bytes);
+    let sum = checksum(&bytes);
+    bytes[2..4].copy_from_slice(&sum.to_be_bytes());
+    let router = Addr::v4(10, 9, 9, 9);
+    let to = packet.src;
+    Packet::opaque(router, to, Transport::Other(PROTOCOL_ICMP), Body::copy_of(&bytes))
 }
 
 /// Fixed host, base station, mobile host, with a wire between neighbours.
@@ -45,6 +68,11 @@ pub struct Path {
     bulk: bool,
     /// Super-packets that were.
     pub supers: usize,
+    pub narrow: Option<Narrow>,
+    /// The last TCP packet that came to the base station from each side.
+    pub last: [Option<Packet>; 2],
+    /// Resets that left each stage.
+    pub resets: [u64; 3],
 }
 
 impl Path {
@@ -71,6 +99,9 @@ impl Path {
             calls: 0,
             bulk: false,
             supers: 0,
+            narrow: None,
+            last: [None, None],
+            resets: [0; 3],
         }
     }
 
@@ -97,6 +128,9 @@ impl Path {
                 2 => self.call(2, |machine, now, out| machine.on_wake(now, out)),
                 _ => {
                     let (_, (stage, from, packet)) = self.moving.pop_first().unwrap();
+                    if stage == 1 && packet.segment().is_some() {
+                        self.last[from.index()] = Some(packet.clone());
+                    }
                     self.out.begin(StageId(stage as u16), self.now);
                     self.call(stage, |machine, now, out| machine.on_packet(now, from, packet, out))
                 }
@@ -130,6 +164,13 @@ impl Path {
         self.hosts[i].act(index, |connection| answer = Some(f(connection, now, out)));
         self.carry(2 * i);
         answer.unwrap()
+    }
+
+    /// A third party puts a packet in front of the base station.
+    pub fn inject(&mut self, from: Side, packet: Packet) {
+        self.out.begin(StageId(1), self.now);
+        self.call(1, |machine, now, out| machine.on_packet(now, from, packet, out));
+        self.carry(1);
     }
 
     /// The base station gives up the connections that end at it.
@@ -173,6 +214,19 @@ impl Path {
                 Side::Right => (i + 1, i),
                 Side::Left => (i - 1, i - 1),
             };
+            if packet.segment().is_some_and(|segment| segment.flags.has(Flags::RST)) {
+                self.resets[i] += 1;
+            }
+            if let Some(narrow) = self.narrow.filter(|narrow| narrow.wire == wire)
+                && packet.wire_len() > narrow.mtu
+            {
+                if let Some(mtu) = narrow.reports {
+                    let report = too_big(&packet, mtu);
+                    self.moving.insert((self.now + Span::millis(1), self.sent), (i, side, report));
+                    self.sent += 1;
+                }
+                continue;
+            }
             let Wire { byte, delay, losses } = self.wires[wire];
             let free = &mut self.free[wire][side.index()];
             *free = self.now.max(*free) + byte * u64::from(packet.wire_len());

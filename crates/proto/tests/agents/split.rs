@@ -178,6 +178,94 @@ fn a_new_syn_for_a_waiting_connection_begins_another_one() {
     );
 }
 
+/// A third party's SYN does not take the place of one that the far end answers.
+#[test]
+fn of_two_syns_that_which_is_answered_opens_the_connection() {
+    check(
+        &config(),
+        "
+        0ms fixed S 0 => split-taken
+        0ms right S 0 => split-control
+        5ms fixed S 300000 => split-taken
+        5ms note forgotten
+        5ms right S 300000 => split-control
+        6ms fixed S 700000 => split-taken
+        6ms note forgotten
+        6ms right S 700000 => split-control
+        10ms mobile S. 0 ack 1 mss 1000 => split-taken
+        10ms note forgotten
+        10ms right S 0 => split-control
+        10ms right . 1 ack 1 => split-ack
+        10ms left S. 0 ack 1 => split-control
+        11ms fixed . 1 ack 1 => split-taken
+        12ms mobile . 1 ack 1 => split-taken
+        10s end
+        ",
+    );
+}
+
+/// Its ends have a connection that was never split, and a third party repeats the SYN: what they say goes on between them.
+#[test]
+fn a_syn_for_a_connection_that_passes_diverts_nothing() {
+    check(
+        &config(),
+        "
+        0ms fixed S 5000 => split-taken                 # not from the host
+        0ms right S 5000 => split-control
+        1ms mobile . 1 ack 900                          # the far end challenges it
+        2ms fixed P. 900+100 ack 1
+        3ms mobile . 1 ack 1000
+        4ms fixed R 1000                                # with another number than that of the SYN
+        5ms mobile R 1
+        1000ms right S 5000 => split-control
+        2s end
+        ",
+    );
+}
+
+/// Signatures, MPTCP, what nobody knows; and flags that no host sends.
+#[test]
+fn what_a_split_would_take_away_is_not_split() {
+    check(
+        &config(),
+        "
+        0ms fixed S 0 option 19 18 mss 1000
+        1ms mobile S. 0 ack 1 option 19 18
+        2ms fixed . 1 ack 1 option 19 18
+        3ms fixed S 0 port 2 option 29 16
+        4ms fixed S 0 port 3 option 30 12
+        5ms fixed S 0 port 4 option 77 4
+        6ms fixed SF 0 port 5
+        7ms fixed SFP 0 port 6
+        10s end
+        ",
+    );
+}
+
+/// The SYN-ACK of a connection that passed is lost: the SYN comes again when there is room.
+#[test]
+fn a_connection_whose_first_syn_passed_stays_unsplit() {
+    let one = SplitConfig { flows: 1, ..config() };
+    check(
+        &one,
+        &after_opening(
+            "
+        20ms fixed S 0 port 2
+        20ms note no-room
+        30ms fixed R. 1 ack 1 => split-taken
+        30ms right R. 1 ack 1 => split-control
+        30ms note forgotten
+        1020ms fixed S 0 port 2
+        1030ms mobile S. 0 ack 1 port 2
+        2s fixed S 7000 port 2 => split-taken           # another connection
+        2000ms right S 7000 port 2 => split-control
+        3000ms right S 7000 port 2 => split-control
+        4s end
+        ",
+        ),
+    );
+}
+
 #[test]
 fn each_direction_is_closed_by_itself() {
     check(
@@ -376,11 +464,12 @@ fn a_connection_silent_for_hours_makes_room_and_a_live_one_does_not() {
             "
         7440s fixed S 0 port 2
         7440000ms note no-room                  # not silent for long enough
-        7441s fixed S 0 port 2 => split-taken
+        7441s fixed S 0 port 2                  # it has passed once
+        7441s fixed S 0 port 3 => split-taken
         7441000ms left R. 1 ack 1 => split-control
         7441000ms right R. 1 ack 1 => split-control
         7441000ms note forgotten
-        7441000ms right S 0 port 2 => split-control
+        7441000ms right S 0 port 3 => split-control
         ",
         ),
     );

@@ -14,7 +14,8 @@
 //!
 //! Flags are tcpdump's. Numbers count from the initial sequence number of the end they belong to: `SEQ` or
 //! `SEQ+LEN`, then `ack N`. `win N` is the window, 16384 on what the ends send unless said and shown on what the
-//! base station sends when it is not its whole buffer; `urg N` is the urgent pointer. `mss N`, `sackok` and `port N` are as elsewhere; a packet
+//! base station sends when it is not its whole buffer; `urg N` is the urgent pointer; `option KIND LEN` is one that
+//! the base station does not know. `mss N`, `sackok` and `port N` are as elsewhere; a packet
 //! with `ce` was marked by a router.
 
 use lasthop_proto::agent::{Agent, AgentConfig, BaseStation as _, SplitConfig};
@@ -126,6 +127,11 @@ fn packet(from: Side, words: &[&str], isn: [Seq; 2]) -> Packet {
             }
             "win" => segment.window = number() as u16,
             "mss" => segment.options_mut().mss = Some(number() as u16),
+            "option" => {
+                let (kind, len) = (number() as u8, number() as u8);
+                let value = vec![7; usize::from(len) - 2];
+                segment.options_mut().unknown = [&[kind, len][..], &value].concat();
+            }
             "sackok" => segment.options_mut().sack_permitted = true,
             "port" => segment.src_port = number() as u16,
             "ip-damage" => damage = Damage::Ip,

@@ -59,6 +59,7 @@ impl Flow {
 impl SeqCache {
     /// The flows of `host`, which are forgotten here.
     pub(super) fn release(&mut self, host: Addr, out: &mut Out) -> Vec<(FlowKey, Flow)> {
+        self.guard.leave(host);
         let flows = self.flows.take_of(host).into_iter().map(|(i, key, mut flow)| {
             self.forget(i, out);
             flow.rtt.moved();

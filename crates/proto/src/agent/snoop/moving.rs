@@ -10,6 +10,7 @@ use crate::wire::{Addr, FlowKey, Seq};
 impl Snoop {
     /// The flows of `host`, which are forgotten here.
     pub(in crate::agent) fn release(&mut self, host: Addr, out: &mut Out) -> Vec<(FlowKey, Flow)> {
+        self.guard.leave(host);
         let flows = self.flows.take_of(host).into_iter().map(|(i, key, flow)| {
             self.cached -= flow.cache.bytes();
             self.forget(i, out);

@@ -1,5 +1,6 @@
 //! The two halves of one split connection, and what passes between them.
 
+mod claim;
 mod travel;
 mod watch;
 
@@ -10,7 +11,9 @@ use crate::machine::{Out, Side};
 use crate::tcp::connection::Connection;
 use crate::tcp::{Connection as Half, Settings};
 use crate::units::{Span, Time};
-use crate::wire::{Body, FlowKey, Packet, Segment, Seq};
+use crate::wire::{Body, Flags, FlowKey, Packet, Segment, Seq, TooBig};
+pub(super) use claim::Claim;
+use claim::Doubt;
 pub(in crate::agent) use travel::Moved;
 
 /// How long a handshake may take: as in 4.4BSD.
@@ -145,6 +148,11 @@ pub(super) struct Pair {
     gone: Option<Time>,
     /// Where the last segment that came behind a hole began.
     behind: Option<Seq>,
+    /// By the side of the peer: whether it may have gone on without the base station.
+    doubts: [Doubt; 2],
+    /// Until the far end has answered: the SYN of the opener, and the first one, which had another number.
+    first: Option<Box<Packet>>,
+    rival: Option<Box<Packet>>,
 }
 
 impl Pair {
@@ -154,10 +162,13 @@ impl Pair {
         now: Time,
         opener: Side,
         flow: FlowKey,
-        syn: &Segment,
+        syn: &Packet,
         ends: &Ends,
         out: &mut Out,
     ) -> Pair {
+        let first = Some(Box::new(syn.clone()));
+        let no_segment = Segment::new(flow.src_port, flow.dst_port, Seq(0), Seq(0), Flags::SYN);
+        let syn = syn.segment().unwrap_or(&no_segment);
         let half = |side: Side, flow: FlowKey, iss: Seq| {
             let i = side.index();
             let mut half = Connection::new(ends.tcp[i].clone(), flow, side, iss, 0);
@@ -191,29 +202,10 @@ impl Pair {
             knocks: ends.mtcp.map(|mtcp| mtcp.knock),
             gone: None,
             behind: None,
+            doubts: [Doubt::default(); 2],
+            first,
+            rival: None,
         }
-    }
-
-    /// Whether `syn` from `from` begins another connection than the one whose handshake still waits.
-    pub(super) fn is_stale(&self, from: Side, syn: &Segment) -> bool {
-        let half = &self.halves[from.index()];
-        half.is_held() && half.peer_iss() != syn.seq
-    }
-
-    /// Whether `packet`, which came from `from`, shows that the ends have gone on with each other elsewhere, and
-    /// nothing is lost if they go on so. Who has something to deliver yet stays.
-    pub(super) fn is_bypassed(&mut self, from: Side, packet: &Packet) -> bool {
-        let Some(segment) = packet.segment() else { return false };
-        let half = &self.halves[from.index()];
-        if self.open_until.is_some() || !half.is_bypassed(segment, packet.body.len()) {
-            return false;
-        }
-        // Of what M-TCP has to deliver nothing was acknowledged.
-        let dispensable = half.is_deputy() || self.halves.iter().all(Half::has_delivered);
-        if !dispensable {
-            self.halves[from.index()].believe_in_more();
-        }
-        dispensable
     }
 
     /// A packet that came from `from` is taken in.
@@ -246,6 +238,18 @@ impl Pair {
             }
         }
         self.settle(now, shared, out)
+    }
+
+    /// A router reports that a packet of the half towards `side` was too large. Whether that is believed.
+    pub(super) fn shrink(
+        &mut self,
+        now: Time,
+        side: Side,
+        report: &TooBig,
+        out: &mut Out,
+    ) -> bool {
+        let quote = report.quote;
+        self.halves[side.index()].on_too_big(now, (quote.seq, quote.len), report.mtu, out)
     }
 
     /// A timer may have expired.
@@ -322,6 +326,7 @@ impl Pair {
         }
         self.carry(now, Side::Left, shared, out);
         self.carry(now, Side::Right, shared, out);
+        self.halves.iter_mut().for_each(|half| half.probe_path(now, out));
         self.held = self.halves.iter().map(Half::held_bytes).sum();
         if self.halves.iter().any(Half::is_aborted) {
             // A reset travels on; so does a refusal, and so does silence that lasted too long.
@@ -353,6 +358,7 @@ impl Pair {
         };
         if near.is_held() && onward.state().is_synchronised() {
             near.accept(now, Some(onward.peer_iss()), out);
+            (self.first, self.rival) = (None, None);
         }
         if near.state().is_synchronised() {
             self.open_until = None;

@@ -46,8 +46,13 @@ impl Connection {
         //= rfc5961#section-5.2: an ACK from further back than the largest window is challenged
         let known = segment.ack.unwrap_near(self.iss, w.una);
         let ack = known.filter(|ack| ack + u64::from(w.peer_max) >= w.una)?;
-        // The previous owner of this connection, or its far end itself, may have sent more since it was handed over.
-        Some(if self.resumed { ack.min(w.max) } else { ack })
+        if !self.resumed || ack <= w.max {
+            return Some(ack);
+        }
+        // The previous owner of this connection, or its far end itself, may have sent more since it was handed over. It
+        // acknowledges everything that was sent here, so the number of the segment must be the one that nobody can guess.
+        let exact = segment.seq.unwrap_near(self.irs, self.rx.nxt) == Some(self.rx.nxt);
+        Some(if exact { w.max } else { ack })
     }
 
     /// Whether a segment acknowledges a position that an established peer can acknowledge.

@@ -1,31 +1,64 @@
 //! A base station's end whose peer has gone on without it: its host was elsewhere meanwhile, and is back.
+//!
+//! Anybody can send a segment that looks like it. So it counts only if it has a number that only the two hosts can know;
+//! otherwise the peer is probed first (RFC 5961 has the same rule for resets).
 
 use super::Connection;
 use crate::event::Cause;
 use crate::machine::Out;
 use crate::units::Time;
-use crate::wire::{Body, Flags, Segment};
+use crate::wire::{Body, Flags, Segment, Seq};
+
+/// How much a segment shows that the peer and its far end have continued with each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Evidence {
+    /// It belongs to this connection, or to none.
+    None,
+    /// Its numbers are possible for such a peer, but a third party guesses such numbers within some thousand packets.
+    Suspect,
+    /// One of its numbers is exactly the one that is expected here: a guess succeeds once in 2^32 packets.
+    Exact,
+    /// It reports the byte of [`Connection::probe`] as a duplicate, which only its receiver can know.
+    Answer,
+}
 
 impl Connection {
-    /// Whether `segment`, with a payload of `len` bytes, shows that the peer and its far end have gone on with each
-    /// other: it acknowledges what was never sent here, or sends what lies beyond any window that was given here. The
-    /// other one of its numbers must be as it should, so that nobody who guesses can say so.
-    pub fn is_bypassed(&self, segment: &Segment, len: u32) -> bool {
+    /// What `segment`, with a payload of `len` bytes, shows of a peer that has continued without this end: it acknowledges
+    /// data that was never sent from here, or sends data beyond every window that was given here. `probed` says that a
+    /// probe asked the peer for its numbers.
+    pub fn evidence(&self, segment: &Segment, len: u32, probed: bool) -> Evidence {
         let flags = segment.flags;
         if !self.state.is_synchronised() || self.held || flags.any(Flags::SYN | Flags::RST) {
-            return false;
+            return Evidence::None;
         }
         let window = &self.tx.core.window;
-        let ack = segment.ack.unwrap_near(self.iss, window.una).filter(|_| flags.has(Flags::ACK));
+        let position = |seq: Seq| seq.unwrap_near(self.iss, window.una);
+        let ack = position(segment.ack).filter(|_| flags.has(Flags::ACK));
         let from = segment.seq.unwrap_near(self.irs, self.rx.nxt);
-        let (Some(ack), Some(from)) = (ack, from) else { return false };
-        let widest = u64::from(self.config.recv_buffer);
+        let (Some(ack), Some(from)) = (ack, from) else { return Evidence::None };
         let ahead = ack > window.max && !self.resumed;
-        // A probe of a closed window begins at its edge.
-        let beyond = from > self.rx.edge() && len > 0;
+        // A probe of a closed window begins at its edge. Without data nobody sends beyond it, but to answer.
+        let beyond = from > self.rx.edge() && (len > 0 || probed);
+        if !ahead && !beyond {
+            return Evidence::None;
+        }
+        if probed
+            && let Some((left, right)) = segment.options().sack.as_slice().first()
+            && position(*right) == Some(window.una)
+            && *right - *left == 1
+        {
+            return Evidence::Answer;
+        }
+        if ahead && from == self.rx.nxt || beyond && ack == window.max {
+            return Evidence::Exact;
+        }
+        let widest = u64::from(self.config.recv_buffer);
         let heard = ack + u64::from(window.peer_max) >= window.una && ack <= window.max;
         let placed = from + widest >= self.rx.nxt && from <= self.rx.edge();
-        ahead && placed || beyond && heard
+        match ahead && placed || beyond && heard {
+            true => Evidence::Suspect,
+            false => Evidence::None,
+        }
     }
 
     /// Whether `segment`, with a payload of `len` bytes, leaves a hole before it.
@@ -45,6 +78,13 @@ impl Connection {
         if self.state.is_synchronised() && window.una == window.max {
             self.insist(now, out);
         }
+    }
+
+    /// Whether `segment` answers the SYN of this end, which has not got an answer yet.
+    pub fn is_answered_by(&self, segment: &Segment) -> bool {
+        let flags = segment.flags;
+        let acks = flags.has(Flags::ACK) && segment.ack == self.iss + 1;
+        acks && flags.any(Flags::SYN | Flags::RST)
     }
 
     /// A segment of what the peer has long had: it answers with the numbers that it is at, wherever that is.

@@ -1,6 +1,6 @@
 //! A pair moves to another base station.
 
-use super::{Ends, Fate, Pair, Room, Shared};
+use super::{Doubt, Ends, Fate, Pair, Room, Shared};
 use crate::machine::{Out, Side};
 use crate::tcp::Connection;
 use crate::tcp::connection::Snapshot;
@@ -97,6 +97,9 @@ impl Pair {
             knocks: ends.mtcp.map(|mtcp| mtcp.knock),
             gone,
             behind: None,
+            doubts: [Doubt::default(); 2],
+            first: None,
+            rival: None,
         }
     }
 

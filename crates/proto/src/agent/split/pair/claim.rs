@@ -1,0 +1,150 @@
+//! Whose a packet is, and when a base station's end believes that its peer has continued without it.
+//!
+//! A third party that knows addresses and ports can send any numbers. It sees no answer to them, so it guesses: one packet
+//! in some thousand has numbers within the windows, one in 2^32 has a certain number. So a segment proves something if it has
+//! that number, as for a reset (RFC 5961 section 3.2), or if it reports the byte of a probe as a duplicate (RFC 2883).
+
+use super::{Half, Pair};
+use crate::machine::{Out, Side};
+use crate::tcp::connection::Evidence;
+use crate::units::{Span, Time};
+use crate::wire::{Flags, Packet, Segment};
+
+/// Probes are this far apart at least.
+//= rfc5961#section-7: challenges are limited in number; here two in a second, for each end
+const PROBE_EVERY: Span = Span::millis(500);
+
+/// How long a probe waits for its answer.
+const WITHIN: Span = Span::secs(10);
+
+/// What is suspected of a peer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Doubt {
+    /// When it was probed last.
+    probed: Option<Time>,
+}
+
+fn is_recent(at: Option<Time>, now: Time, span: Span) -> bool {
+    at.is_some_and(|at| now.since(at) < span)
+}
+
+impl Doubt {
+    /// Whether an answer to a probe may come.
+    pub(super) fn is_probed(&self, now: Time) -> bool {
+        is_recent(self.probed, now, WITHIN)
+    }
+
+    /// Whether a probe may be sent now. The caller sends it.
+    pub(super) fn may_probe(&mut self, now: Time) -> bool {
+        let may = !is_recent(self.probed, now, PROBE_EVERY);
+        if may {
+            self.probed = Some(now);
+        }
+        may
+    }
+}
+
+/// Whose a packet is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::agent) enum Claim {
+    /// It is for the pair.
+    Own,
+    /// It belongs to the hosts themselves, or to a third party.
+    Foreign,
+    /// It proves that the hosts have gone on without the pair.
+    Bypassed,
+}
+
+impl Pair {
+    /// Whether `syn` from `from` begins another connection than the one whose handshake still waits.
+    pub(in crate::agent) fn is_stale(&self, from: Side, syn: &Segment) -> bool {
+        let half = &self.halves[from.index()];
+        let opens = syn.flags.has(Flags::SYN) && !syn.flags.any(Flags::ACK | Flags::RST);
+        opens && half.is_held() && half.peer_iss() != syn.seq
+    }
+
+    /// The first of the SYNs that contend.
+    pub(in crate::agent) fn take_first(&mut self) -> Option<Box<Packet>> {
+        self.rival.take().or_else(|| self.first.take())
+    }
+
+    /// Another SYN came before that of this pair.
+    pub(in crate::agent) fn set_rival(&mut self, rival: Option<Box<Packet>>) {
+        self.rival = rival;
+    }
+
+    /// The SYN that came before, if `segment` of the far end answers that.
+    pub(in crate::agent) fn take_answered(&mut self, from: Side, segment: &Segment) -> Option<Packet> {
+        let answers = segment.flags.has(Flags::SYN | Flags::ACK) && from != self.opener;
+        let held = self.halves[self.opener.index()].is_held();
+        let seq = self.rival.as_deref()?.segment()?.seq;
+        (answers && held && segment.ack == seq + 1).then(|| self.rival.take())?.map(|rival| *rival)
+    }
+
+    /// Whose `packet` is, which came from `from`.
+    pub(in crate::agent) fn judge(
+        &mut self,
+        now: Time,
+        from: Side,
+        packet: &Packet,
+        out: &mut Out,
+    ) -> Claim {
+        let Some(segment) = packet.segment() else { return Claim::Foreign };
+        if self.halves[self.opener.index()].is_held() {
+            return self.judge_handshake(from, segment);
+        }
+        let open = self.open_until.is_none();
+        match open && self.is_bypassed(now, from, segment, packet.body.len(), out) {
+            true => Claim::Bypassed,
+            false => Claim::Own,
+        }
+    }
+
+    /// As long as the far end has not answered, its host and the opener may have a connection that was never split, whose
+    /// SYN a third party repeats. So only the answer to the SYN, and the opener's own reset, are for this pair.
+    fn judge_handshake(&self, from: Side, segment: &Segment) -> Claim {
+        let half = &self.halves[from.index()];
+        let flags = segment.flags;
+        let own = match (from == self.opener, flags.has(Flags::SYN), flags.has(Flags::RST)) {
+            (true, _, true) => segment.seq == half.peer_iss() + 1,
+            (true, true, _) => true,
+            (true, false, _) => false,
+            // Both ends open at once.
+            (false, true, false) if !flags.has(Flags::ACK) => true,
+            (false, ..) => half.is_answered_by(segment),
+        };
+        if own { Claim::Own } else { Claim::Foreign }
+    }
+
+    /// Whether `segment`, with a payload of `len` bytes, which came from `from`, proves that the ends have gone on with each
+    /// other elsewhere, and nothing is lost if they go on so. Who has something to deliver yet stays.
+    fn is_bypassed(
+        &mut self,
+        now: Time,
+        from: Side,
+        segment: &Segment,
+        len: u32,
+        out: &mut Out,
+    ) -> bool {
+        let i = from.index();
+        let (half, doubt) = (&mut self.halves[i], &mut self.doubts[i]);
+        let evidence = half.evidence(segment, len, doubt.is_probed(now));
+        if evidence == Evidence::None {
+            return false;
+        }
+        if evidence == Evidence::Suspect {
+            if doubt.may_probe(now)
+                && let Some(probe) = half.probe(now)
+            {
+                half.send_probe(probe, out);
+            }
+            return false;
+        }
+        // Of what M-TCP has to deliver nothing was acknowledged.
+        let dispensable = half.is_deputy() || self.halves.iter().all(Half::has_delivered);
+        if !dispensable {
+            self.halves[i].believe_in_more();
+        }
+        dispensable
+    }
+}

@@ -1,0 +1,83 @@
+//! Connections that are not split, and stay so.
+//!
+//! An end that has seen the far end's own SYN-ACK cannot continue with a base station that offers other options. So a SYN
+//! that passed once passes again, whether or not there is room by then.
+
+use core::mem::swap;
+
+use crate::flows::FlowMap;
+use crate::wire::{Flags, FlowKey, Segment, Seq};
+
+/// SYNs remembered for certain, at least.
+const LEAST: usize = 1 << 14;
+
+/// The SYNs that passed last, in two generations: when the younger one is full, the older is forgotten.
+#[derive(Clone, Debug)]
+pub(super) struct Passed {
+    young: FlowMap<Seq>,
+    old: FlowMap<Seq>,
+    most: usize,
+}
+
+impl Passed {
+    /// An empty memory for a base station with room for `flows` connections.
+    pub(super) fn new(flows: usize) -> Passed {
+        let most = flows.saturating_mul(4).max(LEAST);
+        Passed { young: FlowMap::default(), old: FlowMap::default(), most }
+    }
+
+    /// Whether the SYN of the connection `key` with this sequence number passed. `key` is the flow from left to right.
+    pub(super) fn has(&self, key: FlowKey, seq: Seq) -> bool {
+        [&self.young, &self.old].into_iter().any(|map| map.get(&key) == Some(&seq))
+    }
+
+    /// It passes now.
+    pub(super) fn note(&mut self, key: FlowKey, seq: Seq) {
+        if self.young.len() == self.most && !self.young.contains_key(&key) {
+            self.old.clear();
+            swap(&mut self.young, &mut self.old);
+        }
+        self.young.insert(key, seq);
+    }
+
+    /// Bytes of state.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        (self.young.len() + self.old.len()) * size_of::<(FlowKey, Seq)>()
+    }
+}
+
+/// Whether a connection that `syn` opens can be split without loss to its ends: only if all that the SYN says is understood
+/// here.
+//= rfc9293#section-3.1: an option that is not known must be ignored; it may still mean something to the far end
+pub(super) fn is_splittable(syn: &Segment) -> bool {
+    let flags = syn.flags.without(Flags::ACE | Flags::PSH);
+    flags == Flags::SYN && syn.options().unknown.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Addr;
+
+    fn key(n: u32) -> FlowKey {
+        let [a, b, c, d] = n.to_be_bytes();
+        let (src, dst) = (Addr::v4(a, b, c, d), Addr::v4(10, 1, 0, 1));
+        FlowKey { src, dst, src_port: 1, dst_port: 9 }
+    }
+
+    #[test]
+    fn the_latest_are_remembered_and_the_memory_is_bounded() {
+        let mut passed = Passed::new(1);
+        for n in 0..5 * LEAST as u32 {
+            passed.note(key(n), Seq(n));
+            assert!(passed.has(key(n), Seq(n)) && !passed.has(key(n), Seq(n + 1)));
+            let first = n.saturating_sub(LEAST as u32 - 1);
+            assert!(passed.has(key(first), Seq(first)), "{first} of {n}");
+            assert!(passed.bytes() <= 2 * LEAST * size_of::<(FlowKey, Seq)>());
+        }
+        passed.note(key(7), Seq(1));
+        passed.note(key(7), Seq(2));
+        assert!(passed.has(key(7), Seq(2)) && !passed.has(key(7), Seq(1)), "a later connection");
+    }
+}

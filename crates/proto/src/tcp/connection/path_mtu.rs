@@ -1,0 +1,150 @@
+//! How large the segments of a base station's end may be: path MTU discovery.
+//!
+//! Routers answer a packet that is too large to the address that it came from, which is not the base station's. The base
+//! station sees these ICMP messages pass and takes those that quote a segment in flight ([`Connection::on_too_big`],
+//! RFC 1191 and RFC 8201). Where no message comes, a second timeout of full segments lowers their size, and later one
+//! larger segment probes the path ([`Connection::probe_path`], RFC 4821).
+//!
+//! Ends of hosts do not do this: the simulator has no links with an MTU below that of their packets.
+
+use super::Connection;
+use crate::event::{Cause, TcpKind};
+use crate::machine::Out;
+use crate::units::{Span, Time};
+use crate::wire::Seq;
+
+/// The least MTU that a message may claim.
+//= rfc791: every internet module must forward 68 bytes; hosts need not believe less than 552 (Linux: `min_pmtu`)
+const LEAST_V4: u32 = 552;
+//= rfc8200#section-5: every link has an MTU of 1280 or more
+const LEAST_V6: u32 = 1280;
+
+/// The sizes that are tried when full segments are lost, in bytes of an IP packet.
+//= rfc4821#section-7.7: 1024 is a good starting point; 1280 suits tunnels of IPv6
+const STEPS: [u32; 3] = [1280, 1024, LEAST_V4];
+
+/// Timeouts in a row from which on the size counts as the cause.
+const SUSPECT: u32 = 2;
+
+/// When a larger size is tried after the path lost full segments, and after a router has named its MTU.
+//= rfc4821#section-7.8: a failed probe is repeated after some time
+const RETRY: Span = Span::secs(30);
+//= rfc1191#section-6.3: ten minutes
+const RETRY_NAMED: Span = Span::secs(600);
+
+/// What is known of the path of an end whose segments are smaller than agreed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PathMtu {
+    /// Payload of a segment as agreed with the peer.
+    agreed: u32,
+    /// When a larger segment is tried next.
+    retry: Time,
+    /// How long to wait after a failure.
+    patience: Span,
+    /// One past the larger segment in flight.
+    probe: Option<u64>,
+    /// What was acknowledged when the size was lowered last.
+    stuck: u64,
+}
+
+impl Connection {
+    /// Bytes of a packet beside its payload.
+    fn overhead(&self) -> u32 {
+        let ip = if self.flow.src.is_v4() { 20 } else { 40 };
+        let options = if self.agreed.timestamps { 12 } else { 0 };
+        ip + 20 + options + if self.agreed.counts { 8 } else { 0 }
+    }
+
+    /// A router reports that the segment with number `seq`, in a packet of `len` bytes, was too large for a link that
+    /// takes `mtu` bytes; an old router reports 0. Whether that is believed: the segment must be in flight.
+    //= rfc5927#section-7.2: the quoted number must be that of data sent and not yet acknowledged
+    pub fn on_too_big(
+        &mut self,
+        now: Time,
+        (seq, len): (Seq, u32),
+        mtu: u32,
+        out: &mut Out,
+    ) -> bool {
+        let w = &self.tx.core.window;
+        let in_flight = |position: u64| (w.una..w.max).contains(&position);
+        if !self.state.is_synchronised()
+            || !seq.unwrap_near(self.iss, w.una).is_some_and(in_flight)
+        {
+            return false;
+        }
+        let least = if self.flow.src.is_v4() { LEAST_V4 } else { LEAST_V6 };
+        let named = match mtu {
+            //= rfc1191#section-5: a message without an MTU is answered by a smaller guess
+            0 => STEPS.into_iter().find(|step| *step < len).unwrap_or(least),
+            mtu => mtu,
+        };
+        self.shrink(now, named.max(least), RETRY_NAMED, out)
+    }
+
+    /// A timer has expired: full segments may be too large for the path.
+    pub(super) fn suspect_size(&mut self, now: Time, kind: TcpKind, out: &mut Out) {
+        if !self.relay || kind != TcpKind::Timeout || !self.state.is_synchronised() {
+            return;
+        }
+        let w = &self.tx.core.window;
+        let full = w.max - w.una >= u64::from(w.mss);
+        // The smaller size does not get through either.
+        let again = self.path.is_some_and(|path| path.stuck == w.una);
+        if self.tx.retries() < if again { 1 } else { SUSPECT } || !full {
+            return;
+        }
+        let now_sent = w.mss + self.overhead();
+        let least = if self.flow.src.is_v4() { LEAST_V4 } else { LEAST_V6 };
+        if let Some(step) = STEPS.into_iter().find(|step| *step < now_sent && *step >= least) {
+            self.shrink(now, step, RETRY, out);
+        }
+    }
+
+    /// From now on packets take at most `mtu` bytes; what is in flight is sent again so.
+    fn shrink(&mut self, now: Time, mtu: u32, patience: Span, out: &mut Out) -> bool {
+        let mss = mtu.saturating_sub(self.overhead()).max(1);
+        let before = self.tx.core.window.mss;
+        if mss >= before {
+            return false;
+        }
+        let agreed = self.path.map_or(before, |path| path.agreed);
+        let (retry, stuck) = (now + patience, self.tx.core.window.una);
+        self.path = Some(PathMtu { agreed, retry, patience, probe: None, stuck });
+        self.tx.core.window.mss = mss;
+        self.tx.resend(now);
+        self.flush(now, out);
+        true
+    }
+
+    /// Tries a larger segment, if it is time to and there is enough to send. The caller calls it now and then.
+    pub fn probe_path(&mut self, now: Time, out: &mut Out) {
+        let Some(mut path) = self.path else { return };
+        let troubled = self.tx.retries() > 0 || self.control_block().in_recovery;
+        let w = &mut self.tx.core.window;
+        if let Some(end) = path.probe {
+            if troubled {
+                // Whether it was this segment that was lost does not matter: another one is tried later.
+                (path.probe, path.retry) = (None, now + path.patience);
+                self.path = Some(path);
+            } else if w.una >= end {
+                w.mss = path.agreed;
+                self.path = None;
+            }
+            return;
+        }
+        let fits = w.nxt == w.max && w.end.saturating_sub(w.nxt) >= u64::from(path.agreed);
+        let open = self.state.is_synchronised() && !self.frozen && !self.corked;
+        if now < path.retry || troubled || !fits || !open {
+            return;
+        }
+        let usual = core::mem::replace(&mut w.mss, path.agreed);
+        if let Some(chunk) = self.tx.poll(now) {
+            if chunk.len == path.agreed && chunk.cause == Cause::Data {
+                path.probe = Some(chunk.end());
+                self.path = Some(path);
+            }
+            self.send_chunk(now, chunk, out);
+        }
+        self.tx.core.window.mss = usual;
+    }
+}
