@@ -12,9 +12,9 @@ name = \"tiny\"
 runs = 3
 transfer = { from = \"fixed\", to = \"mobile\", bytes = \"50KB\" }
 [host.fixed]
-preset = "rfc"
+preset = \"rfc\"
 [host.mobile]
-preset = "rfc"
+preset = \"rfc\"
 recv-buffer = \"16KiB\"
 [[path]]
 link = { rate = \"10mbit\", delay = \"1ms\" }
