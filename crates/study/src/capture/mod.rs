@@ -16,7 +16,7 @@ use lasthop_proto::units::Time;
 use lasthop_report::number::{KB, plural, short};
 use serde::Serialize;
 
-use congestion::{Likeness, congestion};
+use congestion::{Recognition, congestion};
 
 pub use filter::Filter;
 pub use over_time::over_time;
@@ -190,7 +190,7 @@ impl<'a> Transfer<'a> {
 
     /// The congestion control that the sender looks like, if any.
     fn control(&self) -> Option<String> {
-        let Likeness { control, confidence, evidence, .. } = congestion(self.data, self.back);
+        let Recognition { control, confidence, evidence, .. } = congestion(self.data, self.back);
         let sure = (confidence * 100.0).min(99.0);
         control
             .map(|control| format!("looks like {}, {sure:.0} % sure: {evidence}", control.name()))
