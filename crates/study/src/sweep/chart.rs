@@ -219,7 +219,7 @@ mod tests {
         let axes = vec![lasthop_scenario::Axis { name: "x".to_owned(), labels }];
         let setup = lasthop_runs::Setup::default();
         let (lasthop, name) = (String::new(), String::new());
-        numeric_axis(&Results { lasthop, name, setup, axes, cells: Vec::new() })
+        numeric_axis(&Results { lasthop, commit: None, name, setup, axes, cells: Vec::new() })
     }
 
     #[test]
