@@ -61,7 +61,7 @@ struct Cli {
     /// Print no progress, warnings or notes on stderr
     #[arg(long, short, global = true, conflicts_with = "verbose", help_heading = EVERYWHERE)]
     quiet: bool,
-    /// Print on stderr what is read, run and written, and how long it takes
+    /// Print on stderr what is read, run and written
     #[arg(long, short, global = true, help_heading = EVERYWHERE)]
     verbose: bool,
     #[command(subcommand)]

@@ -21,12 +21,14 @@ fn lasthop(arguments: &[&str]) -> Output {
 }
 
 fn shown(output: &Output) -> String {
-    format!(
+    let text = format!(
         "exit code {}\n----- stdout\n{}\n----- stderr\n{}",
         output.status.code().unwrap_or(-1),
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),
-    )
+    );
+    // Where sudo would not find the program, its file is named.
+    text.replace(concat!("sudo ", env!("CARGO_BIN_EXE_lasthop")), "sudo lasthop")
 }
 
 macro_rules! snapshot {

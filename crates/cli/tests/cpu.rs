@@ -153,8 +153,8 @@ fn where_there_is_no_testbed_it_says_why() {
     let (out, err) = said(&output);
     assert_eq!(output.status.code(), Some(0), "{out}{err}");
     let told: Value = serde_json::from_str(&out).expect("JSON");
-    assert_eq!(told[0]["verdict"], "not-run");
-    let reason = told[0]["reason"].as_str().expect("text");
+    assert_eq!(told["claims"][0]["verdict"], "not-run");
+    let reason = told["claims"][0]["reason"].as_str().expect("text");
     assert!(reason.starts_with("not measured here: "), "{reason}");
     assert!(reason.contains("sysctl user.max_user_namespaces is 0"), "{reason}");
 }

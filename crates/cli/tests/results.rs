@@ -103,9 +103,9 @@ fn runs_without_metrics_carry_the_same() {
     };
     let (measured, bare) = (json(&[]), json(&["--no-metrics", "-j", "2"]));
     for (i, cell) in ["agent=none", "agent=snoop"].into_iter().enumerate() {
-        assert_eq!(bare[i]["cell"], cell);
+        assert_eq!(bare["cells"][i]["cell"], cell);
         for run in 0..3 {
-            let (with, without) = (&measured["cells"][i]["runs"][run], &bare[i]["runs"][run]);
+            let (with, without) = (&measured["cells"][i]["runs"][run], &bare["cells"][i]["runs"][run]);
             for key in ["seed", "reason", "hops"] {
                 assert_eq!(with[key], without[key], "{cell} {run} {key}");
             }
@@ -566,7 +566,7 @@ fn copied(from: &Path, to: &Path) {
     }
 }
 
-/// Results and a store as 0.1.0 wrote them (`tests/data/kept`, by `run kept.toml -o results` and `sweep kept.toml --store store
+/// Results and a store as 0.2.0 wrote them (`tests/data/kept`, by `run kept.toml -o results` and `sweep kept.toml --store store
 /// --seeds 4`). Whoever changes what is written must still read these. If results change as well, new ones stand in for
 /// them: then the old ones go into the refusals below, and CHANGELOG says so.
 #[test]
@@ -579,13 +579,13 @@ fn what_an_earlier_program_left_is_read_or_refused_with_the_reason() {
     place.good(&["run", "kept/results/scenario.toml", "-o", "kept/results"]);
     assert_eq!(kept_lines(&place.path("kept/results")), before, "no run is made again");
     let merged = text(&place.good(&["merge", "kept/store", "-o", "merged"]));
-    assert!(merged.contains("4 of 4 runs, digest 51ebb1f41c1198883b75b5392b600673"), "{merged}");
+    assert!(merged.contains("4 of 4 runs, digest ae8d8362c8ca64f54f4c063d040077ec"), "{merged}");
     // A sweep goes on with it.
     let told = text(&place.good(&["sweep", "kept/kept.toml", "--store", "kept/store", "-n", "4"]));
     assert!(told.contains("1 of 1 batches were there, 0 made"), "{told}");
 
     let mark = place.path("kept/store/lasthop-store.json");
-    fs::write(&mark, "{\"lasthop\":\"0.0.9\",\"results\":1}").expect("written");
+    fs::write(&mark, "{\"lasthop\":\"0.1.0\",\"results\":1}").expect("written");
     for words in [
         &["merge", "kept/store", "-o", "other"][..],
         &["sweep", "kept/kept.toml", "--store", "kept/store", "-n", "4"],
@@ -593,7 +593,7 @@ fn what_an_earlier_program_left_is_read_or_refused_with_the_reason() {
         let output = place.run(words);
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{words:?}: {told}");
-        assert!(told.contains("0.0.9") && told.contains("versions do not mix"), "{told}");
+        assert!(told.contains("0.1.0") && told.contains("versions do not mix"), "{told}");
     }
     assert!(!place.path("other").join("runs.parquet").exists());
 }

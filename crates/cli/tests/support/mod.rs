@@ -117,7 +117,7 @@ impl Drop for World {
         if let Ok(list) =
             serde_json::from_slice::<Value>(&self.run(&["testbed", "list", "--json"]).stdout)
         {
-            for entry in list.as_array().into_iter().flatten() {
+            for entry in list["testbeds"].as_array().into_iter().flatten() {
                 let _ = self.run(&["testbed", "down", entry["name"].as_str().unwrap_or_default()]);
             }
         }
