@@ -78,7 +78,7 @@ try {
       await page.locator('.band-words', { hasText: 'snoop' }).waitFor();
       await page.locator('details.text summary').click();
     })],
-    ...readdirSync(fileURLToPath(new URL('./lessons', import.meta.url))).sort().map((file): Shown => {
+    ...readdirSync(fileURLToPath(new URL('./lessons', import.meta.url))).sort((a, b) => Number.parseInt(a) - Number.parseInt(b)).map((file): Shown => {
       const id = file.replace(/^\d+-|\.md$/g, '');
       return [`lesson-${id}`, lab(async (page) => {
         await page.evaluate((id) => (window as any).lab.learn(id), id);

@@ -54,7 +54,7 @@ test('every task: not reached by the lesson itself, reached by its solution, and
       assert.equal(await page.locator('.task').getAttribute('data-reached'), 'false', `${id}: reached before anything is done`);
       for (const step of solution) {
         const [key, value] = step.split(/=(.*)/s) as [string, string];
-        assert.ok(!fixed.includes(key), `${id}: ${key} is fixed`);
+        assert.ok(!fixed.some((it) => key.endsWith(it)), `${id}: ${key} is fixed`);
         await page.evaluate(async ({ key, value }) => {
           const { lab } = window as any;
           if (key === 'scheme') lab.shown.schemes[0] = value;

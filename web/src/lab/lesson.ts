@@ -17,7 +17,7 @@ export interface Task {
   text: string;
   /** All of them must hold in one column; `any` is the scheme of that column. */
   goals: Claim[];
-  /** Keys that must stay as the lesson has them. */
+  /** Keys, or their last parts, that must stay as the lesson has them. */
   fixed: string[];
   /** One way to reach it: `KEY=VALUE` or `scheme=NAME`. Tests take it; the page does not show it. */
   solution: string[];
@@ -89,15 +89,15 @@ export function lesson(id: string, file: string): Lesson {
 
 /** Whether a column reaches the goals of a task; `set` and `text` are what was changed. */
 export function reached(task: Task, columns: readonly string[], number: Numbers, set: Record<string, string>, changed: boolean): boolean {
-  const allowed = !changed && !task.fixed.some((key) => key in set);
+  const allowed = !changed && !task.fixed.some((fixed) => Object.keys(set).some((key) => key === fixed || key.endsWith(`.${fixed}`)));
   const reaches = (column: string) => task.goals.every((goal) => goal.holds((scheme, name) => number(scheme === 'any' ? column : scheme, name)));
   return allowed && task.goals.length > 0 && columns.some(reaches);
 }
 
 /** `scheme.number > 0`, `a.number < 0.5 * b.number`. */
 function claim(text: string): Claim {
-  const form = /^([\w+-]+)\.(\w+)\s*([<>=])\s*(?:([\d.]+)\s*\*\s*)?(?:([\w+-]+)\.(\w+)|([\d.]+))$/;
-  const [, scheme, name, sign, factor, other, otherName, bare] = form.exec(text) ?? [];
+  const form = /^([\w+-]+)\.(\w+)\s*([<>=])\s*(?:([\d.]+)\s*\*\s*)?(?:(\d+(?:\.\d+)?)|([\w+-]+)\.(\w+))$/;
+  const [, scheme, name, sign, factor, bare, other, otherName] = form.exec(text) ?? [];
   if (!scheme) throw new Error(`a claim that says nothing: ${text}`);
   return {
     text,
