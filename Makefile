@@ -196,7 +196,7 @@ web-plots: $(NODE_MODULES) ## Build the script of reports anew, which the progra
 	cp '$(TARGET)/web/plots/plots.js' crates/report/src/plots.js
 	@ls -l crates/report/src/plots.js
 
-web-pages: web ## Draw every kind of page at three widths, light and dark, to be looked at: target/web/pictures (KINDS="lab run" draws those)
+web-pages: web ## Draw every kind of page at four widths, light and dark, to be looked at: target/web/pictures (KINDS="lab run" draws those)
 	$(CARGO) build --locked --quiet --package lasthop
 	cd web && LASTHOP='$(TARGET)/debug/lasthop' LASTHOP_WEB='$(TARGET)/web' $(NODE) node --import ./tests/typescript.mjs pages.ts $(KINDS)
 

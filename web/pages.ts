@@ -1,4 +1,4 @@
-// Draws every kind of page at three widths, light and dark, to be looked at: `make web-pages`. A contact sheet for each kind, and
+// Draws every kind of page at four widths, light and dark, to be looked at: `make web-pages`. A contact sheet for each kind, and
 // the pages themselves.
 
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import type { Browser, Page } from 'playwright-core';
 import { OUT, launch, ready } from './tests/browser.ts';
 import { PAGES, PICTURES, inPage, make, scroll } from './tests/made.ts';
 
-const WIDTHS = [360, 800, 1600];
+const WIDTHS = [360, 800, 1280, 1600];
 const SCHEMES = ['light', 'dark'] as const;
 /** How high a page may be in a sheet, in its own pixels; the rest is in its own picture. */
 const HIGHEST = 4000;
@@ -42,7 +42,7 @@ async function draw(browser: Browser, [kind, open]: Shown): Promise<void> {
       await page.close();
     }
   }
-  const sheet = await browser.newPage({ viewport: { width: 1800, height: 100 } });
+  const sheet = await browser.newPage({ viewport: { width: 2100, height: 100 } });
   const image = (file: string, i: number) => {
     const width = WIDTHS[i % WIDTHS.length]!;
     const src = `data:image/png;base64,${readFileSync(file).toString('base64')}`;
@@ -78,7 +78,7 @@ try {
       await page.locator('.band-words', { hasText: 'snoop' }).waitFor();
       await page.locator('details.text summary').click();
     })],
-    ...readdirSync(fileURLToPath(new URL('./lessons', import.meta.url))).sort().map((file): Shown => {
+    ...readdirSync(fileURLToPath(new URL('./lessons', import.meta.url))).sort((a, b) => Number.parseInt(a) - Number.parseInt(b)).map((file): Shown => {
       const id = file.replace(/^\d+-|\.md$/g, '');
       return [`lesson-${id}`, lab(async (page) => {
         await page.evaluate((id) => (window as any).lab.learn(id), id);

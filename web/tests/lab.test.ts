@@ -115,12 +115,12 @@ test('a label of a stall gives the length of the band that it names', async () =
       const { from, to } = run.sequence().spans.stall;
       return { svg: svg as string, range: lab.cursor.range as [number, number], stalls: [...from].map((t: number, i: number) => [t, to[i]]) };
     });
-    // The bands are the first path with the colour of stalls; the axis tells how many pixels a second has.
-    const [, path] = /<path d="((?:M[\d.]+ [\d.]+h[\d.]+v[\d.]+h-[\d.]+z)+)" fill="#f0ead6"/.exec(svg)!;
+    // The bands are the last path with the colour of stalls, after the legend; the axis has the pixels of a second.
+    const [, path] = [...svg.matchAll(/<path d="((?:M[\d.]+ [\d.]+h[\d.]+v[\d.]+h-[\d.]+z)+)" fill="#f0ead6"/g)].at(-1)!;
     const bars = [...path!.matchAll(/M([\d.]+) ([\d.]+)h([\d.]+)v/g)].map(([, x, y, w]) => ({ x: Number(x), y: Number(y), w: Number(w) }));
     const panel = bars.filter(({ y }) => y === bars[0]!.y);
-    const [, left, right] = /M([\d.]+) [\d.]+L([\d.]+) [\d.]+M\1 /.exec(svg)!;
-    const second = (Number(right) - Number(left)) / (range[1] - range[0]);
+    const lines = [...svg.matchAll(/M([\d.]+) ([\d.]+)L([\d.]+) \2(?=M)/g)];
+    const second = Math.max(...lines.map(([, left, , right]) => Number(right) - Number(left))) / (range[1] - range[0]);
     const labels = [...svg.matchAll(/<text x="([\d.]+)"[^>]*>([\d.]+) s<\/text>/g)];
     assert.ok(labels.length > 3 && panel.length < stalls.length, `${labels.length} labels, ${panel.length} bands of ${stalls.length} stalls`);
     for (const [, x, length] of labels) {

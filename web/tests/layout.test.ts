@@ -102,6 +102,23 @@ test('with motion off Play steps from event to event', async () => {
   }, { reducedMotion: 'reduce' });
 });
 
+test('a click into a plot puts all columns at its time, and the cursor stays there', async () => {
+  await opened(async (page) => {
+    const surface = page.locator('.column .lhp-surface').nth(1);
+    const { width } = (await surface.boundingBox())!;
+    // Below the line of data, where no mark is.
+    await surface.click({ position: { x: width * 0.6, y: 200 } });
+    await page.mouse.move(5, 500);
+    const { time, cursor, times } = await page.evaluate(() => {
+      const { lab } = window as any;
+      return { time: lab.time, cursor: lab.cursor.time, times: lab.cursor.whole };
+    });
+    assert.ok(time > 0.4 * times[1] && time < 0.7 * times[1], `${time} of ${times[1]}`);
+    assert.equal(cursor, time);
+    assert.match((await page.locator('.player .time').textContent())!, new RegExp(`^${Math.floor(time)}\\.`));
+  });
+});
+
 test('a packet under the pointer has a label', async () => {
   await opened(async (page) => {
     await page.locator('[data-jump=loss]').click();

@@ -8,7 +8,7 @@ use lasthop_proto::machine::{Machine as _, Out, Side};
 use lasthop_proto::tcp::sockets::{SocketOptions, Sockets};
 use lasthop_proto::tcp::{HostConfig, TcpConfig};
 use lasthop_proto::units::{Span, Time};
-use lasthop_proto::wire::{Addr, Body};
+use lasthop_proto::wire::{Addr, Body, Packet};
 
 fn main() {
     let host = |name: &str, last, side| {
@@ -17,7 +17,7 @@ fn main() {
     };
     let mut hosts = [host("client", 1, Side::Right), host("server", 2, Side::Left)];
     let (mut now, mut out, mut on_way, mut sent) =
-        (Time::ZERO, Out::new(Wants::NOTHING), VecDeque::new(), 0);
+        (Time::ZERO, Out::new(Wants::NOTHING), VecDeque::<(Time, usize, Packet)>::new(), 0);
     let (mut written, mut read) = (0u32, 0);
     hosts[1].listen(80, 5, &SocketOptions::default());
     let client = hosts[0].connect(now, (Addr::v4(10, 0, 0, 2), 80), &SocketOptions::default());

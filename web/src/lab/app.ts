@@ -38,7 +38,7 @@ export class Lab {
   trouble: Trouble | null = null;
   /** Milliseconds from the slider's move to the pictures of the last run. */
   took = 0;
-  /** Runs made since the page was opened. */
+  /** Runs since the page was opened. */
   runs = 0;
   readonly editor = new Editor('Scenario in TOML');
   readonly captured = new Captured(this.engine, () => this.update());
@@ -142,7 +142,7 @@ export class Lab {
     this.time = it.at ?? 0;
     await this.rerun(0);
     if (it.view) this.cursor.range = it.view;
-    if (it.at !== undefined) this.go(it.at);
+    if (this.time > 0) this.go(this.time);
   }
 
   /** Controls stand at the left, and nothing need be folded. */
@@ -371,7 +371,10 @@ export class Lab {
     const before = this.columns;
     this.columns = wanted.map((scheme) => {
       const found = before.find((column) => column.scheme === scheme);
-      return found ?? new Column(this.engine, `run${++this.#lane}`, scheme, () => this.update());
+      if (found) return found;
+      const column = new Column(this.engine, `run${++this.#lane}`, scheme, () => this.update());
+      column.onseek = (time) => this.go(time);
+      return column;
     });
     for (const column of before) if (!this.columns.includes(column)) column.destroy();
     this.engine.keep(new Set(['check', 'capture', ...this.columns.map((column) => column.lane)]));

@@ -50,6 +50,8 @@ export class Column {
   picked: Picked | null = null;
   busy = false;
   standing: Standing | null = null;
+  /** A time of the plot was clicked, in seconds. */
+  onseek: (time: number) => void = () => {};
   readonly plotPlace = document.createElement('div');
   readonly path: PathView;
   readonly #engine: Engine;
@@ -97,6 +99,7 @@ export class Column {
         height: 300,
       });
       this.#plot.onpick = (kind, index) => this.#mark(kind, index);
+      this.#plot.onseek = (time) => this.onseek(time);
       this.fit();
     }
     this.#plot.set(run.sequence());

@@ -5,8 +5,10 @@ export interface Claim {
   text: string;
   /** Whether it holds, given the numbers of each scheme. */
   holds: (number: Numbers) => boolean;
-  /** The number of the run that it is about. */
-  value: (number: Numbers) => number | undefined;
+  /** The name of the number that it is about. */
+  name: string;
+  /** That number in the runs, and the bound that the claim compares it with. */
+  sides: (number: Numbers) => [number | undefined, number | undefined];
 }
 
 /** A number of a scheme's run by its name. */
@@ -17,8 +19,10 @@ export interface Task {
   text: string;
   /** All of them must hold in one column; `any` is the scheme of that column. */
   goals: Claim[];
-  /** Keys that must stay as the lesson has them. */
+  /** Keys, or their last parts, that must stay as the lesson has them. */
   fixed: string[];
+  /** What is to change has no slider: the text of the scenario may be edited. */
+  edit: boolean;
   /** One way to reach it: `KEY=VALUE` or `scheme=NAME`. Tests take it; the page does not show it. */
   solution: string[];
 }
@@ -80,6 +84,7 @@ export function lesson(id: string, file: string): Lesson {
             text: task.trim(),
             goals: (fields.get('goal') ?? []).map(claim),
             fixed: fields.get('fixed') ?? [],
+            edit: one('edit') === 'text',
             solution: fields.get('solution') ?? [],
           },
         }
@@ -89,24 +94,27 @@ export function lesson(id: string, file: string): Lesson {
 
 /** Whether a column reaches the goals of a task; `set` and `text` are what was changed. */
 export function reached(task: Task, columns: readonly string[], number: Numbers, set: Record<string, string>, changed: boolean): boolean {
-  const allowed = !changed && !task.fixed.some((key) => key in set);
+  const allowed = (task.edit || !changed) && !task.fixed.some((fixed) => Object.keys(set).some((key) => key === fixed || key.endsWith(`.${fixed}`)));
   const reaches = (column: string) => task.goals.every((goal) => goal.holds((scheme, name) => number(scheme === 'any' ? column : scheme, name)));
   return allowed && task.goals.length > 0 && columns.some(reaches);
 }
 
 /** `scheme.number > 0`, `a.number < 0.5 * b.number`. */
 function claim(text: string): Claim {
-  const form = /^([\w+-]+)\.(\w+)\s*([<>=])\s*(?:([\d.]+)\s*\*\s*)?(?:([\w+-]+)\.(\w+)|([\d.]+))$/;
-  const [, scheme, name, sign, factor, other, otherName, bare] = form.exec(text) ?? [];
+  const form = /^([\w+-]+)\.(\w+)\s*([<>=])\s*(?:([\d.]+)\s*\*\s*)?(?:(\d+(?:\.\d+)?)|([\w+-]+)\.(\w+))$/;
+  const [, scheme, name, sign, factor, bare, other, otherName] = form.exec(text) ?? [];
   if (!scheme) throw new Error(`a claim that says nothing: ${text}`);
+  const sides = (number: Numbers): [number | undefined, number | undefined] => {
+    const right = other ? number(other, otherName!) : Number(bare);
+    return [number(scheme, name!), right === undefined ? undefined : right * Number(factor ?? 1)];
+  };
   return {
     text,
-    value: (number) => number(scheme, name!),
+    name: name!,
+    sides,
     holds: (number) => {
-      const left = number(scheme, name!);
-      const right = other ? number(other, otherName!) : Number(bare);
-      if (left === undefined || right === undefined) return false;
-      const bound = right * Number(factor ?? 1);
+      const [left, bound] = sides(number);
+      if (left === undefined || bound === undefined) return false;
       return sign === '>' ? left > bound : sign === '<' ? left < bound : left === bound;
     },
   };

@@ -9,6 +9,6 @@ const files = import.meta.glob<string>('../../lessons/*.md', { query: '?raw', im
 /** All lessons in their order. */
 export function lessons(): Lesson[] {
   return Object.entries(files)
-    .sort(([a], [b]) => a.localeCompare(b))
+    .sort(([a], [b]) => a.localeCompare(b, 'en', { numeric: true }))
     .map(([path, file]) => lesson(path.replace(/^.*\/(?:\d+-)?|\.md$/g, ''), file));
 }

@@ -5,6 +5,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import type { Lab } from './app.ts';
 import { type Claim, type Lesson, type Numbers, type Task, reached } from './lesson.ts';
 import { inline, markdown } from './markdown.ts';
+import { shown } from './numbers.ts';
 
 /** The numbers of the runs on the page. */
 const numbers = (lab: Lab): Numbers => (scheme, name) => lab.columns.find((c) => c.scheme === scheme)?.run?.scalar(name);
@@ -74,7 +75,6 @@ export function lessonText(lab: Lab, lesson: Lesson): TemplateResult {
 /** What the runs show, once somebody has predicted. */
 function answer(lab: Lab, lesson: Lesson): TemplateResult {
   const right = lesson.choices[lab.predicted!]?.right;
-  const number = numbers(lab);
   return html`<div class="answer">
     <p role="status"><strong>${right ? 'Right.' : 'Not quite.'}</strong></p>
     ${markdown(lesson.after)}
@@ -82,15 +82,25 @@ function answer(lab: Lab, lesson: Lesson): TemplateResult {
       ? nothing
       : html`<p>Checked against the runs on this page:</p>
           <ul class="claims">
-            ${lesson.claims.map((claim) => claimed(claim, number))}
+            ${lesson.claims.map((claim) => claimed(lab, claim))}
           </ul>`}
     ${lesson.task ? task(lab, lesson.task) : nothing} ${onward(lab, lab.lessons.indexOf(lesson))}
   </div>`;
 }
 
-function claimed(claim: Claim, number: Numbers): TemplateResult {
-  const holds = claim.holds(number);
-  return html`<li data-holds=${holds}><code>${claim.text}</code>: ${holds ? 'holds' : 'does not hold in these runs'}</li>`;
+function claimed(lab: Lab, claim: Claim): TemplateResult {
+  const holds = claim.holds(numbers(lab));
+  return html`<li data-holds=${holds}>
+    <code>${claim.text}</code>: ${holds ? 'holds' : 'does not hold in these runs'}${measured(lab, claim)}
+  </li>`;
+}
+
+/** The two sides of a claim in the runs on the page, as numbers with their unit. */
+function measured(lab: Lab, claim: Claim): string {
+  const [left, bound] = claim.sides(numbers(lab));
+  if (left === undefined || bound === undefined) return '';
+  const unit = lab.columns.map((column) => column.run?.unit(claim.name)).find((unit) => unit !== undefined) ?? '';
+  return ` (${shown(left, unit)} and ${shown(bound, unit)})`;
 }
 
 /** A goal to reach, and whether the runs on the page reach it. */
@@ -100,7 +110,7 @@ function task(lab: Lab, it: Task): TemplateResult {
     <h3>Try yourself</h3>
     ${markdown(it.text)}
     <p role="status">
-      ${it.goals.map((goal) => html`<code>${goal.text}</code> `)}
+      ${it.goals.map((goal) => html`<code>${goal.text}</code>${measured(lab, goal)} `)}
       <strong>${done ? '✓ Reached.' : 'Not reached yet.'}</strong>
     </p>
   </section>`;

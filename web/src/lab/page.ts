@@ -86,7 +86,7 @@ function columnOf(lab: Lab, column: Column, i: number): TemplateResult {
       ${run || trouble ? column.numbers() : html`<p class="hint">Running …</p>`}
     </div>
     ${column.path.element}
-    <p class="sender">${sender(column)}</p>
+    <p class="sender" title=${sender(column)}>${sender(column)}</p>
     ${column.explained()} ${column.plotPlace}
     <div class="column-foot">
       <p class="run-words">

@@ -72,6 +72,11 @@ export class Recording {
     return this.told.scalars.find((scalar: Scalar) => scalar.name === name)?.value;
   }
 
+  /** The unit of a number of the run. */
+  unit(name: string): string | undefined {
+    return this.told.scalars.find((scalar: Scalar) => scalar.name === name)?.unit;
+  }
+
   /** The series of flow `i`. */
   sequence(i = 0): SequenceData {
     // Transfers that are short have no series of their own: what is known of them are their packets.

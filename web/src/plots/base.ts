@@ -46,6 +46,8 @@ let plots = 0;
 export abstract class Plot implements Touched {
   /** A mark was chosen, by a click, a tap or Enter. */
   onpick?: (kind: string, index: number) => void;
+  /** A time without a mark was clicked, in seconds. */
+  onseek?: (time: number) => void;
 
   protected readonly root: HTMLElement;
   protected readonly surface: HTMLElement;
@@ -274,7 +276,9 @@ export abstract class Plot implements Touched {
 
   pick(at: readonly [number, number]): void {
     this.hover(at);
-    this.choose();
+    const { time } = this.cursor;
+    if (this.chosen) this.choose();
+    else if (time !== null) this.onseek?.(time);
   }
 
   choose(): void {
