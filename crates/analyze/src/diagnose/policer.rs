@@ -162,7 +162,7 @@ fn follow(all: &[Sent], rate: f64, depth: f64, slack: f64) -> Fit {
         if sent.lost {
             fit.events += u64::from(sent.event);
             fit.empty += u64::from(sent.event && empty);
-            // What is wrong here is not to be wrong at all that follows.
+            // The loss corrects an error of the level.
             level = level.min(sent.bytes);
             continue;
         }
