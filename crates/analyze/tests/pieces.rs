@@ -73,7 +73,7 @@ impl Repair {
             if !(self.unseen && is_lost(n)) {
                 packets.push((sent, 0, 1 + n * FULL, FULL));
             }
-            if !is_lost(n) && !(self.timeout && n > self.first) {
+            if !(is_lost(n) || self.timeout && n > self.first) {
                 packets.push((sent + back, 1, (1 + (n + 1) * FULL).min(hole.0), n));
             }
         }

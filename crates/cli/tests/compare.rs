@@ -178,6 +178,29 @@ fn helps(document: &Value) -> Vec<&str> {
 }
 
 #[test]
+fn a_fault_in_a_capture_is_named_with_its_remedy() {
+    let capture =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../analyze/tests/data/field/mtu-black-hole.pcap");
+    let dir = tempfile::tempdir().unwrap();
+    let output = run(dir.path(), &["advise", "--capture", capture]);
+    let shown = text(&output);
+    assert_eq!(output.status.code(), Some(0), "{shown}");
+    for part in ["MTU black hole from segments of 1460 B", "clamp the MSS", "--rate 20mbit"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(!shown.contains("Nothing"), "{shown}");
+    let document = advice(dir.path(), &["--capture", capture], 0);
+    let fault = &document["faults"][0];
+    assert_eq!((&fault["kind"], &fault["decides"]), (&"mtu_black_hole".into(), &true.into()));
+    assert!(document["advice"].is_null() && document["link"].is_null());
+    // A link that is stated is simulated, without the segments that went missing.
+    let arguments = ["--capture", capture, "--rate", "20mbit", "--quick", "-n", "2"];
+    let document = advice(dir.path(), &arguments, 0);
+    assert_eq!(document["faults"][0]["kind"], "mtu_black_hole");
+    assert_eq!(document["link"]["loss"], 0.0);
+}
+
+#[test]
 fn on_a_clean_link_nothing_helps() {
     let dir = tempfile::tempdir().unwrap();
     let document = advice(dir.path(), &["--rate", "2mbit", "-n", "3"], 1);

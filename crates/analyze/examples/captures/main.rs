@@ -116,7 +116,7 @@ fn main() -> ExitCode {
         eprintln!("name a folder of captures");
         return ExitCode::from(2);
     };
-    let have = PROGRAMS.map(|program| is_installed(program));
+    let have = PROGRAMS.map(is_installed);
     for (program, _) in PROGRAMS.into_iter().zip(have).filter(|(_, have)| !have) {
         eprintln!(
             "{program} is missing and not compared with; `apt-get install {program}` installs it"

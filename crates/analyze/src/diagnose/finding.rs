@@ -188,7 +188,7 @@ pub enum Finding {
     },
     /// A policer drops what exceeds a rate.
     Policer {
-        /// Its rate in bits per second, with IP headers.
+        /// Its rate in bits per second, with IP headers; a lower bound if the burst is of 8 packets or fewer.
         rate: f64,
         /// Bytes that passed above that rate before the first loss.
         burst: u64,

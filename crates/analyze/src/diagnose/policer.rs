@@ -55,6 +55,8 @@ const DEPTHS: u32 = 10;
 const REMEDY: &str = "replace the policer by a shaper with a short queue (Linux: CAKE or fq_codel at that rate), or pace the sender \
     below that rate (Linux: `tc qdisc replace dev IF root fq maxrate RATE`)";
 
+/// The rate of a bucket of so many packets does not show.
+const FEW_PACKETS: f64 = 8.0;
 /// Transmissions that are followed.
 const MOST: usize = 200_000;
 /// Super-segments are cut into packets of this payload at least.
@@ -162,7 +164,7 @@ fn follow(all: &[Sent], rate: f64, depth: f64, slack: f64) -> Fit {
         if sent.lost {
             fit.events += u64::from(sent.event);
             fit.empty += u64::from(sent.event && empty);
-            // What is wrong here is not to be wrong at all that follows.
+            // The loss corrects an error of the level.
             level = level.min(sent.bytes);
             continue;
         }
@@ -251,10 +253,13 @@ pub(super) fn diagnose(data: &Direction, full: u32) -> Option<Diagnosis> {
     }
     let (rate, losses, events) =
         (fit.rate * 8.0, data.losses.len() as u64 + data.losses_omitted, fit.events);
+    // A bucket of a few packets overflows between the sender's bursts, so its rate does not show.
+    let few = burst <= FEW_PACKETS * packet;
     let burst = burst as u64;
     let evidence = format!(
-        "policer: what exceeds {:.2} Mbit/s is dropped after a burst of {:.0} KB: at {} of {events} losses with a round trip \
+        "policer: what exceeds {}{:.2} Mbit/s is dropped after a burst of {:.0} KB: at {} of {events} losses with a round trip \
          between them the bucket is empty, and round trips are {:.0} ms longer there, where a queue of that size takes {:.0} ms",
+        if few { "a rate of at least " } else { "" },
         rate / 1e6,
         burst as f64 / 1e3,
         fit.empty,
@@ -262,5 +267,6 @@ pub(super) fn diagnose(data: &Direction, full: u32) -> Option<Diagnosis> {
         burst as f64 / fit.rate * 1e3
     );
     let finding = Finding::Policer { rate, burst, losses, events, empty: fit.empty, longer };
-    Some(Diagnosis::new(finding, Confidence::Likely, evidence, REMEDY))
+    let confidence = if few { Confidence::Possible } else { Confidence::Likely };
+    Some(Diagnosis::new(finding, confidence, evidence, REMEDY))
 }

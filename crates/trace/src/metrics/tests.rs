@@ -184,6 +184,33 @@ fn time_outs_of_the_opening_are_told_from_later_ones() {
     assert_eq!((flow.timeouts, flow.opening_timeouts), (3, 2), "one more came during the transfer");
 }
 
+#[test]
+fn time_outs_are_counted_by_cause() {
+    let event = |at: u64, kind, snd_una, dupacks| {
+        let mut event = tcp_at_sender(at * MS, kind);
+        if let What::Tcp(tcp) = &mut event.what {
+            tcp.tcb = Tcb { snd_una, dupacks, snd_max: snd_una + 3000, ..tcp.tcb };
+        }
+        event
+    };
+    let mut events = story();
+    events.extend([
+        event(2000, TcpKind::DupAck, 5001, 1),
+        event(2001, TcpKind::DupAck, 5001, 2),
+        event(3000, TcpKind::Timeout, 5001, 0),
+        event(5000, TcpKind::Timeout, 5001, 0),
+        event(6000, TcpKind::Timeout, 6001, 0),
+        event(7000, TcpKind::FastRetransmit, 7001, 3),
+        event(8000, TcpKind::Timeout, 7001, 0),
+        // Of a handshake.
+        event(9000, TcpKind::Timeout, 0, 0),
+    ]);
+    let before = measure(&story()).timeout_causes.map_or(0, |causes| causes.total());
+    let causes = measure(&events).timeout_causes.unwrap();
+    assert_eq!((causes.few_duplicate_acks, causes.repeated, causes.in_recovery), (1, 1, 1));
+    assert_eq!((causes.total() - before, causes.avoided_by_sack), (4, 1));
+}
+
 /// Before the first measurement there is no round trip, and none of zero.
 #[test]
 fn a_round_trip_that_was_not_measured_is_no_sample() {
