@@ -24,12 +24,44 @@ struct { __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); __type(key, __u32); __type(val
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __type(key, __u32); __type(value, __u32); } peers SEC(".maps");
 
 struct flow { __u32 from[4], to[4]; __u16 from_port, to_port; };
-struct acked { __u32 ack; __u32 window; };
-struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __type(key, struct flow); __type(value, struct acked); } flows SEC(".maps");
+
+// What is known of one end; crates/proto/src/agent/guard.rs says the same in Rust, and why.
+struct end {
+  __u32 iss;    // the number of its SYN
+  __u32 next;   // one past the highest number that it has sent
+  __u32 acked;  // how far its peer has acknowledged that
+  __u32 edge;   // the right edge of the windows that its peer has promised
+  __u32 widest; // the largest of them
+  __u8 known, shift, pad[2];
+};
+#define KNOWN_ISS 1
+#define KNOWN_NEXT 2
+#define KNOWN_ACKED 4
+#define KNOWN_SHIFT 8
+
+// A connection, by the flow from right to left.
+struct track {
+  struct end ends[2];
+  __u32 ack, window;    // of the last acknowledgement from the right that said something new
+  __u32 opening;        // one past the SYN that waits for its answer
+  __u8 waits, from, shift, pad;
+  __u64 good;           // when an acceptable segment came last
+};
+_Static_assert(sizeof(struct track) == 72, "track");
+struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __type(key, struct flow); __type(value, struct track); } flows SEC(".maps");
+
+// No acknowledgement came from the right yet.
+#define NO_WINDOW 0xffffffff
+// The window assumed of an end whose SYN was not seen.
+#define UNSCALED (4 << 20)
+#define SHIFT_MAX 14
+// So long without an acceptable segment, and a connection is learned anew.
+#define SILENT 3000000000ULL
 
 #define ETH_8021Q 0x8100
 #define ETH_8021AD 0x88a8
 #define OPTION_NOP 1
+#define OPTION_SCALE 3
 #define OPTION_SACK 5
 #define MOST_OPTIONS 10
 #define FLAG_FIN 1
@@ -45,7 +77,7 @@ struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __type(key, struct flow); __type(v
 
 struct seen {
   struct flow flow;
-  __u32 ack, payload;
+  __u32 seq, ack, payload;
   __u32 options_at, options_end;
   __u16 window;
   __u8 flags, protocol;
@@ -53,7 +85,7 @@ struct seen {
 };
 
 // Reads what the station would see of a packet; 0 if it is not whole TCP. `protocol` and `port` say what else it is.
-static __always_inline int look(struct __sk_buff *skb, struct seen *s)
+static __always_inline int look(struct __sk_buff *skb, struct seen *s, int side)
 {
   __u16 type;
   __u32 at = ETH_HLEN, end;
@@ -90,11 +122,19 @@ static __always_inline int look(struct __sk_buff *skb, struct seen *s)
   if (tcp.doff < 5 || at > end) return 0;
   s->options_end = at;
   s->payload = end - at;
+  s->seq = bpf_ntohl(tcp.seq);
   s->ack = bpf_ntohl(tcp.ack_seq);
   s->window = bpf_ntohs(tcp.window);
   s->flags = ((__u8 *)&tcp)[13];
   s->flow.from_port = tcp.source;
   s->flow.to_port = tcp.dest;
+  if (side == 0) {
+    struct flow f = s->flow;
+    __builtin_memcpy(s->flow.from, f.to, 16);
+    __builtin_memcpy(s->flow.to, f.from, 16);
+    s->flow.from_port = f.to_port;
+    s->flow.to_port = f.from_port;
+  }
   return 1;
 }
 
@@ -205,24 +245,15 @@ static __always_inline int hold(struct __sk_buff *skb, struct control *c, struct
   return 0;
 }
 
-static __always_inline int from_left(struct __sk_buff *skb, struct control *c, struct stats *n, struct seen *s)
-{
-  if (s->payload == 0 && !(s->flags & (FLAG_SYN | FLAG_FIN | FLAG_RST))) return 0;
-  if (take(skb, !c->heads, 0, ACT_DATA, wake(c, n, 0)) == 0) COUNT(n->copied);
-  else COUNT(n->no_room);
-  return 0;
-}
-
-// Whether an acknowledgement carries SACK blocks: it says more than its number.
-static __always_inline int has_blocks(struct __sk_buff *skb, struct seen *s)
+// Whether an option is there that takes at least `least` bytes; the byte behind its length goes to `value`.
+static __always_inline int has_option(struct __sk_buff *skb, struct seen *s, __u8 kind, __u32 least, __u8 *value)
 {
   __u32 at = s->options_at;
 #pragma unroll
   for (int i = 0; i < MOST_OPTIONS; i++) {
-    __u8 option[2];
-    // The shortest that has a block takes ten bytes.
-    if (at + 10 > s->options_end || bpf_skb_load_bytes(skb, at, option, 2)) return 0;
-    if (option[0] == OPTION_SACK) return 1;
+    __u8 option[3];
+    if (at + least > s->options_end || bpf_skb_load_bytes(skb, at, option, 3)) return 0;
+    if (option[0] == kind) { *value = option[2]; return 1; }
     if (option[0] == OPTION_NOP) at += 1;
     else if (option[0] == 0 || option[1] < 2) return 0;
     else at += option[1];
@@ -230,26 +261,215 @@ static __always_inline int has_blocks(struct __sk_buff *skb, struct seen *s)
   return 0;
 }
 
+// Whether an acknowledgement carries SACK blocks: it says more than its number. The shortest takes ten bytes.
+static __always_inline int has_blocks(struct __sk_buff *skb, struct seen *s)
+{
+  __u8 value;
+  return has_option(skb, s, OPTION_SACK, 10, &value);
+}
+
+static __always_inline int after(__u32 a, __u32 b) { return (__s32)(a - b) > 0; }
+
+static __always_inline __u32 takes(struct seen *s)
+{
+  return s->payload + !!(s->flags & FLAG_SYN) + !!(s->flags & FLAG_FIN);
+}
+
+// Whether the acknowledgement lies in SND.UNA - MAX.SND.WND .. SND.NXT of the other end (RFC 5961 5.2).
+static __always_inline int acknowledges(struct track *t, struct seen *s, int side)
+{
+  struct end *peer = &t->ends[!side];
+  if (!(s->flags & FLAG_ACK)) return 1;
+  if ((peer->known & KNOWN_NEXT) && after(s->ack, peer->next)) {
+    // Who came late may have missed data within the window.
+    if (peer->known & KNOWN_ISS) return 0;
+    if (after(s->ack, peer->known & KNOWN_ACKED ? peer->edge : peer->next + UNSCALED)) return 0;
+  }
+  return !(peer->known & KNOWN_ACKED) || !after(peer->acked - peer->widest, s->ack);
+}
+
+// Whether the segment lies in the window of the other end (RFC 9293 3.4), or is a retransmission that it answers.
+static __always_inline int placed(struct track *t, struct seen *s, int side)
+{
+  struct end *own = &t->ends[side];
+  if (!(own->known & KNOWN_ACKED)) {
+    __s32 off = s->seq - own->next;
+    return !(own->known & KNOWN_NEXT) || (off <= UNSCALED && off >= -UNSCALED);
+  }
+  if (after(s->seq, own->edge)) return 0;
+  if (takes(s) == 0) return !after(own->acked, s->seq);
+  return !after(own->acked - own->widest, s->seq + takes(s));
+}
+
+// What an acceptable segment says is known from now on.
+static __always_inline void learn(struct track *t, struct seen *s, int side)
+{
+  struct end *own = &t->ends[side], *peer = &t->ends[!side];
+  __u32 next = s->seq + takes(s), window = s->window, edge;
+  if (!(own->known & KNOWN_NEXT) || after(next, own->next)) own->next = next;
+  own->known |= KNOWN_NEXT;
+  if (!(s->flags & FLAG_ACK)) return;
+  if (!(s->flags & FLAG_SYN)) {
+    if (own->known & KNOWN_SHIFT) window <<= own->shift & 15;
+    else if ((window << SHIFT_MAX) < UNSCALED) window <<= SHIFT_MAX;
+    else if (window < UNSCALED) window = UNSCALED;
+  }
+  edge = s->ack + window;
+  if (!(peer->known & KNOWN_ACKED) || after(edge, peer->edge)) peer->edge = edge;
+  if (!(peer->known & KNOWN_ACKED) || after(s->ack, peer->acked)) peer->acked = s->ack;
+  if (window > peer->widest) peer->widest = window;
+  peer->known |= KNOWN_ACKED;
+}
+
+static __always_inline __u8 scale(struct __sk_buff *skb, struct seen *s)
+{
+  __u8 value;
+  if (!has_option(skb, s, OPTION_SCALE, 3, &value)) return 0xff;
+  return value > SHIFT_MAX ? SHIFT_MAX : value;
+}
+
+static __always_inline void begin(struct end *own, struct seen *s, __u8 shift)
+{
+  if ((own->known & KNOWN_ISS) && own->iss != s->seq) {
+    struct end none = {};
+    *own = none;
+  }
+  own->iss = s->seq;
+  own->next = s->seq + takes(s);
+  own->shift = shift == 0xff ? 0 : shift;
+  own->known |= KNOWN_ISS | KNOWN_NEXT | KNOWN_SHIFT;
+}
+
+// A SYN for a connection that is known is believed when it is answered (RFC 5961 4.2).
+static __always_inline int judge_syn(struct __sk_buff *skb, struct track *t, struct seen *s, int side)
+{
+  struct end *own = &t->ends[side], *peer = &t->ends[!side];
+  int again = (own->known & KNOWN_ISS) && own->iss == s->seq;
+  // Nobody has answered its earlier SYN, if there was one.
+  int fresh = !(own->known & KNOWN_ACKED) ||
+              (!(own->known & KNOWN_NEXT) && (own->acked == s->seq || own->acked == s->seq + 1));
+  int answer = s->flags & FLAG_ACK;
+  __u8 shift;
+  if (again) return acknowledges(t, s, side);
+  shift = scale(skb, s);
+  if (!answer) {
+    if (fresh) {
+      begin(own, s, shift);
+      return 1;
+    }
+    t->waits = 1;
+    t->from = side;
+    t->opening = s->seq + 1;
+    t->shift = shift;
+    return 0;
+  }
+  if (fresh && acknowledges(t, s, side) && (!(peer->known & KNOWN_ISS) || after(s->ack, peer->iss))) {
+    begin(own, s, shift);
+  } else if (t->waits && t->from != side && s->ack == t->opening) {
+    struct end none = {};
+    t->ends[0] = none;
+    t->ends[1] = none;
+    peer->iss = t->opening - 1;
+    peer->next = t->opening;
+    peer->shift = t->shift == 0xff ? 0 : t->shift;
+    peer->known = KNOWN_ISS | KNOWN_NEXT | KNOWN_SHIFT;
+    t->waits = 0;
+    begin(own, s, shift);
+  } else {
+    return 0;
+  }
+  // Where what it answers was not seen, its acknowledgement may be of anything.
+  if (peer->known & KNOWN_NEXT) {
+    if (shift == 0xff) {
+      peer->shift = 0;
+      peer->known |= KNOWN_SHIFT;
+    }
+    learn(t, s, side);
+  }
+  t->ack = s->ack;
+  t->window = side ? s->window : NO_WINDOW;
+  return 1;
+}
+
+#define DOUBTFUL 0 /* a host would not accept it: the agent need not see it, unless it opens or ends a connection */
+#define OLD 1      /* its receiver has everything and ignores what it acknowledges */
+#define GOOD 2
+
+// The record of the connection, for which there is none yet.
+static __always_inline struct track *track(struct seen *s)
+{
+  struct track *t = bpf_map_lookup_elem(&flows, &s->flow);
+  if (t) return t;
+  struct track fresh = { .window = NO_WINDOW, .good = bpf_ktime_get_ns() };
+  bpf_map_update_elem(&flows, &s->flow, &fresh, BPF_ANY);
+  return bpf_map_lookup_elem(&flows, &s->flow);
+}
+
+static __always_inline int judge(struct __sk_buff *skb, struct track *t, struct seen *s, int side)
+{
+  __u64 now = bpf_ktime_get_ns();
+  struct end *own = &t->ends[side];
+  if (s->flags & FLAG_RST) {
+    __s32 off = s->seq - own->next;
+    int exact = ((own->known & KNOWN_NEXT) && own->next == s->seq) || ((own->known & KNOWN_ACKED) && own->acked == s->seq);
+    // Nobody has answered it yet.
+    if ((own->known & (KNOWN_NEXT | KNOWN_ACKED)) == KNOWN_NEXT && off <= UNSCALED && off >= -UNSCALED) exact = 1;
+    if (exact) bpf_map_delete_elem(&flows, &s->flow);
+    return exact ? GOOD : DOUBTFUL;
+  }
+  if (s->flags & FLAG_SYN) {
+    if (!judge_syn(skb, t, s, side)) return DOUBTFUL;
+    t->good = now;
+    return GOOD;
+  }
+  if (placed(t, s, side) && acknowledges(t, s, side)) {
+    int old = takes(s) > 0 && (own->known & KNOWN_ACKED) && !after(s->seq + takes(s), own->acked);
+    t->good = now;
+    if (old) return OLD;
+    learn(t, s, side);
+    return GOOD;
+  }
+  if (now - t->good > SILENT) bpf_map_delete_elem(&flows, &s->flow);
+  return DOUBTFUL;
+}
+
+static __always_inline int from_left(struct __sk_buff *skb, struct control *c, struct stats *n, struct seen *s)
+{
+  struct track *t = track(s);
+  __u8 control = s->flags & (FLAG_SYN | FLAG_FIN | FLAG_RST);
+  __u32 acked;
+  int standing;
+  if (!t) return 0;
+  acked = t->ends[1].acked;
+  standing = judge(skb, t, s, 0);
+  if (standing == DOUBTFUL && !control) return 0;
+  // A pure acknowledgement says how far the other end may send.
+  if (s->payload == 0 && !control && t->ends[1].acked == acked) return 0;
+  if (take(skb, s->payload && !c->heads, 0, ACT_DATA, wake(c, n, 0)) == 0) COUNT(n->copied);
+  else COUNT(n->no_room);
+  return 0;
+}
+
 static __always_inline int from_right(struct __sk_buff *skb, struct control *c, struct stats *n, struct seen *s)
 {
-  struct acked *f = bpf_map_lookup_elem(&flows, &s->flow);
+  struct track *t = track(s);
   __u8 control = s->flags & (FLAG_SYN | FLAG_FIN | FLAG_RST);
-  if (!(s->flags & FLAG_ACK)) {
-    // Without the flag the number means nothing (RFC 9293 3.1). The SYN of a client begins another connection.
-    if (f && (s->flags & FLAG_SYN)) bpf_map_delete_elem(&flows, &s->flow);
-    if (!control) return 0;
-  } else if (!f || (s->flags & FLAG_SYN)) {
-    struct acked first = { s->ack, s->window };
-    bpf_map_update_elem(&flows, &s->flow, &first, BPF_ANY);
-  } else if (!control) {
-    __s32 ahead = s->ack - f->ack;
+  int standing;
+  if (!t) return 0;
+  // Without the flag the number means nothing (RFC 9293 3.1).
+  if (!(s->flags & FLAG_ACK) && !control) return 0;
+  standing = judge(skb, t, s, 1);
+  if (standing != GOOD && !control) return 0;
+  if (!control) {
+    __s32 ahead = s->ack - t->ack;
+    int first = t->window == NO_WINDOW;
     // A smaller window with the same number was overtaken by the larger one. A closed window is always news.
-    int pure = s->payload == 0, same = s->window == f->window || (s->window && s->window < f->window);
-    if (ahead > 0) f->ack = s->ack;
-    if (ahead > 0 || (ahead == 0 && !same)) f->window = s->window;
+    int pure = s->payload == 0, same = s->window == t->window || (s->window && s->window < t->window);
+    if (ahead > 0 || first) t->ack = s->ack;
+    if (ahead > 0 || first || (ahead == 0 && !same)) t->window = s->window;
     // Blocks say more than the number, whatever the window: the agent may hide them.
-    if (pure && (ahead < 0 || (ahead == 0 && same) || has_blocks(skb, s))) return divert(skb, c, n, 1);
-    if (ahead <= 0 && same) return 0;  // data the other way that says nothing new
+    if (!first && pure && (ahead < 0 || (ahead == 0 && same) || has_blocks(skb, s))) return divert(skb, c, n, 1);
+    if (!first && ahead <= 0 && same) return 0;  // data the other way that says nothing new
   }
   if (take(skb, 0, 1, ACT_SEEN, wake(c, n, 0)) == 0) COUNT(n->copied);
   else COUNT(n->no_room);
@@ -267,7 +487,7 @@ static __always_inline int port(struct __sk_buff *skb, int side)
   n->packets[side]++;
   n->bytes[side] += skb->len;
   if (c->mode != MODE_FORWARD) {
-    int tcp = look(skb, &s);
+    int tcp = look(skb, &s, side);
     if (c->mode == MODE_HOLD) done = is_wrapped(skb, &s) ? 0 : hold(skb, c, n, side);
     else if (tcp) done = side ? from_right(skb, c, n, &s) : from_left(skb, c, n, &s);
   }

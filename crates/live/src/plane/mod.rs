@@ -61,8 +61,8 @@ pub const LIMIT_DUPLICATES: Span = Span::millis(20);
 
 /// The same where connections end at the station. What passes it by breaks them: a host that has seen a timestamp of the
 /// other host takes those of the station for old (PAWS, RFC 7323 5) and drops all that it sends. So the program waits
-/// longer than a busy machine keeps a program from its processors, and less than the watchdog of a service.
-pub const LIMIT_ENDING: Span = Span::secs(3);
+/// longer than a busy machine keeps a program from its processors, and no longer than a user waits for a page.
+pub const LIMIT_ENDING: Span = Span::secs(1);
 
 /// While data flows, what was copied is read this often at least.
 pub const GLANCE_MS: u16 = 5;
@@ -223,7 +223,7 @@ impl Programs {
             make("control", bpf::ARRAY, 4, 112, 1, bpf::MMAPABLE)?,
             make("counts", bpf::PERCPU_ARRAY, 4, 72, 1, 0)?,
             make("peers", bpf::ARRAY, 4, 4, 2, 0)?,
-            make("flows", bpf::LRU_HASH, 36, 8, FLOWS, 0)?,
+            make("flows", bpf::LRU_HASH, 36, 72, FLOWS, 0)?,
         ];
         let invalid = || io::Error::from(io::ErrorKind::InvalidData);
         let what = "the program for the kernel";

@@ -130,7 +130,9 @@ impl Track {
         let near = peer.acked.is_none() && misses;
         let sent = peer.next.is_none_or(|next| {
             let ahead = segment.ack - next;
-            ahead <= 0 || edge.is_some_and(|edge| segment.ack.le(edge)) || near && ahead <= UNSCALED as i32
+            ahead <= 0
+                || edge.is_some_and(|edge| segment.ack.le(edge))
+                || near && ahead <= UNSCALED as i32
         });
         //= rfc5961#section-5.2: SND.UNA - MAX.SND.WND <= SEG.ACK <= SND.NXT
         let oldest = peer.acked.map(|acked| Seq(acked.0.wrapping_sub(peer.widest)));

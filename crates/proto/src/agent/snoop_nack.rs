@@ -262,21 +262,15 @@ impl SnoopNack {
     }
 
     /// What a packet says of the data of the mobile host.
-    fn see(
-        &mut self,
-        now: Time,
-        from: Side,
-        packet: &Packet,
-        standing: &Standing,
-        out: &mut Out,
-    ) {
+    fn see(&mut self, now: Time, from: Side, packet: &Packet, standing: &Standing, out: &mut Out) {
         let from_mobile = from == Side::Right;
         match standing {
             Standing::Doubtful => return,
             Standing::Old if !from_mobile => return,
             Standing::Good | Standing::Old => {}
             Standing::Lost | Standing::Reopened(_) => {
-                let key = packet.flow().map(|flow| if from_mobile { flow } else { flow.reversed() });
+                let key =
+                    packet.flow().map(|flow| if from_mobile { flow } else { flow.reversed() });
                 if let Some(i) = key.and_then(|key| self.flows.find(key)) {
                     self.forget(i, out);
                 }

@@ -50,8 +50,8 @@ use crate::units::{Bytes, Span, Time};
 use crate::wake::WakeTree;
 use crate::wire::{Addr, Body, Damage, Flags, FlowKey, Packet};
 pub(super) use pair::Moved;
-use passed::Passed;
 use pair::{Claim, Ends, Fate, Memory, Pair, Shared};
+use passed::Passed;
 
 /// Configuration of split connections (balakrishnan97 3.2; west97 2.5).
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -74,6 +74,10 @@ pub struct SplitConfig {
     /// What makes it M-TCP, if it is that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtcp: Option<MtcpConfig>,
+    /// Whether two timeouts of full segments in a row make them smaller (RFC 4821). On for stations. Off for
+    /// scenarios: no link of theirs has an MTU, so their timeouts mean other things.
+    #[serde(skip)]
+    pub suspects_size: bool,
 }
 
 impl SplitConfig {
@@ -87,6 +91,7 @@ impl SplitConfig {
             flows: 1024,
             memory: Bytes(128 << 20),
             mtcp: None,
+            suspects_size: false,
         }
     }
 
@@ -203,7 +208,13 @@ impl Split {
         let deputy = config.mtcp.is_some();
         let tcp = [&config.wired, &config.wireless].map(|tcp| end(tcp, largest, deputy));
         Split {
-            ends: Ends { tcp, buffer, grows: largest > buffer, mtcp: config.mtcp },
+            ends: Ends {
+                tcp,
+                buffer,
+                grows: largest > buffer,
+                mtcp: config.mtcp,
+                suspects_size: config.suspects_size,
+            },
             pairs: Flows::new(config.flows),
             wakes: WakeTree::new(1),
             most: config.flows,

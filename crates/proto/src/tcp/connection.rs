@@ -98,8 +98,10 @@ pub struct Connection {
     corked: bool,
     /// Whether a segment may take the way of header prediction although nothing is predicted.
     shortens: bool,
+    /// Whether full segments that are lost may be too large for the path.
+    suspicious: bool,
     /// What the path allows, if that is less than the peer.
-    path: Option<path_mtu::PathMtu>,
+    path: Option<Box<path_mtu::PathMtu>>,
     /// What few connections need.
     rare: Option<Box<Rare>>,
     /// What was done with the segment that came last.
@@ -207,6 +209,7 @@ impl Connection {
             frozen: false,
             corked: false,
             shortens: false,
+            suspicious: false,
             path: None,
             rare: None,
             steps: Steps::default(),

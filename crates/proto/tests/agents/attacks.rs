@@ -3,11 +3,11 @@
 //!
 //! `ATTACK_PACKETS` says how many packets come from each side; `make attack` sets a million.
 
-use lasthop_proto::agent::{
-    Agent, AgentConfig, MtcpConfig, NackAgent, PacketSizes, Reconstruction,
-    SeqCacheAgent, SnoopAgent, SnoopConfig, SplitConfig,
-};
 use lasthop_proto::agent::{AckpMode, Ebsn};
+use lasthop_proto::agent::{
+    Agent, AgentConfig, MtcpConfig, NackAgent, PacketSizes, Reconstruction, SeqCacheAgent,
+    SnoopAgent, SnoopConfig, SplitConfig,
+};
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Machine as _, Out, Side};
 use lasthop_proto::rng::Stream;
@@ -23,7 +23,8 @@ use crate::path::{FIXED, MOBILE, Narrow, Path, Wire};
 fn agents() -> Vec<(&'static str, AgentConfig)> {
     let snoop = |snoop: SnoopConfig, ackp| AgentConfig::Snoop(SnoopAgent { snoop, ackp });
     let config = SnoopConfig::daedalus();
-    let split = SplitConfig { largest: Some(Bytes(4 << 20)), ..SplitConfig::new(TcpConfig::linux()) };
+    let split =
+        SplitConfig { largest: Some(Bytes(4 << 20)), ..SplitConfig::new(TcpConfig::linux()) };
     let mtcp = Some(MtcpConfig { knock: Span::millis(200), channel_signals: false });
     let all = [
         AgentConfig::None,
@@ -217,12 +218,19 @@ fn a_forged_syn_delays_a_handshake_and_does_not_stop_it() {
 /// The link behind the base station, or the one before it, takes less than the hosts believe.
 #[test]
 fn a_narrow_link_is_found_by_messages_and_without() {
-    let split = SplitConfig { largest: Some(Bytes(4 << 20)), ..SplitConfig::new(TcpConfig::linux()) };
+    let split = SplitConfig {
+        largest: Some(Bytes(4 << 20)),
+        suspects_size: true,
+        ..SplitConfig::new(TcpConfig::linux())
+    };
     for agent in [split.clone(), split.clone().selective()] {
         let agent = AgentConfig::Split(agent);
-        for (mtu, reports, within) in
-            [(1300, Some(1300), 2_000), (1300, Some(0), 3_000), (1300, None, 4_000), (600, None, 9_000)]
-        {
+        for (mtu, reports, within) in [
+            (1300, Some(1300), 2_000),
+            (1300, Some(0), 3_000),
+            (1300, None, 4_000),
+            (600, None, 9_000),
+        ] {
             let mut path = path(&agent, 0, 2);
             path.narrow = Some(Narrow { wire: 1, mtu, reports });
             finish(&mut path, &format!("{mtu} {reports:?}"), 60);

@@ -2,18 +2,18 @@
 
 use core::net::SocketAddr;
 
-use lasthop_proto::agent::SnoopConfig;
+use lasthop_proto::agent::{AgentConfig, SnoopConfig};
 use lasthop_proto::describe::{Form, Keys, Need, Value};
 use lasthop_proto::units::Bytes;
 
 use super::path;
 use super::transfer::Directions;
-use crate::document::{Node, Table};
+use crate::document::{Node, Table, Value as DocumentValue};
 use crate::error::{Code, Diagnostic, Error, Place, Warning};
 use crate::files;
 use crate::keys::take;
 use crate::live::LivePath;
-use crate::model::Stage;
+use crate::model::{Stage, StageKind};
 use crate::read::{Reader, read};
 use crate::schema;
 
@@ -169,13 +169,38 @@ fn said(document: &Table) -> Result<Said, Error> {
 
 /// The stages of a station's document, checked against its limits.
 pub(crate) fn stages(document: &Table) -> Result<(Vec<Stage>, Vec<Warning>), Error> {
-    let document = &*files::put_in(document)?;
+    let document = &with_senders(files::put_in(document)?.into_owned());
     let file = open(document)?;
     let mut notes = Vec::new();
     // The wired side is on the left, so what `errors-data` means travels to the right.
-    let stages = path::read(&file, Directions { right: true, left: false }, &mut notes)?;
+    let mut stages = path::read(&file, Directions { right: true, left: false }, &mut notes)?;
+    for stage in &mut stages {
+        if let StageKind::Agent(AgentConfig::Split(split)) = &mut stage.kind {
+            // Real paths have an MTU.
+            split.suspects_size = true;
+        }
+    }
     within_limits(&file, said(document)?.limits)?;
     Ok((stages, notes.into_iter().map(|note| note.warning).collect()))
+}
+
+/// The document with the sender of split connections where it names none: BBR, since losses of the radio do not slow it
+/// down. In scenarios it is that of the preset, which they compare with others.
+fn with_senders(mut document: Table) -> Table {
+    let Some(Node { value: DocumentValue::Array(stages), .. }) = document.get_mut("path") else {
+        return document;
+    };
+    for stage in stages.iter_mut().filter_map(Node::as_table_mut) {
+        let splits = stage
+            .entry("agent")
+            .filter(|agent| matches!(agent.node.as_str(), Some("split" | "split-sack")));
+        let Some(at) = splits.map(|agent| agent.node.at.clone()) else { continue };
+        if !stage.has("split-tcp") && !stage.has("split-preset") {
+            let value = DocumentValue::String("bbr".to_owned());
+            stage.put("split-tcp", &at.clone(), Node { at, value });
+        }
+    }
+    document
 }
 
 /// A key with the name of an interface.

@@ -1,8 +1,8 @@
 //! Which connections are split, and what routers say of their paths.
 
+use super::Split;
 use super::pair::Pair;
 use super::passed::is_splittable;
-use super::Split;
 use crate::agent::BaseStation as _;
 use crate::event::{AgentNote, Cause};
 use crate::machine::{Out, Side};
@@ -37,7 +37,14 @@ impl Split {
     }
 
     /// A SYN for no connection that is split: splits it, or lets it pass.
-    pub(super) fn on_syn(&mut self, now: Time, from: Side, key: FlowKey, packet: Packet, out: &mut Out) {
+    pub(super) fn on_syn(
+        &mut self,
+        now: Time,
+        from: Side,
+        key: FlowKey,
+        packet: Packet,
+        out: &mut Out,
+    ) {
         let Some(syn) = packet.segment() else { return };
         if self.passed.has(key, syn.seq) || !is_splittable(syn) {
             self.passed.note(key, syn.seq);

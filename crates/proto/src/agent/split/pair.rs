@@ -42,6 +42,8 @@ pub(super) struct Ends {
     pub(super) grows: bool,
     /// What makes it M-TCP, if it is that.
     pub(super) mtcp: Option<MtcpConfig>,
+    /// Whether full segments that are lost may be too large for the path.
+    pub(super) suspects_size: bool,
 }
 
 /// The memory for the buffers of all pairs, in bytes.
@@ -173,6 +175,7 @@ impl Pair {
             let i = side.index();
             let mut half = Connection::new(ends.tcp[i].clone(), flow, side, iss, 0);
             half.set_relay();
+            half.set_suspicious(ends.suspects_size);
             if ends.mtcp.is_some() {
                 half.acknowledge_for_another();
             }
@@ -241,13 +244,7 @@ impl Pair {
     }
 
     /// A router reports that a packet of the half towards `side` was too large. Whether that is believed.
-    pub(super) fn shrink(
-        &mut self,
-        now: Time,
-        side: Side,
-        report: &TooBig,
-        out: &mut Out,
-    ) -> bool {
+    pub(super) fn shrink(&mut self, now: Time, side: Side, report: &TooBig, out: &mut Out) -> bool {
         let quote = report.quote;
         self.halves[side.index()].on_too_big(now, (quote.seq, quote.len), report.mtu, out)
     }

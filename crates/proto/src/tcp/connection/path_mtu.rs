@@ -67,8 +67,7 @@ impl Connection {
     ) -> bool {
         let w = &self.tx.core.window;
         let in_flight = |position: u64| (w.una..w.max).contains(&position);
-        if !self.state.is_synchronised()
-            || !seq.unwrap_near(self.iss, w.una).is_some_and(in_flight)
+        if !self.state.is_synchronised() || !seq.unwrap_near(self.iss, w.una).is_some_and(in_flight)
         {
             return false;
         }
@@ -81,15 +80,20 @@ impl Connection {
         self.shrink(now, named.max(least), RETRY_NAMED, out)
     }
 
+    /// Whether two timeouts of full segments in a row make them smaller.
+    pub fn set_suspicious(&mut self, suspicious: bool) {
+        self.suspicious = suspicious;
+    }
+
     /// A timer has expired: full segments may be too large for the path.
     pub(super) fn suspect_size(&mut self, now: Time, kind: TcpKind, out: &mut Out) {
-        if !self.relay || kind != TcpKind::Timeout || !self.state.is_synchronised() {
+        if !self.suspicious || kind != TcpKind::Timeout || !self.state.is_synchronised() {
             return;
         }
         let w = &self.tx.core.window;
         let full = w.max - w.una >= u64::from(w.mss);
         // The smaller size does not get through either.
-        let again = self.path.is_some_and(|path| path.stuck == w.una);
+        let again = self.path.as_ref().is_some_and(|path| path.stuck == w.una);
         if self.tx.retries() < if again { 1 } else { SUSPECT } || !full {
             return;
         }
@@ -107,9 +111,9 @@ impl Connection {
         if mss >= before {
             return false;
         }
-        let agreed = self.path.map_or(before, |path| path.agreed);
+        let agreed = self.path.as_ref().map_or(before, |path| path.agreed);
         let (retry, stuck) = (now + patience, self.tx.core.window.una);
-        self.path = Some(PathMtu { agreed, retry, patience, probe: None, stuck });
+        self.path = Some(Box::new(PathMtu { agreed, retry, patience, probe: None, stuck }));
         self.tx.core.window.mss = mss;
         self.tx.resend(now);
         self.flush(now, out);
@@ -118,14 +122,14 @@ impl Connection {
 
     /// Tries a larger segment, if it is time to and there is enough to send. The caller calls it now and then.
     pub fn probe_path(&mut self, now: Time, out: &mut Out) {
-        let Some(mut path) = self.path else { return };
+        let Some(mut path) = self.path.as_deref().copied() else { return };
         let troubled = self.tx.retries() > 0 || self.control_block().in_recovery;
         let w = &mut self.tx.core.window;
         if let Some(end) = path.probe {
             if troubled {
                 // Whether it was this segment that was lost does not matter: another one is tried later.
                 (path.probe, path.retry) = (None, now + path.patience);
-                self.path = Some(path);
+                self.path = Some(Box::new(path));
             } else if w.una >= end {
                 w.mss = path.agreed;
                 self.path = None;
@@ -141,7 +145,7 @@ impl Connection {
         if let Some(chunk) = self.tx.poll(now) {
             if chunk.len == path.agreed && chunk.cause == Cause::Data {
                 path.probe = Some(chunk.end());
-                self.path = Some(path);
+                self.path = Some(Box::new(path));
             }
             self.send_chunk(now, chunk, out);
         }

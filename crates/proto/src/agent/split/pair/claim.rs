@@ -74,7 +74,11 @@ impl Pair {
     }
 
     /// The SYN that came before, if `segment` of the far end answers that.
-    pub(in crate::agent) fn take_answered(&mut self, from: Side, segment: &Segment) -> Option<Packet> {
+    pub(in crate::agent) fn take_answered(
+        &mut self,
+        from: Side,
+        segment: &Segment,
+    ) -> Option<Packet> {
         let answers = segment.flags.has(Flags::SYN | Flags::ACK) && from != self.opener;
         let held = self.halves[self.opener.index()].is_held();
         let seq = self.rival.as_deref()?.segment()?.seq;

@@ -73,6 +73,7 @@ impl Pair {
             let tcp = ends.tcp[i].clone();
             let mut half = Connection::resume(now, snapshot, tcp, (flow, side), limits[i]);
             half.grow_outbox(limits[1 - i]);
+            half.set_suspicious(ends.suspects_size);
             half
         };
         let mut halves = [half(Side::Left, left, key.reversed()), half(Side::Right, right, key)];
