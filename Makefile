@@ -10,7 +10,7 @@ DENY = -D warnings
 NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help test setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-figures lint code-tests purity licences doc fuzz-check bench instructions advisories clean
+.PHONY: help test setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-figures kernel-grid lint code-tests purity licences doc fuzz-check bench instructions advisories clean
 .PHONY: book campaign captures dist msrv readme schemas small flaky fuzz mutants wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test
 
 help: ## This list
@@ -53,6 +53,7 @@ fmt-check: ## Is the code formatted?
 
 figures: ## Write the figures of the manual anew, from runs of the program
 	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-study --test figures the_figures_of_the_manual
+	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-study --test grid each_cell
 	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-sim --test hand_off
 	LASTHOP_WRITE_FIGURES=1 $(MAKE) golden
 
@@ -80,6 +81,14 @@ kernel-figures: ## Record what the kernel's senders do on the paths of docs/pari
 		--set core.link.delay=20ms --vary loss.cross.loss=1% $(SENDERS) > target/figures/20ms.json
 	LASTHOP_KERNEL_RUNS=$$PWD/target/figures/5ms.json:$$PWD/target/figures/50ms.json:$$PWD/target/figures/20ms.json \
 		$(CARGO) test --locked --package lasthop-study --test figures the_record_of_the_kernel
+
+GRID = crates/study/tests/grid
+kernel-grid: ## Record what the kernel's senders do on the paths of docs/parity-grid.md: an hour on a quiet machine
+	mkdir -p target/figures
+	for file in cells pairs; do target/release/lasthop run $(GRID)/$$file.toml --world testbed --json \
+		> target/figures/grid-$$file.json || exit 1; done
+	LASTHOP_KERNEL_GRID=$$PWD/target/figures/grid-cells.json:$$PWD/target/figures/grid-pairs.json \
+		$(CARGO) test --locked --package lasthop-study --test grid the_record_of_the_grid
 
 manual: ## Write the tables of the manual anew, from what systems, keys and commands say of themselves
 	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop-scenario --test manual the_tables_of_the_manual

@@ -1,0 +1,233 @@
+//! Our senders beside Linux' own on a grid of paths. What the kernel did is recorded in `grid/kernel.json`, since that takes
+//! real time; `make kernel-grid` records it. The table is in `docs/parity-grid.md`, and `make figures` writes it.
+//!
+//! A cell that differs by more than a tenth in throughput, or by more than half in retransmissions, has a reason in
+//! `grid/reasons.json`, and no other cell has one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use lasthop_lab::measure_all;
+use lasthop_proto::event::Cause;
+use lasthop_scenario::{Scenario, parse};
+use lasthop_trace::metrics::RunMetrics;
+use lasthop_trace::stats::Summary;
+use serde::{Deserialize, Serialize};
+
+const FILES: [(&str, &str); 2] =
+    [("cells", include_str!("grid/cells.toml")), ("pairs", include_str!("grid/pairs.toml"))];
+
+const SEEDS: u64 = 20;
+
+/// Fewer retransmissions in a run than this say nothing about a sender.
+const FEW: f64 = 10.0;
+
+/// What is compared of a run.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq)]
+struct Run {
+    /// Of a flow, in KB/s; the mean over flows.
+    throughput: f64,
+    /// Segments sent again by all flows.
+    again: f64,
+    timeouts: f64,
+    /// The median and the 95th percentile of the time that data took on its way, in ms; the mean over flows.
+    p50: f64,
+    p95: f64,
+}
+
+impl Run {
+    fn of(metrics: &RunMetrics) -> Run {
+        let flows = &metrics.flows;
+        let sum = |value: &dyn Fn(usize) -> f64| (0..flows.len()).map(value).sum::<f64>();
+        let mean = |value: &dyn Fn(usize) -> f64| sum(value) / flows.len().max(1) as f64;
+        let again = |i: usize| -> f64 {
+            let is_again = |cause| {
+                use Cause::{FastRetransmit, TailLossProbe, TimeoutRetransmit};
+                matches!(cause, FastRetransmit | TimeoutRetransmit | TailLossProbe)
+            };
+            flows[i].originated.total_of(is_again) as f64
+        };
+        let rounded = |value: f64| (value * 10.0).round() / 10.0;
+        Run {
+            throughput: rounded(mean(&|i| flows[i].throughput / 1024.0)),
+            again: sum(&again),
+            timeouts: sum(&|i| flows[i].timeouts as f64),
+            p50: rounded(mean(&|i| flows[i].delay.p50_s * 1e3)),
+            p95: rounded(mean(&|i| flows[i].delay.p95_s * 1e3)),
+        }
+    }
+}
+
+/// What the kernel did, by cell.
+#[derive(Serialize, Deserialize, Default)]
+struct Recorded {
+    /// The kernel's release.
+    release: String,
+    /// By file, case and sender.
+    cells: BTreeMap<String, Vec<Run>>,
+}
+
+fn place(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/grid").join(name)
+}
+
+fn recorded() -> Recorded {
+    serde_json::from_str(&std::fs::read_to_string(place("kernel.json")).unwrap()).unwrap()
+}
+
+/// Why a cell differs, by its name.
+fn reasons() -> BTreeMap<String, String> {
+    serde_json::from_str(&std::fs::read_to_string(place("reasons.json")).unwrap()).unwrap()
+}
+
+fn name(file: &str, labels: &[String]) -> String {
+    format!("{file} {}", labels.join(" "))
+}
+
+/// All cells in the simulator.
+fn simulated() -> Vec<(String, Vec<Run>)> {
+    let mut all = Vec::new();
+    for (file, text) in FILES {
+        let (plan, _) = parse(text, file, &[]).unwrap();
+        let jobs: Vec<(&Scenario, u64)> = plan
+            .cells
+            .iter()
+            .flat_map(|cell| (1..=SEEDS).map(|seed| (&cell.scenario, seed)))
+            .collect();
+        let runs = measure_all(&jobs, &()).into_iter().map(|run| Run::of(&run.unwrap().metrics));
+        let runs: Vec<Run> = runs.collect();
+        let names = plan.cells.iter().map(|cell| name(file, &cell.labels));
+        all.extend(names.zip(runs.chunks(SEEDS as usize).map(<[Run]>::to_vec)));
+    }
+    all
+}
+
+fn summary(runs: &[Run], value: fn(&Run) -> f64) -> Summary {
+    Summary::of(&runs.iter().map(value).collect::<Vec<f64>>())
+}
+
+/// One cell beside the kernel's.
+struct Beside {
+    name: String,
+    /// Ours over the kernel's, and half of its interval.
+    throughput: (f64, f64),
+    /// Means of ours and of the kernel's.
+    again: [f64; 2],
+    timeouts: [f64; 2],
+    p50: [f64; 2],
+    p95: [f64; 2],
+}
+
+impl Beside {
+    fn new(name: &str, ours: &[Run], theirs: &[Run]) -> Beside {
+        let both = |value: fn(&Run) -> f64| [ours, theirs].map(|runs| summary(runs, value));
+        let means = |value: fn(&Run) -> f64| both(value).map(|summary| summary.mean);
+        let [a, b] = both(|run| run.throughput);
+        let ratio = a.mean / b.mean;
+        let relative = (a.ci95 / a.mean).hypot(b.ci95 / b.mean);
+        Beside {
+            name: name.to_owned(),
+            throughput: (ratio, ratio * relative),
+            again: means(|run| run.again),
+            timeouts: means(|run| run.timeouts),
+            p50: means(|run| run.p50),
+            p95: means(|run| run.p95),
+        }
+    }
+
+    /// Whether it differs by so much that there must be a reason.
+    fn differs(&self) -> bool {
+        let [ours, theirs] = self.again;
+        let many = ours.max(theirs) >= FEW;
+        let times = ours.max(FEW) / theirs.max(FEW);
+        (self.throughput.0 - 1.0).abs() > 0.1 || many && !(1.0 / 1.5..=1.5).contains(&times)
+    }
+
+    fn row(&self, reason: &str) -> String {
+        let pair = |[ours, theirs]: [f64; 2]| format!("{ours:.0}, {theirs:.0}");
+        let one = |[ours, theirs]: [f64; 2]| format!("{ours:.1}, {theirs:.1}");
+        let (ratio, interval) = self.throughput;
+        format!(
+            "| {} | {ratio:.2} ± {interval:.2} | {} | {} | {} | {} | {reason} |\n",
+            self.name,
+            pair(self.again),
+            one(self.timeouts),
+            pair(self.p50),
+            pair(self.p95)
+        )
+    }
+}
+
+const PAGE: &str = "../../docs/parity-grid.md";
+const BEGIN: &str = "<!-- generated: grid -->\n";
+const END: &str = "<!-- end -->";
+
+#[test]
+fn each_cell_that_differs_from_the_kernel_has_a_reason() {
+    let (recorded, reasons) = (recorded(), reasons());
+    let mut table = "| cell | throughput | sent again | time-outs | p50 (ms) | p95 (ms) | reason |\n|---|---|---|---|---|---|---|\n".to_owned();
+    let (mut beside, mut wrong) = (0, Vec::new());
+    for (name, ours) in simulated() {
+        let Some(theirs) = recorded.cells.get(&name) else { continue };
+        let cell = Beside::new(&name, &ours, theirs);
+        let reason = reasons.get(&name);
+        if cell.differs() != reason.is_some() {
+            wrong.push(cell.row("?"));
+        }
+        table += &cell.row(reason.map_or("", String::as_str));
+        beside += 1;
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);
+    let old = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = old.split_once(BEGIN).expect("where the table begins");
+    let (_, after) = rest.split_once(END).expect("where it ends");
+    let new = format!("{before}{BEGIN}\n{table}\n{END}{after}");
+    if std::env::var_os("LASTHOP_WRITE_FIGURES").is_some() {
+        std::fs::write(&path, new).unwrap();
+    } else {
+        assert!(old == new, "docs/parity-grid.md is out of date: run `make figures`");
+    }
+    assert!(wrong.is_empty(), "a reason is missing, or is no longer needed:\n{}", wrong.concat());
+    assert!(beside >= 40, "{beside} cells");
+    assert!(reasons.keys().all(|name| recorded.cells.contains_key(name)), "{reasons:?}");
+}
+
+/// What `lasthop run --world testbed --json` has said about a kernel is added to the record: the paths of its answers stand
+/// in `LASTHOP_KERNEL_GRID`. Runs in which the base station lost frames are left out.
+#[test]
+fn the_record_of_the_grid_can_be_read_and_added_to() {
+    let mut record = if place("kernel.json").exists() { recorded() } else { Recorded::default() };
+    let Some(paths) = std::env::var_os("LASTHOP_KERNEL_GRID") else {
+        assert!(record.cells.values().all(|runs| runs.len() >= 2));
+        return;
+    };
+    record.release =
+        std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap().trim().to_owned();
+    let mut fresh = BTreeSet::new();
+    for path in std::env::split_paths(&paths) {
+        let text = std::fs::read_to_string(path).unwrap();
+        let said: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let file = if said["setup"]["command"].as_str().unwrap().contains("pairs") {
+            "pairs"
+        } else {
+            "cells"
+        };
+        for cell in said["cells"].as_array().unwrap() {
+            let labels = cell["labels"].as_array().unwrap().iter();
+            let labels: Vec<String> = labels.map(|l| l.as_str().unwrap().to_owned()).collect();
+            let runs = cell["runs"].as_array().unwrap().iter();
+            let whole = runs.filter(|run| run["testbed"]["lost_frames"] == 0);
+            let runs: Vec<Run> = whole
+                .map(|run| Run::of(&serde_json::from_value(run["metrics"].clone()).unwrap()))
+                .collect();
+            let name = name(file, &labels);
+            // Runs of several answers are put together.
+            if fresh.insert(name.clone()) {
+                record.cells.insert(name, runs);
+            } else {
+                record.cells.entry(name).or_default().extend(runs);
+            }
+        }
+    }
+    std::fs::write(place("kernel.json"), serde_json::to_string(&record).unwrap() + "\n").unwrap();
+}
