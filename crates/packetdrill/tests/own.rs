@@ -94,8 +94,8 @@ fn a_missing_feature_is_named() {
         ("0 socket(..., SOCK_DGRAM, IPPROTO_UDP) = 3", "sockets other than SOCK_STREAM"),
         ("0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 splice(3, 4) = 0", "the call splice()"),
         (
-            "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 setsockopt(3, SOL_SOCKET, SO_MARK, [1], 4) = 0",
-            "setsockopt SO_MARK",
+            "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 setsockopt(3, SOL_SOCKET, SO_RCVLOWAT, [1], 4) = 0",
+            "setsockopt SO_RCVLOWAT",
         ),
     ] {
         match run(text).verdict {
