@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use lasthop_lab::measure_all;
 use lasthop_proto::event::Cause;
+use lasthop_runs::measure_all;
 use lasthop_scenario::{Scenario, parse};
 use lasthop_trace::metrics::RunMetrics;
 use lasthop_trace::stats::Summary;
