@@ -1,6 +1,7 @@
 //! What `tshark` counts, by direction.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use lasthop_analyze::{Endpoint, Opening};
 
@@ -47,9 +48,9 @@ pub fn directions(file: &str) -> Option<BTreeMap<Key, Theirs>> {
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         let cells: Vec<&str> = line.split('\t').collect();
         let (Ok(stream), Ok(port)) = (cells[0].parse(), cells[3].parse()) else { continue };
-        let Some(addr) = [cells[1], cells[2]].iter().find_map(|text| text.parse().ok()) else {
-            continue;
-        };
+        let addr = [cells[1], cells[2]].iter().find_map(|text| text.parse::<IpAddr>().ok());
+        // An IPv4 address that is written as an IPv6 one is the same to us.
+        let Some(addr) = addr.map(|addr| addr.to_canonical()) else { continue };
         let theirs = all.entry((stream, Endpoint { addr, port })).or_default();
         theirs.packets += 1;
         theirs.rtt = theirs.rtt.or(cells[4].parse().ok());
@@ -101,6 +102,9 @@ fn differences(ours: &Ours<'_>, theirs: &Theirs) -> Vec<(&'static str, &'static 
         let why = match () {
             () if packets != theirs.packets => "not the same packets were read",
             () if theirs.malformed => "tshark stops at a header that was cut off",
+            () if field == "window_update" && ours.connection.opening != Opening::Handshake => {
+                "tshark takes zero for number, ACK and window of a side before its first packet"
+            }
             () => UNEXPLAINED,
         };
         found.push((field, why, format!("{}, tshark {}", mine[i], theirs.counts[i])));
