@@ -167,6 +167,19 @@ pub fn read(from: &mut impl std::io::Read, path: &Path) -> Result<String, Failur
         .map_err(|_| Failure::input(format!("{}: this is not a text file", path.display()), help))
 }
 
+/// Opens a file of a service. A pipe or a device is refused: the service would wait for it.
+pub fn regular(path: &Path, help: &str) -> Result<std::fs::File, Failure> {
+    let error = |error| Failure::file(path, error, help);
+    // Opening a pipe waits already.
+    if !std::fs::metadata(path).map_err(error)?.is_file() {
+        return Err(Failure::input(
+            format!("{}: this is not a regular file", path.display()),
+            help,
+        ));
+    }
+    std::fs::File::open(path).map_err(error)
+}
+
 /// Reads bytes of bounded length of what is called so.
 fn bounded(
     from: &mut impl std::io::Read,

@@ -17,6 +17,7 @@ pub mod metrics;
 pub mod neighbours;
 pub mod notify;
 pub mod offload;
+pub mod owner;
 pub mod plane;
 pub mod port;
 pub mod recorder;

@@ -8,10 +8,10 @@ use std::thread;
 use std::time::SystemTime;
 
 use lasthop_path::{Path as Stages, Stage, Witness};
-use lasthop_proto::agent::Needs;
+use lasthop_proto::agent::{AgentConfig, Needs};
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Side, StageId};
-use lasthop_scenario::{PlaneChoice, Setting, StationFile};
+use lasthop_scenario::{PlaneChoice, Setting, StageKind, StationFile};
 use lasthop_trace::pcapng::Place;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::SignalFd;
@@ -22,11 +22,12 @@ use crate::counters::{Counters, Tap};
 use crate::interfaces;
 use crate::metrics::{self, Endpoint};
 use crate::notify::Manager;
+use crate::owner::{self, Claim, Owner};
 use crate::plane::{self, Plane, Refusal};
 use crate::recorder::Recorder;
 use crate::shortage;
 use crate::station::{Port, Station};
-use crate::sys::heap;
+use crate::sys::{heap, privileges};
 
 /// Why a station cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +67,14 @@ pub enum Fault {
     /// The kernel cannot forward, and was asked to.
     #[error("the kernel cannot forward by itself: {0}")]
     Plane(Refusal),
+    /// Another station has an interface.
+    #[error("{interface} has a station already: {owner}")]
+    Owned {
+        /// Its name.
+        interface: String,
+        /// Whose it is.
+        owner: Owner,
+    },
     /// The kernel forwards already, and is to leave it to packet sockets.
     #[error(
         "the base filter of another station stands at {interface}, so that packets would pass twice: {error}"
@@ -85,6 +94,10 @@ impl Fault {
     /// What to do about it.
     pub fn remedy(&self) -> String {
         let error = match self {
+            Fault::Owned { .. } => {
+                return "stop that station first, or give this one other interfaces: `left`, `right`"
+                    .to_owned();
+            }
             Fault::Interface { error, .. }
             | Fault::Socket { error, .. }
             | Fault::Metrics { error, .. }
@@ -121,7 +134,7 @@ impl Fault {
             Fault::Base { .. } => {
                 "take it away as root: `sudo lasthop station FILE --clear`, or by `tc filter del`".to_owned()
             }
-            Fault::System(_) => String::new(),
+            Fault::Owned { .. } | Fault::System(_) => String::new(),
         }
     }
 }
@@ -191,6 +204,7 @@ pub fn run(
             .for_each(|warning| tell(News::Warning(warning)));
     }
     heap::keep();
+    let _claims = [claim(&file.left)?, claim(&file.right)?];
     let clock = Clock::start();
     let (path, places) = stages(&file);
     let last = StageId(path.stages().len() as u16 - 1);
@@ -212,6 +226,8 @@ pub fn run(
         // Before anybody hears that it runs: a connection that begins now is seen from its start.
         station.adapt(&mut sink)?;
     }
+    // Before any other thread begins. What is needed from here on is needed again when interfaces come back.
+    privileges::drop_unused()?;
     let about = About { world: "station", name: name.to_owned(), seed: file.seed };
     let handle = station.handle();
     let running =
@@ -272,6 +288,13 @@ pub fn run(
     }
 }
 
+/// Makes `interface` this station's, as long as what is returned lives.
+fn claim(interface: &str) -> Result<Claim, Fault> {
+    let fault = |error| Fault::Interface { interface: interface.to_owned(), error };
+    let index = interfaces::index(interface).map_err(fault)?;
+    owner::claim(index)?.map_err(|owner| Fault::Owned { interface: interface.to_owned(), owner })
+}
+
 /// What the path of `file` must be shown of the packets that pass.
 pub(crate) fn needs(file: &StationFile) -> Needs {
     let (path, _) = stages(file);
@@ -282,8 +305,14 @@ fn wants(file: &StationFile) -> Wants {
     if file.capture.is_some() { Wants::EVERYTHING } else { Wants::METRICS }
 }
 
+/// Whether connections end at an agent of `file`. Then new ones are to pass when the station is gone, whatever that costs.
+pub(crate) fn ends_connections(file: &StationFile) -> bool {
+    let splits = |kind: &StageKind| matches!(kind, StageKind::Agent(AgentConfig::Split(_)));
+    file.path.stages().iter().any(|stage| splits(&stage.kind))
+}
+
 /// The kernel as data plane, if it is to be had and was not declined. Where each packet goes through the station anyway, packet
-/// sockets do, unless the kernel was demanded.
+/// sockets do, unless the kernel was demanded or connections end here.
 fn data_plane(
     file: &StationFile,
     needs: Needs,
@@ -296,7 +325,7 @@ fn data_plane(
     let indices = [index(&file.left)?, index(&file.right)?];
     let refused = match file.plane {
         PlaneChoice::Sockets => None,
-        PlaneChoice::Auto if needs == Needs::Everything => None,
+        PlaneChoice::Auto if needs == Needs::Everything && !ends_connections(file) => None,
         choice => match Plane::start(indices) {
             Ok(plane) => {
                 tell(News::Plane { plane: "kernel", instead: None });
@@ -306,7 +335,7 @@ fn data_plane(
             Err(refusal) => Some((refusal.to_string(), refusal.remedy())),
         },
     };
-    clear(file)?;
+    clear_claimed(file)?;
     tell(News::Plane { plane: "sockets", instead: refused });
     Ok(None)
 }
@@ -314,8 +343,13 @@ fn data_plane(
 /// Takes away what a station has left at the interfaces of `file`; whether there was anything.
 ///
 /// # Errors
-/// When that is not allowed: packets would pass twice beside packet sockets.
+/// When that is not allowed: packets would pass twice beside packet sockets. When a station runs there.
 pub fn clear(file: &StationFile) -> Result<bool, Fault> {
+    let _claims = [claim(&file.left)?, claim(&file.right)?];
+    clear_claimed(file)
+}
+
+fn clear_claimed(file: &StationFile) -> Result<bool, Fault> {
     let mut found = false;
     for interface in [&file.left, &file.right] {
         let fault = |error| Fault::Base { interface: interface.clone(), error };
@@ -416,6 +450,10 @@ mod tests {
                     error: of(ErrorKind::PermissionDenied),
                 },
                 "--clear",
+            ),
+            (
+                Fault::Owned { interface: "eth7".to_owned(), owner: Owner { pid: 7, uid: 0 } },
+                "stop that station",
             ),
         ] {
             assert!(fault.remedy().contains(remedy), "{fault}: {}", fault.remedy());

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::sys::ethtool::{Offload, offload};
 use crate::sys::path_mtu;
-use crate::{interfaces, plane, service};
+use crate::{interfaces, owner, plane, service};
 
 /// Capabilities by their number in linux/capability.h.
 const CAP_NET_ADMIN: u32 = 12;
@@ -60,6 +60,7 @@ pub fn survey(file: &StationFile, socket: Option<&Path>) -> Vec<Finding> {
     let mut mtus = Vec::new();
     for name in [&file.left, &file.right] {
         interface(name, &mut found);
+        found.extend(owned(name));
         mtus.extend(path_mtu::mtu(name));
     }
     if let [left, right] = mtus[..]
@@ -80,6 +81,15 @@ pub fn survey(file: &StationFile, socket: Option<&Path>) -> Vec<Finding> {
 
 fn number(path: &str) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// Whether another station has this interface.
+fn owned(name: &str) -> Option<Finding> {
+    let index = interfaces::index(name).ok()?;
+    let owner = owner::owner(index).ok()??;
+    let what = format!("has a station already: {owner}");
+    let remedy = "stop that station before this one starts: two at one interface would send each frame twice";
+    Some(finding(name, Weight::Fatal, what, remedy))
 }
 
 fn interface(name: &str, found: &mut Vec<Finding>) {
@@ -181,7 +191,7 @@ fn forwards(file: &StationFile) -> Finding {
     let everything = service::needs(file) == Needs::Everything;
     match file.plane {
         PlaneChoice::Sockets => return sockets("as the file says"),
-        PlaneChoice::Auto if everything => {
+        PlaneChoice::Auto if everything && !service::ends_connections(file) => {
             return sockets("since every packet goes through it anyway");
         }
         PlaneChoice::Auto | PlaneChoice::Kernel => {}

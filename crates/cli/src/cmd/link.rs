@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use lasthop_live::tunnel::{self as link, News};
@@ -12,7 +12,7 @@ use lasthop_scenario::{Error, Key, TunnelFile, parse_tunnel};
 use serde_json::json;
 
 use crate::failure::{Failure, Located};
-use crate::scenario::read;
+use crate::scenario::{read, regular};
 use crate::{Outcome, format, output, style};
 
 const EXAMPLES: &str = "\
@@ -128,7 +128,7 @@ fn keep(path: &Path, key: &str, force: bool) -> io::Result<()> {
 /// Reads and checks the file.
 fn load(path: &Path) -> Result<TunnelFile, Failure> {
     let help = "give a tunnel's file, for example /etc/lasthop/link.toml; docs/link.md explains it";
-    let mut from = File::open(path).map_err(|error| Failure::file(path, error, help))?;
+    let mut from = regular(path, help)?;
     let text = read(&mut from, path)?;
     parse_tunnel(&text).map_err(|Error(diagnostic)| {
         Failure::Scenario(Box::new(Located::new(*diagnostic, &path.to_string_lossy(), &text, &[])))
@@ -137,19 +137,15 @@ fn load(path: &Path) -> Result<TunnelFile, Failure> {
 
 /// The key itself: 64 hexadecimal digits.
 fn key(from: &Key) -> Result<Option<[u8; 32]>, Failure> {
+    let mut mode = 0;
     let (word, place) = match from {
         Key::None => return Ok(None),
         Key::File(path) => {
             let path = Path::new(path);
             let help = "make one: `lasthop link --keygen link.key`, and name it: `key-file = \"link.key\"`";
-            let text =
-                fs::read_to_string(path).map_err(|error| Failure::file(path, error, help))?;
-            let mode = fs::metadata(path).map_or(0, |meta| meta.permissions().mode());
-            if mode & 0o077 != 0 {
-                let path = path.display();
-                eprintln!("{} others may read {path}: `chmod 600 {path}`", style::bold("warning:"));
-            }
-            (text, path.display().to_string())
+            let mut from = regular(path, help)?;
+            mode = from.metadata().map_err(|error| Failure::file(path, error, help))?.mode();
+            (read(&mut from, path)?, path.display().to_string())
         }
         Key::Environment(name) => {
             let word = std::env::var(name).map_err(|_| {
@@ -163,7 +159,20 @@ fn key(from: &Key) -> Result<Option<[u8; 32]>, Failure> {
         let help = "a key has 64 hexadecimal digits; `lasthop link --keygen` makes one";
         Failure::input(format!("{place} holds no key"), help)
     })?;
+    if mode & 0o077 != 0 && !is_credential(Path::new(&place)) {
+        return Err(Failure::input(
+            format!("others may read {place}, which holds the key"),
+            format!("`chmod 600 {place}`"),
+        ));
+    }
     Ok(Some(key))
+}
+
+/// Whether systemd hands this file on as a credential. A list of users says who may read it, and its mode shows the mask
+/// of that list.
+fn is_credential(path: &Path) -> bool {
+    let dir = std::env::var_os("CREDENTIALS_DIRECTORY").filter(|dir| !dir.is_empty());
+    dir.is_some_and(|dir| path.parent() == Some(Path::new(&dir)))
 }
 
 fn digits(word: &str) -> Option<[u8; 32]> {

@@ -1,16 +1,15 @@
 //! `lasthop station`: the base station between two interfaces of this machine.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use lasthop_live::service::{self, Fault, News};
 use lasthop_live::survey::{Finding, Weight, survey};
-use lasthop_scenario::{Error, Setting, StationFile, Warning, parse_station};
+use lasthop_scenario::{Error, Setting, StationFile, Warning, files, parse_station};
 use miette::Severity;
 use serde_json::json;
 
 use crate::failure::{Failure, Located};
-use crate::scenario::{read, with_files};
+use crate::scenario::{read, regular, with_files};
 use crate::{Outcome, format, output, style};
 
 const EXAMPLES: &str = "\
@@ -26,7 +25,7 @@ With CAP_NET_RAW alone packet sockets do, and no interface's settings are change
   left = \"eth0\"            # to the wired side
   right = \"wlan0\"          # to the wireless side
   [[path]]                 # stages as in scenario files
-  agent = \"snoop\"
+  agent = \"snoop-smart\"
 
 docs/station.md explains every key, and when a station helps at all.";
 
@@ -89,8 +88,15 @@ fn clear(file: &StationFile, json: bool) -> Result<Outcome, Failure> {
 fn load(path: &Path) -> Result<(StationFile, Vec<Located>), Failure> {
     let help =
         "give a station's file, for example /etc/lasthop/base.toml; docs/station.md explains it";
-    let mut from = File::open(path).map_err(|error| Failure::file(path, error, help))?;
-    let text = with_files(read(&mut from, path)?, path.parent().unwrap_or(Path::new("")), &[])?;
+    let mut from = regular(path, help)?;
+    let (text, beside) = (read(&mut from, path)?, path.parent().unwrap_or(Path::new("")));
+    for named in files::named(&text, &[]) {
+        let path = beside.join(&named.name);
+        if path.exists() {
+            regular(&path, help)?;
+        }
+    }
+    let text = with_files(text, beside, &[])?;
     let located =
         |diagnostic: Warning| Located::new(diagnostic, &path.to_string_lossy(), &text, &[]);
     match parse_station(&text) {

@@ -355,7 +355,18 @@ fn what_is_missing_is_told_with_its_remedy() {
     assert_ne!(fs::read(path("key")).unwrap(), fs::read(path("another")).unwrap());
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3, "nothing else is left");
     fs::set_permissions(path("key"), fs::Permissions::from_mode(0o644)).unwrap();
-    assert!(refused(&["link", &file, "--check"], 0).contains("others may read"));
+    assert!(refused(&["link", &file, "--check"], 2).contains("others may read"));
+    fs::set_permissions(path("key"), fs::Permissions::from_mode(0o640)).unwrap();
+    assert!(refused(&["link", &file, "--check"], 2).contains("chmod 600"));
+    // Nobody writes to the pipe: whoever waits for it waits for ever.
+    let made = Command::new("mkfifo").arg(path("pipe")).status().unwrap();
+    assert!(made.success());
+    for words in [["link", &path("pipe"), "--check"], ["station", &path("pipe"), "--check"]] {
+        assert!(refused(&words, 2).contains("not a regular file"));
+    }
+    fs::write(&file, format!("peer = \"192.0.2.1:4747\"\nkey-file = \"{}\"\n", path("pipe")))
+        .unwrap();
+    assert!(refused(&["link", &file, "--check"], 2).contains("not a regular file"));
     fs::write(&file, "listen = \"192.0.2.1\"\n").unwrap();
     assert!(refused(&["link", &file], 2).contains("ADDRESS:PORT"));
     fs::write(&file, "peer = \"127.0.0.1:4747\"\ntun = \"lo\"\n").unwrap();

@@ -9,6 +9,7 @@ pub(crate) mod heap;
 pub mod outq;
 pub mod packet_socket;
 pub mod path_mtu;
+pub mod privileges;
 pub mod slice;
 pub mod tcp_info;
 pub mod tun;

@@ -424,6 +424,7 @@ impl Machine for Split {
             match claim {
                 Claim::Own => {}
                 Claim::Foreign => return self.pass(now, from, packet, out),
+                Claim::Void => return out.end(from.other(), &packet, Cause::SplitTaken),
                 Claim::Bypassed => {
                     self.note(key, AgentNote::Bypassed, out);
                     self.forget(i, out);

@@ -204,6 +204,25 @@ fn of_two_syns_that_which_is_answered_opens_the_connection() {
     );
 }
 
+/// A SYN of the far end, or in its name, while it has not answered: only its SYN-ACK says where it begins.
+#[test]
+fn a_syn_of_the_far_end_is_no_answer() {
+    check(
+        &config(),
+        "
+        0ms fixed S 0 => split-taken
+        0ms right S 0 => split-control
+        4ms mobile S 90000 => split-taken
+        5ms mobile S 0 => split-taken                   # both ends open at once
+        10ms mobile S. 0 ack 1 mss 1000 => split-taken
+        10ms right . 1 ack 1 => split-ack
+        10ms left S. 0 ack 1 => split-control
+        11ms fixed . 1 ack 1 => split-taken
+        10s end
+        ",
+    );
+}
+
 /// Its ends have a connection that was never split, and a third party repeats the SYN: what they say goes on between them.
 #[test]
 fn a_syn_for_a_connection_that_passes_diverts_nothing() {

@@ -44,7 +44,7 @@ fn of_status(status: &Status) -> Result<Estimate, Failure> {
     if sent == 0 {
         return Err(Failure::input(
             "the station has not looked into any packet yet",
-            "a path of `agent = \"none\"` alone passes frames on unread: `lasthop ctl set agent=snoop`, wait for \
+            "a path of `agent = \"none\"` alone passes frames on unread: `lasthop ctl set agent=snoop-smart`, wait for \
              traffic, and ask again",
         ));
     }

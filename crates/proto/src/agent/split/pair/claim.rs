@@ -51,6 +51,8 @@ pub(in crate::agent) enum Claim {
     Own,
     /// It belongs to the hosts themselves, or to a third party.
     Foreign,
+    /// It ends here and changes nothing.
+    Void,
     /// It proves that the hosts have gone on without the pair.
     Bypassed,
 }
@@ -113,8 +115,8 @@ impl Pair {
             (true, _, true) => segment.seq == half.peer_iss() + 1,
             (true, true, _) => true,
             (true, false, _) => false,
-            // Both ends open at once.
-            (false, true, false) if !flags.has(Flags::ACK) => true,
+            // Its sender opens as well, or a third party says so. The former answers our SYN.
+            (false, true, false) if !flags.has(Flags::ACK) => return Claim::Void,
             (false, ..) => half.is_answered_by(segment),
         };
         if own { Claim::Own } else { Claim::Foreign }
