@@ -103,7 +103,8 @@ fn runs_without_metrics_carry_the_same() {
     for (i, cell) in ["agent=none", "agent=snoop"].into_iter().enumerate() {
         assert_eq!(bare["cells"][i]["cell"], cell);
         for run in 0..3 {
-            let (with, without) = (&measured["cells"][i]["runs"][run], &bare["cells"][i]["runs"][run]);
+            let (with, without) =
+                (&measured["cells"][i]["runs"][run], &bare["cells"][i]["runs"][run]);
             for key in ["seed", "reason", "hops"] {
                 assert_eq!(with[key], without[key], "{cell} {run} {key}");
             }

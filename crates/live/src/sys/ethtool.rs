@@ -105,7 +105,8 @@ fn call(interface: &str, command: u32, data: u32) -> io::Result<u32> {
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
     // SAFETY: the kernel reads the name, which ends in a zero, and reads and writes a `struct ethtool_value`
     // behind the pointer, which lives until the call has returned. These commands touch no more than that.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) };
+    let result =
+        unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(value.data) }
 }
 
