@@ -85,7 +85,8 @@ pub fn mtu(interface: &str) -> io::Result<u32> {
         *to = from as libc::c_char;
     }
     // SAFETY: the kernel reads the name, which ends in a zero, and writes a number into the live structure.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request) };
+    let result =
+        unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request) };
     if result < 0 {
         return Err(io::Error::last_os_error());
     }

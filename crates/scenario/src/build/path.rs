@@ -319,9 +319,8 @@ fn belongs(item: &Node, path: &str, kind: &str, beside: &[&str]) -> Result<(), E
     let help = if schema::inside(kind).contains(&entry.key.as_str()) {
         format!("write it inside the braces: `{kind} = {{ {} = ... }}`", entry.key)
     } else {
-        let meant = suggestion(&entry.key, schema::inside(kind)).map_or(String::new(), |near| {
-            format!("did you mean `{near}`? Otherwise ")
-        });
+        let meant = suggestion(&entry.key, schema::inside(kind))
+            .map_or(String::new(), |near| format!("did you mean `{near}`? Otherwise "));
         format!("{meant}`{}` stands beside `{owner} = ...`, under the same `[[path]]`", entry.key)
     };
     Err(Diagnostic::new(Code::UnknownKey, format!("{path}.{}", entry.key), &entry.key_at)

@@ -115,7 +115,9 @@ fn no_option(word: &str) -> LineError {
             return wrong(format!("netem has no `{word}`"), help);
         }
     };
-    let help = format!("give it a `[[path]]` of its own, next to the link: `{word} = {{ line = \"{line}\" }}`");
+    let help = format!(
+        "give it a `[[path]]` of its own, next to the link: `{word} = {{ line = \"{line}\" }}`"
+    );
     wrong(format!("`{word}` is a stage of its own"), help)
 }
 
