@@ -39,6 +39,7 @@ pub(super) fn series(i: usize) -> &'static str {
 }
 
 /// The family of PNGs; the embedded font.
+#[cfg(feature = "png")]
 pub(super) const PNG_FONT: &str = "DejaVu Sans";
 
 const PAGE_FONT: &str =
@@ -100,6 +101,7 @@ pub(super) fn standalone_css() -> String {
 }
 
 /// Style with every colour spelled out, for a renderer without variables.
+#[cfg(feature = "png")]
 pub(super) fn fixed_css(theme: Theme) -> String {
     rules("", |name| pick(theme, name).to_owned(), &format!("'{PNG_FONT}'"))
 }
