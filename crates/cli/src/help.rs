@@ -100,8 +100,8 @@ pub fn short() -> String {
         text += &format!("{heading} {}\n", names.join(", "));
     }
     text += &absent();
-    text += "\nBegin with `lasthop run`, a demonstration of a second. `lasthop --help` has a line\n\
-             for each command, `lasthop COMMAND --help` its options and examples.\n";
+    text += "\nBegin with `lasthop run`, a demonstration of a second. `lasthop --help` has a\n\
+             line for each command, `lasthop COMMAND --help` its options and examples.\n";
     text + OPTIONS
 }
 

@@ -156,7 +156,7 @@ fn main() -> ExitCode {
             note::detail(|| format!("lasthop {}", version::LINE));
             command(*cli)
         }
-        Ok(Parsed::Shown(text)) => output::exact(&output::by_root(&text)).map(|()| Outcome::Done),
+        Ok(Parsed::Shown(text)) => output::exact(&text).map(|()| Outcome::Done),
         Ok(Parsed::Version) => version::print_json().map(|()| Outcome::Done),
         Err(failure) => Err(failure),
     };

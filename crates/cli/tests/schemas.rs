@@ -317,7 +317,7 @@ fn every_answer_has_a_format() {
         ("run quickstart --dry-run", "lasthop-plan"),
         ("run quickstart --seeds 1 --no-metrics", "lasthop-run-counted"),
         ("compare quickstart --schemes snoop --seeds 2", "lasthop-compare"),
-        ("energy quickstart --hardware sens-800 --seeds 2", "lasthop-energy"),
+        ("energy quickstart --set agent=none --hardware sens-800 --seeds 2", "lasthop-energy"),
         ("sweep quickstart --seeds 2 --store store", "lasthop-sweep"),
         ("merge store", "lasthop-merge"),
         ("report DIR", "lasthop-report"),

@@ -37,6 +37,7 @@ pub(super) fn series(i: usize) -> &'static str {
 }
 
 /// Font family of PNGs: the embedded font.
+#[cfg(feature = "png")]
 pub(super) const PNG_FONT: &str = "DejaVu Sans";
 
 const PAGE_FONT: &str =
@@ -98,6 +99,7 @@ pub(super) fn standalone_css() -> String {
 }
 
 /// The style with literal colours, for a renderer without variables.
+#[cfg(feature = "png")]
 pub(super) fn fixed_css(theme: Theme) -> String {
     rules("", |name| pick(theme, name).to_owned(), &format!("'{PNG_FONT}'"))
 }
