@@ -382,8 +382,6 @@ export class Lab {
     this.shown.schemes = wanted;
   }
 
-  // ---- time
-
   /** Puts the player at a time. */
   go(time: number): void {
     const [from, to] = this.cursor.whole;
@@ -489,7 +487,9 @@ export class Lab {
   // ---- the page
 
   #fit(): void {
-    this.columns.forEach((column) => column.fit());
+    // Columns share their rows, so the first one has the room of all.
+    const room = this.columns[0]?.room();
+    if (room) this.columns.forEach((column) => column.fit(room));
   }
 
   /** Draws what is not drawn by plots. */
