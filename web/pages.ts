@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 
-import { OUT, launch, ready } from './tests/browser.ts';
+import { LAB, OUT, launch, ready } from './tests/browser.ts';
 import { PAGES, PICTURES, inPage, make, scroll } from './tests/made.ts';
 
 const WIDTHS = [360, 800, 1280, 1600];
@@ -56,7 +56,7 @@ async function draw(browser: Browser, [kind, open]: Shown): Promise<void> {
 }
 
 const lab = (go: (page: Page) => Promise<unknown>) => async (page: Page) => {
-  await page.goto(pathToFileURL(join(OUT, 'lab.html')).href);
+  await page.goto(LAB);
   await ready(page);
   await go(page);
   await page.waitForTimeout(500);

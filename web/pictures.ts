@@ -2,18 +2,18 @@
 
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 
-import { OUT, launch, ready } from './tests/browser.ts';
+import { LAB, launch, ready } from './tests/browser.ts';
 
 const place = fileURLToPath(new URL('../docs/lab/', import.meta.url));
 mkdirSync(place, { recursive: true });
 const browser = await launch();
 try {
   for (const scheme of ['light', 'dark'] as const) {
-    const context = await browser.newContext({ viewport: { width: 1100, height: 1420 }, colorScheme: scheme, reducedMotion: 'reduce' });
+    const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, colorScheme: scheme, reducedMotion: 'reduce' });
     const page = await context.newPage();
-    await page.goto(pathToFileURL(join(OUT, 'lab.html')).href);
+    await page.goto(LAB);
     await ready(page);
     if (scheme === 'dark') {
       await page.evaluate(() => (window as any).lab.learn('snoop'));

@@ -6,10 +6,12 @@ import { readFile } from 'node:fs/promises';
 import assert from 'node:assert/strict';
 import { extname, join, normalize } from 'node:path';
 import { after, before } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type Browser, type BrowserContext, type Page, chromium } from 'playwright-core';
 
 export const OUT = process.env.LASTHOP_WEB ?? fileURLToPath(new URL('../../target/web', import.meta.url));
+/** The page that is drawn: LASTHOP_LAB names that of a program, `lasthop lab`. */
+export const LAB = process.env.LASTHOP_LAB ?? pathToFileURL(join(OUT, 'lab.html')).href;
 const FLAGS = [
   '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
   '--disable-component-update', '--disable-sync',

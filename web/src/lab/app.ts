@@ -55,6 +55,7 @@ export class Lab {
   still = matchMedia('(prefers-reduced-motion: reduce)').matches;
   /** Scenario and lesson of the address as it was written or read last. */
   #entry: string | null = null;
+  #hash = '';
   /** Where the player stands, in seconds of the run, and how fast it goes. */
   time = 0;
   speed = 4;
@@ -123,7 +124,11 @@ export class Lab {
 
   /** Shows what the address holds; without anything in it the first scenario. */
   async #arrive(): Promise<void> {
-    const it = await read(location.hash);
+    const { hash } = location;
+    const it = await read(hash);
+    // A later step through the history comes to this place by itself.
+    if (location.hash !== hash) return;
+    this.#hash = hash;
     if (!it) {
       const damaged = location.hash.length > 1;
       if (!damaged || this.columns.length === 0) void this.choose('quickstart');
@@ -158,8 +163,6 @@ export class Lab {
     const own = this.files.find((file) => file.name === name);
     return own?.text ?? this.known.scenarios.find((it) => it.name === name)?.text ?? '';
   }
-
-  // ---- what is chosen
 
   /** Chooses a scenario by its name. */
   choose(name: string): Promise<void> {
@@ -275,8 +278,6 @@ export class Lab {
     void this.rerun(0);
   }
 
-  // ---- running
-
   /** What all questions about the present scenario have in common. */
   get scene(): Record<string, unknown> {
     return {
@@ -381,8 +382,6 @@ export class Lab {
     this.shown.schemes = wanted;
   }
 
-  // ---- time
-
   /** Puts the player at a time. */
   go(time: number): void {
     const [from, to] = this.cursor.whole;
@@ -395,7 +394,7 @@ export class Lab {
 
   #moved(): void {
     const [from, to] = this.cursor.range;
-    for (const column of this.columns) column.path.show(this.time, to - from);
+    this.columns.forEach(({ path }) => path.show(this.time, to - from));
   }
 
   play(): void {
@@ -438,8 +437,6 @@ export class Lab {
     jump(this, goal, by);
   }
 
-  // ---- in and out
-
   async #dropped(file: File): Promise<void> {
     const name = file.name.toLowerCase();
     if (name.endsWith('.toml')) {
@@ -462,11 +459,12 @@ export class Lab {
     };
     const place = this.#place;
     const hash = `#${await written(it)}`;
-    if (place !== this.#place) return;
+    // After a step through the history, or with another scenario, this is no longer what is shown.
+    if (place !== this.#place || location.hash !== this.#hash) return;
     // Back leads to the scenario or lesson before, not to each place of a slider.
     if (this.#entry === null || this.#entry === place) history.replaceState(null, '', hash);
     else history.pushState(null, '', hash);
-    this.#entry = place;
+    [this.#entry, this.#hash] = [place, hash];
   }
 
   /** What a step back leads to another one of. */
@@ -488,9 +486,10 @@ export class Lab {
 
   // ---- the page
 
-  /** Gives plots the height that the window leaves them. */
   #fit(): void {
-    for (const column of this.columns) column.fit();
+    // Columns share their rows, so the first one has the room of all.
+    const room = this.columns[0]?.room();
+    if (room) this.columns.forEach((column) => column.fit(room));
   }
 
   /** Draws what is not drawn by plots. */

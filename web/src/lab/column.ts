@@ -100,17 +100,21 @@ export class Column {
       });
       this.#plot.onpick = (kind, index) => this.#mark(kind, index);
       this.#plot.onseek = (time) => this.onseek(time);
-      this.fit();
     }
     this.#plot.set(run.sequence());
   }
 
-  /** Gives the plot the height that the window leaves below path and explanation. */
-  fit(): void {
-    // A place that is hidden has no position.
-    if (!this.#plot || this.plotPlace.offsetParent === null) return;
+  /** The height that the window leaves a plot below path and explanation; null where the column is hidden. */
+  room(): number | null {
+    if (innerWidth < WIDE) return NARROW;
+    if (this.plotPlace.offsetParent === null) return null;
     const top = this.plotPlace.getBoundingClientRect().top + scrollY;
-    this.#plot.fit(innerWidth >= WIDE ? Math.min(Math.max(innerHeight - top, LEAST), MOST) : NARROW);
+    return Math.min(Math.max(innerHeight - top, LEAST), MOST);
+  }
+
+  /** Makes the plot as high as `height`, in pixels. */
+  fit(height: number): void {
+    this.#plot?.fit(height);
   }
 
   #mark(kind: string, index: number): void {

@@ -33,6 +33,9 @@ export interface Deaths {
 
 export const LOOKS: Look[] = ['data', 'again', 'local', 'ack', 'notice'];
 
+/** No packet has as many bytes. */
+const SIZES = 1 << 20;
+
 const AGAIN = new Set(['fast-retransmit', 'timeout-retransmit', 'eln-retransmit', 'tail-loss-probe', 'window-probe']);
 const LOCAL = new Set(['local-dup-ack', 'local-timeout', 'local-persist', 'handoff-repeated']);
 const ACKS = new Set(['ack', 'split-ack', 'control', 'split-control', 'reconstructed-ack']);
@@ -56,8 +59,8 @@ export function travel(run: Recording): { ways: Ways; deaths: Deaths } {
   const origin: number[] = [];
   const packets: number[] = [];
   // The shortest crossing of each link by packets of one size is the one without a queue.
-  const crossing: string[] = [];
-  const least = new Map<string, number>();
+  const crossing: number[] = [];
+  const least = new Map<number, number>();
   const losses = new Map<number, number>();
   const deaths: { t: number; place: number; event: number }[] = [];
   // By packet: where it was last, when, what it looks like, whether it is damaged, and the number of its last way.
@@ -91,11 +94,13 @@ export function travel(run: Recording): { ways: Ways; deaths: Deaths } {
       hurt.push(was.hurt);
       origin.push(was.origin);
       packets.push(packet);
-      const key = `${stage} ${run.side[i]} ${was.origin < 0 ? 0 : run.to[was.origin]! - run.from[was.origin]!}`;
+      const bytes = was.origin < 0 ? 0 : run.to[was.origin]! - run.from[was.origin]!;
+      const key = (2 * stage + run.side[i]!) * SIZES + Math.min(bytes, SIZES - 1);
       crossing.push(key);
-      least.set(key, Math.min(least.get(key) ?? Infinity, t - was.t));
+      if (!(least.get(key)! <= t - was.t)) least.set(key, t - was.t);
       longest = Math.max(longest, t - was.t);
-      last.set(packet, { ...was, place, t, way: from.length - 1 });
+      [was.place, was.t, was.way] = [place, t, from.length - 1];
+      if (!known) last.set(packet, was);
     } else if (event === 'dropped') {
       const link = run.stages[stage]?.role === 'link' || run.stages[stage]?.role === 'radio';
       deaths.push({ t, place: link && known ? known.place + (known.place === stage ? 0 : by * 0.6) : stage, event: i });
