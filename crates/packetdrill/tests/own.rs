@@ -105,6 +105,152 @@ fn a_missing_feature_is_named() {
     }
 }
 
+/// A connection that is accepted as descriptor 4, and what follows.
+fn accepted(rest: &str) -> String {
+    let opens = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
+                 +0 setsockopt(3, SOL_SOCKET, SO_ZEROCOPY, [1], 4) = 0\n\
+                 +.1 < S 0:0(0) win 32792 <mss 1000>\n+0 > S. 0:0(0) ack 1 <mss 1460>\n\
+                 +.1 < . 1:1(0) ack 1 win 30000\n+0 accept(3, ..., ...) = 4\n\
+                 +0 fcntl(4, F_SETFL, O_RDWR|O_NONBLOCK) = 0\n";
+    format!("{opens}{rest}")
+}
+
+/// `recvmsg` of a note of the error queue with these control messages.
+fn note(controls: &str) -> String {
+    format!(
+        "+0 recvmsg(4, {{msg_name(...)=..., msg_iov(1)=[{{..., 0}}], msg_flags=..., msg_control=[{controls}]}}, \
+         MSG_ERRQUEUE) = 0\n"
+    )
+}
+
+/// What a control message of the error queue says.
+fn error(errno: &str, origin: &str, code: u8, info: &str, data: u32) -> String {
+    format!(
+        "{{cmsg_level=CMSG_LEVEL_IP, cmsg_type=CMSG_TYPE_RECVERR, cmsg_data={{ee_errno={errno}, \
+         ee_origin={origin}, ee_type=0, ee_code={code}, ee_info={info}, ee_data={data}}}}}"
+    )
+}
+
+#[test]
+fn writes_without_a_copy_are_reported_together_once_they_are_acknowledged() {
+    let copied = |info, data| note(&error("0", "SO_EE_ORIGIN_ZEROCOPY", 1, info, data));
+    let none = "+0 recvmsg(4, {msg_name(...)=..., msg_iov(1)=[{..., 0}], msg_flags=..., msg_control=[]}, \
+                MSG_ERRQUEUE) = -1 EAGAIN\n";
+    let writes = "+0 send(4, ..., 1000, MSG_ZEROCOPY) = 1000\n+0 > P. 1:1001(1000) ack 1\n\
+                  +0 send(4, ..., 1000, MSG_ZEROCOPY) = 1000\n+0 > P. 1001:2001(1000) ack 1\n";
+    let script = |acked: &str, notes: &str| {
+        accepted(&format!("{writes}+.1 < . 1:1(0) ack {acked} win 30000\n{notes}"))
+    };
+    for (acked, notes) in
+        [("1001", copied("0", 0) + none), ("2001", copied("0", 1) + none), ("1", none.to_owned())]
+    {
+        assert_eq!(run(&script(acked, &notes)).verdict, Verdict::Pass, "{acked}");
+    }
+    let wrong = script("2001", &copied("0", 0));
+    assert!(matches!(run(&wrong).verdict, Verdict::Fail { line: 15, .. }));
+}
+
+#[test]
+fn times_of_a_write_are_those_of_its_last_byte() {
+    let at = |ms: u32| {
+        format!(
+            "{{cmsg_level=SOL_SOCKET, cmsg_type=SCM_TIMESTAMPING, cmsg_data={{scm_sec=0, scm_nsec={ms}000000}}}}"
+        )
+    };
+    let told = |what, ms| {
+        note(&format!(
+            "{}, {}",
+            at(ms),
+            error("ENOMSG", "SO_EE_ORIGIN_TIMESTAMPING", 0, what, 1999)
+        ))
+    };
+    let script = accepted(&format!(
+        "+0 setsockopt(4, SOL_SOCKET, SO_TIMESTAMPING, [SOF_TIMESTAMPING_TX_SCHED|SOF_TIMESTAMPING_TX_SOFTWARE|\
+         SOF_TIMESTAMPING_TX_ACK|SOF_TIMESTAMPING_SOFTWARE|SOF_TIMESTAMPING_OPT_ID], 4) = 0\n\
+         +0 write(4, ..., 2000) = 2000\n+0 > P. 1:2001(2000) ack 1\n+.1 < . 1:1(0) ack 1001 win 30000\n\
+         +.1 < . 1:1(0) ack 2001 win 30000\n{}{}{}",
+        told("SCM_TSTAMP_SCHED", 200),
+        told("SCM_TSTAMP_SND", 200),
+        told("SCM_TSTAMP_ACK", 400)
+    ));
+    assert_eq!(run(&script).verdict, Verdict::Pass);
+}
+
+#[test]
+fn what_is_left_to_read_comes_with_the_data() {
+    let read = |len: u32, left: u32| {
+        format!(
+            "+0 recvmsg(4, {{msg_name(...)=..., msg_iov(1)=[{{..., {len}}}], msg_flags=0, \
+             msg_control=[{{cmsg_level=SOL_TCP, cmsg_type=TCP_CM_INQ, cmsg_data={left}}}]}}, 0) = {len}\n"
+        )
+    };
+    let arrives = "+0 setsockopt(4, SOL_TCP, TCP_INQ, [1], 4) = 0\n+.1 < P. 1:1001(1000) ack 1 win 30000\n\
+                   +0 > . 1:1(0) ack 1001\n";
+    let script = |left| accepted(&format!("{arrives}{}{}", read(400, left), read(600, 0)));
+    assert_eq!(run(&script(600)).verdict, Verdict::Pass);
+    assert!(matches!(run(&script(599)).verdict, Verdict::Fail { line: 13, .. }));
+}
+
+#[test]
+fn an_edge_is_reported_once_and_a_level_while_it_lasts() {
+    let wait = |events: &str, count: u8| match count {
+        0 => "+0 epoll_wait(5, {events=0, ptr=0}, 1, 0) = 0\n".to_owned(),
+        _ => format!("+0 epoll_wait(5, {{events={events}, fd=4}}, 1, 0) = 1\n"),
+    };
+    let data = |from: u32| {
+        let to = from + 100;
+        format!("+.1 < P. {from}:{to}(100) ack 1 win 30000\n* > . 1:1(0) ack {to}\n")
+    };
+    let script = |mode: &str, second: u8| {
+        let watch = format!(
+            "+0 epoll_create(1) = 5\n+0 epoll_ctl(5, EPOLL_CTL_ADD, 4, {{events=EPOLLIN{mode}, fd=4}}) = 0\n"
+        );
+        accepted(&format!(
+            "{watch}{}{}{}{}{}{}",
+            wait("", 0),
+            data(1),
+            wait("EPOLLIN", 1),
+            wait("EPOLLIN", second),
+            data(101),
+            wait("EPOLLIN", if mode.contains("SHOT") { 0 } else { 1 })
+        ))
+    };
+    for (mode, second) in [("", 1), ("|EPOLLET", 0), ("|EPOLLONESHOT", 0)] {
+        assert_eq!(run(&script(mode, second)).verdict, Verdict::Pass, "{mode}");
+        assert_ne!(run(&script(mode, 1 - second)).verdict, Verdict::Pass, "{mode}");
+    }
+}
+
+/// Where a script has addresses of its own, cookies follow from them.
+#[test]
+fn addresses_are_those_of_the_script() {
+    let script = "--local_ip=192.168.0.7\n--remote_ip=10.9.8.7\n\
+                  `sysctl -q net.ipv4.tcp_fastopen=0x403 net.ipv4.tcp_fastopen_key=01020304-05060708-090a0b0c-0d0e0f10`\n\
+                  0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
+                  +0 < S 0:0(0) win 1000 <mss 1000,FO,nop,nop>\n+0 > S. 0:0(0) ack 1 <mss 1460,FO 182d4a6989b1df13,nop,nop>\n";
+    assert_eq!(run(script).verdict, Verdict::Pass);
+    let elsewhere = script.replace("10.9.8.7", "10.9.8.6");
+    assert!(matches!(run(&elsewhere).verdict, Verdict::Fail { line: 8, .. }));
+}
+
+/// A timestamp counts where the script says in which unit, and only there.
+#[test]
+fn timestamps_are_compared_where_a_script_names_their_unit() {
+    let script = |first: &str, value: u32| {
+        format!(
+            "{first}0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
+             +0 < S 0:0(0) win 1000 <mss 1000,sackOK,TS val 1 ecr 0>\n\
+             +0 > S. 0:0(0) ack 1 <mss 1460,sackOK,TS val 500 ecr 1>\n\
+             +.2 < P. 1:101(100) ack 1 win 1000 <nop,nop,TS val 2 ecr 500>\n\
+             +0 > . 1:1(0) ack 101 <nop,nop,TS val {value} ecr 2>\n"
+        )
+    };
+    let unit = "--tcp_ts_tick_usecs=1000\n";
+    assert_eq!(run(&script("", 9000)).verdict, Verdict::Pass);
+    assert_eq!(run(&script(unit, 700)).verdict, Verdict::Pass);
+    assert!(matches!(run(&script(unit, 9000)).verdict, Verdict::Fail { line: 8, .. }));
+}
+
 /// Settings and commands without an effect are reported with their line.
 #[test]
 fn what_is_not_applied_is_reported() {

@@ -197,9 +197,6 @@ impl Play<'_> {
         let now = self.world.now();
         // The numbers of the host are known from what it has sent.
         self.learn();
-        if self.flows.cookie.is_none() {
-            self.flows.cookie = self.world.cookie();
-        }
         let (bytes, text) = match &packet.transport {
             Transport::Tcp(tcp) => {
                 let Some(index) = self.flows.arriving(packet, tcp) else {

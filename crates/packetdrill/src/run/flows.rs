@@ -5,7 +5,7 @@
 use lasthop_proto::wire::Flags;
 
 use super::wire::Segment;
-use crate::script::{Packet, TFO_COOKIE, Tcp, TcpOption};
+use crate::script::{Packet, Tcp, TcpOption};
 
 /// The port that a listener without an address gets, and the one that is connected to.
 pub const PORT: u16 = 8080;
@@ -23,8 +23,6 @@ pub(super) struct Flow {
     isn: Option<(u32, u32)>,
     /// The peer's initial sequence number in the script: its SYN has it, and later segments count from it.
     peer: Option<u32>,
-    /// The host's cookie in the run and in the script.
-    cookie: Option<(Vec<u8>, Vec<u8>)>,
     /// The first timestamps sent: in the run, and in the script.
     stamps: Option<(u32, u32)>,
     /// Timestamps that a script expects, and those that were sent for them.
@@ -39,8 +37,6 @@ pub(super) struct Flows {
     current: Option<usize>,
     /// A socket listens and no connection has come in.
     pub(super) listening: Option<u16>,
-    /// The cookie of the host that a script knows as `TFO_COOKIE`.
-    pub(super) cookie: Option<Vec<u8>>,
     /// A socket opens and its SYN was not seen.
     connecting: bool,
 }
@@ -88,11 +84,7 @@ impl Flows {
         {
             let next = EPHEMERAL.wrapping_add(self.all.len() as u16);
             let peer = packet.ports.map_or(next, |(peer, _)| peer);
-            // The script may have named it on another connection.
-            let given = |flow: &Flow| flow.cookie.clone();
-            let usual = || self.cookie.clone().map(|run| (run, TFO_COOKIE.to_vec()));
-            let cookie = self.all.iter().rev().find_map(given).or_else(usual);
-            self.all.push(Flow { ports: (port, peer), named, cookie, ..Flow::default() });
+            self.all.push(Flow { ports: (port, peer), named, ..Flow::default() });
             self.current = Some(self.all.len() - 1);
         }
         self.of(packet)
@@ -152,13 +144,6 @@ impl Flow {
                     }
                 }
                 TcpOption::Timestamps { echo, .. } => *echo = self.echo(*echo, scaled),
-                TcpOption::FastOpen(bytes) | TcpOption::FastOpenExp(bytes)
-                    if self.cookie.as_ref().is_some_and(|(_, script)| script == bytes) =>
-                {
-                    bytes.clone_from(
-                        self.cookie.as_ref().map_or(&TFO_COOKIE.to_vec(), |(run, _)| run),
-                    );
-                }
                 _ => {}
             }
         }
@@ -213,23 +198,10 @@ impl Flow {
             mapped.ack = segment.ack.wrapping_sub(peer);
         }
         for option in &mut mapped.options {
-            match option {
-                TcpOption::Sack(blocks) => {
-                    for (from, to) in blocks {
-                        (*from, *to) = (from.wrapping_sub(peer), to.wrapping_sub(peer));
-                    }
+            if let TcpOption::Sack(blocks) = option {
+                for (from, to) in blocks {
+                    (*from, *to) = (from.wrapping_sub(peer), to.wrapping_sub(peer));
                 }
-                TcpOption::FastOpen(bytes) | TcpOption::FastOpenExp(bytes) => {
-                    if let Some((run, script)) = &mut self.cookie
-                        && run == bytes
-                    {
-                        if let Some(cookie) = expected.and_then(cookie) {
-                            script.clone_from(cookie);
-                        }
-                        bytes.clone_from(script);
-                    }
-                }
-                _ => {}
             }
             if let TcpOption::Timestamps { value, .. } = option {
                 let said = expected.and_then(|tcp| tcp.options.as_ref()).and_then(|options| {
@@ -256,14 +228,4 @@ impl Flow {
     pub(super) fn seq(&self, seq: u32) -> u32 {
         seq.wrapping_add(self.offset(false))
     }
-}
-
-/// The Fast Open cookie of a packet, if it has one.
-fn cookie(tcp: &Tcp) -> Option<&Vec<u8>> {
-    let options = tcp.options.iter().flatten();
-    let mut cookies = options.filter_map(|option| match option {
-        TcpOption::FastOpen(bytes) | TcpOption::FastOpenExp(bytes) => Some(bytes),
-        _ => None,
-    });
-    cookies.rfind(|bytes| !bytes.is_empty())
 }

@@ -107,7 +107,7 @@ impl Kernel {
         self.last = Some(real);
         let free = (3..).find(|n| !self.fds.contains_key(n)).unwrap_or(3);
         let wanted = super::values::number(&call.result);
-        let fd = wanted.filter(|n| *n >= 0 && !self.fds.contains_key(n)).unwrap_or(free);
+        let fd = wanted.filter(|n| *n >= 0).unwrap_or(free);
         self.fds.insert(fd, real);
         Reply { value: fd, ..reply }
     }

@@ -20,6 +20,8 @@ pub struct Keys {
     pub fast_open: u32,
     /// `tcp_early_retrans`: 3 and 4 are tail loss probes.
     pub tail_probes: bool,
+    /// `tcp_notsent_lowat`.
+    pub notsent_lowat: u32,
     /// `tcp_fastopen_key`.
     pub cookie_key: [u64; 2],
     /// `tcp_keepalive_time`, `tcp_keepalive_intvl` in seconds, `tcp_keepalive_probes`.
@@ -41,7 +43,17 @@ impl Default for Keys {
         let cookie_key = [0xb2b2_b2b2_a1a1_a1a1, 0xd4d4_d4d4_c3c3_c3c3];
         let keepalive = [7200, 75, 9];
         let (ecn, syn_retries, fast_open, tail_probes) = (0, 5, 0x403, true);
-        Keys { tcp, word, ecn, syn_retries, fast_open, tail_probes, cookie_key, keepalive }
+        Keys {
+            tcp,
+            word,
+            ecn,
+            syn_retries,
+            fast_open,
+            tail_probes,
+            notsent_lowat: u32::MAX,
+            cookie_key,
+            keepalive,
+        }
     }
 }
 
@@ -136,7 +148,7 @@ impl Keys {
             "tcp_ecn_option" => return Some(n == 2),
             "tcp_pacing_ss_ratio" => return Some(n == 200),
             "tcp_pacing_ca_ratio" => return Some(n == 120),
-            "tcp_notsent_lowat" => return Some(n == 4_294_967_295),
+            "tcp_notsent_lowat" => self.notsent_lowat = small,
             "tcp_mtu_probing" => return Some(n == 0),
             _ => return Some(false),
         }
@@ -187,6 +199,15 @@ mod tests {
         let config = keys.config();
         assert_eq!((config.timestamps, config.ecn, config.recv_buffer), (false, true, 1_000_000));
         assert_eq!(keys.word.key, "rack");
+    }
+
+    #[test]
+    fn a_key_of_cookies_has_four_groups() {
+        let key = cookie_key("a1a1a1a1-b2b2b2b2-c3c3c3c3-d4d4d4d4");
+        assert_eq!(key, Some(Keys::default().cookie_key));
+        for wrong in ["", "1-2-3", "1-2-3-4-5", "1-2-3-x", "100000000-2-3-4"] {
+            assert_eq!(cookie_key(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

@@ -186,11 +186,6 @@ pub trait World {
         false
     }
 
-    /// The Fast Open cookie that the host grants to the peer, where it is not that of Linux.
-    fn cookie(&mut self) -> Option<Vec<u8>> {
-        None
-    }
-
     /// Settings that every run begins with and that the host refused.
     fn refused(&self) -> &[String] {
         &[]

@@ -5,6 +5,7 @@ mod epoll;
 mod messages;
 mod numbers;
 mod opening;
+mod options;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -48,6 +49,8 @@ struct Fd {
     cookie_key: Option<[u64; 2]>,
     /// `IP_TOS`.
     tos: u8,
+    /// `TCP_NOTSENT_LOWAT`.
+    lowat: u32,
 }
 
 impl Fd {
@@ -63,6 +66,7 @@ impl Fd {
             inq: false,
             cookie_key: None,
             tos: 0,
+            lowat: 0,
         }
     }
 }
@@ -350,11 +354,6 @@ impl World for Own {
     fn forget_servers(&mut self) -> bool {
         self.sockets().forget_servers();
         true
-    }
-
-    fn cookie(&mut self) -> Option<Vec<u8>> {
-        let peer = self.peer();
-        self.sockets.as_mut()?.granted_cookie(peer)
     }
 
     fn set(&mut self, name: &str, value: &str) -> bool {

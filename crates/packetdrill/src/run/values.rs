@@ -118,6 +118,22 @@ pub fn number(expr: &Expr) -> Option<i64> {
     }
 }
 
+/// The bytes of a text, in which `\x0a` stands for one.
+pub fn bytes_of(text: &str) -> Vec<u8> {
+    let mut pieces = text.split("\\x");
+    let mut bytes = pieces.next().unwrap_or("").as_bytes().to_vec();
+    for piece in pieces {
+        match piece.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                bytes.extend(&piece.as_bytes()[2..]);
+            }
+            None => bytes.extend(piece.as_bytes()),
+        }
+    }
+    bytes
+}
+
 /// The name that `expr` is.
 pub fn word(expr: &Expr) -> Option<&str> {
     match expr {
@@ -172,6 +188,12 @@ mod tests {
         assert_eq!(number(&Expr::Or(vec![word("POLLIN"), word("POLLOUT")])), Some(5));
         assert_eq!(number(&Expr::List(vec![Expr::Int(7)])), Some(7));
         assert_eq!(number(&word("SOMETHING")), None);
+    }
+
+    #[test]
+    fn a_text_has_bytes() {
+        assert_eq!(bytes_of("a\\x00\\xffb\\xz"), [b'a', 0, 0xff, b'b', b'z']);
+        assert!(bytes_of("\\x").is_empty());
     }
 
     #[test]

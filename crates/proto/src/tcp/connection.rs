@@ -5,6 +5,7 @@ mod application;
 mod bypassed;
 mod congestion;
 mod deputy;
+mod early;
 mod exchange;
 mod frozen;
 mod giving_up;

@@ -79,6 +79,8 @@ pub(super) struct Opening {
     pub(super) experiment: bool,
     /// A SYN of ours has asked for a cookie or shown one.
     pub(super) offered: bool,
+    /// A write waits for the answer to our SYN.
+    pub(super) write_waits: bool,
     /// Our SYN was sent again.
     pub(super) repeated: bool,
     /// What a SYN carried has arrived: all of ours (a client), or the peer's (a server).

@@ -38,6 +38,8 @@ struct Socket {
     /// Bytes in `inbox`.
     unread: u64,
     error: Option<Errno>,
+    /// An error that has not ended the connection.
+    soft_error: Option<Errno>,
     /// The connection failed, and the error was reported.
     failed: bool,
     read_shut: bool,
@@ -188,11 +190,16 @@ impl Sockets {
         }
         self.socket(index).more = more;
         let coalescing = self.coalescing(index);
+        let lowat = self.sockets.get(index).and_then(|socket| socket.options.notsent_lowat);
+        let lowat = lowat.filter(|bytes| *bytes < u32::MAX);
         let mut taken = 0;
         self.host.act(index, |c| {
             c.cork();
             c.set_coalescing(coalescing, now, out);
-            taken = c.write(now, body, out);
+            taken = match lowat {
+                Some(bytes) => c.write_up_to(now, &body, bytes, out),
+                None => c.write(now, body, out),
+            };
             c.uncork(now, out);
         });
         self.watch(now, index);
@@ -298,9 +305,15 @@ impl Sockets {
         });
     }
 
-    /// Takes the pending error (`SO_ERROR`).
-    pub fn take_error(&mut self, index: usize) -> Option<Errno> {
+    /// Takes the pending error.
+    fn take_error(&mut self, index: usize) -> Option<Errno> {
         self.sockets.get_mut(index)?.error.take()
+    }
+
+    /// Takes the pending error (`SO_ERROR`), or one that has not ended the connection.
+    pub fn take_any_error(&mut self, index: usize) -> Option<Errno> {
+        let socket = self.sockets.get_mut(index)?;
+        socket.error.take().or_else(|| socket.soft_error.take())
     }
 
     fn socket(&mut self, index: usize) -> &mut Socket {

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use lasthop_live::sys::calls as sys;
 
 use super::super::flows::PORT;
-use super::super::values::{number, word};
+use super::super::values::{bytes_of, number, word};
 use super::super::wire::REMOTE;
 use super::Reply;
 use crate::script::{Call, Expr};
@@ -140,7 +140,7 @@ pub(super) fn prepare(call: &Call, fds: &BTreeMap<i64, i32>) -> Result<Job, Stri
         "setsockopt" => {
             let (level, name) = (level(arg(1)), small(2));
             let value: Vec<u8> = match arg(3) {
-                Expr::Text(text) => text.bytes().collect(),
+                Expr::Text(text) => bytes_of(text),
                 value @ Expr::Fields(_) => {
                     let field = |name| value.field(name).and_then(number).unwrap_or(0) as i32;
                     [field("onoff").to_ne_bytes(), field("linger").to_ne_bytes()].concat()

@@ -1,13 +1,11 @@
 //! The calls of an application, carried out by [`Sockets`](lasthop_proto::tcp::sockets::Sockets).
 
-use lasthop_proto::tcp::sockets::{Errno, KeepAlive, SocketOptions};
-use lasthop_proto::units::Span;
+use lasthop_proto::tcp::sockets::Errno;
 use lasthop_proto::wire::Body;
 
 use super::super::flows::PORT;
-use super::super::keys;
 use super::super::values::{number, word};
-use super::numbers::{errno_number, events_of, message, pieces};
+use super::numbers::{events_of, message, pieces};
 use super::{Fd, Kind, Own, Reply};
 use crate::script::{Call, Expr};
 
@@ -69,8 +67,8 @@ impl Own {
 
     pub(super) fn new_fd(&mut self, expected: &Expr, fd: Fd) -> i64 {
         let free = (3..).find(|n| !self.fds.contains_key(n)).unwrap_or(3);
-        // A script names the descriptor that it expects.
-        let wanted = number(expected).filter(|n| *n >= 0 && !self.fds.contains_key(n));
+        // A script names the descriptor that it expects; one that was not closed loses its name.
+        let wanted = number(expected).filter(|n| *n >= 0);
         let number = wanted.unwrap_or(free);
         self.fds.insert(number, fd);
         number
@@ -112,9 +110,10 @@ impl Own {
     }
 
     /// Listens at `port` with the options of a descriptor.
-    fn listen_at(&mut self, port: u16, fd: &Fd) {
+    pub(super) fn listen_at(&mut self, port: u16, fd: &Fd) {
         let (backlog, mut options) = (fd.backlog, fd.options.clone());
         options.ecn.get_or_insert(self.keys.ecn != 0);
+        options.notsent_lowat.get_or_insert(self.keys.notsent_lowat);
         let (always, may) = (self.keys.fast_open & 0x402 == 0x402, self.keys.fast_open & 2 != 0);
         options.fast_open = Some(options.fast_open.unwrap_or(always) && may);
         let key = fd.cookie_key.unwrap_or(self.keys.cookie_key);
@@ -148,7 +147,8 @@ impl Own {
         let Kind::Listening(port) = found.kind else { return error("EINVAL") };
         match self.sockets().accept(port) {
             Ok(index) => {
-                let inherited = found.options.clone();
+                let mut inherited = found.options.clone();
+                inherited.notsent_lowat.get_or_insert(self.keys.notsent_lowat);
                 self.act(|s, now, out| s.set_options(now, index, |o| *o = inherited, out));
                 let flags = number(self.arg(call, 3)).unwrap_or(0);
                 let nonblocking = call.name == "accept4" && flags & 0o4000 != 0;
@@ -312,146 +312,6 @@ impl Own {
         }
     }
 
-    fn setsockopt(&mut self, call: &Call) -> Attempt {
-        let Some((fd, mut found)) = self.fd(call) else { return error("EBADF") };
-        let (level, name) =
-            (word(self.arg(call, 1)).unwrap_or(""), word(self.arg(call, 2)).unwrap_or(""));
-        let value = self.arg(call, 3);
-        let int = number(value).unwrap_or(0);
-        let keep = |options: &SocketOptions, keys: [u32; 3]| {
-            let [idle, interval, count] = keys;
-            let (idle, interval) = (Span::secs(idle.into()), Span::secs(interval.into()));
-            options.keepalive.unwrap_or(KeepAlive { idle, interval, count })
-        };
-        let keys = self.keys.keepalive;
-        let tcp = matches!(level, "SOL_TCP" | "IPPROTO_TCP");
-        let span = Span::secs(int.clamp(0, 32_767) as u64);
-        match name {
-            "SO_REUSEADDR" | "IP_FREEBIND" => {}
-            "IP_MTU_DISCOVER" if int == 0 => {}
-            // It stays in the host.
-            "SO_MARK" => {}
-            "IP_TOS" => {
-                found.tos = int as u8;
-                if let Kind::Connection(index) = found.kind {
-                    self.serve(index, int as u8);
-                }
-            }
-            "SO_ZEROCOPY" => found.zerocopy = int != 0,
-            "TCP_INQ" if tcp => found.inq = int != 0,
-            "SO_TIMESTAMPING" => match found.kind {
-                Kind::Connection(index) => self.time_writes(index, int),
-                _ => return Err("SO_TIMESTAMPING before a connection".to_owned()),
-            },
-            "TCP_NODELAY" if tcp => {
-                found.options.nodelay = int != 0;
-                if let (Kind::Connection(index), true) = (&found.kind, int != 0) {
-                    let index = *index;
-                    self.act(|sockets, now, out| sockets.push(now, index, out));
-                }
-            }
-            "TCP_CORK" if tcp => found.options.cork = int != 0,
-            "TCP_USER_TIMEOUT" if tcp => {
-                found.options.user_timeout =
-                    Some(Span::millis(int.clamp(0, i64::from(u32::MAX)) as u64));
-            }
-            "TCP_MAXSEG" if tcp && !(88..=32_767).contains(&int) => return error("EINVAL"),
-            "TCP_MAXSEG" if tcp => found.options.maxseg = Some(int as u32),
-            "TCP_SYNCNT" if tcp && !(1..=127).contains(&int) => return error("EINVAL"),
-            "TCP_SYNCNT" if tcp => found.options.syn_count = Some(int as u32),
-            "TCP_FASTOPEN" if tcp => found.options.fast_open = Some(int > 0),
-            "TCP_FASTOPEN_CONNECT" if tcp && self.keys.fast_open & 1 == 0 => {
-                return error("EOPNOTSUPP");
-            }
-            "TCP_FASTOPEN_CONNECT" if tcp => found.deferred = int != 0,
-            "TCP_FASTOPEN_KEY" if tcp => {
-                let Expr::Text(text) = value else { return error("EINVAL") };
-                let len = number(self.arg(call, 4)).unwrap_or(0);
-                match key_of(text).filter(|_| len == 16) {
-                    Some(key) => found.cookie_key = Some(key),
-                    None => return error("EINVAL"),
-                }
-            }
-            "TCP_CONGESTION" if tcp => {
-                let Expr::Text(text) = value else { return error("EINVAL") };
-                match keys::word(text) {
-                    Some(word) => found.options.congestion = Some(word),
-                    None => return error("ENOENT"),
-                }
-            }
-            "SO_KEEPALIVE" => {
-                found.options.keepalive = (int != 0).then(|| keep(&found.options, keys))
-            }
-            "TCP_KEEPIDLE" if tcp => {
-                found.options.keepalive =
-                    Some(KeepAlive { idle: span, ..keep(&found.options, keys) });
-            }
-            "TCP_KEEPINTVL" if tcp => {
-                found.options.keepalive =
-                    Some(KeepAlive { interval: span, ..keep(&found.options, keys) });
-            }
-            "TCP_KEEPCNT" if tcp => {
-                let count = int.clamp(1, 127) as u32;
-                found.options.keepalive = Some(KeepAlive { count, ..keep(&found.options, keys) });
-            }
-            // Linux doubles what is asked for, to have room for its own records.
-            "SO_SNDBUF" => found.options.send_buffer = Some((2 * int).clamp(4608, 8 << 20) as u32),
-            "SO_RCVBUF" => found.options.recv_buffer = Some((2 * int).clamp(2304, 12 << 20) as u32),
-            "SO_LINGER" => {
-                let on = value.field("onoff").and_then(number).unwrap_or(0) != 0;
-                let time = value.field("linger").and_then(number).unwrap_or(0).clamp(0, 65_535);
-                found.options.linger = on.then(|| Span::secs(time as u64));
-            }
-            _ => return Err(format!("setsockopt {name}")),
-        }
-        let options = found.options.clone();
-        match found.kind {
-            Kind::Connection(index) => {
-                self.act(|s, now, out| s.set_options(now, index, |old| *old = options, out));
-            }
-            // Connections that come in from now on have them.
-            Kind::Listening(port) => self.listen_at(port, &found),
-            Kind::Fresh | Kind::Deferred | Kind::Epoll(_) => {}
-        }
-        self.fds.insert(fd, found);
-        done(0)
-    }
-
-    fn getsockopt(&mut self, call: &Call) -> Attempt {
-        let Some((_, found)) = self.fd(call) else { return error("EBADF") };
-        let name = word(self.arg(call, 2)).unwrap_or("").to_owned();
-        let index = match found.kind {
-            Kind::Connection(index) => Some(index),
-            _ => None,
-        };
-        let value = match name.as_str() {
-            "SO_ERROR" => {
-                let error = index.and_then(|index| self.sockets().take_error(index));
-                error.map_or(0, errno_number)
-            }
-            "TCP_MAXSEG" => {
-                let info = index.and_then(|index| self.sockets().info(index));
-                match (info, found.options.maxseg) {
-                    (Some(info), _) => info.snd_mss.into(),
-                    (None, Some(bytes)) => bytes.into(),
-                    (None, None) => 536,
-                }
-            }
-            "TCP_NODELAY" => i64::from(found.options.nodelay),
-            "TCP_CORK" => i64::from(found.options.cork),
-            "SO_SNDBUF" => match found.options.send_buffer {
-                Some(bytes) => bytes.into(),
-                None => return Err("SO_SNDBUF of a buffer that grows by itself".to_owned()),
-            },
-            "TCP_USER_TIMEOUT" => {
-                found.options.user_timeout.map_or(0, |span| (span.0 / 1_000_000) as i64)
-            }
-            _ => return Err(format!("getsockopt {name}")),
-        };
-        let written = vec![(3, Expr::List(vec![Expr::Int(value)]))];
-        Ok(Some(Reply { value: 0, errno: None, written }))
-    }
-
     fn poll(&mut self, call: &Call) -> Attempt {
         let Expr::List(items) = self.arg(call, 0) else { return error("EINVAL") };
         let items = items.clone();
@@ -505,14 +365,4 @@ impl Own {
         let written = vec![(2, Expr::List(vec![Expr::Int(value)]))];
         Ok(Some(Reply { value: 0, errno: None, written }))
     }
-}
-
-/// The key that a text of 16 bytes is, in the escapes of C.
-fn key_of(text: &str) -> Option<[u64; 2]> {
-    let mut bytes = Vec::new();
-    for escape in text.strip_prefix("\\x")?.split("\\x") {
-        bytes.push(u8::from_str_radix(escape, 16).ok()?);
-    }
-    let half = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
-    Some([half(0)?, half(8)?]).filter(|_| bytes.len() == 16)
 }

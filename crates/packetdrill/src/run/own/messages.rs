@@ -1,5 +1,5 @@
-//! `recvmsg` with what comes beside the data: `TCP_INQ`, and of `MSG_ERRQUEUE` the notes about writes with `MSG_ZEROCOPY` and the
-//! times of writes (`SO_TIMESTAMPING`).
+//! `recvmsg` with control messages: `TCP_INQ`, and by `MSG_ERRQUEUE` notes about writes with `MSG_ZEROCOPY` and times of
+//! writes (`SO_TIMESTAMPING`).
 
 use std::collections::VecDeque;
 

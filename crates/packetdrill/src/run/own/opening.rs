@@ -42,6 +42,7 @@ impl Own {
             .map(|found| (found.port, found.options.clone(), found.tos))
             .unwrap_or_default();
         options.ecn.get_or_insert(self.keys.ecn == 1);
+        options.notsent_lowat.get_or_insert(self.keys.notsent_lowat);
         options.fast_open = Some(fast && self.keys.fast_open & 1 != 0);
         options.syn_count.get_or_insert(self.keys.syn_retries);
         let (here, peer) = (super::addr(self.ends.0), self.peer());

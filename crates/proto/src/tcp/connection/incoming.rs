@@ -99,6 +99,7 @@ impl Connection {
             self.syn_acked_to(acked);
             self.establish(now, segment, out);
             self.take_syn_ack(now, segment, body, out);
+            self.expect_write(now);
             self.reflect(now, out);
             self.insist(now, out);
         } else {
@@ -136,8 +137,7 @@ impl Connection {
         self.syn_acked_to(acked);
         self.establish(now, segment, out);
         self.take_syn_ack(now, segment, Body::EMPTY, out);
-        // The SYN came twice.
-        self.rx.note_duplicate(0, 1);
+        self.rx.report_syn_again();
         self.insist(now, out);
         true
     }

@@ -223,21 +223,6 @@ impl Connection {
         (w.una, w.nxt, w.max) = (acked, acked, acked);
     }
 
-    /// Linux counts what a SYN carried and its answer does not acknowledge as sent and lost: it is sent again at once
-    /// (`tcp_rcv_fastopen_synack`).
-    fn lose_early_data(&mut self, now: Time) {
-        let Some(opening) = &self.opening else { return };
-        let (una, carried) = (self.tx.core.window.una, opening.carried);
-        if self.config.growth == GrowthRule::Linux && !self.agreed.counts && una < carried {
-            self.tx.lose_early(now, carried);
-        }
-    }
-
-    /// Whether data in a SYN has arrived (`TCPI_OPT_SYN_DATA`).
-    pub(in crate::tcp) fn syn_data_arrived(&self) -> bool {
-        self.opening.as_ref().is_some_and(|opening| opening.data_acked)
-    }
-
     /// The connection is established: what the SYN-ACK acknowledged beyond our SYN, and what it carried.
     pub(super) fn take_syn_ack(&mut self, now: Time, segment: &Segment, body: Body, out: &mut Out) {
         if self.opening.is_none() {

@@ -90,6 +90,42 @@ impl Connection {
         (self.flow.dst, self.config.mss)
     }
 
+    /// Writes `body` as Linux does with `TCP_NOTSENT_LOWAT`: a new buffer is begun only while fewer than `lowat` bytes are
+    /// unsent. How many bytes were taken.
+    pub(in crate::tcp) fn write_up_to(
+        &mut self,
+        now: Time,
+        body: &Body,
+        lowat: u32,
+        out: &mut Out,
+    ) -> u32 {
+        let (mut taken, corked) = (0, self.corked);
+        while taken < body.len() {
+            let w = &self.tx.core.window;
+            // Half of the peer's largest window (`tcp_xmit_size_goal`).
+            let mss = u64::from(w.mss.max(1));
+            let half = if w.peer_max > 536 { w.peer_max / 2 } else { w.peer_max };
+            let goal = (u64::from(half.min(65_535)) / mss).max(1) * mss;
+            let unsent = w.end.saturating_sub(w.max.max(1));
+            let room = match unsent % goal {
+                0 if unsent >= lowat.into() => break,
+                filled => goal - filled,
+            };
+            let len = room.min(u64::from(body.len() - taken)) as u32;
+            let written = self.write(now, body.slice(taken, len), out);
+            if written == 0 {
+                break;
+            }
+            taken += written;
+            // A full buffer is sent as far as it may.
+            if corked {
+                self.uncork(now, out);
+                self.cork();
+            }
+        }
+        taken
+    }
+
     /// What is written from now on begins a new segment.
     pub(in crate::tcp) fn end_record(&mut self) {
         let end = self.tx.core.window.end;

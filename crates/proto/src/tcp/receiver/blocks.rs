@@ -109,6 +109,13 @@ impl Receiver {
         }
     }
 
+    /// The SYN came twice.
+    pub(in crate::tcp) fn report_syn_again(&mut self) {
+        if self.settings.dsack && self.duplicate.is_none() {
+            self.duplicate = Some(Box::new((0, 1)));
+        }
+    }
+
     /// A segment from `from` on came twice with the FIN at `fin`: the report of its data includes that.
     pub(super) fn note_fin_again(&mut self, from: u64, fin: u64) {
         match self.duplicate.as_deref_mut() {

@@ -25,8 +25,9 @@ pub(super) struct Bursts {
     left: u64,
     /// Where the first buffer begins of those that wait to be sent, and how many bytes each has.
     buffers: Option<(u64, u64)>,
-    /// Whether a whole segment has gone since the last ACK.
+    /// Whether a whole segment has gone since the last ACK, and when that came.
     whole: bool,
+    heard: Option<Time>,
     /// Where the last segment ended that was less.
     small: u64,
 }
@@ -95,18 +96,18 @@ impl Bursts {
     }
 
     /// An ACK has come: what is sent now is a burst of its own.
-    pub(super) fn end(&mut self) {
-        (self.left, self.whole) = (0, false);
+    pub(super) fn end(&mut self, now: Time) {
+        (self.left, self.whole, self.heard) = (0, false, Some(now));
     }
 
     /// Where the peer's window ends within a segment, a burst takes what there is of it along, if no other small one
-    /// is on its way (`tcp_mss_split_point`, `tcp_minshall_check`).
-    pub(super) fn remainder(&self, w: &Window, pipe: u64) -> Option<Chunk> {
+    /// is on its way (`tcp_mss_split_point`, `tcp_minshall_check`). A burst that a write begins does not.
+    pub(super) fn remainder(&self, w: &Window, pipe: u64, now: Time) -> Option<Chunk> {
         let (mss, end) = (u64::from(w.mss), w.una + u64::from(w.peer));
         let len = end.saturating_sub(w.nxt);
         let part = 0 < len && len < mss && end < w.last();
         let room = pipe + mss <= u64::from(w.cwnd);
-        let goes = self.whole && part && room && self.small <= w.una;
+        let goes = self.heard == Some(now) && self.whole && part && room && self.small <= w.una;
         goes.then_some(Chunk { from: w.nxt, len: len as u32, fin: false, cause: Cause::Data })
     }
 }
@@ -138,12 +139,13 @@ mod tests {
     fn a_burst_takes_a_part_of_a_segment_along_and_nothing_else() {
         let mut w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });
         (w.cwnd, w.una, w.nxt, w.end) = (30_000, 1, 5001, 1 << 20);
-        let bursts = Bursts { whole: true, ..Bursts::default() };
+        let now = Time::ZERO;
+        let bursts = Bursts { whole: true, heard: Some(now), ..Bursts::default() };
         for (peer, len) in
             [(4999, None), (5000, None), (5001, Some(1)), (5999, Some(999)), (6000, None)]
         {
             w.peer = peer;
-            let chunk = bursts.remainder(&w, 5000);
+            let chunk = bursts.remainder(&w, 5000, now);
             assert_eq!(
                 chunk.map(|chunk| (chunk.from, chunk.len)),
                 len.map(|len| (5001, len)),
@@ -151,7 +153,8 @@ mod tests {
             );
         }
         w.peer = 5500;
-        let goes = |bursts: &Bursts, w: &Window, pipe| bursts.remainder(w, pipe).is_some();
+        let goes = |bursts: &Bursts, w: &Window, pipe| bursts.remainder(w, pipe, now).is_some();
+        assert!(!goes(&Bursts { heard: None, ..bursts }, &w, 5000), "no ACK has come");
         assert!(goes(&bursts, &w, 29_000) && !goes(&bursts, &w, 29_001), "room for a whole one");
         assert!(!goes(&Bursts { small: 2, ..bursts }, &w, 5000), "another is on its way");
         assert!(goes(&Bursts { small: 1, ..bursts }, &w, 5000), "that one has come");
@@ -176,9 +179,9 @@ mod tests {
         bursts.sent(Time::ZERO + Span::micros(40_000), &w, &segment);
         assert!(!bursts.allow(&w, &asked(40_600, 29_000)), "0.6 ms after the last burst");
         assert!(bursts.allow(&w, &asked(40_600, 28_000)), "two segments");
-        bursts.end();
+        bursts.end(Time::ZERO);
         assert!(bursts.allow(&w, &asked(41_100, 29_000)), "1.1 ms after it");
-        bursts.end();
+        bursts.end(Time::ZERO);
         assert!(bursts.allow(&w, &asked(30_000, 29_000)), "the next ACK is 10 ms away");
     }
 }

@@ -34,7 +34,7 @@ impl<R: Recovery> Way<'_, R> {
         if !core.timers.rexmt.is_set() && !probe {
             core.timers.rearm(now);
         }
-        core.usage.sent(now);
+        core.usage.sent(now, probe);
         core.growth.on_sent(now, &core.window, &chunk);
         if let Some(idle) = self.recovery.on_sent(now, core, &chunk) {
             core.growth.restart(now, idle);

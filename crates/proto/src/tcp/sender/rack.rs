@@ -183,11 +183,12 @@ impl Rack {
             }
         }
         let chunk = if self.flight.is_full() { None } else { new_data(w, pipe) };
-        let chunk = chunk.or_else(|| self.bursts.as_ref()?.remainder(w, pipe));
+        let chunk = chunk.or_else(|| self.bursts.as_ref()?.remainder(w, pipe, now));
         if chunk.is_some() {
             return chunk;
         }
-        let unsent = w.nxt < w.last();
+        // For Linux a full window is used, whether there is more to send or not (`tcp_write_xmit`).
+        let unsent = w.nxt < w.last() || self.kernel;
         let full = pipe + u64::from(w.mss) > u64::from(w.cwnd);
         usage.note(w, unsent && full);
         if calm {
@@ -267,17 +268,7 @@ impl Recovery for Rack {
         self.flight.sacked_segments() as u64 * u64::from(mss)
     }
     fn outstanding(&self, w: &Window) -> Outstanding {
-        let (lost, retransmitted) = self.flight.lost_and_repeated();
-        Outstanding {
-            segments: self.flight.segments() as u32,
-            sacked: self.flight.sacked_segments() as u32,
-            lost,
-            retransmitted,
-            timed_out: self.after_timeout(w),
-            min_rtt: self.facts.min_rtt,
-            delivered: Some(self.facts.delivered),
-            reordering: Some((self.facts.reordered_by.max(3) as u32, self.facts.reorderings)),
-        }
+        self.count(w)
     }
     fn split_flight(&mut self, _: Time, core: &mut Core) {
         self.split(&core.window);
@@ -322,7 +313,7 @@ impl Recovery for Rack {
             return News::default();
         }
         let edge = info.ack.max(w.una);
-        self.bursts.iter_mut().for_each(Bursts::end);
+        self.bursts.iter_mut().for_each(|bursts| bursts.end(now));
         if !self.active && w.una >= self.recover {
             self.undo.remember(w.cwnd, w.ssthresh);
         }

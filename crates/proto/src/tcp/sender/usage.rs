@@ -49,8 +49,11 @@ impl Usage {
         }
     }
 
-    /// Something goes out.
-    pub(super) fn sent(&mut self, now: Time) {
+    /// Something goes out. For Linux a window probe does not count.
+    pub(super) fn sent(&mut self, now: Time, probe: bool) {
+        if probe && self.restart == IdleRestart::Decay {
+            return;
+        }
         (self.sent, self.fresh, self.unnoted) = (Some(now), true, true);
     }
 
@@ -155,7 +158,7 @@ mod tests {
     #[test]
     fn silence_halves_the_window_for_each_time_out_down_to_the_first_one() {
         let (mut usage, mut w) = linux();
-        usage.sent(at(100));
+        usage.sent(at(100), false);
         usage.restart(at(300), RTO, &mut w);
         assert_eq!(w.cwnd, 80_000, "no longer than a time-out");
         usage.restart(at(510), RTO, &mut w);
@@ -184,7 +187,7 @@ mod tests {
             let mut usage = Usage::new(&config);
             usage.restart(at(10_000), RTO, &mut w);
             assert_eq!(w.cwnd, 80_000, "{rule:?}: nothing was ever sent");
-            usage.sent(at(100));
+            usage.sent(at(100), false);
             usage.restart(at(300), RTO, &mut w);
             assert_eq!(w.cwnd, 80_000, "{rule:?}: no longer than a time-out");
             usage.restart(at(510), RTO, &mut w);
@@ -198,18 +201,18 @@ mod tests {
     #[test]
     fn a_window_that_is_not_used_comes_halfway_down() {
         let (mut usage, mut w) = linux();
-        usage.sent(at(1000));
+        usage.sent(at(1000), false);
         usage.validate(at(1000), RTO, &mut w, 80_000, true);
         for ms in [1050, 1199] {
-            usage.sent(at(ms));
+            usage.sent(at(ms), false);
             usage.validate(at(ms), RTO, &mut w, 40_000, false);
         }
         usage.validate(at(1300), RTO, &mut w, 0, false);
         assert_eq!(w.cwnd, 80_000, "nothing was sent");
-        usage.sent(at(1300));
+        usage.sent(at(1300), false);
         usage.validate(at(1300), RTO, &mut w, 5000, false);
         assert_eq!((w.cwnd, w.ssthresh), (60_000, 60_000), "of the most in flight");
-        usage.sent(at(1500));
+        usage.sent(at(1500), false);
         usage.validate(at(1500), RTO, &mut w, 5000, false);
         assert_eq!(w.cwnd, 35_000, "the first window counts as used");
     }

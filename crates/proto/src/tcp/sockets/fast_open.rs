@@ -21,12 +21,18 @@ impl Sockets {
 
     /// A write waits until the connection is open: what is due until then goes with its data, so that one ACK is saved.
     pub fn await_open(&mut self, index: usize) {
-        self.host.act(index, Connection::cork);
+        self.host.act(index, |c| {
+            c.cork();
+            c.set_write_waits(true);
+        });
     }
 
     /// Nothing waits for the connection any more.
     pub fn end_wait(&mut self, now: Time, index: usize, out: &mut Out) {
-        self.host.act(index, |c| c.uncork(now, out));
+        self.host.act(index, |c| {
+            c.set_write_waits(false);
+            c.uncork(now, out);
+        });
     }
 
     /// Cookies are made as Linux makes them with `key`.
@@ -63,11 +69,5 @@ impl Sockets {
         let Some((peer, own)) = self.connection(index).map(Connection::offer) else { return 0 };
         let known = self.host.memory_mut().and_then(|memory| memory.cookies.known_mss(peer));
         known.map_or(own, u32::from).min(own).saturating_sub(crate::wire::options::MAX_LEN as u32)
-    }
-
-    /// The cookie that this host grants to `client`, if its connections open with data.
-    pub fn granted_cookie(&mut self, client: Addr) -> Option<Vec<u8>> {
-        let memory = self.host.memory_mut()?;
-        Some(memory.cookies.made_for(client).as_slice().to_vec())
     }
 }

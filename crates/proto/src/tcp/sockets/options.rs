@@ -46,6 +46,8 @@ pub struct SocketOptions {
     pub recv_buffer: Option<u32>,
     /// Bytes of the send buffer.
     pub send_buffer: Option<u32>,
+    /// `TCP_NOTSENT_LOWAT`: unsent bytes from which on a write takes no more than fills a segment buffer.
+    pub notsent_lowat: Option<u32>,
     /// `TCP_CONGESTION`.
     pub congestion: Option<&'static Word>,
     /// `SO_LINGER`, if it is on.

@@ -45,7 +45,11 @@ impl Sockets {
         let written = connection.wanted().is_some();
         let outbox = socket.options.outbox(self.host.settings());
         // Linux reports room when a third of the buffer is free.
-        let room = connection.room() >= outbox / 3;
+        let mut room = connection.room() >= outbox / 3;
+        if let Some(bytes) = socket.options.notsent_lowat {
+            // `tcp_stream_memory_free`: half of the mark wakes a writer.
+            room &= connection.agreement().unsent < u64::from(bytes.div_ceil(2));
+        }
         Ready {
             read: socket.unread > 0 || read_closed || socket.error.is_some(),
             write: dead || written || connection.state().is_synchronised() && room,

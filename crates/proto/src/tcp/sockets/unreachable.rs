@@ -1,7 +1,8 @@
 //! ICMP errors about segments of a connection (`tcp_v4_err`).
 //!
-//! An error ends a connection that is being opened; one that is open ignores it. A segment that is too large for a path makes
-//! segments smaller and is sent again at once. An error that quotes no sequence number in flight is ignored.
+//! An error ends a connection that is being opened; one that is open only reports it by `SO_ERROR`. Where a segment is
+//! too large for a path, segments become smaller, and what is in flight is sent again at once. An error that quotes no
+//! sequence number in flight is ignored.
 //!
 //! **Not modelled:** soft errors that end a connection when its retransmissions end; time exceeded; IPv6.
 
@@ -74,6 +75,8 @@ impl Sockets {
             }
             self.host.act(index, |c| c.give_up(out));
             self.settle(now, index, errno);
+        } else {
+            self.socket(index).soft_error = Some(errno);
         }
         opening
     }

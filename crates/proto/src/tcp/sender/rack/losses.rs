@@ -3,6 +3,7 @@
 use crate::tcp::sender::flight::Sent;
 use crate::tcp::sender::growth::{Growth as _, Lost};
 use crate::tcp::sender::rate::RateMeter;
+use crate::tcp::sender::recovery::Outstanding;
 use crate::tcp::sender::{Core, Window};
 use crate::units::Time;
 
@@ -41,6 +42,21 @@ impl Losses {
 }
 
 impl Rack {
+    /// What is known of the segments in flight.
+    pub(super) fn count(&self, w: &Window) -> Outstanding {
+        let (lost, retransmitted) = self.flight.lost_and_repeated();
+        Outstanding {
+            segments: self.flight.segments() as u32,
+            sacked: self.flight.sacked_segments() as u32,
+            lost,
+            retransmitted,
+            timed_out: self.after_timeout(w),
+            min_rtt: self.facts.min_rtt,
+            delivered: Some(self.facts.delivered),
+            reordering: Some((self.facts.reordered_by.max(3) as u32, self.facts.reorderings)),
+        }
+    }
+
     /// What the SYN carried up to `to` was not acknowledged, and counts as lost (`tcp_rcv_fastopen_synack`).
     pub(super) fn lose_from_syn(&mut self, now: Time, w: &mut Window, to: u64) {
         let mut from = w.una;

@@ -35,8 +35,10 @@ impl Rack {
             return None;
         }
         let congestion = core::mem::replace(&mut w.cwnd, u32::MAX);
+        // A probe does not wait for more data.
+        let coalescing = core::mem::take(&mut w.coalescing);
         let new = if self.flight.is_full() { None } else { w.next_chunk() };
-        w.cwnd = congestion;
+        (w.cwnd, w.coalescing) = (congestion, coalescing);
         if let Some(new) = new {
             self.probe.sent(new.end(), false);
             return Some(new);
