@@ -160,7 +160,14 @@ impl Connection {
             return;
         }
         let (agreed, w) = (self.agreed, &mut self.tx.core.window);
-        w.mss = w.mss.min(super::payload_mss(mss, agreed.timestamps, agreed.counts));
+        let before = w.mss.max(1);
+        w.mss = before.min(super::payload_mss(mss, agreed.timestamps, agreed.counts));
+        // Linux counts both in segments.
+        let resized = |bytes: u32| (u64::from(bytes) * u64::from(w.mss) / u64::from(before)) as u32;
+        (w.cwnd, w.ssthresh) = match w.ssthresh == self.config.initial_ssthresh {
+            true => (resized(w.cwnd), w.ssthresh),
+            false => (resized(w.cwnd), resized(w.ssthresh)),
+        };
         self.tx.split_flight(now);
         self.flush(now, out);
     }

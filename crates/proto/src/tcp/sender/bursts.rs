@@ -95,9 +95,9 @@ impl Bursts {
         }
     }
 
-    /// An ACK has come: what is sent now is a burst of its own.
-    pub(super) fn end(&mut self, now: Time) {
-        (self.left, self.whole, self.heard) = (0, false, Some(now));
+    /// An ACK has come at `now`: what is sent now is a burst of its own. `news` says whether it tells of data.
+    pub(super) fn end(&mut self, now: Time, news: bool) {
+        (self.left, self.whole, self.heard) = (0, false, news.then_some(now));
     }
 
     /// Where the peer's window ends within a segment, a burst takes what there is of it along, if no other small one
@@ -179,9 +179,9 @@ mod tests {
         bursts.sent(Time::ZERO + Span::micros(40_000), &w, &segment);
         assert!(!bursts.allow(&w, &asked(40_600, 29_000)), "0.6 ms after the last burst");
         assert!(bursts.allow(&w, &asked(40_600, 28_000)), "two segments");
-        bursts.end(Time::ZERO);
+        bursts.end(Time::ZERO, true);
         assert!(bursts.allow(&w, &asked(41_100, 29_000)), "1.1 ms after it");
-        bursts.end(Time::ZERO);
+        bursts.end(Time::ZERO, true);
         assert!(bursts.allow(&w, &asked(30_000, 29_000)), "the next ACK is 10 ms away");
     }
 }

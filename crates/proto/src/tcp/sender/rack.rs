@@ -313,7 +313,8 @@ impl Recovery for Rack {
             return News::default();
         }
         let edge = info.ack.max(w.una);
-        self.bursts.iter_mut().for_each(|bursts| bursts.end(now));
+        let tells = info.ack > w.una || !info.sacked.is_empty();
+        self.bursts.iter_mut().for_each(|bursts| bursts.end(now, tells));
         if !self.active && w.una >= self.recover {
             self.undo.remember(w.cwnd, w.ssthresh);
         }
