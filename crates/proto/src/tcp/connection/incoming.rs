@@ -131,7 +131,9 @@ impl Connection {
     /// A SYN-ACK in SYN-RECEIVED: the peer has our SYN, after both ends have opened at once. Whether it is one.
     //= rfc9293#section-3.5: figure 7: simultaneous connection synchronization
     fn take_crossed(&mut self, now: Time, segment: &Segment, out: &mut Out) -> bool {
-        let crossed = self.active && segment.seq == self.irs && segment.flags.has(Flags::ACK);
+        // Others challenge it (RFC 5961, section 4.2), and the ACK of that opens the connection.
+        let opens = self.active && self.config.growth == GrowthRule::Linux;
+        let crossed = opens && segment.seq == self.irs && segment.flags.has(Flags::ACK);
         let Some(acked) = self.acks_syn(segment).filter(|_| crossed) else { return false };
         self.go(Input::SynAcked);
         self.syn_acked_to(acked);

@@ -147,7 +147,7 @@ mod tests {
     fn linux() -> (Usage, Window) {
         let config = TcpConfig { mss: 1000, ..TcpConfig::linux() };
         let mut w = Window::new(&config);
-        (w.cwnd, w.ssthresh) = (80_000, 20_000);
+        (w.cwnd, w.ssthresh, w.peer) = (80_000, 20_000, 80_000);
         (Usage::new(&config), w)
     }
 
@@ -169,6 +169,10 @@ mod tests {
         );
         usage.restart(at(520), RTO, &mut w);
         assert_eq!(w.cwnd, 20_000, "once");
+        w.peer = 0;
+        usage.restart(at(10_000), RTO, &mut w);
+        assert_eq!(w.cwnd, 20_000, "not for a probe of a closed window");
+        w.peer = 80_000;
         usage.restart(at(10_000), RTO, &mut w);
         assert_eq!(w.cwnd, 10_000);
     }
