@@ -14,7 +14,7 @@ fn root() -> PathBuf {
 /// The Markdown files of the root and of `docs/`.
 fn documents() -> Vec<PathBuf> {
     let mut open = vec![root().join("docs")];
-    let mut found: Vec<PathBuf> = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"]
+    let mut found: Vec<PathBuf> = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "RELEASING.md"]
         .iter()
         .map(|name| root().join(name))
         .collect();

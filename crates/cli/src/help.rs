@@ -14,7 +14,7 @@ const GROUPS: &[Group] = &[
             ("run", "a scenario: each variant, each seed, with intervals"),
             ("compare", "schemes on one scenario, ranked"),
             ("advise", "what would help on a link that you describe"),
-            ("list", "built-in scenarios, schemes, systems, presets, hardware, claims"),
+            ("list", "scenarios, schemes, systems, presets, hardware, claims"),
             ("sweep", "runs by the million, shared among machines"),
             ("merge", "what sweeps have stored, in one table"),
             ("report", "the page of results, or of several in one plot"),

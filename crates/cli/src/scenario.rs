@@ -171,11 +171,10 @@ pub fn read(from: &mut impl std::io::Read, path: &Path) -> Result<String, Failur
 pub fn regular(path: &Path, help: &str) -> Result<std::fs::File, Failure> {
     let error = |error| Failure::file(path, error, help);
     // Opening a pipe waits already.
-    if !std::fs::metadata(path).map_err(error)?.is_file() {
-        return Err(Failure::input(
-            format!("{}: this is not a regular file", path.display()),
-            help,
-        ));
+    let kind = std::fs::metadata(path).map_err(error)?;
+    if !kind.is_file() {
+        let what = if kind.is_dir() { "a directory" } else { "not a regular file" };
+        return Err(Failure::input(format!("{}: this is {what}", path.display()), help));
     }
     std::fs::File::open(path).map_err(error)
 }

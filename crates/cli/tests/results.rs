@@ -459,7 +459,10 @@ fn shards_of_a_sweep_and_the_whole_are_one_table() {
     let swept = json(&place.good(&sweep("whole", &["-n", "30"])).stdout);
     assert_eq!(
         swept,
-        serde_json::json!({"batches": 6, "found": 0, "made": 6, "runs": 60, "complete": true})
+        serde_json::json!({
+            "format": "lasthop-sweep", "format_version": 1,
+            "batches": 6, "found": 0, "made": 6, "runs": 60, "complete": true,
+        })
     );
     let again = text(&place.good(&["sweep", "tiny.toml", "--store", "whole", "-n", "30"]));
     assert!(again.contains("0 of 1 batches were there, 1 made"), "another sweep: {again}");

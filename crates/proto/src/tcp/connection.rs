@@ -313,6 +313,12 @@ impl Connection {
         self.rx.reading = reading;
     }
 
+    /// A proxy has handed on `bytes` that were delivered.
+    pub fn relayed(&mut self, now: Time, bytes: u64, out: &mut Out) {
+        self.rx.relayed(bytes);
+        self.flush(now, out);
+    }
+
     /// The application reads `bytes` that were delivered.
     pub fn read(&mut self, now: Time, bytes: u64, out: &mut Out) {
         self.rx.read(bytes);

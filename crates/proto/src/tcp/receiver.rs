@@ -470,14 +470,21 @@ impl Receiver {
     /// The application reads `bytes`; an ACK is due if it can open the window by a worthwhile step beyond what the peer
     /// was told. Only an ACK that goes out moves that edge.
     pub fn read(&mut self, bytes: u64) {
+        if self.quick.is_none() || self.behind_hole() > 0 {
+            return self.relayed(bytes);
+        }
         self.unread = self.unread.saturating_sub(bytes);
         let moved = self.opens();
         let left = self.edge.saturating_sub(self.nxt);
-        if self.quick.is_some() && self.behind_hole() == 0 {
-            // Linux: if the window has become twice as large (`__tcp_cleanup_rbuf`).
-            self.ack_now |= moved > 0 && moved >= left;
-            return;
-        }
+        // Linux: if the window has become twice as large (`__tcp_cleanup_rbuf`).
+        self.ack_now |= moved > 0 && moved >= left;
+    }
+
+    /// A proxy has handed on `bytes`: every worthwhile step is announced, so that its peer never pauses, whatever a host
+    /// of this preset would do.
+    pub fn relayed(&mut self, bytes: u64) {
+        self.unread = self.unread.saturating_sub(bytes);
+        let moved = self.opens();
         let step = u64::from((2 * self.mss.max(self.maxseg)).min(self.buffer / 2));
         let closed = self.edge <= self.nxt && moved >= self.step();
         if moved >= step || closed {

@@ -127,8 +127,8 @@ fn of_hop(scenario: &Scenario) -> [Kind; 2] {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "transfer = { from = \"a\", to = \"b\", bytes = \"1MB\" }\n[host.a]\npreset = \"linux\"\n\
-                        [host.b]\npreset = \"linux\"\n[[path]]\nradio = { rate = \"11mbit\" }\nmac = \"dcf\"\n";
+    const TEXT: &str = "transfer = { from = \"a\", to = \"b\", bytes = \"1MB\" }\n[host.a]\npreset = \"linux\"\ntcp = \"sack\"\n\
+                        [host.b]\npreset = \"linux\"\ntcp = \"sack\"\n[[path]]\nradio = { rate = \"11mbit\" }\nmac = \"dcf\"\n";
 
     fn named(text: &str) -> (Vec<String>, Vec<String>) {
         let (plan, _) = lasthop_scenario::parse(text, "test", &[]).unwrap();

@@ -387,7 +387,7 @@ impl Pair {
                 if let Some(memory) = shared.memory.as_deref_mut() {
                     room.grow(now, source, sink, memory);
                 }
-                source.read(now, news, out);
+                source.relayed(now, news, out);
             }
         }
         if source.peer_has_closed() {

@@ -14,20 +14,20 @@ use crate::units::{Span, Time};
 use crate::wire::Seq;
 
 /// The least MTU that a message may claim.
-//= rfc791: every internet module must forward 68 bytes; hosts need not believe less than 552 (Linux: `min_pmtu`)
+//= rfc791#section-3.2: every internet module must forward 68 bytes; hosts need not believe less than 552 (Linux: `min_pmtu`)
 const LEAST_V4: u32 = 552;
 //= rfc8200#section-5: every link has an MTU of 1280 or more
 const LEAST_V6: u32 = 1280;
 
 /// The sizes that are tried when full segments are lost, in bytes of an IP packet.
-//= rfc4821#section-7.7: 1024 is a good starting point; 1280 suits tunnels of IPv6
+//= rfc4821: 1024 is a good starting point; 1280 suits tunnels of IPv6
 const STEPS: [u32; 3] = [1280, 1024, LEAST_V4];
 
 /// Timeouts in a row from which on the size counts as the cause.
 const SUSPECT: u32 = 2;
 
 /// When a larger size is tried after the path lost full segments, and after a router has named its MTU.
-//= rfc4821#section-7.8: a failed probe is repeated after some time
+//= rfc4821: a failed probe is repeated after some time
 const RETRY: Span = Span::secs(30);
 //= rfc1191#section-6.3: ten minutes
 const RETRY_NAMED: Span = Span::secs(600);

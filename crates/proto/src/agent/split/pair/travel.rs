@@ -113,7 +113,7 @@ impl Pair {
     ) -> Fate {
         // Who has not shaken hands has no window to tell of.
         let open = self.halves.iter_mut().filter(|half| half.state().is_synchronised());
-        open.for_each(|half| half.read(now, 0, out));
+        open.for_each(|half| half.relayed(now, 0, out));
         self.settle(now, shared, out)
     }
 }
