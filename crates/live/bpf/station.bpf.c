@@ -350,7 +350,8 @@ static __always_inline int judge_syn(struct __sk_buff *skb, struct track *t, str
               (!(own->known & KNOWN_NEXT) && (own->acked == s->seq || own->acked == s->seq + 1));
   int answer = s->flags & FLAG_ACK;
   __u8 shift;
-  if (again) return acknowledges(t, s, side);
+  again = again && acknowledges(t, s, side);
+  if (again && (fresh || answer)) return 1;
   shift = scale(skb, s);
   if (!answer) {
     if (fresh) {
@@ -361,7 +362,8 @@ static __always_inline int judge_syn(struct __sk_buff *skb, struct track *t, str
     t->from = side;
     t->opening = s->seq + 1;
     t->shift = shift;
-    return 0;
+    // Its number may begin another connection: a SYN-ACK with another number shows it.
+    return again;
   }
   if (fresh && acknowledges(t, s, side) && (!(peer->known & KNOWN_ISS) || after(s->ack, peer->iss))) {
     begin(own, s, shift);

@@ -184,6 +184,14 @@ fn the_socket_belongs_to_one_station() {
         let (code, told) = world.fails(&["station", "FILE"]);
         assert_eq!(code, Some(2));
         assert!(
+            told.contains("lx has a station already") && told.contains("other interfaces"),
+            "{told}"
+        );
+        world.second_interfaces();
+        let (code, told) =
+            world.fails(&["station", "/run/second.toml", "--socket", "/run/lasthop/base.sock"]);
+        assert_eq!(code, Some(2));
+        assert!(
             told.contains("another station listens there") && told.contains("[control]"),
             "{told}"
         );
@@ -377,7 +385,8 @@ fn two_stations_are_told_apart() {
     inside("two_stations_are_told_apart", || {
         let world = World::new(PATH);
         let one = world.station(&[]);
-        let two = world.station(&["--socket", "/run/lasthop/two.sock"]);
+        world.second_interfaces();
+        let two = world.station_of("/run/second.toml", &["--socket", "/run/lasthop/two.sock"]);
         let (code, told) = world.fails(&["ctl", "get"]);
         assert_eq!(code, Some(2));
         assert!(told.contains("2 stations run here") && told.contains("--socket"), "{told}");

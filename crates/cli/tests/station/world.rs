@@ -77,6 +77,16 @@ impl World {
         world
     }
 
+    /// Interfaces and a file, `/run/second.toml`, for another station.
+    pub fn second_interfaces(&self) {
+        run("ip link add name l2 type veth peer name r2");
+        for name in ["l2", "r2"] {
+            run(&format!("ip link set {name} up"));
+        }
+        let text = self.text().replace("\"lx\"", "\"l2\"").replace("\"rx\"", "\"r2\"");
+        fs::write("/run/second.toml", text).unwrap();
+    }
+
     pub fn ip(&self, words: &str) {
         run(&format!("ip {words}"));
     }
@@ -157,7 +167,12 @@ impl World {
 
     /// A station that runs.
     pub fn station(&self, more: &[&str]) -> Running {
-        start(self.command(&[&["station", "FILE"], more].concat()))
+        self.station_of("FILE", more)
+    }
+
+    /// A station of another file.
+    pub fn station_of(&self, file: &str, more: &[&str]) -> Running {
+        start(self.command(&[&["station", file], more].concat()))
     }
 
     /// A station of somebody who is not root and has these capabilities.

@@ -202,7 +202,7 @@ impl Shared {
             let report = send(&options, &mut source, &session, &mut sending);
             drop(sending);
             let report = report.map_err(|error| error.to_string());
-            let _ = shared.tell.send(News::Sent(index, report));
+            let _ = shared.tell.send(News::Sent(index, report.map(Box::new)));
         })
     }
 }

@@ -10,7 +10,7 @@ use crate::endpoint::{Received, SendReport};
 /// What a thread at a host tells.
 pub(super) enum News {
     Event(Event),
-    Sent(usize, Result<SendReport, String>),
+    Sent(usize, Result<Box<SendReport>, String>),
     Received(Received),
     /// How a host with a stack of its own stood at the end, by its number.
     Stood(usize, io::Result<Stood>),

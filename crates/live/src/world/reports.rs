@@ -52,7 +52,7 @@ impl Reports {
             match news {
                 News::Event(event) => self.events.push(event),
                 News::Sent(index, report) => {
-                    self.sent.insert(index, report);
+                    self.sent.insert(index, report.map(|report| *report));
                 }
                 News::Received(received) => self.received.push(received),
                 News::Stood(host, stood) => {

@@ -191,14 +191,15 @@ impl Track {
     fn judge_syn(&mut self, from: Side, packet: &Packet, segment: &Segment) -> Standing {
         let len = packet.body.len();
         let (own, peer) = (self.ends[from.index()], self.ends[from.other().index()]);
-        if own.iss == Some(segment.seq) && self.acknowledges(from, segment) {
-            // Again, maybe with less data than the first time.
-            return Standing::Good;
-        }
+        let again = own.iss == Some(segment.seq) && self.acknowledges(from, segment);
         // Nobody has answered its earlier SYN, if there was one.
         let is_fresh = own.acked.is_none_or(|acked| {
             own.next.is_none() && [segment.seq, segment.seq + 1].contains(&acked)
         });
+        if again && (is_fresh || segment.flags.has(Flags::ACK)) {
+            // Maybe with less data than the first time.
+            return Standing::Good;
+        }
         if !segment.flags.has(Flags::ACK) {
             if is_fresh {
                 self.begin(from, segment, len);
@@ -206,7 +207,8 @@ impl Track {
             }
             let packet = packet.clone();
             self.opening = Some(Box::new(Opening { from, packet }));
-            return Standing::Doubtful;
+            // The number of a SYN that comes again may begin another connection: a SYN-ACK with another number shows it.
+            return if again { Standing::Good } else { Standing::Doubtful };
         }
         let answers = peer.iss.is_none_or(|iss| (iss + 1).le(segment.ack));
         if is_fresh && answers && self.acknowledges(from, segment) {

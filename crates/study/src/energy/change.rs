@@ -150,8 +150,9 @@ mod tests {
         let (changes, left_out) = named(TEXT);
         assert_eq!(changes.len(), 7, "{changes:?}");
         assert_eq!(left_out, ["no-rts"]);
-        let (changes, left_out) =
-            named(&TEXT.replace("preset = \"linux\"", "preset = \"rfc\"\nmss = 2256"));
+        let (changes, left_out) = named(
+            &TEXT.replace("preset = \"linux\"\ntcp = \"sack\"", "preset = \"rfc\"\nmss = 2256"),
+        );
         assert_eq!(changes, ["ack-by-time", "rts"]);
         assert_eq!(left_out.len(), 6);
         let (changes, _) = named(&(TEXT.to_owned() + "dcf = { rts-threshold = 500 }\n"));
