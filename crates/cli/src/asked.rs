@@ -100,7 +100,10 @@ impl Asked {
 
     /// Writes an answer that is complete, and shows what there is. `file` is the name of its document, `page` and
     /// `pictures` are what lies beside it, and `text` is for a terminal.
-    #[expect(clippy::too_many_arguments, reason = "each part of an answer is named where it is made")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each part of an answer is named where it is made"
+    )]
     pub fn tell<S: serde::Serialize>(
         &self,
         json: bool,

@@ -124,7 +124,8 @@ impl Beside {
         let means = |value: fn(&Run) -> f64| both(value).map(|summary| summary.mean);
         let [a, b] = both(|run| run.throughput);
         let ratio = a.mean / b.mean;
-        let relative = (a.ci95 / a.mean).hypot(b.ci95 / b.mean);
+        let (one, other) = (a.ci95 / a.mean, b.ci95 / b.mean);
+        let relative = (one * one + other * other).sqrt();
         Beside {
             name: name.to_owned(),
             throughput: (ratio, ratio * relative),
