@@ -1,7 +1,7 @@
 //! Errors of a batch of runs.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Why a batch of runs could not be made or stored.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +35,8 @@ impl Error {
         Error::Input { message: message.into(), help: help.into() }
     }
 
-    pub(crate) fn file(path: &Path, error: io::Error, help: impl Into<String>) -> Error {
+    #[cfg(feature = "parquet")]
+    pub(crate) fn file(path: &std::path::Path, error: io::Error, help: impl Into<String>) -> Error {
         Error::File { path: path.to_owned(), error, help: help.into() }
     }
 }
