@@ -2,6 +2,15 @@
 //!
 //! This crate is thin: arguments in, other crates at work, tables, pictures and exit codes out.
 
+#![cfg_attr(
+    not(feature = "full"),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "what commands share is not all used where some are left out"
+    )
+)]
+
 mod asked;
 mod braille;
 mod child;
