@@ -7,6 +7,7 @@
     allow(
         dead_code,
         unused_imports,
+        clippy::large_enum_variant,
         reason = "what commands share is not all used where some are left out"
     )
 )]
