@@ -12,7 +12,10 @@ fn main() {
     println!("cargo::rerun-if-env-changed=LASTHOP_COMMIT");
     let given = env::var("LASTHOP_COMMIT").ok().filter(|commit| !commit.trim().is_empty());
     let is_release = env::var("PROFILE").is_ok_and(|profile| profile == "release");
-    let commit = given.or_else(archived).or_else(|| is_release.then(from_git).flatten());
+    // A module in a page gives the same documents as a native debug build.
+    let is_module = env::var("TARGET").is_ok_and(|target| target.starts_with("wasm32"));
+    let names_commit = is_release && !is_module;
+    let commit = given.or_else(archived).or_else(|| names_commit.then(from_git).flatten());
     let commit: Option<String> = commit.map(|text| {
         let plain = |c: &char| c.is_ascii_alphanumeric() || *c == '-';
         text.trim().chars().filter(plain).take(60).collect()

@@ -20,6 +20,7 @@ runs = 1
 transfer = { from = "fixed", to = "mobile", bytes = "8MB" }
 [host.fixed]
 preset = "linux"
+tcp = "sack"
 [host.mobile]
 preset = "linux"
 [[path]]
