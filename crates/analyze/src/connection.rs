@@ -53,7 +53,7 @@ pub(crate) struct Conn {
     wireshark: Wireshark,
     acks: [acks::Side; 2],
     doubling: [Doubling; 2],
-    /// What the fingerprints of each side's packets share.
+    /// Properties that all packets of a side have in common.
     prints: [u64; 2],
     /// The latest packet that was no copy.
     latest: Option<u64>,

@@ -41,7 +41,7 @@ fn runs_of(times: u64, world: &World, set: &[&str], vary: &[&str]) -> Vec<(Strin
     cells.iter().map(|cell| (cell["labels"].to_string(), cell["runs"][0].clone())).collect()
 }
 
-/// Runs in whose midst the host moved. On a busy machine a transfer may be over by then: the next one lasts longer.
+/// Runs in which the host moved. If none of its hand-offs was counted, the next transfer lasts longer.
 fn runs(world: &World, set: &[&str], vary: &[&str]) -> Vec<(String, Value)> {
     let moved = |run: &Value| run["metrics"]["handoffs"]["count"].as_u64() > Some(0);
     let mut all = Vec::new();

@@ -27,7 +27,7 @@ impl fmt::Display for Confidence {
     }
 }
 
-/// What a diagnosis means for the throughput of its transfer.
+/// Effect of a diagnosis on the throughput of its transfer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Weight {
     /// It does not limit the throughput, or the capture does not show that it does.

@@ -1,4 +1,4 @@
-//! What a direction is given: its packets with payload, and the answers of the peer.
+//! Input of a direction: its packets with payload, and the peer's packets.
 
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::Seq;
@@ -24,7 +24,7 @@ pub(crate) struct Data {
     pub(crate) full: u32,
 }
 
-/// What a packet of the peer says about the data of this side.
+/// Feedback in a packet of the peer about the data of this side.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acked {
     pub(crate) at: Time,

@@ -25,7 +25,7 @@ struct Carried {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lost(BTreeMap<i64, Carried>);
 
-/// What a retransmission shows.
+/// The loss that a retransmission reveals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Shown {
     /// First byte and end of the lost packet; `None` if its loss is known already.
@@ -51,7 +51,7 @@ impl Lost {
         let size = i64::from(size).max((end - start) / COVERED).max(1);
         let mut first = from + (start.max(from) - from) / size * size;
         while first < to.min(end) {
-            // What was sent again before ends where a packet ended.
+            // Earlier retransmissions end at the end of a packet.
             if let Some((_, packet)) = self.overlapping(first, first + 1) {
                 first = packet.end;
                 continue;

@@ -132,7 +132,7 @@ impl Tracker {
         repair
     }
 
-    /// Marks what is outstanding of `start..end` as sent again; when the first of it was sent and with which label.
+    /// Marks the outstanding part of `start..end` as retransmitted. Returns send time and label of its first byte.
     /// `full` is the largest payload of a packet.
     fn mark_again(&mut self, start: i64, end: i64, full: u32) -> (Option<Time>, Label) {
         let from = self.outstanding.partition_point(|sent| sent.end <= start);
