@@ -7,11 +7,16 @@
 //! imports anything, and `make web-test` holds its digests against those of native runs, in a browser.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use lasthop_checks::{CASES, digest, plan, study_digest};
-use wasmi::{Engine, Instance, Linker, Module, Store, WasmParams, WasmResults};
+use serde::Deserialize;
+
+#[path = "../shared/can_run.rs"]
+mod can_run;
+use can_run::can_run;
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
@@ -39,60 +44,45 @@ fn build() -> PathBuf {
         .expect("cargo names the module it built")
 }
 
+/// What `purity.mjs` prints about the module.
+#[derive(Deserialize)]
+struct Report {
+    imports: Vec<String>,
+    #[serde(default)]
+    cases: Vec<String>,
+    #[serde(default)]
+    study: String,
+}
+
 #[test]
 fn the_pure_crates_import_nothing_and_run_alike_in_wasm() {
-    let bytes = std::fs::read(build()).expect("the module is where cargo says");
-    let engine = Engine::default();
-    let module = Module::new(&engine, &bytes[..]).expect("the module is valid");
-    let imports: Vec<String> =
-        module.imports().map(|import| format!("{}.{}", import.module(), import.name())).collect();
-    assert!(imports.is_empty(), "the pure crates ask their environment for {imports:?}");
-
-    // The interpreter takes fifty times as long as the processor: each core gets its share of the cases.
-    let workers = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
-    std::thread::scope(|scope| {
-        for worker in 0..workers {
-            let module = &module;
-            scope.spawn(move || {
-                let mut there = Interpreted::new(module);
-                assert_eq!(there.call::<(), u32>("lasthop_cases", ()), CASES);
-                for case in (worker..CASES).step_by(workers as usize) {
-                    let seed = u64::from(case) + 1;
-                    let digest_there: u64 = there.call("lasthop_digest", (case, seed));
-                    assert_eq!(
-                        digest_there,
-                        digest(case, seed),
-                        "case {case} with seed {seed} differs in wasm"
-                    );
-                }
-                if worker == workers - 1 {
-                    let digest_there: u64 = there.call("lasthop_study_digest", ());
-                    assert_eq!(digest_there, study_digest(), "a study differs in wasm");
-                }
-            });
-        }
-    });
-}
-
-/// The module, with a memory of its own.
-struct Interpreted {
-    store: Store<()>,
-    instance: Instance,
-}
-
-impl Interpreted {
-    fn new(module: &Module) -> Interpreted {
-        let mut store = Store::new(module.engine(), ());
-        let instance = Linker::new(module.engine())
-            .instantiate_and_start(&mut store, module)
-            .expect("it starts");
-        Interpreted { store, instance }
+    let module = build();
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let target = module.ancestors().nth(3).expect("TARGET/wasm32-unknown-unknown/module/FILE");
+    // As make calls it: node of the machine, or of a wheel.
+    let node = |args: &[&OsStr]| {
+        Command::new(format!("{root}/.ci/node"))
+            .env("NODE_VENV", target.join("node"))
+            .arg("node")
+            .args(args)
+            .stderr(Stdio::inherit())
+            .output()
+    };
+    let there = node(&["--version".as_ref()]).is_ok_and(|output| output.status.success());
+    if !can_run(there, "node") {
+        return;
     }
-
-    fn call<P: WasmParams, R: WasmResults>(&mut self, name: &str, params: P) -> R {
-        let function = self.instance.get_typed_func::<P, R>(&self.store, name).expect("exported");
-        function.call(&mut self.store, params).expect("no trap")
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/purity.mjs");
+    let output = node(&[script.as_ref(), module.as_ref()]).expect("it has just been started");
+    assert!(output.status.success(), "the module does not run");
+    let report: Report = serde_json::from_slice(&output.stdout).expect("JSON as purity.mjs writes it");
+    assert!(report.imports.is_empty(), "the pure crates ask their environment for {:?}", report.imports);
+    assert_eq!(report.cases.len(), CASES as usize);
+    for (case, there) in (0..CASES).zip(&report.cases) {
+        let seed = u64::from(case) + 1;
+        assert_eq!(*there, digest(case, seed).to_string(), "case {case} with seed {seed} differs in wasm");
     }
+    assert_eq!(report.study, study_digest().to_string(), "a study differs in wasm");
 }
 
 #[test]
