@@ -75,12 +75,21 @@ fn the_pure_crates_import_nothing_and_run_alike_in_wasm() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/purity.mjs");
     let output = node(&[script.as_ref(), module.as_ref()]).expect("it has just been started");
     assert!(output.status.success(), "the module does not run");
-    let report: Report = serde_json::from_slice(&output.stdout).expect("JSON as purity.mjs writes it");
-    assert!(report.imports.is_empty(), "the pure crates ask their environment for {:?}", report.imports);
+    let report: Report =
+        serde_json::from_slice(&output.stdout).expect("JSON as purity.mjs writes it");
+    assert!(
+        report.imports.is_empty(),
+        "the pure crates ask their environment for {:?}",
+        report.imports
+    );
     assert_eq!(report.cases.len(), CASES as usize);
     for (case, there) in (0..CASES).zip(&report.cases) {
         let seed = u64::from(case) + 1;
-        assert_eq!(*there, digest(case, seed).to_string(), "case {case} with seed {seed} differs in wasm");
+        assert_eq!(
+            *there,
+            digest(case, seed).to_string(),
+            "case {case} with seed {seed} differs in wasm"
+        );
     }
     assert_eq!(report.study, study_digest().to_string(), "a study differs in wasm");
 }

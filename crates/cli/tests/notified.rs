@@ -25,7 +25,8 @@ impl Counts {
 /// Runs the scenario `loss-notices` with `agent` on real packets.
 fn counts(world: &World, agent: &str) -> Counts {
     let set = format!("agent={agent}");
-    let words = ["run", "loss-notices", "--world", "testbed", "--seeds", "2", "--json", "--set", &set];
+    let words =
+        ["run", "loss-notices", "--world", "testbed", "--seeds", "2", "--json", "--set", &set];
     let results: Value = serde_json::from_str(&world.good(&words)).expect("JSON");
     assert_eq!(results["cells"].as_array().map(Vec::len), Some(1));
     let mut counts = Counts::default();
