@@ -26,11 +26,15 @@ fn packets() -> u32 {
 }
 
 /// A segment of `flow` with random numbers.
-fn forged(chance: &mut Stream, flow: FlowKey) -> Packet {
+///
+/// No SYN without ACK reaches a connection that is not `open`. In SYN-SENT it is a simultaneous open (RFC 9293, 3.5): the
+/// client takes its number for the server's, and the server answers the client's next segment with a valid RST. Nothing
+/// protects two hosts without a station from that.
+fn forged(chance: &mut Stream, flow: FlowKey, open: bool) -> Packet {
     let flags = match chance.below(12) {
         0 => Flags::RST,
         1 => Flags::RST | Flags::ACK,
-        2 => Flags::SYN,
+        2 if open => Flags::SYN,
         3 => Flags::SYN | Flags::ACK,
         4 => Flags::FIN | Flags::ACK,
         _ => Flags::ACK,
@@ -67,20 +71,22 @@ fn spoofed(by: By, stage: fn() -> Stage) {
         count
     });
     let (mut inbox, mut chance, mut sent) = (Inbox::new(), Stream::new(3, "spoofed"), 0);
-    let mut flow: Option<FlowKey> = None;
+    let mut last: Option<(FlowKey, bool)> = None;
     while sent < packets() && !legit.is_finished() {
         inbox.receive(&watched).unwrap();
         let real = inbox.frames().filter_map(|frame| {
             let seen = parse(&frame.get(VNET + 14..)?.into(), 0, false).ok()?;
-            (seen.ttl != FORGED && seen.src.ip().to_string() == "10.9.0.1").then(|| seen.flow())?
+            let real = seen.ttl != FORGED && seen.src.ip().to_string() == "10.9.0.1";
+            let open = !seen.segment()?.flags.has(Flags::SYN);
+            real.then(|| Some((seen.flow()?, open)))?
         });
-        flow = real.last().or(flow);
-        let Some(flow) = flow else {
+        last = real.last().or(last);
+        let Some((flow, open)) = last else {
             pause(1);
             continue;
         };
         let mut batch = |flow, [dst, src]: [[u8; 6]; 2]| -> Vec<Vec<u8>> {
-            (0..20).map(|_| frame_of(&forged(&mut chance, flow), dst, src)).collect()
+            (0..20).map(|_| frame_of(&forged(&mut chance, flow, open), dst, src)).collect()
         };
         send_all(&left, &batch(flow, [ends[1], ends[0]]));
         send_all(&right, &batch(flow.reversed(), ends));
