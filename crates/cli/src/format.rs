@@ -29,6 +29,7 @@ pub const DOCTOR: Format = format("lasthop-doctor");
 pub const ENERGY: Format = format("lasthop-energy");
 pub const ERROR: Format = format("lasthop-error");
 pub const EXPLAIN: Format = format("lasthop-explain");
+pub const EXPLORE: Format = format("lasthop-explore");
 pub const LAB: Format = format("lasthop-lab");
 pub const LINK: Format = format("lasthop-link");
 pub const LIST: Format = format("lasthop-list");

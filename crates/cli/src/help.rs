@@ -15,6 +15,7 @@ const GROUPS: &[Group] = &[
             ("compare", "schemes on one scenario, ranked"),
             ("advise", "what would help on a link that you describe"),
             ("list", "scenarios, schemes, systems, presets, hardware, claims"),
+            ("explore", "every combination of faults of the first packets"),
             ("sweep", "runs by the million, shared among machines"),
             ("merge", "what sweeps have stored, in one table"),
             ("report", "the page of results, or of several in one plot"),

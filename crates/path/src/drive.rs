@@ -2,6 +2,7 @@
 
 mod access;
 mod alone;
+mod fork;
 mod moves;
 mod replaced;
 mod state;

@@ -58,7 +58,7 @@ pub enum Stage {
 }
 
 /// A stage without logic of its own; holds its next deadline.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Junction(pub(crate) Option<Time>);
 
 impl Machine for Junction {
@@ -123,6 +123,19 @@ impl Stage {
             m.on_packet(now, from, packet, out);
             m.next_wake().unwrap_or(Time::NEVER)
         })
+    }
+
+    /// A copy in the same state; `None` for a host with another protocol stack.
+    pub(crate) fn fork(&self) -> Option<Stage> {
+        macro_rules! fork {
+            ($($kind:ident)*) => {
+                match self {
+                    $(Stage::$kind(machine) => Some(Stage::$kind(machine.clone())),)*
+                    Stage::End(_) => None,
+                }
+            };
+        }
+        fork!(Host Witness Line Serial Varied Radio VariedRadio Hop Hops Agent Cross Netem Tbf Police Junction)
     }
 
     /// The host with our TCP.

@@ -26,7 +26,7 @@ const CONNECTIONS: usize = 4096;
 /// Maximum number of gaps remembered in the received data of a connection.
 const HOLES: usize = 256;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Witness {
     /// Its addresses; empty for every address without another host.
     addrs: Vec<Addr>,
@@ -150,7 +150,7 @@ impl Witness {
 }
 
 /// The events of one segment.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Notes {
     /// Only deliveries are reported.
     reported: bool,

@@ -100,7 +100,7 @@ enum Brief {
 }
 
 /// What a machine answers. The driver keeps one and drains it after each call, so that no call allocates.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Out {
     /// Packets to hand on, oldest first.
     pub sends: Vec<(Side, Packet)>,

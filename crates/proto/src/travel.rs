@@ -13,7 +13,7 @@ use crate::wire::{Addr, Body, FlowKey, Packet, PacketId, Parts, Seq, Timestamps,
 pub(crate) const FAR: u64 = 1 << 60;
 
 /// Where state is written to.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Writer {
     /// The bytes.
     pub(crate) bytes: Vec<u8>,
@@ -22,7 +22,7 @@ pub(crate) struct Writer {
 }
 
 /// The bytes that are not read yet.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {

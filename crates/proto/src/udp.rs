@@ -220,7 +220,7 @@ impl Datagram {
 }
 
 /// A source.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Source {
     flow: FlowKey,
     udp: Udp,

@@ -70,6 +70,7 @@ examples![
     "power-save",
     "energy-hops",
     "energy-today",
+    "explore",
 ];
 
 /// What stands in a file that built-in scenarios name.

@@ -7,7 +7,7 @@ use lasthop_proto::agent::BaseStation;
 use lasthop_proto::event::{Cause, Event, Op, Tcb, Wants, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::{Connection, Host};
-use lasthop_proto::units::Time;
+use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, FlowKey, Packet};
 use lasthop_scenario::Scenario;
 use lasthop_trace::Sink;
@@ -66,12 +66,53 @@ impl<S: Borrow<Scenario>> Engine<S> {
         Engine { scenario, path, now, wakes: 0, standing: 0, finished, drains, ended: None }
     }
 
-    /// Runs until `until`. `goes_on`, if given, is called with the sink after each deadline; false ends the call.
+    /// A copy in the same state; `None` if a host has another protocol stack.
+    pub(crate) fn fork(&self) -> Option<Engine<S>>
+    where
+        S: Clone,
+    {
+        Some(Engine {
+            scenario: self.scenario.clone(),
+            path: self.path.fork()?,
+            now: self.now,
+            wakes: self.wakes,
+            standing: self.standing,
+            finished: self.finished,
+            drains: self.drains,
+            ended: self.ended,
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn path_mut(&mut self) -> &mut Path {
+        &mut self.path
+    }
+
+    /// Goes on after the end of the transfers until nothing is left to do, at most for `patience`. True if nothing is
+    /// left.
+    pub(crate) fn settle<T: Sink>(&mut self, patience: Span, sink: &mut T) -> bool {
+        let limit = self.now + patience;
+        let mut outside = Void(sink);
+        while let Some((at, stage)) = self.path.next_stage() {
+            if at > limit {
+                return false;
+            }
+            self.now = self.now.max(at);
+            self.path.wake_stage(self.now, stage, &mut outside);
+        }
+        true
+    }
+
+    /// Runs until `until`. `goes_on`, if given, is called with the sink and the path after each deadline; false ends the
+    /// call.
     pub(crate) fn run_while<T: Sink>(
         &mut self,
         until: Time,
         sink: &mut T,
-        goes_on: Option<impl Fn(&T) -> bool>,
+        goes_on: Option<impl Fn(&T, &Path) -> bool>,
     ) {
         if self.ended.is_some() {
             return;
@@ -111,7 +152,7 @@ impl<S: Borrow<Scenario>> Engine<S> {
             if self.finished && !(self.drains && self.path.has_packets()) {
                 break Some(Reason::Finished);
             }
-            if goes_on.as_ref().is_some_and(|goes_on| !goes_on(outside.0)) {
+            if goes_on.as_ref().is_some_and(|goes_on| !goes_on(outside.0, &self.path)) {
                 break None;
             }
         };
@@ -119,7 +160,7 @@ impl<S: Borrow<Scenario>> Engine<S> {
     }
 
     /// The end of the run; an unfinished one is cut off here.
-    pub(crate) fn end(self) -> RunEnd {
+    pub(crate) fn end(&self) -> RunEnd {
         let reason = self.ended.unwrap_or(Reason::Horizon);
         let stages = self.path.stages().iter().enumerate();
         let agent_state = stages

@@ -2,10 +2,11 @@
 
 use core::borrow::Borrow;
 
-use lasthop_path::{Ends, Stage, no_ends};
+use lasthop_path::{Ends, Path, Stage, no_ends};
 use lasthop_proto::event::{Event, Op, Tcb, Wants};
+use lasthop_proto::link::Fate;
 use lasthop_proto::machine::{Side, StageId};
-use lasthop_proto::units::Time;
+use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{FlowKey, Packet};
 use lasthop_scenario::Scenario;
 use lasthop_trace::Sink;
@@ -71,16 +72,48 @@ impl<S: Borrow<Scenario>> Session<S> {
 
     /// Runs until `until`, that instant included, or until the end of the run. Passes every event to `sink`.
     pub fn run_until<T: Sink>(&mut self, until: Time, sink: &mut T) {
-        self.0.run_while(until, sink, None::<fn(&T) -> bool>);
+        self.0.run_while(until, sink, None::<fn(&T, &Path) -> bool>);
     }
 
     /// Runs until the end, or until the first deadline after which `most` events have happened. Returns their number.
     /// This limits the computing time, which a horizon does not.
     pub fn run_bounded<T: Sink>(&mut self, most: u64, sink: &mut T) -> u64 {
         let mut counted = EventCounter { sink, events: 0 };
-        let goes_on = |counted: &EventCounter<'_, T>| counted.events < most;
+        let goes_on = |counted: &EventCounter<'_, T>, _: &Path| counted.events < most;
         self.0.run_while(Time::NEVER, &mut counted, Some(goes_on));
         counted.events
+    }
+
+    /// Runs until a router with fates is about to decide about a packet. Returns the router and the packet's place there;
+    /// `None` at the end of the run. The next call goes on with that packet.
+    pub fn run_to_choice<T: Sink>(&mut self, sink: &mut T) -> Option<(StageId, u64)> {
+        let goes_on = |_: &T, path: &Path| path.choice().is_none();
+        self.0.run_while(Time::NEVER, sink, Some(goes_on));
+        if self.0.ended().is_some() { None } else { self.0.path().choice() }
+    }
+
+    /// Decides about the packet at `place` of the router `stage`, before it meets its fate.
+    pub fn set_fate(&mut self, stage: StageId, place: u64, fate: Fate) {
+        self.0.path_mut().set_fate(stage, place, fate);
+    }
+
+    /// A copy in the same state; `None` if a host has another protocol stack.
+    pub fn fork(&self) -> Option<Session<S>>
+    where
+        S: Clone,
+    {
+        self.0.fork().map(Session)
+    }
+
+    /// Goes on after the end of the transfers until nothing is left to do, at most for `patience`. True if nothing is
+    /// left.
+    pub fn settle<T: Sink>(&mut self, patience: Span, sink: &mut T) -> bool {
+        self.0.settle(patience, sink)
+    }
+
+    /// The present end of the run; an unfinished one is cut off here.
+    pub fn end(&self) -> RunEnd {
+        self.0.end()
     }
 
     /// Why the run is over; `None` before.

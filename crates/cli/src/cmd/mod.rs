@@ -14,6 +14,7 @@ pub mod discard;
 pub mod doctor;
 pub mod energy;
 pub mod explain;
+pub mod explore;
 mod hardware;
 #[cfg(feature = "lab")]
 pub mod lab;

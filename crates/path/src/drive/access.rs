@@ -6,7 +6,7 @@ use lasthop_proto::wire::Packet;
 use super::{MAX_FORWARDED, Outside, Path};
 
 /// The access links.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Access {
     /// By stage: the link of a host, or the host of a link.
     other: Vec<Option<usize>>,

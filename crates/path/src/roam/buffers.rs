@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use lasthop_proto::wire::{Packet, PacketId};
 
 /// Buffered packets for one host, by cell.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct HostBuffers(Vec<(u16, VecDeque<Packet>)>);
 
 impl HostBuffers {
@@ -38,7 +38,7 @@ impl HostBuffers {
 }
 
 /// Recent copies of packets for one host, and the received ones.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Copies {
     /// Original and copy.
     made: VecDeque<(PacketId, PacketId)>,

@@ -37,7 +37,7 @@ pub(crate) use way::Way;
 const NONE: u16 = u16::MAX;
 
 /// A cell on the path.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct CellStages {
     /// Its stages, the base station included.
     stages: Range<usize>,
@@ -50,7 +50,7 @@ struct CellStages {
 }
 
 /// Agent state of a host, in transit to another base station.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Transit {
     /// Time of arrival.
     pub at: Time,
@@ -61,7 +61,7 @@ pub(crate) struct Transit {
 }
 
 /// A host that moves.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Mobile {
     addr: Addr,
     stage: usize,
@@ -97,7 +97,7 @@ impl Mobile {
 }
 
 /// Cells, and the hosts that move between them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Roam {
     /// The stage at the end of the wired part.
     pub(crate) router: usize,

@@ -27,7 +27,7 @@ struct Visit {
 }
 
 /// A mobile host on its tour.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Walk {
     tour: Tour,
     handoff: Handoff,

@@ -92,7 +92,7 @@ impl Config for Reconstruction {
 }
 
 /// What is known of a connection, in the direction of its ACKs.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Flow {
     /// Longest payload of the data that it acknowledges.
     segment: u32,
@@ -112,7 +112,7 @@ struct Flow {
 }
 
 /// The agent. See the head of the file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct AckReconstruction {
     config: Reconstruction,
     guard: Guard,

@@ -217,7 +217,7 @@ macro_rules! agents {
         }
 
         /// The agent at a base station.
-        #[derive(Debug)]
+        #[derive(Clone, Debug)]
         #[expect(missing_docs, reason = "each is described by its configuration")]
         pub enum Agent {
             None(Router),

@@ -150,7 +150,7 @@ impl Flow {
 const TIMERS: SnoopConfig = SnoopConfig::west97();
 
 /// The agent that caches sequence numbers only (west97 7.0).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SeqCache {
     guard: Guard,
     flows: Flows<Flow>,

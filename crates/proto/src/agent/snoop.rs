@@ -99,7 +99,7 @@ impl Config for SnoopAgent {
 }
 
 /// The snoop agent, with partial acknowledgements or without.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Snoop {
     config: SnoopConfig,
     ackp: Option<AckpMode>,

@@ -194,7 +194,7 @@ impl Flow {
 }
 
 /// The agent for both directions.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SnoopNack {
     snoop: Snoop,
     config: SnoopConfig,

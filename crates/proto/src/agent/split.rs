@@ -169,7 +169,7 @@ const LARGEST: Bytes = Bytes(4 << 20);
 const SILENT: Span = Span::secs(7440);
 
 /// The agent that splits connections.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Split {
     ends: Ends,
     /// By the flow from left to right.

@@ -49,7 +49,7 @@ pub(super) fn hazard(ber: Probability) -> f64 {
 /// for `n` bits of one rate the chance of none is `exp(-n * hazard) = (1 - ber)^n`.
 ///
 /// That draw is `-ln(1 - u)`, which is more than `u`: most frames are spared without a logarithm.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct FirstError {
     /// The uniform draw.
     unit: f64,
@@ -91,7 +91,7 @@ impl FirstError {
 /// Finds every damaged byte of one packet; the first is where [`FirstError`] would find it.
 ///
 /// What else happens to a byte that is damaged already does not matter, so the next draw begins behind it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct EachError {
     bytes: u32,
     /// Hazard left until the next error.

@@ -72,7 +72,7 @@ impl Default for HopConfig {
 pub type Channels = [Option<Channel>; 2];
 
 /// A radio hop.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Hop {
     mobiles: Vec<Addr>,
     uppers: Vec<Upper>,

@@ -24,7 +24,7 @@ pub const FRAGMENTATION: System = System::new(
 const OPEN: usize = 64;
 
 /// Cuts packets at one station.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Cutter {
     limit: u32,
     next_id: u32,
@@ -79,7 +79,7 @@ impl Cutter {
 }
 
 /// A packet of which pieces have come.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Open {
     id: u32,
     have: Vec<bool>,
@@ -87,7 +87,7 @@ struct Open {
 }
 
 /// Puts packets together at one station, from one sender.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Gatherer {
     open: VecDeque<Open>,
     /// Packets of which a piece was lost while others are on their way.

@@ -30,7 +30,7 @@ fn remember(packets: &mut VecDeque<PacketId>, id: PacketId) {
 }
 
 /// What stands above one end.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Upper {
     pub station: Station,
     /// Where the network layer is.

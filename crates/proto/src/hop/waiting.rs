@@ -11,7 +11,7 @@ use crate::units::{Span, Time};
 use crate::wire::{Packet, PacketId};
 
 /// What waits at one station.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Waiting {
     /// First in, first out.
     InOrder {
@@ -129,7 +129,7 @@ struct Served {
 }
 
 /// Serves the mobile stations in turn, without those whose channel is bad.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Scheduler {
     config: CsdpConfig,
     queue: Csdp<Station>,

@@ -1,14 +1,17 @@
 //! A router that other people's traffic shares: it drops some packets, at random or those that a script names, and
 //! delays what passes.
 
+use std::collections::VecDeque;
+
 use serde::Serialize;
 
-use crate::event::Cause;
+use crate::event::{Cause, Op};
 use crate::machine::{Machine, Out, Side};
 use crate::rng::Stream;
 use crate::units::{Probability, Span, Time};
-use crate::wire::{Flags, Packet};
+use crate::wire::{Damage, Flags, Packet};
 
+use super::fates::{Fate, Fates};
 use super::transmitter::Pipe;
 
 /// How much other traffic there is.
@@ -24,6 +27,9 @@ pub struct CrossTraffic {
     /// TCP segments without data and without SYN that are dropped, counted for each side in the same way.
     #[serde(skip_serializing_if = "Ordinals::is_empty")]
     pub drop_acks: Ordinals,
+    /// What happens to the packets that a script names, by their places over both directions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fates: Option<Box<Fates>>,
 }
 
 /// Which packets of a row, by their place in it from 1 on: ranges in ascending order.
@@ -62,19 +68,83 @@ impl Ordinals {
 }
 
 /// The router.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Cross {
     config: CrossTraffic,
     chance: Stream,
     pipes: [Pipe; 2],
     /// Packets with data, and others, that have come towards each side.
     seen: [[u64; 2]; 2],
+    /// What waits for its fate, with its arrival and direction. One packet meets its fate at each wake, so that a run can be
+    /// copied before each of them.
+    undecided: VecDeque<(Time, Side, Packet)>,
+    /// Packets that have met their fate.
+    decided: u64,
+    /// Packets that are late, by their direction.
+    late: [Pipe; 2],
 }
 
 impl Cross {
     /// An empty router that draws from `chance`.
     pub fn new(config: CrossTraffic, chance: Stream) -> Cross {
-        Cross { config, chance, pipes: Default::default(), seen: [[0; 2]; 2] }
+        Cross {
+            config,
+            chance,
+            pipes: Default::default(),
+            seen: [[0; 2]; 2],
+            undecided: VecDeque::new(),
+            decided: 0,
+            late: Default::default(),
+        }
+    }
+
+    /// The place of the packet that meets its fate at the next wake.
+    pub fn choice(&self) -> Option<u64> {
+        (!self.undecided.is_empty()).then_some(self.decided + 1)
+    }
+
+    /// Decides about the packet at `place`, if the router has fates.
+    pub fn set_fate(&mut self, place: u64, fate: Fate) {
+        if let Some(fates) = &mut self.config.fates {
+            fates.set(place, fate);
+        }
+    }
+
+    fn meet_fate(&mut self, now: Time, side: Side, mut packet: Packet, out: &mut Out) {
+        self.decided += 1;
+        let Some(fates) = &self.config.fates else { return self.pass(now, side, packet, out) };
+        let (late, very_late) = (now + fates.late, now + fates.very_late);
+        let late = match fates.at(self.decided) {
+            Fate::Delivered => return self.pass(now, side, packet, out),
+            Fate::Dropped => return out.discard(side, packet, Cause::CrossTraffic),
+            Fate::Duplicated => {
+                let mut copy = out.copy(&packet);
+                out.introduce(side, &mut copy, Cause::LineDuplicate);
+                self.pass(now, side, packet, out);
+                return self.pass(now, side, copy, out);
+            }
+            Fate::Damaged => {
+                packet.damage = Damage::Tcp;
+                out.packet_event(Op::Damaged, side, &packet);
+                return self.pass(now, side, packet, out);
+            }
+            Fate::Late => late,
+            Fate::VeryLate => very_late,
+        };
+        self.late[side.index()].insert(late, packet);
+    }
+
+    /// Drops the packet or lets it through after a delay.
+    fn pass(&mut self, now: Time, side: Side, packet: Packet, out: &mut Out) {
+        let named = self.is_named(side, &packet);
+        if named || packet.bears_data() && self.chance.chance(self.config.loss.get()) {
+            out.discard(side, packet, Cause::CrossTraffic);
+            return;
+        }
+        let delay = Span(self.chance.below(self.config.jitter.0 + 1));
+        let pipe = &mut self.pipes[side.index()];
+        let last = pipe.last().unwrap_or(Time::ZERO);
+        pipe.push((now + delay).max(last), packet);
     }
 
     /// Whether the script names this packet, the next one towards `side`.
@@ -94,31 +164,40 @@ impl Cross {
 impl Machine for Cross {
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let side = from.other();
-        let named = self.is_named(side, &packet);
-        if named || packet.bears_data() && self.chance.chance(self.config.loss.get()) {
-            out.discard(side, packet, Cause::CrossTraffic);
-            return;
+        if self.config.fates.is_some() {
+            self.undecided.push_back((now, side, packet));
+        } else {
+            self.pass(now, side, packet, out);
         }
-        let delay = Span(self.chance.below(self.config.jitter.0 + 1));
-        let pipe = &mut self.pipes[side.index()];
-        let last = pipe.last().unwrap_or(Time::ZERO);
-        pipe.push((now + delay).max(last), packet);
     }
 
     fn on_wake(&mut self, now: Time, out: &mut Out) {
+        if let Some((_, side, packet)) = self.undecided.pop_front() {
+            self.meet_fate(now, side, packet, out);
+        }
         for side in Side::BOTH {
             while let Some(packet) = self.pipes[side.index()].take(now) {
+                out.send(side, packet);
+            }
+            while let Some(packet) = self.late[side.index()].take(now) {
+                out.packet_event(Op::Redirected(Cause::Reordered), side, &packet);
                 out.send(side, packet);
             }
         }
     }
 
     fn next_wake(&self) -> Option<Time> {
-        self.pipes[0].next().min(self.pipes[1].next()).or_none()
+        let next = self.pipes[0].next().min(self.pipes[1].next());
+        if self.config.fates.is_none() {
+            return next.or_none();
+        }
+        let undecided = self.undecided.front().map_or(Time::NEVER, |(at, ..)| *at);
+        next.min(self.late[0].next()).min(self.late[1].next()).min(undecided).or_none()
     }
 
     fn holds(&self) -> usize {
-        self.pipes.iter().map(Pipe::len).sum()
+        let pipes = self.pipes.iter().chain(&self.late);
+        pipes.map(Pipe::len).sum::<usize>() + self.undecided.len()
     }
 }
 

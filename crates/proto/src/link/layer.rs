@@ -27,7 +27,7 @@ family! {
     config LinkLayerConfig;
 
     /// A link layer's end at one station.
-    #[derive(Debug)]
+    #[derive(Clone, Debug)]
     pub machine LinkLayer(station: Station, stations: u8, timing: Timing, chance: Stream);
 
     /// The words for a link layer, in the order of the manual.

@@ -18,7 +18,7 @@ use crate::wire::Packet;
 use super::LineConfig;
 use super::transmitter::Transmitter;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Direction {
     /// A plain FIFO: its packets are in the pipe already, and the transmitter's queue is not used.
     schedule: Option<DropTail>,
@@ -26,7 +26,7 @@ struct Direction {
 }
 
 /// A full-duplex line.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Line {
     framing: u32,
     /// By the side that packets travel to.

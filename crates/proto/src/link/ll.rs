@@ -75,7 +75,7 @@ impl LlConfig {
 }
 
 /// The end at one station.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ll {
     config: LlConfig,
     station: Station,

@@ -7,7 +7,7 @@ use crate::event::{Cause, LinkNote};
 use crate::units::{Span, Time};
 
 /// A packet that was sent and is not known to have arrived.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Sent {
     pub load: Load,
     /// Number of its last transmission.
@@ -23,7 +23,7 @@ pub(super) struct Sent {
 }
 
 /// What one end knows of another one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Peer {
     // As a sender.
     /// Sequence number of the first of `sent`.

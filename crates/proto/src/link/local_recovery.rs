@@ -98,7 +98,7 @@ impl LocalRecoveryConfig {
 }
 
 /// An end that recovers locally.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct LocalRecovery {
     config: LocalRecoveryConfig,
     station: Station,
@@ -117,7 +117,7 @@ pub struct LocalRecovery {
 }
 
 /// What is known about one peer.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Peer {
     /// What is being sent to it.
     current: Option<Outstanding>,
@@ -132,7 +132,7 @@ struct Peer {
 }
 
 /// A load that is not acknowledged yet.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Outstanding {
     load: Load,
     seq: u32,

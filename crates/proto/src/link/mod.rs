@@ -6,6 +6,7 @@
 
 pub mod airmail;
 pub mod cross;
+pub mod fates;
 pub mod end;
 pub mod fec;
 pub mod frame;
@@ -33,6 +34,7 @@ use crate::units::{Rate, Span};
 use transmitter::Transmitter;
 
 pub use cross::{Cross, CrossTraffic, Ordinals};
+pub use fates::{Fate, Fates};
 pub use layer::LinkLayerConfig;
 pub use line::Line;
 pub use radio::Radio;

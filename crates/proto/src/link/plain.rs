@@ -21,7 +21,7 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
 }];
 
 /// An end without a protocol.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Plain {
     station: Station,
 }

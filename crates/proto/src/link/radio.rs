@@ -16,7 +16,7 @@ use super::RadioConfig;
 use super::transmitter::{Transmitter, tell_turn};
 use super::varied::{Sky, Varying};
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Direction {
     transmitter: Transmitter,
     channel: Option<Channel>,
@@ -25,7 +25,7 @@ struct Direction {
 }
 
 /// A radio hop. One that varies is another type, so that others do not pay for it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Radio<const VARIES: bool = false> {
     half_duplex: bool,
     /// By the side that packets travel to.

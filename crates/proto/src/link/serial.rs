@@ -39,7 +39,7 @@ pub struct SerialConfig {
 }
 
 /// What is under way.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Frame {
     /// A packet in the form that it has on the line.
     Packet { packet: Packet, form: Compressed },
@@ -47,20 +47,20 @@ enum Frame {
     Request([u8; REQUEST_LEN as usize]),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct UnderWay {
     lost: bool,
     frame: Frame,
 }
 
 /// The two ends of a direction.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Ends {
     compressor: Compressor,
     decompressor: Decompressor,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Direction {
     transmitter: Transmitter<UnderWay>,
     framing: u32,
@@ -73,7 +73,7 @@ struct Direction {
 }
 
 /// A serial line.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Serial {
     loss_noticed: bool,
     /// By the side that packets travel to.

@@ -9,7 +9,7 @@ use crate::units::{Rate, Span, Time};
 use crate::wire::Packet;
 
 /// What is under way in one direction, each with the time at which it comes out.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Pipe<T = Packet> {
     /// In the order of the times.
     under_way: VecDeque<(Time, T)>,
@@ -146,7 +146,7 @@ const FAR: usize = 128;
 const AHEAD: usize = 16;
 
 /// One direction of a link.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Transmitter<T = Packet> {
     /// What waits.
     pub queue: Queue,

@@ -34,7 +34,7 @@ use crate::rng::Stream;
 use crate::units::{Span, Time};
 
 /// The medium and its stations.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Dcf {
     config: DcfConfig,
     phy: Phy,
@@ -52,7 +52,7 @@ pub struct Dcf {
 }
 
 /// A station.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Node {
     phase: Phase,
     job: Option<Job>,
@@ -75,7 +75,7 @@ struct Node {
 }
 
 /// What a station wants to send.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Sending {
     /// A frame of the link layer.
     Frame(Frame),
@@ -88,7 +88,7 @@ enum Sending {
 }
 
 /// A frame to be sent.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Job {
     what: Sending,
     /// Whether the access point keeps more for its receiver, as said in the frame (More Data).

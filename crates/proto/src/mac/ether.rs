@@ -10,7 +10,7 @@ use crate::link::frame::Frame;
 use crate::units::{Span, Time};
 
 /// A transmission.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Flight {
     pub from: Station,
     pub to: Station,
@@ -28,7 +28,7 @@ pub(super) struct Flight {
 }
 
 /// A transmission under way.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Wave {
     flight: Flight,
     damaged: bool,
@@ -40,7 +40,7 @@ struct Wave {
 }
 
 /// A transmission that is over, everywhere.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Heard {
     pub flight: Flight,
     /// Whether the channel spared it, at the station that it is for.
@@ -50,7 +50,7 @@ pub(super) struct Heard {
 }
 
 /// The air, and each station's ear.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Ether {
     delay: Span,
     waves: Vec<Wave>,
@@ -226,7 +226,7 @@ mod tests {
 
     const DELAY: Span = Span::micros(1);
 
-    #[derive(Default)]
+    #[derive(Clone, Default)]
     struct Ears {
         damages: bool,
         asked: u32,

@@ -79,7 +79,7 @@ impl Default for FamaConfig {
 }
 
 /// The medium and its stations.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct FamaNcs {
     config: FamaConfig,
     phy: Phy,
@@ -97,7 +97,7 @@ pub struct FamaNcs {
 }
 
 /// A station.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Node {
     state: State,
     /// The frame to be sent.

@@ -126,7 +126,7 @@ impl Radio {
 }
 
 /// What waits at a station to go one way.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Lane {
     queue: Queue,
     /// The packet that it polls for; it is out of the queue.
@@ -145,7 +145,7 @@ impl Lane {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Node {
     radio: Radio,
     /// By the side that packets travel to.
@@ -155,7 +155,7 @@ struct Node {
 }
 
 /// Stations in a row. See the head of the file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Hops {
     radio: RadioConfig,
     config: HalfDuplexHops,

@@ -27,7 +27,7 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
 }];
 
 /// What is on the air, and what waits for it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ideal {
     rate: Rate,
     delay: Span,
@@ -42,7 +42,7 @@ pub struct Ideal {
 }
 
 /// A station's transmitter and the frame in front of it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Sender {
     waiting: Option<(Frame, Access)>,
     /// The frame that is on the air: whom it is for.

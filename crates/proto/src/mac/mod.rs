@@ -36,7 +36,7 @@ pub enum Access {
 }
 
 /// What medium access tells the hop. Handled in order, at the time of the call that gave it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Outcome {
     /// The frame of `station` for `to` is about to be on the air for `airtime`: TRANS.
     Trans {
@@ -181,7 +181,7 @@ family! {
     config MacConfig;
 
     /// The medium of a radio hop, where each byte takes `coding` bytes on the air.
-    #[derive(Debug)]
+    #[derive(Clone, Debug)]
     pub machine Medium(radio: &RadioConfig, stations: u8, coding: Coding, chance: Stream);
 
     /// The words for medium access whose stations have link layers, in the order of the manual.

@@ -45,7 +45,7 @@ const COPIES: u32 = 4;
 const WINDOW: i32 = 1 << 30;
 
 /// A place in the queue.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Place {
     /// Which one it is, ascending from head to tail.
     serial: u64,
@@ -68,7 +68,7 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
 }];
 
 /// The queue that filters. See the head of the file.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct AckFilter {
     places: VecDeque<Place>,
     next: u64,
@@ -89,7 +89,7 @@ struct Flow {
 
 /// The connections that were heard last, in two generations: when the younger one is full, the older is
 /// forgotten.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Memory {
     young: FlowMap<Flow>,
     old: FlowMap<Flow>,

@@ -47,7 +47,7 @@ pub(super) const WITH_FILTER: &[Descriptor<Read>] = &[Descriptor {
 /// Two classes in strict order; `A` is what is done with the ACKs.
 //= balakrishnan97#4.4.1: priority scheduling of ACKs at the router of the return channel
 //= rfc3449#section-5.4.2: ACKs get a higher priority than data; no state for connections is needed
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct AcksFirst<A> {
     acks: A,
     data: Fifo,

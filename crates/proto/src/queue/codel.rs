@@ -187,7 +187,7 @@ fn after(config: &CodelConfig, last: Time, count: u32) -> Time {
 }
 
 /// One queue under this law.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Codel {
     config: CodelConfig,
     law: Law,

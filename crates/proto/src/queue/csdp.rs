@@ -122,7 +122,7 @@ impl CsdpConfig {
 }
 
 /// What waits for one host.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Backlog<H> {
     host: H,
     /// Each with its place in the order of arrival.
@@ -130,7 +130,7 @@ struct Backlog<H> {
 }
 
 /// The queues of all hosts `H`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Csdp<H> {
     policy: Policy,
     /// Hosts for which something waits, the one served longest ago first.

@@ -57,7 +57,7 @@ impl DropTail {
 
 /// A drop-tail queue that keeps the packets, for a transmitter that does not know when it will be free. What a base
 /// station wants to go first stands before everything that has waited longer.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Fifo {
     waiting: VecDeque<Waiting>,
 }

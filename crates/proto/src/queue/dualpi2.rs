@@ -120,7 +120,7 @@ impl DualPi2Config {
 }
 
 /// Packets that wait, and what has come together of their probabilities.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Half {
     waiting: VecDeque<(Time, Waiting)>,
     marks: f64,
@@ -146,7 +146,7 @@ fn recurs(sum: &mut f64, p: f64) -> bool {
 }
 
 /// Two queues.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct DualPi2 {
     config: DualPi2Config,
     low: Half,

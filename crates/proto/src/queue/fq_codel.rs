@@ -92,7 +92,7 @@ enum List {
 }
 
 /// One queue.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Flow {
     waiting: VecDeque<(Time, Waiting)>,
     bytes: u64,
@@ -123,7 +123,7 @@ impl Head for One<'_> {
 }
 
 /// Queues for each flow.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct FqCodel {
     config: FqCodelConfig,
     /// Where the hash begins.

@@ -23,7 +23,7 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
 }];
 
 /// A queue that drops from its front.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct HeadDrop {
     fifo: Fifo,
 }

@@ -40,7 +40,7 @@ family! {
     config Discipline;
 
     /// The disciplines. An enum, so that a packet costs no indirect call; the plain one is not even boxed.
-    #[derive(Debug)]
+    #[derive(Clone, Debug)]
     machine Kind(chance: &dyn Fn() -> Stream);
 
     /// The words for a discipline, in the order of the manual.
@@ -82,7 +82,7 @@ impl Discipline {
 }
 
 /// A packet in a queue.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Waiting {
     /// The packet.
     pub packet: Packet,
@@ -207,7 +207,7 @@ pub trait Order {
 }
 
 /// A queue that keeps packets until the transmitter is free.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Queue {
     room: Room,
     kind: Kind,

@@ -112,7 +112,7 @@ impl PieConfig {
 }
 
 /// A queue whose delay is held.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Pie {
     config: PieConfig,
     chance: Stream,

@@ -126,7 +126,7 @@ impl RedConfig {
 }
 
 /// Random early detection before the order `O`: the average of the queue and the chance of its packets.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Red<O> {
     config: RedConfig,
     chance: Stream,

@@ -48,7 +48,7 @@ impl Exchange {
 }
 
 /// One client.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Client {
     pub(super) to: Addr,
     pub(super) port: u16,

@@ -17,7 +17,7 @@ pub const SAID: usize = 8;
 pub const MOST: u64 = 1 << 31;
 
 /// Who asks so.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Client {
     /// For pages.
     Browser(Box<Browser>),

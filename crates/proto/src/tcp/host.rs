@@ -43,7 +43,7 @@ pub struct HostConfig {
 
 /// A host. Every port accepts connections and discards what arrives, like the discard service (RFC 863), unless
 /// [`Host::serve`] was called: then an application has to take it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Host {
     config: HostConfig,
     settings: Arc<Settings>,

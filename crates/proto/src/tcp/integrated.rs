@@ -376,7 +376,7 @@ impl Integrated {
 }
 
 /// The shared states of a host, by destination. One that is lent stands here as `None`.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Pairs(BTreeMap<Addr, Option<Box<Integrated>>>);
 
 impl Pairs {

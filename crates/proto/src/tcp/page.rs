@@ -103,7 +103,7 @@ impl Content {
 }
 
 /// One client.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Browser {
     /// It and its server, as events name them.
     pub(super) client: FlowKey,

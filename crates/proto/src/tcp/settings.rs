@@ -28,7 +28,7 @@ impl Beats {
 }
 
 /// How the connections of a host are configured, and its clocks. It reads as its [`TcpConfig`].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     config: TcpConfig,
     /// How round trips are measured.

@@ -30,7 +30,7 @@ pub use queries::Ready;
 pub use unreachable::Unreachable;
 
 /// What the application knows of a connection.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Socket {
     options: SocketOptions,
     /// Delivered and not read.
@@ -59,7 +59,7 @@ struct Socket {
 }
 
 /// A host with sockets. Connections are known by their index in [`Host::connections`].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Sockets {
     host: Host,
     sockets: Vec<Socket>,

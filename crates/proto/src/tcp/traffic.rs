@@ -107,7 +107,7 @@ pub struct Web {
 }
 
 /// An application.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum App {
     /// Ends the transfer on a connection.
     Stop { connection: usize },
@@ -123,7 +123,7 @@ pub(super) enum App {
     Datagrams(Box<Source>),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Session {
     pub(super) to: Addr,
     pub(super) port: u16,
@@ -143,7 +143,7 @@ impl Session {
 }
 
 /// The applications of a host.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Apps {
     pub(super) all: Vec<App>,
     pub(super) wakes: WakeTree,

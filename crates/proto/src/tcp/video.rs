@@ -123,7 +123,7 @@ impl Abr {
 }
 
 /// One client.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Player {
     /// It and its server, as events name them.
     pub(super) client: FlowKey,

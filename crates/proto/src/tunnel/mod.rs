@@ -137,7 +137,7 @@ pub struct TunnelCounts {
 }
 
 /// Above the link layer: the queue, and what comes out.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Upper {
     peer: Station,
     queue: VecDeque<Load>,

@@ -49,7 +49,7 @@ const PROBE: u8 = 4;
 const PROBED: u8 = 5;
 
 /// What came of a datagram.
-#[derive(PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Opened<'a> {
     /// Nothing for the link layer.
     Nothing,

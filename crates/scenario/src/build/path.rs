@@ -3,7 +3,7 @@
 use lasthop_proto::describe::{Form, Keys, Need, Value};
 use lasthop_proto::link::tc::{PoliceConfig, TbfConfig};
 use lasthop_proto::link::varied::Varying;
-use lasthop_proto::link::{Ordinals, RadioConfig};
+use lasthop_proto::link::{Fates, Ordinals, RadioConfig};
 use lasthop_proto::units::Span;
 use lasthop_proto::wire::Addr;
 
@@ -390,7 +390,28 @@ pub(crate) fn cross(k: &mut Keys<'_>) -> CrossTraffic {
     ordinals(k, "drop-data", &mut cross.drop_data, what);
     let what = "TCP segments without data and SYN that are lost, by their place among those to the same side";
     ordinals(k, "drop-acks", &mut cross.drop_acks, what);
+    cross.fates = fates(k);
     cross
+}
+
+/// The keys of [`Fates`]. Without `fates` the router has none.
+fn fates(k: &mut Keys<'_>) -> Option<Box<Fates>> {
+    const EXAMPLE: &str = "\"5 drop, 7 late\"";
+    let what = "what happens to packets, by their place among all that arrive here: drop, duplicate, late, very-late or damage; \
+                an empty text makes the router a place that `lasthop explore` explores";
+    let mut fates = Fates::default();
+    let text = k.value("fates", Form::Text(EXAMPLE), Need::Else("none"), Value::Absent, what);
+    let what = "by how much a late packet is delayed; others overtake it";
+    k.within("late", &mut fates.late, Span::ZERO..=Span::secs(600), what);
+    let what = "by how much a very late packet is delayed";
+    k.within("very-late", &mut fates.very_late, Span::ZERO..=Span::secs(600), what);
+    let Value::Text(text) = text else { return None };
+    if fates.parse_named(&text).is_none() {
+        let message = format!("`{text}` at `{}` names no fates", k.path("fates"));
+        let help = format!("places ascend, the first is 1, for example `fates = {EXAMPLE}`");
+        k.refuse("fates", message, "expected places and fates", help);
+    }
+    Some(Box::new(fates))
 }
 
 /// Goes over a key with the places of packets in a row.

@@ -32,7 +32,7 @@ pub(super) enum Fate {
 }
 
 /// What all pairs of a base station have in common: one of each by the side of the peer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Ends {
     /// The TCP towards each side, with the buffer as its windows.
     pub(super) tcp: [Arc<Settings>; 2],
@@ -47,7 +47,7 @@ pub(super) struct Ends {
 }
 
 /// The memory for the buffers of all pairs, in bytes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Memory {
     pub(super) all: u64,
     /// What the buffers of the pairs there are may come to.
@@ -128,7 +128,7 @@ impl Room {
 }
 
 /// A connection from the base station to each of the two ends.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Pair {
     /// By the side of the peer.
     halves: [Half; 2],

@@ -104,7 +104,7 @@ impl Joules {
 }
 
 /// Stretches that follow one another, adjacent ones of one state as one.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct States(Vec<Stretch>);
 
 impl States {

@@ -19,7 +19,7 @@ const LONG: u32 = 1500;
 const DOUBLINGS: u32 = 3;
 
 /// The end of the base station.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Base {
     window: u16,
     timing: Timing,
@@ -46,7 +46,7 @@ enum Ask {
     Alone,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Peer {
     // Down.
     outgoing: Outgoing,

@@ -57,7 +57,7 @@ const FEW: f64 = 0.02;
 const BETTER: f64 = 0.95;
 
 /// Chooses the code for one direction to one mobile host.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Levels {
     fixed: Option<Strength>,
     /// By strength: the share of frames lost, if that was used.

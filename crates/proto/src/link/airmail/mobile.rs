@@ -16,7 +16,7 @@ use super::{AirmailConfig, AirmailHeader, Status};
 const UNKNOWN: u8 = 2;
 
 /// The end of a mobile host.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Mobile {
     station: Station,
     window: u16,

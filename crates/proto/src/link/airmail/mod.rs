@@ -182,7 +182,7 @@ impl Frame {
 }
 
 /// The end at one station: that of the base station, or that of a mobile host.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Airmail {
     /// It does the work.
     Base(Base),

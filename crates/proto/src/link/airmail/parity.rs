@@ -38,7 +38,7 @@ pub fn suffices(missing: usize, parity: usize) -> bool {
 }
 
 /// Chooses how many parity packets follow a long window.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Amount {
     fixed: Option<u8>,
     /// Of the last long windows: how many frames of the first round were lost.

@@ -13,7 +13,7 @@ pub(super) fn after(a: u32, b: u32) -> bool {
 }
 
 /// A packet that was sent.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Slot {
     pub load: Load,
     /// Number of its last transmission.
@@ -30,7 +30,7 @@ pub(super) struct Slot {
 }
 
 /// The packets on their way to one station.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Outgoing {
     /// Number of the first of `slots`.
     pub first: u32,
@@ -117,7 +117,7 @@ impl Outgoing {
 }
 
 /// The packets that come from one station.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Incoming {
     /// Number of the next packet in order.
     pub expected: u32,

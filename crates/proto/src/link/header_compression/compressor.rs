@@ -10,7 +10,7 @@ use super::{
 };
 
 /// What a compressor knows of a connection.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Slot {
     flow: FlowKey,
     context: Context,
@@ -19,7 +19,7 @@ struct Slot {
 }
 
 /// The sending end of a link with compressed headers.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Compressor {
     config: CompressionConfig,
     /// By connection number; grows up to the limit.

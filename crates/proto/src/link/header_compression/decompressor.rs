@@ -13,7 +13,7 @@ use super::{
 };
 
 /// What a decompressor knows of a connection.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Slot {
     context: Option<Context>,
     /// Frames that were dropped since a whole header is wanted.
@@ -21,7 +21,7 @@ struct Slot {
 }
 
 /// The receiving end of a link with compressed headers. It keeps at most one header for each connection number.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Decompressor {
     config: CompressionConfig,
     /// By connection number; grows up to the limit.

@@ -24,7 +24,7 @@ fn draw(chance: &mut Stream) -> u32 {
 }
 
 /// 32-bit numbers of which each is partly the one before.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Correlated {
     rho: u32,
     last: u32,
@@ -54,7 +54,7 @@ impl Correlated {
 }
 
 /// An event of a fixed probability.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Event {
     p: u32,
     draws: Correlated,
@@ -77,7 +77,7 @@ impl Event {
 }
 
 /// Which packets are lost.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Losses {
     None,
     Random(Event),
@@ -141,7 +141,7 @@ impl Losses {
 }
 
 /// A delay with a deviation.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Deviating {
     mean: i64,
     jitter: i64,

@@ -62,7 +62,7 @@ impl EmulatorConfig {
 }
 
 /// What is held, and whether it overtakes others.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct UnderWay {
     packet: Packet,
     bytes: u32,
@@ -70,7 +70,7 @@ struct UnderWay {
 }
 
 /// Times at which packets leave.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Slots {
     config: Slot,
     gap: Option<Deviating>,
@@ -115,7 +115,7 @@ impl Slots {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Direction {
     rate: Option<Rate>,
     framing: u32,
@@ -290,7 +290,7 @@ fn hand_on(side: Side, packet: Packet, overtakes: bool, out: &mut Out) {
 }
 
 /// A link that does what netem does.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Emulator {
     /// By the side that packets travel to.
     directions: [Direction; 2],

@@ -67,7 +67,7 @@ pub enum By {
     },
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Given {
     rate: Option<Rate>,
     burst: Option<u32>,
@@ -227,7 +227,7 @@ impl PoliceConfig {
 }
 
 /// A policer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Police {
     config: PoliceConfig,
     /// By the side that packets travel to.

@@ -50,7 +50,7 @@ pub struct TbfConfig {
 }
 
 /// What a line or keys have said so far.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Given {
     rate: Option<Rate>,
     burst: Option<u32>,
@@ -249,7 +249,7 @@ pub(super) fn size_key(
     size.and_then(|size| u32::try_from(size.0).ok())
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Direction {
     tokens: Tokens,
     waiting: VecDeque<(Packet, u32)>,
@@ -259,7 +259,7 @@ struct Direction {
 }
 
 /// A token bucket filter.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Tbf {
     config: TbfConfig,
     /// By the side that packets travel to.

@@ -139,7 +139,7 @@ impl TulipConfig {
 }
 
 /// One end: state for each destination, and what they share.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Tulip {
     station: Station,
     config: TulipConfig,
@@ -159,13 +159,13 @@ pub struct Tulip {
     turn: usize,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Peer {
     sender: Sender,
     receiver: Receiver,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct AtMac {
     to: Station,
     reliable: bool,

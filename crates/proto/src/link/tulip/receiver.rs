@@ -15,7 +15,7 @@ use crate::units::Time;
 use super::sender::after;
 
 /// The receiver of one sender.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Receiver {
     window: u64,
     /// Sequence number of the next packet in order.

@@ -22,7 +22,7 @@ pub(super) fn after(a: u32, b: u32) -> bool {
 }
 
 /// A packet in the window.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Slot {
     /// The packet; nothing once it is acknowledged.
     load: Load,
@@ -45,7 +45,7 @@ pub(super) enum Answer {
 }
 
 /// What is to be sent.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Chosen {
     /// Sequence number (modulo 2W) and number of the transmission, if it is reliable.
     pub seq: Option<(u32, u32)>,
@@ -53,7 +53,7 @@ pub(super) struct Chosen {
 }
 
 /// The sender of one destination.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Sender {
     window: u64,
     pacing: Pacing,
@@ -302,7 +302,7 @@ mod tests {
     const WINDOW: u16 = 8;
 
     /// Nothing waits above; what is repeated is counted.
-    #[derive(Default)]
+    #[derive(Clone, Default)]
     struct Quiet(u32);
 
     impl Above for Quiet {

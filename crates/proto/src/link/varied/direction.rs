@@ -18,7 +18,7 @@ use super::{Course, Pace, VariedConfig, Weather};
 const PATIENCE: u64 = 100_000 * 1_000_000_000;
 
 /// What has been sent, and why it does not arrive, if it does not.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct UnderWay {
     packet: Packet,
     lost: Option<Cause>,
@@ -36,7 +36,7 @@ struct Done {
 }
 
 /// What lets packets pass.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Server {
     Fixed(Option<Rate>),
     Rates(Course<Option<Rate>>),
@@ -44,13 +44,13 @@ enum Server {
 }
 
 /// Where a trace is, and the packet of which only a part is sent.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Opportunities {
     cursor: Cursor,
     partial: Option<Partial>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Partial {
     packet: Packet,
     /// When its first byte was sent.
@@ -59,7 +59,7 @@ struct Partial {
     left: u32,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Direction {
     server: Server,
     transmitter: Transmitter<UnderWay>,

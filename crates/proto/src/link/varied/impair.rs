@@ -95,7 +95,7 @@ pub enum Loss {
 }
 
 /// Numbers within [0, 1) of which each is partly the one before.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Correlated {
     correlation: f64,
     last: f64,
@@ -134,7 +134,7 @@ pub(super) struct Passage {
 }
 
 /// The impairments of one direction.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Impaired {
     config: Impairments,
     loss: Correlated,

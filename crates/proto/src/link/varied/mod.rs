@@ -111,7 +111,7 @@ impl VariedConfig {
 }
 
 /// What both directions share.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Weather {
     delay: Span,
     delays: Option<Course<Span>>,
@@ -161,7 +161,7 @@ impl Weather {
 }
 
 /// A line that varies.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Varied {
     weather: Weather,
     /// When the next outage begins or ends.

@@ -13,7 +13,7 @@ use crate::units::{Rate, Span, Time};
 use crate::wire::Packet;
 
 /// The weather of a radio.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::link) struct Sky {
     weather: Weather,
     overhead: Span,

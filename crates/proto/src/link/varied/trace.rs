@@ -121,7 +121,7 @@ impl Serialize for Trace {
 }
 
 /// Where a link is in its trace.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Cursor {
     trace: Trace,
     /// How often the trace has begun again.

@@ -56,7 +56,7 @@ impl Default for PowerSaveConfig {
 }
 
 /// What power saving adds to a medium.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PowerSave {
     config: PowerSaveConfig,
     /// When the next beacon is due, and its number.
@@ -72,7 +72,7 @@ pub(super) struct PowerSave {
 }
 
 /// A station, as it sees itself and as the access point sees it. The access point's own is not used.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Dozer {
     /// It is awake to hear a beacon.
     listens: bool,

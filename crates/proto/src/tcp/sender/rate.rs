@@ -158,7 +158,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     /// Segments of 1000 bytes that are acknowledged in their order.
-    #[derive(Default)]
+    #[derive(Clone, Default)]
     struct Line {
         meter: RateMeter,
         sent: VecDeque<(Stamp, Time)>,
