@@ -101,13 +101,16 @@ fn every_relative_link_leads_somewhere() {
 
 #[test]
 fn every_system_that_runs_has_its_page() {
-    let pages = root().join("docs/systems");
+    let pages = root().join("docs/reference/systems");
     let index = fs::read_to_string(pages.join("README.md")).expect("there is an index");
     let papers = systems().into_iter().filter(|system| system.tier > 0);
     for system in papers.filter(|system| system.status != Status::Planned) {
         let name = format!("{}.md", system.key);
-        assert!(pages.join(&name).exists(), "`{}` has no page docs/systems/{name}", system.key);
-        assert!(index.contains(&format!("({name})")), "docs/systems/README.md leaves out {name}");
+        assert!(pages.join(&name).exists(), "`{}` has no page {name}", system.key);
+        assert!(
+            index.contains(&format!("({name})")),
+            "docs/reference/systems/README.md omits {name}"
+        );
     }
 }
 
