@@ -73,7 +73,7 @@ figures-diff: ## Show which golden figures differ from those of BASE=HEAD (FIGUR
 PARITY = today --world testbed --seeds 5 --set stack=kernel --set transfer.bytes=1GB --set horizon=12s
 SENDERS = --vary tcp=rack,cubic,bbr --json
 LOSSES = --vary loss.cross.loss=0.1%,1%,3%
-kernel-figures: ## Record what the kernel's senders do on the paths of docs/parity.md: half an hour on a quiet machine
+kernel-figures: ## Record what the kernel's senders do on the paths of docs/explanation/parity.md: half an hour on a quiet machine
 	mkdir -p target/figures
 	for delay in 5ms 50ms; do target/release/lasthop run $(PARITY) --set core.link.rate=100mbit \
 		--set core.link.queue=200p --set core.link.delay=$$delay $(LOSSES) $(SENDERS) > target/figures/$$delay.json || exit 1; done
@@ -83,7 +83,7 @@ kernel-figures: ## Record what the kernel's senders do on the paths of docs/pari
 		$(CARGO) test --locked --package lasthop-study --test figures the_record_of_the_kernel
 
 GRID = crates/study/tests/grid
-kernel-grid: ## Record what the kernel's senders do on the paths of docs/parity-grid.md: an hour on a quiet machine
+kernel-grid: ## Record what the kernel's senders do on the paths of docs/explanation/parity-grid.md: an hour on a quiet machine
 	mkdir -p target/figures
 	for file in cells pairs; do target/release/lasthop run $(GRID)/$$file.toml --world testbed --json \
 		> target/figures/grid-$$file.json || exit 1; done
@@ -209,7 +209,7 @@ web-pages: web ## Draw every kind of page at four widths, light and dark, to be 
 	$(CARGO) build --locked --quiet --package lasthop
 	cd web && LASTHOP='$(TARGET)/debug/lasthop' LASTHOP_WEB='$(TARGET)/web' $(NODE) node --import ./tests/typescript.mjs pages.ts $(KINDS)
 
-web-pictures: web ## Write the pictures of docs/lab.md anew
+web-pictures: web ## Write the pictures of docs/how-to/lab.md anew
 	cd web && LASTHOP_WEB='$(TARGET)/web' $(NODE) node --import ./tests/typescript.mjs pictures.ts
 
 # They start a browser of their own and end it; nothing of them leaves this machine. Reports are made by the program that

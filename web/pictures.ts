@@ -1,4 +1,4 @@
-// Writes the pictures of docs/lab.md anew, from what `make web` has made: `make web-pictures`.
+// Writes the pictures of docs/how-to/lab.md anew, from what `make web` has made: `make web-pictures`.
 
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 import { LAB, launch, ready } from './tests/browser.ts';
 
-const place = fileURLToPath(new URL('../docs/lab/', import.meta.url));
+const place = fileURLToPath(new URL('../docs/pictures/lab/', import.meta.url));
 mkdirSync(place, { recursive: true });
 const browser = await launch();
 try {

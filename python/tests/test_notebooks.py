@@ -28,13 +28,13 @@ def test_docstrings(name):
 
 
 def test_the_manual(tmp_path, monkeypatch):
-    text = (ROOT / "docs" / "python.md").read_text()
+    text = (ROOT / "docs" / "how-to" / "python.md").read_text()
     examples = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert len(examples) > 4
     monkeypatch.chdir(tmp_path)
     place: dict[str, object] = {}
     for example in examples:
-        exec(compile(example, "docs/python.md", "exec"), place)
+        exec(compile(example, "docs/how-to/python.md", "exec"), place)
 
 
 def test_figures_and_pages_are_drawn():

@@ -56,7 +56,7 @@ const TYPES: Record<string, string> = {
   '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.wasm': 'application/wasm',
 };
 
-/** Serves a folder on loopback, with the policy that docs/lab.md advises. */
+/** Serves a folder on loopback, with the policy that docs/how-to/lab.md advises. */
 export async function serve(folder: string): Promise<{ server: Server; url: string }> {
   const server = createServer(async (request, response) => {
     const path = normalize(decodeURIComponent(new URL(request.url!, 'http://x').pathname));

@@ -19,7 +19,7 @@
 //! # Radio or queue
 //!
 //! [`Verdict`] is one for each direction: losses that prefer long round trips, by Fisher's exact test, are a queue's;
-//! those that do not are not. It is "unclear" more often than wrong; single losses carry no label. `docs/analyze.md`
+//! those that do not are not. It is "unclear" more often than wrong; single losses carry no label. `docs/how-to/analyze.md`
 //! has the rule and what it cannot tell.
 //!
 //! # Bounds

@@ -1,4 +1,4 @@
-//! The tables of docs/reliability.md, generated from the records of campaigns.
+//! The tables of docs/explanation/reliability.md, generated from the records of campaigns.
 
 use core::fmt::Write as _;
 use std::collections::BTreeMap;

@@ -136,7 +136,7 @@ pub fn comments() -> Vec<Text> {
 pub fn documents() -> Vec<Text> {
     let mut files = vec![root().join("CONTRIBUTING.md"), root().join("README.md")];
     find(&root().join("docs"), "md", &mut files);
-    files.retain(|path| !path.ends_with("docs/commands.md"));
+    files.retain(|path| !path.ends_with("docs/reference/commands.md"));
     files.into_iter().map(|path| text(&path, document)).collect()
 }
 

@@ -1,6 +1,7 @@
-//! The documentation leads somewhere: every relative link in it names a file or a heading that exists, and every
-//! system that runs has its page, and every page stands in the book.
+//! Relative links name files and headings that exist, every system that runs has a page, and every page is in the book,
+//! in the folder of its kind, and begins with its readers and its question.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -101,14 +102,58 @@ fn every_relative_link_leads_somewhere() {
 
 #[test]
 fn every_system_that_runs_has_its_page() {
-    let pages = root().join("docs/systems");
+    let pages = root().join("docs/reference/systems");
     let index = fs::read_to_string(pages.join("README.md")).expect("there is an index");
     let papers = systems().into_iter().filter(|system| system.tier > 0);
     for system in papers.filter(|system| system.status != Status::Planned) {
         let name = format!("{}.md", system.key);
-        assert!(pages.join(&name).exists(), "`{}` has no page docs/systems/{name}", system.key);
-        assert!(index.contains(&format!("({name})")), "docs/systems/README.md leaves out {name}");
+        assert!(pages.join(&name).exists(), "`{}` has no page {name}", system.key);
+        assert!(
+            index.contains(&format!("({name})")),
+            "docs/reference/systems/README.md omits {name}"
+        );
     }
+}
+
+/// Whether a page begins with a title and one sentence of the form "For READERS: QUESTION".
+fn names_readers_first(text: &str) -> bool {
+    let mut paragraphs = text.split("\n\n");
+    let title = paragraphs.next().unwrap_or_default();
+    let sentence = paragraphs.next().unwrap_or_default().replace('\n', " ");
+    title.starts_with("# ") && sentence.starts_with("For ") && sentence.contains(": ")
+}
+
+#[test]
+fn every_page_has_a_kind_and_names_its_readers_first() {
+    let docs = root().join("docs");
+    let kinds = ["tutorial", "how-to", "reference", "explanation", "decisions"];
+    let mut wrong = Vec::new();
+    for page in documents().iter().filter(|page| page.starts_with(&docs)) {
+        let path = page.strip_prefix(&docs).expect("it is in docs/");
+        if ["README.md", "SUMMARY.md"].iter().any(|index| path == Path::new(index)) {
+            continue;
+        }
+        let folder = path.components().next().map(|folder| folder.as_os_str());
+        match kinds.iter().find(|kind| folder == Some(OsStr::new(kind))) {
+            None => wrong.push(format!("{}: its folder is of no kind", path.display())),
+            // Decision records begin with their context.
+            Some(&"decisions") => {}
+            Some(_) => {
+                let text = fs::read_to_string(page).unwrap_or_else(|e| panic!("{page:?}: {e}"));
+                if !names_readers_first(&text) {
+                    wrong.push(format!("{}: begin with \"For READERS: QUESTION\"", path.display()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn a_page_without_readers_is_noticed() {
+    assert!(names_readers_first("# Queues\n\nFor users of queues: what\nfits.\n\nText."));
+    assert!(!names_readers_first("# Queues\n\nA queue stores packets.\n\nFor users: all.\n"));
+    assert!(!names_readers_first("For users: what fits.\n\n# Queues\n"));
 }
 
 /// `make book` leaves out what `docs/SUMMARY.md` does not name.

@@ -1,5 +1,5 @@
-//! The definition of the arguments and the documentation agree: `make manual` generates docs/commands.md, and the parser
-//! accepts all commands in pages and in the examples of `--help`.
+//! The definition of the arguments and the documentation agree: `make manual` generates docs/reference/commands.md, and the
+//! parser accepts all commands in pages and in the examples of `--help`.
 
 use clap::error::ErrorKind;
 use clap::{Arg, Command, CommandFactory as _};
@@ -89,13 +89,13 @@ fn examples() -> Vec<Shown> {
 
 #[test]
 fn the_page_of_commands_is_that_of_the_program() {
-    let path = crate::shown::root().join("docs/commands.md");
+    let path = crate::shown::root().join("docs/reference/commands.md");
     let page = format!("{HEAD}{}", commands().iter().map(section).collect::<String>());
     if std::env::var_os("LASTHOP_WRITE_MANUAL").is_some() {
         std::fs::write(&path, page).expect("the page is written");
     } else {
         let old = std::fs::read_to_string(&path).expect("there is a page");
-        assert!(old == page, "docs/commands.md is out of date: run `make manual`");
+        assert!(old == page, "docs/reference/commands.md is out of date: run `make manual`");
     }
 }
 

@@ -156,7 +156,7 @@ fn means(arguments: &[&str]) -> Vec<[f64; 3]> {
     value["cells"].as_array().expect("cells").iter().map(of).collect()
 }
 
-/// The answers of docs/lecture.md, by the number of the exercise.
+/// The answers of docs/tutorial/lecture.md, by the number of the exercise.
 #[test]
 fn the_answers_of_the_lecture_are_those_of_the_program() {
     let [kb, timeouts, fast] = [0, 1, 2].map(|what| move |mean: &[f64; 3]| mean[what]);
@@ -217,8 +217,8 @@ fn the_answers_of_the_lecture_are_those_of_the_program() {
     assert!(kb(&fourteen[1]) < 0.97 * kb(&fourteen[0]), "14: {fourteen:?}");
 }
 
-/// What `lasthop advise` answers, in the two cells that docs/advice-links.md has for it: the first place, and under what
-/// data waits least.
+/// The two cells of docs/explanation/advice-links.md for a command: the best scheme, and the one with the shortest
+/// queue.
 fn places(command: &str) -> [String; 2] {
     let arguments = command.split_whitespace().skip(1);
     let mut run = Command::new(env!("CARGO_BIN_EXE_lasthop"));
@@ -243,7 +243,7 @@ fn places(command: &str) -> [String; 2] {
 
 #[test]
 fn the_six_links_have_the_places_of_their_page() {
-    let page = "docs/advice-links.md";
+    let page = "docs/explanation/advice-links.md";
     let text = fs::read_to_string(root().join(page)).expect("it can be read");
     let rows: Vec<[String; 2]> = text
         .lines()

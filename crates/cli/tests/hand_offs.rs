@@ -41,32 +41,28 @@ fn runs_of(times: u64, world: &World, set: &[&str], vary: &[&str]) -> Vec<(Strin
     cells.iter().map(|cell| (cell["labels"].to_string(), cell["runs"][0].clone())).collect()
 }
 
-/// Runs in which the host moved. If none of its hand-offs was counted, the next transfer lasts longer.
+/// In each run the host moved while the connection was there. On a busy machine the hand-off may come before it.
+fn host_moved(all: &[(String, Value)]) -> bool {
+    all.iter().all(|(_, run)| run["metrics"]["handoffs"]["count"].as_u64() > Some(0))
+}
+
+/// Runs in which the host moved.
 fn runs(world: &World, set: &[&str], vary: &[&str]) -> Vec<(String, Value)> {
-    let moved = |run: &Value| run["metrics"]["handoffs"]["count"].as_u64() > Some(0);
-    let mut all = Vec::new();
-    for times in LATER {
-        all = runs_of(times, world, set, vary);
-        if all.iter().all(|(_, run)| moved(run)) {
-            break;
-        }
-    }
-    all
+    let all = LATER.iter().map(|times| runs_of(*times, world, set, vary));
+    all.into_iter().find(|all| host_moved(all)).expect("a hand-off during the connection")
 }
 
 fn delivered(run: &Value) -> u64 {
     run["metrics"]["flows"][0]["delivered"].as_u64().expect("a count")
 }
 
-/// All bytes arrived as they were sent, over a hand-off at least.
+/// All bytes arrived as they were sent.
 fn survived(all: &[(String, Value)]) {
     for (labels, run) in all {
         assert_eq!(run["reason"], "finished", "{labels}");
         assert_eq!(run["testbed"]["wrong"], serde_json::json!([]), "{labels}");
         let flow = &run["metrics"]["flows"][0];
         assert!(delivered(run) >= 600_000 && flow["complete"] == true, "{labels}: {flow}");
-        let handoffs = run["metrics"]["handoffs"]["count"].as_u64();
-        assert!(handoffs >= Some(1), "{labels}: {}", run["metrics"]["handoffs"]);
     }
 }
 
@@ -106,7 +102,7 @@ fn agents_go_on_with_the_state_that_follows_a_linux_host() {
                 let have_moved = LATER.iter().any(|times| {
                     let all = runs_of(*times, world, &["handoff.state=move"], &[&agents]);
                     survived(&all);
-                    moved(&all).iter().all(|moved| *moved)
+                    host_moved(&all) && moved(&all).iter().all(|moved| *moved)
                 });
                 assert!(have_moved, "{agents}");
             });
@@ -152,6 +148,9 @@ fn a_linux_sender_retransmits_at_once_when_our_host_tells_of_the_hand_off() {
     let is_shorter = LATER.iter().any(|times| {
         let all = runs_of(*times, &world, &set, &["host.mobile.fast-rtx-handoff=false,true"]);
         survived(&all);
+        if !host_moved(&all) {
+            return false;
+        }
         let handoffs = |i: usize| &all[i].1["metrics"]["handoffs"];
         let pause = |i: usize| handoffs(i)["pause_mean_s"].as_f64().expect("a pause");
         let timeouts = |i: usize| all[i].1["metrics"]["flows"][0]["timeouts"].as_u64();

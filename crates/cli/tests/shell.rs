@@ -267,8 +267,13 @@ fn sleeper(world: &World, words: &[&str]) -> Ending {
     let ready = world.base.join("runtime/ready");
     let script = format!("touch {}; sleep 1000 & exec sleep 1000", ready.display());
     let child = shell(world, words).args(["--", "sh", "-c", &script]).spawn().expect("started");
-    let child = Ending(child);
-    until("the program runs", || ready.exists());
+    let mut child = Ending(child);
+    let mut status = None;
+    until("the program runs", || {
+        status = child.0.try_wait().expect("it was started");
+        ready.exists() || status.is_some()
+    });
+    assert_eq!(status, None, "it ended before the program ran");
     fs::remove_file(&ready).expect("removed");
     child
 }

@@ -79,7 +79,7 @@ fn own_addresses(name: &str, addresses: &[Address], login: Option<IpAddr>) -> St
     format!(
         "{what}; {first}Plan the way back, then delete: `ip route save >/run/lasthop.routes; systemd-run --on-active=5min \
          sh -c '{}; ip route restore </run/lasthop.routes'`, then `{}`. If all is well, `systemctl list-timers` names the \
-         timer to stop. docs/operators.md shows where a router's address goes",
+         timer to stop. docs/how-to/operators.md shows where a router's address goes",
         each("add"),
         each("del"),
     )

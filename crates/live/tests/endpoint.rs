@@ -208,7 +208,9 @@ fn options_hold() {
     let tcp = report.tcp.expect("a control block");
     // Timestamps take twelve of them.
     assert!((500..=512).contains(&tcp.snd_mss), "{tcp:?}");
-    assert_eq!(tcp.bytes_sent, Some(100_000));
+    // A busy machine may make the kernel send some bytes again.
+    let again = tcp.bytes_retrans.expect("the kernel counts them");
+    assert_eq!(tcp.bytes_sent, Some(100_000 + again), "{tcp:?}");
 }
 
 /// Keeps what it is told, as rows of the control-block trace and as kinds.

@@ -1,6 +1,6 @@
 //! What a window is worth over a long hop, and what a frame costs, from one end through the medium to the other.
 //!
-//! `cargo bench -p lasthop-proto --bench tulip`; docs/systems/tulip.md has the first table.
+//! `cargo bench -p lasthop-proto --bench tulip`; docs/reference/systems/tulip.md has the first table.
 
 #![expect(
     clippy::disallowed_methods,

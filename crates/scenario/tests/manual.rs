@@ -8,15 +8,15 @@ use lasthop_scenario::{PARTS, parse};
 
 /// The pages on scenario files.
 const MANUAL: &str = concat!(
-    include_str!("../../../docs/scenario-files.md"),
-    include_str!("../../../docs/scenario-transfers.md"),
-    include_str!("../../../docs/scenario-hosts.md"),
-    include_str!("../../../docs/scenario-path.md"),
-    include_str!("../../../docs/scenario-radio.md"),
-    include_str!("../../../docs/scenario-cells.md"),
+    include_str!("../../../docs/reference/scenario-files.md"),
+    include_str!("../../../docs/reference/scenario-transfers.md"),
+    include_str!("../../../docs/reference/scenario-hosts.md"),
+    include_str!("../../../docs/reference/scenario-path.md"),
+    include_str!("../../../docs/reference/scenario-radio.md"),
+    include_str!("../../../docs/reference/scenario-cells.md"),
 );
-const STATION: &str = include_str!("../../../docs/station.md");
-const TUNNEL: &str = include_str!("../../../docs/link.md");
+const STATION: &str = include_str!("../../../docs/how-to/station.md");
+const TUNNEL: &str = include_str!("../../../docs/how-to/link.md");
 
 #[test]
 fn every_word_is_in_the_manual() {
@@ -64,8 +64,9 @@ fn the_tables_of_the_manual_are_those_of_the_program() {
     let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let mut tables = 0;
     let parts = ["files", "transfers", "hosts", "path", "radio", "cells"]
-        .map(|part| format!("scenario-{part}.md"));
-    let others = ["station.md", "link.md", "systems/README.md"].map(String::from);
+        .map(|part| format!("reference/scenario-{part}.md"));
+    let others =
+        ["how-to/station.md", "how-to/link.md", "reference/systems/README.md"].map(String::from);
     for file in parts.iter().chain(&others) {
         let path = docs.join(file);
         let old = std::fs::read_to_string(&path).unwrap();

@@ -1,7 +1,7 @@
 //! Wall-clock speed of the simulator. Rates are per packet-hop: a packet carried by one link.
 //!
-//! `cargo bench -p lasthop-sim` prints one line per case; docs/performance.md explains the figures. Arguments after
-//! `--` choose cases: `one [metrics|kept]`, `many 1000 [bare]`, `cells`, `senders`, `channels`.
+//! `cargo bench -p lasthop-sim` prints one line per case; docs/explanation/performance.md explains the figures.
+//! Arguments after `--` choose cases: `one [metrics|kept]`, `many 1000 [bare]`, `cells`, `senders`, `channels`.
 
 #![expect(
     clippy::disallowed_methods,

@@ -1,7 +1,7 @@
 //! The two unmeasured figures of the preset `sens-800`, from the two lifetimes in agarwal00.
 //!
 //! Section 5 gives the lifetimes of one battery: 223 minutes idle, 110 minutes while the laptop sends continuously. It
-//! states the currents of the card, `segment` has another source (docs/energy.md), and a run of the original sender
+//! states the currents of the card, `segment` has another source (docs/how-to/energy.md), and a run of the original sender
 //! gives the power of radio and processor. That leaves two unknowns and two equations:
 //!
 //!     capacity = (base + idle) * 223 min = (base + radio + processing) * 110 min

@@ -270,7 +270,7 @@ fn which_agent_survives_what() {
         let cells = [cell(&stays), cell(&dies), cell(&moves), bytes, cell(&lost)];
         let _ = writeln!(table, "| {name} | {} |", cells.join(" | "));
     }
-    check("systems/i-tcp-handoff.md", "survives", &table);
+    check("reference/systems/i-tcp-handoff.md", "survives", &table);
     assert!(broken.is_empty(), "{broken:?} do otherwise\n{table}");
 }
 
@@ -316,6 +316,6 @@ fn m_tcp_keeps_the_window_through_a_disconnection() {
             );
         }
     }
-    check("systems/m-tcp.md", "disconnections", &table);
+    check("reference/systems/m-tcp.md", "disconnections", &table);
     assert!(wrong.is_empty(), "{wrong:?}\n{table}");
 }

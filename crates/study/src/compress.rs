@@ -198,7 +198,7 @@ pub struct Processor {
 }
 
 /// Processors by hardware preset. These are round assumptions: clock rate times instructions per cycle, and the busy
-/// and idle power of data sheets. docs/energy-questions.md has the reasons.
+/// and idle power of data sheets. docs/explanation/energy-questions.md has the reasons.
 const PROCESSORS: [(&str, Processor); 5] = [
     ("sens-800", Processor { instructions_per_s: 90e6, watts: 10.0 }),
     ("laptop-wifi-n", Processor { instructions_per_s: 4e9, watts: 10.0 }),

@@ -16,7 +16,7 @@ use lasthop_scenario::{Argument, Scenario, example, parse};
 use lasthop_trace::stats::Summary;
 use serde::{Deserialize, Serialize};
 
-const PAGES: [&str; 2] = ["senders-of-today.md", "parity.md"];
+const PAGES: [&str; 2] = ["reference/modern-senders.md", "explanation/parity.md"];
 
 /// Results of kernel senders in KB/s, one per run.
 #[derive(Serialize, Deserialize, Default)]
@@ -171,7 +171,10 @@ fn the_figures_of_the_manual_are_those_of_the_program() {
 #[test]
 fn the_record_of_the_kernel_can_be_read_and_added_to() {
     let Some(paths) = std::env::var_os("LASTHOP_KERNEL_RUNS") else {
-        assert!(recorded().runs.len() >= 21, "so many cells are told of in docs/parity.md");
+        assert!(
+            recorded().runs.len() >= 21,
+            "so many cells are told of in docs/explanation/parity.md"
+        );
         return;
     };
     let mut record = recorded();

@@ -1,5 +1,6 @@
 //! Our senders beside Linux' own on a grid of paths. What the kernel did is recorded in `grid/kernel.json`, since that takes
-//! real time; `make kernel-grid` records it. The table is in `docs/parity-grid.md`, and `make figures` writes it.
+//! real time; `make kernel-grid` records it. `make figures` writes the table in
+//! `docs/explanation/parity-grid.md`.
 //!
 //! A cell that differs by more than a tenth in throughput, or by more than half in retransmissions, has a reason in
 //! `grid/reasons.json`, and no other cell has one.
@@ -159,7 +160,7 @@ impl Beside {
     }
 }
 
-const PAGE: &str = "../../docs/parity-grid.md";
+const PAGE: &str = "../../docs/explanation/parity-grid.md";
 const BEGIN: &str = "<!-- generated: grid -->\n";
 const END: &str = "<!-- end -->";
 
@@ -186,7 +187,7 @@ fn each_cell_that_differs_from_the_kernel_has_a_reason() {
     if std::env::var_os("LASTHOP_WRITE_FIGURES").is_some() {
         std::fs::write(&path, new).unwrap();
     } else {
-        assert!(old == new, "docs/parity-grid.md is out of date: run `make figures`");
+        assert!(old == new, "docs/explanation/parity-grid.md is out of date: run `make figures`");
     }
     assert!(wrong.is_empty(), "a reason is missing, or is no longer needed:\n{}", wrong.concat());
     assert!(beside >= 40, "{beside} cells");

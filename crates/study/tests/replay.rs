@@ -3,7 +3,7 @@
 //! `tests/replay/` holds the orders of a kernel's segments, three runs for each of 50 loss patterns, because the kernel
 //! does not send the same order each time. A pattern counts as equal if ours equals any of them over the first 200
 //! segments; for BBR, which paces, if the time for half of the data is equal within 5 %. Differences are printed;
-//! docs/replay.md explains them.
+//! docs/how-to/replay.md explains them.
 
 use lasthop_study::replay::{Comparison, Criterion, Recording, ours, simulate};
 

@@ -3,7 +3,7 @@
 //!
 //!     cargo run --release -p lasthop-analyze --example captures -- DIR
 //!
-//! `--page` prints the counts as the tables of docs/analyze.md.
+//! `--page` prints the counts as the tables of docs/how-to/analyze.md.
 //!
 //! A program that is missing is named with the command that installs it, and left out. gzip unpacks compressed
 //! captures. The exit code is 1 if a difference has no rule.

@@ -99,12 +99,12 @@ fn the_page_of_what_was_tried_is_that_of_the_records() {
         std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
     };
     let records = Records::read(&read("records.toml")).unwrap_or_else(|e| panic!("{e}"));
-    let page = read("../../docs/reliability.md");
+    let page = read("../../docs/explanation/reliability.md");
     let new = records.put_into(&page).unwrap_or_else(|e| panic!("{e}"));
     assert!(
         new == page,
-        "docs/reliability.md is out of date: run `lasthop-campaign report crates/campaign/records.toml \
-         docs/reliability.md`"
+        "docs/explanation/reliability.md is out of date: run `lasthop-campaign report crates/campaign/records.toml \
+         docs/explanation/reliability.md`"
     );
     assert!(Records::read("[[kills]]\nof = \"a sweep\"\nkills = 1\n").is_err());
     assert!(records.put_into("a page without tables").is_err());

@@ -24,8 +24,8 @@ Examples:
                                                      a battery of your own; numbers and a picture
 
 A radio sleeps, wakes up, connects, moves a few packets, and goes back to sleep in steps that
-the network sets. Packets over TCP come from runs of the simulator. docs/energy-iot.md says what
-the figures rest on, and how they compare with published ones.";
+the network sets. Packets over TCP come from runs of the simulator.
+docs/how-to/energy-iot.md says what the figures rest on, and how they compare with published ones.";
 
 /// How long does a battery last that reports by LTE-M, NB-IoT, LoRaWAN, Wi-Fi or Bluetooth Low Energy?
 #[derive(clap::Args, Debug)]

@@ -23,7 +23,8 @@ Examples:
 
 All schemes meet the same channel, seed by seed, so runs are compared in pairs. A scheme is called better
 or worse if chance would do the same in fewer than 5 % of such comparisons, all of them together (Holm).
-Schemes of one rank are not told apart from its first by these runs. docs/compare.md says what that rests on.";
+These runs do not distinguish schemes of one rank from its first.
+docs/how-to/compare.md says what that rests on.";
 
 /// Compare schemes on one scenario: what gains how much, and what must be deployed for it
 #[derive(clap::Args, Debug)]

@@ -21,7 +21,7 @@ Examples:
 
 It runs the scenario as it is and with one change at a time, all with the same random draws,
 and in the end with all changes together that help. Exit code 1: nothing would help.
-docs/energy.md says what the model rests on.";
+docs/how-to/energy.md says what the model rests on.";
 
 /// Say how long batteries last, where their joules go, and which change of TCP would save most
 #[derive(clap::Args, Debug)]

@@ -27,7 +27,7 @@ Examples:
 
 Losses are named by the places of packets among those that come to the router; the first one is 1.
 It needs what `lasthop run --world testbed` needs; `lasthop doctor` looks for that.
-docs/replay.md says how to read the table, and what is known to differ.";
+docs/how-to/replay.md says how to read the table, and what is known to differ.";
 
 /// Lose the same packets for the kernel's TCP and for ours, and compare what the two send, in which order
 #[derive(clap::Args, Debug)]

@@ -25,7 +25,7 @@ Examples:
   lasthop merge s -o out                                one table, runs.parquet
 
 Runs are made in batches, each put into the store whole or not at all. Machines
-may share a store, or have one each that are merged. docs/scale.md says how
+may share a store, or have one each that are merged. docs/how-to/scale.md says how
 far this goes.";
 
 /// Make a sweep of any size, in batches that many machines may share

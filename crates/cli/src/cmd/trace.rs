@@ -22,7 +22,7 @@ Examples:
 A trace is a file as Mahimahi's mm-link takes it: a line is a time in
 milliseconds at which 1504 bytes may pass, and behind the last one it begins
 again.
-docs/links-that-vary.md tells more.";
+docs/reference/links-that-vary.md tells more.";
 
 const SHOW_EXAMPLES: &str = "\
 Examples:
@@ -37,7 +37,7 @@ Examples:
   lasthop trace make lte --rate 12mbit --seed 7 -o lte.up
   lasthop trace make leo --rate 100mbit --gap 80ms --duration 300s -o leo.down
 
-The same seed makes the same trace. docs/links-that-vary.md says what each
+The same seed makes the same trace. docs/reference/links-that-vary.md says what each
 model is.";
 
 const CONVERT_EXAMPLES: &str = "\

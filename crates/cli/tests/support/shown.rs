@@ -23,12 +23,18 @@ pub fn root() -> PathBuf {
 /// All commands, page by page.
 pub fn commands() -> Vec<Shown> {
     let mut pages = vec!["README.md".to_owned(), "CONTRIBUTING.md".to_owned()];
-    for dir in ["docs", "docs/systems"] {
-        let entries = fs::read_dir(root().join(dir)).expect("the documentation can be read");
-        let names = entries.map(|entry| entry.expect("it can be read").file_name());
-        let names = names.filter_map(|name| name.into_string().ok());
-        pages
-            .extend(names.filter(|name| name.ends_with(".md")).map(|name| format!("{dir}/{name}")));
+    let mut folders = vec!["docs".to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root().join(&folder)).expect("the documentation can be read") {
+            let entry = entry.expect("it can be read");
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let path = format!("{folder}/{name}");
+            if entry.path().is_dir() {
+                folders.push(path);
+            } else if name.ends_with(".md") {
+                pages.push(path);
+            }
+        }
     }
     pages.sort();
     pages.iter().flat_map(|page| of_page(page)).collect()

@@ -12,6 +12,7 @@ use std::time::Duration;
 use lasthop_path::{Path, Stage, Witness};
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::Side;
+use lasthop_proto::units::{Span, Time};
 use lasthop_scenario::{Argument, LivePath, Stage as Planned, parse_station};
 use nix::mount::{MsFlags, mount};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -30,8 +31,10 @@ use crate::testbed::error::Tried as _;
 use crate::testbed::{self, Error, HostSpec, Net, NetSpec, enter, ip, preset};
 use crate::world::ports;
 
-/// How long a program that serves may take until it listens.
-const LISTENS: Duration = Duration::from_secs(3);
+/// How long a program that serves may take until it listens, and how often it is looked at least: on a busy machine a look
+/// takes long, and the program is late too.
+const LISTENS: Span = Span::secs(3);
+const LOOKS: u32 = 100;
 
 /// The program's process once it runs. Locked while it starts: a signal that arrives meanwhile waits for the process.
 type Program = Arc<Mutex<Option<Pid>>>;
@@ -238,11 +241,10 @@ fn serve(net: &Net, command: &str) -> Result<(), Error> {
             .process_group(0)
             .spawn()
             .tried(|| format!("run `{command}`"))?;
-        let step = Duration::from_millis(5);
-        for _ in 0..LISTENS.as_millis() / step.as_millis() {
-            if listeners() > before {
-                break;
-            }
+        let clock = Clock::start();
+        let mut looks = 0;
+        while (looks < LOOKS || clock.now() < Time::ZERO + LISTENS) && listeners() <= before {
+            looks += 1;
             if let Ok(Some(status)) = child.try_wait() {
                 let what = format!("`{command}` ended before it listened: {status}");
                 return Err(Error::new(
@@ -250,7 +252,7 @@ fn serve(net: &Net, command: &str) -> Result<(), Error> {
                     "`--serve` is for a program that serves on the far side",
                 ));
             }
-            pause(step);
+            pause(Duration::from_millis(5));
         }
         Ok(())
     })?

@@ -122,7 +122,7 @@ fn acksplit(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrup
         }
     }
     finding.note(
-        "The same is measured between two kernels when a real station is killed: see docs/reproduction.md",
+        "The same is measured between two kernels when a real station is killed: see docs/explanation/reproduction.md",
     );
     Ok(())
 }

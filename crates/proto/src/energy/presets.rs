@@ -1,4 +1,4 @@
-//! Hardware whose figures are known, each with where they come from. docs/energy.md tells more about each.
+//! Hardware whose figures are known, each with where they come from. docs/how-to/energy.md tells more about each.
 
 use super::hardware::{Hardware, RadioPower};
 use crate::units::{Energy, Power};
@@ -74,7 +74,7 @@ pub const PRESETS: [Preset; 5] = [
         base: watts(6.155),
         // The card has no state of its own for listening without a frame (agarwal00 5).
         radio: currents(5.0, [10.0, 180.0, 180.0, 280.0]),
-        // Chosen once, on physical grounds, before any experiment was run: docs/energy.md has the reasoning.
+        // Chosen once, on physical grounds, before any experiment was run: docs/how-to/energy.md has the reasoning.
         segment: joules(14e-3),
     },
     Preset {

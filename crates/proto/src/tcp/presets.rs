@@ -169,8 +169,8 @@ impl TcpConfig {
     /// The TCP of ns-2, as it was set up before its clock became finer: segments as packets, a fixed window, no delayed
     /// ACKs.
     ///
-    /// Known of its behaviour, and compared with the program packet for packet (`docs/fidelity.md`): round trips are
-    /// counted in beats of 100 ms and averaged in whole eighths and quarters, so that the least time-out is 0.3 s; a
+    /// Known of its behaviour, and compared with the program packet for packet (`docs/explanation/fidelity.md`): round
+    /// trips are counted in beats of 100 ms and averaged in whole eighths and quarters, so that the least time-out is 0.3 s; a
     /// loss halves the window, and half of an odd window stays a half; congestion avoidance begins at the threshold;
     /// the window also opens on the ACK that ends fast recovery; and Reno repairs a window of data once.
     pub fn ns() -> TcpConfig {

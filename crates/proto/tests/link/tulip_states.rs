@@ -132,6 +132,10 @@ fn the_alarm_waits_for_a_packet_that_medium_access_has_not_begun() {
 
 #[test]
 fn the_manual_has_the_tables_as_they_are() {
-    let manual = include_str!("../../../../docs/systems/tulip.md");
-    assert!(manual.contains(&markdown()), "docs/systems/tulip.md must have:\n\n{}", markdown());
+    let manual = include_str!("../../../../docs/reference/systems/tulip.md");
+    assert!(
+        manual.contains(&markdown()),
+        "docs/reference/systems/tulip.md must have:\n\n{}",
+        markdown()
+    );
 }

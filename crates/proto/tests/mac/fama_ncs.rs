@@ -242,7 +242,7 @@ fn who_reads_the_data_of_others_waits_for_their_answer_alone() {
 
 #[test]
 fn the_documentation_has_the_table_that_runs() {
-    super::driver::is_in_docs("systems/fama-ncs.md", &markdown());
+    super::driver::is_in_docs("reference/systems/fama-ncs.md", &markdown());
 }
 
 /// In each state each event that may come has a rule, or is one that cannot be heard there.

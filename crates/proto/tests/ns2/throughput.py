@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Throughputs of ns-2 and of the preset `ns` side by side, as docs/fidelity.md has them.
+"""Throughputs of ns-2 and of the preset `ns` side by side, as docs/explanation/fidelity.md has them.
 
 throughput.py LASTHOP [SEEDS]: needs the program `ns` of ns-2 (Debian: apt-get install ns2) and lasthop.
 """

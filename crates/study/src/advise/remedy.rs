@@ -38,8 +38,9 @@ fn of(scheme: &Scheme, link: &Link) -> Option<Remedy> {
                 Some(_) => "where the ACKs queue",
                 None => "before the radio",
             };
-            let mut how =
-                format!("on the router {place}: `sudo lasthop station {file}` (docs/station.md)");
+            let mut how = format!(
+                "on the router {place}: `sudo lasthop station {file}` (docs/how-to/station.md)"
+            );
             if let Some(agent) = scheme.written("return.agent") {
                 how += &format!(
                     "; and on a gateway at the sender's side of the link a station with `agent = {agent}`"
@@ -50,7 +51,7 @@ fn of(scheme: &Scheme, link: &Link) -> Option<Remedy> {
         "link" => {
             let file = format!("link-{name}.toml");
             let how = format!(
-                "a tunnel over the link, one end on each side: `sudo lasthop link {file}` (docs/link.md)"
+                "a tunnel over the link, one end on each side: `sudo lasthop link {file}` (docs/how-to/link.md)"
             );
             (how, Some((file, tunnel(link))))
         }

@@ -7,7 +7,7 @@ use lasthop_scenario::{Argument, Cell, example, parse};
 use lasthop_trace::metrics::Scalar;
 use lasthop_trace::stats::Summary;
 
-const PAGE: &str = "docs/systems/t-tcp.md";
+const PAGE: &str = "docs/reference/systems/t-tcp.md";
 const BEGIN: &str = "<!-- figures: transactions -->\n";
 
 /// The mean over runs of a scalar by name.

@@ -34,7 +34,7 @@ Examples:
 It simulates every scheme on that link and ranks them (lasthop compare). A scheme helps if the lower end of the
 interval of its gain is above --gain. Then it asks again for half and twice the loss and the delay, and looks for the
 values of what was assumed at which another scheme would be the best.
-Exit code 1: nothing would help. docs/compare.md says what the answer rests on.";
+Exit code 1: nothing would help. docs/how-to/compare.md says what the answer rests on.";
 
 /// Say what would help on a link: how much, how surely, and what must be deployed where
 #[derive(clap::Args, Debug)]
@@ -61,7 +61,7 @@ pub struct Args {
     /// Queue in front of the link [default: 50p]
     #[arg(long, value_name = "QUEUE", value_parser = queue, help_heading = "The link")]
     pub queue: Option<String>,
-    /// What that queue does: fifo, codel, fq-codel, pie and others (docs/scenario-files.md) [default: fifo]
+    /// What that queue does: fifo, codel, fq-codel, pie and others (docs/reference/scenario-files.md) [default: fifo]
     #[arg(long, value_name = "DISCIPLINE", help_heading = "The link")]
     pub discipline: Option<String>,
     /// Whether the directions of the link share its medium: full, half (turns), tdd (parts of frames of 5 ms) [default: full]

@@ -134,7 +134,7 @@ fn nothing_read(captures: &[Capture]) -> Option<Failure> {
     let unread = captures.iter().find_map(|capture| Some((capture, unread(&capture.analysis)?)));
     let (capture, unread) = unread.filter(|_| tcp == 0)?;
     let what = format!("{}: no TCP could be read; {unread}", capture.file);
-    let help = "docs/analyze.md lists what is read; capture inside of the tunnel, or with a larger snap length (-s 128)";
+    let help = "docs/how-to/analyze.md lists what is read; capture inside of the tunnel, or with a larger snap length (-s 128)";
     Some(Failure::input(what, help))
 }
 

@@ -26,7 +26,8 @@ Examples:
   lasthop explain W-T4 --testbed --fit W-T1,W-T2
                                         choose values on two claims, judge them on the others
 
-Claims are listed by `lasthop list claims`. docs/explain.md says what is computed and how to read it.
+Claims are listed by `lasthop list claims`.
+docs/how-to/explain.md says what is computed and how to read it.
 Exit code 130 after Ctrl-C: what is finished is shown and kept, and the same command goes on.";
 
 /// Columns of a paragraph, where there is room for so many.

@@ -16,7 +16,7 @@ Examples:
 
 The page is served to this machine alone. It offers the scenarios of the directory (*.toml) beside
 the built-in ones, and its runs are made by this program. Ctrl-C ends it.
-docs/lab.md tells more, and of the page that needs no program.";
+docs/how-to/lab.md tells more, and of the page that needs no program.";
 
 /// Serve the laboratory to a browser on this machine
 #[derive(clap::Args, Debug)]

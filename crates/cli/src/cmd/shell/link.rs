@@ -28,7 +28,7 @@ pub struct Link {
     /// Queue in front of the link, in packets or bytes [default: 1000p]
     #[arg(long, value_name = "QUEUE", help_heading = "The link")]
     queue: Option<String>,
-    /// What the queue does: codel, fq-codel, pie and others of docs/scenario-files.md
+    /// What the queue does: codel, fq-codel, pie and others of docs/reference/scenario-files.md
     #[arg(long, value_name = "WORD", help_heading = "The link")]
     discipline: Option<String>,
     /// Traces of Mahimahi instead of rates: from the program, towards it

@@ -28,7 +28,7 @@ Examples:
 
 The exit code is that of CMD; 127 if there is no such program, 126 if it cannot
 be run, 2 if the link cannot be made. What the link did is told on stderr at the
-end. Works without root: `lasthop doctor`. docs/shell.md is the manual.";
+end. Works without root: `lasthop doctor`. docs/how-to/shell.md is the manual.";
 
 /// Run any program behind a link: rate, delay, loss, traces, agents; without root
 #[derive(clap::Args, Debug)]

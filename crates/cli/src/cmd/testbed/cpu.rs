@@ -26,7 +26,7 @@ Examples:
   lasthop testbed cpu --mss 1460 --repetitions 20       one, more exactly
   lasthop testbed cpu --mss 500,8960 --bytes 64MB --json > cpu.json
 
-Sender and receiver are told apart by the threads that do their work; docs/testbed.md says how.
+CPU time is assigned to sender and receiver by thread; docs/how-to/testbed.md says how.
 Works without root; as root, the kernel's threads stay on the processors of their ends.
 Exit code 130 after Ctrl-C: what is finished is shown.";
 

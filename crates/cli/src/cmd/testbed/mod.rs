@@ -34,7 +34,7 @@ Examples:
   lasthop testbed down                             the end of it, and of what runs inside
   lasthop testbed cpu                              CPU time of the kernel's TCP at both ends
 
-Works without root. docs/testbed.md is a quick start.";
+Works without root. docs/how-to/testbed.md is a quick start.";
 
 const UP_EXAMPLES: &str = "\
 Examples:

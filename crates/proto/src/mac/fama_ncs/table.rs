@@ -245,7 +245,7 @@ impl Action {
     }
 }
 
-/// The table and its diagram as Markdown, for `docs/systems/fama-ncs.md`.
+/// The table and its diagram as Markdown, for `docs/reference/systems/fama-ncs.md`.
 pub fn markdown() -> String {
     let mut text = String::from("```mermaid\nstateDiagram-v2\n    [*] --> PASSIVE\n");
     for from in State::ALL {
