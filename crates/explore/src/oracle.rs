@@ -120,7 +120,9 @@ pub fn check_rest(stages: &[lasthop_path::Stage], stray: bool) -> Result<(), Str
     for (i, stage) in stages.iter().enumerate() {
         demand(stage.holds() == 0, || format!("stage {i} still holds packets"))?;
         let state = stage.agent().map_or(0, |agent| agent.state_bytes());
-        demand(stray || state == 0, || format!("the agent at stage {i} still has {state} bytes of state"))?;
+        demand(stray || state == 0, || {
+            format!("the agent at stage {i} still has {state} bytes of state")
+        })?;
     }
     Ok(())
 }

@@ -83,7 +83,8 @@ pub struct Exploration {
 
 /// The routers of a scenario that decide about packets, by name.
 pub fn routers(scenario: &Scenario) -> Vec<String> {
-    let decides = |kind: &StageKind| matches!(kind, StageKind::Cross(CrossTraffic { fates: Some(_), .. }));
+    let decides =
+        |kind: &StageKind| matches!(kind, StageKind::Cross(CrossTraffic { fates: Some(_), .. }));
     let path = scenario.path.iter().filter(|stage| decides(&stage.kind));
     path.map(|stage| stage.name.clone()).collect()
 }
@@ -99,7 +100,7 @@ fn with_fates(scenario: &Scenario) -> Scenario {
     scenario
 }
 
-/// Explores `scenario` with `seed`. `done` is told how many runs were made; false stops the search.
+/// Explores `scenario` with `seed`. `done` receives the number of runs that were made; false stops the search.
 pub fn explore(
     scenario: &Scenario,
     seed: u64,
@@ -128,7 +129,9 @@ pub fn explore(
                 .collect();
             for (runs, goes_on) in expanded {
                 if keep {
-                    next.extend(runs.iter().filter_map(|run| Some(run.as_ref().ok()?.pattern.clone())));
+                    next.extend(
+                        runs.iter().filter_map(|run| Some(run.as_ref().ok()?.pattern.clone())),
+                    );
                 }
                 found.take(faults, runs);
                 found.complete &= goes_on;

@@ -3,17 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use lasthop_explore::oracle::Watch;
 use lasthop_explore::{Exploration, Method, Options, Pattern, explore};
 use lasthop_proto::agent::words;
 use lasthop_proto::link::Fate;
 use lasthop_proto::tcp::words::TCPS;
+use lasthop_proto::units::Time;
 use lasthop_scenario::{Argument, Plan, example, parse};
 use lasthop_sim::run;
-use lasthop_explore::oracle::Watch;
-use lasthop_proto::units::Time;
 
-const ALL: [Fate; 5] =
-    [Fate::Dropped, Fate::Duplicated, Fate::Late, Fate::VeryLate, Fate::Damaged];
+const ALL: [Fate; 5] = [Fate::Dropped, Fate::Duplicated, Fate::Late, Fate::VeryLate, Fate::Damaged];
 
 fn plan(set: &[&str]) -> Plan {
     let text = example("explore").expect("it is built in").text;
@@ -87,7 +86,8 @@ fn the_keys_of_a_pattern_repeat_its_run() {
 #[test]
 fn the_built_in_scenario_has_every_agent_and_sender() {
     let plan = plan(&[]);
-    let labels = |axis: usize| plan.axes[axis].labels.iter().map(String::as_str).collect::<BTreeSet<_>>();
+    let labels =
+        |axis: usize| plan.axes[axis].labels.iter().map(String::as_str).collect::<BTreeSet<_>>();
     let missing = |words: Vec<&'static str>, labels: BTreeSet<&str>| {
         words.into_iter().filter(|word| !labels.contains(word)).collect::<Vec<_>>()
     };

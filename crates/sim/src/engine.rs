@@ -91,7 +91,7 @@ impl<S: Borrow<Scenario>> Engine<S> {
         &mut self.path
     }
 
-    /// Goes on after the end of the transfers until nothing is left to do, at most for `patience`. True if nothing is
+    /// Continues after the end of the transfers until nothing is left to do, at most for `patience`. True if nothing is
     /// left.
     pub(crate) fn settle<T: Sink>(&mut self, patience: Span, sink: &mut T) -> bool {
         let limit = self.now + patience;

@@ -85,7 +85,7 @@ impl<S: Borrow<Scenario>> Session<S> {
     }
 
     /// Runs until a router with fates is about to decide about a packet. Returns the router and the packet's place there;
-    /// `None` at the end of the run. The next call goes on with that packet.
+    /// `None` at the end of the run. The next call decides about it.
     pub fn run_to_choice<T: Sink>(&mut self, sink: &mut T) -> Option<(StageId, u64)> {
         let goes_on = |_: &T, path: &Path| path.choice().is_none();
         self.0.run_while(Time::NEVER, sink, Some(goes_on));
@@ -105,7 +105,7 @@ impl<S: Borrow<Scenario>> Session<S> {
         self.0.fork().map(Session)
     }
 
-    /// Goes on after the end of the transfers until nothing is left to do, at most for `patience`. True if nothing is
+    /// Continues after the end of the transfers until nothing is left to do, at most for `patience`. True if nothing is
     /// left.
     pub fn settle<T: Sink>(&mut self, patience: Span, sink: &mut T) -> bool {
         self.0.settle(patience, sink)

@@ -28,7 +28,7 @@ Examples:
 
 A scenario names the places of faults: `[[path]] cross = { fates = \"\" }`; every other router
 with `cross` is one too. Each run must deliver what was sent, end, and leave nothing behind.
-Exit code 1: something does not hold. docs/explore.md says how to read the table.";
+Exit code 1: something does not hold. docs/how-to/explore.md says how to read the table.";
 
 /// Run every combination of losses, copies, delays and damage of the first packets, and check each run
 #[derive(clap::Args, Debug)]

@@ -31,7 +31,7 @@ use crate::testbed::error::Tried as _;
 use crate::testbed::{self, Error, HostSpec, Net, NetSpec, enter, ip, preset};
 use crate::world::ports;
 
-/// How long a program that serves may take until it listens, and how often it is looked at least: on a busy machine a look
+/// How long a program that serves may take until it listens, and how often it is checked at least: on a busy machine a look
 /// takes long, and the program is late too.
 const LISTENS: Span = Span::secs(3);
 const LOOKS: u32 = 100;

@@ -1,7 +1,7 @@
 //! A copy of a path midway, for runs that differ from here on.
 
-use lasthop_proto::machine::StageId;
 use lasthop_proto::link::Fate;
+use lasthop_proto::machine::StageId;
 
 use super::Path;
 use crate::stage::Stage;

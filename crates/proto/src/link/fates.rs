@@ -107,7 +107,9 @@ mod tests {
         fates.set(4, Fate::Damaged);
         assert_eq!(fates.at(4), Fate::Damaged);
         assert_eq!(Fates::default().parse_named(" "), Some(()));
-        for wrong in ["0 drop", "3", "3 drop, 3 drop", "4 drop, 2 late", "5 lost", "x drop", "1 drop,"] {
+        for wrong in
+            ["0 drop", "3", "3 drop, 3 drop", "4 drop, 2 late", "5 lost", "x drop", "1 drop,"]
+        {
             assert_eq!(Fates::default().parse_named(wrong), None, "{wrong}");
         }
     }

@@ -6,8 +6,8 @@
 
 pub mod airmail;
 pub mod cross;
-pub mod fates;
 pub mod end;
+pub mod fates;
 pub mod fec;
 pub mod frame;
 pub mod header_compression;
