@@ -10,7 +10,7 @@ DENY = -D warnings
 NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help test setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-figures kernel-grid lint code-tests purity licences doc fuzz-check bench instructions advisories clean
+.PHONY: help test setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-figures kernel-grid lint explore code-tests purity licences doc fuzz-check bench instructions advisories clean
 .PHONY: book campaign captures dist msrv readme schemas small flaky fuzz mutants wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test
 
 help: ## This list
@@ -130,6 +130,13 @@ ATTACK ?= 1000000
 attack: ## Attack connections through every agent with ATTACK=1000000 packets from each side, in namespaces of their own
 	ATTACK_PACKETS=$(ATTACK) $(CARGO) test --locked --release --package lasthop-proto --test agents attacks:: -- --nocapture
 	ATTACK_PACKETS=$(ATTACK) $(CARGO) test --locked --release --package lasthop-live --test attack -- --nocapture --test-threads=1
+
+EXPLORE = $(TARGET)/quick/lasthop explore explore
+explore: ## Explore every pattern of two faults among 40 packets, and of three among 20 (ten minutes)
+	$(CARGO) build --locked --profile quick --package lasthop
+	$(EXPLORE) --faults 2 --first 40
+	$(EXPLORE) --faults 3 --first 20
+	$(EXPLORE) --attacks --faults 2 --first 20
 
 ROUNDS ?= 30
 flaky: ## Run the tests of live and cli ROUNDS=30 times idle and as often on busy cores (TESTS="cli/shell live/keep::a_killed")

@@ -109,8 +109,8 @@ pub fn check(end: &RunEnd, watch: &Watch, split: bool, waits: bool) -> Result<()
     Ok(())
 }
 
-/// Nothing is left when nothing more happens: no packet on the way and, unless data came after the end of its connection
-/// (`stray`), no state of an agent. To an agent such data is of a connection that opened elsewhere.
+/// Nothing is left when nothing more happens: no packet on the way and, unless packets came after the end of their connection
+/// (`stray`), no state of an agent. To an agent such a packet is of a connection that opened elsewhere.
 ///
 /// # Errors
 ///

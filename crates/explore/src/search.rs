@@ -229,10 +229,12 @@ impl<'a> Subject<'a> {
         let Watch { delivered_at, retransmissions, timeouts, .. } = watch;
         let checked = oracle::check(&end, &watch, self.split, false)
             .and_then(|()| {
+                let bytes: u64 = end.transfers.iter().map(|transfer| transfer.delivered).sum();
                 oracle::demand(end.reason != Reason::Horizon, || {
-                    let all = end.transfers.iter();
-                    let bytes: u64 = all.map(|transfer| transfer.delivered).sum();
                     format!("not finished within the horizon, {bytes} bytes delivered")
+                })?;
+                oracle::demand(end.transfers.iter().all(|transfer| transfer.complete), || {
+                    format!("reset or given up, {bytes} bytes delivered")
                 })
             })
             .and_then(|()| {
@@ -241,7 +243,11 @@ impl<'a> Subject<'a> {
                 })
             })
             .and_then(|()| {
-                oracle::check_rest(session.stages(), watch.has_stray_data() && !self.split)
+                let late = pattern.0.iter().any(|fault| fault.fate == Fate::VeryLate);
+                oracle::check_rest(
+                    session.stages(),
+                    (watch.has_stray_data() || late) && !self.split,
+                )
             });
         match checked {
             Ok(()) => Ok(Run {

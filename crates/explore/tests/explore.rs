@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lasthop_explore::oracle::Watch;
-use lasthop_explore::{Exploration, Method, Options, Pattern, explore};
+use lasthop_explore::{Exploration, Method, Options, Pattern, Violation, explore};
 use lasthop_proto::agent::words;
 use lasthop_proto::link::Fate;
 use lasthop_proto::tcp::words::TCPS;
@@ -72,6 +72,23 @@ fn the_first_violation_has_the_fewest_faults() {
 }
 
 #[test]
+fn a_connection_that_is_given_up_is_a_violation() {
+    let set = [&SMALL[..], &["host.fixed.syn-retries=1"]].concat();
+    let found = found(&plan(&set), &Options { fates: vec![Fate::Dropped], ..options(2, 4) });
+    // Both SYNs or their answers are lost: five of the six pairs among the first four packets.
+    let given_up =
+        |v: &Violation| v.what == "reset or given up, 0 bytes delivered" && v.pattern.0.len() == 2;
+    assert_eq!(found.violations, 5, "{found:?}");
+    assert!(found.first_violations.iter().all(given_up), "{found:?}");
+}
+
+#[test]
+fn no_forged_segment_ends_or_changes_a_connection() {
+    let fates = Fate::FORGERIES.iter().map(|(_, fate)| *fate).collect();
+    assert_holds(&Options { fates, ..options(1, 40) });
+}
+
+#[test]
 fn the_keys_of_a_pattern_repeat_its_run() {
     let explored = found(&plan(&SMALL), &options(2, 12));
     let slowest = explored.levels[2].slowest.as_ref().expect("a run");
@@ -97,11 +114,15 @@ fn the_built_in_scenario_has_every_agent_and_sender() {
 
 #[test]
 fn no_single_fault_violates_anything() {
+    assert_holds(&options(1, 40));
+}
+
+/// Explores every agent with every sender.
+fn assert_holds(options: &Options) {
     let plan = plan(&[]);
-    let options = options(1, 40);
     let mut wrong = Vec::new();
     for cell in &plan.cells {
-        let found = explore(&cell.scenario, 1, &options, &|_| true);
+        let found = explore(&cell.scenario, 1, options, &|_| true);
         for violation in found.first_violations {
             let Pattern(faults) = &violation.pattern;
             wrong.push(format!("{:?}: {faults:?}: {}", cell.labels, violation.what));

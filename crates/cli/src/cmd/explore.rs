@@ -23,6 +23,7 @@ Examples:
   lasthop explore explore                       one fault, every agent with every sender
   lasthop explore explore --set agent=snoop --faults 2
                                                 every pair of faults
+  lasthop explore explore --attacks             forged segments behind each packet
   lasthop explore my.toml --fates drop,late --first 60
                                                 losses and reordering, among more packets
 
@@ -43,9 +44,13 @@ pub struct Args {
     /// Faults meet the first so many packets of both directions, counted over all routers
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..=1000))]
     first: u64,
-    /// Which faults [default: all]
-    #[arg(long, value_name = "FATES", value_delimiter = ',', value_parser = Fate::FAULTS.map(|(word, _)| word))]
+    /// Which fates, separated by commas [default: all that are not forged]
+    #[arg(long, value_name = "FATES", value_delimiter = ',', conflicts_with = "attacks",
+          value_parser = [&Fate::FAULTS[..], &Fate::FORGERIES[..]].concat().into_iter().map(|(word, _)| word).collect::<Vec<_>>())]
     fates: Vec<String>,
+    /// Forged segments of a third party instead of faults
+    #[arg(long)]
+    attacks: bool,
     /// Seed of all runs
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
@@ -55,6 +60,9 @@ pub struct Args {
     /// Change a value of the scenario; may be given again
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Explore each of these values; may be given again
+    #[arg(long, value_name = "KEY=A,B,...")]
+    vary: Vec<String>,
     #[command(flatten)]
     jobs: Jobs,
 }
@@ -86,6 +94,7 @@ struct Cell {
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let mut arguments: Vec<Argument> = args.set.iter().cloned().map(Argument::Set).collect();
+    arguments.extend(args.vary.iter().cloned().map(Argument::Vary));
     arguments.push(Argument::Set("world=sim".to_owned()));
     let text = Text::load(&args.scenario, &arguments)?;
     let (plan, warnings) = text.plan(&arguments)?;
@@ -99,8 +108,10 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
              cross = { fates = \"\" }",
         ));
     }
+    let all = |fates: &[(&str, Fate)]| fates.iter().map(|(_, fate)| *fate).collect();
     let fates: Vec<Fate> = match args.fates.is_empty() {
-        true => Fate::FAULTS.iter().map(|(_, fate)| *fate).collect(),
+        true if args.attacks => all(&Fate::FORGERIES),
+        true => all(&Fate::FAULTS),
         false => args.fates.iter().filter_map(|word| Fate::parse(word)).collect(),
     };
     let method = if args.replay { Method::Replay } else { Method::Fork };

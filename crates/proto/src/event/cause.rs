@@ -88,6 +88,8 @@ causes! {
     LateCopy = "late-copy",
     /// A line carries a packet twice: this is the second one.
     LineDuplicate = "line-duplicate",
+    /// A router with fates forges it, as a third party does that sees the connection.
+    Forged = "forged",
     /// A line lets it overtake packets that were sent before it.
     Reordered = "reordered",
     /// The wired side sends a copy to a cell that the host may come to.

@@ -128,6 +128,13 @@ impl Cross {
                 out.packet_event(Op::Damaged, side, &packet);
                 return self.pass(now, side, packet, out);
             }
+            Fate::Followed(forgery) => {
+                let forged = forgery.segment_after(&packet);
+                self.pass(now, side, packet, out);
+                let Some(mut forged) = forged else { return };
+                out.introduce(side, &mut forged, Cause::Forged);
+                return self.pass(now, side, forged, out);
+            }
             Fate::Late => late,
             Fate::VeryLate => very_late,
         };

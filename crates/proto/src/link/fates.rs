@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use crate::units::Span;
+use crate::wire::{Body, Flags, Packet, Segment, Seq};
 
 /// What happens to one packet.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Fate {
     /// Nothing happens to it.
     Delivered,
@@ -20,10 +20,59 @@ pub enum Fate {
     VeryLate,
     /// Its transport checksum is wrong.
     Damaged,
+    /// A forged segment of its connection follows.
+    Followed(Forgery),
+}
+
+/// What a third party forges. Sequence numbers lie 2^30 from the real ones unless said otherwise.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Forgery {
+    /// A SYN; not while a handshake lasts, when it is a simultaneous open (RFC 9293, 3.5).
+    Syn,
+    /// A RST.
+    Rst,
+    /// A RST inside the window, 100 bytes behind the number that ends a connection (RFC 5961, 3.2).
+    RstInside,
+    /// An ACK for data that was never sent.
+    AckAhead,
+    /// An old ACK (RFC 5961, 5.2).
+    AckBehind,
+    /// 100 bytes of data.
+    Data,
+    /// 100 bytes of data in sequence with an old timestamp; only with timestamps (RFC 7323, 5).
+    OldTimestamp,
+}
+
+impl Forgery {
+    /// The segment, made of what follows it; `None` where it would be another attack, or is none.
+    pub(super) fn segment_after(self, real: &Packet) -> Option<Packet> {
+        const FAR: u32 = 1 << 30;
+        let of = real.segment()?;
+        let next = of.seq + of.seq_len(real.body.len());
+        let (seq, ack, flags, data) = match self {
+            Forgery::Syn if of.flags.has(Flags::SYN) => return None,
+            Forgery::Syn => (next + FAR, Seq(0), Flags::SYN, 0),
+            Forgery::Rst => (next + FAR, of.ack, Flags::RST, 0),
+            Forgery::RstInside => (next + 100, of.ack, Flags::RST, 0),
+            Forgery::AckAhead => (next + FAR, of.ack + FAR, Flags::ACK, 0),
+            Forgery::AckBehind => (next + FAR, of.ack + FAR.wrapping_neg(), Flags::ACK, 0),
+            Forgery::Data => (next + FAR, of.ack, Flags::ACK, 100),
+            Forgery::OldTimestamp => (next, of.ack, Flags::ACK, 100),
+        };
+        let mut segment = Segment::new(of.src_port, of.dst_port, seq, ack, flags);
+        segment.window = of.window;
+        segment.timestamps = of.timestamps;
+        if self == Forgery::OldTimestamp {
+            let times = segment.timestamps.as_mut().filter(|_| !of.flags.has(Flags::SYN))?;
+            times.value = times.value.wrapping_sub(FAR);
+        }
+        Some(Packet::tcp(real.src, real.dst, segment, Body::copy_of(&[b'x'; 100][..data])))
+    }
 }
 
 impl Fate {
-    /// Every fate but [`Fate::Delivered`], with its word.
+    /// Faults of networks, each with its word.
     pub const FAULTS: [(&'static str, Fate); 5] = [
         ("drop", Fate::Dropped),
         ("duplicate", Fate::Duplicated),
@@ -32,14 +81,29 @@ impl Fate {
         ("damage", Fate::Damaged),
     ];
 
-    /// The fault of this word.
+    /// Attacks of third parties, each with its word.
+    pub const FORGERIES: [(&'static str, Fate); 7] = [
+        ("forged-syn", Fate::Followed(Forgery::Syn)),
+        ("forged-rst", Fate::Followed(Forgery::Rst)),
+        ("forged-rst-inside", Fate::Followed(Forgery::RstInside)),
+        ("forged-ack-ahead", Fate::Followed(Forgery::AckAhead)),
+        ("forged-ack-behind", Fate::Followed(Forgery::AckBehind)),
+        ("forged-data", Fate::Followed(Forgery::Data)),
+        ("forged-old-timestamp", Fate::Followed(Forgery::OldTimestamp)),
+    ];
+
+    fn named() -> impl Iterator<Item = (&'static str, Fate)> {
+        Fate::FAULTS.into_iter().chain(Fate::FORGERIES)
+    }
+
+    /// The fault or attack of this word.
     pub fn parse(word: &str) -> Option<Fate> {
-        Fate::FAULTS.iter().find(|(name, _)| *name == word).map(|(_, fate)| *fate)
+        Fate::named().find(|(name, _)| *name == word).map(|(_, fate)| fate)
     }
 
     /// `deliver` for [`Fate::Delivered`].
     pub fn word(self) -> &'static str {
-        Fate::FAULTS.iter().find(|(_, fate)| *fate == self).map_or("deliver", |(word, _)| word)
+        Fate::named().find(|(_, fate)| *fate == self).map_or("deliver", |(word, _)| word)
     }
 }
 
@@ -91,6 +155,12 @@ impl Fates {
             Ok(i) => self.named[i].1 = fate,
             Err(i) => self.named.insert(i, (place, fate)),
         }
+    }
+}
+
+impl Serialize for Fate {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.word())
     }
 }
 

@@ -397,7 +397,8 @@ pub(crate) fn cross(k: &mut Keys<'_>) -> CrossTraffic {
 /// The keys of [`Fates`]. Without `fates` the router has none.
 fn fates(k: &mut Keys<'_>) -> Option<Box<Fates>> {
     const EXAMPLE: &str = "\"5 drop, 7 late\"";
-    let what = "what happens to packets, by their place among all that arrive here: drop, duplicate, late, very-late or damage; \
+    let what = "what happens to packets, by their place among all that arrive here: drop, duplicate, late, very-late, damage, or a forged segment \
+                behind it (`lasthop explore --help` lists them); \
                 an empty text makes the router a place that `lasthop explore` explores";
     let mut fates = Fates::default();
     let text = k.value("fates", Form::Text(EXAMPLE), Need::Else("none"), Value::Absent, what);
