@@ -1,5 +1,5 @@
 #!/bin/sh
-# The tables of congestion controls in docs/how-to/analyze.md: what `lasthop analyze` calls the senders of captures of which the
+# Counts of congestion controls for docs/how-to/analyze.md: the names that `lasthop analyze` gives to senders of captures whose
 # congestion control is known.
 #
 #     docs/explanation/congestion-controls.sh target/release/lasthop [DIRECTORY]

@@ -1,6 +1,8 @@
 //! The definition of the arguments and the documentation agree: `make manual` generates docs/reference/commands.md, and the
 //! parser accepts all commands in pages and in the examples of `--help`.
 
+use std::collections::BTreeMap;
+
 use clap::error::ErrorKind;
 use clap::{Arg, Command, CommandFactory as _};
 
@@ -51,14 +53,34 @@ fn item(arg: &Arg) -> String {
     let default: Vec<String> = defaults.map(|v| code(&v.to_string_lossy())).collect();
     let mut line = format!("- {}: {help}", written(arg));
     for (name, values) in [("choices", choices), ("default", default)] {
-        if !values.is_empty() {
+        // Some sentences contain the default value.
+        if !values.is_empty() && !help.contains(&format!("[{name}")) {
             line += &format!("; {name}: {}", values.join(", "));
         }
     }
     line + "\n"
 }
 
-fn section(command: &Command) -> String {
+/// The arguments of a command that its section lists. Arguments of all commands are listed with the program itself.
+fn listed(command: &Command) -> impl Iterator<Item = &Arg> {
+    let program = command.get_bin_name().unwrap_or_else(|| command.get_name()) == "lasthop";
+    let hidden =
+        |arg: &Arg| arg.is_hide_set() || ["help", "version"].contains(&arg.get_id().as_str());
+    command.get_arguments().filter(move |arg| !hidden(arg) && (!arg.is_global_set() || program))
+}
+
+/// The items that several commands share word for word, each with the long form of the argument.
+fn common(commands: &[Command]) -> BTreeMap<String, String> {
+    let mut counts: BTreeMap<String, (usize, String)> = BTreeMap::new();
+    for arg in commands.iter().flat_map(listed) {
+        let name = written(arg).rsplit(", ").next().unwrap_or_default().to_owned();
+        counts.entry(item(arg)).or_insert((0, name)).0 += 1;
+    }
+    let several = counts.into_iter().filter(|(_, (count, _))| *count > 1);
+    several.map(|(item, (_, name))| (item, name)).collect()
+}
+
+fn section(command: &Command, common: &BTreeMap<String, String>) -> String {
     let name = command.get_bin_name().unwrap_or_else(|| command.get_name());
     let about = command.get_long_about().or_else(|| command.get_about());
     let about = about.map(ToString::to_string).unwrap_or_default();
@@ -66,15 +88,24 @@ fn section(command: &Command) -> String {
     let usage = usage.split_whitespace().collect::<Vec<_>>().join(" ");
     let usage = usage.trim_start_matches("Usage: ");
     let mut text = format!("\n## `{name}`\n\n{about}\n\nUsage: `{usage}`\n");
-    let shown =
-        |arg: &&Arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str());
-    // Arguments of all commands are listed with the program itself.
-    let own = |arg: &&Arg| !arg.is_global_set() || name == "lasthop";
-    let items: String = command.get_arguments().filter(shown).filter(own).map(item).collect();
-    if !items.is_empty() {
-        text += &format!("\n{items}");
+    let (shared, own): (Vec<String>, Vec<String>) =
+        listed(command).map(item).partition(|item| common.contains_key(item));
+    if !(shared.is_empty() && own.is_empty()) {
+        text += &format!("\n{}", own.concat());
+    }
+    if !shared.is_empty() {
+        let names: Vec<&str> = shared.iter().map(|item| common[item].as_str()).collect();
+        text += &format!("- [Common](#common-arguments): {}\n", names.join(", "));
     }
     text
+}
+
+fn page() -> String {
+    let commands = commands();
+    let common = common(&commands);
+    let sections: String = commands.iter().map(|command| section(command, &common)).collect();
+    let items = common.keys().map(String::as_str).collect::<String>();
+    format!("{HEAD}{sections}\n## Common arguments\n\n{items}")
 }
 
 /// The commands that the examples of `--help` show.
@@ -90,7 +121,7 @@ fn examples() -> Vec<Shown> {
 #[test]
 fn the_page_of_commands_is_that_of_the_program() {
     let path = crate::shown::root().join("docs/reference/commands.md");
-    let page = format!("{HEAD}{}", commands().iter().map(section).collect::<String>());
+    let page = page();
     if std::env::var_os("LASTHOP_WRITE_MANUAL").is_some() {
         std::fs::write(&path, page).expect("the page is written");
     } else {

@@ -1,4 +1,6 @@
-//! Tables of the manual, made of what the systems and the keys say of themselves.
+//! Tables of the manual, generated from descriptions of systems and keys.
+
+use std::slice;
 
 use lasthop_proto::describe::{Descriptor, Form, Need, Value};
 use lasthop_proto::queue::Limit;
@@ -10,7 +12,7 @@ use crate::build::errors::any_rate;
 use crate::keys::{Listed, list};
 use crate::schema::of;
 
-/// A value as a file would have it; nothing where there is none.
+/// A value as a file would have it; `None` for values without a form in files.
 pub fn written(value: &Value) -> Option<String> {
     Some(match value {
         Value::Absent => return None,
@@ -39,8 +41,8 @@ pub fn written(value: &Value) -> Option<String> {
     })
 }
 
-/// What may stand at a key, in few words.
-fn may_be(form: &Form) -> String {
+/// The values that a key accepts, in few words.
+fn accepted(form: &Form) -> String {
     fn words(words: &[&str]) -> String {
         let quoted: Vec<String> = words.iter().map(|word| format!("`\"{word}\"`")).collect();
         quoted.join(", ")
@@ -67,70 +69,78 @@ fn may_be(form: &Form) -> String {
         Form::Words(list) => format!("{}, or a list of them", words(list)),
         Form::Text(example) | Form::File(example) => format!("a text such as `{example}`"),
         Form::Texts(example) => format!("a list such as `{example}`"),
-        Form::Or(list, other) => format!("{}, or {}", words(list), may_be(other)),
+        Form::Or(list, other) => format!("{}, or {}", words(list), accepted(other)),
         Form::Table => "a table".to_owned(),
-        Form::TableOr(other) => format!("a table, or {}", may_be(other)),
+        Form::TableOr(other) => format!("a table, or {}", accepted(other)),
         Form::Tables => "a list of tables".to_owned(),
     }
 }
 
-/// The rows of keys, those of inner tables below their own, except tables that are listed `elsewhere`.
-fn rows(keys: &[Listed], above: &str, elsewhere: &[&str], text: &mut String) {
-    for Listed { key, default, inner } in keys {
-        let name = match above {
-            "" => format!("`{}`", key.name),
-            above => format!("`{}` in `{above}`", key.name),
-        };
-        let default = match key.need {
-            Need::Default => written(default).map(|word| format!(" (`{word}`)")),
-            Need::Required(_) => Some(" (required)".to_owned()),
-            Need::Else("") => None,
-            Need::Else(what) => Some(format!(" ({what})")),
-        };
-        let (what, values) = (key.what, may_be(&key.form));
-        text.push_str(&format!("| {name} | {what} | {values}{} |\n", default.unwrap_or_default()));
+/// The row of a key, which is in the inner table `above` unless that is empty.
+fn row(Listed { key, default, .. }: &Listed, above: &str) -> String {
+    let name = match above {
+        "" => format!("`{}`", key.name),
+        above => format!("`{}` in `{above}`", key.name),
+    };
+    let default = match key.need {
+        Need::Default => written(default).map(|word| format!(" (`{word}`)")),
+        Need::Required(_) => Some(" (required)".to_owned()),
+        Need::Else("") => None,
+        Need::Else(what) => Some(format!(" ({what})")),
+    };
+    let (what, values) = (key.what, accepted(&key.form));
+    format!("| {name} | {what} | {values}{} |\n", default.unwrap_or_default())
+}
+
+/// The rows of keys, those of inner tables below their own.
+fn rows(keys: &[Listed], above: &str, text: &mut String) {
+    for listed in keys {
+        text.push_str(&row(listed, above));
         // `models` lists tables of errors.
-        if !key.name.starts_with("errors") && !elsewhere.contains(&key.name) {
-            rows(inner, key.name, elsewhere, text);
+        if !listed.key.name.starts_with("errors") {
+            rows(&listed.inner, listed.key.name, text);
         }
     }
 }
 
-/// A table of the manual as Markdown, made anew; nothing where there is none of this name.
+/// The table of a part's keys. Keys of a radio that are those of a link are named only.
+fn keys(part: &str) -> String {
+    let same = |listed: &&Listed| {
+        let of_link = of("link").keys.iter().find(|link| link.key.name == listed.key.name);
+        part == "radio" && of_link.is_some_and(|link| row(link, "") == row(listed, ""))
+    };
+    let (same, own): (Vec<&Listed>, Vec<&Listed>) = of(part).keys.iter().partition(same);
+    let mut text = "| key | what | values (default) |\n|---|---|---|\n".to_owned();
+    own.into_iter().for_each(|listed| rows(slice::from_ref(listed), "", &mut text));
+    if !same.is_empty() {
+        let names: Vec<String> = same.iter().map(|same| format!("`{}`", same.key.name)).collect();
+        text += "\nThese are as for a [link](scenario-path.md#links-and-routers): ";
+        text += &names.join(", ");
+        text += ".\n";
+    }
+    text
+}
+
+/// A table of the manual as Markdown; `None` for an unknown name.
 ///
-/// `keys NAME` are the keys of a part of a file (see [`crate::PARTS`]), `keys errors` those of channel models one after
-/// the other; `words NAME` the words of a family; `systems` all systems with their pages.
+/// `keys NAME` has the keys of a part of a file (see [`crate::PARTS`]), `keys errors` those of all channel models,
+/// `words NAME` the words of a family, `systems` all systems with their pages.
 pub fn generated(name: &str) -> Option<String> {
     Some(match name.split_once(' ') {
         Some(("keys", "errors")) => models(),
-        Some(("keys", part)) => {
-            let mut text = "| key | what | values (default) |\n|---|---|---|\n".to_owned();
-            rows(&of(part).keys, "", &elsewhere(part), &mut text);
-            text
-        }
+        Some(("keys", part)) => keys(part),
         Some(("words", "tcp")) => words(TCPS.iter().map(|word| (word.key, word.what, word.source))),
-        Some(("words", "agent")) => words(agent::words().map(told)),
-        Some(("words", "discipline")) => words(queue::words().map(told)),
-        Some(("words", "model")) => words(channel::words().map(told)),
-        Some(("words", "mac")) => words(mac::all_words().map(told)),
-        Some(("words", "link-layer")) => words(link::layer::words().map(told)),
+        Some(("words", "agent")) => words(agent::words().map(columns)),
+        Some(("words", "discipline")) => words(queue::words().map(columns)),
+        Some(("words", "model")) => words(channel::words().map(columns)),
+        Some(("words", "mac")) => words(mac::all_words().map(columns)),
+        Some(("words", "link-layer")) => words(link::layer::words().map(columns)),
         None if name == "systems" => pages(),
         _ => return None,
     })
 }
 
-/// Tables of a part that another part lists: the queues of a radio are those of a link.
-fn elsewhere(part: &str) -> Vec<&'static str> {
-    let tables = |keys: &'static [Listed]| {
-        keys.iter().filter(|listed| !listed.inner.is_empty()).map(|listed| listed.key.name)
-    };
-    match part {
-        "radio" => tables(&of("link").keys).collect(),
-        _ => Vec::new(),
-    }
-}
-
-fn told<R>(system: &Descriptor<R>) -> (&'static str, &'static str, &'static str) {
+fn columns<R>(system: &Descriptor<R>) -> (&'static str, &'static str, &'static str) {
     (system.word, system.system.what, system.system.source)
 }
 
@@ -142,12 +152,12 @@ fn words<'w>(rows: impl Iterator<Item = (&'w str, &'w str, &'w str)>) -> String 
     text
 }
 
-/// The keys of each channel model, beside those that every model has.
+/// The keys of each channel model, without those that every model has.
 fn models() -> String {
     let mut text = "| `model` | key | what | values (default) |\n|---|---|---|---|\n".to_owned();
     for model in channel::words() {
         let mut own = String::new();
-        rows(&list(|k| (model.read)(k, any_rate())), "", &[], &mut own);
+        rows(&list(|k| (model.read)(k, any_rate())), "", &mut own);
         for row in own.lines() {
             text.push_str(&format!("| `{}` {row}\n", model.word));
         }

@@ -266,6 +266,10 @@ fn which_agent_survives_what() {
         // Soft state is rebuilt; data of a split connection for the mobile host exists nowhere else.
         let breaks = matches!(*name, "split" | "split-sack");
         broken.extend((dies.complete == breaks || lost.complete == breaks).then_some(*name));
+        // The page lists agents with state, compared with none.
+        if moves.state == 0 && *name != "none" {
+            continue;
+        }
         let bytes = if moves.state == 0 { "none".to_owned() } else { moves.state.to_string() };
         let cells = [cell(&stays), cell(&dies), cell(&moves), bytes, cell(&lost)];
         let _ = writeln!(table, "| {name} | {} |", cells.join(" | "));
@@ -308,6 +312,9 @@ fn m_tcp_keeps_the_window_through_a_disconnection() {
                 (agent == "none" && outage >= Span::secs(2) && least > 1)
                     .then(|| format!("{bad} {agent}")),
             );
+            if !["1s", "5s"].contains(&bad) {
+                continue;
+            }
             let _ = writeln!(
                 table,
                 "| {bad} | {agent} | {} ms | {before} | {least} | {timeouts} | {:.1} s |",

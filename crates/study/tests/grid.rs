@@ -1,6 +1,5 @@
 //! Our senders beside Linux' own on a grid of paths. What the kernel did is recorded in `grid/kernel.json`, since that takes
-//! real time; `make kernel-grid` records it. `make figures` writes the table in
-//! `docs/explanation/parity-grid.md`.
+//! real time; `make kernel-grid` records it. `make figures` writes the tables in `docs/explanation/parity-grid.md`.
 //!
 //! A cell that differs by more than a tenth in throughput, or by more than half in retransmissions, has a reason in
 //! `grid/reasons.json`, and no other cell has one.
@@ -145,13 +144,18 @@ impl Beside {
         (self.throughput.0 - 1.0).abs() > 0.1 || many && !(1.0 / 1.5..=1.5).contains(&times)
     }
 
+    fn ratio(&self) -> String {
+        let (ratio, interval) = self.throughput;
+        format!("{ratio:.2} ± {interval:.2}")
+    }
+
     fn row(&self, reason: &str) -> String {
         let pair = |[ours, theirs]: [f64; 2]| format!("{ours:.0}, {theirs:.0}");
         let one = |[ours, theirs]: [f64; 2]| format!("{ours:.1}, {theirs:.1}");
-        let (ratio, interval) = self.throughput;
         format!(
-            "| {} | {ratio:.2} ± {interval:.2} | {} | {} | {} | {} | {reason} |\n",
+            "| {} | {} | {} | {} | {} | {} | {reason} |\n",
             self.name,
+            self.ratio(),
             pair(self.again),
             one(self.timeouts),
             pair(self.p50),
@@ -163,12 +167,31 @@ impl Beside {
 const PAGE: &str = "../../docs/explanation/parity-grid.md";
 const BEGIN: &str = "<!-- generated: grid -->\n";
 const END: &str = "<!-- end -->";
+const SENDERS: [&str; 3] = ["rack", "cubic", "bbr"];
+
+/// Throughput ratios of all cells, a row for each path.
+fn ratios(cells: &[Beside]) -> String {
+    let mut table = format!("| path | {} |\n|---|---|---|---|\n", SENDERS.join(" | "));
+    let path = |cell: &Beside| cell.name.rsplit_once(' ').map(|(path, _)| path.to_owned());
+    let mut paths: Vec<String> = cells.iter().filter_map(path).collect();
+    paths.dedup();
+    for path in paths {
+        table += &format!("| {path} |");
+        for sender in SENDERS {
+            let name = format!("{path} {sender}");
+            let cell = cells.iter().find(|cell| cell.name == name);
+            table += &format!(" {} |", cell.map_or("–".to_owned(), Beside::ratio));
+        }
+        table.push('\n');
+    }
+    table
+}
 
 #[test]
 fn each_cell_that_differs_from_the_kernel_has_a_reason() {
     let (recorded, reasons) = (recorded(), reasons());
-    let mut table = "| cell | throughput | sent again | time-outs | p50 (ms) | p95 (ms) | reason |\n|---|---|---|---|---|---|---|\n".to_owned();
-    let (mut beside, mut wrong) = (0, Vec::new());
+    let mut differing = "| cell | throughput | sent again | time-outs | p50 (ms) | p95 (ms) | reason |\n|---|---|---|---|---|---|---|\n".to_owned();
+    let (mut cells, mut wrong) = (Vec::new(), Vec::new());
     for (name, ours) in simulated() {
         let Some(theirs) = recorded.cells.get(&name) else { continue };
         let cell = Beside::new(&name, &ours, theirs);
@@ -176,21 +199,26 @@ fn each_cell_that_differs_from_the_kernel_has_a_reason() {
         if cell.differs() != reason.is_some() {
             wrong.push(cell.row("?"));
         }
-        table += &cell.row(reason.map_or("", String::as_str));
-        beside += 1;
+        if let Some(reason) = reason {
+            differing += &cell.row(reason);
+        }
+        cells.push(cell);
     }
+    let ratios = ratios(&cells);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);
     let old = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = old.split_once(BEGIN).expect("where the table begins");
     let (_, after) = rest.split_once(END).expect("where it ends");
-    let new = format!("{before}{BEGIN}\n{table}\n{END}{after}");
+    let new = format!("{before}{BEGIN}\n{ratios}\n{differing}\n{END}{after}");
     if std::env::var_os("LASTHOP_WRITE_FIGURES").is_some() {
         std::fs::write(&path, new).unwrap();
     } else {
         assert!(old == new, "docs/explanation/parity-grid.md is out of date: run `make figures`");
     }
     assert!(wrong.is_empty(), "a reason is missing, or is no longer needed:\n{}", wrong.concat());
-    assert!(beside >= 40, "{beside} cells");
+    assert!(cells.len() >= 40, "{} cells", cells.len());
+    let listed = ratios.matches(" ± ").count();
+    assert!(listed == cells.len(), "the page lists {listed} of {} cells", cells.len());
     assert!(reasons.keys().all(|name| recorded.cells.contains_key(name)), "{reasons:?}");
 }
 
