@@ -11,7 +11,7 @@ NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help test setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-figures kernel-grid lint explore code-tests purity licences doc fuzz-check bench instructions advisories clean
-.PHONY: book campaign captures dist msrv readme schemas small flaky fuzz mutants wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test
+.PHONY: book campaign captures dist msrv publish-check readme schemas small flaky fuzz mutants wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -118,7 +118,11 @@ small: ## Does the command compile without its optional parts, and with one of t
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 msrv: ## Do the command and the protocols compile with the oldest Rust that is promised? (installs it by rustup; not part of `make test`)
 	rustup toolchain install $(MSRV) --profile minimal --no-self-update
-	rustup run $(MSRV) cargo check --locked --package lasthop --package lasthop-proto
+	rustup run $(MSRV) cargo check --locked --package lasthop --package lasthop-proto --package lasthop-behind
+
+PUBLISHED = $(shell grep -l '^publish = true' crates/*/Cargo.toml | sed 's:crates/\(.*\)/Cargo.toml:--package lasthop-\1:')
+publish-check: ## Would crates.io take the crates that others embed? (not part of `make test`)
+	$(CARGO) publish --dry-run --allow-dirty --locked $(PUBLISHED)
 
 code-tests: ## All tests of the code, purity and licences among them
 	@rm -f '$(NOT_RUN)'

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Tries the OpenWrt recipe in a root that has busybox alone, under qemu-user: try-openwrt.sh PROGRAM, a static one for aarch64.
+# Tries the OpenWrt recipe in a root that has busybox alone, under qemu-user: try-openwrt.sh PROGRAM [RECIPE], a static one for aarch64.
 # As root, on Debian with qemu-user-static and network for busybox. The init script runs against procd functions that print what they are
 # given, so this shows what would be started and not that procd starts it.
 set -eu
 program=$1
-here=$(cd "$(dirname "$0")" && pwd)
+recipe=${2:-$(cd "$(dirname "$0")" && pwd)/openwrt}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
@@ -23,8 +23,8 @@ cp "$(command -v qemu-aarch64-static)" "$root/usr/bin/"
 for word in sh mkdir cat echo grep logger test; do ln -s busybox "$root/bin/$word"; done
 # As the recipe installs it.
 install -m 755 "$program" "$root/usr/bin/lasthop"
-install -m 755 "$here/openwrt/files/lasthop.init" "$root/etc/init.d/lasthop"
-install -m 600 "$here/openwrt/files/base.toml" "$root/etc/lasthop/base.toml"
+install -m 755 "$recipe/files/lasthop.init" "$root/etc/init.d/lasthop"
+install -m 600 "$recipe/files/base.toml" "$root/etc/lasthop/base.toml"
 cat >"$root/tmp/procd" <<'END'
 procd_open_instance() { echo "open $*"; }
 procd_set_param() { echo "set $*"; }

@@ -329,7 +329,7 @@ impl Draft {
                 format!("\"{}\"", self.one_of(&rates))
             }
             Form::Probability => {
-                let odds = ["0", "0.000001", "0.01", "0.3", "0.99", "1"];
+                let odds = ["0", "0.000001", "0.01", "0.3", "0.99", "\"100%\""];
                 (*self.one_of(&odds)).to_owned()
             }
             Form::Limit => {

@@ -4,8 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use lasthop_scenario::{Argument, Diagnostic, Source};
-use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, Severity};
 
+use crate::snippet::{Severity, Snippet};
 use crate::{format, output, style};
 
 /// Why a command could not do what it was asked. All of them end the program with exit code 2, but for a fault of
@@ -81,7 +81,7 @@ impl Failure {
     pub fn show(&self, json: bool) {
         if json {
             let line = format::ERROR.line(&serde_json::json!({ "error": self.json() }));
-            eprint!("{}", output::by_root(&line));
+            eprint!("{}", output::by_root_in_json(&line));
             return;
         }
         match self {
@@ -203,21 +203,18 @@ impl Located {
 
     /// The diagnostic with a snippet of the text, for a person.
     pub fn rendered(&self, severity: Severity) -> String {
-        let theme = if style::stderr_is_colourful() {
-            GraphicalTheme::unicode()
-        } else {
-            GraphicalTheme::unicode_nocolor()
+        let Diagnostic { message, at, label, help, .. } = &self.diagnostic;
+        let snippet = Snippet {
+            severity,
+            message,
+            name: &self.name,
+            text: &self.text,
+            position: at.line_column(&self.text),
+            span: self.span(),
+            label,
+            help,
         };
-        let handler = GraphicalReportHandler::new_themed(theme)
-            .with_width(style::stderr_width())
-            .with_links(false);
-        let shown = Shown { located: self, text: self.source(), severity };
-        let mut text = String::new();
-        match handler.render_report(&mut text, &shown) {
-            Ok(()) => text,
-            // The message matters more than its frame.
-            Err(_) => format!("{}\n{}\n", self.diagnostic.message, self.diagnostic.help),
-        }
+        snippet.drawn(style::stderr_width(), style::stderr_is_colourful())
     }
 
     /// The diagnostic for a program.
@@ -229,10 +226,6 @@ impl Located {
             "line": line, "column": column, "span": [at.span.start, at.span.end],
             "label": label, "help": help,
         })
-    }
-
-    fn source(&self) -> NamedSource<String> {
-        NamedSource::new(&self.name, self.text.clone())
     }
 
     /// The place, cut to its first line (a table's place is all of it) and to the text.
@@ -248,35 +241,5 @@ impl Located {
 impl std::fmt::Display for Located {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.diagnostic.message)
-    }
-}
-
-/// What `miette` draws.
-#[derive(Debug, thiserror::Error)]
-#[error("{}", located.diagnostic.message)]
-struct Shown<'a> {
-    located: &'a Located,
-    text: NamedSource<String>,
-    severity: Severity,
-}
-
-impl miette::Diagnostic for Shown<'_> {
-    fn severity(&self) -> Option<Severity> {
-        Some(self.severity)
-    }
-
-    fn help<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
-        let help = &self.located.diagnostic.help;
-        (!help.is_empty()).then(|| Box::new(help) as Box<dyn std::fmt::Display>)
-    }
-
-    fn source_code(&self) -> Option<&dyn miette::SourceCode> {
-        Some(&self.text)
-    }
-
-    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let (start, length) = self.located.span();
-        let label = Some(self.located.diagnostic.label.clone());
-        Some(Box::new(std::iter::once(LabeledSpan::new(label, start, length))))
     }
 }

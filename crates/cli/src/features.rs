@@ -12,6 +12,8 @@ pub const ABSENT: &[(&str, &[&str])] = &[
     ("lab", &["lab"]),
     #[cfg(not(feature = "parquet"))]
     ("parquet", &["sweep", "merge"]),
+    #[cfg(not(feature = "zstd"))]
+    ("zstd", &["compress"]),
     #[cfg(not(feature = "quic"))]
     ("quic", &[]),
     #[cfg(not(feature = "png"))]

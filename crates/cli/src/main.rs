@@ -16,6 +16,7 @@ mod asked;
 mod braille;
 mod child;
 mod cmd;
+#[cfg(feature = "zstd")]
 mod compress;
 mod cpu;
 mod demo;
@@ -28,6 +29,7 @@ mod output;
 mod progress;
 mod scenario;
 mod show;
+mod snippet;
 mod stop;
 mod style;
 mod sweep;
@@ -89,6 +91,7 @@ enum Command {
     #[cfg(feature = "parquet")]
     Merge(cmd::sweep::MergeArgs),
     Compare(cmd::compare::Args),
+    #[cfg(feature = "zstd")]
     Compress(cmd::compress::Args),
     Advise(cmd::advise::Args),
     Energy(cmd::energy::Args),
@@ -200,6 +203,7 @@ fn command(cli: Cli) -> Result<Outcome, Failure> {
         Command::Energy(args) => cmd::energy::run(&args, json),
         Command::Battery(args) => cmd::battery::run(&args, json),
         Command::Compare(args) => cmd::compare::run(&args, json),
+        #[cfg(feature = "zstd")]
         Command::Compress(args) => cmd::compress::run(&args, json),
         Command::Reproduce(args) => cmd::reproduce::run(&args, json),
         Command::Explain(args) => cmd::explain::run(&args, json),

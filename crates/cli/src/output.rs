@@ -23,13 +23,25 @@ const SECURE_PATH: [&str; 7] =
 /// A text whose commands `sudo lasthop` work on this machine: where `sudo` would not find this program, as after
 /// `cargo install`, they name its file.
 pub fn by_root(text: &str) -> Cow<'_, str> {
+    naming(text, str::to_owned)
+}
+
+/// [`by_root`] for a text in JSON.
+pub fn by_root_in_json(text: &str) -> Cow<'_, str> {
+    naming(text, |program| {
+        let quoted = serde_json::Value::from(program).to_string();
+        quoted[1..quoted.len() - 1].to_owned()
+    })
+}
+
+fn naming(text: &str, escaped: impl Fn(&str) -> String) -> Cow<'_, str> {
     const COMMAND: &str = "sudo lasthop";
     if !text.contains(COMMAND) {
         return Cow::Borrowed(text);
     }
     let program = std::env::current_exe().ok();
     match program.as_deref().and_then(named_for_sudo) {
-        Some(program) => Cow::Owned(text.replace(COMMAND, &format!("sudo {program}"))),
+        Some(program) => Cow::Owned(text.replace(COMMAND, &format!("sudo {}", escaped(&program)))),
         None => Cow::Borrowed(text),
     }
 }
@@ -76,12 +88,16 @@ pub fn quoted(word: impl AsRef<std::ffi::OsStr>) -> String {
 
 /// Prints an answer as JSON, with its format.
 pub fn print_json(format: Format, answer: &impl serde::Serialize) -> Result<(), Failure> {
-    exact(&json(&format.of(answer))?)
+    exact(&by_root_in_json(&json(&format.of(answer))?))
 }
 
 /// Makes sure that a directory for results is there and can be written to.
 pub fn prepare(dir: &Path) -> Result<(), Failure> {
-    let help = "choose a directory that you may write to, with `-o DIR`";
+    let help = "choose a directory that is not there yet, or that you may write to";
+    if fs::metadata(dir).is_ok_and(|found| !found.is_dir()) {
+        let what = format!("{}: this is a file, and results need a directory", dir.display());
+        return Err(Failure::input(what, help));
+    }
     fs::create_dir_all(dir).map_err(|error| Failure::file(dir, error, help))?;
     // A file that is never committed leaves nothing behind.
     AtomicFile::create(&dir.join("probe"))

@@ -7,9 +7,9 @@ use lasthop_scenario::examples::file;
 use lasthop_scenario::files::{self, Named};
 use lasthop_scenario::{Argument, Error, Plan, Warning, example, nearest_example};
 use lasthop_study::Source;
-use miette::Severity;
 
 use crate::failure::{Failure, Located};
+use crate::snippet::Severity;
 use crate::{features, note};
 
 /// No scenario is longer; a capture given by mistake is not read to its end.
@@ -34,7 +34,7 @@ fn with_visits(mut text: String, scenario: &Path) -> Result<String, Failure> {
             "`file` of `visits` names a file beside the scenario, with lines such as `8s east`";
         let mut file = std::fs::File::open(&path)
             .map_err(|error| Failure::file(&path, error, help.to_owned()))?;
-        let lines = read(&mut file, &path)?;
+        let lines = read(&mut file, &path, help)?;
         if lines.contains("'''") {
             return Err(Failure::input(format!("{} has no visits", path.display()), help));
         }
@@ -85,7 +85,7 @@ impl Text {
     fn alone(word: &str) -> Result<Text, Failure> {
         let path = Path::new(word);
         if word == "-" {
-            let text = read(&mut std::io::stdin().lock(), Path::new("stdin"))?;
+            let text = read(&mut std::io::stdin().lock(), Path::new("stdin"), SCENARIO)?;
             return Ok(Text { origin: "stdin".to_owned(), name: "stdin".to_owned(), text });
         }
         if !path.is_file()
@@ -113,7 +113,7 @@ impl Text {
             ),
             _ => Failure::file(path, error, help()),
         })?;
-        let text = with_visits(read(&mut file, path)?, path)?;
+        let text = with_visits(read(&mut file, path, SCENARIO)?, path)?;
         let name = path.file_stem().map_or("scenario".into(), |stem| stem.to_string_lossy());
         Ok(Text { origin: word.to_owned(), name: name.into_owned(), text })
     }
@@ -159,10 +159,12 @@ impl Text {
     }
 }
 
-/// Reads a text of bounded length; `path` is for messages.
-pub fn read(from: &mut impl std::io::Read, path: &Path) -> Result<String, Failure> {
-    let help = "a scenario is a TOML file in UTF-8";
-    let bytes = bounded(from, path, "a scenario", help)?;
+/// Remedy for a file that is no scenario.
+pub const SCENARIO: &str = "a scenario is a TOML file in UTF-8";
+
+/// Reads a text of bounded length; `path` and `help` are for messages.
+pub fn read(from: &mut impl std::io::Read, path: &Path, help: &str) -> Result<String, Failure> {
+    let bytes = bounded(from, path, "a text", help)?;
     String::from_utf8(bytes)
         .map_err(|_| Failure::input(format!("{}: this is not a text file", path.display()), help))
 }

@@ -112,7 +112,8 @@ fn fitted(text: &str, look: Look) -> String {
     }
 }
 
-fn painted(text: &str, code: &str, colourful: bool) -> String {
+/// Text with the code of a colour where those are wanted.
+pub fn painted(text: &str, code: &str, colourful: bool) -> String {
     if colourful { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
 }
 

@@ -14,6 +14,18 @@ pub fn wrap(text: &str, width: usize) -> String {
     lines.join("\n")
 }
 
+/// Fills lines of `width` columns with `text`: the first one begins with `first`, all others with `rest`. Words longer than
+/// a line are broken.
+pub fn fill(text: &str, width: usize, first: &str, rest: &str) -> String {
+    let options = Options::new(width)
+        .initial_indent(first)
+        .subsequent_indent(rest)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit);
+    textwrap::fill(text, options)
+}
+
 fn fit(line: &str, width: usize) -> String {
     if columns(line) <= width {
         return line.to_owned();
@@ -65,6 +77,12 @@ mod tests {
         assert_eq!(wrap("a-long-name-of-it  what it is", 20), "a-long-name-of-it\n  what it is");
         assert_eq!(wrap("one\n\ntwo three four", 9), "one\n\ntwo three\n  four");
         assert_eq!(wrap("short incomprehensibilities", 9), "short\n  incomprehensibilities");
+    }
+
+    #[test]
+    fn a_paragraph_has_its_own_first_line() {
+        let text = fill("one two-three\n  four", 9, "- ", "  ");
+        assert_eq!(text, "- one\n  two-thr\n  ee\n    four");
     }
 
     #[test]

@@ -18,7 +18,7 @@ macro_rules! examples {
         pub fn examples() -> &'static [Example] {
             const ALL: &[Example] = &[$(Example {
                 name: $name,
-                text: include_str!(concat!("../../../scenarios/", $name, ".toml")),
+                text: include_str!(concat!("../scenarios/", $name, ".toml")),
             }),*];
             ALL
         }
@@ -76,8 +76,8 @@ examples![
 /// What stands in a file that built-in scenarios name.
 pub fn file(name: &str) -> Option<&'static str> {
     match name {
-        "lte.down" => Some(include_str!("../../../scenarios/lte.down")),
-        "lte.up" => Some(include_str!("../../../scenarios/lte.up")),
+        "lte.down" => Some(include_str!("../scenarios/lte.down")),
+        "lte.up" => Some(include_str!("../scenarios/lte.up")),
         _ => None,
     }
 }

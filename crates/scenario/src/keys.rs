@@ -338,6 +338,9 @@ fn by_form(
         Form::Frequency(least, most) => Value::Frequency(ranged.within(*least, *most)?),
         Form::Decibels(least, most) => Value::Decibels(ranged.within(*least, *most)?),
         Form::Rate => Value::Rate(plain(node, &path, name)?),
+        Form::Probability if LOSSES.contains(&name) && node.brief().trim().parse() == Ok(1.0) => {
+            return Err(all_lost(reader, name));
+        }
         Form::Probability => Value::Probability(plain(node, &path, name)?),
         Form::Limit => Value::Limit(plain(node, &path, name)?),
         Form::Voltage => Value::Voltage(plain(node, &path, name)?),
@@ -370,6 +373,21 @@ fn by_form(
         Form::TableOr(form) => by_form(reader, node, key, form, default)?,
         Form::Table | Form::Tables => return Ok(default.clone()),
     })
+}
+
+/// Keys whose bare `1` is more likely 1 %, which it is for `tc`, than every packet.
+const LOSSES: [&str; 2] = ["loss", "frame-loss"];
+
+/// The refusal of such a 1.
+fn all_lost(reader: &Reader<'_>, name: &str) -> Error {
+    let path = reader.key(name);
+    Diagnostic::new(Code::OutOfRange, &path, &reader.place(name))
+        .message(format!("`{path}`: 1 would lose every packet"))
+        .label("1 %, or all?")
+        .help(format!(
+            "write `{name} = \"1%\"` for one packet in a hundred, or `{name} = \"100%\"` for all"
+        ))
+        .into()
 }
 
 /// A value within limits, and what is needed to say that it is not.

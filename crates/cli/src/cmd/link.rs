@@ -88,13 +88,24 @@ fn keygen(into: Option<&Path>, force: bool, json: bool) -> Result<(), Failure> {
             false => output::exact(&format!("{key}\n")),
         };
     };
+    let file = "choose a file in a directory that is there, and that you may write to";
+    if path.is_dir() {
+        return Err(Failure::input(format!("{}: this is a directory", path.display()), file));
+    }
     keep(path, &key, force).map_err(|error| {
+        if error.kind() == ErrorKind::NotFound {
+            let dir = path.parent().unwrap_or(path).display();
+            return Failure::input(
+                format!("{}: there is no directory {dir}", path.display()),
+                file,
+            );
+        }
         let help = match error.kind() {
             ErrorKind::AlreadyExists => {
                 "who has the key that is there could not speak to this host any more; \
                  `--force` puts the new one in its place"
             }
-            _ => "choose a file in a directory that you may write to",
+            _ => file,
         };
         Failure::file(path, error, help)
     })?;
@@ -130,7 +141,7 @@ fn load(path: &Path) -> Result<TunnelFile, Failure> {
     let help =
         "give a tunnel's file, for example /etc/lasthop/link.toml; docs/how-to/link.md explains it";
     let mut from = regular(path, help)?;
-    let text = read(&mut from, path)?;
+    let text = read(&mut from, path, help)?;
     parse_tunnel(&text).map_err(|Error(diagnostic)| {
         Failure::Scenario(Box::new(Located::new(*diagnostic, &path.to_string_lossy(), &text, &[])))
     })
@@ -143,10 +154,14 @@ fn key(from: &Key) -> Result<Option<[u8; 32]>, Failure> {
         Key::None => return Ok(None),
         Key::File(path) => {
             let path = Path::new(path);
-            let help = "make one: `lasthop link --keygen link.key`, and name it: `key-file = \"link.key\"`";
+            let help = if path.exists() {
+                "the file has a key that `lasthop link --keygen link.key` made; it must be readable by the user of the tunnel"
+            } else {
+                "make one: `lasthop link --keygen link.key`, and name it: `key-file = \"link.key\"`"
+            };
             let mut from = regular(path, help)?;
             mode = from.metadata().map_err(|error| Failure::file(path, error, help))?.mode();
-            (read(&mut from, path)?, path.display().to_string())
+            (read(&mut from, path, help)?, path.display().to_string())
         }
         Key::Environment(name) => {
             let word = std::env::var(name).map_err(|_| {

@@ -6,6 +6,7 @@ mod bare;
 pub mod battery;
 pub mod compare;
 pub mod completions;
+#[cfg(feature = "zstd")]
 pub mod compress;
 #[cfg(live)]
 pub mod ctl;

@@ -89,6 +89,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         let text = crate::scenario::read(
             &mut File::open(path).map_err(|error| Failure::file(path, error, HELP))?,
             path,
+            HELP,
         )?;
         let file = path.display().to_string();
         let shown = one(args, file, &text, own, kernel, &stop)?;

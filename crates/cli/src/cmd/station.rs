@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use lasthop_live::service::{self, Fault, News};
 use lasthop_live::survey::{Finding, Weight, survey};
 use lasthop_scenario::{Error, Setting, StationFile, Warning, files, parse_station};
-use miette::Severity;
 use serde_json::json;
 
 use crate::failure::{Failure, Located};
 use crate::scenario::{read, regular, with_files};
+use crate::snippet::Severity;
 use crate::{Outcome, format, output, style};
 
 const EXAMPLES: &str = "\
@@ -88,7 +88,7 @@ fn clear(file: &StationFile, json: bool) -> Result<Outcome, Failure> {
 fn load(path: &Path) -> Result<(StationFile, Vec<Located>), Failure> {
     let help = "give a station's file, for example /etc/lasthop/base.toml; docs/how-to/station.md explains it";
     let mut from = regular(path, help)?;
-    let (text, beside) = (read(&mut from, path)?, path.parent().unwrap_or(Path::new("")));
+    let (text, beside) = (read(&mut from, path, help)?, path.parent().unwrap_or(Path::new("")));
     for named in files::named(&text, &[]) {
         let path = beside.join(&named.name);
         if path.exists() {

@@ -118,7 +118,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
 fn points(path: &Path) -> Result<String, Failure> {
     let help = "a table of points is a CSV file";
     let mut file = std::fs::File::open(path).map_err(|error| Failure::file(path, error, help))?;
-    read(&mut file, path)
+    read(&mut file, path, help)
 }
 
 /// Runs `lasthop merge`.

@@ -9,6 +9,7 @@ use lasthop_study::capture::Capture;
 
 use crate::failure::Failure;
 
+#[cfg(feature = "zstd")]
 /// What a file of zstd may ask the reader to remember: 2 to the 27 bytes, the most that `zstd` itself takes unasked.
 const ZSTD_WINDOW_LOG: u32 = 27;
 
@@ -69,10 +70,16 @@ fn open(path: &Path, help: &str) -> Result<Box<dyn Read>, Failure> {
     let whole = io::Cursor::new(first).chain(file);
     Ok(match compressed[..] {
         [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(whole)),
+        #[cfg(feature = "zstd")]
         [0x28, 0xb5, 0x2f, 0xfd] => {
             let mut decoder = zstd::stream::read::Decoder::new(whole).map_err(fail)?;
             decoder.window_log_max(ZSTD_WINDOW_LOG).map_err(fail)?;
             Box::new(decoder)
+        }
+        #[cfg(not(feature = "zstd"))]
+        [0x28, 0xb5, 0x2f, 0xfd] => {
+            let what = format!("{}: to read a file compressed by zstd", name(path));
+            return Err(crate::features::refused(&what, "zstd"));
         }
         _ => Box::new(whole),
     })
