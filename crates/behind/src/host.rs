@@ -107,7 +107,7 @@ impl Host {
     }
 }
 
-/// Opens sockets in this process's network for whoever may connect to the socket `path`, until the process ends.
+/// Opens sockets in this process's network for processes that connect to the socket `path`, until the process ends.
 ///
 /// # Errors
 ///

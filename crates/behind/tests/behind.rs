@@ -5,9 +5,10 @@
 mod can_run;
 
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::process::{Command, Stdio};
 use std::thread;
+use std::time::Duration;
 
 use lasthop_behind::{Link, Network};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -99,7 +100,10 @@ fn datagrams_arrive_and_refusals_have_their_kind() {
     let refused = network.near().connect(nobody).expect_err("nobody listens");
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
     // The network of the test is another.
-    assert!(TcpStream::connect(nobody).is_err());
+    let outside = TcpListener::bind("127.0.0.1:0").expect("a listener");
+    let outside = outside.local_addr().expect("bound");
+    let refused = network.near().connect(outside).expect_err("it is not there");
+    assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
 }
 
 #[test]
@@ -170,7 +174,7 @@ fn what_cannot_be_is_said_with_its_remedy() {
     for (link, what) in [
         (Link::new().rate("fast"), "fast"),
         (Link::new().set("link.jitterr=5ms"), "jitterr"),
-        (Link::new().scenario("path = 7"), "path"),
+        (Link::new().scenario("path = 7"), "hosts"),
         (Link::new().rate("\"\n"), "rate"),
     ] {
         let error = link.start().expect_err(what);
@@ -178,19 +182,24 @@ fn what_cannot_be_is_said_with_its_remedy() {
     }
 }
 
-/// A test that is killed leaves nothing behind: its network ends with it.
 #[test]
-fn a_network_ends_with_its_value() {
+fn a_network_ends_with_its_value_and_what_the_test_holds_stays() {
     if !can_run() {
         return;
     }
     let network = Link::new().start().expect("a link");
     let mut sleeper = network.near().command("sleep").arg("1000").spawn().expect("it runs");
-    let listener = network.near().listen(0).expect("a listener");
+    let listener = network.far().listen(0).expect("a listener");
     let to = listener.local_addr().expect("bound");
+    let mut client = network.near().connect(to).expect("a connection");
+    let (mut server, _) = listener.accept().expect("a client");
+    server.write_all(b"before").expect("sent");
+    client.read_exact(&mut [0; 6]).expect("received");
     drop(network);
-    // What the test holds itself lives on; the link does not.
     assert!(sleeper.try_wait().expect("asked").is_none());
     sleeper.kill().and_then(|()| sleeper.wait()).expect("ended");
-    assert!(TcpStream::connect(to).is_err());
+    // Nothing is carried any more.
+    server.write_all(b"after").expect("taken by the kernel");
+    client.set_read_timeout(Some(Duration::from_millis(200))).expect("set");
+    assert!(client.read(&mut [0; 5]).is_err());
 }
