@@ -3,12 +3,14 @@
 # congestion control is known.
 #
 #     docs/explanation/congestion-controls.sh target/release/lasthop [DIRECTORY]
+#     docs/explanation/congestion-controls.sh "" DIRECTORY
 #
-# Kernel senders are captured in the testbed, all that the kernel offers (net.ipv4.tcp_available_congestion_control), then our own
-# senders in the simulator. Captures that are in the directory already are read as they are. It takes ten minutes and the
-# rights of a testbed (lasthop doctor).
+# Kernel senders are captured, those named in KERNELS or all that the kernel offers (tcp_available_congestion_control):
+# Reno, CUBIC and BBR in the testbed, which takes its rights (lasthop doctor), others in network namespaces, which takes
+# root, tcpdump and iperf3. Then our own senders are captured in the simulator. Captures that are in the directory already are read as they are, so that those
+# of several kernels may be collected there; the second form makes those of the kernel alone. Each takes 15 seconds.
 set -eu
-program=$(realpath "$1")
+program=${1:+$(realpath "$1")}
 dir=${2:-$(mktemp -d)}
 mkdir -p "$dir"
 cd "$dir"
@@ -21,9 +23,47 @@ deep 8mbit 10ms 15ms 0 300p 10MB
 short 27mbit 11ms 49ms 0 20p 30MB
 lossy 15mbit 6ms 11ms 0.012 250p 20MB'
 
+# Between namespaces: a queue of packets before the slow link, all of the delay on the way back, and no super-segments.
+namespaces() { # sender file rate delay wired-delay loss queue
+	id=cc$$
+	back=$((2 * (${4%ms} + ${5%ms})))ms
+	for host in s r c; do ip netns add $id-$host; done
+	ip link add s0 netns $id-s type veth peer r0 netns $id-r
+	ip link add c0 netns $id-c type veth peer r1 netns $id-r
+	ip -n $id-s addr add 10.9.0.1/24 dev s0
+	ip -n $id-r addr add 10.9.0.2/24 dev r0
+	ip -n $id-r addr add 10.9.1.2/24 dev r1
+	ip -n $id-c addr add 10.9.1.1/24 dev c0
+	for end in s:s0 r:r0 r:r1 c:c0 s:lo c:lo; do
+		ip -n $id-${end%:*} link set dev ${end#*:} up
+		ip -n $id-${end%:*} link set dev ${end#*:} gso_max_segs 1
+	done
+	ip -n $id-s route add default via 10.9.0.2
+	ip -n $id-c route add default via 10.9.1.2
+	ip netns exec $id-r sysctl -qw net.ipv4.ip_forward=1
+	ip netns exec $id-s sysctl -qw net.ipv4.tcp_no_metrics_save=1
+	tc -n $id-r qdisc add dev r1 root netem rate "$3" limit "${7%p}" loss "$(echo "$6" | awk '{ print $1 * 100 }')%"
+	tc -n $id-c qdisc add dev c0 root netem delay "$back" limit 100000
+	ip netns exec $id-c iperf3 -s -1 -D
+	ip netns exec $id-s tcpdump -Z root -i s0 -s 128 -w "$2" tcp port 5201 2>/dev/null &
+	dump=$!
+	sleep 1
+	ip netns exec $id-s iperf3 -c 10.9.1.1 -t 12 -C "$1" >"$2.log" 2>&1 || true
+	kill $dump
+	wait $dump || true
+	for host in s r c; do ip netns del $id-$host; done
+}
+
 capture() { # world sender name rate delay wired-delay loss queue bytes
 	name=$3-$1-$2
 	[ -e "$name.pcapng" ] && return
+	case ${program:+testbed-}$1-$2 in
+	testbed-kernel-reno | testbed-kernel-cubic | testbed-kernel-bbr | *-own-*) ;;
+	*)
+		namespaces "$2" "$name.pcapng" "$4" "$5" "$6" "$7" "$8"
+		return
+		;;
+	esac
 	errors="errors = { model = \"packet-loss\", p = $7, on = [\"data\"] }"
 	[ "$7" = 0 ] && errors='errors = "none"'
 	if [ "$1" = kernel ]; then
@@ -63,6 +103,7 @@ capture() { # world sender name rate delay wired-delay loss queue bytes
 }
 
 named() { # capture
+	[ -n "$program" ] || return 0
 	"$program" analyze "$1" | sed -n 's/.* looks like \([A-Za-z]*\),.*/\1/p' | head -n 1
 }
 
@@ -81,10 +122,19 @@ table() { # world senders
 	done
 }
 
-kernels=$(sysctl -n net.ipv4.tcp_available_congestion_control)
+kernels=${KERNELS:-$(sysctl -n net.ipv4.tcp_available_congestion_control)}
 echo "Kernel $(uname -r | cut -d. -f1,2): $kernels"
 echo
 table kernel "$kernels"
+[ -n "$program" ] || exit 0
+# Captures of other kernels.
+others=$(ls | sed -n 's/^wifi-kernel-\([a-z]*\)\.pcapng$/\1/p' | grep -vxF "$(echo "$kernels" | tr ' ' '\n')" || true)
+if [ -n "$others" ]; then
+	echo
+	echo "Captures of other kernels:"
+	echo
+	table kernel "$others"
+fi
 echo
 echo "Our own senders, in the simulator:"
 echo

@@ -160,8 +160,8 @@ impl Conn {
             let shortest = own.shortest_rtt().map(Span::from_secs_f64);
             handshake.feedback(side).into_iter().chain(shortest).min()
         };
-        let back = self.doubling[1 - side];
-        let doubling = &mut self.doubling[side];
+        let [a, b] = &mut self.doubling;
+        let (doubling, back) = if side == 0 { (a, &*b) } else { (b, &*a) };
         let copy = copies.is_copy(doubling, back, &print, self.latest, feedback);
         if !copy {
             self.latest = Some(print.value);

@@ -4,13 +4,14 @@
 //! may be lower. A retransmission has another identification where its sender counts or draws them. Where all are
 //! equal or there are none (IPv6, Linux in some states), time and order decide:
 //!
-//! - A SYN is sent again after 200 ms at least.
+//! - A SYN is sent again after 200 ms at least, and on the link of the first one.
 //! - Data is sent again upon a packet of the peer or a timer, so not at once behind itself. Where a path delays both, the
 //!   original and a needless repetition, the two look like copies; nothing was lost then either.
 //! - Duplicate ACKs look like copies. They count as such only while other packets come twice: those of their direction, or of
 //!   the other one as long as nothing shows that their own come once.
 //! - A packet that comes again on another link (interface, MAC addresses, VLAN) or with fewer hops left has passed a
 //!   router or bridge in between: a retransmission takes the way of the original.
+//! - Of a direction with ACKs alone each new ACK is followed at once by one that is equal.
 
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{FlowKey, Segment};
@@ -39,6 +40,9 @@ const ELSEWHERE: Span = Span::millis(100);
 /// Packets without a copy that show that a direction is captured once.
 const SINGLE: u8 = 4;
 
+/// New ACKs in a row with one equal ACK at once behind each that show that a direction of ACKs comes twice.
+const TWINS: u8 = 8;
+
 /// Copies may always come so late.
 const JITTER: Span = Span::micros(50);
 
@@ -47,6 +51,9 @@ const JITTER: Span = Span::micros(50);
 const COPY: u8 = 2;
 const ESTABLISHED: u8 = 2;
 const MOST: u8 = 8;
+
+/// Packets of one direction of which a copy may still come.
+const OPEN: usize = 4;
 
 /// Sets of packets that are remembered, at first and at most: 512 KiB, which stay in a near cache.
 const FIRST_SETS: usize = 1 << 6;
@@ -65,8 +72,8 @@ struct Slot {
     /// The bits of its fingerprint that choose the set.
     index: u16,
     ttl: u8,
-    /// Its copy has come.
-    paired: bool,
+    /// Copies that have come.
+    copies: u8,
 }
 
 const _: () = assert!(size_of::<Set>() == 64);
@@ -83,7 +90,7 @@ impl Slot {
             link: packet.link,
             index: (packet.value >> 40) as u16,
             ttl: packet.ttl,
-            paired: false,
+            copies: 0,
         }
     }
 
@@ -92,10 +99,15 @@ impl Slot {
         (self.print, self.index) == (other.print, other.index)
     }
 
-    /// The time from this packet to `later`; `None` if they are in the wrong order.
+    /// The time between this packet and `later`; `None` if their times are in the wrong order by more than those of two
+    /// taps.
     fn until(&self, later: &Slot) -> Option<Span> {
+        let span = |units: u32| Span(u64::from(units) << 10);
         let after = later.at.wrapping_sub(self.at);
-        (after <= u32::MAX / 2).then(|| Span(u64::from(after) << 10))
+        match after <= u32::MAX / 2 {
+            true => Some(span(after)),
+            false => Some(span(after.wrapping_neg())).filter(|before| *before <= SWAPPED),
+        }
     }
 }
 
@@ -138,8 +150,49 @@ pub(crate) struct Doubling {
     /// The latest copy came on another link, or with fewer hops left.
     elsewhere: bool,
     spacing: Span,
-    /// The latest packet that was no copy, if it has none yet.
-    open: Option<(u64, Time)>,
+    /// Copies of one SYN, or packet with data, at most.
+    copies: u8,
+    /// The latest packets that were no copies and have none yet.
+    open: [Open; OPEN],
+    acks: EqualAcks,
+}
+
+/// A packet that has no copy yet: its fingerprint, zero if there is none, and its time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Open {
+    print: u64,
+    at: Time,
+}
+
+/// The latest ACKs of a direction that are equal and follow each other at once.
+#[derive(Clone, Copy, Debug, Default)]
+struct EqualAcks {
+    print: u64,
+    at: Time,
+    count: u8,
+    spacing: Span,
+    /// New ACKs in a row that came exactly twice.
+    twins: u8,
+}
+
+impl EqualAcks {
+    /// The next packet of the direction that is no copy.
+    fn add(&mut self, packet: &Print, adjacent: Option<u64>) {
+        let after = packet.at.since(self.at);
+        if self.print == packet.value && adjacent == Some(packet.value) && after <= AT_ONCE {
+            self.count = self.count.saturating_add(1);
+            self.spacing = self.spacing.max(after);
+        } else {
+            match self.count {
+                2 => self.twins = self.twins.saturating_add(1),
+                count if count % 2 == 1 => (self.twins, self.spacing) = (0, Span::ZERO),
+                _ => {}
+            }
+            let plain = !packet.counts && !packet.opens;
+            (self.print, self.count) = (packet.value, u8::from(plain));
+        }
+        self.at = packet.at;
+    }
 }
 
 fn mix(hash: u64, value: u64) -> u64 {
@@ -189,7 +242,7 @@ impl Copies {
     pub(crate) fn is_copy(
         &mut self,
         doubling: &mut Doubling,
-        back: Doubling,
+        back: &Doubling,
         packet: &Print,
         adjacent: Option<u64>,
         feedback: impl FnOnce() -> Option<Span>,
@@ -203,8 +256,8 @@ impl Copies {
             if let Some(after) = slot.until(&own) {
                 let found = Found { slot, after, elsewhere };
                 if doubling.is_copy(back, packet, &found, adjacent, feedback()) {
-                    slot.paired = true;
-                    doubling.copied(packet.value, after, elsewhere);
+                    slot.copies = slot.copies.saturating_add(1);
+                    doubling.copied(packet, slot.copies, after, elsewhere);
                     return true;
                 }
             }
@@ -217,7 +270,7 @@ impl Copies {
         if let Some(oldest) = set.iter_mut().max_by_key(age) {
             *oldest = own;
         }
-        doubling.first(packet.value, packet.at);
+        doubling.first(packet, back, adjacent);
         false
     }
 
@@ -248,7 +301,7 @@ struct Found<'a> {
 impl Doubling {
     fn is_copy(
         &self,
-        back: Doubling,
+        back: &Doubling,
         packet: &Print,
         found: &Found<'_>,
         adjacent: Option<u64>,
@@ -261,14 +314,15 @@ impl Doubling {
         let usual = self.is_usual(after, elsewhere)
             || self.single < SINGLE && back.is_usual(after, elsewhere);
         let at_once = after <= AT_ONCE && adjacent == Some(packet.value);
+        let due = slot.copies < self.copies.max(back.copies).max(1);
         match packet {
-            Print { opens: true, .. } => after <= SYN_WITHIN,
+            Print { opens: true, .. } => after <= SYN_WITHIN || elsewhere && after < WITHIN,
             Print { counts: true, .. } => {
                 let unheard = feedback.is_some_and(|least| after.0 <= least.0 / UNHEARD);
                 let passed = elsewhere && feedback.is_none_or(|least| after < least);
-                at_once || (usual || unheard) && !slot.paired || passed && after <= ELSEWHERE
+                at_once || unheard || usual && due || passed && after <= ELSEWHERE
             }
-            _ => usual && (elsewhere || !slot.paired && after <= SWAPPED),
+            _ => usual && (elsewhere || due && after <= SWAPPED),
         }
     }
 
@@ -277,22 +331,36 @@ impl Doubling {
         self.score >= ESTABLISHED && after <= self.latest() && elsewhere == self.elsewhere
     }
 
-    fn copied(&mut self, print: u64, after: Span, elsewhere: bool) {
+    /// A packet is the copy with the number `copies` of one that came `after` before.
+    fn copied(&mut self, packet: &Print, copies: u8, after: Span, elsewhere: bool) {
         self.elsewhere = elsewhere;
+        if packet.counts || packet.opens {
+            self.copies = self.copies.max(copies);
+        }
         self.score = (self.score + COPY).min(MOST);
         self.single = 0;
         self.spacing = self.spacing.max(after);
-        if self.open.is_some_and(|(open, _)| open == print) {
-            self.open = None;
+        if let Some(open) = self.open.iter_mut().find(|open| open.print == packet.value) {
+            *open = Open::default();
         }
     }
 
     /// A packet that is no copy; one whose copy is overdue shows that they do not all come twice.
-    fn first(&mut self, print: u64, at: Time) {
-        let before = self.open.replace((print, at));
-        if before.is_some_and(|(_, before)| at.since(before) > self.latest()) {
-            self.score = self.score.saturating_sub(1);
-            self.single = self.single.saturating_add(1);
+    fn first(&mut self, packet: &Print, back: &Doubling, adjacent: Option<u64>) {
+        let latest = self.latest();
+        for open in self.open.iter_mut().filter(|open| open.print != 0) {
+            if packet.at.since(open.at) > latest {
+                *open = Open::default();
+                self.score = self.score.saturating_sub(1);
+                self.single = self.single.saturating_add(1);
+            }
+        }
+        self.open.rotate_right(1);
+        self.open[0] = Open { print: packet.value, at: packet.at };
+        self.acks.add(packet, adjacent);
+        if self.acks.twins >= TWINS && back.single < SINGLE {
+            self.score = self.score.max(ESTABLISHED);
+            self.spacing = self.spacing.max(self.acks.spacing);
         }
     }
 

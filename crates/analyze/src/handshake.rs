@@ -18,6 +18,8 @@ pub(crate) struct Handshake {
     stamps: [Option<(u32, Time)>; SYNS],
     /// Number behind the SYN-ACK, and when it was captured last.
     answer: Option<(Seq, Time)>,
+    /// The same of a SYN-ACK with another number before it, and its time since the SYN.
+    former: Option<(Seq, Time, Span)>,
     /// An ACK of the opener that stands in the file before the SYN-ACK, or without it.
     early: Option<(Seq, Time)>,
     refused: bool,
@@ -58,7 +60,7 @@ impl Handshake {
         }
         self.opener = Some(side);
         self.syn = Some((next, len, at));
-        (self.answer, self.early, self.refused) = (None, None, false);
+        (self.answer, self.former, self.early, self.refused) = (None, None, None, false);
     }
 
     fn syn_ack(&mut self, side: usize, at: Time, segment: &Segment) {
@@ -79,6 +81,8 @@ impl Handshake {
         }
         self.refused = false;
         if self.answer.is_none_or(|(known, _)| known != next) {
+            let former = self.answer.zip(self.syn_ack);
+            self.former = former.map(|((known, at), after)| (known, at, after));
             let echo = segment.timestamps.map(|stamps| stamps.echo);
             let echoed = self.stamps.iter().flatten().rfind(|(value, _)| Some(*value) == echo);
             let sent = echoed.map_or(sent, |(_, at)| *at);
@@ -99,6 +103,13 @@ impl Handshake {
         match (self.answer, self.syn_ack) {
             (Some((next, answered)), Some(first)) if segment.ack == next => {
                 self.finish(Some(first + at.since(answered)));
+            }
+            // An old duplicate, or another server, has answered as well.
+            _ if self.former.is_some_and(|(next, ..)| segment.ack == next) => {
+                if let Some((_, answered, first)) = self.former {
+                    self.syn_ack = Some(first);
+                    self.finish(Some(first + at.since(answered)));
+                }
             }
             (Some(_), _) => {}
             (None, _) => {

@@ -1,30 +1,18 @@
 //! Kinds of captures from routers, mirror ports and hosts that restart: nothing is counted as lost that was not.
 
 mod common;
+#[path = "common/packets.rs"]
+mod packets;
 
 use common::Script;
-use lasthop_analyze::{Analysis, Closing, Config, Connection, Opening, Seen, analyze_capture};
+use lasthop_analyze::{Analysis, Closing, Config, Opening, Seen, analyze_capture};
 use lasthop_proto::wire::Flags;
+use packets::{any_numbers, connection, faults, one, write_sorted};
 use proptest::prelude::*;
 
 fn read(name: &str) -> Analysis {
     let path = format!("{}/tests/data/field/{name}.pcap", env!("CARGO_MANIFEST_DIR"));
     analyze_capture(&std::fs::read(path).expect("it is there"), Config::default()).unwrap()
-}
-
-fn one(analysis: &Analysis) -> &Connection {
-    let [connection] = &analysis.connections[..] else { panic!("one connection: {analysis:#?}") };
-    connection
-}
-
-/// Retransmissions, reordered packets and losses of both directions.
-fn faults(connection: &Connection) -> [u64; 3] {
-    let both = [&connection.to_server, &connection.to_client];
-    [
-        both.iter().map(|d| d.retransmissions.total()).sum(),
-        both.iter().map(|d| d.out_of_order).sum(),
-        both.iter().map(|d| d.losses.len() as u64 + d.losses_omitted).sum(),
-    ]
 }
 
 #[test]
@@ -95,12 +83,6 @@ fn write(s: &mut Script, at: f64, packets: &[(usize, u32, u32, u32)]) {
     for (i, &(from, seq, len, ack)) in packets.iter().enumerate() {
         s.send(at + i as f64 * 0.4, from, Flags::ACK, seq, len, ack);
     }
-}
-
-fn any_numbers() -> impl Strategy<Value = [u32; 2]> {
-    // High halves and wraps are as frequent as others.
-    let number = prop_oneof![any::<u32>(), (u32::MAX - 40_000)..=u32::MAX, (1u32 << 31)..=u32::MAX];
-    [number.clone(), number]
 }
 
 proptest! {
@@ -290,62 +272,6 @@ proptest! {
     }
 }
 
-/// A packet of a capture that is put into order before it is written.
-#[derive(Clone, Copy, Debug)]
-struct Packet {
-    at: f64,
-    from: usize,
-    flags: Flags,
-    seq: u32,
-    len: u32,
-    ack: u32,
-    ids: Option<[u16; 2]>,
-    ttl: u8,
-}
-
-/// A connection with its handshake, `rtt` milliseconds away, of segments that leave in bursts of four; segment `lost` is
-/// lost behind the point of capture and repaired upon duplicate ACKs.
-fn connection(rtt: f64, segments: u32, lost: Option<u32>, ids: Option<[u16; 2]>) -> Vec<Packet> {
-    let mut all = Vec::new();
-    let mut ids = ids;
-    let mut send = |at: f64, from: usize, flags, seq, len, ack| {
-        all.push(Packet { at, from, flags, seq, len, ack, ids, ttl: 64 });
-        if let Some(ids) = &mut ids {
-            ids[from] = ids[from].wrapping_add(1);
-        }
-    };
-    send(0.0, 1, Flags::SYN, 0, 0, 0);
-    send(rtt, 0, Flags::SYN | Flags::ACK, 0, 0, 1);
-    send(rtt + 0.01, 1, Flags::ACK, 1, 0, 1);
-    let mut at = rtt + 1.0;
-    for first in (0..segments).step_by(4) {
-        let mut acked = first;
-        for i in first..first + 4 {
-            send(at + f64::from(i - first) * 0.012, 1, Flags::ACK, 1 + 1000 * i, 1000, 1);
-        }
-        for i in first..first + 4 {
-            acked += u32::from(lost.is_none_or(|lost| !(first..=i).contains(&lost)));
-            let ack = 1 + 1000 * acked;
-            send(at + rtt + f64::from(i - first) * 0.012, 0, Flags::ACK, 1, 0, ack);
-        }
-        at += rtt + 0.06;
-        if let Some(lost) = lost.filter(|lost| (first..first + 4).contains(lost)) {
-            send(at, 1, Flags::ACK, 1 + 1000 * lost, 1000, 1);
-            send(at + rtt, 0, Flags::ACK, 1, 0, 1 + 1000 * (first + 4));
-            at += rtt + 0.1;
-        }
-    }
-    all
-}
-
-fn write_sorted(s: &mut Script, mut packets: Vec<Packet>) {
-    packets.sort_by(|a, b| a.at.total_cmp(&b.at));
-    for Packet { at, from, flags, seq, len, ack, ids, ttl } in packets {
-        (s.ids, s.ttl) = (ids, ttl);
-        s.send(at, from, flags, seq, len, ack);
-    }
-}
-
 #[test]
 fn a_mirror_port_of_both_ways_loses_nothing() {
     let analysis = read("mirror-twice");
@@ -359,36 +285,6 @@ fn a_mirror_port_of_both_ways_loses_nothing() {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
-
-    /// The capture has each packet two or three times; one loss is real.
-    #[test]
-    fn any_copies(
-        isn in any_numbers(),
-        v6 in any::<bool>(),
-        stamped in any::<bool>(),
-        counted in any::<bool>(),
-        ids in any::<[u16; 2]>(),
-        rtt in 5.0f64..300.0,
-        after in 0.001f64..0.3,
-        hops in 0u8..2,
-        lost in proptest::option::of(8u32..36),
-    ) {
-        let plain = connection(rtt, 40, lost, (counted && !v6).then_some(ids));
-        let mut twice = plain.clone();
-        twice.extend(plain.iter().map(|p| Packet { at: p.at + after, ttl: p.ttl - hops, ..*p }));
-        let [plain, twice] = [plain, twice].map(|packets| {
-            let mut s = Script::new();
-            (s.isn, s.v6) = (isn, v6);
-            s.stamps = stamped.then_some((5, 6));
-            write_sorted(&mut s, packets);
-            s.analyze()
-        });
-        prop_assert_eq!(plain.copied_packets, 0);
-        prop_assert_eq!(faults(one(&plain)), [u64::from(lost.is_some()), 0, u64::from(lost.is_some())]);
-        prop_assert_eq!(twice.copied_packets, plain.tcp_packets);
-        prop_assert_eq!(faults(one(&twice)), faults(one(&plain)));
-        prop_assert_eq!(one(&twice).handshake_rtt, one(&plain).handshake_rtt);
-    }
 
     /// Repairs within a millisecond, on a local network and without identifications, are no copies.
     #[test]

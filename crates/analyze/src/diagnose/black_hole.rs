@@ -22,6 +22,8 @@ struct Sent {
     end: i64,
     /// Payload in bytes of one packet on the wire.
     size: u32,
+    /// Packets on the wire: more than one of a super-segment.
+    packets: u32,
     sends: u32,
     /// The largest packet that carried a part of it again, if smaller.
     cut: Option<u32>,
@@ -41,8 +43,9 @@ struct Failed {
 impl Failed {
     fn add(&mut self, sent: &Sent) {
         self.least = Some(self.least.map_or(sent.size, |least| least.min(sent.size)));
-        self.segments += 1;
-        self.sends += u64::from(sent.sends);
+        self.segments += u64::from(sent.packets);
+        // Of a super-segment one packet is repeated.
+        self.sends += u64::from(sent.packets - 1) + u64::from(sent.sends);
         self.most = self.most.max(sent.sends);
     }
 }
@@ -79,7 +82,9 @@ impl BlackHole {
             }
         }
         if !again && start >= self.next && self.sent.len() < FOLLOWED {
-            self.sent.insert(start, Sent { end, size, sends: 1, cut: None, merged: false });
+            let packets = ((end - start) as u32).div_ceil(size.max(1)).max(1);
+            let new = Sent { end, size, packets, sends: 1, cut: None, merged: false };
+            self.sent.insert(start, new);
         }
         self.next = self.next.max(end);
     }

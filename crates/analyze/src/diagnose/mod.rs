@@ -109,8 +109,9 @@ pub(crate) struct Watch {
 impl Watch {
     /// The sequence numbers of `side` start anew.
     pub(crate) fn restart(&mut self, side: usize) {
-        let Side { opened, ecn, .. } = core::mem::take(&mut self.sides[side]);
-        (self.sides[side].opened, self.sides[side].ecn) = (opened, ecn);
+        let Side { opened, ecn, mut acks, .. } = core::mem::take(&mut self.sides[side]);
+        acks.restart();
+        self.sides[side] = Side { opened, ecn, acks, ..Side::default() };
     }
 
     /// The largest payload of a packet of `side` on the wire.

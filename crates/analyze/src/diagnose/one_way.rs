@@ -9,6 +9,9 @@ use crate::reading::Direction;
 /// Fewer packets do not show that the other direction exists.
 const FEWEST: u64 = 3;
 
+/// An ACK farther from the one before than the largest window of RFC 7323 is of other numbers.
+const FAR: u32 = 1 << 30;
+
 const REMEDY: &str = "capture both directions, at the sender: on a router with asymmetric paths at an end host, \
     and with a mirror port for both receive and transmit";
 
@@ -31,13 +34,20 @@ impl Acks {
         self.began.get_or_insert(at);
         self.duplicates += u64::from(duplicate);
         let forward = self.latest.map_or(0, |latest| segment.ack - latest);
-        if forward > 0 {
+        if forward.unsigned_abs() > FAR {
+            self.latest = Some(segment.ack);
+        } else if forward > 0 {
             self.bytes += forward.unsigned_abs() as u64;
             (self.advances, self.ended) = (self.advances + 1, at);
         }
         if forward > 0 || self.latest.is_none() {
             self.latest = Some(segment.ack);
         }
+    }
+
+    /// The numbers of the data start anew; what was acknowledged before counts on.
+    pub(super) fn restart(&mut self) {
+        self.latest = None;
     }
 
     fn rate(&self) -> Option<f64> {

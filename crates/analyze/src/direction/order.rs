@@ -35,6 +35,8 @@ pub(super) struct Ids {
     last: Option<u16>,
     seen: u32,
     same: u32,
+    /// Steps from or to a packet without identification.
+    none: u32,
     steps: [u32; 2],
 }
 
@@ -45,15 +47,21 @@ impl Ids {
                 let moved = (id.wrapping_sub(last) as i16).unsigned_abs();
                 u32::from((1..=STEP).contains(&moved))
             };
-            if self.seen >= u32::MAX / MOSTLY {
+            if self.seen >= u32::MAX / 10 {
                 self.seen /= 2;
                 self.same /= 2;
+                self.none /= 2;
                 self.steps = self.steps.map(|steps| steps / 2);
             }
             self.seen += 1;
             self.same += u32::from(id == last);
-            self.steps[0] += step(last, id);
-            self.steps[1] += step(last.swap_bytes(), id.swap_bytes());
+            if id == 0 || last == 0 {
+                // Linux gives its SYN-ACK and its resets none, whatever it counts.
+                self.none += 1;
+            } else {
+                self.steps[0] += step(last, id);
+                self.steps[1] += step(last.swap_bytes(), id.swap_bytes());
+            }
         }
         self.last = Some(id);
     }
@@ -65,7 +73,11 @@ impl Ids {
 
     /// Whether `id` was given later than `other`, if the sender counts.
     fn later(&self, id: u16, other: u16) -> Option<bool> {
-        let counts = |steps: u32| steps >= STEPS && steps * 10 >= self.seen * MOSTLY;
+        if id == 0 || other == 0 {
+            return None;
+        }
+        let seen = self.seen.saturating_sub(self.none);
+        let counts = |steps: u32| steps >= STEPS && steps * 10 >= seen * MOSTLY;
         let moved = if counts(self.steps[0]) {
             id.wrapping_sub(other)
         } else if counts(self.steps[1]) {
@@ -121,7 +133,10 @@ mod tests {
         assert_eq!((up.later(5, 65_534), up.later(65_534, 5)), (Some(true), Some(false)));
         let swapped = ids(&[0x0001, 0x0101, 0x0201, 0x0301]);
         assert_eq!(swapped.later(0x0301, 0x0101), Some(true));
-        for none in [&[7, 7, 7, 7][..], &[5, 40_000, 300, 61_000], &[1, 2]] {
+        let accepted = ids(&[0, 40_000, 40_001, 40_002]);
+        assert_eq!(accepted.later(40_001, 40_002), Some(false));
+        assert_eq!(accepted.later(40_001, 0), None);
+        for none in [&[7, 7, 7, 7][..], &[5, 40_000, 300, 61_000], &[1, 2], &[0, 0, 0, 0]] {
             assert_eq!(ids(none).later(9, 7), None, "{none:?}");
         }
     }
