@@ -85,9 +85,9 @@ kernel-figures: ## Record what the kernel's senders do on the paths of docs/expl
 GRID = crates/study/tests/grid
 kernel-grid: ## Record what the kernel's senders do on the paths of docs/explanation/parity-grid.md: an hour on a quiet machine
 	mkdir -p target/figures
-	for file in cells pairs; do target/release/lasthop run $(GRID)/$$file.toml --world testbed --json \
+	for file in cells pairs apps; do target/release/lasthop run $(GRID)/$$file.toml --world testbed --json \
 		> target/figures/grid-$$file.json || exit 1; done
-	LASTHOP_KERNEL_GRID=$$PWD/target/figures/grid-cells.json:$$PWD/target/figures/grid-pairs.json \
+	LASTHOP_KERNEL_GRID=$$PWD/target/figures/grid-cells.json:$$PWD/target/figures/grid-pairs.json:$$PWD/target/figures/grid-apps.json \
 		$(CARGO) test --locked --package lasthop-study --test grid the_record_of_the_grid
 
 manual: ## Write the tables of the manual anew, from what systems, keys and commands say of themselves

@@ -142,8 +142,10 @@ impl Testbed {
     ) -> Result<RunEnd, Error> {
         let counted = self.counters(scenario)?;
         let kind = |i: usize| match is_kernel(scenario, i) {
-            // The control blocks of senders are looked at.
-            true => HostKind::Outside { reported: scenario.transfers.iter().any(|t| t.from == i) },
+            // The control blocks of senders of bulk data are looked at; other connections are observed.
+            true => HostKind::Outside {
+                reported: scenario.transfers.iter().any(|t| t.from == i && t.connections() > 0),
+            },
             false => HostKind::Ours,
         };
         let mut path = Path::of_scenario(scenario, seed, sink.wants(), kind);

@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         a_run_ends_at_its_horizon_or_when_it_is_stopped,
         a_transfer_takes_the_time_from_its_syn_to_its_last_ack,
         so_does_one_of_our_tcp,
+        requests_are_answered_by_kernels_and_by_our_hosts,
     ]
 }
 
@@ -263,4 +264,49 @@ fn a_transfer_takes_the_time_from_its_syn_to_its_last_ack() {
 
 fn so_does_one_of_our_tcp() {
     takes_three_round_trips("lasthop");
+}
+
+/// Clients and servers of both kinds: on one connection, on one for each exchange, and with requests that do not wait for
+/// answers.
+fn requests_are_answered_by_kernels_and_by_our_hosts() {
+    // Requests, and the connections that they take.
+    const KINDS: [(&str, u64, u64); 4] = [
+        ("exchanges = 5\npersistent = true", 5, 1),
+        ("exchanges = 5\nthink = \"20ms\"\ncount = 2", 10, 10),
+        ("exchanges = 6\nevery = \"10ms\"\npersistent = true", 6, 1),
+        ("exchanges = 6\nevery = \"10ms\"", 6, 6),
+    ];
+    let mut text = "horizon = \"60s\"\n".to_owned();
+    for (host, side) in [("client", "left"), ("server", "right")] {
+        for stack in ["kernel", "lasthop"] {
+            text += &format!("[host.{stack}-{host}]\nside = \"{side}\"\nstack = \"{stack}\"\n");
+        }
+    }
+    let pairs = [["kernel", "kernel"], ["kernel", "lasthop"], ["lasthop", "kernel"]];
+    for [client, server] in pairs {
+        for (rest, ..) in KINDS {
+            text += &format!(
+                "[[transfer]]\nfrom = \"{client}-client\"\nto = \"{server}-server\"\n\
+                 request = \"300B\"\nresponse = \"50kB\"\n{rest}\n"
+            );
+        }
+    }
+    text += "[[path]]\nlink = { rate = \"200mbit\", delay = \"10ms\", queue = \"5000p\" }\n";
+    let scenario = scenario(&text);
+    let mut world = Testbed::enter(&scenario).expect("a testbed; `lasthop doctor` says why not");
+    let mut told = Told::new(world.layout(&scenario));
+    let quiet = AtomicBool::new(false);
+    let end = world.run(&scenario, 1, &lasthop_path::no_ends, &mut told, &quiet).expect("a run");
+    assert_eq!((end.reason.as_str(), end.lost_frames), ("finished", 0));
+    let measured = told.metrics.finish(Time(end.at_ns));
+    assert_eq!(measured.exchanges.len(), pairs.len() * KINDS.len());
+    let wanted = pairs.iter().flat_map(|pair| KINDS.map(|kind| (pair, kind)));
+    for (one, (pair, (rest, asked, connections))) in measured.exchanges.iter().zip(wanted) {
+        assert_eq!((one.asked, one.answered), (asked, asked), "{pair:?} {rest}: {one:?}");
+        assert_eq!(one.connections, connections, "{pair:?} {rest}: {one:?}");
+        assert_eq!(one.delivered, asked * 50_000, "{pair:?} {rest}: {one:?}");
+        assert_eq!(one.aborted, 0, "{pair:?} {rest}: {one:?}");
+        // A round trip at least.
+        assert!(one.time_p50_s >= 0.02, "{pair:?} {rest}: {one:?}");
+    }
 }

@@ -185,13 +185,28 @@ fn a_hundred_thousand_exchanges_are_the_most() {
     }
 }
 
+/// Kernels answer requests; the other applications are those of our hosts.
 #[test]
-fn a_kernel_answers_no_requests() {
-    let file = transfer("request = \"1B\", response = \"1B\", exchanges = 1");
-    let error =
-        parse(&format!("world = \"testbed\"\n{file}"), "test", &[]).map(|_| ()).unwrap_err();
-    assert_eq!(error.code, Code::BadTransfer);
-    assert!(error.message.contains("`request` needs hosts with our TCP"), "{}", error.message);
+fn of_the_applications_a_kernel_has_requests_alone() {
+    let read = |rest: &str| {
+        let file = transfer(rest);
+        parse(&format!("world = \"testbed\"\n{file}"), "test", &[]).map(|_| ())
+    };
+    for more in ["", ", every = \"1s\"", ", think = \"1s\", persistent = true"] {
+        let rest = format!("request = \"1B\", response = \"1B\", exchanges = 1{more}");
+        assert!(read(&rest).is_ok(), "{rest}");
+    }
+    for (word, rest) in [
+        ("web", "web = {}, stop = \"9s\""),
+        ("on-off", "on-off = {}, stop = \"9s\""),
+        ("page", "page = { pages = 1 }"),
+        ("stop", "stop = \"9s\""),
+    ] {
+        let error = read(rest).unwrap_err();
+        assert_eq!(error.code, Code::BadTransfer);
+        let said = format!("`{word}` needs hosts with our TCP");
+        assert!(error.message.contains(&said), "{}", error.message);
+    }
 }
 
 #[test]

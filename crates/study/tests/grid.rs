@@ -14,8 +14,11 @@ use lasthop_trace::metrics::RunMetrics;
 use lasthop_trace::stats::Summary;
 use serde::{Deserialize, Serialize};
 
-const FILES: [(&str, &str); 2] =
-    [("cells", include_str!("grid/cells.toml")), ("pairs", include_str!("grid/pairs.toml"))];
+const FILES: [(&str, &str); 3] = [
+    ("cells", include_str!("grid/cells.toml")),
+    ("pairs", include_str!("grid/pairs.toml")),
+    ("apps", include_str!("grid/apps.toml")),
+];
 
 const SEEDS: u64 = 20;
 
@@ -25,18 +28,28 @@ const FEW: f64 = 10.0;
 /// What is compared of a run.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq)]
 struct Run {
-    /// Of a flow, in KB/s; the mean over flows.
+    /// Of a flow, in KB/s; the mean over flows. Of requests, that of their answers while a client waits for one.
     throughput: f64,
     /// Segments sent again by all flows.
     again: f64,
     timeouts: f64,
-    /// The median and the 95th percentile of the time that data took on its way, in ms; the mean over flows.
+    /// The median and the 95th percentile of the time that data took on its way, in ms; the mean over flows. Of requests,
+    /// of the time from one to the end of its answer.
     p50: f64,
     p95: f64,
 }
 
 impl Run {
     fn of(metrics: &RunMetrics) -> Run {
+        if let [exchanges] = &metrics.exchanges[..] {
+            return Run {
+                throughput: rounded(metrics.aggregate_throughput / 1024.0),
+                again: exchanges.retransmissions as f64,
+                timeouts: exchanges.timeouts as f64,
+                p50: rounded(exchanges.time_p50_s * 1e3),
+                p95: rounded(exchanges.time_p95_s * 1e3),
+            };
+        }
         let flows = &metrics.flows;
         let sum = |value: &dyn Fn(usize) -> f64| (0..flows.len()).map(value).sum::<f64>();
         let mean = |value: &dyn Fn(usize) -> f64| sum(value) / flows.len().max(1) as f64;
@@ -47,7 +60,6 @@ impl Run {
             };
             flows[i].originated.total_of(is_again) as f64
         };
-        let rounded = |value: f64| (value * 10.0).round() / 10.0;
         Run {
             throughput: rounded(mean(&|i| flows[i].throughput / 1024.0)),
             again: sum(&again),
@@ -56,6 +68,10 @@ impl Run {
             p95: rounded(mean(&|i| flows[i].delay.p95_s * 1e3)),
         }
     }
+}
+
+fn rounded(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
 }
 
 /// What the kernel did, by cell.
@@ -237,11 +253,9 @@ fn the_record_of_the_grid_can_be_read_and_added_to() {
     for path in std::env::split_paths(&paths) {
         let text = std::fs::read_to_string(path).unwrap();
         let said: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let file = if said["setup"]["command"].as_str().unwrap().contains("pairs") {
-            "pairs"
-        } else {
-            "cells"
-        };
+        let command = said["setup"]["command"].as_str().unwrap();
+        let file = ["pairs", "apps"].into_iter().find(|file| command.contains(file));
+        let file = file.unwrap_or("cells");
         for cell in said["cells"].as_array().unwrap() {
             let labels = cell["labels"].as_array().unwrap().iter();
             let labels: Vec<String> = labels.map(|l| l.as_str().unwrap().to_owned()).collect();

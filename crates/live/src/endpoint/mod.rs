@@ -1,12 +1,14 @@
 //! The ends of a path: the test sender and the discard receiver (west97 4.5), on the kernel's TCP.
 //!
 //! [`send()`] opens one connection, sends, closes its direction and waits until the peer has closed too, so that
-//! its times cover delivery. [`discard()`] takes any number of connections, reads and counts. Both are one loop
-//! in the thread that calls them, so a thread that has entered a network namespace stays in it. Both stop
+//! its times cover delivery. [`discard()`] takes any number of connections, reads and counts. [`ask()`] and [`answer()`] exchange
+//! requests and responses. Each is one loop
+//! in the thread that calls it, so a thread that has entered a network namespace stays in it. All stop
 //! within a tenth of a second when their flag is raised.
 
 mod discard;
 mod error;
+mod exchange;
 mod part;
 mod sample;
 mod send;
@@ -27,6 +29,7 @@ use crate::clock::Clock;
 
 pub use discard::{DiscardObserver, DiscardOptions, Received, Totals, Wrong, discard};
 pub use error::EndpointError;
+pub use exchange::{Client, answer, ask};
 pub use sample::Sampler;
 pub(crate) use send::flow;
 pub use send::{Progress, SendObserver, SendOptions, SendReport, send};

@@ -431,7 +431,7 @@ impl Transfer<'_> {
 }
 
 /// Whether to try again later.
-fn is_later(error: &io::Error) -> bool {
+pub(super) fn is_later(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 

@@ -97,12 +97,8 @@ pub fn listen_everywhere(port: u16) -> Result<TcpListener, EndpointError> {
     }
 }
 
-/// A connection with the options set before the SYN, so that they hold for the handshake too.
-pub(crate) fn connected(
-    options: &SendOptions,
-    session: &Session<'_>,
-    mut opened: impl FnMut(&TcpStream),
-) -> Result<TcpStream, EndpointError> {
+/// A connection whose handshake has begun, with the options set before the SYN, so that they hold for the handshake too.
+pub(super) fn connecting(options: &SendOptions) -> Result<TcpStream, EndpointError> {
     let to = options.to;
     let unreachable = |error: Errno| EndpointError::Unreachable { to, error: error.into() };
     let socket = new(to).map_err(|error| match error {
@@ -131,11 +127,21 @@ pub(crate) fn connected(
         bound(&socket, from)?;
     }
     let result = connect(socket.as_raw_fd(), &SockaddrStorage::from(to));
-    let stream = TcpStream::from(socket);
     match result {
-        Ok(()) | Err(Errno::EINPROGRESS | Errno::EINTR) => opened(&stream),
-        Err(error) => return Err(refused(to, error)),
+        Ok(()) | Err(Errno::EINPROGRESS | Errno::EINTR) => Ok(TcpStream::from(socket)),
+        Err(error) => Err(refused(to, error)),
     }
+}
+
+/// A connection; `opened` is called once its handshake has begun.
+pub(crate) fn connected(
+    options: &SendOptions,
+    session: &Session<'_>,
+    mut opened: impl FnMut(&TcpStream),
+) -> Result<TcpStream, EndpointError> {
+    let to = options.to;
+    let stream = connecting(options)?;
+    opened(&stream);
     let give_up = session.clock.now() + options.connect_timeout;
     loop {
         // Who has answered before the end was asked for has a connection, and is told as one.

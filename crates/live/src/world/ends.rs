@@ -7,8 +7,11 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::thread::JoinHandle;
 
 use lasthop_path::DISCARD;
+use lasthop_proto::event::{Event, Tcb, TcpEvent, What};
+use lasthop_proto::machine::StageId;
+use lasthop_proto::tcp::traffic::Exchange;
 use lasthop_proto::units::{Bytes, Span, Time};
-use lasthop_scenario::{Scenario, Transfer};
+use lasthop_scenario::{Scenario, Traffic, Transfer};
 
 use super::news::News;
 use super::sockets::Machine;
@@ -16,8 +19,8 @@ use super::telling::Sending;
 use super::{Connection, SAMPLE, has_tcp};
 use crate::clock::Clock;
 use crate::endpoint::{
-    DiscardObserver, DiscardOptions, Pattern, Received, SendOptions, Session, Source, discard,
-    listen, send,
+    Client, DiscardObserver, DiscardOptions, Pattern, Received, SendOptions, Session, Source,
+    answer, ask, discard, listen, send,
 };
 use crate::testbed::{Error, Net};
 use crate::tracepoints::Watcher;
@@ -47,6 +50,24 @@ impl Ends {
             if expected > 0 {
                 let address = SocketAddr::new(host.addr.ip(), DISCARD);
                 threads.push(shared.receive(net, &host.name, address, expected)?);
+            }
+        }
+        for (nth, transfer) in scenario.exchanges().enumerate() {
+            let Traffic::Exchange(exchange) = transfer.traffic else { continue };
+            let server = &scenario.hosts[transfer.to];
+            let to = SocketAddr::new(server.addr.ip(), Exchange::port(nth));
+            if has_tcp(scenario, transfer.to) {
+                threads.push(shared.answer(net, &server.name, to, exchange)?);
+            }
+            if has_tcp(scenario, transfer.from) {
+                let times = [transfer.start, transfer.stop.unwrap_or(Span(u64::MAX))];
+                let [start, stop] = times.map(|at| Time(at.0));
+                let client = Client { exchange, to, start, stop: Some(stop) };
+                let name = &scenario.hosts[transfer.from].name;
+                let stage = lasthop_path::host_stage(scenario, transfer.from);
+                for _ in 0..transfer.count {
+                    threads.push(shared.ask(net, name, stage, client)?);
+                }
             }
         }
         for (index, connection) in connections.iter().enumerate() {
@@ -138,6 +159,50 @@ impl Shared {
             let session = Session { clock: shared.clock, stop: &shared.stop };
             // What is wrong with the listener shows as transfers that are missing.
             let _ = discard(&listener, &options, &session, &mut Telling(shared.tell));
+        })
+    }
+
+    /// The server of a table of exchanges, until the run is over.
+    fn answer(
+        &self,
+        net: &Net,
+        host: &str,
+        address: SocketAddr,
+        exchange: Exchange,
+    ) -> Result<JoinHandle<()>, Error> {
+        let listener = net
+            .in_host(host, || listen(address))?
+            .map_err(|error| Error::new(error.to_string(), error.help()))?;
+        let shared = self.clone();
+        net.spawn_in(host, move || {
+            let session = Session { clock: shared.clock, stop: &shared.stop };
+            // What is wrong with the listener shows as answers that are missing.
+            let _ = answer(&listener, &exchange, &session);
+        })
+    }
+
+    /// A client of such a server, at `stage`.
+    fn ask(
+        &self,
+        net: &Net,
+        host: &str,
+        stage: StageId,
+        client: Client,
+    ) -> Result<JoinHandle<()>, Error> {
+        let counted = self.counted();
+        let shared = self.clone();
+        net.spawn_in(host, move || {
+            let _counted = counted;
+            let session = Session { clock: shared.clock, stop: &shared.stop };
+            if !session.wait_until(client.start).unwrap_or(false) {
+                return;
+            }
+            let tell = |at, flow, kind| {
+                let what = What::Tcp(TcpEvent { flow, kind, tcb: Tcb::default() });
+                let _ = shared.tell.send(News::Event(Event { at, stage, what }));
+            };
+            // A connection that breaks shows as answers that are missing.
+            let _ = ask(&client, &session, tell);
         })
     }
 

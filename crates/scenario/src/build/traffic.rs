@@ -320,18 +320,18 @@ fn split(stage: &Stage) -> Option<&SplitConfig> {
     }
 }
 
-/// Applications that come and go are ours: a kernel's would need programs on its host.
+/// Other applications that come and go are ours: a kernel's would need programs on its host.
 pub(super) fn in_testbed(hosts: &[Host], transfers: &[TransferSpec]) -> Result<(), Error> {
     for TransferSpec { transfer, at, key, .. } in transfers {
         let what = match transfer.traffic {
             Traffic::Web(_) => "web",
             Traffic::OnOff(_) => "on-off",
-            Traffic::Exchange(_) => "request",
             Traffic::Page(_) => "page",
             Traffic::Video(_) => "video",
             Traffic::Udp(_) => "udp",
             Traffic::Bulk if transfer.stop.is_some() => "stop",
-            Traffic::Bulk => continue,
+            // The kernel's applications are bulk senders, and clients and servers of requests.
+            Traffic::Bulk | Traffic::Exchange(_) => continue,
         };
         let ends = [&hosts[transfer.from], &hosts[transfer.to]];
         if let Some(host) = ends.iter().find(|host| host.stack != Stack::Lasthop) {

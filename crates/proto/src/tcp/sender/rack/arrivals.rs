@@ -116,12 +116,36 @@ impl Arrived<'_> {
     }
 }
 
-/// Whether the first block reports a segment that came twice.
+/// Whether the first block reports a segment that came twice. A block that ends before it begins reports nothing.
 //= rfc2883#section-4: it lies below the acknowledged position, or within the second block
 pub(super) fn is_duplicate(ack: u64, blocks: &[(u64, u64)]) -> bool {
     match blocks {
-        [first, ..] if first.0 < ack && first.1 <= ack => first.0 < first.1,
+        [first, ..] if first.0 >= first.1 => false,
+        [first, ..] if first.0 < ack && first.1 <= ack => true,
         [first, second, ..] => first.0 >= second.0 && first.1 <= second.1,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duplicate_lies_below_the_ack_or_in_the_second_block() {
+        for (ack, blocks, duplicate) in [
+            (5000, &[(3000, 4000)][..], true),
+            (5000, &[(4000, 5000)], true),
+            (5000, &[(4500, 5500)], false),
+            (5000, &[(6000, 7000)], false),
+            (5000, &[(6000, 7000), (6000, 8000)], true),
+            (5000, &[(6000, 7000), (6500, 8000)], false),
+            (5000, &[(4000, 3000)], false),
+            (5000, &[(7000, 6000), (5500, 8000)], false),
+            (5000, &[(7000, 7000), (5500, 8000)], false),
+            (5000, &[], false),
+        ] {
+            assert_eq!(is_duplicate(ack, blocks), duplicate, "{blocks:?}");
+        }
     }
 }
