@@ -19,6 +19,8 @@ fn end(peer: Option<SocketAddr>, secret: u8) -> Tunnel<Toy> {
             mtu: 1400,
             keep_alive: Span::secs(1),
             dead_after: Span::secs(5),
+            renew_after: Span::secs(20),
+            renew_count: 1 << 20,
             worn_after: 1 << 40,
         },
         rule: Some(Rule { reliable: Reliable::All, ..Rule::default() }),

@@ -19,6 +19,8 @@ fn end(peer: Option<SocketAddr>, secret: u8) -> Session<Ciphers> {
         mtu: 1395,
         keep_alive: Span::secs(1),
         dead_after: Span::secs(15),
+        renew_after: Span::secs(120),
+        renew_count: 1 << 32,
         worn_after: 1 << 48,
     };
     Session::new(config, Ciphers::new(Some([7; 32])), [secret; 32])

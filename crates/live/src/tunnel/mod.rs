@@ -19,6 +19,7 @@ use std::thread;
 use lasthop_proto::link::tulip::Rule;
 use lasthop_proto::tunnel::session::{Notice, SessionConfig};
 use lasthop_proto::tunnel::{LEAST, Tunnel, TunnelConfig, inner};
+use lasthop_proto::units::Span;
 use lasthop_scenario::TunnelFile;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::signal::{SigSet, Signal};
@@ -38,6 +39,10 @@ const ETHERNET: u32 = 1500;
 
 /// After so many messages keys are made anew; far below what the counter and the cipher stand.
 const WORN: u64 = 1 << 48;
+
+/// Age of keys, and messages under them, after which the caller agrees on new ones.
+const RENEW_AFTER: Span = Span::secs(120);
+const RENEW_COUNT: u64 = 1 << 32;
 
 /// Why a tunnel cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -285,6 +290,8 @@ fn config(file: &TunnelFile, mtu: u16, framing: u32, below: u32) -> TunnelConfig
             mtu,
             keep_alive: file.keep_alive,
             dead_after: file.dead_after,
+            renew_after: RENEW_AFTER,
+            renew_count: RENEW_COUNT,
             worn_after: WORN,
         },
         rule: file.reliable.map(|reliable| Rule { reliable, ..Rule::default() }),

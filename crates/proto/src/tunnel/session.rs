@@ -19,7 +19,7 @@ use super::seal::{Seal, SessionKeys};
 use super::states::{Input, State};
 use crate::units::{Span, Time};
 
-use handshake::{Calling, Limits, Pending};
+use handshake::{Calling, Limits, Pending, confirm_by};
 pub use terms::{Agreed, Notice, SessionConfig, SessionCounts, Turn};
 
 /// The first pause between two hellos or confirms; it doubles up to [`EAGER`].
@@ -36,6 +36,12 @@ const SLOWEST: Span = Span::secs(4);
 
 /// Confirms in a row without an answer before the handshake begins again.
 const CONFIRMS: u32 = 6;
+
+/// Hellos of a renewal without an answer before it is postponed.
+const RENEWAL_HELLOS: u32 = 8;
+
+/// Time after a renewal during which messages under the old keys are accepted.
+const OVERLAP: Span = Span::secs(5);
 
 /// Kinds of sealed bodies.
 const FRAME: u8 = 0;
@@ -76,6 +82,26 @@ struct Live<K> {
     /// Confirms sent, and when the next is due.
     tries: u32,
     retry: Time,
+    /// When the caller renews the keys: at a time, and at a count of messages.
+    renew: Time,
+    renew_count: u64,
+}
+
+/// Seals a message of `kind` whose body is written by `write`; where to and what to send.
+fn sealed_by<K: SessionKeys>(
+    live: &mut Live<K>,
+    now: Time,
+    kind: u8,
+    write: impl FnOnce(&mut Vec<u8>),
+) -> (SocketAddr, Vec<u8>) {
+    let mut datagram = Vec::with_capacity(OVERHEAD + 1600);
+    datagram.extend_from_slice(&message::head(live.theirs, live.counter));
+    datagram.push(kind);
+    write(&mut datagram);
+    live.keys.seal(live.counter, &mut datagram, HEAD);
+    live.counter += 1;
+    live.sent = now;
+    (live.peer, datagram)
 }
 
 /// One end of a session.
@@ -92,6 +118,10 @@ pub struct Session<S: Seal> {
     /// Hellos that were answered.
     pending: Vec<Pending<S::Keys>>,
     live: Option<Live<S::Keys>>,
+    /// The keys that will replace those of `live` once the peer uses them.
+    next: Option<Live<S::Keys>>,
+    /// The keys before those of `live`, for what is under way, until [`OVERLAP`] is over.
+    previous: Option<(Live<S::Keys>, Time)>,
     /// When to call, if there is none and somebody to call.
     call_at: Option<Time>,
     turn: Option<Turn>,
@@ -116,6 +146,8 @@ impl<S: Seal> Session<S> {
             calling: None,
             pending: Vec::new(),
             live: None,
+            next: None,
+            previous: None,
             call_at,
             turn: None,
             outbox: Vec::new(),
@@ -216,6 +248,13 @@ impl<S: Seal> Session<S> {
         counter: u64,
         datagram: &'a mut [u8],
     ) -> Opened<'a> {
+        if self.next.as_ref().is_some_and(|next| next.own == identity) {
+            self.renewed(now, counter, datagram);
+        }
+        let is_previous = |(old, until): &(Live<_>, Time)| old.own == identity && now < *until;
+        if self.previous.as_ref().is_some_and(is_previous) {
+            return self.on_previous(counter, datagram);
+        }
         let Some(live) = self.live.as_mut().filter(|live| live.own == identity) else {
             if !self.on_confirm(now, from, identity, counter, datagram) {
                 self.counts.other_session += 1;
@@ -269,11 +308,57 @@ impl<S: Seal> Session<S> {
         Opened::Nothing
     }
 
+    /// A message under the keys of a renewal: if it is genuine, they replace those of the session.
+    fn renewed(&mut self, now: Time, counter: u64, datagram: &[u8]) {
+        let Some(next) = self.next.take() else { return };
+        // It is opened again by the caller, which counts what is wrong with it.
+        if next.keys.open(counter, &mut datagram.to_vec(), HEAD).is_none() {
+            self.next = Some(next);
+            return;
+        }
+        self.replace(now, next);
+    }
+
+    /// From now on `next` is the session. The link layer continues, unless the peer is another process.
+    fn replace(&mut self, now: Time, next: Live<S::Keys>) {
+        let same = self.live.as_ref().is_some_and(|live| live.end == next.end);
+        let old = self.live.replace(next);
+        self.calling = None;
+        self.next = None;
+        if !same {
+            return self.up();
+        }
+        self.counts.renewed += 1;
+        self.previous = old.map(|old| (old, now + OVERLAP));
+    }
+
+    /// A message under the keys before the last renewal. Only frames matter.
+    fn on_previous<'a>(&mut self, counter: u64, datagram: &'a mut [u8]) -> Opened<'a> {
+        let Some((old, _)) = &mut self.previous else { return Opened::Nothing };
+        if let Err(refused) = old.replay.check(counter) {
+            match refused {
+                Refused::Twice => self.counts.replayed += 1,
+                Refused::TooOld => self.counts.too_old += 1,
+            }
+            return Opened::Nothing;
+        }
+        let Some(body) = old.keys.open(counter, datagram, HEAD) else {
+            self.counts.bad_tag += 1;
+            return Opened::Nothing;
+        };
+        old.replay.note(counter);
+        match body.split_first() {
+            Some((&FRAME, frame)) => Opened::Frame(frame),
+            _ => Opened::Nothing,
+        }
+    }
+
     /// The session is over; the peer is called after a pause.
     fn end(&mut self, now: Time, input: Input, pause: Span) {
         let was_up = self.is_up();
         if self.step(input) {
             self.live = None;
+            (self.next, self.previous) = (None, None);
             self.calling = None;
             self.call_at = self.config.peer.map(|_| now + pause);
             if was_up {
@@ -300,15 +385,7 @@ impl<S: Seal> Session<S> {
         kind: u8,
         write: impl FnOnce(&mut Vec<u8>),
     ) -> Option<(SocketAddr, Vec<u8>)> {
-        let live = self.live.as_mut()?;
-        let mut datagram = Vec::with_capacity(OVERHEAD + 1600);
-        datagram.extend_from_slice(&message::head(live.theirs, live.counter));
-        datagram.push(kind);
-        write(&mut datagram);
-        live.keys.seal(live.counter, &mut datagram, HEAD);
-        live.counter += 1;
-        live.sent = now;
-        Some((live.peer, datagram))
+        Some(sealed_by(self.live.as_mut()?, now, kind, write))
     }
 
     fn say_sealed(&mut self, now: Time, kind: u8, write: impl FnOnce(&mut Vec<u8>)) {
@@ -340,6 +417,7 @@ impl<S: Seal> Session<S> {
         }
         if self.step(Input::Stop) {
             self.live = None;
+            (self.next, self.previous) = (None, None);
             self.calling = None;
             self.call_at = None;
         }
@@ -377,6 +455,57 @@ impl<S: Seal> Session<S> {
         } else if live.sent + live.agreed.keep_alive <= now {
             self.say_alive(now);
         }
+        if self.is_up() {
+            self.renew(now);
+        }
+    }
+
+    /// Takes the next step of a renewal that is due.
+    fn renew(&mut self, now: Time) {
+        if self.previous.as_ref().is_some_and(|(_, until)| *until <= now) {
+            self.previous = None;
+        }
+        if let Some(next) = self.next.as_mut().filter(|next| next.retry <= now) {
+            if next.tries < CONFIRMS {
+                let confirm = confirm_by(next, now);
+                self.outbox.push(confirm);
+            } else {
+                self.next = None;
+                self.postpone(now);
+            }
+        } else if let Some(calling) = self.calling.as_ref().filter(|calling| calling.at <= now) {
+            if calling.tries < RENEWAL_HELLOS {
+                self.call(now);
+            } else {
+                self.calling = None;
+                self.postpone(now);
+            }
+        } else if self.renews_at().is_some_and(|at| at <= now) {
+            match self.new_call(now) {
+                Some(calling) => {
+                    self.calling = Some(calling);
+                    self.call(now);
+                }
+                None => self.postpone(now),
+            }
+        }
+    }
+
+    /// Tries a renewal again later; the session goes on with its keys.
+    fn postpone(&mut self, now: Time) {
+        self.counts.unconfirmed += 1;
+        if let Some(live) = &mut self.live {
+            live.renew = now + SLOWEST;
+            live.renew_count = live.counter.saturating_add(self.config.renew_count);
+        }
+    }
+
+    /// When new keys are due; nothing while they are being agreed upon, or where the peer calls.
+    fn renews_at(&self) -> Option<Time> {
+        let live = self.live.as_ref().filter(|live| live.agreed.caller)?;
+        let busy = self.calling.is_some() || self.next.is_some() || self.config.peer.is_none();
+        let is_worn = live.counter >= live.renew_count;
+        (!busy).then_some(if is_worn { live.sent.min(live.renew) } else { live.renew })
     }
 
     /// When it wants to be called next.
@@ -391,7 +520,14 @@ impl<S: Seal> Session<S> {
                     return Some(Time::ZERO);
                 }
                 let Agreed { dead_after, keep_alive, .. } = live.agreed;
-                Some((live.heard + dead_after).min(live.sent + keep_alive))
+                let ends = [
+                    self.calling.as_ref().map(|calling| calling.at),
+                    self.next.as_ref().map(|next| next.retry),
+                    self.previous.as_ref().map(|(_, until)| *until),
+                    self.renews_at(),
+                ];
+                let alive = (live.heard + dead_after).min(live.sent + keep_alive);
+                ends.into_iter().flatten().min().map_or(Some(alive), |at| Some(at.min(alive)))
             }
             State::Closed => None,
         }

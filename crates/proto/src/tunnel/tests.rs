@@ -24,6 +24,8 @@ pub(super) fn config(peer: Option<SocketAddr>) -> TunnelConfig {
             mtu: 1400,
             keep_alive: Span::secs(1),
             dead_after: Span::secs(5),
+            renew_after: Span::secs(1 << 20),
+            renew_count: 1 << 40,
             worn_after: 1 << 40,
         },
         rule: Some(Rule { reliable: crate::link::tulip::Reliable::All, ..Rule::default() }),
@@ -83,6 +85,8 @@ pub(super) struct World {
     pub echo: bool,
     /// Longer packets of IP vanish.
     pub width: u32,
+    /// Hellos vanish.
+    pub no_hellos: bool,
     pub got: [Vec<u32>; 2],
     pub log: Vec<Vec<u8>>,
     pub notices: [Vec<Notice>; 2],
@@ -102,6 +106,7 @@ impl World {
             places: [at(0), at(1)],
             echo: false,
             width: 1500,
+            no_hellos: false,
             got: [Vec::new(), Vec::new()],
             log: Vec::new(),
             notices: [Vec::new(), Vec::new()],
@@ -137,6 +142,9 @@ impl World {
             self.log.push(datagram.clone());
             let Some(there) = self.places.iter().position(|place| *place == to) else { continue };
             if whole && datagram.len() as u32 + 28 > self.width {
+                continue;
+            }
+            if self.no_hellos && datagram[0] == self.log[0][0] {
                 continue;
             }
             let (to, from) = if self.echo { (i, to) } else { (there, self.places[i]) };
@@ -355,6 +363,58 @@ fn a_worn_session_is_renewed() {
     let lost = world.end(0).counts().session_lost;
     assert!(world.got[1].len() as u64 + lost >= 1000, "{} and {lost}", world.got[1].len());
     assert!(world.got[1].is_sorted_by(|a, b| a < b), "nothing came twice or out of order");
+}
+
+/// By time and by count, on a path that loses and reorders: the session and its link layer go on.
+#[test]
+fn keys_are_renewed_and_nothing_is_lost() {
+    for (seed, by_time) in (0..20).map(|seed| (seed, seed % 2 == 0)) {
+        let harm = Harm { lose: 0.1, reorder: 0.2, ..NONE };
+        let mut configs = [config(Some(at(1))), config(None)];
+        configs[0].session.dead_after = Span::secs(20);
+        if by_time {
+            configs[0].session.renew_after = Span::secs(2);
+        } else {
+            configs[0].session.renew_count = 300;
+        }
+        let mut world = World::new(configs, harm, seed);
+        world.run_for(Span::secs(2));
+        for n in 0..1000 {
+            world.put(0, &udp(n, 1000));
+            world.put(1, &udp(n, 500));
+            world.run_for(Span::millis(10));
+        }
+        world.run_for(Span::secs(5));
+        let [own, peer] = [0, 1].map(|end| world.end(end).session().counts());
+        assert!(own.renewed >= 3 && peer.renewed + 1 >= own.renewed, "{seed}: {own:?} {peer:?}");
+        assert_eq!(
+            (own.sessions, peer.sessions, own.restarts, peer.restarts),
+            (1, 1, 0, 0),
+            "{seed}"
+        );
+        for end in [0, 1] {
+            assert_eq!(world.end(end).counts().session_lost, 0, "{seed}");
+            assert_eq!(world.got[end], (0..1000).collect::<Vec<_>>(), "{seed}: {end}");
+        }
+    }
+}
+
+/// A peer that does not answer a renewal: the session goes on with its keys.
+#[test]
+fn a_renewal_without_an_answer_harms_nothing() {
+    let mut configs = [config(Some(at(1))), config(None)];
+    configs[0].session.renew_after = Span::secs(2);
+    let mut world = World::new(configs, NONE, 3);
+    world.run_for(Span::secs(1));
+    world.no_hellos = true;
+    for n in 0..300 {
+        world.put(0, &udp(n, 1000));
+        world.run_for(Span::millis(100));
+    }
+    let counts = world.end(0).session().counts();
+    assert_eq!((counts.sessions, counts.renewed, counts.vanished), (1, 0, 0), "{counts:?}");
+    assert!(counts.unconfirmed >= 2, "{counts:?}");
+    assert_eq!(world.got[1].len(), 300);
 }
 
 #[test]

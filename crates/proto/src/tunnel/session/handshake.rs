@@ -4,9 +4,11 @@ use core::net::SocketAddr;
 
 use super::super::message::{HEAD, Offer, Plain};
 use super::super::replay::Replay;
-use super::super::seal::{Key, Seal, SessionKeys as _, TAG};
+use super::super::seal::{Key, Seal, SessionKeys, TAG};
 use super::super::states::{Input, State};
-use super::{Agreed, CONFIRM, Limit, Live, Notice, SLOWEST, Session, SessionConfig, Turn, pause};
+use super::{
+    Agreed, CONFIRM, Limit, Live, Notice, SLOWEST, Session, SessionConfig, Turn, pause, sealed_by,
+};
 use crate::units::{Span, Time};
 
 /// Answers that are kept until they are confirmed; a new one takes the place of the oldest.
@@ -27,7 +29,7 @@ pub(super) struct Calling<C> {
     cookie: [u8; TAG],
     /// Tag of the last hello.
     tag: [u8; TAG],
-    tries: u32,
+    pub tries: u32,
     /// When the last hello went out, and when the next is due.
     said: Time,
     pub at: Time,
@@ -233,7 +235,14 @@ impl<S: Seal> Session<S> {
         if offer.end == self.end {
             return self.reflected(now, from);
         }
-        if self.step(Input::Welcome) {
+        if self.is_up() {
+            // The keys of a renewal.
+            self.calling = None;
+            let mut next = self.begin(now, from, (own, true), keys, &offer, rtt);
+            let confirm = confirm_by(&mut next, now);
+            self.outbox.push(confirm);
+            self.next = Some(next);
+        } else if self.step(Input::Welcome) {
             self.calling = None;
             self.live = Some(self.begin(now, from, (own, true), keys, &offer, rtt));
             self.confirm(now);
@@ -272,15 +281,22 @@ impl<S: Seal> Session<S> {
             return true;
         }
         let was_up = self.is_up();
+        let end = self.pending[place].offer.end;
+        let is_renewal = was_up && self.live.as_ref().is_some_and(|live| live.end == end);
         if self.step(Input::Confirm) {
             let pending = self.pending.swap_remove(place);
-            self.counts.restarts += u64::from(was_up);
+            self.counts.restarts += u64::from(was_up && !is_renewal);
             self.calling = None;
             let (own, rtt) = (pending.own, Span::micros(rtt_us.into()));
             let mut live = self.begin(now, from, (own, false), pending.keys, &pending.offer, rtt);
             live.replay.note(counter);
-            self.live = Some(live);
-            self.up();
+            if is_renewal {
+                self.replace(now, live);
+            } else {
+                (self.next, self.previous) = (None, None);
+                self.live = Some(live);
+                self.up();
+            }
             self.say_alive(now);
         }
         true
@@ -319,6 +335,8 @@ impl<S: Seal> Session<S> {
             sent: now,
             tries: 0,
             retry: now,
+            renew: now + self.config.renew_after,
+            renew_count: self.config.renew_count,
         }
     }
 
@@ -332,25 +350,27 @@ impl<S: Seal> Session<S> {
 
     pub(super) fn confirm(&mut self, now: Time) {
         let Some(live) = &mut self.live else { return };
-        live.retry = now + pause(live.tries);
-        live.tries += 1;
-        let rtt_us = u32::try_from(live.agreed.rtt.0 / 1000).unwrap_or(u32::MAX);
-        self.say_sealed(now, CONFIRM, |out| out.extend_from_slice(&rtt_us.to_be_bytes()));
+        let confirm = confirm_by(live, now);
+        self.outbox.push(confirm);
     }
 
     pub(super) fn begin_call(&mut self, now: Time) {
-        let offer = self.offer();
-        let Some((call, first)) = self.seal.call(&offer.write()) else {
-            self.call_at = Some(now + SLOWEST);
-            return;
-        };
-        if self.step(Input::Call) {
-            let (own, none) = (offer.identity, [0; TAG]);
-            let calling =
-                Calling { call, first, own, cookie: none, tag: none, tries: 0, said: now, at: now };
-            self.calling = Some(calling);
-            self.call(now);
+        match self.new_call(now) {
+            Some(calling) if self.step(Input::Call) => {
+                self.calling = Some(calling);
+                self.call(now);
+            }
+            Some(_) => {}
+            None => self.call_at = Some(now + SLOWEST),
         }
+    }
+
+    /// A call whose first hello is due; nothing if the system gave no key.
+    pub(super) fn new_call(&mut self, now: Time) -> Option<Calling<S::Call>> {
+        let offer = self.offer();
+        let (call, first) = self.seal.call(&offer.write())?;
+        let (own, none) = (offer.identity, [0; TAG]);
+        Some(Calling { call, first, own, cookie: none, tag: none, tries: 0, said: now, at: now })
     }
 
     pub(super) fn call(&mut self, now: Time) {
@@ -364,6 +384,14 @@ impl<S: Seal> Session<S> {
             self.say(peer, &Plain::Hello { cookie: calling.cookie, noise: &calling.first });
         self.calling = Some(calling);
     }
+}
+
+/// The next confirm under the keys of `live`.
+pub(super) fn confirm_by<K: SessionKeys>(live: &mut Live<K>, now: Time) -> (SocketAddr, Vec<u8>) {
+    live.retry = now + pause(live.tries);
+    live.tries += 1;
+    let rtt_us = u32::try_from(live.agreed.rtt.0 / 1000).unwrap_or(u32::MAX);
+    sealed_by(live, now, CONFIRM, |out| out.extend_from_slice(&rtt_us.to_be_bytes()))
 }
 
 fn first_half(code: [u8; 32]) -> [u8; 16] {

@@ -21,7 +21,11 @@ pub struct SessionConfig {
     pub keep_alive: Span,
     /// A peer that was not heard for so long is gone; three keep-alives at least.
     pub dead_after: Span,
-    /// A session that has sent so many messages ends, and a new one with new keys begins.
+    /// The caller agrees on new keys after this time, while the session goes on.
+    pub renew_after: Span,
+    /// The same after so many messages.
+    pub renew_count: u64,
+    /// A session that has sent so many messages under the same keys ends.
     pub worn_after: u64,
 }
 
@@ -65,6 +69,8 @@ counts! {
     sessions,
     /// Those of them that replaced one that was up: the peer has started anew.
     restarts,
+    /// Renewals of the keys of a session that went on.
+    renewed,
     /// Sessions that ended because nothing was heard.
     vanished,
     /// Sessions that ended because the peer said goodbye.
