@@ -1,6 +1,7 @@
 //! The bench of the experiments: each case runs once, however many claims use it.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use lasthop_runs::{Observer, Recording, RunResult, measure, measure_all, record};
@@ -69,6 +70,8 @@ impl Runs {
 pub struct Bench<'a> {
     /// Seeds per case.
     pub seeds: u32,
+    /// The first of them.
+    pub first_seed: u64,
     /// Measurements on this machine's kernel; `None` where impossible.
     pub live: Option<&'a dyn Live>,
     /// Factor of seeds for comparisons that `seeds` cannot decide.
@@ -89,6 +92,7 @@ impl<'a> Bench<'a> {
     pub fn new(seeds: u32, observer: &'a dyn Observer) -> Bench<'a> {
         Bench {
             seeds,
+            first_seed: 1,
             live: None,
             many: 10,
             shorter: &[],
@@ -167,7 +171,7 @@ impl<'a> Bench<'a> {
             .iter()
             .flat_map(|(key, (scenario, seeds))| {
                 let missing = self.made(key) as u64..*seeds as u64;
-                missing.map(|i| (*scenario, scenario.first_seed + i))
+                missing.map(|i| (*scenario, self.first_seed + i))
             })
             .collect();
         let results: Option<Vec<RunResult>> = if self.is_shown() {
@@ -216,7 +220,12 @@ impl<'a> Bench<'a> {
         if self.observer.stop() { Err(Interrupted) } else { Ok(()) }
     }
 
-    /// Calls `run` for each of the first `seeds` seeds.
+    /// `seeds` seeds, from the first one on.
+    pub fn seeds_of(&self, seeds: u32) -> Range<u64> {
+        self.first_seed..self.first_seed + u64::from(seeds)
+    }
+
+    /// Calls `run` for each of `seeds` seeds.
     ///
     /// # Errors
     ///
@@ -226,7 +235,7 @@ impl<'a> Bench<'a> {
         seeds: u32,
         mut run: impl FnMut(u64) -> T,
     ) -> Result<Vec<T>, Interrupted> {
-        (1..=u64::from(seeds)).map(|seed| self.go_on().map(|()| run(seed))).collect()
+        self.seeds_of(seeds).map(|seed| self.go_on().map(|()| run(seed))).collect()
     }
 
     /// One run with its time-sequence series.

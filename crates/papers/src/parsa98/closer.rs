@@ -131,7 +131,7 @@ fn with_tulip(bench: &mut Bench<'_>, finding: &mut Finding, seeds: u32) -> Resul
 fn unaided(bench: &Bench<'_>, finding: &mut Finding, seeds: u32) -> Result<(), Interrupted> {
     let mut found = None;
     for (seconds, seed) in
-        [SHOWN, SEARCHED].into_iter().flat_map(|s| (1..=u64::from(seeds)).map(move |i| (s, i)))
+        [SHOWN, SEARCHED].into_iter().flat_map(|s| bench.seeds_of(seeds).map(move |i| (s, i)))
     {
         bench.go_on()?;
         let series = start(bench, Unaided, seed, seconds);

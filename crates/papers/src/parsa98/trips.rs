@@ -130,7 +130,7 @@ fn f13(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     let (mut means, mut deviations, mut margins) = (Vec::new(), Vec::new(), Vec::new());
     // Of all packets, and of those that the sender timed.
     let (mut above, mut measured) = ([0_u64; 2], [0_u64; 2]);
-    for seed in 1..=u64::from(bench.seeds) {
+    for seed in bench.seeds_of(bench.seeds) {
         bench.go_on()?;
         let trips = trips(bench, seed);
         let mut rtts = Moments::default();

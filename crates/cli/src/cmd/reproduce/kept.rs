@@ -1,7 +1,7 @@
 //! What became of claims, kept on disk: `claims/ID.json`, one file each, so that a command that was interrupted goes on
 //! where it stopped, and a report holds what several commands evaluated.
 //!
-//! A kept result stands for an evaluation if the program and the number of seeds are the same: nothing else that
+//! A kept result stands for an evaluation if the program and the seeds are the same: nothing else that
 //! can be asked for bears on a verdict. The program is known by its version and its file, since a version is built
 //! many times while it is worked on. A claim that could not be tried is tried again.
 
@@ -22,22 +22,29 @@ use crate::output;
 pub struct Origin {
     /// Runs per case.
     pub seeds: u32,
+    /// Seed of the first of them.
+    #[serde(default = "first")]
+    pub first_seed: u64,
     /// Version of lasthop.
     pub lasthop: String,
     /// The program's file: its length and when it was written. Empty if that is not known.
     pub build: String,
 }
 
+fn first() -> u64 {
+    1
+}
+
 impl Origin {
-    /// Of what this program evaluates with `seeds`.
-    pub fn new(seeds: u32) -> Origin {
+    /// Of what this program evaluates with `seeds` from `first_seed` on.
+    pub fn new(seeds: u32, first_seed: u64) -> Origin {
         let file = std::env::current_exe().and_then(fs::metadata);
         let build = file.and_then(|file| {
             let written = file.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
             Ok(format!("{:x}-{:x}", file.len(), written.as_nanos()))
         });
         let lasthop = lasthop_version::LINE.to_owned();
-        Origin { seeds, lasthop, build: build.unwrap_or_default() }
+        Origin { seeds, first_seed, lasthop, build: build.unwrap_or_default() }
     }
 
     /// Whether a result from here is what `now` would give.
@@ -47,13 +54,16 @@ impl Origin {
 
     /// In words, beside what the program is now.
     pub fn words(&self, now: &Origin) -> String {
-        let Origin { seeds, lasthop, .. } = self;
-        let stale = match (self.build == now.build, self.seeds == now.seeds) {
+        let Origin { seeds, first_seed, lasthop, .. } = self;
+        let same_seeds = (self.seeds, self.first_seed) == (now.seeds, now.first_seed);
+        let stale = match (self.build == now.build, same_seeds) {
             (true, true) => "",
-            (true, false) => ", another number than in the last run",
+            (true, false) => ", other seeds than in the last run",
             (false, _) => ", another build than that of the last run",
         };
-        format!("Evaluated with {} by lasthop {lasthop}{stale}.", plural((*seeds).into(), "seed"))
+        let from = if *first_seed == 1 { String::new() } else { format!(" from {first_seed} on") };
+        let seeds = plural((*seeds).into(), "seed");
+        format!("Evaluated with {seeds}{from} by lasthop {lasthop}{stale}.")
     }
 }
 
@@ -79,8 +89,9 @@ pub struct Told<'a> {
     #[serde(flatten)]
     result: &'a ClaimResult,
     seeds: u32,
+    first_seed: u64,
     lasthop: &'a str,
-    /// Whether another program or another number of seeds than those of the last run made it.
+    /// Whether another program or other seeds than those of the last run made it.
     stale: bool,
 }
 
@@ -94,8 +105,9 @@ impl Kept {
 
     /// For a program; `now` is the last run.
     pub fn told(&self, now: &Origin) -> Told<'_> {
-        let Origin { seeds, lasthop, .. } = &self.origin;
-        Told { result: &self.result, seeds: *seeds, lasthop, stale: self.origin != *now }
+        let Origin { seeds, first_seed, lasthop, .. } = &self.origin;
+        let (seeds, first_seed) = (*seeds, *first_seed);
+        Told { result: &self.result, seeds, first_seed, lasthop, stale: self.origin != *now }
     }
 }
 

@@ -25,6 +25,7 @@ Examples:
   lasthop reproduce                       all claims of the papers
   lasthop reproduce west97                one paper
   lasthop reproduce W-T1 W-T2 --verbose   two of its tables, each measured value and all assumptions
+  lasthop reproduce west97 --seed 21      with the seeds 21 to 40 instead of 1 to 20
   lasthop reproduce west97 --check        exit code 1 if one of its claims fails
   lasthop reproduce related               what works that they cite published
   lasthop reproduce --list                what there is
@@ -62,6 +63,9 @@ pub struct Args {
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20, hide_default_value = true,
           value_parser = crate::asked::seeds(1, 100_000))]
     pub seeds: u32,
+    /// Seed of the first run of each case: another block of seeds tests whether a verdict depends on chance
+    #[arg(long, value_name = "S", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=1 << 53))]
+    pub seed: u64,
     /// Add to the report in this directory [default: out/reproduce; none with --json]
     #[arg(long, short, value_name = "DIR")]
     pub output: Option<PathBuf>,
@@ -144,7 +148,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let default = || (!json).then(|| PathBuf::from(OUTPUT));
     let directory = args.output.clone().or_else(default);
     let store = directory.as_deref().map(Store::open).transpose()?;
-    let origin = Origin::new(args.seeds);
+    let origin = Origin::new(args.seeds, args.seed);
     lasthop_batch::start_threads()?;
     let done = evaluate_all(args, &chosen, store.as_ref(), &origin, json)?;
 
@@ -202,6 +206,7 @@ fn evaluate_all(
         },
     };
     let mut bench = Bench::new(args.seeds, &watch);
+    bench.first_seed = args.seed;
     bench.live = Some(&live);
     let width = chosen.iter().map(|claim| claim.id.len()).max().unwrap_or(0);
     let mut done = Vec::new();
