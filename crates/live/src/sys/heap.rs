@@ -1,5 +1,5 @@
 //! How the allocator treats memory that is free.
-#![expect(unsafe_code, reason = "mallopt has no safe interface")]
+#![cfg_attr(target_env = "gnu", expect(unsafe_code, reason = "mallopt has no safe interface"))]
 
 /// Freed memory at the end of the heap up to so many bytes stays with the process. By default glibc gives back what
 /// exceeds 128 KiB, so that a station that frees super-packets faults the same pages in again for each.
