@@ -182,6 +182,11 @@ impl Own {
         self.out.signals.clear();
     }
 
+    /// Runs what is due now.
+    fn settle(&mut self) {
+        self.run(self.now - START, |_| false);
+    }
+
     /// Runs timers up to `until`; stops early as soon as `enough` says so.
     fn run(&mut self, until: Nanos, enough: impl Fn(&Own) -> bool) {
         let until = until.saturating_add(START);
@@ -216,17 +221,23 @@ impl Own {
 
 impl World for Own {
     fn now(&mut self) -> Nanos {
-        self.run(self.now - START, |_| false);
         self.now - START
     }
 
+    /// Timers that are due at the same instant expire after what the script does then, as those of a kernel do, whose ticks
+    /// come later.
     fn wait(&mut self, at: Nanos) {
-        self.run(at.max(self.now - START), |_| false);
+        let at = at.max(self.now - START);
+        if at > self.now - START {
+            self.run(at - 1, |_| false);
+        }
+        self.now = self.now.max(at.saturating_add(START));
+        self.retry();
     }
 
     fn sent(&mut self, until: Nanos) -> Option<(Nanos, Vec<u8>)> {
-        if self.sent.is_empty() {
-            self.run(until.max(self.now - START), |own| !own.sent.is_empty());
+        if self.sent.is_empty() && until > self.now - START {
+            self.run(until, |own| !own.sent.is_empty());
         }
         let at = self.sent.front()?.0;
         (at <= until).then(|| self.sent.pop_front()).flatten()
@@ -237,25 +248,25 @@ impl World for Own {
             let flow = FlowKey { src: addr(self.ends.0), dst: self.peer(), src_port, dst_port };
             let error = Unreachable { code, mtu, seq: Seq(seq) };
             self.act(|sockets, now, out| sockets.on_unreachable(now, flow, &error, out));
-            self.now();
+            self.settle();
             return;
         }
         // What the host would refuse to read never reaches its TCP.
         let Ok(packet) = parse::parse(&Arc::from(bytes), 0, true) else { return };
         self.act(|sockets, now, out| sockets.on_packet(now, Side::Right, packet, out));
-        self.now();
+        self.settle();
     }
 
     fn call(&mut self, call: &Call) -> Result<Started, String> {
         self.written = 0;
         match self.attempt(call)? {
             Some(reply) => {
-                self.now();
+                self.settle();
                 Ok(Started::Done(reply))
             }
             None => {
                 self.blocked = Some(call.clone());
-                self.now();
+                self.settle();
                 match self.done.take() {
                     Some((_, reply)) => Ok(Started::Done(reply)),
                     None => Ok(Started::Blocks),
