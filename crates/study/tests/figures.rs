@@ -16,7 +16,7 @@ use lasthop_scenario::{Argument, Scenario, example, parse};
 use lasthop_trace::stats::Summary;
 use serde::{Deserialize, Serialize};
 
-const PAGES: [&str; 2] = ["senders-of-today.md", "parity.md"];
+const PAGES: [&str; 3] = ["senders-of-today.md", "parity.md", "worth-it.md"];
 
 /// Results of kernel senders in KB/s, one per run.
 #[derive(Serialize, Deserialize, Default)]
