@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 const CAUSES: usize = Cause::ALL.len();
 
 /// What hosts and agents notice, by name.
-const NOTES: [&str; 25] = [
+const NOTES: [&str; 28] = [
     "connections-opened",
     "connections-complete",
     "connections-aborted",
@@ -44,6 +44,9 @@ const NOTES: [&str; 25] = [
     "congestion-echoes",
     "frames-missed",
     "blocks-hidden",
+    "losses-left",
+    "flows-left-alone",
+    "flows-repaired",
 ];
 
 #[derive(Debug, Default)]
@@ -201,6 +204,9 @@ impl Sink for Tap {
                 AgentNote::NoticeWithheld => (17, 1),
                 AgentNote::SegmentClamped { .. } => (18, 1),
                 AgentNote::BlocksHidden => (24, 1),
+                AgentNote::LossLeft => (25, 1),
+                AgentNote::FlowLeftAlone => (26, 1),
+                AgentNote::FlowRepaired => (27, 1),
                 _ => (12, 1),
             },
             What::Air(air) => match air.fate {
@@ -326,6 +332,9 @@ mod tests {
             (agent(AgentNote::NoticeWithheld), Some(("notices-withheld", 1))),
             (agent(AgentNote::SegmentClamped { mss: 500 }), Some(("segments-clamped", 1))),
             (agent(AgentNote::BlocksHidden), Some(("blocks-hidden", 1))),
+            (agent(AgentNote::LossLeft), Some(("losses-left", 1))),
+            (agent(AgentNote::FlowLeftAlone), Some(("flows-left-alone", 1))),
+            (agent(AgentNote::FlowRepaired), Some(("flows-repaired", 1))),
             (agent(AgentNote::NoRoom), Some(("other-notes", 1))),
             (air(FrameFate::Received), Some(("frames-received", 1))),
             (air(FrameFate::Damaged), Some(("frames-damaged", 1))),

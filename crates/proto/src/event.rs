@@ -329,6 +329,12 @@ pub enum AgentNote {
     NoRoom,
     /// It took the SACK blocks out of an ACK that moves on: what lies behind the hole is its own matter.
     BlocksHidden,
+    /// It leaves the next loss of a flow to the sender, to see whether that slows down.
+    LossLeft,
+    /// It leaves a flow alone: the sender does not slow down after losses.
+    FlowLeftAlone,
+    /// It repairs the losses of a flow: the sender slows down after them.
+    FlowRepaired,
     /// It measured a round trip over the wireless link.
     LocalRtt {
         /// The measurement.

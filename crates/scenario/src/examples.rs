@@ -63,6 +63,7 @@ examples![
     "daedalus-lan",
     "daedalus-wan",
     "today",
+    "worth-it",
     "quic",
     "agarwal00",
     "interference",

@@ -16,7 +16,8 @@ use lasthop_scenario::{Argument, Scenario, example, parse};
 use lasthop_trace::stats::Summary;
 use serde::{Deserialize, Serialize};
 
-const PAGES: [&str; 2] = ["reference/modern-senders.md", "explanation/parity.md"];
+const PAGES: [&str; 3] =
+    ["reference/modern-senders.md", "explanation/parity.md", "explanation/worth-it.md"];
 
 /// Results of kernel senders in KB/s, one per run.
 #[derive(Serialize, Deserialize, Default)]

@@ -304,6 +304,9 @@ impl<W: Write> Sink for EventCsv<W> {
                     }
                     AgentNote::NoRoom => ("agent-no-room", None),
                     AgentNote::BlocksHidden => ("agent-blocks-hidden", None),
+                    AgentNote::LossLeft => ("agent-loss-left", None),
+                    AgentNote::FlowLeftAlone => ("agent-flow-left-alone", None),
+                    AgentNote::FlowRepaired => ("agent-flow-repaired", None),
                     AgentNote::LocalRtt { rtt: Span(nanos) } => ("agent-local-rtt", Some(nanos)),
                     AgentNote::HostGone => ("agent-host-gone", None),
                     AgentNote::HostBack => ("agent-host-back", None),

@@ -141,6 +141,15 @@ fn agent(note: &AgentNote) -> &'static str {
         AgentNote::BlocksHidden => {
             "The base station took the SACK blocks out of the ACK: the hole is its own matter."
         }
+        AgentNote::LossLeft => {
+            "The base station leaves the next loss to the sender, to see whether it slows down."
+        }
+        AgentNote::FlowLeftAlone => {
+            "The sender does not slow down after losses: the base station leaves it alone."
+        }
+        AgentNote::FlowRepaired => {
+            "The sender slows down after losses: the base station repairs them."
+        }
         AgentNote::LocalRtt { .. } => "The base station measured a round trip over the radio.",
         AgentNote::HostGone => "The mobile host does not answer; its sender's window is closed.",
         AgentNote::HostBack => "The mobile host is back; its sender's window opens.",

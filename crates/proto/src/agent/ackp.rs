@@ -36,7 +36,7 @@ pub(super) const WORD: Descriptor<Read> = Descriptor {
     )
     .needs(Needs::Duplicates),
     read: |k| {
-        let snoop = SnoopConfig::keys(k);
+        let snoop = SnoopConfig::keys(k, SnoopConfig::west97());
         let mut mode = AckpMode::Full;
         let modes = [("full", AckpMode::Full), ("every-packet", AckpMode::EveryPacket)];
         k.word(
@@ -128,6 +128,11 @@ impl Receiver {
     /// The timestamp of the sender that it echoed last.
     pub(super) fn echo(&self) -> Option<u32> {
         self.timestamps.map(|timestamps| timestamps.echo)
+    }
+
+    /// Its own timestamp that it sent last.
+    pub(super) fn stamp(&self) -> Option<u32> {
+        self.timestamps.map(|timestamps| timestamps.value)
     }
 
     /// The window field it sent last.

@@ -32,7 +32,7 @@ const SILENT: Span = Span::secs(3);
 
 /// What a segment is to an agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Standing {
+pub enum Standing {
     /// A host accepts it.
     Good,
     /// Its receiver has its data already: a retransmission, whose acknowledgement is not processed.
@@ -47,19 +47,19 @@ pub(super) enum Standing {
 
 /// What is known of one end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct End {
+pub struct End {
     /// The number of its SYN, if that was seen.
-    iss: Option<Seq>,
+    pub iss: Option<Seq>,
     /// One past the highest number that it has sent.
-    next: Option<Seq>,
+    pub next: Option<Seq>,
     /// How far its peer has acknowledged that: `SND.UNA`, and `RCV.NXT` of the peer at least.
-    acked: Option<Seq>,
+    pub acked: Option<Seq>,
     /// The right edge of the windows that its peer has promised.
-    edge: Seq,
+    pub edge: Seq,
     /// The largest window that its peer has promised, in bytes.
-    widest: u32,
+    pub widest: u32,
     /// The shift of the windows that it announces itself; unknown if its SYN was not seen.
-    shift: Option<u8>,
+    pub shift: Option<u8>,
 }
 
 impl End {
@@ -162,7 +162,8 @@ impl Track {
 
     /// Whether all that a segment from one end carries was acknowledged before, so that its receiver ignores what it says.
     fn is_old(&self, from: Side, segment: &Segment, len: u32) -> bool {
-        let end = segment.seq + segment.seq_len(len);
+        let len = segment.seq_len(len);
+        let end = segment.seq + len;
         self.ends[from.index()].acked.is_some_and(|acked| end.le(acked)) && len > 0
     }
 
@@ -245,14 +246,19 @@ impl Track {
 
 /// The check that all agents share: one record for each connection, by the flow from left to right.
 #[derive(Clone, Debug)]
-pub(super) struct Guard {
+pub struct Guard {
     tracks: Flows<Track>,
 }
 
 impl Guard {
     /// One for at most `flows` connections at once; the least recently used is forgotten first.
-    pub(super) fn new(flows: usize) -> Guard {
+    pub fn new(flows: usize) -> Guard {
         Guard { tracks: Flows::new(flows) }
+    }
+
+    /// What is known of both ends of a connection, by the flow from left to right; the left end first.
+    pub fn ends(&mut self, flow: FlowKey) -> Option<[End; 2]> {
+        self.tracks.find(flow).map(|i| self.tracks[i].ends)
     }
 
     /// The connections of `host` go on elsewhere, and are learned anew when it comes back.
@@ -277,7 +283,7 @@ impl Guard {
     }
 
     /// What the TCP packet from `from`, which came undamaged, is to the agent.
-    pub(super) fn judge(&mut self, now: Time, from: Side, packet: &Packet) -> Standing {
+    pub fn judge(&mut self, now: Time, from: Side, packet: &Packet) -> Standing {
         let (Some(segment), Some(flow)) = (packet.segment(), packet.flow()) else {
             return Standing::Doubtful;
         };

@@ -7,7 +7,7 @@
 
 mod ackp;
 pub mod flows;
-mod guard;
+pub mod guard;
 pub mod i_tcp_handoff;
 mod m_tcp;
 mod none;

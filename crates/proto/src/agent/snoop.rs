@@ -21,8 +21,10 @@
 mod blocks;
 pub(super) mod cache;
 mod config;
+mod depth;
 pub(super) mod flow;
 mod moving;
+mod reaction;
 pub(super) mod rtt;
 mod timeout;
 
@@ -45,6 +47,7 @@ use crate::wire::{Ackp, Addr, Damage, Flags, FlowKey, Packet, Seq};
 use cache::Entry;
 pub use config::{DupAcks, SnoopConfig};
 use flow::{Flow, Verdict};
+use reaction::Change;
 use serde::Serialize;
 pub use timeout::TimeoutRule;
 
@@ -70,7 +73,10 @@ impl Config for SnoopAgent {
                 "balakrishnan97 2, west97 2.6, parsa98 4",
             )
             .needs(Needs::Duplicates),
-            read: |k| AgentConfig::Snoop(SnoopAgent { snoop: SnoopConfig::keys(k), ackp: None }),
+            read: |k| {
+                let snoop = SnoopConfig::keys(k, SnoopConfig::west97());
+                AgentConfig::Snoop(SnoopAgent { snoop, ackp: None })
+            },
         },
         ackp::WORD,
         snoop_smart::WORD,
@@ -277,6 +283,7 @@ impl Snoop {
     fn keep(&mut self, now: Time, i: usize, span: [u64; 2], packet: &Packet, out: &mut Out) {
         let [start, end] = span;
         let key = self.flows.key(i);
+        self.observe(now, i, span, packet, out);
         let config = &self.config;
         let flow = &mut self.flows[i];
         flow.touch(now);
@@ -300,12 +307,15 @@ impl Snoop {
                 note(out, key, AgentNote::CongestionHole);
             }
             flow.rtt.sent(end, now);
+            flow.depth.sent(now, end);
         }
         flow.top = flow.top.max(end);
 
         let before = flow.cache.bytes();
         if repeated && flow.store_again(span, packet, sent_as) {
             // Cached before; the copy's headers were renewed.
+        } else if flow.is_alone() {
+            // Nothing of it will be repaired.
         } else if flow.cache.len() >= config.flow_packets
             || !self.make_room(i, packet.wire_len().into(), out)
         {
@@ -324,6 +334,26 @@ impl Snoop {
         }
         self.set_wake(i);
         self.peak = self.peak.max(self.state_bytes());
+    }
+
+    /// Data at the positions of `span` shows what its sender does after losses.
+    fn observe(&mut self, now: Time, i: usize, span: [u64; 2], packet: &Packet, out: &mut Out) {
+        if !self.config.leave_loss_tolerant && !self.config.show_congestion {
+            return;
+        }
+        let change = self.flows[i].observe(now, span, packet, &self.config);
+        let Some(change) = change else { return };
+        let flow = &mut self.flows[i];
+        let news = match change {
+            Change::Tests => AgentNote::LossLeft,
+            Change::LeavesAlone => {
+                self.cached -= flow.cache.bytes();
+                flow.cache.clear();
+                AgentNote::FlowLeftAlone
+            }
+            Change::Repairs => AgentNote::FlowRepaired,
+        };
+        note(out, self.flows.key(i), news);
     }
 
     /// A TCP packet from the mobile host; forwarded unless `snoop_ack` finds that the sender is better off
@@ -351,6 +381,7 @@ impl Snoop {
     /// `snoop_ack`: acts on an ACK for flow `i`, and says why it must not reach the sender, if so.
     fn judge(&mut self, now: Time, i: usize, packet: &Packet, out: &mut Out) -> Option<Cause> {
         let segment = packet.segment()?;
+        let key = self.flows.key(i);
         let flow = &mut self.flows[i];
         let ack = flow.position(segment.ack)?;
         if flow.complete && ack > flow.top {
@@ -360,18 +391,26 @@ impl Snoop {
         flow.touch(now);
         let pure = segment.seq_len(packet.body.len()) == 0;
         let acked = flow.acked.unwrap_or(0);
+        if segment.flags.has(Flags::ECE) {
+            flow.shown();
+        }
         if ack < acked {
-            return pure.then_some(Cause::SpuriousAck);
+            return (pure && !flow.leaves()).then_some(Cause::SpuriousAck);
         }
         if flow.cache.has_supers() && (self.config.selective || pure && ack == acked) {
             self.cached -= flow.cache.bytes();
             flow.cut(self.config.selective);
             self.cached += flow.cache.bytes();
         }
-        let told = self.config.selective && flow.hear(segment);
+        let told = self.config.selective && flow.hear(now, segment);
         let window = flow.receiver.compare_window(segment);
         let was_shut = flow.is_shut();
         flow.receiver.sent(segment, packet.body.len());
+        let repeats = ack == acked && pure && window == WindowNews::Same;
+        let shows_loss = !was_shut && (told || repeats);
+        if shows_loss && self.config.show_congestion && flow.meets_congestion(told) {
+            note(out, key, AgentNote::LossLeft);
+        }
         let mut hidden = None;
         if ack > acked {
             let before = flow.cache.bytes();
@@ -385,6 +424,8 @@ impl Snoop {
                 return None;
             }
             self.repeat_moved(now, i, out);
+        } else if flow.leaves() {
+            // Losses are the sender's matter.
         } else if pure && window != WindowNews::Changed && !flow.is_shut() {
             // A window update is not a duplicate ACK.
             let verdict = match window {
@@ -396,12 +437,15 @@ impl Snoop {
                 self.retransmit(now, i, Cause::LocalDupAck, out);
             }
             let hides = self.config.dup_acks == DupAcks::Suppress;
+            if !hides || verdict == Verdict::Forward {
+                self.flows[i].shown();
+            }
             hidden = (hides && verdict != Verdict::Forward).then_some(Cause::SuppressedDupAck);
         } else if was_shut {
             // The timers rested. What was sent into the closed window may have been thrown away.
             flow.restart(now, &self.config);
         }
-        if told && !self.flows[i].is_shut() {
+        if told && !self.flows[i].is_shut() && !self.flows[i].leaves() {
             while let Some(packet) = self.flows[i].repair(now, &self.config) {
                 out.originate(Side::Right, packet, Cause::LocalDupAck);
             }

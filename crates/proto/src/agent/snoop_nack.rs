@@ -53,7 +53,9 @@ impl Config for NackAgent {
             "for data from the mobile host: the base station asks for what the air has lost",
             "balakrishnan97 2, west97 2.6",
         ),
-        read: |k| AgentConfig::SnoopNack(NackAgent { snoop: SnoopConfig::keys(k) }),
+        read: |k| {
+            AgentConfig::SnoopNack(NackAgent { snoop: SnoopConfig::keys(k, SnoopConfig::west97()) })
+        },
     }];
     type Agent = SnoopNack;
 

@@ -24,7 +24,7 @@ pub(super) const WORD: Descriptor<Read> = Descriptor {
     )
     .needs(Needs::Duplicates),
     read: |k| {
-        let snoop = SnoopConfig::keys(k).selective();
+        let snoop = SnoopConfig::keys(k, SnoopConfig::linux()).selective();
         AgentConfig::Snoop(SnoopAgent { snoop, ackp: None })
     },
 };

@@ -30,6 +30,7 @@ fn agents() -> Vec<(&'static str, AgentConfig)> {
         AgentConfig::None,
         snoop(config.clone(), None),
         snoop(config.clone().selective(), None),
+        snoop(SnoopConfig::linux().selective(), None),
         snoop(config.clone(), Some(AckpMode::Full)),
         AgentConfig::SnoopNack(NackAgent { snoop: config }),
         AgentConfig::SeqCache(SeqCacheAgent { flows: 100 }),

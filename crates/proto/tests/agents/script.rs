@@ -165,6 +165,9 @@ fn drain(out: &mut Out, isn: Seq, record: &mut Vec<String>) {
                     AgentNote::SenderRetransmission => "sender-retransmission",
                     AgentNote::CongestionHole => "congestion-hole",
                     AgentNote::BlocksHidden => "blocks-hidden",
+                    AgentNote::LossLeft => "loss-left",
+                    AgentNote::FlowLeftAlone => "flow-left-alone",
+                    AgentNote::FlowRepaired => "flow-repaired",
                     _ => unreachable!(),
                 };
                 record.push(format!("{at} note {name}"));

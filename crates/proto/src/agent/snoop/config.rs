@@ -54,6 +54,17 @@ pub struct SnoopConfig {
     pub flows: usize,
     /// Bytes (headers and payload) cached over all flows; the least recently used flow makes room.
     pub cache: Bytes,
+    /// Whether flows are left alone whose sender does not slow down after losses; see `reaction.rs`.
+    #[serde(skip_serializing_if = "is_false")]
+    pub leave_loss_tolerant: bool,
+    /// Whether losses in a full queue of the radio are left to the sender; see `depth.rs`.
+    #[serde(skip_serializing_if = "is_false")]
+    pub show_congestion: bool,
+}
+
+/// The published agents keep their names of runs.
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 impl SnoopConfig {
@@ -79,6 +90,8 @@ impl SnoopConfig {
             flow_packets: 128,
             flows: 1024,
             cache: Bytes(16 << 20),
+            leave_loss_tolerant: false,
+            show_congestion: false,
         }
     }
 
@@ -114,25 +127,36 @@ impl SnoopConfig {
         }
     }
 
+    /// For modern hosts: as [`SnoopConfig::west97`], with local time-outs that leave room for several attempts within the
+    /// 200 ms of Linux's least time-out. Flows are left alone whose sender does not slow down after losses.
+    pub const fn linux() -> SnoopConfig {
+        SnoopConfig {
+            initial_timeout: Span::millis(200),
+            min_timeout: Span::millis(40),
+            leave_loss_tolerant: true,
+            ..SnoopConfig::west97()
+        }
+    }
+
     /// The same with selective acknowledgements (balakrishnan97 3.1.1).
     pub fn selective(mut self) -> SnoopConfig {
         self.selective = true;
         self
     }
 
-    /// Goes over the keys, beginning with a published agent.
-    pub fn keys(k: &mut Keys<'_>) -> SnoopConfig {
+    /// Goes over the keys, beginning with the agent `c` or another known one.
+    pub fn keys(k: &mut Keys<'_>, mut c: SnoopConfig) -> SnoopConfig {
         let published = [
+            ("linux", SnoopConfig::linux()),
             ("west97", SnoopConfig::west97()),
             ("parsa98", SnoopConfig::parsa98()),
             ("daedalus", SnoopConfig::daedalus()),
         ];
-        let mut c = SnoopConfig::west97();
         k.word(
             "agent-preset",
             &mut c,
             &published,
-            "the published snoop agent that the other keys begin with",
+            "the snoop agent that the other keys begin with: `linux` for modern hosts, or a published one",
         );
         let times = Span::millis(1)..=Span::secs(3600);
         let what = "duplicate ACKs that cause a local retransmission";
@@ -170,6 +194,10 @@ impl SnoopConfig {
         k.count("flow-packets", &mut c.flow_packets, 1..=1_000_000, what);
         flows::watched(k, &mut c.flows);
         flows::cached(k, &mut c.cache);
+        let what = "whether flows are left alone whose sender does not slow down after losses";
+        k.flag("leave-loss-tolerant", &mut c.leave_loss_tolerant, what);
+        let what = "whether losses in a full queue of the radio are left to the sender";
+        k.flag("show-congestion", &mut c.show_congestion, what);
         c
     }
 }

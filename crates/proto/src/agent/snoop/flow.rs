@@ -6,6 +6,8 @@ mod travel;
 use super::super::ackp::{Partial, Receiver};
 use super::SnoopConfig;
 use super::cache::{Cache, Entry};
+use super::depth::Depth;
+use super::reaction::{Change, Reaction};
 use super::rtt::Rtt;
 use crate::agent::snoop_smart::Reports;
 use crate::units::{Span, Time};
@@ -56,6 +58,12 @@ pub(in super::super) struct Flow {
     clock: Option<u32>,
     /// What lies below this position went out over a radio that the host has left, if there was one.
     moved: u64,
+    /// What its sender does after losses, where that is observed.
+    reaction: Option<Box<Reaction>>,
+    /// How full the radio's queue is.
+    pub(super) depth: Depth,
+    /// Losses below this position are left to the sender, since they were congestion.
+    left: u64,
 }
 
 /// What to do with a duplicate ACK.
@@ -165,10 +173,17 @@ impl Flow {
 
     /// A new ACK: frees what it covers. The sample of the round trip, if it completes one.
     pub(super) fn advance(&mut self, ack: u64, now: Time, config: &SnoopConfig) -> Option<Span> {
+        let before = self.acked.unwrap_or(0);
+        let repaired = self.cache.front().is_some_and(|first| first.attempts > 0);
+        let delayed = self.dups > 0 || repaired || self.leaves();
         if let Some(latest) = self.cache.release(ack, self.dups > 0) {
             self.heard = self.heard.max(latest);
         }
         self.acked = Some(ack);
+        if let (Some(reaction), Some(stamp)) = (&mut self.reaction, self.receiver.stamp()) {
+            reaction.acked(now, stamp, ack);
+        }
+        self.depth.arrived(now, before, ack, delayed);
         self.top = self.top.max(ack);
         (self.dups, self.answers) = (0, 0);
         let sample = self.rtt.acked(ack, now);
@@ -182,7 +197,7 @@ impl Flow {
     }
 
     /// Whether `segment` of the receiver reports what it has behind a hole. Takes that in.
-    pub(super) fn hear(&mut self, segment: &Segment) -> bool {
+    pub(super) fn hear(&mut self, now: Time, segment: &Segment) -> bool {
         let mut told = false;
         for (left, right) in segment.options().sack.as_slice() {
             // What was never seen here cannot have been received.
@@ -190,6 +205,7 @@ impl Flow {
                 && end <= self.top
             {
                 self.reports.learn(self.cache.entries_mut(), start, end);
+                self.depth.arrived(now, start, end, false);
                 told = true;
             }
         }
@@ -255,9 +271,75 @@ impl Flow {
         }
     }
 
+    /// `packet`, with data at the positions of `span`, shows what its sender does after losses.
+    pub(super) fn observe(
+        &mut self,
+        now: Time,
+        [start, end]: [u64; 2],
+        packet: &Packet,
+        config: &SnoopConfig,
+    ) -> Option<Change> {
+        let new = || Box::new(Reaction::new(config.leave_loss_tolerant));
+        let reaction = self.reaction.get_or_insert_with(new);
+        if start < self.top {
+            reaction.retransmitted(now);
+            return None;
+        }
+        if start > self.top {
+            // Lost before the base station.
+            reaction.shown();
+        }
+        let stamps = packet.segment()?.timestamps?;
+        let segment = packet.body.len() / packet.pieces().max(1);
+        reaction.data(now, stamps.echo, end, segment.into())
+    }
+
+    /// The sender is shown a loss, or a mark of congestion.
+    pub(super) fn shown(&mut self) {
+        if let Some(reaction) = &mut self.reaction {
+            reaction.shown();
+        }
+    }
+
+    /// Whether losses are left to the sender now.
+    pub(super) fn leaves(&self) -> bool {
+        self.acked.is_some_and(|acked| acked < self.left)
+            || self.reaction.as_ref().is_some_and(|reaction| reaction.leaves())
+    }
+
+    /// Whether an ACK shows a loss that is congestion, by its blocks (`told`) or by its number alone. Then the losses of all
+    /// packets sent by now are left to the sender: to repair them here too would show it that it reduced its window in vain.
+    pub(super) fn meets_congestion(&mut self, told: bool) -> bool {
+        if self.leaves() || !self.acked.is_some_and(|acked| acked < self.top) {
+            return false;
+        }
+        let far = self.reaction.as_ref().map_or(Span::ZERO, |reaction| reaction.round_trip());
+        let reports = self.reports;
+        let lost = |e: &&Entry| reports.is_lost(e) && e.attempts == 0;
+        let lost = self.cache.entries().filter(lost).count();
+        let full = far > Span::ZERO && self.depth.is_full(far);
+        let full = full || Depth::is_many(lost, self.cache.len());
+        if !full || told && lost == 0 {
+            return false;
+        }
+        self.left = self.top;
+        if let Some(reaction) = &mut self.reaction {
+            reaction.congested(self.top);
+        }
+        true
+    }
+
+    /// Whether the flow is left alone, so that nothing of it is cached.
+    pub(super) fn is_alone(&self) -> bool {
+        self.reaction.as_ref().is_some_and(|reaction| reaction.is_alone())
+    }
+
     /// Whether what the receiver asks for is a loss of the wireless link that is repaired here, as in
     /// [`Flow::duplicate`].
     pub(super) fn repairs(&self, config: &SnoopConfig) -> bool {
+        if self.leaves() {
+            return false;
+        }
         let own = |first: &Entry| !first.by_sender && first.attempts < config.max_retransmits;
         let first = self.cache.front().filter(|first| Some(first.start) <= self.acked);
         self.answers == 0 && first.is_some_and(own)
@@ -312,7 +394,7 @@ impl Flow {
     #[inline]
     pub(super) fn wake(&self, config: &SnoopConfig) -> Option<Time> {
         let first = self.cache.front()?;
-        if self.is_shut() || first.attempts >= config.max_retransmits {
+        if self.is_shut() || first.attempts >= config.max_retransmits || self.leaves() {
             return None;
         }
         // The packet asked for never reached the base station, and those behind it may have arrived: the sender's matter.

@@ -1,0 +1,436 @@
+//! Whether the sender of a flow slows down after a loss; flows whose sender does not are left alone.
+//!
+//! Hiding losses helps a sender that takes each loss for congestion (Reno, CUBIC). A sender that follows the rate of deliveries
+//! (BBR) needs no help: each ACK that waits for a local repair disturbs its measurements.
+//!
+//! The evidence is the sender's **flight**: the bytes from the last ACK that the sender had received up to the end of the
+//! segment that it sends then. The timestamp that a segment echoes identifies that ACK (RFC 7323 section 4.1). Without
+//! timestamps nothing is concluded, and all losses are repaired.
+//!
+//! 1. **Suspicion.** A window that only losses reduce does not shrink while losses are hidden. BBR drains its queue after its
+//!    startup, and sends four segments a round trip every 10 s. A flight below [`SHRUNK`] of its peak for [`SHRUNK_ROUNDS`],
+//!    without a loss that the sender was shown, makes its sender a suspect. Bulk flows of CUBIC and Reno never get here.
+//! 2. **Test.** The largest flight of a period is measured, and the next loss is left to the sender. Once the sender has
+//!    retransmitted, losses are repaired again, and the largest flight of another period is measured. CUBIC keeps 0.7 (RFC
+//!    9438 section 4.6), Reno 0.5 (RFC 5681 section 3.1), BBR all of it.
+//! 3. **Congestion.** Where the radio's queue overflows, losses are left to the sender anyway, which is a test at no cost. A
+//!    flow is left alone after [`UNMOVED_TIMES`] in a row that its flight came back within [`TRIAL_ROUNDS`].
+//! 4. **Left alone.** A flow that passes is left alone. If its flight falls below [`FALLEN`] of what it was in two periods, the
+//!    agent repairs its losses again. A failed test is repeated after [`RETRY`], then after twice as long.
+
+use std::collections::VecDeque;
+
+use crate::units::{Span, Time};
+
+/// Share of the peak, in percent, below which a flight has shrunk. BBR's cycle takes it from 1.25 of the path's capacity to
+/// 1.0, the end of its startup from 2 or more to 1.
+const SHRUNK: u64 = 60;
+/// Rounds with such a flight: BBR's shortest dip of 200 ms has two at 100 ms.
+const SHRUNK_ROUNDS: u32 = 2;
+/// Segments of a peak below which nothing is concluded: some segments more or less are no reaction.
+const LEAST_PEAK: u64 = 16;
+/// Rounds of a period: BBR's cycle has eight.
+const PERIOD_ROUNDS: u32 = 10;
+/// Shortest period: longer than the 200 ms for which BBR sends four segments a round trip.
+const PERIOD: Span = Span::millis(400);
+/// Rounds after a retransmission that belong to the recovery.
+const RECOVERY_ROUNDS: u32 = 3;
+/// Share of the flight, in percent, that a sender keeps that does not react: CUBIC keeps 70.
+const UNMOVED: u64 = 85;
+/// Share of the flight, in percent, below which a flow that is left alone has slowed down.
+const FALLEN: u64 = 75;
+/// Losses in a full queue in a row after which the flight came back, and rounds and time for that. BBR probes with its whole
+/// flight every eight rounds; CUBIC is back at 85 % of a large window after more than a second.
+const UNMOVED_TIMES: u32 = 4;
+const TRIAL_ROUNDS: u32 = 8;
+const TRIAL: Span = Span::secs(1);
+/// Segments of a flight below which that says nothing: within eight rounds a window grows by some segments.
+const LEAST_TRIAL: u64 = 40;
+/// Time from the first failed test to the next one.
+const RETRY: Span = Span::secs(10);
+/// Doublings of that time.
+const RETRY_DOUBLINGS: u32 = 6;
+/// ACKs whose timestamps are stored.
+const MARKS: usize = 32;
+/// Stored ACKs per round trip.
+const MARKS_A_ROUND: u64 = 8;
+/// Round trips without data after which the application was idle.
+const IDLE_ROUNDS: u64 = 2;
+
+/// A change of what the agent does about losses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Change {
+    /// The next loss is left to the sender, to see what it does.
+    Tests,
+    /// The sender does not slow down: the flow is left alone.
+    LeavesAlone,
+    /// The sender slows down: losses are repaired.
+    Repairs,
+}
+
+/// An ACK that went to the sender.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    /// The receiver's timestamp.
+    stamp: u32,
+    /// Position that it acknowledges.
+    acked: u64,
+    at: Time,
+}
+
+/// The largest flight of a period.
+#[derive(Clone, Copy, Debug)]
+struct Period {
+    rounds: u32,
+    since: Time,
+    most: u64,
+}
+
+impl Period {
+    fn new(since: Time) -> Period {
+        Period { rounds: 0, since, most: 0 }
+    }
+
+    /// Adds a round; the largest flight once the period is complete.
+    fn add(&mut self, now: Time, flight: u64) -> Option<u64> {
+        self.rounds += 1;
+        self.most = self.most.max(flight);
+        let complete = self.rounds >= PERIOD_ROUNDS && now.since(self.since) >= PERIOD;
+        complete.then_some(self.most)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// Losses are repaired.
+    Repairs,
+    /// The flight before a test is measured.
+    Before(Period),
+    /// The next loss is left to the sender; its flight so far.
+    Shows { level: u64, period: Period },
+    /// The sender has retransmitted; its flight before that, and the rounds of its recovery that are left.
+    After { level: u64, recovery: u32, period: Period },
+    /// The flow is left alone; its flight when that began, and the periods in which it was far below.
+    Alone { level: u64, low: u32, period: Period },
+}
+
+/// A loss in a full queue. While the sender recovers, its flight has a hole and says nothing.
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    /// Flight before the loss.
+    level: u64,
+    /// Position that ends the recovery, and then the round after it.
+    until: u64,
+    phase: Phase,
+    /// Largest flight since the round after the recovery.
+    most: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Recovers,
+    /// The round after the recovery.
+    Settles,
+    Measures {
+        since: Time,
+        rounds: u32,
+    },
+}
+
+/// What is known of the sender of a flow.
+#[derive(Clone, Debug)]
+pub(super) struct Reaction {
+    /// Whether flows may be left alone; otherwise the round trip is measured, and nothing else.
+    concludes: bool,
+    state: State,
+    marks: VecDeque<Mark>,
+    /// The ACK that the sender had received when it sent its latest data.
+    received: Option<Mark>,
+    /// The round ends when data answers an ACK of this position.
+    round_end: u64,
+    /// When it began, and how long the last one took.
+    round_began: Time,
+    turn: Span,
+    /// Largest flight of this round.
+    flight: u64,
+    /// Round trip between the base station and the sender; zero if unknown.
+    rtt: Span,
+    /// When data came last.
+    busy: Time,
+    /// Largest payload of a segment.
+    segment: u64,
+    /// Largest flight since a loss was shown, and the rounds far below it.
+    peak: u64,
+    low: u32,
+    /// Rounds that may show the reaction to a loss that the sender was shown.
+    shown: u32,
+    /// Flights of the last rounds.
+    recent: [u64; 3],
+    trial: Option<Trial>,
+    /// Trials in a row without a reaction.
+    unmoved: u32,
+    /// No test before this time.
+    retry: Time,
+    failures: u32,
+}
+
+impl Reaction {
+    /// Nothing is known yet. With `concludes` the flow may be left alone.
+    pub(super) fn new(concludes: bool) -> Reaction {
+        Reaction {
+            concludes,
+            state: State::Repairs,
+            marks: VecDeque::new(),
+            received: None,
+            round_end: 0,
+            round_began: Time::ZERO,
+            turn: Span::ZERO,
+            flight: 0,
+            rtt: Span::ZERO,
+            busy: Time::ZERO,
+            segment: 0,
+            peak: 0,
+            low: 0,
+            shown: 0,
+            recent: [0; 3],
+            trial: None,
+            unmoved: 0,
+            retry: Time::ZERO,
+            failures: 0,
+        }
+    }
+}
+
+/// Whether `share` percent of `whole` are more than `part`.
+fn below(part: u64, whole: u64, share: u64) -> bool {
+    part.saturating_mul(100) < whole.saturating_mul(share)
+}
+
+impl Reaction {
+    /// Whether losses are left to the sender now.
+    pub(super) fn leaves(&self) -> bool {
+        matches!(self.state, State::Shows { .. } | State::Alone { .. })
+    }
+
+    /// Whether the flow is left alone for good, so that nothing has to be cached.
+    pub(super) fn is_alone(&self) -> bool {
+        matches!(self.state, State::Alone { .. })
+    }
+
+    /// Round trip between the base station and the sender; zero if unknown.
+    pub(super) fn round_trip(&self) -> Span {
+        self.rtt
+    }
+
+    /// An ACK with the receiver's timestamp `stamp` goes to the sender and acknowledges `acked`.
+    pub(super) fn acked(&mut self, now: Time, stamp: u32, acked: u64) {
+        let spacing = Span(self.rtt.0 / MARKS_A_ROUND);
+        if let Some(last) = self.marks.back()
+            && (now.since(last.at) < spacing || last.stamp == stamp)
+        {
+            return;
+        }
+        if self.marks.len() == MARKS {
+            self.marks.pop_front();
+        }
+        self.marks.push_back(Mark { stamp, acked, at: now });
+    }
+
+    /// The sender was shown a loss, or a mark of congestion.
+    pub(super) fn shown(&mut self) {
+        self.shown = RECOVERY_ROUNDS;
+        (self.peak, self.low) = (0, 0);
+    }
+
+    /// The losses of data below position `until` are left to the sender, since the queue is full.
+    pub(super) fn congested(&mut self, until: u64) {
+        self.shown();
+        let mut level = self.recent.into_iter().fold(self.flight, u64::max);
+        if let Some(trial) = self.trial {
+            level = match trial.phase {
+                Phase::Measures { .. } => {
+                    self.conclude(trial);
+                    trial.most
+                }
+                Phase::Recovers | Phase::Settles => trial.level,
+            };
+        }
+        let known = matches!(self.state, State::Repairs) && level >= LEAST_TRIAL * self.segment;
+        self.trial = known.then_some(Trial { level, until, phase: Phase::Recovers, most: 0 });
+    }
+
+    fn conclude(&mut self, trial: Trial) {
+        let stays = !below(trial.most, trial.level, UNMOVED);
+        self.unmoved = if stays { self.unmoved + 1 } else { 0 };
+        self.trial = None;
+    }
+
+    /// Data up to `end` with this flight was sent in answer to an ACK of `acked`.
+    fn try_flight(&mut self, now: Time, acked: u64, end: u64, flight: u64) {
+        let Some(trial) = &mut self.trial else { return };
+        match trial.phase {
+            Phase::Recovers | Phase::Settles if acked < trial.until => return,
+            Phase::Recovers => (trial.phase, trial.until) = (Phase::Settles, end),
+            Phase::Settles => {
+                trial.phase = Phase::Measures { since: now, rounds: 0 };
+                trial.until = end;
+                trial.most = flight;
+            }
+            Phase::Measures { since, rounds } => {
+                trial.most = trial.most.max(flight);
+                if acked >= trial.until {
+                    trial.until = end;
+                    trial.phase = Phase::Measures { since, rounds: rounds + 1 };
+                }
+                if rounds >= TRIAL_ROUNDS || now.since(since) >= TRIAL {
+                    let trial = *trial;
+                    self.conclude(trial);
+                }
+            }
+        }
+    }
+
+    /// A round with this flight is over. Whether enough trials have shown no reaction.
+    fn passes_trials(&mut self, now: Time, flight: u64) -> bool {
+        self.recent = [flight, self.recent[0], self.recent[1]];
+        self.unmoved >= UNMOVED_TIMES && now >= self.retry
+    }
+
+    /// The sender has retransmitted.
+    pub(super) fn retransmitted(&mut self, now: Time) {
+        self.shown();
+        if let State::Shows { level, .. } = self.state {
+            let period = Period::new(now);
+            self.state = State::After { level, recovery: RECOVERY_ROUNDS, period };
+        }
+    }
+
+    /// New data up to position `end` that echoes the receiver's timestamp `echo`; `segment` bytes are the payload of one
+    /// segment. What changes, if anything does.
+    pub(super) fn data(&mut self, now: Time, echo: u32, end: u64, segment: u64) -> Option<Change> {
+        self.segment = self.segment.max(segment);
+        let silence = core::mem::replace(&mut self.busy, now);
+        if now.since(silence) > self.turn * IDLE_ROUNDS && self.turn > Span::ZERO {
+            self.pause(now);
+        }
+        let is_received = |mark: &Mark| echo.wrapping_sub(mark.stamp) as i32 >= 0;
+        let mut newer = None;
+        while let Some(mark) = self.marks.front().copied().filter(is_received) {
+            newer = Some(mark);
+            self.marks.pop_front();
+        }
+        if let Some(mark) = newer {
+            let sample = now.since(mark.at);
+            // The shortest of recent ones; the path may become longer.
+            self.rtt = match self.rtt {
+                Span::ZERO => sample,
+                rtt => sample.min(rtt + rtt / 8),
+            };
+            self.received = Some(mark);
+        }
+        let received = self.received?;
+        let flight = end.saturating_sub(received.acked);
+        self.flight = self.flight.max(flight);
+        self.try_flight(now, received.acked, end, flight);
+        if received.acked < self.round_end {
+            return None;
+        }
+        let flight = core::mem::take(&mut self.flight);
+        self.round_end = end;
+        self.turn = now.since(self.round_began);
+        self.round_began = now;
+        if !self.concludes {
+            return None;
+        }
+        self.round(now, flight)
+    }
+
+    /// The application paused: what is in flight says nothing about the window.
+    fn pause(&mut self, now: Time) {
+        (self.peak, self.low, self.flight) = (0, 0, 0);
+        (self.recent, self.trial) = ([0; 3], None);
+        self.round_began = now;
+        match &mut self.state {
+            State::Repairs => {}
+            State::Before(period)
+            | State::Shows { period, .. }
+            | State::After { period, .. }
+            | State::Alone { period, .. } => *period = Period::new(now),
+        }
+    }
+
+    /// A round trip is over in which `flight` was the most.
+    fn round(&mut self, now: Time, flight: u64) -> Option<Change> {
+        match &mut self.state {
+            State::Repairs => {
+                if self.passes_trials(now, flight) {
+                    let level = self.recent.into_iter().fold(0, u64::max);
+                    self.state = State::Alone { level, low: 0, period: Period::new(now) };
+                    return Some(Change::LeavesAlone);
+                }
+                if self.suspects(now, flight) {
+                    self.state = State::Before(Period::new(now));
+                }
+                None
+            }
+            State::Before(period) => {
+                let level = period.add(now, flight)?;
+                self.state = State::Shows { level, period: Period::new(now) };
+                Some(Change::Tests)
+            }
+            State::Shows { level, period } => {
+                if let Some(most) = period.add(now, flight) {
+                    (*level, *period) = (most, Period::new(now));
+                }
+                None
+            }
+            State::After { recovery, period, .. } if *recovery > 0 => {
+                *recovery -= 1;
+                *period = Period::new(now);
+                None
+            }
+            State::After { level, period, .. } => {
+                let most = period.add(now, flight)?;
+                let level = *level;
+                if below(most, level, UNMOVED) {
+                    return Some(self.repair(now));
+                }
+                self.state = State::Alone { level, low: 0, period: Period::new(now) };
+                Some(Change::LeavesAlone)
+            }
+            State::Alone { level, low, period } => {
+                let most = period.add(now, flight)?;
+                *period = Period::new(now);
+                *low = if below(most, *level, FALLEN) { *low + 1 } else { 0 };
+                (*low >= 2).then(|| self.repair(now))
+            }
+        }
+    }
+
+    /// Whether the flight is far below its peak, and no loss explains it.
+    fn suspects(&mut self, now: Time, flight: u64) -> bool {
+        if self.shown > 0 {
+            self.shown -= 1;
+            return false;
+        }
+        if flight >= self.peak {
+            (self.peak, self.low) = (flight, 0);
+            return false;
+        }
+        self.low = if below(flight, self.peak, SHRUNK) { self.low + 1 } else { 0 };
+        self.low >= SHRUNK_ROUNDS && self.peak >= LEAST_PEAK * self.segment && now >= self.retry
+    }
+
+    /// The sender slows down: its losses are repaired until the next test.
+    fn repair(&mut self, now: Time) -> Change {
+        self.state = State::Repairs;
+        (self.peak, self.low) = (0, 0);
+        (self.trial, self.unmoved) = (None, 0);
+        self.retry = now + RETRY * (1 << self.failures.min(RETRY_DOUBLINGS));
+        self.failures = self.failures.saturating_add(1);
+        Change::Repairs
+    }
+}
+
+#[cfg(test)]
+mod tests;

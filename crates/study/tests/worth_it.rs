@@ -1,0 +1,107 @@
+//! What `snoop-smart` does for modern senders: it harms none that needs no help, and helps the others.
+
+use lasthop_proto::event::{AgentNote, Event, Wants, What};
+use lasthop_runs::measure_all;
+use lasthop_scenario::{Argument, Scenario, example, parse};
+use lasthop_trace::Sink;
+
+const LOSSES: [&str; 3] = ["0.1%", "1%", "3%"];
+/// One-way delays of the wired path.
+const DELAYS: [&str; 2] = ["10ms", "50ms"];
+const SEEDS: u64 = 3;
+
+fn scenario(sets: &[String]) -> Scenario {
+    let mut arguments: Vec<Argument> = sets.iter().cloned().map(Argument::Set).collect();
+    arguments.push(Argument::Set("horizon=30s".to_owned()));
+    let own = example("worth-it").unwrap();
+    let (mut plan, _) = parse(own.text, own.name, &arguments).unwrap();
+    plan.cells.remove(0).scenario
+}
+
+/// Throughputs of `tcp` in Mb/s with each agent, by cell.
+fn rates(tcp: &str, agents: &[&[&str]]) -> Vec<(String, Vec<f64>)> {
+    let mut cells = Vec::new();
+    for delay in DELAYS {
+        for loss in LOSSES {
+            for agent in agents {
+                let mut sets: Vec<String> = agent.iter().map(|s| (*s).to_owned()).collect();
+                sets.push(format!("host.server.tcp={tcp}"));
+                sets.push(format!("wired.link.delay={delay}"));
+                sets.push(format!("errors.p={loss}"));
+                cells.push((format!("{tcp} {delay} {loss}"), scenario(&sets)));
+            }
+        }
+    }
+    let jobs: Vec<_> =
+        cells.iter().flat_map(|(_, cell)| (1..=SEEDS).map(move |seed| (cell, seed))).collect();
+    let rates: Vec<f64> = measure_all(&jobs, &())
+        .into_iter()
+        .map(|run| run.unwrap().metrics.aggregate_throughput * 8e-6)
+        .collect();
+    let means: Vec<f64> =
+        rates.chunks(SEEDS as usize).map(|all| all.iter().sum::<f64>() / SEEDS as f64).collect();
+    let names = cells.iter().step_by(agents.len()).map(|(name, _)| name.clone());
+    names.zip(means.chunks(agents.len()).map(<[f64]>::to_vec)).collect()
+}
+
+#[test]
+fn no_cell_of_bbr_is_harmed() {
+    for (cell, rates) in rates("bbr", &[&["agent=none"], &["agent=snoop-smart"]]) {
+        let [none, smart] = rates[..] else { unreachable!() };
+        println!("{cell}: none {none:.1}, snoop-smart {smart:.1}");
+        assert!(smart >= 0.97 * none, "{cell}: {smart:.1} of {none:.1} Mb/s");
+    }
+}
+
+/// Against the same agent that leaves no flow alone.
+#[test]
+fn no_cell_of_cubic_is_worse_than_with_repairs_always() {
+    let always: &[&str] = &["agent=snoop-smart", "agent.leave-loss-tolerant=false"];
+    for (cell, rates) in rates("cubic", &[&["agent=none"], always, &["agent=snoop-smart"]]) {
+        let [none, always, smart] = rates[..] else { unreachable!() };
+        println!("{cell}: none {none:.1}, always {always:.1}, snoop-smart {smart:.1}");
+        assert!(smart >= always && always > 1.5 * none, "{cell}");
+    }
+}
+
+/// How often the agent left a flow alone, and how often it came back to repairing.
+#[derive(Default)]
+struct Notes {
+    left_alone: u32,
+    repaired: u32,
+}
+
+impl Sink for Notes {
+    fn wants(&self) -> Wants {
+        Wants::METRICS
+    }
+
+    fn event(&mut self, event: &Event) {
+        match event.what {
+            What::Agent { note: AgentNote::FlowLeftAlone, .. } => self.left_alone += 1,
+            What::Agent { note: AgentNote::FlowRepaired, .. } => self.repaired += 1,
+            _ => {}
+        }
+    }
+}
+
+fn notes(tcp: &str, delay: &str) -> Notes {
+    let sets = ["agent=snoop-smart", &format!("host.server.tcp={tcp}")];
+    let mut sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
+    sets.push(format!("wired.link.delay={delay}"));
+    let mut notes = Notes::default();
+    lasthop_runs::simulate(&scenario(&sets), 1, &mut notes);
+    notes
+}
+
+#[test]
+fn a_flow_is_left_alone_if_its_sender_does_not_slow_down() {
+    let bbr = notes("bbr", DELAYS[0]);
+    assert_eq!((bbr.left_alone, bbr.repaired), (1, 0));
+    for tcp in ["cubic", "rack"] {
+        for delay in DELAYS {
+            let notes = notes(tcp, delay);
+            assert_eq!((notes.left_alone, notes.repaired), (0, 0), "{tcp} {delay}");
+        }
+    }
+}
