@@ -133,7 +133,10 @@ impl Front {
 
 impl Drop for Front {
     fn drop(&mut self) {
-        drop(self.child.stdin.take());
+        // The near host ends with its standard input, and the link with it: nothing is forwarded from here on.
+        if self.child.stdin.take().is_some() {
+            let _ = self.next();
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -188,7 +188,15 @@ fn a_network_ends_with_its_value_and_what_the_test_holds_stays() {
         return;
     }
     let network = Link::new().start().expect("a link");
-    let mut sleeper = network.near().command("sleep").arg("1000").spawn().expect("it runs");
+    let mut sleeper = network
+        .near()
+        .command("sh")
+        .args(["-c", "echo; exec sleep 1000"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut ready = sleeper.stdout.take().expect("a pipe");
+    ready.read_exact(&mut [0]).expect("it runs");
     let listener = network.far().listen(0).expect("a listener");
     let to = listener.local_addr().expect("bound");
     let mut client = network.near().connect(to).expect("a connection");

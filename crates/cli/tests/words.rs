@@ -237,6 +237,13 @@ fn files_that_cannot_be_read() {
     for command in ["run", "station", "link", "packetdrill"] {
         place.refused(&format!("{command} binary.bin"), &["binary.bin", "text"]);
     }
+    // The remedy is that of the command, not of scenarios.
+    place.refused("packetdrill binary.bin", &["not a text file", "name a script"]);
+    place.refused("station binary.bin", &["not a text file", "give a station's file"]);
+    place.refused("run good.toml -o good.toml", &["good.toml: this is a file", "a directory"]);
+    place.refused("link --keygen folder", &["folder: this is a directory", "choose a file"]);
+    place.refused("link --keygen no/x.key", &["no/x.key: there is no directory no"]);
+    place.refused("merge nothing", &["nothing: there is no such directory"]);
     place.refused("analyze binary.bin", &["neither pcap nor pcapng"]);
     place.write("words.txt", b"# A page of words\n");
     place.refused("analyze words.txt", &["the file begins with `# A `"]);
@@ -330,4 +337,19 @@ fn notes_are_printed_as_much_as_is_asked_for() {
     .expect("copied");
     assert_ne!(told("run warning.toml --dry-run"), "");
     assert_eq!(told("run warning.toml --dry-run -q"), "");
+}
+
+/// As with `--loss`: `tc` reads a bare 1 as 1 %.
+#[test]
+fn a_loss_of_one_in_a_scenario_must_say_whether_it_is_a_percentage() {
+    let place = Place::new();
+    for word in ["1", "1.0"] {
+        let typed = format!("run good.toml --set link.frame-loss={word}");
+        place.refused(&typed, &["would lose every packet", "`frame-loss = \"1%\"`", "100%"]);
+    }
+    for word in ["1%", "100%", "0.01"] {
+        let typed = format!("run good.toml --dry-run --set link.frame-loss={word}");
+        let output = place.run(&typed);
+        assert!(output.status.success(), "{word}: {output:?}");
+    }
 }

@@ -49,7 +49,8 @@ fn write(words: &[Word; 2]) -> io::Result<()> {
 /// # Errors
 /// Those of the system.
 pub fn drop_unused() -> io::Result<()> {
-    let mut words = read()?;
+    let before = read()?;
+    let mut words = before;
     for (i, word) in words.iter_mut().enumerate() {
         let used = USED.iter().filter(|cap| *cap / 32 == i as u32);
         let mask = used.fold(0, |mask, cap| mask | 1 << (cap % 32));
@@ -57,7 +58,10 @@ pub fn drop_unused() -> io::Result<()> {
         word.permitted &= mask;
         word.inheritable &= mask;
     }
-    write(&words)?;
+    // The filter of calls of the systemd unit refuses `capset`, and its bounding set has left nothing to give up.
+    if words != before {
+        write(&words)?;
+    }
     Ok(nix::sys::prctl::set_no_new_privs()?)
 }
 
