@@ -410,12 +410,15 @@ static __always_inline struct track *track(struct seen *s)
 static __always_inline int judge(struct __sk_buff *skb, struct track *t, struct seen *s, int side)
 {
   __u64 now = bpf_ktime_get_ns();
-  struct end *own = &t->ends[side];
+  struct end *own = &t->ends[side], *peer = &t->ends[!side];
   if (s->flags & FLAG_RST) {
     __s32 off = s->seq - own->next;
     int exact = ((own->known & KNOWN_NEXT) && own->next == s->seq) || ((own->known & KNOWN_ACKED) && own->acked == s->seq);
-    // Nobody has answered it yet.
-    if ((own->known & (KNOWN_NEXT | KNOWN_ACKED)) == KNOWN_NEXT && off <= UNSCALED && off >= -UNSCALED) exact = 1;
+    // Nobody has answered it yet, or the numbers are not known from its beginning.
+    int unsure = (own->known & (KNOWN_ACKED | KNOWN_ISS)) != (KNOWN_ACKED | KNOWN_ISS);
+    if (unsure && (own->known & KNOWN_NEXT) && off <= UNSCALED && off >= -UNSCALED) exact = 1;
+    // It refuses the SYN of the other end.
+    if (!(own->known & KNOWN_NEXT) && (peer->known & KNOWN_NEXT) && (s->flags & FLAG_ACK) && s->ack == peer->next) exact = 1;
     if (exact) bpf_map_delete_elem(&flows, &s->flow);
     return exact ? GOOD : DOUBTFUL;
   }

@@ -27,7 +27,7 @@ use crate::plane::{self, Plane, Refusal};
 use crate::recorder::Recorder;
 use crate::shortage;
 use crate::station::{Port, Station};
-use crate::sys::{heap, privileges};
+use crate::sys::{filter, heap, privileges};
 
 /// Why a station cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -228,6 +228,10 @@ pub fn run(
     }
     // Before any other thread begins. What is needed from here on is needed again when interfaces come back.
     privileges::drop_unused()?;
+    if let Err(error) = filter::refuse_unused() {
+        let warning = format!("the kernel filters no system calls of this station: {error}");
+        tell(News::Warning(warning));
+    }
     let about = About { world: "station", name: name.to_owned(), seed: file.seed };
     let handle = station.handle();
     let running =

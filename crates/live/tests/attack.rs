@@ -3,15 +3,22 @@
 
 mod common;
 
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
 
 use common::flood::{frame_of, mac};
+use common::losses::Losses;
 use common::*;
 use lasthop_live::header::VNET;
 use lasthop_live::owner;
 use lasthop_live::sys::packet_socket::Inbox;
 use lasthop_path::Stage;
+use lasthop_proto::agent::{Agent, AgentConfig, SnoopAgent, SnoopConfig};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::wire::parse::parse;
 use lasthop_proto::wire::{Body, Flags, FlowKey, Packet, Segment, Seq, Timestamps};
@@ -60,7 +67,7 @@ fn spoofed(by: By, stage: fn() -> Stage) {
     let (left, right) = (socket("fh", "fl"), socket("mh", "mr"));
     let watched = socket("bs", "bl");
     let done = stop.clone();
-    let legit = std::thread::spawn(move || {
+    let legit = thread::spawn(move || {
         // Connections as long as the attack lasts, so that each is attacked in each of its states.
         let mut count = 0;
         while !done.load(Ordering::Relaxed) || count < 3 {
@@ -102,7 +109,7 @@ fn spoofed(by: By, stage: fn() -> Stage) {
 fn spoofed_segments_end_no_connection() {
     alone("spoofed_segments_end_no_connection", || {
         wire(Wires::default());
-        for stage in [none as fn() -> Stage, snoop, split] {
+        for stage in STAGES {
             spoofed(By::Sockets, stage);
         }
     });
@@ -112,9 +119,161 @@ fn spoofed_segments_end_no_connection() {
 fn spoofed_segments_end_no_connection_where_the_kernel_forwards() {
     alone_as_root("spoofed_segments_end_no_connection_where_the_kernel_forwards", || {
         wire(Wires::default());
-        for stage in [none as fn() -> Stage, snoop] {
+        for stage in STAGES {
             spoofed(By::Kernel, stage);
         }
+    });
+}
+
+/// The agent that a station's example file names.
+fn smart() -> Stage {
+    let snoop = SnoopConfig::linux().selective();
+    Stage::Agent(Box::new(Agent::new(&AgentConfig::Snoop(SnoopAgent { snoop, ackp: None }))))
+}
+
+const STAGES: [fn() -> Stage; 4] = [none, snoop, smart, split];
+
+/// All agents on both planes.
+fn all_of(test: impl Fn(By, fn() -> Stage)) {
+    for by in [By::Sockets, By::Kernel] {
+        for stage in STAGES {
+            test(by, stage);
+        }
+    }
+}
+
+/// A router behind the station whose next link takes 1300 bytes. Its messages are for the server, whose segments a
+/// split does not send.
+#[test]
+fn a_narrow_link_behind_the_station_is_found() {
+    alone_as_root("a_narrow_link_behind_the_station_is_found", || {
+        wire(Wires::default());
+        sh("ip netns add nh; ip -n nh link set dev lo up
+            ip link add name mn netns mh type veth peer name nm netns nh
+            ip -n mh link set dev mn mtu 1300; ip -n mh addr add 10.8.0.1/24 dev mn; ip -n mh link set dev mn up
+            ip -n nh addr add 10.8.0.2/24 dev nm; ip -n nh link set dev nm up
+            ip netns exec mh sysctl -qw net.ipv4.ip_forward=1
+            ip -n fh route add 10.8.0.0/24 via 10.9.0.2
+            ip -n nh route add 10.9.0.0/24 via 10.8.0.1
+            for end in 'mh mn' 'nh nm'; do set -- $end; ip netns exec $1 ethtool -K $2 tso off gso off gro off tx off; done");
+        wait_up(&[("mh", "mn"), ("nh", "nm")]);
+        all_of(|by, stage| {
+            let station = station_by(by, Nothing, move || vec![stage()]);
+            sh("ip -n fh route flush cache; ip -n mh route flush cache");
+            transfer("fh", "nh", "10.8.0.2", 2_000_000);
+            station.stop();
+        });
+        assert!(counter("mh", "Ip", "FragFails") > 0, "no segment was too large");
+    });
+}
+
+/// Both ends of a connection whose segments are signed (RFC 2385); the mode, and the address of the server.
+const SIGNED: &str = r#"
+import socket, struct, sys
+mode, own, peer = sys.argv[1:4]
+def sign(s, addr):
+    key = b"a key of both ends"
+    s.setsockopt(socket.IPPROTO_TCP, 14, struct.pack("<HH4s120xBBHi80s", socket.AF_INET, 0, socket.inet_aton(addr), 0, 0, len(key), 0, key))
+total = 3_000_000
+data = bytes((i * 31 + (i >> 8)) & 255 for i in range(total))
+s = socket.socket()
+s.settimeout(90)
+sign(s, peer)
+if mode == "server":
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind((own, 7788)); s.listen(); print("ready", flush=True)
+    c, _ = s.accept(); c.settimeout(90); c.sendall(data); c.shutdown(socket.SHUT_WR); c.recv(1)
+else:
+    s.connect((peer, 7788))
+    got = bytearray()
+    while len(got) < total:
+        piece = s.recv(1 << 16)
+        if not piece: break
+        got += piece
+    assert got == data, len(got)
+"#;
+
+#[test]
+fn signed_connections_pass_a_lossy_hop() {
+    alone_as_root("signed_connections_pass_a_lossy_hop", || {
+        let python = Command::new("python3").arg("--version").output().is_ok();
+        if !can_run::can_run(python, "python3") {
+            return;
+        }
+        wire(Wires::default());
+        all_of(|by, stage| {
+            let losses = Losses::start("mh", "mr");
+            let station = station_by(by, Nothing, move || vec![stage()]);
+            let python = |namespace: &str, mode: &str, own: &str, peer: &str| {
+                let mut command = Command::new("ip");
+                command
+                    .args(["netns", "exec", namespace, "python3", "-c", SIGNED, mode, own, peer]);
+                command
+            };
+            let server =
+                python("fh", "server", "10.9.0.1", "10.9.0.2").stdout(Stdio::piped()).spawn();
+            let mut server = server.unwrap();
+            server.stdout.as_mut().unwrap().read_exact(&mut [0; 6]).unwrap();
+            let client = python("mh", "client", "10.9.0.2", "10.9.0.1").status().unwrap();
+            assert!(client.success(), "{by:?}");
+            assert!(server.wait().unwrap().success(), "{by:?}");
+            station.stop();
+            drop(losses);
+        });
+        for host in ["fh", "mh"] {
+            for what in ["TCPMD5NotFound", "TCPMD5Unexpected", "TCPMD5Failure"] {
+                assert_eq!(counter(host, "TcpExt", what), 0, "{host} {what}");
+            }
+        }
+    });
+}
+
+const READERS: usize = 60;
+const EACH: usize = 2_000_000;
+
+/// Clients that read nothing for a while hold nobody else up, and have every byte in the end.
+#[test]
+fn slow_readers_hold_nobody_up() {
+    alone_as_root("slow_readers_hold_nobody_up", || {
+        wire(Wires::default());
+        all_of(|by, stage| {
+            let station = station_by(by, Nothing, move || vec![stage()]);
+            let (tell, told) = channel();
+            let server = within("fh", move || {
+                let listener = TcpListener::bind("10.9.0.1:0").unwrap();
+                tell.send(listener.local_addr().unwrap()).unwrap();
+                let writers: Vec<_> = listener
+                    .incoming()
+                    .take(READERS)
+                    .map(|stream| {
+                        let mut stream = stream.unwrap();
+                        thread::spawn(move || stream.write_all(&vec![7; EACH]).unwrap())
+                    })
+                    .collect();
+                writers.into_iter().for_each(|writer| writer.join().unwrap());
+            });
+            let address = told.recv().unwrap();
+            let connect = move || {
+                (0..READERS).map(|_| TcpStream::connect(address).unwrap()).collect::<Vec<_>>()
+            };
+            let streams = inside("mh", connect);
+            // Their windows are closed by now, or soon.
+            for _ in 0..3 {
+                transfer("fh", "mh", "10.9.0.2", 2_000_000);
+                transfer("mh", "fh", "10.9.0.1", 2_000_000);
+            }
+            for mut stream in streams {
+                let mut all = Vec::new();
+                stream.read_to_end(&mut all).unwrap();
+                assert!(
+                    all.len() == EACH && all.iter().all(|byte| *byte == 7),
+                    "{by:?}: {}",
+                    all.len()
+                );
+            }
+            server.join().unwrap();
+            station.stop();
+        });
     });
 }
 

@@ -488,4 +488,6 @@ impl Plane {
 }
 
 #[cfg(test)]
+mod guarded;
+#[cfg(test)]
 mod tests;

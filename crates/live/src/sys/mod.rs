@@ -4,6 +4,7 @@ pub mod bpf;
 pub mod calls;
 pub mod cookie;
 pub mod ethtool;
+pub mod filter;
 pub mod flags;
 pub(crate) mod heap;
 pub mod outq;

@@ -121,22 +121,27 @@ fn finish(path: &mut Path, word: &str, seconds: u64) {
 #[test]
 fn random_numbers_from_both_sides_harm_no_connection() {
     for (word, agent) in agents() {
-        let mut path = path(&agent, 4, 11);
-        let mut chance = Stream::new(5, word);
-        path.run_until(Time::ZERO + Span::millis(100));
         let (mut sent, total) = (0, packets());
-        // All of them while the transfer runs: it takes about half a second.
-        let mut at = path.now;
-        while sent < total {
-            at += Span::micros(40);
-            path.run_until(at);
-            for from in [Side::Left, Side::Right] {
-                let packet = hostile(&mut chance, from);
-                path.inject(from, packet);
+        let mut chance = Stream::new(5, word);
+        // One transfer after the other, so that each packet meets one that runs: it takes about half a second.
+        for seed in 11.. {
+            let mut path = path(&agent, 4, seed);
+            path.run_until(Time::ZERO + Span::millis(100));
+            let mut at = path.now;
+            while sent < total && !is_done(&path) {
+                at += Span::micros(40);
+                path.run_until(at);
+                for from in [Side::Left, Side::Right] {
+                    let packet = hostile(&mut chance, from);
+                    path.inject(from, packet);
+                }
+                sent += 1;
             }
-            sent += 1;
+            finish(&mut path, word, 60);
+            if sent == total {
+                break;
+            }
         }
-        finish(&mut path, word, 60);
     }
 }
 

@@ -7,6 +7,25 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::*;
 
+/// Runs a program of the traffic control on a frame, and returns what it returns. Nothing is sent.
+pub(crate) fn test_run(program: &impl AsFd, frame: &[u8]) -> io::Result<u32> {
+    const PROG_TEST_RUN: u32 = 10;
+    let words = [(0, program.as_fd().as_raw_fd() as u32), (8, frame.len() as u32)];
+    let mut attr = Attr::new(&words, &[(16, frame.as_ptr() as u64)]);
+    // SAFETY: the frame is alive and of the length given; nothing is written back but the attribute.
+    unsafe { attr.call(PROG_TEST_RUN) }?;
+    Ok(u32::from_ne_bytes([attr.0[4], attr.0[5], attr.0[6], attr.0[7]]))
+}
+
+/// The value of a map at `key`; `None` if there is none. Both must have the sizes of the map.
+pub(crate) fn lookup<const N: usize>(map: &impl AsFd, key: &[u8]) -> Option<[u8; N]> {
+    let mut value = [0; N];
+    let words = [(0, map.as_fd().as_raw_fd() as u32)];
+    let wide = [(8, key.as_ptr() as u64), (16, value.as_mut_ptr() as u64)];
+    // SAFETY: both addresses are of live memory, of the sizes that the caller promises.
+    unsafe { Attr::new(&words, &wide).call(MAP_LOOKUP) }.ok().map(|_| value)
+}
+
 /// Memory of `pages` that can be mapped.
 pub(crate) fn memory(name: &std::ffi::CStr, len: u64) -> File {
     let memory = File::from(memfd_create(name, MFdFlags::MFD_CLOEXEC).unwrap());

@@ -35,6 +35,8 @@ const PERIOD_ROUNDS: u32 = 10;
 const PERIOD: Span = Span::millis(400);
 /// Rounds after a retransmission that belong to the recovery.
 const RECOVERY_ROUNDS: u32 = 3;
+/// Rounds in which a loss that the sender was shown explains that its flight shrinks: several recoveries may follow each other.
+const EXPLAINED_ROUNDS: u32 = 10;
 /// Share of the flight, in percent, that a sender keeps that does not react: CUBIC keeps 70.
 const UNMOVED: u64 = 85;
 /// Share of the flight, in percent, below which a flow that is left alone has slowed down.
@@ -238,7 +240,7 @@ impl Reaction {
 
     /// The sender was shown a loss, or a mark of congestion.
     pub(super) fn shown(&mut self) {
-        self.shown = RECOVERY_ROUNDS;
+        self.shown = EXPLAINED_ROUNDS;
         (self.peak, self.low) = (0, 0);
     }
 

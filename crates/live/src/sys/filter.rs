@@ -1,0 +1,118 @@
+//! Calls that a station never makes are refused by the kernel (seccomp(2)), so that a fault in it cannot be used to make them.
+//!
+//! The unit of systemd has a list of what is allowed. This one is for a station without the unit: it lists what is refused, with
+//! EPERM, so that a library that makes another harmless call does not end the station.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
+
+/// Running programs, looking into processes, mounting, namespaces, modules, the clock, keys, users, and interfaces of the
+/// kernel with a history of faults.
+const REFUSED: &[libc::c_long] = &[
+    libc::SYS_execve,
+    libc::SYS_execveat,
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsmount,
+    libc::SYS_fsconfig,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_mknodat,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_syslog,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    libc::SYS_setuid,
+    libc::SYS_setgid,
+    libc::SYS_setreuid,
+    libc::SYS_setregid,
+    libc::SYS_setresuid,
+    libc::SYS_setresgid,
+    libc::SYS_setgroups,
+    libc::SYS_personality,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_io_uring_setup,
+    libc::SYS_vhangup,
+];
+
+fn program() -> Result<Option<BpfProgram>, seccompiler::BackendError> {
+    // On other processors there is no filter.
+    let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else { return Ok(None) };
+    let rules: BTreeMap<i64, Vec<_>> = REFUSED.iter().map(|call| (*call, vec![])).collect();
+    let refused = SeccompAction::Errno(libc::EPERM as u32);
+    SeccompFilter::new(rules, SeccompAction::Allow, refused, arch)?.try_into().map(Some)
+}
+
+/// Has the kernel refuse what a station never calls, for the calling thread and those that it starts from now on. Needs
+/// `no_new_privs`.
+///
+/// # Errors
+/// Those of the system; a kernel without seccomp is one of them.
+pub fn refuse_unused() -> io::Result<()> {
+    match program().map_err(io::Error::other)? {
+        Some(program) => seccompiler::apply_filter(&program).map_err(io::Error::other),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::sys::privileges;
+
+    /// On a thread of its own, since a filter stays with its thread.
+    #[test]
+    fn what_is_never_called_is_refused_and_all_else_goes_on() {
+        let check = || {
+            assert!(Command::new("true").status().is_ok());
+            privileges::drop_unused().unwrap();
+            refuse_unused().unwrap();
+            let refused = Command::new("true").status().unwrap_err();
+            assert_eq!(refused.raw_os_error(), Some(libc::EPERM));
+            let mounted = nix::mount::umount("/");
+            assert_eq!(mounted, Err(nix::errno::Errno::EPERM));
+            assert_eq!(
+                nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS),
+                Err(nix::errno::Errno::EPERM)
+            );
+            // Files, sockets, threads.
+            std::fs::read("/proc/self/status").unwrap();
+            std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+            let later = std::thread::spawn(|| Command::new("true").status().is_err());
+            assert!(later.join().unwrap(), "threads that start later");
+        };
+        std::thread::spawn(check).join().unwrap();
+        assert!(Command::new("true").status().is_ok(), "other threads are free");
+    }
+}
