@@ -12,7 +12,6 @@
     )
 )]
 
-mod asked;
 mod braille;
 mod child;
 mod cmd;
@@ -29,6 +28,7 @@ mod progress;
 mod scenario;
 mod show;
 mod stop;
+mod study_args;
 mod style;
 mod sweep;
 #[cfg(live)]
