@@ -8,7 +8,7 @@ pub struct Dots {
 }
 
 impl Dots {
-    /// An empty field of so many characters.
+    /// An empty field of the given size in characters.
     pub fn new(columns: usize, rows: usize) -> Dots {
         Dots { columns, cells: vec![0; columns * rows] }
     }

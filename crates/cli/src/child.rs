@@ -1,4 +1,4 @@
-//! Work in a process of its own, which can become what this one cannot: a network namespace's.
+//! Work in a separate process, which can enter a network namespace.
 //!
 //! It is this program with a hidden command. It reads what to do as one line of JSON from stdin, answers with lines of
 //! JSON on stdout, and stops when stdin is closed: so it ends with the program that started it, however that ends.
@@ -14,16 +14,16 @@ use serde::de::DeserializeOwned;
 
 use crate::failure::Failure;
 
-/// Between two looks at whether somebody asked to stop.
+/// Interval between checks of `stop`.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Whether there is more to come after a line.
+/// Whether to read on after a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Heard {
-    /// More is wanted.
+pub enum Remaining {
+    /// Read the next line.
     More,
-    /// This was all that was asked for; the process may end.
-    All,
+    /// The answer is complete; the process may end.
+    Nothing,
 }
 
 /// The process is ended and waited for when it is no longer needed, however that comes about.
@@ -37,7 +37,7 @@ impl Drop for Ended {
     }
 }
 
-/// Fails where there are no testbeds; `instead` says what there is.
+/// Fails where there are no testbeds; `instead` names an alternative.
 pub fn needs_linux(instead: &str) -> Result<(), Failure> {
     if cfg!(live) {
         return Ok(());
@@ -48,7 +48,7 @@ pub fn needs_linux(instead: &str) -> Result<(), Failure> {
     ))
 }
 
-/// What the process that was started so is told to do; `command` is what it is there for.
+/// Reads the order of this hidden process from stdin. `command` is the public command that starts it.
 pub fn order<T: DeserializeOwned>(command: &str) -> Result<T, Failure> {
     let mut line = String::new();
     let read = std::io::stdin().lock().read_line(&mut line);
@@ -57,13 +57,13 @@ pub fn order<T: DeserializeOwned>(command: &str) -> Result<T, Failure> {
         .map_err(|error| Failure::input(error, format!("this command is for `{command}`")))
 }
 
-/// Starts the hidden command `arguments`, tells it `order`, and hands each line of its answer to `heard`. Stops early
-/// when asked to, without an error.
+/// Starts the hidden command `arguments`, sends it `order`, and passes each line of its answer to `heard`. Ends early
+/// without an error when `stop` is set.
 pub fn converse<Line: DeserializeOwned>(
     arguments: &[&str],
     order: &impl Serialize,
     stop: &dyn Fn() -> bool,
-    mut heard: impl FnMut(Line) -> Result<Heard, Failure>,
+    mut heard: impl FnMut(Line) -> Result<Remaining, Failure>,
 ) -> Result<(), Failure> {
     let broken = |what: &str, error: &dyn std::fmt::Display| {
         Failure::input(
@@ -73,7 +73,7 @@ pub fn converse<Line: DeserializeOwned>(
     };
     let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("lasthop"));
     let mut command = Command::new(program);
-    // Ctrl-C is for us; we tell it.
+    // Ctrl-C reaches this process only, which stops the child.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child = command
@@ -103,7 +103,7 @@ pub fn converse<Line: DeserializeOwned>(
             Ok(Ok(line)) => match serde_json::from_str(&line) {
                 Ok(line) => match heard(line) {
                     Ok(what) => {
-                        all |= what == Heard::All;
+                        all |= what == Remaining::Nothing;
                         // Lines may come so fast that there is never a pause between them.
                         if !all && stop() {
                             break Ok(());

@@ -16,7 +16,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// What is tried.
+    /// The compressors and levels.
     pub const ALL: [Level; 7] = [
         Level::None,
         Level::Gzip(1),
@@ -99,7 +99,7 @@ pub fn measure(data: &[u8], speed: f64) -> std::io::Result<Vec<LevelMeasurement>
 
 /// Lengths of pieces, such as messages, that are compressed alone.
 const LENGTHS: [usize; 6] = [64, 128, 256, 512, 1024, 4096];
-/// So many pieces of each length are tried, from the whole of the data.
+/// Number of pieces of each length, spread over the data.
 const PIECES: usize = 16;
 
 /// What `level` does to short pieces of `data`, each compressed alone.
@@ -131,7 +131,7 @@ fn cpu_s() -> f64 {
         .map_or(0.0, |time| time.tv_sec() as f64 + time.tv_nsec() as f64 * 1e-9)
 }
 
-/// Processor time of this thread, as well as a clock can tell.
+/// Elapsed time, in place of this thread's processor time.
 #[cfg(not(live))]
 #[expect(clippy::disallowed_methods, reason = "measures how long this machine takes")]
 fn cpu_s() -> f64 {

@@ -1,13 +1,13 @@
-//! CPU time of the kernel's TCP, measured by a process of its own.
+//! CPU time of the kernel's TCP, measured by a separate process.
 
 use lasthop_papers::live::{Live, NoMeasurement};
 use lasthop_trace::cpu_time::{About, Measurement, Sample, cases};
 use serde::{Deserialize, Serialize};
 
-use crate::child::{self, Heard};
+use crate::child::{self, Remaining};
 use crate::failure::Failure;
 
-/// What to measure.
+/// The measurement to make.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Order {
@@ -27,21 +27,21 @@ pub enum Line {
     About(About),
     /// A transfer is done.
     Sample(Sample),
-    /// It cannot go on.
+    /// It cannot continue.
     Error {
-        /// What is wrong.
+        /// The error.
         message: String,
-        /// What to do about it.
+        /// The remedy.
         help: String,
     },
 }
 
-/// Measures; `told` hears of each transfer with how many there are to be. Stops early when asked to, without an error:
-/// what is finished is kept.
+/// Measures. `on_sample` receives each transfer and their total number. Ends early without an error when `stop` is set, with
+/// the finished transfers.
 pub fn measure(
     order: &Order,
     stop: &dyn Fn() -> bool,
-    mut told: impl FnMut(&Sample, u64),
+    mut on_sample: impl FnMut(&Sample, u64),
 ) -> Result<Measurement, Failure> {
     child::needs_linux("")?;
     let cases = cases(&order.sizes);
@@ -50,12 +50,16 @@ pub fn measure(
     child::converse(&["testbed", "measure-cpu"], order, stop, |line| match line {
         Line::About(about) => {
             measured.about = about;
-            Ok(Heard::More)
+            Ok(Remaining::More)
         }
         Line::Sample(sample) => {
-            told(&sample, of);
+            on_sample(&sample, of);
             measured.samples.push(sample);
-            Ok(if measured.samples.len() as u64 == of { Heard::All } else { Heard::More })
+            Ok(if measured.samples.len() as u64 == of {
+                Remaining::Nothing
+            } else {
+                Remaining::More
+            })
         }
         Line::Error { message, help } => Err(Failure::input(message, help)),
     })?;
@@ -66,7 +70,7 @@ pub fn measure(
 pub struct ForClaims<'a> {
     /// Whether to stop.
     pub stop: &'a dyn Fn() -> bool,
-    /// Is told how many transfers of how many are done.
+    /// Receives the number of finished transfers, and of all.
     pub show: &'a dyn Fn(u64, u64),
 }
 

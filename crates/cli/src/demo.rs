@@ -1,4 +1,4 @@
-//! The demonstration: `lasthop run` without a scenario. What the link is, what happened, and a picture.
+//! The demonstration: `lasthop run` without a scenario. It prints the link, the result, and a picture.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use crate::style;
 
 /// Characters of a picture, without the axis.
 const COLUMNS: usize = 66;
-/// Characters beside it: labels, and the end of the last number below.
+/// Characters next to it: labels, and the end of the last number below.
 const LABELS: usize = 13;
 const ROWS: usize = 8;
 
@@ -23,7 +23,7 @@ of 2 Mb/s that damages a packet about every 64 KiB. TCP takes each loss for
 congestion: it sends less, or waits in silence for its timer.
 ";
 
-/// What stands above the table of numbers.
+/// The text above the table of numbers.
 pub fn story(plan: &Plan, results: &Results) -> String {
     let mut text = format!("{}\n\n", style::paragraph(LINK.trim_end()));
     let recorded: Vec<Recording> = plan
@@ -41,12 +41,12 @@ pub fn story(plan: &Plan, results: &Results) -> String {
         };
         let _ = writeln!(text, "{}", style::heading(&who));
         text += &picture(series, longest);
-        let _ = writeln!(text, "{}\n", style::dim(&told(recording)));
+        let _ = writeln!(text, "{}\n", style::dim(&summary(recording)));
     }
     text
 }
 
-/// What stands below it.
+/// The text below it.
 pub fn moral(results: &Results) -> String {
     let rate = |cell: &CellResults| cell.mean("throughput").map(|s| s.mean);
     let mut text = String::new();
@@ -71,7 +71,7 @@ fn end(recording: &Recording) -> f64 {
     recording.series.first().map_or(0.0, |series| series.end_s)
 }
 
-fn told(recording: &Recording) -> String {
+fn summary(recording: &Recording) -> String {
     let metrics = &recording.result.metrics;
     let sum = |of: fn(&lasthop_trace::metrics::FlowMetrics) -> u64| metrics.sum(of);
     let mut text = format!(

@@ -51,7 +51,7 @@ pub const VERSION: Format = format("lasthop-version");
 
 /// An answer with its format before its own members; the answer is an object.
 #[derive(Serialize, Debug)]
-pub struct Answer<'a, T> {
+pub struct Envelope<'a, T> {
     format: &'static str,
     format_version: u32,
     #[serde(flatten)]
@@ -60,8 +60,8 @@ pub struct Answer<'a, T> {
 
 impl Format {
     /// An answer in this format.
-    pub fn of<T: Serialize>(self, answer: &T) -> Answer<'_, T> {
-        Answer { format: self.name, format_version: self.version, answer }
+    pub fn of<T: Serialize>(self, answer: &T) -> Envelope<'_, T> {
+        Envelope { format: self.name, format_version: self.version, answer }
     }
 
     /// An answer in one line, for programs that read several.

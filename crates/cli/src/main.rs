@@ -12,7 +12,6 @@
     )
 )]
 
-mod asked;
 mod braille;
 mod child;
 mod cmd;
@@ -31,6 +30,7 @@ mod scenario;
 mod show;
 mod snippet;
 mod stop;
+mod study_args;
 mod style;
 mod sweep;
 #[cfg(live)]

@@ -22,12 +22,12 @@ pub fn is_quiet() -> bool {
     LEVEL.load(Ordering::Relaxed) == QUIET
 }
 
-/// Whether the user wants to know what the program does.
+/// Whether `-v` is set.
 pub fn is_verbose() -> bool {
     LEVEL.load(Ordering::Relaxed) == VERBOSE
 }
 
-/// Prints a line about what the program does, with `-v`.
+/// Prints a line about the program's actions, with `-v`.
 pub fn detail(text: impl FnOnce() -> String) {
     if is_verbose() {
         line(&text());

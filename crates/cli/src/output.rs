@@ -46,7 +46,7 @@ fn naming(text: &str, escaped: impl Fn(&str) -> String) -> Cow<'_, str> {
     }
 }
 
-/// How `sudo` is told of a program that it does not find by its name.
+/// The path by which `sudo` finds this program, if not by its name.
 fn named_for_sudo(program: &Path) -> Option<String> {
     let dir = program.parent()?;
     let found = SECURE_PATH.iter().any(|secure| Path::new(secure) == dir);
@@ -61,7 +61,7 @@ pub fn exact(text: &str) -> Result<(), Failure> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::Output)
 }
 
-/// Says what became of the runs of a command that somebody interrupted; `dir` is where they are kept, if they are.
+/// Reports the finished runs of an interrupted command, and `dir`, if they are stored there.
 pub fn interrupted(dir: Option<&Path>) -> Outcome {
     match dir {
         Some(dir) => eprintln!(

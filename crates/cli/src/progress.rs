@@ -56,7 +56,7 @@ impl Progress {
         bar
     }
 
-    /// So many of so many are done.
+    /// Shows `done` of `of` as finished.
     pub fn at(&self, done: u64, of: u64) {
         if self.0.length() != Some(of) {
             self.0.set_length(of);
@@ -64,7 +64,7 @@ impl Progress {
         self.0.set_position(done);
     }
 
-    /// So many more are done.
+    /// Counts more finished runs.
     pub fn advance(&self, count: u64) {
         self.0.inc(count);
     }
@@ -75,7 +75,7 @@ impl Progress {
         self.0.inc(1);
     }
 
-    /// What is at work now, without a step.
+    /// Shows the present task, without a step.
     pub fn show(&self, what: String) {
         self.0.set_message(what);
     }
@@ -85,7 +85,7 @@ impl Progress {
         self.0.suspend(print)
     }
 
-    /// So many runs were done before this program began.
+    /// Counts runs that earlier programs finished.
     pub fn begin_at(&self, done: u64) {
         self.0.set_position(done);
         self.0.reset_eta();

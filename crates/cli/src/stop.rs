@@ -1,4 +1,4 @@
-//! Ctrl-C: the first asks a long run to stop after what it is at, the second ends the program at once.
+//! Ctrl-C: the first one stops a long command after its present run, the second one ends the program at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! The words of the command line: parsed by clap, and what is wrong with them said in our words.
+//! The command line: parsed by clap, with our own error messages.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -64,7 +64,7 @@ const OPTIONS: &Synonyms = &[
     ("scenario", &["file"]),
 ];
 
-/// What must be known of the words before they are parsed: how an error is to look.
+/// Options that decide the form of errors, read before arguments are parsed.
 #[derive(Clone, Copy, Debug)]
 pub struct Early {
     /// Errors as JSON.
@@ -89,7 +89,7 @@ impl Early {
     }
 }
 
-/// What came of the words.
+/// The result of parsing the arguments.
 #[derive(Debug)]
 pub enum Parsed {
     /// A command.
@@ -285,7 +285,7 @@ fn unknown_command(command: &Command, called: &str, word: &str) -> (String, Stri
     (message, help)
 }
 
-/// What was meant by an option that a command does not have.
+/// A suggestion for an option that a command does not have.
 fn other_option(command: &Command, called: &str, option: &str) -> String {
     let known: Vec<&str> = command
         .get_arguments()
@@ -351,7 +351,7 @@ fn bad_value(error: &clap::Error, option: &str, value: &str, more: &str) -> (Str
         };
         return (format!("{place} is out of range"), format!("a whole number {range}"));
     }
-    // A message of ours: what is wrong, and behind a semicolon what to write.
+    // A message of ours: the fault, and after a semicolon the remedy.
     match said.split_once("; ") {
         Some((what, help)) if what.contains('`') => {
             (format!("`{option}`: {what}"), help.to_owned())

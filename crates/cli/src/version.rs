@@ -1,4 +1,4 @@
-//! What `--version` prints.
+//! The output of `--version`.
 
 use lasthop_version::{COMMIT, VERSION};
 use serde_json::json;

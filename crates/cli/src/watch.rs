@@ -78,7 +78,7 @@ pub fn table(last: Option<&Status>, now: &Status, units: Units) -> String {
     text
 }
 
-/// What came in and left.
+/// Packets in and out.
 fn ports(last: Option<&Status>, now: &Status, units: Units) -> Table {
     let rate = Rate::between(last, now);
     let rows = now.ports.iter().enumerate().map(|(i, port)| {
@@ -97,7 +97,7 @@ fn ports(last: Option<&Status>, now: &Status, units: Units) -> Table {
     Table::new(std::iter::once(Column::text("interface")).chain(numbers), rows)
 }
 
-/// What the stages of the path hold.
+/// The contents of the stages of the path.
 fn stages(now: &Status) -> Table {
     let bytes = |n: Option<usize>| n.map_or("-".to_owned(), |n| Bytes(n as u64).to_string());
     let rows = now.stages.iter().map(|stage| {
@@ -115,7 +115,7 @@ fn stages(now: &Status) -> Table {
     Table::new(words.into_iter().chain(numbers), rows)
 }
 
-/// Characters of a line, but for a word on what was left out.
+/// Characters of a line, without the note about omitted parts.
 const LONGEST: usize = 160;
 
 /// One line: rates of both directions, and what happened most since `last`. `lasthop ctl get` has everything.
@@ -162,8 +162,7 @@ fn uptime(ns: u64) -> String {
     Span(ns / 1_000_000_000 * 1_000_000_000).to_string()
 }
 
-/// What a station's owner wants to see of what happened: drops, damage, repairs and forged packets by cause, and what
-/// was noticed.
+/// Counts of events for the owner of a station: drops, damage, repairs and forged packets by cause, and notes.
 fn happened(status: &Status) -> Vec<(String, u64)> {
     let mut rows = Vec::new();
     for stage in &status.stages {

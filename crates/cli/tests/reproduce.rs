@@ -6,11 +6,11 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-struct Place(tempfile::TempDir);
+struct Workdir(tempfile::TempDir);
 
-impl Place {
-    fn new() -> Place {
-        Place(tempfile::tempdir().expect("a temporary directory"))
+impl Workdir {
+    fn new() -> Workdir {
+        Workdir(tempfile::tempdir().expect("a temporary directory"))
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -50,11 +50,11 @@ impl Place {
 
 #[test]
 fn a_claim_is_a_line_and_the_exit_code_says_whether_all_were_evaluated() {
-    let place = Place::new();
-    let (code, text) = place.run("west97 --seeds 2");
+    let workdir = Workdir::new();
+    let (code, text) = workdir.run("west97 --seeds 2");
     assert_eq!(code, Some(0), "{text}");
     let lines: Vec<&str> = text.lines().collect();
-    let claims = place.claims();
+    let claims = workdir.claims();
     for (line, claim) in lines.iter().zip(&claims) {
         let words: Vec<&str> = line.split_whitespace().collect();
         assert_eq!(words[..2], [claim["id"].as_str().unwrap(), claim["verdict"].as_str().unwrap()]);
@@ -67,11 +67,11 @@ fn a_claim_is_a_line_and_the_exit_code_says_whether_all_were_evaluated() {
     assert!(lines.last().unwrap().ends_with("report.html"), "{text}");
 
     // The same from what is kept, and what a script wants to know.
-    assert_eq!(place.run("west97 --seeds 2 --check").0, Some(1));
+    assert_eq!(workdir.run("west97 --seeds 2 --check").0, Some(1));
     let good = claims.iter().find(|claim| claim["verdict"] == "holds").expect("one");
     let good = good["id"].as_str().unwrap();
-    assert_eq!(place.run(&format!("{good} --seeds 2 --check")).0, Some(0));
-    let (_, verbose) = place.run(&format!("{good} --seeds 2 --verbose"));
+    assert_eq!(workdir.run(&format!("{good} --seeds 2 --check")).0, Some(0));
+    let (_, verbose) = workdir.run(&format!("{good} --seeds 2 --verbose"));
     assert!(
         verbose.contains("What west97 leaves open") && verbose.contains("published"),
         "{verbose}"
@@ -80,10 +80,10 @@ fn a_claim_is_a_line_and_the_exit_code_says_whether_all_were_evaluated() {
 
 #[test]
 fn the_report_holds_what_all_commands_have_evaluated() {
-    let place = Place::new();
-    place.run("W-T2 --seeds 1");
-    place.run("W-T1 --seeds 2");
-    let told: Vec<(Value, Value, Value)> = place
+    let workdir = Workdir::new();
+    workdir.run("W-T2 --seeds 1");
+    workdir.run("W-T1 --seeds 2");
+    let told: Vec<(Value, Value, Value)> = workdir
         .claims()
         .into_iter()
         .map(|mut claim| (claim["id"].take(), claim["seeds"].take(), claim["stale"].take()))
@@ -92,7 +92,7 @@ fn the_report_holds_what_all_commands_have_evaluated() {
         told,
         [("W-T1".into(), 2.into(), false.into()), ("W-T2".into(), 1.into(), true.into())]
     );
-    let page = fs::read_to_string(place.path("report.html")).expect("written");
+    let page = fs::read_to_string(workdir.path("report.html")).expect("written");
     for part in [
         "claim-W-T1",
         "claim-W-T2",
@@ -106,16 +106,16 @@ fn the_report_holds_what_all_commands_have_evaluated() {
 
 #[test]
 fn claims_of_related_work_stand_apart() {
-    let place = Place::new();
-    let (code, text) = place.run("C-DISCONNECTION W-T1 --seeds 1");
+    let workdir = Workdir::new();
+    let (code, text) = workdir.run("C-DISCONNECTION W-T1 --seeds 1");
     assert_eq!(code, Some(0), "{text}");
     let counts: Vec<&str> = text.lines().filter(|line| line.starts_with("claims")).collect();
     assert_eq!(counts.len(), 2, "{text}");
     assert!(counts[0].starts_with("claims: 1, "), "{text}");
     assert_eq!(counts[1], "claims of related work: 1, holds: 1, fails: 0");
-    let papers: Vec<Value> = place.claims().iter().map(|claim| claim["paper"].clone()).collect();
+    let papers: Vec<Value> = workdir.claims().iter().map(|claim| claim["paper"].clone()).collect();
     assert_eq!(papers, ["west97", "related"]);
-    let page = fs::read_to_string(place.path("report.html")).expect("written");
+    let page = fs::read_to_string(workdir.path("report.html")).expect("written");
     let (own, related) = page.split_once("<h2>Related work</h2>").expect("a heading");
     assert!(own.contains("#claim-W-T1") && !own.contains("C-DISCONNECTION\">"), "{own}");
     assert!(related.contains("id=\"claim-C-DISCONNECTION\""), "{related}");
@@ -124,41 +124,41 @@ fn claims_of_related_work_stand_apart() {
 
 #[test]
 fn a_kept_claim_stands_for_the_same_seeds_and_the_same_program() {
-    let place = Place::new();
-    place.run("W-T1 --seeds 1");
-    place.mark("W-T1");
-    let (_, text) = place.run("W-T1 --seeds 1");
+    let workdir = Workdir::new();
+    workdir.run("W-T1 --seeds 1");
+    workdir.mark("W-T1");
+    let (_, text) = workdir.run("W-T1 --seeds 1");
     assert!(text.contains("MARKED") && text.contains("kept from an earlier run: 1"), "{text}");
     for other in ["W-T1 --seeds 2", "W-T1 --seeds 2 --fresh", "W-T1 --seeds 2 --json"] {
-        let (_, text) = place.run(other);
+        let (_, text) = workdir.run(other);
         assert!(!text.contains("MARKED") && !text.contains("kept"), "{text}");
-        place.mark("W-T1");
+        workdir.mark("W-T1");
     }
     // Another build.
-    let path = place.path("claims/W-T1.json");
+    let path = workdir.path("claims/W-T1.json");
     let kept = fs::read_to_string(&path).expect("kept");
     let kept: Value = serde_json::from_str(&kept).expect("JSON");
     let build = kept["origin"]["build"].as_str().expect("known").to_owned();
     fs::write(&path, kept.to_string().replace(&build, "other")).expect("written");
-    let (_, text) = place.run("W-T1 --seeds 2");
+    let (_, text) = workdir.run("W-T1 --seeds 2");
     assert!(!text.contains("MARKED"), "{text}");
     // What does not read is missing.
     fs::write(&path, "{").expect("written");
-    assert_eq!(place.run("W-T1 --seeds 2").0, Some(0));
+    assert_eq!(workdir.run("W-T1 --seeds 2").0, Some(0));
 }
 
 #[cfg(unix)]
 #[test]
 fn after_an_interruption_the_same_command_goes_on() {
-    let place = Place::new();
+    let workdir = Workdir::new();
     let arguments = "west97 --seeds 16";
-    let mut child = place
+    let mut child = workdir
         .command(arguments)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .expect("the program starts");
-    let first = place.path("claims/W-T1.json");
+    let first = workdir.path("claims/W-T1.json");
     while !first.exists() {
         assert!(child.try_wait().expect("asked").is_none(), "it has ended");
         std::thread::yield_now();
@@ -166,11 +166,11 @@ fn after_an_interruption_the_same_command_goes_on() {
     let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(status.expect("kill runs").success());
     assert_eq!(child.wait().expect("ended").code(), Some(130));
-    let before = place.claims().len();
-    place.mark("W-T1");
-    let (code, text) = place.run(arguments);
+    let before = workdir.claims().len();
+    workdir.mark("W-T1");
+    let (code, text) = workdir.run(arguments);
     assert_eq!(code, Some(0));
     assert!(text.contains("MARKED"), "{text}");
     assert!(text.contains(&format!("kept from an earlier run: {before} ")), "{text}");
-    assert!(before < place.claims().len(), "it was not interrupted");
+    assert!(before < workdir.claims().len(), "it was not interrupted");
 }

@@ -27,13 +27,13 @@ errors = { model = \"exponential\", mean = \"16KiB\" }
 agent = [\"none\", \"snoop\"]
 ";
 
-struct Place(tempfile::TempDir);
+struct Workdir(tempfile::TempDir);
 
-impl Place {
-    fn new() -> Place {
+impl Workdir {
+    fn new() -> Workdir {
         let dir = tempfile::tempdir().expect("a temporary directory");
         fs::write(dir.path().join("tiny.toml"), TINY).expect("written");
-        Place(dir)
+        Workdir(dir)
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -96,10 +96,10 @@ fn no_temporary_files(dir: &Path) {
 /// Without metrics the same runs carry the same, and nothing else is told.
 #[test]
 fn runs_without_metrics_carry_the_same() {
-    let place = Place::new();
+    let workdir = Workdir::new();
     let json = |more: &[&str]| -> Value {
         let arguments = [&["run", "tiny.toml", "--json"], more].concat();
-        serde_json::from_slice(&place.good(&arguments).stdout).expect("JSON")
+        serde_json::from_slice(&workdir.good(&arguments).stdout).expect("JSON")
     };
     let (measured, bare) = (json(&[]), json(&["--no-metrics", "-j", "2"]));
     for (i, cell) in ["agent=none", "agent=snoop"].into_iter().enumerate() {
@@ -114,15 +114,15 @@ fn runs_without_metrics_carry_the_same() {
             assert_eq!(without["delivered"], 50_000);
         }
     }
-    let shown = text(&place.good(&["run", "tiny.toml", "--no-metrics"]));
+    let shown = text(&workdir.good(&["run", "tiny.toml", "--no-metrics"]));
     assert!(shown.contains("agent=snoop") && shown.contains("3 of 3"), "{shown}");
-    let refused = place.run(&["run", "tiny.toml", "--no-metrics", "--world", "testbed"]);
+    let refused = workdir.run(&["run", "tiny.toml", "--no-metrics", "--world", "testbed"]);
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
 }
 
 #[test]
 fn a_table_has_a_row_for_each_cell() {
-    let text = text(&Place::new().good(&["run", "tiny.toml"]));
+    let text = text(&Workdir::new().good(&["run", "tiny.toml"]));
     for word in ["KB/s", "KB = 1024 B", "wireless goodput", "none", "snoop", "3 of 3"] {
         assert!(text.contains(word), "{word} is missing in\n{text}");
     }
@@ -130,13 +130,13 @@ fn a_table_has_a_row_for_each_cell() {
 
 #[test]
 fn runs_that_do_not_complete_are_seen() {
-    let place = Place::new();
-    let output = place.run(&["run", "tiny.toml", "--set", "horizon=100ms"]);
+    let workdir = Workdir::new();
+    let output = workdir.run(&["run", "tiny.toml", "--set", "horizon=100ms"]);
     let text = text(&output);
     assert!(text.contains("0 of 3") && text.contains("did not complete"), "{text}");
     assert_eq!(output.status.code(), Some(1), "nothing was brought across");
     // Data without end is never across, and nobody asked for that.
-    place.good(&[
+    workdir.good(&[
         "run",
         "tiny.toml",
         "--set",
@@ -148,9 +148,9 @@ fn runs_that_do_not_complete_are_seen() {
 
 #[test]
 fn json_does_not_depend_on_the_number_of_threads() {
-    let place = Place::new();
-    let one = place.good(&["run", "tiny.toml", "--json", "--jobs", "1"]);
-    let two = place.good(&["run", "tiny.toml", "--json", "--jobs", "2"]);
+    let workdir = Workdir::new();
+    let one = workdir.good(&["run", "tiny.toml", "--json", "--jobs", "1"]);
+    let two = workdir.good(&["run", "tiny.toml", "--json", "--jobs", "2"]);
     assert_eq!(one.stdout, two.stdout);
     let value = json(&one.stdout);
     assert_eq!(value["name"], "tiny");
@@ -164,10 +164,10 @@ fn json_does_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn a_directory_of_results_is_complete_and_continues() {
-    let place = Place::new();
-    place.good(&["run", "tiny.toml", "-o", "out"]);
-    let out = place.path("out");
-    let printed = place.good(&["run", "tiny.toml", "--json"]).stdout;
+    let workdir = Workdir::new();
+    workdir.good(&["run", "tiny.toml", "-o", "out"]);
+    let out = workdir.path("out");
+    let printed = workdir.good(&["run", "tiny.toml", "--json"]).stdout;
     let kept = fs::read(out.join("results.json")).expect("results");
     assert_eq!(kept, printed, "results.json is what --json prints");
     assert!(fs::read_to_string(out.join("scenario.toml")).expect("scenario").ends_with(TINY));
@@ -192,7 +192,7 @@ fn a_directory_of_results_is_complete_and_continues() {
     let mut spoilt = vec![marked.to_string(), runs[1][..40].to_owned()];
     spoilt.extend_from_slice(&runs[3..]);
     keep_lines(&out, &spoilt);
-    place.good(&["run", "tiny.toml", "-o", "out"]);
+    workdir.good(&["run", "tiny.toml", "-o", "out"]);
     let again = fs::read_to_string(out.join("results.json")).expect("results");
     assert!(again.contains("987654321"), "a kept run is read");
     let now = kept_lines(&out);
@@ -201,19 +201,19 @@ fn a_directory_of_results_is_complete_and_continues() {
     // Killed in the middle of a line.
     let whole = fs::read(out.join("runs.jsonl")).expect("lines");
     fs::write(out.join("runs.jsonl"), &whole[..whole.len() - 9]).expect("written");
-    place.good(&["run", "tiny.toml", "-o", "out"]);
+    workdir.good(&["run", "tiny.toml", "-o", "out"]);
     assert_eq!(fs::read(out.join("results.json")).expect("results"), kept);
     let before = kept_lines(&out);
-    place.good(&["run", "tiny.toml", "-o", "out"]);
+    workdir.good(&["run", "tiny.toml", "-o", "out"]);
     assert_eq!(kept_lines(&out), before, "all are there");
 }
 
 #[test]
 fn runs_are_one_table() {
-    let place = Place::new();
-    place.good(&["run", "tiny.toml", "-o", "out", "--trace", "none"]);
-    let results = json(&fs::read(place.path("out/results.json")).expect("results"));
-    let table = fs::read_to_string(place.path("out/runs.csv")).expect("a table");
+    let workdir = Workdir::new();
+    workdir.good(&["run", "tiny.toml", "-o", "out", "--trace", "none"]);
+    let results = json(&fs::read(workdir.path("out/results.json")).expect("results"));
+    let table = fs::read_to_string(workdir.path("out/runs.csv")).expect("a table");
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(rows.len(), 7);
     let column = |name: &str| rows[0].iter().position(|column| *column == name).expect("a column");
@@ -223,40 +223,40 @@ fn runs_are_one_table() {
         let throughput = &run["metrics"]["aggregate_throughput"];
         assert_eq!(row[column("throughput")].parse().ok(), throughput.as_f64());
     }
-    assert!(fs::read(place.path("out/runs.parquet")).expect("a table").starts_with(b"PAR1"));
-    assert!(!place.path("out/trace").exists());
+    assert!(fs::read(workdir.path("out/runs.parquet")).expect("a table").starts_with(b"PAR1"));
+    assert!(!workdir.path("out/trace").exists());
 }
 
 #[test]
 fn traces_are_those_that_were_asked_for() {
-    let place = Place::new();
+    let workdir = Workdir::new();
     let traced = |which: &str| {
-        let shown = text(&place.good(&["run", "tiny.toml", "-o", "out", "--trace", which]));
+        let shown = text(&workdir.good(&["run", "tiny.toml", "-o", "out", "--trace", which]));
         assert!(shown.contains("MB; see --trace"), "{shown}");
-        let folders = fs::read_dir(place.path("out/trace")).expect("traces");
+        let folders = fs::read_dir(workdir.path("out/trace")).expect("traces");
         folders.count()
     };
     assert_eq!((traced("first"), traced("all")), (2, 6));
-    assert!(place.path("out/trace/agent=snoop_seed-3/events.csv").is_file());
+    assert!(workdir.path("out/trace/agent=snoop_seed-3/events.csv").is_file());
 }
 
 #[test]
 fn the_page_is_rebuilt_from_files() {
-    let place = Place::new();
-    place.good(&["run", "tiny.toml", "-o", "out"]);
-    let page = place.path("out/report.html");
+    let workdir = Workdir::new();
+    workdir.good(&["run", "tiny.toml", "-o", "out"]);
+    let page = workdir.path("out/report.html");
     let first = fs::read(&page).expect("a page");
     fs::remove_file(&page).expect("removed");
-    fs::remove_file(place.path("out/runs.jsonl")).expect("removed");
-    place.good(&["report", "out"]);
+    fs::remove_file(workdir.path("out/runs.jsonl")).expect("removed");
+    workdir.good(&["report", "out"]);
     assert_eq!(fs::read(&page).expect("a page"), first);
 }
 
 #[test]
 fn the_numbers_of_a_plot_are_those_of_its_series() {
-    let place = Place::new();
-    place.good(&["run", "tiny.toml", "-n", "1", "-o", "out"]);
-    let folder = place.path("out/trace/agent=none");
+    let workdir = Workdir::new();
+    workdir.good(&["run", "tiny.toml", "-n", "1", "-o", "out"]);
+    let folder = workdir.path("out/trace/agent=none");
     let csv = fs::read_to_string(folder.join("sequence-1.csv")).expect("numbers");
     let series = json(&fs::read(folder.join("sequence-1.json")).expect("a series"));
     let rows = |what: &str| csv.lines().filter(|line| line.split(',').nth(1) == Some(what)).count();
@@ -275,15 +275,15 @@ fn the_numbers_of_a_plot_are_those_of_its_series() {
 
 #[test]
 fn results_are_laid_over_each_other() {
-    let place = Place::new();
-    place.good(&["run", "tiny.toml", "-o", "one"]);
-    place.good(&["run", "tiny.toml", "--set", "mss=536", "-o", "two"]);
-    place.good(&["run", "tiny.toml", "--vary", "agent=snoop", "-o", "snoop"]);
-    place.good(&["run", "tiny.toml", "--vary", "tcp=reno,sack", "-o", "senders"]);
+    let workdir = Workdir::new();
+    workdir.good(&["run", "tiny.toml", "-o", "one"]);
+    workdir.good(&["run", "tiny.toml", "--set", "mss=536", "-o", "two"]);
+    workdir.good(&["run", "tiny.toml", "--vary", "agent=snoop", "-o", "snoop"]);
+    workdir.good(&["run", "tiny.toml", "--vary", "tcp=reno,sack", "-o", "senders"]);
     let page = |dirs: &[&str], name: &str| {
         let command = [&["report"][..], dirs, &["-o", name]].concat();
-        place.good(&command);
-        fs::read_to_string(place.path(name)).expect("a page")
+        workdir.good(&command);
+        fs::read_to_string(workdir.path(name)).expect("a page")
     };
     let both = page(&["one", "two"], "both.html");
     for words in [">agent=none, one<", ">agent=snoop, two<", "--set mss=536", "acknowledged (KB)"] {
@@ -294,12 +294,12 @@ fn results_are_laid_over_each_other() {
     assert_eq!((cell("one"), cell("two")), (2, 2));
     let common = page(&["one", "snoop"], "common.html");
     assert!(common.contains(">snoop<") && !common.contains("agent=none, one"));
-    place.good(&["report", "one", "two"]);
-    assert!(place.path("one/overlay.html").is_file());
+    workdir.good(&["report", "one", "two"]);
+    assert!(workdir.path("one/overlay.html").is_file());
     for (dirs, why) in
         [(["one", "senders"], "varies agent, and senders varies"), (["one", "one"], "given twice")]
     {
-        let output = place.run(&["report", dirs[0], dirs[1]]);
+        let output = workdir.run(&["report", dirs[0], dirs[1]]);
         assert_eq!(output.status.code(), Some(2));
         let told = String::from_utf8_lossy(&output.stderr).replace('\n', " ");
         let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -309,8 +309,8 @@ fn results_are_laid_over_each_other() {
 
 #[test]
 fn wrong_directories_are_refused() {
-    let place = Place::new();
-    fs::create_dir(place.path("empty")).expect("made");
+    let workdir = Workdir::new();
+    fs::create_dir(workdir.path("empty")).expect("made");
     for arguments in [
         &["run", "tiny.toml", "-o", "tiny.toml"][..],
         &["report", "nowhere"],
@@ -319,7 +319,7 @@ fn wrong_directories_are_refused() {
         &["report", "empty", "nowhere"],
         &["analyze", "tiny.toml"],
     ] {
-        let output = place.run(arguments);
+        let output = workdir.run(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(!output.stderr.is_empty() && output.stdout.is_empty(), "{arguments:?}");
     }
@@ -327,7 +327,7 @@ fn wrong_directories_are_refused() {
 
 #[test]
 fn the_demonstration_draws() {
-    let text = text(&Place::new().good(&["run"]));
+    let text = text(&Workdir::new().good(&["run"]));
     let braille = |c: char| ('\u{2801}'..='\u{28ff}').contains(&c);
     assert!(text.chars().any(braille), "{text}");
     assert!(text.contains("lasthop run west97-lan -o out"));
@@ -338,20 +338,20 @@ fn the_demonstration_draws() {
 
 #[test]
 fn our_own_captures_are_understood() {
-    let place = Place::new();
-    place.good(&["run", "tiny.toml", "-o", "out"]);
-    let captures = files(&place.path("out/trace/agent=none"));
+    let workdir = Workdir::new();
+    workdir.good(&["run", "tiny.toml", "-o", "out"]);
+    let captures = files(&workdir.path("out/trace/agent=none"));
     let captures: Vec<&str> = captures
         .iter()
         .filter(|f| f.extension().is_some_and(|e| e == "pcapng") && !f.ends_with("drops.pcapng"))
         .filter_map(|f| f.to_str())
         .collect();
-    let output = place.good(&["analyze", captures[0], "-o", "seen"]);
+    let output = workdir.good(&["analyze", captures[0], "-o", "seen"]);
     assert!(text(&output).contains("verdict"), "{}", text(&output));
     for file in ["analysis.json", "report.html", "connection-0-to-server.svg"] {
-        assert!(place.path("seen").join(file).is_file(), "{file}");
+        assert!(workdir.path("seen").join(file).is_file(), "{file}");
     }
-    let value = json(&place.good(&["analyze", captures[0], "--json"]).stdout);
+    let value = json(&workdir.good(&["analyze", captures[0], "--json"]).stdout);
     let direction = &value["captures"][0]["connections"][0]["to_server"];
     assert_eq!(direction["unique_bytes"], 50_000);
 }
@@ -359,15 +359,15 @@ fn our_own_captures_are_understood() {
 #[cfg(unix)]
 #[test]
 fn an_interrupted_sweep_continues() {
-    let place = Place::new();
+    let workdir = Workdir::new();
     let long = ["run", "tiny.toml", "--seeds", "200000", "--jobs", "1", "-o", "out"];
-    let mut child = place
+    let mut child = workdir
         .command(&long)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program starts");
-    let out = place.path("out");
+    let out = workdir.path("out");
     while kept_lines(&out).len() < 5 {
         assert!(child.try_wait().expect("its state").is_none(), "it ended before its time");
         std::thread::yield_now();
@@ -378,12 +378,12 @@ fn an_interrupted_sweep_continues() {
     assert_eq!(output.status.code(), Some(130), "{errors}");
     assert!(errors.contains("the same command goes on"), "{errors}");
     assert!(text(&output).contains("not run"), "cells without a run say so");
-    no_temporary_files(&place.path("out"));
-    assert!(!place.path("out/results.json").exists());
+    no_temporary_files(&workdir.path("out"));
+    assert!(!workdir.path("out/results.json").exists());
 
     // The first seeds are kept: a shorter sweep of the same scenario reads them.
     let before = kept_lines(&out);
-    place.good(&["run", "tiny.toml", "-o", "out"]);
+    workdir.good(&["run", "tiny.toml", "-o", "out"]);
     let after = kept_lines(&out);
     assert_eq!(after[..before.len()], before, "nothing that is kept is lost");
     let mut keys: Vec<String> =
@@ -391,8 +391,8 @@ fn an_interrupted_sweep_continues() {
     keys.sort();
     keys.dedup();
     assert_eq!(keys.len(), after.len(), "kept runs are not written again");
-    let results = json(&fs::read(place.path("out/results.json")).expect("results"));
-    let fresh = json(&place.good(&["run", "tiny.toml", "--json"]).stdout);
+    let results = json(&fs::read(workdir.path("out/results.json")).expect("results"));
+    let fresh = json(&workdir.good(&["run", "tiny.toml", "--json"]).stdout);
     assert_eq!(results, fresh);
 }
 
@@ -406,16 +406,16 @@ fn interrupt(child: &Child) {
 /// No scenario is known that does it, so the kept result of a run is made to say so.
 #[test]
 fn a_run_in_which_time_stood_still_is_reported_with_an_exit_code_of_its_own() {
-    let place = Place::new();
+    let workdir = Workdir::new();
     let arguments = ["run", "tiny.toml", "-o", "out"];
-    place.good(&arguments);
-    let mut kept = kept_lines(&place.path("out"));
+    workdir.good(&arguments);
+    let mut kept = kept_lines(&workdir.path("out"));
     let mut line = json(kept[0].as_bytes());
     line["run"]["stuck"] = "stage 5 (mobile) at 2.5s".into();
     kept[0] = line.to_string();
-    keep_lines(&place.path("out"), &kept);
+    keep_lines(&workdir.path("out"), &kept);
     let run = &line["run"];
-    let output = place.run(&arguments);
+    let output = workdir.run(&arguments);
     assert_eq!(output.status.code(), Some(70));
     let (out, errors) = (text(&output), String::from_utf8_lossy(&output.stderr).into_owned());
     assert!(
@@ -447,16 +447,16 @@ fn sweep<'a>(store: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&["sweep", "tiny.toml", "--store", store, "--json"][..], &LARGE[..], more].concat()
 }
 
-fn digest(place: &Place, stores: &[&str]) -> (Value, Value) {
-    let merged = json(&place.good(&[&["merge", "--json"], stores].concat()).stdout);
+fn digest(workdir: &Workdir, stores: &[&str]) -> (Value, Value) {
+    let merged = json(&workdir.good(&[&["merge", "--json"], stores].concat()).stdout);
     assert_eq!(merged["sweeps"].as_array().map(Vec::len), Some(1));
     (merged["digest"].clone(), merged["runs"].clone())
 }
 
 #[test]
 fn shards_of_a_sweep_and_the_whole_are_one_table() {
-    let place = Place::new();
-    let swept = json(&place.good(&sweep("whole", &["-n", "30"])).stdout);
+    let workdir = Workdir::new();
+    let swept = json(&workdir.good(&sweep("whole", &["-n", "30"])).stdout);
     assert_eq!(
         swept,
         serde_json::json!({
@@ -464,39 +464,39 @@ fn shards_of_a_sweep_and_the_whole_are_one_table() {
             "batches": 6, "found": 0, "made": 6, "runs": 60, "complete": true,
         })
     );
-    let again = text(&place.good(&["sweep", "tiny.toml", "--store", "whole", "-n", "30"]));
+    let again = text(&workdir.good(&["sweep", "tiny.toml", "--store", "whole", "-n", "30"]));
     assert!(again.contains("0 of 1 batches were there, 1 made"), "another sweep: {again}");
     for shard in ["2/3", "3/3", "1/3"] {
-        place.good(&sweep("parts", &["-n", "30", "--shard", shard]));
+        workdir.good(&sweep("parts", &["-n", "30", "--shard", shard]));
     }
-    place.good(&sweep("half", &["-n", "30", "--shard", "1/2"]));
-    place.good(&sweep("rest", &["-n", "30", "--shard", "2/2"]));
-    let parts = digest(&place, &["parts"]);
+    workdir.good(&sweep("half", &["-n", "30", "--shard", "1/2"]));
+    workdir.good(&sweep("rest", &["-n", "30", "--shard", "2/2"]));
+    let parts = digest(&workdir, &["parts"]);
     assert_eq!(parts.1, 60);
-    assert_eq!(digest(&place, &["rest", "half"]), parts);
-    assert_ne!(digest(&place, &["half"]).0, parts.0);
+    assert_eq!(digest(&workdir, &["rest", "half"]), parts);
+    assert_ne!(digest(&workdir, &["half"]).0, parts.0);
 
-    let shown = text(&place.good(&["merge", "parts", "-o", "out", "--csv"]));
+    let shown = text(&workdir.good(&["merge", "parts", "-o", "out", "--csv"]));
     assert!(shown.contains("60 of 60 runs") && shown.contains("runs.parquet is in out"), "{shown}");
-    let run = place.run(
+    let run = workdir.run(
         &[&["run", "tiny.toml", "-n", "30", "-o", "run", "--trace", "none"], &LARGE[..]].concat(),
     );
     assert_eq!(run.status.code(), Some(1), "nothing comes across in that time");
-    let table = |dir: &str| fs::read(place.path(dir).join("runs.csv")).expect("a table");
+    let table = |dir: &str| fs::read(workdir.path(dir).join("runs.csv")).expect("a table");
     assert_eq!(table("out"), table("run"), "a sweep is a run of any size");
 }
 
 #[test]
 fn points_are_cells() {
-    let place = Place::new();
-    fs::write(place.path("points.csv"), "errors.mean,agent\n16KiB,snoop\n64KiB,none\n").unwrap();
-    place.good(&["sweep", "tiny.toml", "--store", "s", "--points", "points.csv"]);
-    place.good(&["merge", "s", "-o", "out", "--csv"]);
-    let table = fs::read_to_string(place.path("out/runs.csv")).expect("a table");
+    let workdir = Workdir::new();
+    fs::write(workdir.path("points.csv"), "errors.mean,agent\n16KiB,snoop\n64KiB,none\n").unwrap();
+    workdir.good(&["sweep", "tiny.toml", "--store", "s", "--points", "points.csv"]);
+    workdir.good(&["merge", "s", "-o", "out", "--csv"]);
+    let table = fs::read_to_string(workdir.path("out/runs.csv")).expect("a table");
     assert!(table.starts_with("cell,errors.mean,agent,seed,key,"), "{table}");
     assert_eq!(table.matches(",16KiB,snoop,").count(), 3);
-    fs::write(place.path("points.csv"), "errors.mean\n16KiB\n16 furlongs\n").unwrap();
-    let output = place.run(&["sweep", "tiny.toml", "--store", "s", "--points", "points.csv"]);
+    fs::write(workdir.path("points.csv"), "errors.mean\n16KiB\n16 furlongs\n").unwrap();
+    let output = workdir.run(&["sweep", "tiny.toml", "--store", "s", "--points", "points.csv"]);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{errors}");
     assert!(errors.contains("furlongs"), "{errors}");
@@ -504,8 +504,8 @@ fn points_are_cells() {
 
 #[test]
 fn what_is_no_sweep_and_no_store_is_refused() {
-    let place = Place::new();
-    fs::create_dir(place.path("empty")).expect("made");
+    let workdir = Workdir::new();
+    fs::create_dir(workdir.path("empty")).expect("made");
     for (arguments, told) in [
         (&["sweep", "tiny.toml", "--store", "s", "--shard", "4/3"][..], "K/N"),
         (&["sweep", "tiny.toml"], "--store"),
@@ -516,15 +516,15 @@ fn what_is_no_sweep_and_no_store_is_refused() {
         (&["merge", "empty"], "is no store"),
         (&["merge", "empty", "--csv"], "--output"),
     ] {
-        let output = place.run(arguments);
+        let output = workdir.run(arguments);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
         assert!(errors.contains(told) && output.stdout.is_empty(), "{arguments:?}: {errors}");
     }
-    place.good(&["sweep", "tiny.toml", "--store", "s"]);
-    fs::write(place.path("s/lasthop-store.json"), r#"{"lasthop":"0.0.9","results":7}"#).unwrap();
+    workdir.good(&["sweep", "tiny.toml", "--store", "s"]);
+    fs::write(workdir.path("s/lasthop-store.json"), r#"{"lasthop":"0.0.9","results":7}"#).unwrap();
     for arguments in [&["merge", "s"][..], &["sweep", "tiny.toml", "--store", "s"]] {
-        let errors = String::from_utf8_lossy(&place.run(arguments).stderr).into_owned();
+        let errors = String::from_utf8_lossy(&workdir.run(arguments).stderr).into_owned();
         assert!(errors.contains("lasthop 0.0.9 (results 7)"), "{errors}");
     }
 }
@@ -532,17 +532,17 @@ fn what_is_no_sweep_and_no_store_is_refused() {
 #[cfg(unix)]
 #[test]
 fn an_interrupted_sweep_of_a_store_goes_on() {
-    let place = Place::new();
+    let workdir = Workdir::new();
     let arguments = sweep("store", &["-n", "400", "--jobs", "1"]);
     let batches = || -> Vec<PathBuf> {
-        if !place.path("store").is_dir() {
+        if !workdir.path("store").is_dir() {
             return Vec::new();
         }
-        let all = files(&place.path("store")).into_iter();
+        let all = files(&workdir.path("store")).into_iter();
         all.filter(|file| file.extension().is_some_and(|e| e == "parquet")).collect()
     };
     let mut child =
-        place.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        workdir.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     while batches().len() < 3 {
         assert!(child.try_wait().expect("its state").is_none(), "it ended before its time");
         std::thread::yield_now();
@@ -554,19 +554,19 @@ fn an_interrupted_sweep_of_a_store_goes_on() {
     assert_eq!((&told["complete"], told["batches"].as_u64()), (&false.into(), Some(80)));
     let there = batches();
     assert!((3..80).contains(&there.len()));
-    let rest = json(&place.good(&sweep("store", &["-n", "400"])).stdout);
+    let rest = json(&workdir.good(&sweep("store", &["-n", "400"])).stdout);
     assert_eq!(rest["found"].as_u64(), Some(there.len() as u64));
-    place.good(&sweep("fresh", &["-n", "400"]));
-    assert_eq!(digest(&place, &["store"]), digest(&place, &["fresh"]));
-    no_temporary_files(&place.path("store"));
+    workdir.good(&sweep("fresh", &["-n", "400"]));
+    assert_eq!(digest(&workdir, &["store"]), digest(&workdir, &["fresh"]));
+    no_temporary_files(&workdir.path("store"));
 }
 
 fn copied(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a directory");
     for file in files(from) {
-        let place = to.join(file.strip_prefix(from).expect("it is below"));
-        fs::create_dir_all(place.parent().expect("it has one")).expect("a directory");
-        fs::copy(&file, place).expect("copied");
+        let workdir = to.join(file.strip_prefix(from).expect("it is below"));
+        fs::create_dir_all(workdir.parent().expect("it has one")).expect("a directory");
+        fs::copy(&file, workdir).expect("copied");
     }
 }
 
@@ -575,29 +575,30 @@ fn copied(from: &Path, to: &Path) {
 /// them: then the old ones go into the refusals below, and CHANGELOG says so.
 #[test]
 fn what_an_earlier_program_left_is_read_or_refused_with_the_reason() {
-    let place = Place::new();
-    copied(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/kept"), &place.path("kept"));
-    place.good(&["report", "kept/results"]);
-    let before = kept_lines(&place.path("kept/results"));
+    let workdir = Workdir::new();
+    copied(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/kept"), &workdir.path("kept"));
+    workdir.good(&["report", "kept/results"]);
+    let before = kept_lines(&workdir.path("kept/results"));
     assert_eq!(before.len(), 2);
-    place.good(&["run", "kept/results/scenario.toml", "-o", "kept/results"]);
-    assert_eq!(kept_lines(&place.path("kept/results")), before, "no run is made again");
-    let merged = text(&place.good(&["merge", "kept/store", "-o", "merged"]));
+    workdir.good(&["run", "kept/results/scenario.toml", "-o", "kept/results"]);
+    assert_eq!(kept_lines(&workdir.path("kept/results")), before, "no run is made again");
+    let merged = text(&workdir.good(&["merge", "kept/store", "-o", "merged"]));
     assert!(merged.contains("4 of 4 runs, digest ae8d8362c8ca64f54f4c063d040077ec"), "{merged}");
     // A sweep goes on with it.
-    let told = text(&place.good(&["sweep", "kept/kept.toml", "--store", "kept/store", "-n", "4"]));
+    let told =
+        text(&workdir.good(&["sweep", "kept/kept.toml", "--store", "kept/store", "-n", "4"]));
     assert!(told.contains("1 of 1 batches were there, 0 made"), "{told}");
 
-    let mark = place.path("kept/store/lasthop-store.json");
+    let mark = workdir.path("kept/store/lasthop-store.json");
     fs::write(&mark, "{\"lasthop\":\"0.1.0\",\"results\":1}").expect("written");
     for words in [
         &["merge", "kept/store", "-o", "other"][..],
         &["sweep", "kept/kept.toml", "--store", "kept/store", "-n", "4"],
     ] {
-        let output = place.run(words);
+        let output = workdir.run(words);
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{words:?}: {told}");
         assert!(told.contains("0.1.0") && told.contains("versions do not mix"), "{told}");
     }
-    assert!(!place.path("other").join("runs.parquet").exists());
+    assert!(!workdir.path("other").join("runs.parquet").exists());
 }

@@ -27,18 +27,18 @@ const MAPS: &[&str] = &[
 ];
 
 /// A directory with scenarios, captures and results.
-struct Place(tempfile::TempDir);
+struct Workdir(tempfile::TempDir);
 
-impl Place {
-    fn new() -> Place {
-        let place = Place(tempfile::tempdir().expect("a directory"));
+impl Workdir {
+    fn new() -> Workdir {
+        let workdir = Workdir(tempfile::tempdir().expect("a directory"));
         let run = "run quickstart --seeds 1 --set transfer.count=3 --set agent=none -o DIR";
-        place.answer(run);
+        workdir.answer(run);
         for (name, made) in [("wired.pcapng", "link"), ("radio.pcapng", "radio")] {
-            let made = place.path().join(format!("DIR/trace/run/{made}.pcapng"));
-            fs::copy(made, place.path().join(name)).expect("a capture");
+            let made = workdir.path().join(format!("DIR/trace/run/{made}.pcapng"));
+            fs::copy(made, workdir.path().join(name)).expect("a capture");
         }
-        place
+        workdir
     }
 
     fn path(&self) -> &Path {
@@ -205,11 +205,11 @@ fn file(what: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/cmd/schema/{what}.json"))
 }
 
-fn write(place: &Place) {
+fn write(workdir: &Workdir) {
     for what in ANSWERS {
         let mut form = Form::default();
         for words in commands(what).0 {
-            form.take(&place.answer(words), "");
+            form.take(&workdir.answer(words), "");
         }
         let mut schema = form.schema();
         let head = schema.as_object_mut().expect("an object");
@@ -227,9 +227,9 @@ fn write(place: &Place) {
 
 #[test]
 fn answers_fit_their_schemas() {
-    let place = Place::new();
+    let workdir = Workdir::new();
     if std::env::var_os("LASTHOP_WRITE_SCHEMAS").is_some() {
-        return write(&place);
+        return write(&workdir);
     }
     for what in ANSWERS {
         let text = fs::read_to_string(file(what)).expect("there is a schema");
@@ -237,7 +237,7 @@ fn answers_fit_their_schemas() {
         assert_eq!(place_schema(what), schema, "the program prints another schema of {what}");
         let (first, more) = commands(what);
         for words in first.iter().chain(more) {
-            let answer = place.answer(words);
+            let answer = workdir.answer(words);
             let errors = faults(&answer, &schema, "");
             assert!(
                 errors.is_empty(),
@@ -246,7 +246,7 @@ fn answers_fit_their_schemas() {
             );
         }
         // A schema that accepts everything would not notice a change.
-        let mut other = place.answer(first[0]);
+        let mut other = workdir.answer(first[0]);
         other["format_version"] = json!(2);
         assert!(!faults(&other, &schema, "").is_empty(), "{what}");
         other["format_version"] = json!(1);
@@ -311,8 +311,8 @@ fn place_schema(what: &str) -> Value {
 /// Every command that answers in JSON names the format.
 #[test]
 fn every_answer_has_a_format() {
-    let place = Place::new();
-    fs::write(place.path().join("rates.csv"), "0s,1mbit\n1s,2mbit\n").expect("written");
+    let workdir = Workdir::new();
+    fs::write(workdir.path().join("rates.csv"), "0s,1mbit\n1s,2mbit\n").expect("written");
     for (words, format) in [
         ("run quickstart --dry-run", "lasthop-plan"),
         ("run quickstart --seeds 1 --no-metrics", "lasthop-run-counted"),
@@ -325,7 +325,7 @@ fn every_answer_has_a_format() {
         ("explain W-F10 --open", "lasthop-explain"),
         ("--version", "lasthop-version"),
     ] {
-        let answer = place.answer(words);
+        let answer = workdir.answer(words);
         assert_eq!(
             (&answer["format"], &answer["format_version"]),
             (&json!(format), &json!(1)),

@@ -5,11 +5,11 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-struct Place(tempfile::TempDir);
+struct Workdir(tempfile::TempDir);
 
-impl Place {
-    fn new() -> Place {
-        Place(tempfile::tempdir().expect("a temporary directory"))
+impl Workdir {
+    fn new() -> Workdir {
+        Workdir(tempfile::tempdir().expect("a temporary directory"))
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
@@ -47,27 +47,37 @@ fn scenario(link: &str) -> String {
 
 #[test]
 fn a_trace_is_made_shown_converted_and_run_over() {
-    let place = Place::new();
-    place.good(&["trace", "make", "constant", "--rate", "6mbit", "--duration", "10s", "-o", "up"]);
-    let text = place.good(&["trace", "show", "up"]);
+    let workdir = Workdir::new();
+    workdir.good(&[
+        "trace",
+        "make",
+        "constant",
+        "--rate",
+        "6mbit",
+        "--duration",
+        "10s",
+        "-o",
+        "up",
+    ]);
+    let text = workdir.good(&["trace", "show", "up"]);
     assert!(
         text.starts_with("up: 4987 lines in 10s\n") && text.contains("longest outage  3ms"),
         "{text}"
     );
     let shown: Value =
-        serde_json::from_str(&place.good(&["trace", "show", "up", "--json", "--svg", "up.svg"]))
+        serde_json::from_str(&workdir.good(&["trace", "show", "up", "--json", "--svg", "up.svg"]))
             .expect("JSON");
     assert_eq!(shown["opportunities"], 4987);
     assert!(
-        fs::read_to_string(place.0.path().join("up.svg")).expect("a picture").starts_with("<svg")
+        fs::read_to_string(workdir.0.path().join("up.svg")).expect("a picture").starts_with("<svg")
     );
-    place.good(&["trace", "convert", "up", "-o", "rates.csv"]);
+    workdir.good(&["trace", "convert", "up", "-o", "rates.csv"]);
 
     // The same from the trace and from the rates; and what TCP gets of it.
-    place.write("by-trace.toml", scenario("trace = \"up\""));
-    place.write("by-rates.toml", scenario("rates = \"rates.csv\""));
+    workdir.write("by-trace.toml", scenario("trace = \"up\""));
+    workdir.write("by-rates.toml", scenario("rates = \"rates.csv\""));
     let throughput = |arguments: &[&str]| {
-        let found: Value = serde_json::from_str(&place.good(arguments)).expect("JSON");
+        let found: Value = serde_json::from_str(&workdir.good(arguments)).expect("JSON");
         found["cells"][0]["runs"][0]["metrics"]["flows"][0]["throughput"]
             .as_f64()
             .unwrap_or_else(|| panic!("{found:#}"))
@@ -78,14 +88,14 @@ fn a_trace_is_made_shown_converted_and_run_over() {
     assert!((0.9..=1.0).contains(&(by_trace / (750_000.0 * 1448.0 / 1504.0))), "{by_trace}");
     assert!((by_trace / by_rates - 1.0).abs() < 0.05, "{by_trace} {by_rates}");
     // From arguments, which are relative to here.
-    let varied = place.good(&["run", "quickstart", "--vary", "link.trace=up", "--dry-run"]);
+    let varied = workdir.good(&["run", "quickstart", "--vary", "link.trace=up", "--dry-run"]);
     assert!(varied.contains("varies"), "{varied}");
 }
 
 #[test]
 fn hostile_files_are_refused_with_line_and_remedy() {
-    let place = Place::new();
-    place.write("my.toml", scenario("trace = \"up\""));
+    let workdir = Workdir::new();
+    workdir.write("my.toml", scenario("trace = \"up\""));
     let huge = "1\n".repeat(10_000_000);
     for (content, told) in [
         (&b""[..], "up: it is empty"),
@@ -95,21 +105,21 @@ fn hostile_files_are_refused_with_line_and_remedy() {
         (b"5\n\xff\xfe\n", "up: line 2 is not text in UTF-8"),
         (huge.as_bytes(), "up: too large for a file of a link"),
     ] {
-        place.write("up", content);
-        let error = place.bad(&["run", "my.toml"]);
+        workdir.write("up", content);
+        let error = workdir.bad(&["run", "my.toml"]);
         // The message may be broken into lines.
         let words = error.replace(['│', '×'], " ");
         let error: Vec<&str> = words.split_whitespace().collect();
         assert!(error.join(" ").contains(told), "{error:?}");
         if content.len() < 100 {
-            place.bad(&["trace", "show", "up"]);
+            workdir.bad(&["trace", "show", "up"]);
         }
     }
-    fs::remove_file(place.0.path().join("up")).expect("removed");
-    let error = place.bad(&["run", "my.toml"]);
+    fs::remove_file(workdir.0.path().join("up")).expect("removed");
+    let error = workdir.bad(&["run", "my.toml"]);
     assert!(error.contains("up") && error.contains("help"), "{error}");
     assert!(
-        place
+        workdir
             .bad(&["trace", "make", "constant", "--rate", "100gbit"])
             .contains("more than 10000000 lines")
     );
@@ -118,25 +128,26 @@ fn hostile_files_are_refused_with_line_and_remedy() {
 /// Tables as they are published become links, and what was understood is shown.
 #[test]
 fn measured_tables_and_results_become_links() {
-    let place = Place::new();
+    let workdir = Workdir::new();
     let mut drive = "Timestamp,Speed,NetworkMode,RSRP,DL_bitrate,UL_bitrate\n".to_owned();
     for i in 0..60 {
         let rate = if i == 30 { "-".to_owned() } else { (6000 + 100 * (i % 7)).to_string() };
         // Two rows a second.
         drive += &format!("2024.03.04_10.20.{:02},12,LTE,-90,{rate},500\n", i / 2);
     }
-    place.write("drive.csv", &drive);
-    let text = place.good(&["trace", "convert", "drive.csv", "-o", "down"]);
+    workdir.write("drive.csv", &drive);
+    let text = workdir.good(&["trace", "convert", "drive.csv", "-o", "down"]);
     for said in
         ["`DL_bitrate` in kbit/s", "not used: UL_bitrate", "29 rows share", "1 rows without"]
     {
         assert!(text.contains(said), "`{said}` is not in {text}");
     }
     let shown: Value =
-        serde_json::from_str(&place.good(&["trace", "show", "drive.csv", "--json"])).expect("JSON");
+        serde_json::from_str(&workdir.good(&["trace", "show", "drive.csv", "--json"]))
+            .expect("JSON");
     assert!((shown["mean_bps"].as_f64().expect("a mean") / 6.3e6 - 1.0).abs() < 0.01, "{shown}");
     assert!(shown["understood"].as_array().is_some_and(|lines| lines.len() > 3), "{shown}");
-    place.good(&[
+    workdir.good(&[
         "trace",
         "convert",
         "drive.csv",
@@ -147,20 +158,20 @@ fn measured_tables_and_results_become_links() {
         "-o",
         "up.csv",
     ]);
-    place.write("my.toml", scenario("rates-right = \"up.csv\", trace-left = \"down\""));
-    let plan = place.good(&["run", "my.toml", "--dry-run"]);
+    workdir.write("my.toml", scenario("rates-right = \"up.csv\", trace-left = \"down\""));
+    let plan = workdir.good(&["run", "my.toml", "--dry-run"]);
     assert!(plan.contains("varies"), "{plan}");
-    let error = place.bad(&["trace", "show", "drive.csv", "--column", "SNR"]);
+    let error = workdir.bad(&["trace", "show", "drive.csv", "--column", "SNR"]);
     assert!(error.contains("drive.csv") && error.contains("SNR"), "{error}");
-    place.write("drive.csv", drive.replace("6300", "fast"));
-    let error = place.bad(&["trace", "show", "drive.csv"]);
+    workdir.write("drive.csv", drive.replace("6300", "fast"));
+    let error = workdir.bad(&["trace", "show", "drive.csv"]);
     assert!(error.contains("line 5") && error.contains("fast"), "{error}");
     let both = r#"{"start":{"tcp_mss_default":1448,"test_start":{"bidir":1}},"intervals":[
         {"sum":{"start":0,"end":5,"bits_per_second":5e6},
          "sum_bidir_reverse":{"start":0,"end":5,"bits_per_second":9e6}}]}"#;
-    place.write("both.json", both);
-    assert!(place.bad(&["trace", "show", "both.json"]).contains("--direction"));
-    let text = place.good(&["trace", "show", "both.json", "--direction", "down", "--json"]);
+    workdir.write("both.json", both);
+    assert!(workdir.bad(&["trace", "show", "both.json"]).contains("--direction"));
+    let text = workdir.good(&["trace", "show", "both.json", "--direction", "down", "--json"]);
     let shown: Value = serde_json::from_str(&text).expect("JSON");
     let mean = shown["mean_bps"].as_f64().expect("a mean");
     assert!((mean / (9e6 * 1500.0 / 1448.0) - 1.0).abs() < 0.01, "{mean}");

@@ -15,15 +15,15 @@ transfer = { from = "a", to = "b", bytes = "20kB" }
 link = { rate = "1mbit", delay = "10ms" }
 "#;
 
-struct Place(tempfile::TempDir);
+struct Workdir(tempfile::TempDir);
 
-impl Place {
-    fn new() -> Place {
-        let place = Place(tempfile::tempdir().expect("a directory"));
-        place.write("good.toml", GOOD.as_bytes());
-        place.write("binary.bin", b"\x7fELF\x02\x01\xff\xfe");
-        fs::create_dir(place.path().join("folder")).expect("a folder");
-        place
+impl Workdir {
+    fn new() -> Workdir {
+        let workdir = Workdir(tempfile::tempdir().expect("a directory"));
+        workdir.write("good.toml", GOOD.as_bytes());
+        workdir.write("binary.bin", b"\x7fELF\x02\x01\xff\xfe");
+        fs::create_dir(workdir.path().join("folder")).expect("a folder");
+        workdir
     }
 
     fn path(&self) -> &Path {
@@ -87,56 +87,56 @@ impl Place {
 
 #[test]
 fn commands_that_are_not_there() {
-    let place = Place::new();
-    place.write("link.pcapng", b"");
-    place.refused("rnu good.toml", &["no command `rnu`", "did you mean `lasthop run`?"]);
-    place.refused("simulate good.toml", &["did you mean `lasthop run`?"]);
-    place.refused("version", &["did you mean `lasthop --version`?"]);
-    place.refused("good.toml", &["did you mean `lasthop run good.toml`?"]);
-    place.refused("west97-lan", &["did you mean `lasthop run west97-lan`?"]);
-    place.refused("link.pcapng", &["did you mean `lasthop analyze link.pcapng`?"]);
-    place.refused("emulate", &["did you mean `lasthop shell`?"]);
-    place.refused(
+    let workdir = Workdir::new();
+    workdir.write("link.pcapng", b"");
+    workdir.refused("rnu good.toml", &["no command `rnu`", "did you mean `lasthop run`?"]);
+    workdir.refused("simulate good.toml", &["did you mean `lasthop run`?"]);
+    workdir.refused("version", &["did you mean `lasthop --version`?"]);
+    workdir.refused("good.toml", &["did you mean `lasthop run good.toml`?"]);
+    workdir.refused("west97-lan", &["did you mean `lasthop run west97-lan`?"]);
+    workdir.refused("link.pcapng", &["did you mean `lasthop analyze link.pcapng`?"]);
+    workdir.refused("emulate", &["did you mean `lasthop shell`?"]);
+    workdir.refused(
         "trace convrt x",
         &["`lasthop trace` has no command `convrt`", "did you mean `lasthop trace convert`?"],
     );
-    place.refused("frobnicate", &["`lasthop --help`"]);
-    place.refused("", &["needs a command", "`lasthop run`", "`lasthop --version`"]);
-    place.refused("-v", &["needs a command", "`lasthop --version`"]);
-    place.refused("trace", &["`lasthop trace` needs a command", "show, make, convert"]);
+    workdir.refused("frobnicate", &["`lasthop --help`"]);
+    workdir.refused("", &["needs a command", "`lasthop run`", "`lasthop --version`"]);
+    workdir.refused("-v", &["needs a command", "`lasthop --version`"]);
+    workdir.refused("trace", &["`lasthop trace` needs a command", "show, make, convert"]);
 }
 
 #[test]
 fn options_that_are_not_there() {
-    let place = Place::new();
-    place.refused(
+    let workdir = Workdir::new();
+    workdir.refused(
         "run good.toml --threads 2",
         &["`lasthop run` has no option `--threads`", "did you mean `--jobs`?"],
     );
-    place.refused("run good.toml --repetitions 2", &["did you mean `--seeds`?"]);
-    place.refused("run good.toml --outdir x", &["did you mean `--output`?"]);
-    place.refused("run good.toml --sedes 2", &["did you mean `--seeds`?"]);
-    place.refused("run good.toml --no-color", &["did you mean `--color never`?"]);
-    place.refused("run good.toml -x", &["no option `-x`", "`lasthop run --help`"]);
-    place.refused("advise --bandwidth 2mbit", &["did you mean `--rate`?"]);
-    place.refused("advise --latency 5ms", &["did you mean `--delay`?"]);
-    place.refused(
+    workdir.refused("run good.toml --repetitions 2", &["did you mean `--seeds`?"]);
+    workdir.refused("run good.toml --outdir x", &["did you mean `--output`?"]);
+    workdir.refused("run good.toml --sedes 2", &["did you mean `--seeds`?"]);
+    workdir.refused("run good.toml --no-color", &["did you mean `--color never`?"]);
+    workdir.refused("run good.toml -x", &["no option `-x`", "`lasthop run --help`"]);
+    workdir.refused("advise --bandwidth 2mbit", &["did you mean `--rate`?"]);
+    workdir.refused("advise --latency 5ms", &["did you mean `--delay`?"]);
+    workdir.refused(
         "run good.toml other.toml",
         &["`other.toml` is one argument too many", "[FILE|NAME]"],
     );
-    place.refused("compress", &["needs", "for example `lasthop compress"]);
-    place.refused("run --quiet --verbose", &["cannot be used together"]);
-    place.refused("run --color pink", &["`--color pink`", "auto, always, never"]);
-    place.refused("run good.toml --seeds", &["`--seeds` needs a value"]);
-    place.refused("run good.toml --trace frist", &["did you mean `first`?", "none, first, all"]);
+    workdir.refused("compress", &["needs", "for example `lasthop compress"]);
+    workdir.refused("run --quiet --verbose", &["cannot be used together"]);
+    workdir.refused("run --color pink", &["`--color pink`", "auto, always, never"]);
+    workdir.refused("run good.toml --seeds", &["`--seeds` needs a value"]);
+    workdir.refused("run good.toml --trace frist", &["did you mean `first`?", "none, first, all"]);
 }
 
 #[test]
 fn numbers_that_are_none() {
-    let place = Place::new();
+    let workdir = Workdir::new();
     for seeds in ["-1", "1-5", "abc", "0", "99999999999999999999", "1.5"] {
         let shown = format!("`--seeds {seeds}`");
-        place.refused(
+        workdir.refused(
             &format!("run good.toml --seeds {seeds}"),
             &[
                 &shown,
@@ -145,22 +145,22 @@ fn numbers_that_are_none() {
             ],
         );
     }
-    place.refused("run good.toml --jobs 0", &["`--jobs 0` is out of range", "from 1 on"]);
-    place.refused("run good.toml --jobs many", &["`--jobs many` is not a whole number"]);
-    place
+    workdir.refused("run good.toml --jobs 0", &["`--jobs 0` is out of range", "from 1 on"]);
+    workdir.refused("run good.toml --jobs many", &["`--jobs many` is not a whole number"]);
+    workdir
         .refused("advise --rate 2mbit --mtu 1", &["`--mtu 1` is out of range", "from 296 to 9000"]);
-    place.refused("advise --rate 2mbit --mtu -5", &["`--mtu -5` is out of range"]);
-    place.refused("advise --rate 2mbit --gain x", &["`--gain x`", "a percentage from 0 to 1000"]);
-    place.refused("advise --rate 20", &["`20` has no known unit", "20mbit"]);
-    place.refused("advise --rate 2mbit --loss 1", &["every packet would be lost", "`1%`"]);
-    place.refused("advise --rate 2mbit --loss 5", &["`5%`"]);
-    place.refused("battery --reports often", &["`--reports often` is not a number"]);
-    place.refused("lab --port 70000", &["`--port 70000` is out of range"]);
+    workdir.refused("advise --rate 2mbit --mtu -5", &["`--mtu -5` is out of range"]);
+    workdir.refused("advise --rate 2mbit --gain x", &["`--gain x`", "a percentage from 0 to 1000"]);
+    workdir.refused("advise --rate 20", &["`20` has no known unit", "20mbit"]);
+    workdir.refused("advise --rate 2mbit --loss 1", &["every packet would be lost", "`1%`"]);
+    workdir.refused("advise --rate 2mbit --loss 5", &["`5%`"]);
+    workdir.refused("battery --reports often", &["`--reports often` is not a number"]);
+    workdir.refused("lab --port 70000", &["`--port 70000` is out of range"]);
 }
 
 #[test]
 fn keys_of_the_same_meaning() {
-    let place = Place::new();
+    let workdir = Workdir::new();
     for (key, meant) in [
         ("bandwidth = \"1mbit\"", "`rate`"),
         ("bw = \"1mbit\"", "`rate`"),
@@ -169,31 +169,31 @@ fn keys_of_the_same_meaning() {
         ("jitter_ms = 5", "`jitter`"),
         ("qdisc = \"codel\"", "`discipline`"),
     ] {
-        place.link(key);
+        workdir.link(key);
         let wanted = format!("did you mean {meant}?");
         let key = key.split(' ').next().unwrap_or_default();
-        place.refused("run link.toml", &[&format!("no key `{key}`"), &wanted]);
-        place.refused(&format!("run good.toml --set link.{key}=1"), &[&wanted]);
+        workdir.refused("run link.toml", &[&format!("no key `{key}`"), &wanted]);
+        workdir.refused(&format!("run good.toml --set link.{key}=1"), &[&wanted]);
     }
-    place.link("rtt = \"5ms\"");
-    place.refused("run link.toml", &["did you mean `delay`?", "half of the round trip"]);
+    workdir.link("rtt = \"5ms\"");
+    workdir.refused("run link.toml", &["did you mean `delay`?", "half of the round trip"]);
 }
 
 #[test]
 fn values_with_units() {
-    let place = Place::new();
-    place.link("rate = \"0mbit\"");
-    place.refused("run link.toml", &["link.rate", "a rate is at least `1bit`"]);
-    place.link("rate = \"10MB/s\"");
-    place.refused("run link.toml", &["bytes per second", "`80mbit`"]);
+    let workdir = Workdir::new();
+    workdir.link("rate = \"0mbit\"");
+    workdir.refused("run link.toml", &["link.rate", "a rate is at least `1bit`"]);
+    workdir.link("rate = \"10MB/s\"");
+    workdir.refused("run link.toml", &["bytes per second", "`80mbit`"]);
     for rate in ["10 Mbit/s", "10Mb/s", "10mbit"] {
-        place.link(&format!("rate = \"{rate}\", delay = \"10ms\""));
-        let output = place.run("run link.toml --dry-run");
+        workdir.link(&format!("rate = \"{rate}\", delay = \"10ms\""));
+        let output = workdir.run("run link.toml --dry-run");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success() && text.contains("10mbit"), "{rate}: {text}");
     }
-    place.link("netem = \"tbf rate 1mbit\"");
-    place.refused("run link.toml", &["`tbf` is a stage of its own", "tbf = { line ="]);
+    workdir.link("netem = \"tbf rate 1mbit\"");
+    workdir.refused("run link.toml", &["`tbf` is a stage of its own", "tbf = { line ="]);
     for line in [
         "limit 1000mbit",
         "limit 100k",
@@ -202,15 +202,15 @@ fn values_with_units() {
         "delay 1ms 1ms distribution experimental",
         "delay 1e-3s",
     ] {
-        place.link(&format!("netem = \"{line}\""));
-        let output = place.run("run link.toml --dry-run");
+        workdir.link(&format!("netem = \"{line}\""));
+        let output = workdir.run("run link.toml --dry-run");
         assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
     }
 }
 
 #[test]
 fn files_that_cannot_be_read() {
-    let place = Place::new();
+    let workdir = Workdir::new();
     for command in [
         "run",
         "compare",
@@ -229,38 +229,38 @@ fn files_that_cannot_be_read() {
             "report" => "there is no such directory",
             _ => "there is no such file",
         };
-        place.refused(&format!("{command} nothing.x"), &["nothing.x", missing]);
+        workdir.refused(&format!("{command} nothing.x"), &["nothing.x", missing]);
         if command != "report" && command != "packetdrill" {
-            place.refused(&format!("{command} folder"), &["folder", "this is a directory"]);
+            workdir.refused(&format!("{command} folder"), &["folder", "this is a directory"]);
         }
     }
     for command in ["run", "station", "link", "packetdrill"] {
-        place.refused(&format!("{command} binary.bin"), &["binary.bin", "text"]);
+        workdir.refused(&format!("{command} binary.bin"), &["binary.bin", "text"]);
     }
     // The remedy is that of the command, not of scenarios.
-    place.refused("packetdrill binary.bin", &["not a text file", "name a script"]);
-    place.refused("station binary.bin", &["not a text file", "give a station's file"]);
-    place.refused("run good.toml -o good.toml", &["good.toml: this is a file", "a directory"]);
-    place.refused("link --keygen folder", &["folder: this is a directory", "choose a file"]);
-    place.refused("link --keygen no/x.key", &["no/x.key: there is no directory no"]);
-    place.refused("merge nothing", &["nothing: there is no such directory"]);
-    place.refused("analyze binary.bin", &["neither pcap nor pcapng"]);
-    place.write("words.txt", b"# A page of words\n");
-    place.refused("analyze words.txt", &["the file begins with `# A `"]);
-    place.refused("run good.toml --set link.trace=folder", &["folder", "this is a directory"]);
-    place.refused(
+    workdir.refused("packetdrill binary.bin", &["not a text file", "name a script"]);
+    workdir.refused("station binary.bin", &["not a text file", "give a station's file"]);
+    workdir.refused("run good.toml -o good.toml", &["good.toml: this is a file", "a directory"]);
+    workdir.refused("link --keygen folder", &["folder: this is a directory", "choose a file"]);
+    workdir.refused("link --keygen no/x.key", &["no/x.key: there is no directory no"]);
+    workdir.refused("merge nothing", &["nothing: there is no such directory"]);
+    workdir.refused("analyze binary.bin", &["neither pcap nor pcapng"]);
+    workdir.write("words.txt", b"# A page of words\n");
+    workdir.refused("analyze words.txt", &["the file begins with `# A `"]);
+    workdir.refused("run good.toml --set link.trace=folder", &["folder", "this is a directory"]);
+    workdir.refused(
         "sweep good.toml --store s --points nothing.csv",
         &["nothing.csv", "no such file"],
     );
-    place.refused("advise --capture nothing.pcap", &["nothing.pcap", "no such file"]);
-    place.refused("replay --against nothing.json", &["nothing.json", "no such file"]);
-    place.refused("run good.toml -o good.toml", &["good.toml"]);
+    workdir.refused("advise --capture nothing.pcap", &["nothing.pcap", "no such file"]);
+    workdir.refused("replay --against nothing.json", &["nothing.json", "no such file"]);
+    workdir.refused("run good.toml -o good.toml", &["good.toml"]);
 }
 
 #[test]
 fn tables_of_times() {
-    let place = Place::new();
-    let csv = |name: &str, text: &str| place.write(name, text.as_bytes());
+    let workdir = Workdir::new();
+    let csv = |name: &str, text: &str| workdir.write(name, text.as_bytes());
     csv(
         "clock.csv",
         "2019.12.16_11.49.59,4000\n2019.12.16_11.50.00,3000\n2019.12.16_11.50.01,2000\n",
@@ -270,13 +270,13 @@ fn tables_of_times() {
         "Timestamp,DL_bitrate\n2019.12.16_11.49.59,4000\n2019.12.16_11.50.00,3000\n2019.12.16_11.50.02,20\n",
     );
     csv("twice.csv", "0s,1mbit\n1s,2mbit\n1s,3mbit\n");
-    let output = place.run("trace show named.csv");
+    let output = workdir.run("trace show named.csv");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    place.refused(
+    workdir.refused(
         "run good.toml --set link.rates=twice.csv",
         &["line 3", "1s", "one line for each time"],
     );
-    place.refused(
+    workdir.refused(
         "run good.toml --set link.rates=clock.csv",
         &["line 1", "`lasthop trace convert`"],
     );
@@ -284,27 +284,27 @@ fn tables_of_times() {
 
 #[test]
 fn a_link_of_the_shell_is_checked_before_the_program_is_started() {
-    let place = Place::new();
-    place.refused(
+    let workdir = Workdir::new();
+    workdir.refused(
         "shell --dealy 20ms -- true",
         &["`lasthop shell` has no option `--dealy`", "did you mean `--delay`?"],
     );
-    place.refused(
+    workdir.refused(
         "shell --uplink-queue=droptail -- true",
         &["no option `--uplink-queue`", "did you mean `--queue`?"],
     );
-    place.refused(
+    workdir.refused(
         "shell --loss 1 -- true",
         &["`--loss 1` would lose every packet", "`--loss 1%`", "`--loss 100%`"],
     );
-    place.refused("shell --loss 7 -- true", &["`7%`"]);
+    workdir.refused("shell --loss 7 -- true", &["`7%`"]);
 }
 
 #[test]
 fn colours_are_those_that_are_asked_for() {
-    let place = Place::new();
+    let workdir = Workdir::new();
     let has = |words: &str| {
-        let output = place.run(words);
+        let output = workdir.run(words);
         [output.stdout, output.stderr].concat().contains(&0x1b)
     };
     assert!(
@@ -317,10 +317,10 @@ fn colours_are_those_that_are_asked_for() {
 
 #[test]
 fn notes_are_printed_as_much_as_is_asked_for() {
-    let place = Place::new();
-    place.write("plain.toml", GOOD.as_bytes());
+    let workdir = Workdir::new();
+    workdir.write("plain.toml", GOOD.as_bytes());
     let told = |words: &str| {
-        let output = place.run(words);
+        let output = workdir.run(words);
         assert!(output.status.success(), "{words}");
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
@@ -332,7 +332,7 @@ fn notes_are_printed_as_much_as_is_asked_for() {
     }
     fs::copy(
         concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/warning.toml"),
-        place.path().join("warning.toml"),
+        workdir.path().join("warning.toml"),
     )
     .expect("copied");
     assert_ne!(told("run warning.toml --dry-run"), "");
@@ -345,7 +345,7 @@ fn a_loss_of_one_in_a_scenario_must_say_whether_it_is_a_percentage() {
     let place = Place::new();
     for word in ["1", "1.0"] {
         let typed = format!("run good.toml --set link.frame-loss={word}");
-        place.refused(&typed, &["would lose every packet", "`frame-loss = \"1%\"`", "100%"]);
+        workdir.refused(&typed, &["would lose every packet", "`frame-loss = \"1%\"`", "100%"]);
     }
     for word in ["1%", "100%", "0.01"] {
         let typed = format!("run good.toml --dry-run --set link.frame-loss={word}");

@@ -1,7 +1,7 @@
-//! Dotted keys: what `--set`, `--vary` and `[vary]` mean by `host.fixed.tcp`, `errors.mean` or `agent`.
+//! Dotted keys of `--set`, `--vary` and `[vary]`: `host.fixed.tcp`, `errors.mean` or `agent`.
 
 use crate::document::{Node, Table, Value};
-use crate::error::{Code, Diagnostic, Error, Place, listed, meant};
+use crate::error::{Code, Diagnostic, Error, Location, did_you_mean, listed};
 use crate::schema;
 
 /// No key of a scenario is deeper; also bounds the recursion of [`set`].
@@ -10,13 +10,13 @@ const MAX_SEGMENTS: usize = 8;
 /// A dotted key and where it was written.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Dotted {
-    pub segments: Vec<(String, Place)>,
+    pub segments: Vec<(String, Location)>,
 }
 
 /// One step into a document.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Step {
-    Key(String, Place),
+    Key(String, Location),
     Index(usize),
 }
 
@@ -25,14 +25,14 @@ pub(crate) type Route = Vec<Step>;
 
 impl Dotted {
     /// Splits `text`, which begins at byte `from` of an argument, or of a quoted key.
-    pub fn split(text: &str, at: &Place, from: usize) -> Dotted {
+    pub fn split(text: &str, at: &Location, from: usize) -> Dotted {
         let mut segments = Vec::new();
         let mut begin = 0;
         for part in text.split('.') {
             let lead = part.len() - part.trim_start().len();
             let start = from + begin + lead;
             let span = start..start + part.trim().len();
-            segments.push((part.trim().to_owned(), Place { source: at.source, span }));
+            segments.push((part.trim().to_owned(), Location { source: at.source, span }));
             begin += part.len() + 1;
         }
         Dotted { segments }
@@ -45,8 +45,9 @@ impl Dotted {
     }
 
     /// From the first segment to the last.
-    pub fn place(&self) -> Place {
-        let mut place = self.segments.first().map_or(Place::file(0..0), |(_, place)| place.clone());
+    pub fn location(&self) -> Location {
+        let mut place =
+            self.segments.first().map_or(Location::file(0..0), |(_, place)| place.clone());
         if let Some((_, last)) = self.segments.last() {
             place.span.end = last.span.end.max(place.span.start);
         }
@@ -56,7 +57,11 @@ impl Dotted {
     /// All the places in `document` that the key means; at least one.
     pub fn routes(&self, document: &Table) -> Result<Vec<Route>, Error> {
         let Some(((first, at), rest)) = self.segments.split_first() else {
-            return Err(self.trouble(&Place::file(0..0), "the key is empty", "for example `tcp`"));
+            return Err(self.trouble(
+                &Location::file(0..0),
+                "the key is empty",
+                "for example `tcp`",
+            ));
         };
         if let Some((_, place)) = self.segments.iter().find(|(word, _)| word.is_empty()) {
             let help = "for example `host.fixed.tcp`, `path.2.agent` or `errors.mean`";
@@ -81,10 +86,10 @@ impl Dotted {
             "cell" => self.in_cells(document, at, rest),
             _ if schema::scenario().contains(&word) => Ok(vec![plain(&self.segments)]),
             _ if schema::STAGES.contains(&word) => self.of_kind(document, word, at, (true, rest)),
-            _ if schema::beside("radio").contains(&word) => {
+            _ if schema::stage_keys("radio").contains(&word) => {
                 self.of_kind(document, "radio", at, (false, &self.segments))
             }
-            _ if schema::beside("agent").contains(&word) => {
+            _ if schema::stage_keys("agent").contains(&word) => {
                 self.of_kind(document, "agent", at, (false, &self.segments))
             }
             _ if schema::keys("host").contains(&word) => {
@@ -114,8 +119,8 @@ impl Dotted {
         &self,
         document: &Table,
         kind: &str,
-        at: &Place,
-        (by_kind, rest): (bool, &[(String, Place)]),
+        at: &Location,
+        (by_kind, rest): (bool, &[(String, Location)]),
     ) -> Result<Vec<Route>, Error> {
         let mut sites = Site::all(document);
         let has = |site: &Site<'_>| site.stages.iter().any(|(_, other)| *other == kind);
@@ -132,8 +137,8 @@ impl Dotted {
     fn in_path(
         &self,
         site: &Site<'_>,
-        at: &Place,
-        rest: &[(String, Place)],
+        at: &Location,
+        rest: &[(String, Location)],
     ) -> Result<Route, Error> {
         let Some(((selector, at), rest)) = rest.split_first() else {
             let help = "say which stage: `path.2`, `path.radio` or `path.NAME`";
@@ -147,8 +152,8 @@ impl Dotted {
     fn in_cells(
         &self,
         document: &Table,
-        at: &Place,
-        rest: &[(String, Place)],
+        at: &Location,
+        rest: &[(String, Location)],
     ) -> Result<Vec<Route>, Error> {
         let cells = Site::cells(document);
         let help = "for example `cell.west.path.radio.rate`, or `cell.*.path.radio.rate` for all";
@@ -169,7 +174,7 @@ impl Dotted {
             return Err(Diagnostic::new(Code::UnknownKey, self.text(), cell_at)
                 .message(format!("there is no cell `{selector}`"))
                 .label("no such cell")
-                .help(meant(selector, &names))
+                .help(did_you_mean(selector, &names))
                 .into());
         }
         let route = |site: &&Site<'_>| match word.as_str() {
@@ -179,7 +184,7 @@ impl Dotted {
         chosen.iter().map(route).collect()
     }
 
-    fn trouble(&self, at: &Place, message: &str, help: &str) -> Error {
+    fn trouble(&self, at: &Location, message: &str, help: &str) -> Error {
         Diagnostic::new(Code::BadAxis, self.text(), at)
             .message(message)
             .label("here")
@@ -187,15 +192,15 @@ impl Dotted {
             .into()
     }
 
-    fn unknown(&self, document: &Table, word: &str, at: &Place) -> Error {
+    fn unknown(&self, document: &Table, word: &str, at: &Location) -> Error {
         let sites = Site::all(document);
         let candidates: Vec<&str> = schema::scenario()
             .iter()
             .copied()
             .filter(|key| !matches!(*key, "name" | "vary" | "schemes"))
             .chain(schema::STAGES.iter().copied())
-            .chain(schema::beside("radio").iter().copied())
-            .chain(schema::beside("agent").iter().copied())
+            .chain(schema::stage_keys("radio").iter().copied())
+            .chain(schema::stage_keys("agent").iter().copied())
             .chain(schema::keys("host").iter().copied())
             .chain(sites.iter().flat_map(|site| site.stages.iter().filter_map(|(name, _)| *name)))
             .collect();
@@ -213,10 +218,10 @@ impl Dotted {
             .into()
     }
 
-    fn hosts(&self, document: &Table, rest: &[(String, Place)]) -> Result<Vec<Route>, Error> {
+    fn hosts(&self, document: &Table, rest: &[(String, Location)]) -> Result<Vec<Route>, Error> {
         let names = host_names(document);
         let Some(((name, at), tail)) = rest.split_first() else {
-            let place = self.place();
+            let place = self.location();
             let help = "say which host, or `*` for all: `host.*.tcp`";
             return Err(self.trouble(&place, "`host` alone is all hosts", help));
         };
@@ -230,7 +235,7 @@ impl Dotted {
             return Err(Diagnostic::new(Code::UnknownKey, self.text(), at)
                 .message(format!("there is no host `{name}`"))
                 .label("no such host")
-                .help(meant(name, &names))
+                .help(did_you_mean(name, &names))
                 .into());
         }
         Ok(vec![plain(&self.segments)])
@@ -238,7 +243,7 @@ impl Dotted {
 
     /// The stage that a selector means: its place in the path from 1, its name, or its kind if it is the
     /// only one of it.
-    fn select(&self, site: &Site<'_>, selector: &str, at: &Place) -> Result<usize, Error> {
+    fn select(&self, site: &Site<'_>, selector: &str, at: &Location) -> Result<usize, Error> {
         let stages = &site.stages;
         if let Ok(number) = selector.parse::<usize>() {
             return match number.checked_sub(1).filter(|i| *i < stages.len()) {
@@ -260,12 +265,15 @@ impl Dotted {
         Err(Diagnostic::new(Code::UnknownKey, self.text(), at)
             .message(format!("there is no stage `{selector}`"))
             .label("no such stage")
-            .help(format!("{}; or its position from 1, as in `path.2`", meant(selector, &names)))
+            .help(format!(
+                "{}; or its position from 1, as in `path.2`",
+                did_you_mean(selector, &names)
+            ))
             .into())
     }
 
     /// The only stage of a kind.
-    fn only(&self, site: &Site<'_>, kind: &str, at: &Place) -> Result<usize, Error> {
+    fn only(&self, site: &Site<'_>, kind: &str, at: &Location) -> Result<usize, Error> {
         let stages = &site.stages;
         let found: Vec<usize> = (0..stages.len()).filter(|i| stages[*i].1 == kind).collect();
         match found.as_slice() {
@@ -340,9 +348,9 @@ impl<'t> Site<'t> {
     }
 
     /// A key within a stage. `path.radio.rate` means the `rate` in `radio = { ... }`, and `path.radio.errors`
-    /// the `errors` beside it: no key is in both places.
-    fn within(&self, index: usize, by_kind: bool, rest: &[(String, Place)]) -> Route {
-        let at = rest.first().map_or(Place::file(0..0), |(_, at)| at.clone());
+    /// the `errors` next to it: no key is in both tables.
+    fn within(&self, index: usize, by_kind: bool, rest: &[(String, Location)]) -> Route {
+        let at = rest.first().map_or(Location::file(0..0), |(_, at)| at.clone());
         let mut route = Vec::new();
         if let Some(cell) = self.number {
             route.extend([Step::Key("cell".to_owned(), at.clone()), Step::Index(cell)]);
@@ -352,8 +360,8 @@ impl<'t> Site<'t> {
         let beside = |word: &str| {
             word == "name"
                 || schema::STAGES.contains(&word)
-                || schema::beside("radio").contains(&word)
-                || schema::beside("agent").contains(&word)
+                || schema::stage_keys("radio").contains(&word)
+                || schema::stage_keys("agent").contains(&word)
         };
         let inside = match rest.first() {
             None => by_kind,
@@ -367,11 +375,11 @@ impl<'t> Site<'t> {
     }
 }
 
-fn keys(words: &[&str], at: &Place) -> Route {
+fn keys(words: &[&str], at: &Location) -> Route {
     words.iter().map(|word| Step::Key((*word).to_owned(), at.clone())).collect()
 }
 
-fn plain(segments: &[(String, Place)]) -> Route {
+fn plain(segments: &[(String, Location)]) -> Route {
     segments.iter().map(|(word, at)| Step::Key(word.clone(), at.clone())).collect()
 }
 
@@ -383,7 +391,7 @@ fn host_names(document: &Table) -> Vec<&str> {
 }
 
 /// A key of the transfer, or of the visits: of all such tables, unless the key has a number.
-fn tables(document: &Table, word: &str, at: &Place, rest: &[(String, Place)]) -> Vec<Route> {
+fn tables(document: &Table, word: &str, at: &Location, rest: &[(String, Location)]) -> Vec<Route> {
     let root = Step::Key(word.to_owned(), at.clone());
     let count = match document.get(word).map(|node| &node.value) {
         Some(Value::Array(items)) if !rest.is_empty() => items.len(),
@@ -440,7 +448,7 @@ fn set_within(
     route: &[Step],
     node: &Node,
     key: &str,
-    owner: (&str, &Place),
+    owner: (&str, &Location),
 ) -> Result<(), Error> {
     let kind = inner.kind();
     match (route.first(), &mut inner.value) {
@@ -451,7 +459,7 @@ fn set_within(
             }
         }
         (Some(_), Value::Table(table)) => set(table, route, node, key)?,
-        // A battery that is a preset's word: the same preset, and what is set about it.
+        // A battery given as the name of a preset: the same preset with these keys changed.
         (Some(Step::Key(..)), Value::String(_)) if owner.0 == "battery" => {
             let mut table = Table { inline: true, ..Table::default() };
             table.put("preset", owner.1, inner.clone());

@@ -9,23 +9,23 @@ mod losses;
 
 use serde::Serialize;
 
-use crate::build;
 use crate::document::{self, Node, Table, Value};
-use crate::error::{Code, Diagnostic, Error, Place, Warning};
+use crate::error::{Code, Diagnostic, Error, Location, Warning};
 use crate::model::Scenario;
 use crate::plan::{Axis, Cell, Plan};
+use crate::resolve;
 use crate::schemes::{self, Scheme};
 use crate::vary::{self, Argument, AxisSpec, Point};
 use builder::Builder;
 pub use handoffs::Handoffs;
-use losses::{Losses, given};
+use losses::{Losses, loss_points};
 
 /// The name of the scenario as it is.
 pub const AS_IS: &str = "as-is";
 
 /// Which schemes to compare.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub enum Wanted {
+pub enum SchemeChoice {
     /// The labelled points of the scenario's own axis, else its own `[schemes]`, else all.
     #[default]
     Own,
@@ -44,7 +44,7 @@ pub struct LeftOut {
     pub reason: String,
 }
 
-/// What to run for a comparison.
+/// The runs of a comparison.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Comparison {
     /// The runs: the first axis is the scheme, the second, if there is one, the errors.
@@ -55,7 +55,7 @@ pub struct Comparison {
     pub baseline: usize,
     /// Schemes that do not apply.
     pub left_out: Vec<LeftOut>,
-    /// What the scenario says and probably does not mean.
+    /// Settings of the scenario that are probably unintended.
     pub warnings: Vec<Warning>,
 }
 
@@ -68,13 +68,13 @@ pub struct Comparison {
 ///
 /// # Errors
 ///
-/// What is wrong with the scenario itself, or with `errors`; a scheme that does not fit is left out instead. A name
-/// that no scheme has is an error as well; [`schemes::schemes_of`] tells those there are.
+/// If the scenario or `errors` is invalid, or a name is that of no scheme ([`schemes::schemes_of`] lists all). A scheme
+/// that does not fit the scenario is no error: it is left out.
 pub fn compare(
     text: &str,
     name: &str,
     arguments: &[Argument],
-    wanted: &Wanted,
+    wanted: &SchemeChoice,
     errors: &[String],
     baseline: Option<&str>,
     handoffs: Option<&Handoffs>,
@@ -96,22 +96,22 @@ pub fn compare(
     for axis in &axes {
         first_of(axis, &mut document)?;
     }
-    // The points of the labelled axis stand beside each other, not on top of its first one.
+    // The points of the labelled axis are alternatives; none is added to the first one.
     let bare = document.clone();
     if let Some(axis) = &labelled {
         first_of(axis, &mut document)?;
     }
     let losses = match &kept {
         Some(axis) => Losses::Axis(axis),
-        None => Losses::Given(given(&document, errors)?),
+        None => Losses::Given(loss_points(&document, errors)?),
     };
     let at_first = losses.apply(0, document.clone())?;
-    let (scenario, notes) = build::scenario(&at_first, name)?;
+    let (scenario, notes) = resolve::scenario(&at_first, name)?;
     let (as_is, notes) = match handoffs {
         Some(handoffs) => {
             let mut moved = at_first;
             handoffs.apply(&mut moved)?;
-            build::scenario(&moved, name)?
+            resolve::scenario(&moved, name)?
         }
         None => (scenario.clone(), notes),
     };
@@ -122,7 +122,7 @@ pub fn compare(
 
     let points = labelled.as_ref().map_or(&[][..], |axis| &axis.points);
     let candidates = candidates(wanted, points, &own, &table)?;
-    let own_axis = matches!(wanted, Wanted::Own) && !points.is_empty();
+    let own_axis = matches!(wanted, SchemeChoice::Own) && !points.is_empty();
     let mut comparison = Comparison {
         plan: Plan {
             name: scenario.name.clone(),
@@ -173,25 +173,29 @@ pub fn compare(
         comparison.baseline = found.ok_or_else(|| {
             let names: Vec<&str> = comparison.schemes.iter().map(|s| s.name.as_str()).collect();
             no_scheme(format!("`{wanted}` is not in the comparison and cannot be its baseline"))
-                .help(crate::error::meant(wanted, &names))
+                .help(crate::error::did_you_mean(wanted, &names))
         })?;
     }
     Ok(comparison)
 }
 
 fn trouble(message: String) -> Diagnostic {
-    Diagnostic::new(Code::BadValue, "", &Place::file(0..0)).message(message).label("this scenario")
+    Diagnostic::new(Code::BadValue, "", &Location::file(0..0))
+        .message(message)
+        .label("this scenario")
 }
 
 fn no_scheme(message: String) -> Diagnostic {
-    Diagnostic::new(Code::NoScheme, "", &Place::file(0..0)).message(message).label("this scenario")
+    Diagnostic::new(Code::NoScheme, "", &Location::file(0..0))
+        .message(message)
+        .label("this scenario")
 }
 
 type Candidate<'p> = (Scheme, Option<&'p Point>);
 
-/// What is wanted, in order.
+/// The chosen schemes, in order.
 fn candidates<'p>(
-    wanted: &Wanted,
+    wanted: &SchemeChoice,
     points: &'p [Point],
     own: &[Scheme],
     table: &[Scheme],
@@ -205,10 +209,10 @@ fn candidates<'p>(
     };
     let plain = |scheme: &Scheme| (scheme.clone(), None);
     match wanted {
-        Wanted::Own if !points.is_empty() => Ok(points.iter().map(of_point).collect()),
-        Wanted::Own if !own.is_empty() => Ok(own.iter().map(plain).collect()),
-        Wanted::Own | Wanted::All => Ok(table.iter().map(plain).collect()),
-        Wanted::Named(names) => {
+        SchemeChoice::Own if !points.is_empty() => Ok(points.iter().map(of_point).collect()),
+        SchemeChoice::Own if !own.is_empty() => Ok(own.iter().map(plain).collect()),
+        SchemeChoice::Own | SchemeChoice::All => Ok(table.iter().map(plain).collect()),
+        SchemeChoice::Named(names) => {
             let mut seen: Vec<&str> = Vec::new();
             let mut found = Vec::new();
             for name in names.iter().filter(|name| name.as_str() != AS_IS) {
@@ -221,7 +225,7 @@ fn candidates<'p>(
                 let Some(one) = point.or(scheme) else {
                     let known: Vec<&str> = table.iter().map(|s| s.name.as_str()).collect();
                     return Err(no_scheme(format!("there is no scheme `{name}`"))
-                        .help(crate::error::meant(name, &known))
+                        .help(crate::error::did_you_mean(name, &known))
                         .into());
                 };
                 found.push(one);
@@ -260,7 +264,7 @@ fn last_hop(document: &Table) -> Option<(usize, Option<usize>)> {
     Some((radio, agent))
 }
 
-/// Gives the last radio a base station with an agent that does nothing, if it has none; says where.
+/// Gives the last radio a base station with agent `none`, if it has none; returns its position.
 fn insert_agent(document: &mut Table) -> Option<usize> {
     let (radio, agent) = last_hop(document)?;
     if agent.is_some() {
@@ -272,7 +276,7 @@ fn insert_agent(document: &mut Table) -> Option<usize> {
 
 /// Puts a stage with an agent before the stage `before`.
 fn put_agent(document: &mut Table, before: usize, agent: &str) {
-    let at = Place::file(0..0);
+    let at = Location::file(0..0);
     let mut stage = Table::default();
     let agent = Node { at: at.clone(), value: Value::String(agent.to_owned()) };
     stage.put("agent", &at, agent);
@@ -292,7 +296,7 @@ fn path_of(document: &mut Table) -> Option<&mut Vec<Node>> {
 mod tests {
     use super::*;
 
-    /// The agent of the last radio stands between it and the radio before it.
+    /// The agent of the last radio, between it and the radio before it.
     #[test]
     fn the_last_hop_has_the_agent_before_its_radio() {
         for (stages, hop) in [
@@ -306,7 +310,7 @@ mod tests {
             ("agent radio agent radio", Some((3, Some(2)))),
             ("radio agent radio link", Some((2, Some(1)))),
         ] {
-            let (at, mut document) = (Place::file(0..0), Table::default());
+            let (at, mut document) = (Location::file(0..0), Table::default());
             let stage = |kind: &str| {
                 let mut stage = Table::default();
                 stage.put(kind, &at, Node { at: at.clone(), value: Value::Bool(true) });
@@ -322,7 +326,7 @@ mod tests {
     /// packet a millisecond.
     #[test]
     fn a_link_layer_gets_the_window_that_keeps_its_hop_full() {
-        let named = Wanted::Named(["ll", "ll-sack", "tulip"].map(str::to_owned).to_vec());
+        let named = SchemeChoice::Named(["ll", "ll-sack", "tulip"].map(str::to_owned).to_vec());
         for (delay, ll, tulip) in [
             ("0us", 32, 8),
             ("1us", 32, 9),

@@ -6,12 +6,12 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::error::{Code, Diagnostic, Error, Place, Source};
+use crate::error::{Code, Diagnostic, Error, Location, Source};
 
 /// A value and its place.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Node {
-    pub at: Place,
+    pub at: Location,
     pub value: Value,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Table {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Entry {
     pub key: String,
-    pub key_at: Place,
+    pub key_at: Location,
     pub node: Node,
 }
 
@@ -62,7 +62,7 @@ impl Table {
     }
 
     /// Sets `key`; the new value keeps the old one's position among its siblings.
-    pub fn put(&mut self, key: &str, key_at: &Place, node: Node) {
+    pub fn put(&mut self, key: &str, key_at: &Location, node: Node) {
         match self.entries.iter_mut().find(|entry| entry.key == key) {
             Some(entry) => {
                 entry.key_at = key_at.clone();
@@ -75,10 +75,10 @@ impl Table {
     }
 
     /// Forgets where everything was written.
-    pub fn forget_places(&mut self) {
+    pub fn forget_locations(&mut self) {
         for entry in &mut self.entries {
-            entry.key_at = Place::file(0..0);
-            entry.node.forget_places();
+            entry.key_at = Location::file(0..0);
+            entry.node.forget_locations();
         }
     }
 
@@ -117,16 +117,16 @@ impl Node {
         }
     }
 
-    pub fn forget_places(&mut self) {
-        self.at = Place::file(0..0);
+    pub fn forget_locations(&mut self) {
+        self.at = Location::file(0..0);
         match &mut self.value {
-            Value::Array(items) => items.iter_mut().for_each(Node::forget_places),
-            Value::Table(table) => table.forget_places(),
+            Value::Array(items) => items.iter_mut().for_each(Node::forget_locations),
+            Value::Table(table) => table.forget_locations(),
             _ => {}
         }
     }
 
-    /// What it is, with an article, for messages.
+    /// The kind of the value with an article, for messages.
     pub fn kind(&self) -> &'static str {
         match self.value {
             Value::String(_) => "a string",
@@ -186,7 +186,7 @@ pub(crate) fn parse(text: &str) -> Result<Table, Error> {
         Ok(table) => Ok(copy_table(table.get_ref(), false, &Origin::file(text))),
         Err(error) => {
             let span = error.span().unwrap_or(0..0);
-            Err(Diagnostic::new(Code::Syntax, "", &Place::file(span))
+            Err(Diagnostic::new(Code::Syntax, "", &Location::file(span))
                 .message(format!("this is not TOML: {}", error.message()))
                 .label("here")
                 .help(
@@ -205,13 +205,14 @@ pub(crate) fn parse_value(text: &str, source: Source, from: usize) -> Node {
     let origin = Origin { text, source, from };
     match DeValue::parse(text) {
         Ok(value) => copy(&value, &origin),
-        Err(_) => {
-            Node { at: origin.place(0..text.len()), value: Value::String(text.trim().to_owned()) }
-        }
+        Err(_) => Node {
+            at: origin.location(0..text.len()),
+            value: Value::String(text.trim().to_owned()),
+        },
     }
 }
 
-/// The text that spans refer to, and where it begins in what the user wrote.
+/// The text that spans refer to, and its offset in the user's input.
 struct Origin<'t> {
     text: &'t str,
     source: Source,
@@ -223,8 +224,8 @@ impl<'t> Origin<'t> {
         Origin { text, source: Source::File, from: 0 }
     }
 
-    fn place(&self, span: core::ops::Range<usize>) -> Place {
-        Place { source: self.source, span: span.start + self.from..span.end + self.from }
+    fn location(&self, span: core::ops::Range<usize>) -> Location {
+        Location { source: self.source, span: span.start + self.from..span.end + self.from }
     }
 }
 
@@ -248,7 +249,7 @@ fn copy(value: &Spanned<DeValue<'_>>, origin: &Origin<'_>) -> Node {
             Value::Table(copy_table(table, inline, origin))
         }
     };
-    Node { at: origin.place(value.span()), value: copied }
+    Node { at: origin.location(value.span()), value: copied }
 }
 
 fn copy_table(table: &DeTable<'_>, inline: bool, origin: &Origin<'_>) -> Table {
@@ -256,7 +257,7 @@ fn copy_table(table: &DeTable<'_>, inline: bool, origin: &Origin<'_>) -> Table {
         .iter()
         .map(|(key, value)| Entry {
             key: key.get_ref().clone().into_owned(),
-            key_at: origin.place(key.span()),
+            key_at: origin.location(key.span()),
             node: copy(value, origin),
         })
         .collect();

@@ -1,4 +1,4 @@
-//! What is wrong with a scenario, and where.
+//! Errors and warnings about a scenario, with their locations.
 
 use core::fmt;
 use core::ops::{Deref, Range};
@@ -19,22 +19,22 @@ pub enum Source {
     Points,
 }
 
-/// A piece of text: bytes of the file or of an argument.
+/// A source location: bytes of the file or of an argument.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Place {
+pub struct Location {
     /// Which text.
     pub source: Source,
     /// Bytes within it.
     pub span: Range<usize>,
 }
 
-impl Place {
-    /// A place in the file.
-    pub(crate) fn file(span: Range<usize>) -> Place {
-        Place { source: Source::File, span }
+impl Location {
+    /// A location in the file.
+    pub(crate) fn file(span: Range<usize>) -> Location {
+        Location { source: Source::File, span }
     }
 
-    /// Line and column of this place's beginning in `text`, both counted from one, columns in characters.
+    /// Line and column of the beginning in `text`, both counted from one, columns in characters.
     pub fn line_column(&self, text: &str) -> (usize, usize) {
         let end = (0..=self.span.start.min(text.len()))
             .rev()
@@ -47,7 +47,7 @@ impl Place {
     }
 }
 
-/// What kind of fault it is: a stable word for scripts.
+/// The kind of a fault: a stable word for scripts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Code {
@@ -67,7 +67,7 @@ pub enum Code {
     BadTransfer,
     /// Cells and visits do not fit together.
     BadVisit,
-    /// A `--set` or `--vary` argument, or an axis, that says nothing usable.
+    /// An invalid `--set` or `--vary` argument, or axis.
     BadAxis,
     /// A name that is used twice, or that cannot name a file.
     BadName,
@@ -99,28 +99,28 @@ impl fmt::Display for Code {
     }
 }
 
-/// One thing to tell the user about a scenario.
+/// One message about a scenario.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Diagnostic {
-    /// What kind of fault it is.
+    /// The kind of fault.
     pub code: Code,
-    /// What is wrong, in one sentence.
+    /// The fault, in one sentence.
     pub message: String,
     /// The key concerned, dotted as `--set` takes it; empty if it concerns the whole file.
     pub key: String,
     /// Where it was written.
-    pub at: Place,
-    /// A few words to stand at the place itself.
+    pub at: Location,
+    /// A few words for the location.
     pub label: String,
-    /// What was expected, an example, and what was probably meant.
+    /// The expected form, an example, and a suggestion.
     pub help: String,
 }
 
-/// Something that a scenario says and that probably is not meant. It can be run all the same.
+/// A probably unintended setting. The scenario can be run.
 pub type Warning = Diagnostic;
 
 impl Diagnostic {
-    pub(crate) fn new(code: Code, key: impl Into<String>, at: &Place) -> Diagnostic {
+    pub(crate) fn new(code: Code, key: impl Into<String>, at: &Location) -> Diagnostic {
         Diagnostic {
             code,
             key: key.into(),
@@ -171,7 +171,7 @@ impl Deref for Error {
     }
 }
 
-/// The candidate that was probably meant by `word`: near enough that a slip of the keys explains it.
+/// The candidate that differs from `word` by a typing error.
 pub(crate) fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
     let folded = word.to_ascii_lowercase().replace('_', "-");
     // A third of the letters may be wrong; of very short words one.
@@ -184,7 +184,7 @@ pub(crate) fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str>
         .map(|(_, candidate)| candidate)
 }
 
-/// The candidate that was probably meant: by its letters, or by its meaning.
+/// The most likely candidate, by letters or by meaning.
 pub(crate) fn suggestion<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
     meaning(word, KEYS, candidates)
 }
@@ -205,8 +205,8 @@ pub(crate) fn listed(words: &[&str]) -> String {
     }
 }
 
-/// Help for a word that is none of `candidates`: what was probably meant, and all that there is.
-pub(crate) fn meant(word: &str, candidates: &[&str]) -> String {
+/// Help for a word that is none of `candidates`: a suggestion, and a list of short lists.
+pub(crate) fn did_you_mean(word: &str, candidates: &[&str]) -> String {
     // A long list drowns the suggestion, and without one the list is all the help there is.
     let Some(near) = suggestion(word, candidates) else {
         return format!("there are {}", listed(candidates));
@@ -238,8 +238,8 @@ mod tests {
     #[test]
     fn lines_and_columns_count_from_one_in_characters() {
         let text = "a = 1\nö = 2\n";
-        assert_eq!(Place::file(0..1).line_column(text), (1, 1));
-        assert_eq!(Place::file(9..10).line_column(text), (2, 3));
-        assert_eq!(Place::file(900..901).line_column(text), (3, 1));
+        assert_eq!(Location::file(0..1).line_column(text), (1, 1));
+        assert_eq!(Location::file(9..10).line_column(text), (2, 3));
+        assert_eq!(Location::file(900..901).line_column(text), (3, 1));
     }
 }

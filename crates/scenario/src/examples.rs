@@ -74,7 +74,7 @@ examples![
     "explore",
 ];
 
-/// What stands in a file that built-in scenarios name.
+/// The contents of a file that built-in scenarios name.
 pub fn file(name: &str) -> Option<&'static str> {
     match name {
         "lte.down" => Some(include_str!("../scenarios/lte.down")),
@@ -88,14 +88,14 @@ pub fn example(name: &str) -> Option<&'static Example> {
     examples().iter().find(|example| example.name == name)
 }
 
-/// The name of the built-in scenario that was probably meant by `name`.
+/// The name of the built-in scenario that is most similar to `name`.
 pub fn nearest_example(name: &str) -> Option<&'static str> {
     let names: Vec<&'static str> = examples().iter().map(|example| example.name).collect();
     crate::error::nearest(name, &names)
 }
 
 impl Example {
-    /// What it shows: the first sentence of the comment that it begins with.
+    /// Its subject: the first sentence of its first comment.
     pub fn summary(&self) -> String {
         let comment: Vec<&str> = self
             .text

@@ -1,8 +1,7 @@
-//! Files beside a scenario that its links name: traces, and values over time.
+//! Files next to a scenario that its links name: traces, and values over time.
 //!
-//! Whoever can read files asks [`named`] which there are and puts what stands in them into the text, by [`with`]: each
-//! becomes a table `[files."NAME"]` at its end. So a text has all that it needs, wherever it is taken, and one may be
-//! written so by hand.
+//! This crate reads no files. The caller gets their names from [`named`] and adds their contents to the text with
+//! [`with`]: each becomes a table `[files."NAME"]` at its end, so that one text carries a whole scenario.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -18,7 +17,7 @@ use crate::vary::{Argument, commas};
 /// A file that is named and not in the text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Named {
-    /// Its name, as it stands there.
+    /// Its name in the scenario.
     pub name: String,
     /// Whether an argument names it, and not the text.
     pub by_argument: bool,
@@ -84,7 +83,7 @@ fn collect(key: &str, node: &Node, found: &mut Vec<String>) {
     }
 }
 
-/// The text with what stands in a file.
+/// The text with the contents of a file.
 pub fn with(mut text: String, name: &str, content: &str) -> String {
     let quoted = |text: &str| {
         let mut word = String::with_capacity(text.len() + 2);
@@ -104,7 +103,7 @@ pub fn with(mut text: String, name: &str, content: &str) -> String {
     text
 }
 
-/// The document with what stands in its files where links name them, and without the table of files.
+/// The document with the contents of its files in place of their names, without the table of files.
 pub(crate) fn put_in(document: &Table) -> Result<Cow<'_, Table>, Error> {
     if !document.has("files") {
         return Ok(Cow::Borrowed(document));
@@ -117,7 +116,7 @@ pub(crate) fn put_in(document: &Table) -> Result<Cow<'_, Table>, Error> {
     Ok(Cow::Owned(document))
 }
 
-/// The files of a table, each with what stands in it.
+/// The files of a table, each with its contents.
 fn texts(files: &Entry) -> Result<Vec<(&str, &str)>, Error> {
     let wrong = |entry: &Entry| {
         Diagnostic::new(Code::BadValue, format!("files.{}", entry.key), &entry.node.at)

@@ -2,7 +2,7 @@
 
 use crate::address::Dotted;
 use crate::document::{self, Node, Table};
-use crate::error::{Code, Diagnostic, Error, Place, Source, Warning};
+use crate::error::{Code, Diagnostic, Error, Location, Source, Warning};
 use crate::model::Scenario;
 use crate::plan::{self, Cell};
 use crate::schemes;
@@ -67,7 +67,7 @@ impl Grid {
         &self.first
     }
 
-    /// What is varied: the keys of points, then the axes.
+    /// The varied keys: those of points, then the axes.
     pub fn axes(&self) -> Vec<String> {
         let points =
             self.points.iter().flat_map(|points| points.columns.iter().map(|key| key.0.text()));
@@ -93,7 +93,7 @@ impl Grid {
     ///
     /// # Errors
     ///
-    /// What is wrong with it, and if it has another number of seeds than the first.
+    /// If it is invalid, or has another number of seeds than the first.
     pub fn cell(&self, index: usize) -> Result<Cell, Error> {
         let combinations: usize = self.axes.iter().map(|axis| axis.points.len()).product();
         let (row, rest) = (index / combinations, index % combinations);
@@ -150,7 +150,7 @@ impl Points {
         let Some((from, to)) = lines.next() else {
             return Err(wrong(0..0, "the table of points is empty".into(), EXAMPLE));
         };
-        let whole = Place { source: Source::Points, span: 0..0 };
+        let whole = Location { source: Source::Points, span: 0..0 };
         let columns = fields(text, from, to)?;
         let columns: Vec<Head> =
             columns.iter().map(|(key, at)| Head(Dotted::split(key, &whole, *at))).collect();
@@ -168,7 +168,7 @@ impl Points {
         Ok(points)
     }
 
-    /// The values of a row, and where they stand.
+    /// The values of a row, and their locations.
     fn row(&self, row: usize) -> Result<Vec<(String, usize)>, Error> {
         let (from, to) = self.rows[row];
         let fields = fields(&self.text, from, to)?;
@@ -200,7 +200,7 @@ const EXAMPLE: &str = "a table of points is CSV: a line of keys, then a line of 
                        for example\n\n    errors.mean,agent\n    16KiB,none\n    64KiB,snoop";
 
 fn wrong(span: core::ops::Range<usize>, message: String, help: &str) -> Error {
-    let at = Place { source: Source::Points, span };
+    let at = Location { source: Source::Points, span };
     Diagnostic::new(Code::BadAxis, "", &at).message(message).label("here").help(help).into()
 }
 

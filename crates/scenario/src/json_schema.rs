@@ -8,9 +8,9 @@ use lasthop_proto::describe::{Form, Need};
 use lasthop_proto::{agent, channel};
 use serde_json::{Map, Value, json};
 
-use crate::build::errors::{KEYS, any_rate};
 use crate::keys::{Listed, list};
 use crate::manual::written;
+use crate::resolve::errors::{KEYS, any_rate};
 use crate::schema::of;
 
 /// A file that has a schema.

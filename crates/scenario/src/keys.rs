@@ -19,12 +19,12 @@ pub struct Listed {
     pub inner: Vec<Listed>,
 }
 
-/// The keys that `go` goes over, each once.
+/// The keys that `go` visits, each once.
 pub fn list<T>(go: impl FnMut(&mut Keys<'_>) -> T) -> Vec<Listed> {
     list_with(None, go)
 }
 
-/// The same where a word stands at one of the keys: the defaults of those behind it follow from that.
+/// The same with a value at one of the keys, on which the defaults of later ones depend.
 pub(crate) fn list_with<T>(
     given: Option<(&'static str, &'static str)>,
     mut go: impl FnMut(&mut Keys<'_>) -> T,
@@ -88,7 +88,7 @@ impl Visitor for Listing {
     fn refuse(&mut self, _: Fault, _: &str, _: String, _: &str, _: String) {}
 }
 
-/// Reads the keys that `go` goes over from a table, which must not have others.
+/// Reads the keys that `go` visits from a table, which must not have others.
 pub(crate) fn open(
     node: &Node,
     path: &str,
@@ -98,7 +98,7 @@ pub(crate) fn open(
     take(&reader, go).map(|_| ())
 }
 
-/// Reads the keys that `go` goes over from `reader`, which may have others as well; says which keys those were.
+/// Reads the keys that `go` visits from `reader`, which may have others as well; returns the visited keys.
 pub(crate) fn take<T>(
     reader: &Reader<'_>,
     go: impl FnOnce(&mut Keys<'_>) -> T,
@@ -189,7 +189,7 @@ impl Visitor for Reading<'_, '_> {
 
     fn missing(&mut self, key: &str, expected: Option<(&str, &str)>) {
         let seen = self.seen.iter().find(|seen| seen.name == key);
-        let form = seen.map_or(("a value", "..."), |seen| told(&seen.form));
+        let form = seen.map_or(("a value", "..."), |seen| form_words(&seen.form));
         let (expected, example) = expected.unwrap_or(form);
         self.note::<()>(Err(self.reader.missing(key, expected, example)));
     }
@@ -212,12 +212,12 @@ impl Visitor for Reading<'_, '_> {
 
     fn refuse(&mut self, fault: Fault, key: &str, message: String, label: &str, help: String) {
         let code = if fault == Fault::Missing { Code::MissingKey } else { Code::BadValue };
-        let error = Diagnostic::new(code, self.reader.key(key), &self.reader.place(key));
+        let error = Diagnostic::new(code, self.reader.key(key), &self.reader.location(key));
         self.note::<()>(Err(error.message(message).label(label).help(help).into()));
     }
 }
 
-/// The keys that `go` goes over, with the values that hold where `reader` is read. Tables within are left out.
+/// The keys that `go` visits, with their values in `reader`, without inner tables.
 pub(crate) fn values<T>(
     reader: &Reader<'_>,
     go: impl FnOnce(&mut Keys<'_>) -> T,
@@ -228,7 +228,7 @@ pub(crate) fn values<T>(
     valued.found
 }
 
-/// Reads, and notes what holds.
+/// Reads values and records them.
 struct Valued<'r, 't> {
     reading: Reading<'r, 't>,
     found: Vec<(Key, Value)>,
@@ -275,8 +275,8 @@ impl Visitor for Valued<'_, '_> {
     }
 }
 
-/// What a form expects, and an example of it as it would be written.
-fn told(form: &Form) -> (&'static str, &'static str) {
+/// The sentence "expected ..." of a form, and an example as in a file.
+fn form_words(form: &Form) -> (&'static str, &'static str) {
     use lasthop_proto::queue::Limit;
     use lasthop_proto::units as u;
     fn of<T: Word>() -> (&'static str, &'static str) {
@@ -297,7 +297,7 @@ fn told(form: &Form) -> (&'static str, &'static str) {
         Form::Power => of::<u::Power>(),
         Form::Energy => of::<u::Energy>(),
         Form::Voltage => of::<u::Voltage>(),
-        Form::Or(_, form) | Form::TableOr(form) => told(form),
+        Form::Or(_, form) | Form::TableOr(form) => form_words(form),
         Form::Word(_) | Form::Words(_) | Form::Text(_) | Form::File(_) | Form::Texts(_) => {
             of::<String>()
         }
@@ -309,7 +309,9 @@ fn told(form: &Form) -> (&'static str, &'static str) {
 fn value_of(reader: &Reader<'_>, key: &Key, default: &Value) -> Result<Option<Value>, Error> {
     let Some(node) = reader.node(key.name) else {
         return match key.need {
-            Need::Required(example) => Err(reader.missing(key.name, told(&key.form).0, example)),
+            Need::Required(example) => {
+                Err(reader.missing(key.name, form_words(&key.form).0, example))
+            }
             _ => Ok(None),
         };
     };
@@ -390,7 +392,7 @@ fn all_lost(reader: &Reader<'_>, name: &str) -> Error {
         .into()
 }
 
-/// A value within limits, and what is needed to say that it is not.
+/// A value within limits, with its parts of the error message.
 struct Ranged<'a> {
     reader: &'a Reader<'a>,
     node: &'a Node,
@@ -409,10 +411,10 @@ impl Ranged<'_> {
     }
 }
 
-/// What a key may be, in words.
+/// The range of a key, as text.
 fn range(key: &Key, default: &Value) -> String {
     fn span<T: Limits>(least: &T, most: &T) -> String {
-        format!("{} to {}", least.shown(), most.shown())
+        format!("{} to {}", least.in_message(), most.in_message())
     }
     let form = match &key.form {
         Form::Or(_, form) | Form::TableOr(form) => form,
@@ -429,10 +431,10 @@ fn range(key: &Key, default: &Value) -> String {
         _ => return String::new(),
     };
     let default = match (key.need, default) {
-        (Need::Default, Value::Count(value)) => value.shown(),
-        (Need::Default, Value::Number(value)) => value.shown(),
-        (Need::Default, Value::Time(value)) => value.shown(),
-        (Need::Default, Value::Size(value)) => value.shown(),
+        (Need::Default, Value::Count(value)) => value.in_message(),
+        (Need::Default, Value::Number(value)) => value.in_message(),
+        (Need::Default, Value::Time(value)) => value.in_message(),
+        (Need::Default, Value::Size(value)) => value.in_message(),
         _ => return format!("`{}` may be {range}", key.name),
     };
     format!("`{}` may be {range}; the default is {default}", key.name)
@@ -442,7 +444,7 @@ fn range(key: &Key, default: &Value) -> String {
 fn unit(node: &Node) -> String {
     let word = node.as_str().unwrap_or_default();
     let at = word.rfind(|c: char| !c.is_alphabetic()).map_or(0, |i| i + 1);
-    // What is before the unit may end within a character of several bytes.
+    // The number before the unit may end within a character of several bytes.
     word.get(at..).unwrap_or_default().to_ascii_lowercase()
 }
 

@@ -1,4 +1,4 @@
-//! What to run: the text of a scenario file becomes a [`Plan`], the list of runs that it asks for.
+//! Scenario files: their text becomes a [`Plan`], a list of runs.
 //!
 //! Pure: text in, values out. Files, terminals and colours belong to the caller.
 //!
@@ -26,7 +26,6 @@
 //! ```
 
 mod address;
-mod build;
 mod compare;
 mod document;
 mod error;
@@ -41,6 +40,7 @@ pub mod model;
 pub mod plan;
 mod quic;
 mod read;
+mod resolve;
 pub mod roaming;
 mod schema;
 mod schemes;
@@ -48,11 +48,8 @@ mod sliders;
 pub mod synonyms;
 mod vary;
 
-pub use build::host::KERNELS;
-pub use build::station::{Captures, Limits, PlaneChoice, StationFile};
-pub use build::tunnel::{Key, TunnelFile};
-pub use compare::{AS_IS, Comparison, Handoffs, LeftOut, Wanted, compare};
-pub use error::{Code, Diagnostic, Error, Place, Source, Warning};
+pub use compare::{AS_IS, Comparison, Handoffs, LeftOut, SchemeChoice, compare};
+pub use error::{Code, Diagnostic, Error, Location, Source, Warning};
 pub use examples::{Example, example, examples, nearest_example};
 pub use grid::Grid;
 pub use json_schema::{File, json_schema};
@@ -62,6 +59,9 @@ pub use model::{
     Stage, StageKind, Traffic, Transfer, World,
 };
 pub use plan::{Axis, Cell, Digest, Plan, Run, RunKey};
+pub use resolve::host::KERNELS;
+pub use resolve::station::{Captures, Limits, PlaneChoice, StationFile};
+pub use resolve::tunnel::{Key, TunnelFile};
 pub use roaming::Roaming;
 pub use schema::{PARTS, Part, keys_of_hosts};
 pub use schemes::{Family, Scheme, schemes, schemes_of};
@@ -89,8 +89,8 @@ pub fn parse(
     plan::expand(&document, name, &axes)
 }
 
-/// The files of visits that a scenario names: where the text says so, key and value, and the names. Whoever can read files
-/// puts `table = ...` with the lines of the file in these places.
+/// The files of visits that a scenario names: the ranges of key and value in the text, and the names. The caller
+/// replaces each range by `table = ...` with the lines of the file.
 pub fn visit_files(text: &str) -> Vec<(core::ops::Range<usize>, String)> {
     let Ok(document) = document::parse(text) else { return Vec::new() };
     let Some(visits) = document.get("visits") else { return Vec::new() };
@@ -104,15 +104,15 @@ pub fn visit_files(text: &str) -> Vec<(core::ops::Range<usize>, String)> {
         .collect()
 }
 
-/// Turns the text of a tunnel's file into what it asks for.
+/// Reads the text of a tunnel's file.
 ///
 /// # Errors
 /// The first fault, with its place.
 pub fn parse_tunnel(text: &str) -> Result<TunnelFile, Error> {
-    build::tunnel::tunnel(&document::parse(text)?)
+    resolve::tunnel::tunnel(&document::parse(text)?)
 }
 
-/// Turns the text of a station's file into what it asks for.
+/// Reads the text of a station's file.
 ///
 /// # Errors
 ///
@@ -125,5 +125,5 @@ pub fn parse_station(text: &str) -> Result<(StationFile, Vec<Warning>), Error> {
                 .to_owned();
         error
     })?;
-    build::station::station(document)
+    resolve::station::station(document)
 }

@@ -3,11 +3,11 @@
 use core::mem::discriminant;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::build;
 use crate::document::{self, Node, Table, Value};
-use crate::error::{Code, Diagnostic, Error, Place, Source, Warning};
+use crate::error::{Code, Diagnostic, Error, Location, Source, Warning};
 use crate::model::{Scenario, Stage, StageKind};
 use crate::plan;
+use crate::resolve;
 use crate::vary::{self, Argument, Setting};
 
 /// The stages of something that runs, and the document that they came from.
@@ -18,7 +18,7 @@ pub struct LivePath {
     stages: Vec<Stage>,
 }
 
-/// What kind of document it is.
+/// The kind of a document.
 #[derive(Clone, Debug)]
 enum Form {
     Station,
@@ -28,7 +28,7 @@ enum Form {
 
 impl LivePath {
     pub(crate) fn of_station(mut document: Table, stages: Vec<Stage>) -> LivePath {
-        document.forget_places();
+        document.forget_locations();
         LivePath { document, form: Form::Station, stages }
     }
 
@@ -44,11 +44,11 @@ impl LivePath {
         let mut document = document::parse(text)?;
         let axes = vary::apply(&mut document, arguments, vary::MAX_CELLS)?;
         plan::first_points(&mut document, &axes)?;
-        let (scenario, _) = build::scenario(&document, name)?;
+        let (scenario, _) = resolve::scenario(&document, name)?;
         if scenario.roaming.is_some() {
-            return Err(build::cells::not_standing(&document));
+            return Err(resolve::cells::not_standing(&document));
         }
-        document.forget_places();
+        document.forget_locations();
         let stages = scenario.path.clone();
         Ok((LivePath { document, form: Form::Scenario(name.to_owned()), stages }, scenario))
     }
@@ -66,7 +66,7 @@ impl LivePath {
         vary::get_path(&self.document, key)
     }
 
-    /// The path with `values` set, each of the form `KEY=VALUE`, and what each key was and is.
+    /// The path with `values` set, each of the form `KEY=VALUE`, and the old and new value of each key.
     ///
     /// # Errors
     /// When a value is wrong, when all of them together make no valid path, or when they would make another
@@ -75,16 +75,16 @@ impl LivePath {
         let mut document = self.document.clone();
         let settings = vary::set_path(&mut document, values)?;
         let (stages, warnings) = match &self.form {
-            Form::Station => build::station::stages(&document)?,
+            Form::Station => resolve::station::stages(&document)?,
             Form::Scenario(name) => {
-                let (scenario, notes) = build::scenario(&document, name)?;
+                let (scenario, notes) = resolve::scenario(&document, name)?;
                 (scenario.path, notes.into_iter().map(|note| note.warning).collect())
             }
         };
-        document.forget_places();
+        document.forget_locations();
         let path = LivePath { document, form: self.form.clone(), stages };
         if let Some(why) = self.differs_in_shape(&path) {
-            let at = Place {
+            let at = Location {
                 source: Source::Argument(0),
                 span: 0..values.first().map_or(0, String::len),
             };
@@ -97,8 +97,8 @@ impl LivePath {
         Ok((path, settings, warnings))
     }
 
-    /// What the file says of a stage, counted from 0, each `key = value`.
-    pub fn said(&self, stage: usize) -> Vec<String> {
+    /// The keys of a stage in the file, each as `key = value`. Stages count from 0.
+    pub fn stage_lines(&self, stage: usize) -> Vec<String> {
         let prefix = format!("path.{}.", stage + 1);
         let leaves = leaves(&self.document).into_iter();
         leaves
@@ -106,12 +106,12 @@ impl LivePath {
             .collect()
     }
 
-    /// The keys that `other` has otherwise, with what they are here and there.
+    /// The keys that differ in `other`, with both values.
     pub fn changes_to(&self, other: &LivePath) -> Vec<Setting> {
         differences(&self.document, &other.document)
     }
 
-    /// What stands against running on with `other` instead.
+    /// The reason why `other` cannot replace this path while it runs, if any.
     pub fn differs_in_shape(&self, other: &LivePath) -> Option<String> {
         if self.stages.len() != other.stages.len() {
             let (was, is) = (self.stages.len(), other.stages.len());
@@ -149,7 +149,7 @@ fn differences(was: &Table, is: &Table) -> Vec<Setting> {
         .collect()
 }
 
-/// What is written under the path of a document, each key with its value.
+/// The keys of the path in a document, each with its value.
 fn leaves(document: &Table) -> BTreeMap<String, String> {
     let mut leaves = BTreeMap::new();
     document.get("path").into_iter().for_each(|path| collect_leaves("path", path, &mut leaves));

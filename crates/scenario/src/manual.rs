@@ -8,8 +8,8 @@ use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::units::{Bytes, Span};
 use lasthop_proto::{agent, channel, link, mac, queue, systems};
 
-use crate::build::errors::any_rate;
 use crate::keys::{Listed, list};
+use crate::resolve::errors::any_rate;
 use crate::schema::of;
 
 /// A value as a file would have it; `None` for values without a form in files.

@@ -32,11 +32,11 @@ pub struct Scenario {
     pub runs: u32,
     /// Seed of the first run.
     pub first_seed: u64,
-    /// A run that has not finished by then is cut off and says so.
+    /// A run that has not finished by then ends, and its result records that.
     pub horizon: Span,
     /// Hosts, in the order of the file.
     pub hosts: Vec<Host>,
-    /// What is transferred.
+    /// All transfers.
     pub transfers: Vec<Transfer>,
     /// The path from left to right, without the hosts; with cells its wired part.
     pub path: Vec<Stage>,
@@ -100,7 +100,7 @@ pub enum Stack {
     Kernel {
         /// How it is set up; one of [`crate::KERNELS`].
         preset: &'static str,
-        /// What the host's keys change of that.
+        /// Changes of the preset by the host's keys.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         settings: Vec<KernelSetting>,
     },
@@ -154,7 +154,7 @@ pub struct Host {
     /// Its own link to the path, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access: Option<LineConfig>,
-    /// What it is made of, if it runs on a battery.
+    /// Its hardware, if it runs on a battery.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub battery: Option<Hardware>,
     /// Whose TCP it has in the testbed.
@@ -175,10 +175,10 @@ pub struct Transfer {
     pub start: Span,
     /// How many such transfers start together, each on its own connection.
     pub count: u32,
-    /// When it ends: what has been sent by then still arrives.
+    /// Time after which nothing new is sent; data in flight still arrives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Span>,
-    /// What its application does.
+    /// Its application.
     #[serde(skip_serializing_if = "Traffic::is_bulk")]
     pub traffic: Traffic,
     /// Whether it is other people's: it is measured for itself.
@@ -210,7 +210,7 @@ impl Transfer {
     }
 }
 
-/// What the application of a transfer does.
+/// The application of a transfer.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Traffic {
@@ -226,7 +226,7 @@ pub enum Traffic {
     Page(Page),
     /// Clients play a video from the other end.
     Video(Video),
-    /// It sends datagrams, whatever becomes of them.
+    /// It sends datagrams without retransmission.
     Udp(Udp),
 }
 
@@ -255,7 +255,7 @@ pub struct Stage {
     pub kind: StageKind,
 }
 
-/// What a stage is.
+/// The kind of a stage.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "lowercase", tag = "stage")]
 pub enum StageKind {
@@ -271,7 +271,7 @@ pub enum StageKind {
     Radio(RadioStage),
     /// Losses that other people's traffic causes in a router.
     Cross(CrossTraffic),
-    /// A link that does what netem does.
+    /// A link after netem.
     Netem(Box<EmulatorConfig>),
     /// A token bucket filter.
     Tbf(TbfConfig),
@@ -306,7 +306,7 @@ pub struct RadioStage {
     pub errors_right: Option<ErrorSpec>,
     /// Errors towards the left.
     pub errors_left: Option<ErrorSpec>,
-    /// What varies of it.
+    /// Its values that vary over time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub varying: Option<Box<Varying>>,
     /// Medium access and link layer; `None` is the plain radio, which has neither.

@@ -4,10 +4,10 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::build::{self, Noted};
 use crate::document::Table;
 use crate::error::{Error, Warning};
 use crate::model::{Scenario, Stack, World};
+use crate::resolve::{self, Noted};
 use crate::vary::AxisSpec;
 
 /// Part of every [`RunKey`]: raised whenever a change to the machines makes old results wrong without a
@@ -19,7 +19,7 @@ pub const RESULTS: u32 = 1;
 pub struct Plan {
     /// The scenario's name.
     pub name: String,
-    /// What is varied; the first axis changes slowest.
+    /// The axes; the first one changes slowest.
     pub axes: Vec<Axis>,
     /// One scenario for each combination; exactly one if nothing is varied.
     pub cells: Vec<Cell>,
@@ -39,7 +39,7 @@ pub struct Axis {
 pub struct Cell {
     /// The value on each of [`Plan::axes`].
     pub labels: Vec<String>,
-    /// What is run.
+    /// The scenario of the cell.
     pub scenario: Scenario,
 }
 
@@ -130,8 +130,7 @@ fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("a scenario has only text for keys and finite numbers")
 }
 
-/// FNV-1a of 128 bits: what it names only has to differ by chance, nobody forges it, and it is the same on every
-/// machine.
+/// FNV-1a of 128 bits. Names need no protection against forgery, and are the same on every machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Digest(u128);
 
@@ -249,7 +248,7 @@ pub(crate) fn cell(
     let built = points
         .iter()
         .try_for_each(|point| point.apply(&mut document))
-        .and_then(|()| build::scenario(&document, name));
+        .and_then(|()| resolve::scenario(&document, name));
     match built {
         Ok((scenario, notes)) => Ok((scenario, labels, notes)),
         // A fault that has nothing to do with the axes shows in the first cell already.

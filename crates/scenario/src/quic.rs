@@ -1,4 +1,4 @@
-//! What a transfer says of QUIC.
+//! The keys of a transfer's QUIC.
 
 use lasthop_proto::describe::Keys;
 use lasthop_proto::units::Bytes;
@@ -34,7 +34,7 @@ impl Default for Quic {
     }
 }
 
-/// Goes over the keys of QUIC; nothing if it is TCP that carries the transfer.
+/// Visits the keys of QUIC; `None` if TCP carries the transfer.
 pub(crate) fn keys(k: &mut Keys<'_>) -> Option<Quic> {
     let mut quic = Quic::default();
     k.table("quic", "how QUIC carries it; the table alone asks for QUIC", |k| {

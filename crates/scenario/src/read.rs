@@ -1,4 +1,4 @@
-//! Reading typed values out of a document, with errors that say what was expected and show how to write it.
+//! Typed values of a document, with errors that show the expected form and an example.
 
 use lasthop_proto::queue::Limit;
 use lasthop_proto::units::{
@@ -7,20 +7,20 @@ use lasthop_proto::units::{
 };
 
 use crate::document::{Entry, Node, Table, Value};
-use crate::error::{Code, Diagnostic, Error, Place, Source, listed, meant};
+use crate::error::{Code, Diagnostic, Error, Location, Source, did_you_mean, listed};
 
 /// A value that can be written in a scenario.
 pub(crate) trait Word: Sized {
-    /// What it is, with examples: finishes the sentence "expected ...".
+    /// The form with examples: finishes the sentence "expected ...".
     const EXPECTED: &'static str;
-    /// One value as it would stand after `key = `.
+    /// An example value, as after `key = `.
     const EXAMPLE: &'static str;
 
-    /// The value, or what is wrong with it.
+    /// The value, or its fault.
     fn read(node: &Node) -> Result<Self, Trouble>;
 }
 
-/// What is wrong with a value: the kind of fault, and a few words.
+/// The fault of a value: its kind, and a few words.
 pub(crate) type Trouble = (Code, String);
 
 /// A value of the wrong kind.
@@ -39,8 +39,8 @@ pub(crate) struct Reader<'t> {
     table: &'t Table,
     /// Dotted key of the table; empty for the file.
     path: String,
-    at: Place,
-    /// What the file is called in messages.
+    at: Location,
+    /// The name of the file in messages.
     file: &'static str,
 }
 
@@ -53,7 +53,10 @@ impl<'t> Reader<'t> {
             return Err(Diagnostic::new(Code::BadValue, path, &node.at)
                 .message(format!("`{path}` is {}, not a table", node.kind()))
                 .label("expected a table")
-                .help(format!("write it in braces: `{{ {example} = ... }}`; {}", meant("", keys)))
+                .help(format!(
+                    "write it in braces: `{{ {example} = ... }}`; {}",
+                    did_you_mean("", keys)
+                ))
                 .into());
         };
         Reader::over(table, path, node.at.clone(), keys)
@@ -63,7 +66,7 @@ impl<'t> Reader<'t> {
     pub fn over(
         table: &'t Table,
         path: &str,
-        at: Place,
+        at: Location,
         keys: &[&str],
     ) -> Result<Reader<'t>, Error> {
         Reader::of(table, path, at, "scenario", keys)
@@ -71,13 +74,13 @@ impl<'t> Reader<'t> {
 
     /// The top of a file that is called `file` in messages.
     pub fn top(table: &'t Table, file: &'static str, keys: &[&str]) -> Result<Reader<'t>, Error> {
-        Reader::of(table, "", Place::file(0..0), file, keys)
+        Reader::of(table, "", Location::file(0..0), file, keys)
     }
 
     fn of(
         table: &'t Table,
         path: &str,
-        at: Place,
+        at: Location,
         file: &'static str,
         keys: &[&str],
     ) -> Result<Reader<'t>, Error> {
@@ -93,12 +96,12 @@ impl<'t> Reader<'t> {
         Diagnostic::new(Code::UnknownKey, self.key(&entry.key), &entry.key_at)
             .message(format!("{place} has no key `{}`", entry.key))
             .label("unknown key")
-            .help(meant(&entry.key, keys))
+            .help(did_you_mean(&entry.key, keys))
             .into()
     }
 
     /// A key of another kind of this table is a slip worth its own words: this one is `kind` and has the keys `own`,
-    /// beside those that every kind has.
+    /// in addition to those of every kind.
     pub fn belongs(&self, kind: &str, own: &[&str], every: &[&str]) -> Result<(), Error> {
         let has = |key: &str| own.contains(&key) || every.contains(&key);
         let Some(entry) = self.table.entries.iter().find(|entry| !has(&entry.key)) else {
@@ -108,7 +111,7 @@ impl<'t> Reader<'t> {
         Err(Diagnostic::new(Code::UnknownKey, self.key(&entry.key), &entry.key_at)
             .message(format!("`{}`: {kind} has no key `{}`", self.path, entry.key))
             .label("belongs to another one")
-            .help(format!("{word} takes {}; {}", listed(own), meant(&entry.key, own)))
+            .help(format!("{word} takes {}; {}", listed(own), did_you_mean(&entry.key, own)))
             .into())
     }
 
@@ -125,7 +128,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Where the table was written.
-    pub fn at(&self) -> &Place {
+    pub fn at(&self) -> &Location {
         &self.at
     }
 
@@ -140,7 +143,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Where the key's value was written, or the table if it was not.
-    pub fn place(&self, key: &str) -> Place {
+    pub fn location(&self, key: &str) -> Location {
         self.node(key).map_or_else(|| self.at.clone(), |node| node.at.clone())
     }
 
@@ -183,7 +186,7 @@ impl<'t> Reader<'t> {
     /// The error for a value outside its limits.
     pub fn out_of_range(&self, key: &str, help: &str) -> Error {
         let shown = self.node(key).map(Node::brief).unwrap_or_default();
-        Diagnostic::new(Code::OutOfRange, self.key(key), &self.place(key))
+        Diagnostic::new(Code::OutOfRange, self.key(key), &self.location(key))
             .message(format!("`{}`: {shown} is out of range", self.key(key)))
             .label("out of range")
             .help(help)
@@ -191,7 +194,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Reads a value that stands alone.
+/// Reads a single value.
 pub(crate) fn read<T: Word>(node: &Node, path: &str, key: &str) -> Result<T, Error> {
     T::read(node).map_err(|(code, why)| {
         Diagnostic::new(code, path, &node.at)
@@ -211,58 +214,58 @@ pub(crate) fn not_a_choice(node: &Node, path: &str, words: &[&str]) -> Error {
     Diagnostic::new(Code::BadValue, path, &node.at)
         .message(format!("`{path}`: {what}"))
         .label("not known")
-        .help(meant(node.as_str().unwrap_or_default(), words))
+        .help(did_you_mean(node.as_str().unwrap_or_default(), words))
         .into()
 }
 
 /// A value that can be shown in "may be ... to ...".
 pub(crate) trait Limits {
-    fn shown(&self) -> String;
+    fn in_message(&self) -> String;
 }
 
 impl Limits for Span {
-    fn shown(&self) -> String {
+    fn in_message(&self) -> String {
         format!("`{self}`")
     }
 }
 
 impl Limits for Bytes {
-    fn shown(&self) -> String {
+    fn in_message(&self) -> String {
         format!("`{self}`")
     }
 }
 
 impl Limits for u64 {
-    fn shown(&self) -> String {
+    fn in_message(&self) -> String {
         self.to_string()
     }
 }
 
 impl Limits for f64 {
-    fn shown(&self) -> String {
+    fn in_message(&self) -> String {
         self.to_string()
     }
 }
 
 impl Limits for Speed {
-    fn shown(&self) -> String {
+    fn in_message(&self) -> String {
         format!("`{self}`")
     }
 }
 
 impl Limits for Frequency {
-    fn shown(&self) -> String {
+    fn in_message(&self) -> String {
         format!("`{self}`")
     }
 }
 
 impl Limits for Decibels {
-    fn shown(&self) -> String {
+    fn in_message(&self) -> String {
         format!("`{self}`")
     }
 }
 
-/// What is wrong with a word that should be a quantity. The expected form is said elsewhere.
+/// The fault of a word that should be a quantity. The message adds the expected form elsewhere.
 fn unit_trouble(error: UnitError) -> Trouble {
     match error {
         UnitError::NotANumber(word, _) => bad(not_a_number(&word)),
@@ -440,7 +443,7 @@ impl Word for String {
     fn read(node: &Node) -> Result<String, Trouble> {
         match &node.value {
             Value::String(word) => Ok(word.clone()),
-            // What stands behind `--set KEY=` has no quotes: `drop-data=31`.
+            // The value of `--set KEY=` has no quotes: `drop-data=31`.
             Value::Integer(_, text) | Value::Float(_, text) if node.at.source != Source::File => {
                 Ok(text.clone())
             }

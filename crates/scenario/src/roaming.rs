@@ -1,4 +1,4 @@
-//! Hosts that move: several cells behind the wired part of a path, who is where when, and what happens in between.
+//! Hosts that move: several cells behind the wired part of a path, visits, and hand-offs.
 
 use lasthop_proto::units::{Rate, Span};
 use serde::Serialize;
@@ -12,7 +12,7 @@ pub struct Roaming {
     pub cells: Vec<RadioCell>,
     /// Where the hosts at the right end are, in the order of the hosts; each has one.
     pub tours: Vec<Tour>,
-    /// What happens between two cells.
+    /// Hand-offs between two cells.
     pub handoff: Handoff,
 }
 
@@ -23,7 +23,7 @@ pub struct RadioCell {
     pub name: String,
     /// Its stages from left to right; none is missing.
     pub path: Vec<Stage>,
-    /// The base station stands before this stage of them: before its agent, or else before its radio.
+    /// The base station is before this stage of them: before its agent, or else before its radio.
     pub base: usize,
 }
 
@@ -46,7 +46,7 @@ pub enum Stays {
     List(Vec<Stay>),
     /// In each in turn for so long, the time between two cells included.
     Every(Span),
-    /// For a random time with this mean, first in any of them, then always in one beside the last.
+    /// For a random time with this mean, first in any of them, then in a neighbour of the last.
     Dwell(Span),
 }
 
@@ -61,22 +61,22 @@ pub struct Stay {
     pub until: Option<Span>,
 }
 
-/// What happens between two cells.
+/// Hand-offs between two cells.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Handoff {
     /// How long the host is in no cell.
     pub gap: Span,
     /// How long it hears both; not with a gap.
     pub overlap: Span,
-    /// Whether the network is told of the next cell before the host leaves.
+    /// Whether the network learns of the next cell before the host leaves.
     pub announced: bool,
-    /// What becomes of packets for a host that has left.
+    /// The treatment of packets for a host that has left.
     pub packets: Policy,
     /// Packets that a base station keeps for each host.
     pub buffer: u32,
     /// How long it takes until the wired side sends to the new cell.
     pub reroute: Span,
-    /// Whether what the old base station's agent knows of a host moves to the new one's, and how.
+    /// Whether the old agent's state of a host moves to the new base station, and how.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<StateMoves>,
 }
@@ -104,7 +104,7 @@ impl Default for Handoff {
     }
 }
 
-/// What a base station does with packets for a host that has left, as soon as it knows.
+/// A base station's treatment of packets for a host that has left, once it knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Policy {
@@ -114,7 +114,7 @@ pub enum Policy {
     Keep,
     /// It sends them on to the cell where the host is, over the wired side.
     Forward,
-    /// It drops them; but the wired side sends copies to the cells beside the host's own ahead of time, whose base
-    /// stations keep the last ones until the host comes (the Daedalus group's way).
+    /// It drops them. The wired side sends copies to the neighbouring cells ahead of time, whose base stations buffer the
+    /// last ones until the host arrives (as in Daedalus).
     Multicast,
 }

@@ -6,18 +6,18 @@ use std::sync::LazyLock;
 use lasthop_proto::describe::Keys;
 use lasthop_proto::link::tc::{PoliceConfig, TbfConfig};
 
-use crate::build::{
+use crate::keys::{Listed, list, list_with, names};
+use crate::resolve::{
     agent, cells, errors, handoff, hop, host, path, station, top, transfer, tunnel,
 };
-use crate::keys::{Listed, list, list_with, names};
 
-/// What a stage of the path can be: exactly one of these keys.
+/// The keys of the kinds of stages; a stage has exactly one of them.
 pub(crate) const STAGES: &[&str] = &["link", "agent", "radio", "cross", "tbf", "police"];
 
-/// A part of a file whose keys stand together.
+/// A part of a file: a table, or keys of one concern.
 #[derive(Debug)]
 pub struct Part {
-    /// What it is called in the manual.
+    /// Its name in the manual.
     pub name: &'static str,
     /// Its keys.
     pub keys: Vec<Listed>,
@@ -67,8 +67,8 @@ pub(crate) fn keys(name: &str) -> &'static [&'static str] {
     &of(name).names
 }
 
-/// Keys that stand beside `kind` in its stage.
-pub(crate) fn beside(kind: &str) -> &'static [&'static str] {
+/// Keys of a stage of this kind, next to `kind`.
+pub(crate) fn stage_keys(kind: &str) -> &'static [&'static str] {
     static RADIO: LazyLock<Vec<&'static str>> =
         LazyLock::new(|| [keys("errors"), keys("hop")].concat());
     match kind {
@@ -78,8 +78,8 @@ pub(crate) fn beside(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// Keys that stand in the braces of `kind`.
-pub(crate) fn inside(kind: &str) -> &'static [&'static str] {
+/// Keys in the braces of `kind`.
+pub(crate) fn inner_keys(kind: &str) -> &'static [&'static str] {
     if kind == "agent" { &[] } else { keys(kind) }
 }
 

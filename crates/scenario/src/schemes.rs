@@ -1,4 +1,4 @@
-//! Schemes: named sets of changes on a scenario, with what must be deployed to have them.
+//! Schemes: named sets of changes on a scenario, with the equipment to change.
 //!
 //! The table is data, `schemes.toml`; a scenario's own `[schemes]` has the same form. How a scheme meets a scenario is
 //! in `compare.rs`.
@@ -37,11 +37,11 @@ const FAMILIES: [(&str, Family); 6] = [
     ("return-path", Family::ReturnPath),
 ];
 
-/// What a scheme may ask to be changed.
+/// The equipment that a scheme may change.
 const CHANGES: [&str; 7] =
     ["nothing", "sender", "receiver", "base station", "link", "router", "gateway"];
 
-/// What a scheme may need of a scenario beyond the stages that its keys are of.
+/// Conditions of a scheme on a scenario, in addition to the stages of its keys.
 pub(crate) const DATA_TO_RADIO: &str = "data-to-radio";
 /// The other way.
 pub(crate) const DATA_FROM_RADIO: &str = "data-from-radio";
@@ -52,7 +52,7 @@ pub(crate) const SEVERAL: &str = "several-connections";
 pub(crate) const EXCHANGES: &str = "exchanges";
 /// Hosts that move.
 pub(crate) const HAND_OFFS: &str = "hand-offs";
-/// What there is to need.
+/// All conditions.
 const NEEDS: [&str; 5] = [DATA_TO_RADIO, DATA_FROM_RADIO, SEVERAL, EXCHANGES, HAND_OFFS];
 
 const KEYS: [&str; 6] = ["family", "change", "needs", "what", "run", "set"];
@@ -67,7 +67,7 @@ pub struct Scheme {
     /// What must be replaced or installed to have it: `sender`, `receiver`, `base station`, `link` (both of its ends),
     /// `router` (where ACKs queue), `gateway` (on the sender's side of that).
     pub change: Vec<String>,
-    /// What it does, in a few words.
+    /// A short description.
     pub what: String,
     /// How it can be had today: `station` or `link` (lasthop runs it), or a command for the sending host. Without it,
     /// it is only simulated.

@@ -1,4 +1,4 @@
-//! The numbers of a scenario that one can turn at: where each stands, what it is now, and between what it makes sense.
+//! The numbers of a scenario that a slider can change: key, present value, and range.
 
 use lasthop_proto::describe::{Form, Key, Keys, Value};
 use lasthop_proto::link::tc::{PoliceConfig, TbfConfig};
@@ -6,12 +6,12 @@ use lasthop_proto::units::{Limit, Span};
 use lasthop_proto::{agent, channel};
 use serde::Serialize;
 
-use crate::build::errors::{KEYS as ERRORS, any_rate};
-use crate::build::{host, path, transfer};
 use crate::document::{self, Node, Table};
-use crate::error::{Error, Place};
+use crate::error::{Error, Location};
 use crate::keys::values;
 use crate::read::Reader;
+use crate::resolve::errors::{KEYS as ERRORS, any_rate};
+use crate::resolve::{host, path, transfer};
 use crate::schema::STAGES;
 use crate::schemes;
 use crate::vary::{self, Argument};
@@ -19,10 +19,10 @@ use crate::vary::{self, Argument};
 /// Keys that are shown first although the file leaves them at their defaults.
 const FIRST: [&str; 6] = ["rate", "delay", "queue", "loss", "recv-buffer", "rto-min"];
 
-/// More than this nobody looks at.
+/// The largest number of sliders.
 const MOST: usize = 200;
 
-/// What a number counts.
+/// The unit of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
@@ -49,9 +49,9 @@ pub struct Slider {
     pub of: String,
     /// The last word of the key.
     pub name: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub what: &'static str,
-    /// What it counts.
+    /// Its unit.
     pub unit: Unit,
     /// The least value that the slider offers.
     pub least: f64,
@@ -59,11 +59,11 @@ pub struct Slider {
     pub most: f64,
     /// Whether equal ways along the slider are equal factors.
     pub by_factors: bool,
-    /// Whether zero stands before the least value.
+    /// Whether zero comes before the least value.
     pub zero: bool,
     /// Whole numbers alone.
     pub whole: bool,
-    /// What holds now.
+    /// The present value.
     pub value: f64,
     /// Whether it is one of those to show first.
     pub first: bool,
@@ -73,7 +73,7 @@ pub struct Slider {
 ///
 /// # Errors
 ///
-/// If the text is not TOML, or an argument is wrong. What else is wrong with it is for [`crate::parse`] to say.
+/// If the text is not TOML, or an argument is wrong. [`crate::parse`] reports other faults.
 pub fn sliders(text: &str, arguments: &[Argument]) -> Result<Vec<Slider>, Error> {
     let mut document = document::parse(text)?;
     schemes::take(&mut document)?;
@@ -113,7 +113,7 @@ fn stages(document: &Table, all: &mut Vec<Slider>) {
             "tbf" => table(node, &inner, name, TbfConfig::keys, all),
             "police" => table(node, &inner, name, PoliceConfig::keys, all),
             _ => {
-                // An agent's options stand beside its word.
+                // An agent's options are next to its name.
                 let word = node.as_str().unwrap_or("none");
                 if let Some(agent) = agent::words().find(|agent| agent.word == word) {
                     over(stage, &key, word, |k| (agent.read)(k), all);
@@ -152,13 +152,13 @@ fn over<T>(
     go: impl FnOnce(&mut Keys<'_>) -> T,
     all: &mut Vec<Slider>,
 ) {
-    // What is unknown here is somebody else's error.
+    // Unknown keys are reported elsewhere.
     let there: Vec<&str> = table.entries.iter().map(|entry| entry.key.as_str()).collect();
-    let Ok(reader) = Reader::over(table, key, Place::file(0..0), &there) else { return };
+    let Ok(reader) = Reader::over(table, key, Location::file(0..0), &there) else { return };
     for (found, value) in values(&reader, go) {
         let written = table.has(found.name);
         let slider = slider(&found, &value, key, of, written);
-        // What is left at zero often means something only beside another key.
+        // A default of zero often has an effect only with another key.
         all.extend(slider.filter(|slider| slider.first || slider.value > 0.0));
     }
 }
@@ -191,7 +191,7 @@ fn slider(found: &Key, value: &Value, key: &str, of: &str, written: bool) -> Opt
         return None;
     }
     let small = whole && unit == Unit::One && ceiling <= 64.0;
-    // Where a value is zero, something usual stands in its place.
+    // A usual value replaces a default of zero.
     let around = match unit {
         _ if value > 0.0 => value,
         Unit::Seconds => 0.02,
@@ -225,7 +225,7 @@ fn slider(found: &Key, value: &Value, key: &str, of: &str, written: bool) -> Opt
     })
 }
 
-/// The form of the numbers that may stand at a key.
+/// The form of the numbers of a key.
 fn number(form: &Form) -> &Form {
     match form {
         Form::Or(_, form) | Form::TableOr(form) => number(form),
@@ -266,8 +266,8 @@ mod tests {
                 let set = format!("{}={}", slider.key, written(&slider, slider.value));
                 let set = [Argument::Set(set)];
                 match parse(&text, example.name, &set) {
-                    // An axis with this key is dropped, and what it begins with holds.
-                    // What only a kernel heeds may be told now.
+                    // An axis with this key is dropped, and its first value holds.
+                    // Settings of the kernel may cause warnings now.
                     Ok((same, _)) => {
                         let key =
                             |plan: &crate::Plan| crate::RunKey::of(&plan.cells[0].scenario, 1);

@@ -114,7 +114,7 @@ pub fn meaning<'a>(word: &str, table: &Synonyms, candidates: &[&'a str]) -> Opti
         })
 }
 
-/// What the value of the key that was meant must say otherwise than that of `word`.
+/// A hint on how the value of the intended key differs from that of `word`.
 pub fn remark(word: &str, meant: &str) -> Option<&'static str> {
     let folded = word.to_ascii_lowercase().replace('_', "-");
     let bare = folded.rsplit_once('-').filter(|(_, unit)| UNITS.contains(unit));

@@ -2,7 +2,7 @@
 
 use crate::address::{Dotted, Route, Step, find, set};
 use crate::document::{self, Entry, Node, Table, Value};
-use crate::error::{Code, Diagnostic, Error, Place, Source, meant};
+use crate::error::{Code, Diagnostic, Error, Location, Source, did_you_mean};
 use crate::schema;
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ impl Argument {
         }
     }
 
-    /// What the user wrote after the option; [`Place`]s count its bytes.
+    /// The text after the option; [`Location`]s count its bytes.
     pub fn text(&self) -> &str {
         match self {
             Argument::Set(text) | Argument::Vary(text) => text,
@@ -37,7 +37,7 @@ impl Argument {
     }
 }
 
-/// An axis: what each of its points sets.
+/// An axis: the changes of each of its points.
 #[derive(Clone, Debug)]
 pub(crate) struct AxisSpec {
     pub name: String,
@@ -53,7 +53,7 @@ pub(crate) struct Point {
     changes: Vec<Change>,
 }
 
-/// A key and what it is set to.
+/// A key and its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     key: String,
@@ -161,7 +161,7 @@ pub(crate) fn apply(
     }
     let cells = axes.iter().try_fold(1_usize, |cells, axis| cells.checked_mul(axis.points.len()));
     if cells.is_none_or(|cells| cells > most) {
-        let at = vary.map_or(Place::file(0..0), |entry| entry.key_at);
+        let at = vary.map_or(Location::file(0..0), |entry| entry.key_at);
         return Err(Diagnostic::new(Code::OutOfRange, "vary", &at)
             .message(format!("the axes have more than {most} combinations"))
             .label("all axes together")
@@ -171,15 +171,15 @@ pub(crate) fn apply(
     Ok(axes)
 }
 
-/// What one key of something that runs was and is, as it would be written.
+/// A changed key of a running path, with its old and new value as in a file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setting {
     /// The key.
     pub key: String,
-    /// What it was; nothing where the default held.
+    /// The old value; `None` for the default.
     pub old: Option<String>,
-    /// What it is.
+    /// The new value.
     pub new: String,
 }
 
@@ -202,7 +202,7 @@ pub(crate) fn set_path(document: &mut Table, values: &[String]) -> Result<Vec<Se
 
 /// The value of a key of the path, as it would be written; nothing where the default holds.
 pub(crate) fn get_path(document: &Table, key: &str) -> Result<Option<String>, Error> {
-    let at = Place { source: Source::Argument(0), span: 0..key.len() };
+    let at = Location { source: Source::Argument(0), span: 0..key.len() };
     let key = Dotted::split(key, &at, 0);
     let routes = path_only(&key)?.routes(document)?;
     Ok(routes.first().and_then(|route| find(document, route)).map(Node::brief))
@@ -223,7 +223,7 @@ fn path_only(key: &Dotted) -> Result<&Dotted, Error> {
 }
 
 fn fixed(key: &Dotted) -> Error {
-    Diagnostic::new(Code::BadAxis, key.text(), &key.place())
+    Diagnostic::new(Code::BadAxis, key.text(), &key.location())
         .message(format!("`{}` is not part of the path", key.text()))
         .label("fixed while it runs")
         .help(
@@ -237,7 +237,7 @@ impl AxisSpec {
     /// Whether one of its points puts something else in place of what this key is part of: then the key is not there at
     /// every point.
     pub fn replaces(&self, document: &Table, key: &str) -> bool {
-        let at = Place::file(0..0);
+        let at = Location::file(0..0);
         let Ok(routes) = Dotted::split(key, &at, 0).routes(document) else { return true };
         let changed = self.points.iter().flat_map(|point| &point.changes).flat_map(|c| &c.routes);
         changed.into_iter().any(|changed| {
@@ -265,7 +265,7 @@ pub(crate) fn same(a: &[Route], b: &[Route]) -> bool {
         && a.iter().zip(b).all(|(a, b)| a.iter().map(word).eq(b.iter().map(word)))
 }
 
-/// What the command line sets, no labelled point sets again. An axis whose points then set nothing is none.
+/// Removes settings of labelled points that the command line overrides, and axes that become empty.
 fn overrule(axes: &mut Vec<AxisSpec>, fixed: &[Route]) {
     let within = |route: &Route| {
         fixed
@@ -289,7 +289,7 @@ fn halves<'t>(
     index: usize,
     example: &str,
 ) -> Result<(Dotted, &'t str, usize), Error> {
-    let whole = Place { source: Source::Argument(index), span: 0..text.len() };
+    let whole = Location { source: Source::Argument(index), span: 0..text.len() };
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => {
             Ok((Dotted::split(key, &whole, 0), value, key.len() + 1))
@@ -335,10 +335,10 @@ fn choose(
     let wanted: Vec<String> = labels.iter().map(|word| bare(word)).collect();
     if let Some(other) = wanted.iter().find(|word| !known.contains(word)) {
         let names: Vec<&str> = known.iter().map(String::as_str).collect();
-        return Err(Diagnostic::new(Code::BadAxis, &name, &key.place())
+        return Err(Diagnostic::new(Code::BadAxis, &name, &key.location())
             .message(format!("the axis `{name}` has no point `{other}`"))
             .label("a labelled axis of the file")
-            .help(meant(other, &names))
+            .help(did_you_mean(other, &names))
             .into());
     }
     points.retain(|point| label(point).is_some_and(|label| wanted.contains(&label)));
@@ -353,7 +353,7 @@ fn from_argument(document: &Table, text: &str, index: usize) -> Result<AxisSpec,
         let at = from + begin;
         begin += part.len() + 1;
         if part.trim().is_empty() {
-            let place = Place { source: Source::Argument(index), span: at..at + part.len() };
+            let place = Location { source: Source::Argument(index), span: at..at + part.len() };
             return Err(Diagnostic::new(Code::BadAxis, key.text(), &place)
                 .message(format!("`{text}` has an empty value"))
                 .label("nothing here")
@@ -426,7 +426,7 @@ fn not_an_axis(key: &str, node: &Node, label: &str) -> Error {
 }
 
 /// `prefix` and one more key of the file, which may itself be dotted if it was quoted.
-fn extended(prefix: &Dotted, key: &str, at: &Place) -> Dotted {
+fn extended(prefix: &Dotted, key: &str, at: &Location) -> Dotted {
     let quoted = at.span.len() == key.len() + 2;
     let mut dotted = Dotted::split(key, at, at.span.start + usize::from(quoted));
     if !quoted && at.span.len() != key.len() {

@@ -3,8 +3,8 @@
 use lasthop_proto::units::Span;
 use lasthop_scenario::roaming::{Policy, Roaming, Stays};
 use lasthop_scenario::{
-    Argument, Code, Handoffs, LivePath, Scenario, Source, StageKind, Wanted, World, compare, parse,
-    visit_files,
+    Argument, Code, Handoffs, LivePath, Scenario, SchemeChoice, Source, StageKind, World, compare,
+    parse, visit_files,
 };
 
 const HEAD: &str =
@@ -286,7 +286,8 @@ fn given_hand_offs_make_two_cells_of_the_last_base_station() {
     let text = "transfer = { from = \"a\", to = \"b\", bytes = \"1MB\" }\n[host.a]\n[host.b]\n[[path]]\nlink = {}\n\
                 [[path]]\nname = \"base\"\nagent = \"none\"\n[[path]]\nname = \"air\"\nradio = { rate = \"2mbit\" }\n";
     let handoffs = "every=15s,gap=80ms,packets=forward".parse().unwrap();
-    let wanted = |names: &[&str]| Wanted::Named(names.iter().map(|n| (*n).to_owned()).collect());
+    let wanted =
+        |names: &[&str]| SchemeChoice::Named(names.iter().map(|n| (*n).to_owned()).collect());
     let lay_out = |names: &[&str], handoffs: Option<&Handoffs>| {
         compare(text, "x", &[], &wanted(names), &["2%".to_owned()], None, handoffs)
             .unwrap_or_else(|error| panic!("{error}: {}", error.help))

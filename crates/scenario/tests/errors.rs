@@ -469,7 +469,7 @@ fn faults_of_power_saving_point_at_their_place() {
     path_refused(&beside, Code::BadValue, "path.1.link-layer", "\"ll\"", &["beacon", "leave out"]);
 }
 
-/// An agent that goes by something which the hosts do not tell is noted, whatever it is besides.
+/// Warns of an agent that needs information which the hosts do not send.
 #[test]
 fn agents_that_learn_nothing_are_noted() {
     let notes = |agent: &str, host: &str| {

@@ -31,15 +31,15 @@ fn every_word_is_in_the_manual() {
     }
 }
 
-/// Keys that the manual does not tell, those of inner tables included.
-fn untold<'k>(keys: &'k [Listed], manual: &str) -> Vec<&'k str> {
-    let told = |key: &str| {
+/// Keys that the manual lacks, including those of inner tables.
+fn missing_keys<'k>(keys: &'k [Listed], manual: &str) -> Vec<&'k str> {
+    let is_listed = |key: &str| {
         let forms = ["`KEY`", "`KEY =", "`[KEY", "`[[KEY", "{ KEY =", ", KEY ="];
         forms.iter().any(|form| manual.contains(&form.replace("KEY", key)))
     };
     let own = |listed: &'k Listed| {
-        let this = Some(listed.key.name).filter(|key| !told(key));
-        this.into_iter().chain(untold(&listed.inner, manual))
+        let this = Some(listed.key.name).filter(|key| !is_listed(key));
+        this.into_iter().chain(missing_keys(&listed.inner, manual))
     };
     keys.iter().flat_map(own).collect()
 }
@@ -52,13 +52,13 @@ fn every_key_is_in_its_manual() {
             "tunnel" => TUNNEL,
             _ => MANUAL,
         };
-        let untold = untold(&part.keys, manual);
-        assert!(untold.is_empty(), "the manual of `{}` lacks {untold:?}", part.name);
+        let missing = missing_keys(&part.keys, manual);
+        assert!(missing.is_empty(), "the manual of `{}` lacks {missing:?}", part.name);
     }
 }
 
-/// What stands between `<!-- generated: NAME -->` and `<!-- end -->` in the manual is made of what the systems and keys
-/// say of themselves. `make manual` writes it anew.
+/// Text between `<!-- generated: NAME -->` and `<!-- end -->` in the manual is generated from the descriptions of systems
+/// and keys. `make manual` regenerates it.
 #[test]
 fn the_tables_of_the_manual_are_those_of_the_program() {
     let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");

@@ -94,7 +94,7 @@ fn a_line_of_netem_is_that_of_tc_and_keys_win() {
     let limits = ["limit 100k", "limit 1000mbit", "limit 0"];
     let limits = limits.map(|limit| netem(&format!("netem = \"delay 1ms {limit}\"")).line.queue);
     assert_eq!(limits, [102_400, 131_072_000, 0].map(Limit::Packets));
-    // What is written beside the line wins over it.
+    // Keys next to the line override it.
     let beside = netem(
         "netem = \"delay 20ms loss state 1% rate 2mbit -20 limit 9\", delay = \"30ms\", loss = \"2%\", \
          rate-right = \"1mbit\", queue = \"50p\", framing = 0",

@@ -424,7 +424,7 @@ fn medium_access_has_options_of_its_own() {
     let (mac, warned) = hop(&["mac=fama-ncs", "fama.acceleration=false", "fama.backoff=4"]);
     let want = FamaConfig { acceleration: false, backoff: 4, ..FamaConfig::default() };
     assert_eq!((mac, warned), (Some(MacConfig::FamaNcs(want)), vec![]));
-    // An option that nobody reads is remarked upon.
+    // An option without effect causes a warning.
     let (_, warned) = hop(&["mac=fama-ncs", "dcf.cw-min=15"]);
     assert_eq!(warned.len(), 1);
     assert!(warned[0].ends_with(".dcf"), "{warned:?}");
@@ -519,7 +519,7 @@ fn a_battery_is_a_preset_and_what_the_file_changes() {
     assert_eq!(own.radio.transmit.get(), 1.4);
     let preset = Preset::find("sens-800").expect("a preset").hardware();
     assert_eq!(of(plain, 1), preset);
-    // A plain radio tells nothing of the air.
+    // A plain radio reports no frames on the air.
     let StageKind::Radio(radio) = &plain.path[0].kind else { panic!("a radio") };
     assert!(radio.hop.is_some());
 

@@ -1,13 +1,13 @@
 //! Schemes on one scenario: the same channel for all of them, and its benefit.
 
 use lasthop_runs::{Results, RunResult, Setup, measure, measure_all};
-use lasthop_scenario::{Argument, Comparison, Scenario, Wanted, compare, example};
+use lasthop_scenario::{Argument, Comparison, Scenario, SchemeChoice, compare, example};
 use lasthop_study::Source;
 use lasthop_study::compare::{Options, answer, lay_out, pictures};
 use lasthop_study::ranking::{Judgement, standings};
 use lasthop_trace::stats::Summary;
 
-fn of(name: &str, wanted: &Wanted, set: &[&str]) -> Comparison {
+fn of(name: &str, wanted: &SchemeChoice, set: &[&str]) -> Comparison {
     let text = example(name).unwrap().text;
     let arguments: Vec<Argument> = set.iter().map(|s| Argument::Set((*s).to_owned())).collect();
     compare(text, name, &arguments, wanted, &[], None, None).unwrap()
@@ -29,7 +29,7 @@ fn throughputs(runs: &[RunResult]) -> Vec<f64> {
 #[test]
 fn the_same_channel_for_all_makes_differences_sharper() {
     let named = ["newreno", "sack", "limited-transmit"].map(str::to_owned).to_vec();
-    let comparison = of("rivals", &Wanted::Named(named), &["runs=40"]);
+    let comparison = of("rivals", &SchemeChoice::Named(named), &["runs=40"]);
     let cells: Vec<Vec<f64>> = run(&comparison).iter().map(|runs| throughputs(runs)).collect();
     let spread = |values: &[f64]| {
         let sd = Summary::of(values).sd;
@@ -59,7 +59,7 @@ fn packets_meet_the_same_fate_by_their_place() {
         "runs=1",
         "errors={ model = \"packet-loss\", p = \"5%\", only = [\"data\"], on = [\"data\"] }",
     ];
-    let comparison = of("rivals", &Wanted::Named(named), &set);
+    let comparison = of("rivals", &SchemeChoice::Named(named), &set);
     let fates: Vec<Vec<bool>> = comparison
         .plan
         .cells
@@ -105,7 +105,7 @@ impl lasthop_trace::Sink for Fates {
 
 #[test]
 fn every_scheme_of_the_table_runs_to_the_end() {
-    let comparison = of("rivals", &Wanted::All, &["runs=2", "transfer.bytes=300kB"]);
+    let comparison = of("rivals", &SchemeChoice::All, &["runs=2", "transfer.bytes=300kB"]);
     assert!(comparison.schemes.len() > 15);
     for (scheme, runs) in comparison.schemes.iter().zip(run(&comparison)) {
         for run in runs {
@@ -118,7 +118,7 @@ fn every_scheme_of_the_table_runs_to_the_end() {
 /// Each of the paper's four kinds has its effect on this channel.
 #[test]
 fn help_near_the_losses_beats_none() {
-    let comparison = of("rivals", &Wanted::Own, &["runs=8"]);
+    let comparison = of("rivals", &SchemeChoice::Own, &["runs=8"]);
     let cells: Vec<Vec<f64>> = run(&comparison).iter().map(|runs| throughputs(runs)).collect();
     let standings = standings(&cells, 0);
     for name in ["ll-sack", "tulip", "split", "snoop", "seq-cache"] {
@@ -139,7 +139,7 @@ fn a_scheme_that_does_not_apply_is_left_out_with_a_reason() {
          [[path]]\nlink = { delay = \"5ms\" }\n",
         "wired",
         &[],
-        &Wanted::All,
+        &SchemeChoice::All,
         &[],
         None,
         None,
@@ -149,7 +149,7 @@ fn a_scheme_that_does_not_apply_is_left_out_with_a_reason() {
     assert!(reason(&wired, "tulip").contains("no radio"));
     assert!(reason(&wired, "ack-filter").contains("has a rate"));
     // The mobile sends: no base station is before the losses.
-    let up = of("west97-wan", &Wanted::All, &[]);
+    let up = of("west97-wan", &SchemeChoice::All, &[]);
     assert!(reason(&up, "snoop").contains("towards the radio"));
     assert!(reason(&up, "reno").contains("so already"));
     // The base station had no agent and gets one; the axis of errors is separate from the schemes.
@@ -163,7 +163,7 @@ fn a_scheme_that_does_not_apply_is_left_out_with_a_reason() {
 #[test]
 fn the_slow_way_back_gets_its_own_help() {
     use lasthop_proto::event::Cause;
-    let comparison = of("slow-return", &Wanted::All, &["horizon=10s"]);
+    let comparison = of("slow-return", &SchemeChoice::All, &["horizon=10s"]);
     let results = run(&comparison);
     let of_scheme = |name: &str| {
         let i = comparison.schemes.iter().position(|scheme| scheme.name == name);
@@ -180,14 +180,15 @@ fn the_slow_way_back_gets_its_own_help() {
     // A single connection has no other one to share with.
     let left = comparison.left_out.iter().find(|left| left.name == "tcp-int").unwrap();
     assert!(left.reason.contains("several connections"), "{}", left.reason);
-    let four = of("rivals", &Wanted::Named(vec!["tcp-int".to_owned()]), &["transfer.count=4"]);
+    let four =
+        of("rivals", &SchemeChoice::Named(vec!["tcp-int".to_owned()]), &["transfer.count=4"]);
     assert_eq!(four.schemes.len(), 2, "{:?}", four.left_out);
 }
 
 /// A base station with an agent cannot be a gateway as well.
 #[test]
 fn a_gateway_takes_the_place_of_an_idle_base_station_only() {
-    let named = Wanted::Named(vec!["ack-filter+reconstruction".to_owned()]);
+    let named = SchemeChoice::Named(vec!["ack-filter+reconstruction".to_owned()]);
     let idle = of("rivals", &named, &[]);
     assert_eq!(idle.schemes.len(), 2, "{:?}", idle.left_out);
     let text = example("west97-lan").unwrap().text;

@@ -1,5 +1,5 @@
-//! Our senders beside Linux' own on a grid of paths. What the kernel did is recorded in `grid/kernel.json`, since that takes
-//! real time; `make kernel-grid` records it. `make figures` writes the tables in `docs/explanation/parity-grid.md`.
+//! Our senders compared with Linux' own on a grid of paths. Runs of the kernel take real time, so `make kernel-grid` records
+//! them in `grid/kernel.json`. `make figures` writes the tables in `docs/explanation/parity-grid.md`.
 //!
 //! A cell that differs by more than a tenth in throughput, or by more than half in retransmissions, has a reason in
 //! `grid/reasons.json`, and no other cell has one.
@@ -122,8 +122,8 @@ fn summary(runs: &[Run], value: fn(&Run) -> f64) -> Summary {
     Summary::of(&runs.iter().map(value).collect::<Vec<f64>>())
 }
 
-/// One cell beside the kernel's.
-struct Beside {
+/// One cell compared with the kernel's.
+struct CellComparison {
     name: String,
     /// Ours over the kernel's, and half of its interval.
     throughput: (f64, f64),
@@ -134,15 +134,15 @@ struct Beside {
     p95: [f64; 2],
 }
 
-impl Beside {
-    fn new(name: &str, ours: &[Run], theirs: &[Run]) -> Beside {
+impl CellComparison {
+    fn new(name: &str, ours: &[Run], theirs: &[Run]) -> CellComparison {
         let both = |value: fn(&Run) -> f64| [ours, theirs].map(|runs| summary(runs, value));
         let means = |value: fn(&Run) -> f64| both(value).map(|summary| summary.mean);
         let [a, b] = both(|run| run.throughput);
         let ratio = a.mean / b.mean;
         let (one, other) = (a.ci95 / a.mean, b.ci95 / b.mean);
         let relative = (one * one + other * other).sqrt();
-        Beside {
+        CellComparison {
             name: name.to_owned(),
             throughput: (ratio, ratio * relative),
             again: means(|run| run.again),
@@ -186,9 +186,9 @@ const END: &str = "<!-- end -->";
 const SENDERS: [&str; 3] = ["rack", "cubic", "bbr"];
 
 /// Throughput ratios of all cells, a row for each path.
-fn ratios(cells: &[Beside]) -> String {
+fn ratios(cells: &[CellComparison]) -> String {
     let mut table = format!("| path | {} |\n|---|---|---|---|\n", SENDERS.join(" | "));
-    let path = |cell: &Beside| cell.name.rsplit_once(' ').map(|(path, _)| path.to_owned());
+    let path = |cell: &CellComparison| cell.name.rsplit_once(' ').map(|(path, _)| path.to_owned());
     let mut paths: Vec<String> = cells.iter().filter_map(path).collect();
     paths.dedup();
     for path in paths {
@@ -196,7 +196,7 @@ fn ratios(cells: &[Beside]) -> String {
         for sender in SENDERS {
             let name = format!("{path} {sender}");
             let cell = cells.iter().find(|cell| cell.name == name);
-            table += &format!(" {} |", cell.map_or("–".to_owned(), Beside::ratio));
+            table += &format!(" {} |", cell.map_or("–".to_owned(), CellComparison::ratio));
         }
         table.push('\n');
     }
@@ -210,7 +210,7 @@ fn each_cell_that_differs_from_the_kernel_has_a_reason() {
     let (mut cells, mut wrong) = (Vec::new(), Vec::new());
     for (name, ours) in simulated() {
         let Some(theirs) = recorded.cells.get(&name) else { continue };
-        let cell = Beside::new(&name, &ours, theirs);
+        let cell = CellComparison::new(&name, &ours, theirs);
         let reason = reasons.get(&name);
         if cell.differs() != reason.is_some() {
             wrong.push(cell.row("?"));

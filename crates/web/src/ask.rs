@@ -1,6 +1,6 @@
 //! Questions of the page, and their dispatch.
 
-use lasthop_scenario::{AS_IS, Argument, Scenario, Wanted, compare};
+use lasthop_scenario::{AS_IS, Argument, Scenario, SchemeChoice, compare};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -150,7 +150,7 @@ impl RunRequest {
     /// The scenario under the scheme, and the seed.
     pub(crate) fn scenario(&self) -> Result<(Scenario, u64), ErrorAnswer> {
         self.scene.bounded()?;
-        let wanted = Wanted::Named(self.scheme.iter().cloned().collect());
+        let wanted = SchemeChoice::Named(self.scheme.iter().cloned().collect());
         let arguments = self.scene.arguments();
         let (text, name) = (&self.scene.text, self.scene.named());
         let mut all = compare(text, name, &arguments, &wanted, &[], None, None)

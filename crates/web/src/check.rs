@@ -1,8 +1,8 @@
 //! Diagnostics and sliders of a text, and the available choices.
 
 use lasthop_scenario::{
-    AS_IS, Code, Diagnostic, File, Source, Wanted, compare, examples, files, json_schema, parse,
-    schemes, sliders,
+    AS_IS, Code, Diagnostic, File, SchemeChoice, Source, compare, examples, files, json_schema,
+    parse, schemes, sliders,
 };
 use serde_json::{Value, json};
 
@@ -49,13 +49,13 @@ pub(crate) fn check(scene: &ScenarioRequest) -> Result<Value, ErrorAnswer> {
 pub(crate) fn choices(scene: &ScenarioRequest) -> Result<Value, ErrorAnswer> {
     scene.bounded()?;
     let arguments = scene.arguments();
-    let all = |wanted: Wanted| {
+    let all = |wanted: SchemeChoice| {
         compare(&scene.text, scene.named(), &arguments, &wanted, &[], None, None)
             .map(|all| all.schemes.into_iter().map(|scheme| scheme.name).collect::<Vec<_>>())
             .map_err(|error| scene.wrong(&error))
     };
-    let own = all(Wanted::Own)?;
-    let rest = all(Wanted::All)?;
+    let own = all(SchemeChoice::Own)?;
+    let rest = all(SchemeChoice::All)?;
     // A scenario without own schemes has all of them, and the unchanged scenario is first.
     let has_own = own != rest;
     let mut names = vec![AS_IS.to_owned()];

@@ -1,4 +1,4 @@
-//! `lasthop run --no-metrics`: runs of which nobody wants to know more than what was carried and what arrived.
+//! `lasthop run --no-metrics`: runs that count only carried packets and delivered bytes.
 
 use lasthop_batch::Work;
 use lasthop_report::model::{Column, Table};
@@ -12,16 +12,16 @@ use crate::progress::Progress;
 use crate::stop::Stop;
 use crate::{Outcome, format, output, style};
 
-/// What the runs of a cell came to, for a program.
+/// The runs of a cell, for JSON.
 #[derive(Serialize)]
 struct Cell {
-    /// What is varied, such as `agent=snoop`.
+    /// The labels of the cell, such as `agent=snoop`.
     cell: String,
-    runs: Vec<Counted>,
+    runs: Vec<BareRun>,
 }
 
 #[derive(Serialize)]
-struct Counted {
+struct BareRun {
     seed: u64,
     reason: Reason,
     end_s: f64,
@@ -35,9 +35,9 @@ struct Counted {
     transfers: usize,
 }
 
-impl Counted {
-    fn new(seed: u64, end: &RunEnd) -> Counted {
-        Counted {
+impl BareRun {
+    fn new(seed: u64, end: &RunEnd) -> BareRun {
+        BareRun {
             seed,
             reason: end.reason,
             end_s: end.at.as_secs_f64(),
@@ -50,7 +50,7 @@ impl Counted {
     }
 }
 
-/// Makes the runs of `plan` in the simulator and tells what they carried.
+/// Makes the runs of `plan` in the simulator and prints what they carried.
 pub fn run(
     plan: &Plan,
     jobs: usize,
@@ -67,7 +67,7 @@ pub fn run(
         spread(runs.len(), |i| {
             let Run { cell, seed, .. } = runs[i];
             (!stop.requested()).then(|| {
-                let counted = Counted::new(seed, &run_unmeasured(&plan.cells[cell].scenario, seed));
+                let counted = BareRun::new(seed, &run_unmeasured(&plan.cells[cell].scenario, seed));
                 progress.step(&plan.cells[cell].title(&plan.axes));
                 counted
             })
@@ -104,7 +104,7 @@ pub fn run(
 fn table(cells: &[Cell]) -> String {
     let headings = ["cell", "runs", "seconds", "delivered", "complete", "hops"];
     let rows = cells.iter().map(|Cell { cell, runs }| {
-        let sum = |of: fn(&Counted) -> u64| runs.iter().map(of).sum::<u64>().to_string();
+        let sum = |of: fn(&BareRun) -> u64| runs.iter().map(of).sum::<u64>().to_string();
         let seconds: f64 = runs.iter().map(|run| run.end_s).sum();
         vec![
             if cell.is_empty() { "-".to_owned() } else { cell.clone() },

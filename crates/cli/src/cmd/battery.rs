@@ -151,7 +151,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn shown(table: Table) -> String {
+fn table_text(table: Table) -> String {
     render(&table, style::look())
 }
 
@@ -182,12 +182,12 @@ fn text(answer: &Lifetimes) -> String {
         messages.join(", then "),
         answer.capacity_j / 3600.0,
         answer.self_discharge * 100.0,
-        shown(battery::lifetimes(answer)),
+        table_text(battery::lifetimes(answer)),
     );
     text += &format!(
         "{}\n{}\n",
         style::heading("mJ from one report to the next"),
-        shown(battery::parts(answer))
+        table_text(battery::parts(answer))
     );
     for remark in battery::remarks(answer) {
         text += &format!("{} {remark}\n", style::bad("note:"));

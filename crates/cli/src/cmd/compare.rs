@@ -5,9 +5,9 @@ use lasthop_runs::Setup;
 use lasthop_scenario::Handoffs;
 use lasthop_study::compare;
 
-use crate::asked::Asked;
 use crate::failure::Failure;
 use crate::scenario::Text;
+use crate::study_args::StudyArgs;
 use crate::{Outcome, format, show};
 
 const EXAMPLES: &str = "\
@@ -43,7 +43,7 @@ pub struct Args {
     #[arg(long, value_name = "KEY=VALUE,...")]
     pub handoff: Option<Handoffs>,
     #[command(flatten)]
-    pub asked: Asked,
+    pub study: StudyArgs,
 }
 
 fn probability(word: &str) -> Result<String, String> {
@@ -55,9 +55,9 @@ fn probability(word: &str) -> Result<String, String> {
 
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
-    let Args { schemes, baseline, errors, handoff, asked } = args;
-    let arguments = asked.arguments();
-    let text = Text::load(&asked.scenario, &arguments)?;
+    let Args { schemes, baseline, errors, handoff, study } = args;
+    let arguments = study.arguments();
+    let text = Text::load(&study.scenario, &arguments)?;
     let (baseline_name, handoffs) = (baseline.as_deref(), handoff.as_ref());
     let compared = compare::Options { schemes, errors, baseline: baseline_name, handoffs };
     let comparison = compare::lay_out(&text.source(), &arguments, &compared)?;
@@ -71,14 +71,14 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         ("--errors", errors),
         ("--handoff", moves.as_slice()),
     ];
-    let command = asked.command("compare", &own);
-    let maker = asked.maker(json)?;
+    let command = study.command("compare", &own);
+    let maker = study.maker(json)?;
     let document = compare::answer(&comparison, &mut |plan| {
         maker.results(plan, Setup::new(command.clone(), plan))
     })?;
     let page = |document: &_| compare::page(document, Units::KB);
     let pictures = compare::pictures;
-    asked.tell(
+    study.report(
         json,
         format::COMPARE,
         &document,

@@ -48,7 +48,7 @@ fn with_scenarios(command: clap::Command) -> clap::Command {
     })
 }
 
-/// Bash and fish offer files besides by themselves; zsh has to be told.
+/// Bash and fish complete files anyway; zsh needs an instruction.
 fn with_files(shell: Shell, script: &str) -> String {
     if shell != Shell::Zsh {
         return script.to_owned();

@@ -54,7 +54,7 @@ pub struct Args {
 
 /// The answer for a program.
 #[derive(Serialize)]
-struct Shown {
+struct CompressionAnswer {
     file: String,
     bytes: usize,
     /// Instructions of a compressor that this machine does in a second.
@@ -83,7 +83,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let cells = answer::<Failure>(&plan, &levels, given, &mut |plan| {
         Ok(Results::simulated(plan, Setup::default()))
     })?;
-    let shown = Shown {
+    let shown = CompressionAnswer {
         file: args.file.display().to_string(),
         bytes: data.len(),
         machine_instructions_per_s: speed,
@@ -114,8 +114,8 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(data)
 }
 
-/// What became of the data, and what that costs.
-fn tables(shown: &Shown, axes: &[Axis]) -> String {
+/// The compressed size, and its cost.
+fn tables(shown: &CompressionAnswer, axes: &[Axis]) -> String {
     let data = Table {
         title: format!("{}: {}", shown.file, plural(shown.bytes as u64, "byte")),
         ..Table::new(
@@ -149,7 +149,7 @@ fn tables(shown: &Shown, axes: &[Axis]) -> String {
     text
 }
 
-/// What to do in one combination, and why.
+/// The advice for one combination, and its reason.
 fn recommendation(cell: &Cell) -> String {
     let r = &cell.recommended;
     let at: Vec<&str> = cell.labels.iter().chain([&cell.hardware]).map(String::as_str).collect();
@@ -180,7 +180,7 @@ fn recommendation(cell: &Cell) -> String {
     format!("{at}: {what}\n  why: {why}\n")
 }
 
-/// What each level costs in each combination of the axes.
+/// The cost of each level in each combination of the axes.
 fn costs(cells: &[Cell], axes: &[Axis]) -> Table {
     let mut columns: Vec<Column> = axes.iter().map(|axis| Column::text(&axis.name)).collect();
     columns.extend(["hardware", "level"].map(Column::text));

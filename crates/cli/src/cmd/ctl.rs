@@ -11,8 +11,8 @@ use lasthop_proto::units::Span;
 use lasthop_report::number::Units;
 use serde_json::Value;
 
-use crate::asked;
 use crate::failure::Failure;
+use crate::study_args;
 use crate::{Outcome, format, output, style, watch};
 
 const EXAMPLES: &str = "\
@@ -38,7 +38,7 @@ pub struct Args {
     #[arg(long, value_name = "PATH", global = true)]
     socket: Option<PathBuf>,
     /// The units of rates: megabits, or kilobytes of 1024 bytes
-    #[arg(long, value_name = "UNITS", value_parser = asked::units(), ignore_case = true, default_value = "mbit", global = true)]
+    #[arg(long, value_name = "UNITS", value_parser = study_args::units(), ignore_case = true, default_value = "mbit", global = true)]
     units: Units,
     #[command(subcommand)]
     what: What,
@@ -59,7 +59,7 @@ enum What {
         /// Reset connections that end at an agent which is replaced (split connections)
         #[arg(long, conflicts_with = "drain")]
         reset: bool,
-        /// Let them go on at the old agent until they are over
+        /// Let them continue at the old agent until they end
         #[arg(long)]
         drain: bool,
     },
@@ -92,14 +92,14 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     };
     let mut client = Client::connect(&socket).map_err(|error| cannot_connect(&socket, error))?;
     let mut ask = |request: &Request| match client.ask(request) {
-        Ok(Answer::Error(trouble)) => Err(Asked::Trouble(trouble)),
+        Ok(Answer::Error(trouble)) => Err(RequestError::Trouble(trouble)),
         Ok(answer) => Ok(answer),
         Err(error) => {
             let help = match error.kind() {
                 ErrorKind::InvalidData => "ask with the program of the station's version",
                 _ => "is the station still running?",
             };
-            Err(Asked::Failure(Failure::file(&socket, error, help)))
+            Err(RequestError::Failure(Failure::file(&socket, error, help)))
         }
     };
     let units = args.units;
@@ -163,7 +163,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
                 last = Some(now);
                 left -= 1;
                 if left > 0 {
-                    // Nobody sends: this is a pause.
+                    // No sender exists, so this is a pause.
                     let _ = tick.recv_timeout(Duration::from_nanos(interval.0));
                 }
             }
@@ -172,19 +172,19 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// Why there is no answer.
-enum Asked {
-    /// The station says no.
+/// The reason for a failed request.
+enum RequestError {
+    /// The station refused it.
     Trouble(Trouble),
-    /// The station says nothing.
+    /// No answer from the station.
     Failure(Failure),
 }
 
-impl From<Asked> for Failure {
-    fn from(asked: Asked) -> Failure {
+impl From<RequestError> for Failure {
+    fn from(asked: RequestError) -> Failure {
         match asked {
-            Asked::Trouble(trouble) => Failure::input(trouble.message, trouble.help),
-            Asked::Failure(failure) => failure,
+            RequestError::Trouble(trouble) => Failure::input(trouble.message, trouble.help),
+            RequestError::Failure(failure) => failure,
         }
     }
 }
@@ -193,7 +193,7 @@ fn strange() -> Failure {
     Failure::input("the station gave the answer to another question", "is it of another version?")
 }
 
-type Ask<'a> = &'a mut dyn FnMut(&Request) -> Result<Answer, Asked>;
+type Ask<'a> = &'a mut dyn FnMut(&Request) -> Result<Answer, RequestError>;
 
 fn status(ask: Ask<'_>) -> Result<Status, Failure> {
     match ask(&Request::Status {})? {
@@ -206,7 +206,7 @@ fn status(ask: Ask<'_>) -> Result<Status, Failure> {
     }
 }
 
-/// The value of one key: of the path, or else of what the station tells of itself.
+/// The value of one key of the path, or else of the station's status.
 fn get(ask: Ask<'_>, key: &str, json: bool) -> Result<String, Failure> {
     let trouble = match ask(&Request::Get { key: key.to_owned() }) {
         Ok(Answer::Value(value)) => {
@@ -218,7 +218,7 @@ fn get(ask: Ask<'_>, key: &str, json: bool) -> Result<String, Failure> {
         }
         Ok(_) => return Err(strange()),
         // The path has no such key; perhaps the status has.
-        Err(Asked::Trouble(trouble))
+        Err(RequestError::Trouble(trouble))
             if matches!(trouble.code.as_str(), "unknown-key" | "bad-axis") =>
         {
             trouble
@@ -230,7 +230,7 @@ fn get(ask: Ask<'_>, key: &str, json: bool) -> Result<String, Failure> {
         Some(Value::String(text)) if !json => Ok(format!("{text}\n")),
         Some(value) if json => valued(key, value),
         Some(value) => output::json(value),
-        None => Err(Asked::Trouble(trouble).into()),
+        None => Err(RequestError::Trouble(trouble).into()),
     }
 }
 

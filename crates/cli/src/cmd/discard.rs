@@ -1,4 +1,4 @@
-//! `lasthop discard`: takes what the test sender sends, counts it, and throws it away.
+//! `lasthop discard`: receives the data of the test sender, counts it, and discards it.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -12,9 +12,9 @@ use lasthop_live::endpoint::{
 use lasthop_proto::units::Span;
 use lasthop_report::number::{Units, plural};
 
-use crate::asked;
 use crate::failure::Failure;
 use crate::stop::Stop;
+use crate::study_args;
 use crate::transfer::shown;
 use crate::{Outcome, output};
 
@@ -54,7 +54,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "300s")]
     idle: Span,
     /// The units of rates: megabits, or kilobytes of 1024 bytes
-    #[arg(long, value_name = "UNITS", value_parser = asked::units(), ignore_case = true, default_value = "mbit")]
+    #[arg(long, value_name = "UNITS", value_parser = study_args::units(), ignore_case = true, default_value = "mbit")]
     units: Units,
 }
 
@@ -102,8 +102,13 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         idle: Some(args.idle),
     };
     let session = Session { clock: Clock::start(), stop: stop.flag() };
-    let mut told =
-        Told { json, verified: args.verify, units: args.units, error: None, stop: stop.flag() };
+    let mut told = TransferPrinter {
+        json,
+        verified: args.verify,
+        units: args.units,
+        error: None,
+        stop: stop.flag(),
+    };
     let totals = discard(&listener, &options, &session, &mut told)
         .map_err(|error| Failure::input(format!("cannot accept connections: {error}"), ""))?;
     if let Some(error) = told.error {
@@ -128,7 +133,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
 }
 
 /// Prints each transfer.
-struct Told<'a> {
+struct TransferPrinter<'a> {
     json: bool,
     verified: bool,
     units: Units,
@@ -136,7 +141,7 @@ struct Told<'a> {
     stop: &'a AtomicBool,
 }
 
-impl DiscardObserver for Told<'_> {
+impl DiscardObserver for TransferPrinter<'_> {
     fn received(&mut self, transfer: &Received) {
         let line = if self.json {
             shown::received(transfer)

@@ -1,4 +1,4 @@
-//! `lasthop doctor`: what this machine can run, and how to mend what it cannot.
+//! `lasthop doctor`: what this machine can run, with remedies for the rest.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ Examples:
 
 Exit code 1 if something is missing that simulations need; what is only optional does not count.";
 
-/// Say what this machine can run, and how to mend what it cannot
+/// Show what this machine can run, with remedies for the rest
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -161,7 +161,7 @@ fn kernel() -> Check {
     }
 }
 
-/// What may forward for a station that this user starts.
+/// Checks of the data planes that a station of this user can have.
 #[cfg(live)]
 fn planes() -> [Check; 2] {
     let kernel = lasthop_live::plane::probe();
@@ -202,7 +202,7 @@ fn planes() -> [Check; 0] {
     []
 }
 
-/// Tries a testbed, in a process of its own: whoever enters one does not come back.
+/// Tries a testbed in a separate process, since a process cannot leave its namespaces.
 #[cfg(live)]
 fn testbed() -> Vec<Check> {
     let output = super::testbed::own(&["testbed", "probe"]).output();

@@ -4,9 +4,9 @@ use lasthop_proto::energy::{PRESETS, Preset};
 use lasthop_runs::Setup;
 use lasthop_study::energy::{self, Question};
 
-use crate::asked::Asked;
 use crate::failure::Failure;
 use crate::scenario::Text;
+use crate::study_args::StudyArgs;
 use crate::{Outcome, format, show};
 
 const EXAMPLES: &str = "\
@@ -36,7 +36,7 @@ pub struct Args {
     #[arg(long, value_name = "HOST")]
     pub host: Option<String>,
     #[command(flatten)]
-    pub asked: Asked,
+    pub study: StudyArgs,
 }
 
 fn hardware(word: &str) -> Result<String, String> {
@@ -51,9 +51,9 @@ fn hardware(word: &str) -> Result<String, String> {
 
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
-    let Args { hardware, host, asked } = args;
-    let arguments = asked.arguments();
-    let text = Text::load(&asked.scenario, &arguments)?;
+    let Args { hardware, host, study } = args;
+    let arguments = study.arguments();
+    let text = Text::load(&study.scenario, &arguments)?;
     if !json {
         let whole = energy::without_parts(&arguments);
         text.warn(&text.plan(&whole)?.1, &whole);
@@ -61,12 +61,12 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let question = Question::new(text.source(), arguments, hardware.as_deref(), host.as_deref())?;
     let own: [(&str, &[String]); 2] =
         [("--hardware", hardware.as_slice()), ("--host", host.as_slice())];
-    let setup = Setup::new(asked.command("energy", &own), &question.plan());
-    let maker = asked.maker(json)?;
+    let setup = Setup::new(study.command("energy", &own), &question.plan());
+    let maker = study.maker(json)?;
     let document =
         energy::answer(&question, &setup, &mut |plan| maker.results(plan, Setup::default()))?;
     let (page, pictures) = (energy::page, energy::pictures);
-    let outcome = asked.tell(
+    let outcome = study.report(
         json,
         format::ENERGY,
         &document,

@@ -73,7 +73,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let given = args.socket.clone().or_else(|| file.socket.as_ref().map(PathBuf::from));
     let socket = super::station::socket(given, &name)?;
-    link::run(&name, &file, key, &socket, move |news| tell(&news, json))
+    link::run(&name, &file, key, &socket, move |news| print_news(&news, json))
         .map_err(|fault| Failure::input(fault.to_string(), fault.remedy()))?;
     Ok(Outcome::Done)
 }
@@ -198,7 +198,7 @@ fn digits(word: &str) -> Option<[u8; 32]> {
         let digit = |c: u8| char::from(c).to_digit(16);
         *byte = (digit(pair[0])? << 4 | digit(pair[1])?) as u8;
     }
-    // All zeros is what an open tunnel has.
+    // All zeros is the key of an open tunnel.
     (key != [0; 32]).then_some(key)
 }
 
@@ -218,7 +218,7 @@ fn check(path: &Path, file: &TunnelFile, json: bool) -> Result<(), Failure> {
     output::print(&format!("{}: good: {} | {peer}{open}\n", path.display(), file.tun))
 }
 
-/// What is to be known about who else speaks here.
+/// A notice about messages of others, as text.
 fn noticed(notice: &Notice) -> String {
     match notice {
         Notice::OtherKey(from) => format!(
@@ -239,7 +239,7 @@ fn noticed(notice: &Notice) -> String {
 }
 
 /// Says what happens; a closed output is no reason to stop carrying packets.
-fn tell(news: &News, json: bool) {
+fn print_news(news: &News, json: bool) {
     let value = match news {
         News::Ready { tun, listen, socket, metrics } => {
             json!({ "ready": { "tun": tun, "listen": listen, "socket": socket, "metrics": metrics } })

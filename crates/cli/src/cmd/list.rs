@@ -1,4 +1,4 @@
-//! `lasthop list`: what there is.
+//! `lasthop list`: scenarios, systems, presets and others.
 
 use std::fmt::Write as _;
 

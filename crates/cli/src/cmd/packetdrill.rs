@@ -50,23 +50,23 @@ pub struct Args {
     tries: u32,
 }
 
-/// What the hidden command is to run.
+/// The order for the hidden command.
 #[derive(Serialize, Deserialize, Debug)]
 pub struct Order {
     text: String,
     rules: Rules,
 }
 
-/// What it answers.
+/// Its answer.
 #[derive(Serialize, Deserialize, Debug)]
 enum Line {
     Played(Played),
     Error { message: String, help: String },
 }
 
-/// A script and what became of it.
+/// A script and its results.
 #[derive(Serialize, Debug)]
-struct Shown {
+struct ScriptOutcome {
     file: String,
     #[serde(rename = "self", skip_serializing_if = "Option::is_none")]
     own: Option<Played>,
@@ -94,7 +94,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         let file = path.display().to_string();
         let shown = one(args, file, &text, own, kernel, &stop)?;
         if !json {
-            output::print(&told(args, &shown))?;
+            output::print(&script_text(args, &shown))?;
         }
         results.push(shown);
     }
@@ -168,7 +168,7 @@ fn one(
     own: bool,
     kernel: bool,
     stop: &Stop,
-) -> Result<Shown, Failure> {
+) -> Result<ScriptOutcome, Failure> {
     let rules = Rules { strict: args.strict, ..Rules::default() };
     let script = match Script::parse(text) {
         Ok(script) => script,
@@ -180,7 +180,12 @@ fn one(
             let verdict = Verdict::Unsupported { line: fault.line, feature: fault.what };
             let played = Played { verdict, notes: Vec::new(), trace: Vec::new() };
             let side = |asked: bool| asked.then(|| played.clone());
-            return Ok(Shown { file, own: side(own), kernel: side(kernel), difference: None });
+            return Ok(ScriptOutcome {
+                file,
+                own: side(own),
+                kernel: side(kernel),
+                difference: None,
+            });
         }
     };
     let ours = own.then(|| play(&script, &mut Own::default(), &rules));
@@ -195,12 +200,12 @@ fn one(
         })
         .transpose()?
         .flatten();
-    Ok(Shown { file, own: ours, kernel: theirs, difference })
+    Ok(ScriptOutcome { file, own: ours, kernel: theirs, difference })
 }
 
 #[cfg(live)]
 fn on_kernel(text: &str, rules: &Rules, tries: u32, stop: &Stop) -> Result<Played, Failure> {
-    use crate::child::{self, Heard};
+    use crate::child::{self, Remaining};
     let order = Order { text: text.to_owned(), rules: rules.clone() };
     let mut last = None;
     for _ in 0..tries {
@@ -211,7 +216,7 @@ fn on_kernel(text: &str, rules: &Rules, tries: u32, stop: &Stop) -> Result<Playe
             |line: Line| match line {
                 Line::Played(played) => {
                     last = Some(played);
-                    Ok(Heard::All)
+                    Ok(Remaining::Nothing)
                 }
                 Line::Error { message, help } => Err(Failure::input(message, help)),
             },
@@ -230,7 +235,7 @@ fn on_kernel(_: &str, _: &Rules, _: u32, _: &Stop) -> Result<Played, Failure> {
     Err(Failure::input("there is no Linux here", "use `--against self`"))
 }
 
-/// `lasthop packetdrill-run`: one script against the kernel, in a process of its own.
+/// `lasthop packetdrill-run`: one script against the kernel, in a separate process.
 #[cfg(live)]
 pub fn run_on_kernel() -> Result<Outcome, Failure> {
     use lasthop_packetdrill::run::kernel::Kernel;
@@ -244,16 +249,16 @@ pub fn run_on_kernel() -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn verdicts<'a>(results: &'a [Shown], side: &str) -> Vec<(&'a str, &'a Verdict)> {
-    let of = |shown: &'a Shown| match side {
+fn verdicts<'a>(results: &'a [ScriptOutcome], side: &str) -> Vec<(&'a str, &'a Verdict)> {
+    let of = |shown: &'a ScriptOutcome| match side {
         "self" => shown.own.as_ref(),
         _ => shown.kernel.as_ref(),
     };
     results.iter().filter_map(|r| Some((r.file.as_str(), &of(r)?.verdict))).collect()
 }
 
-/// What is printed of a script.
-fn told(args: &Args, shown: &Shown) -> String {
+/// The text of a script's result.
+fn script_text(args: &Args, shown: &ScriptOutcome) -> String {
     let mut text = String::new();
     let sides = [("self", &shown.own), ("kernel", &shown.kernel)];
     let several = args.against == "both";

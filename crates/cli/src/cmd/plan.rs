@@ -11,12 +11,12 @@ use serde::Serialize;
 
 use crate::style;
 
-/// Cells that are listed; of more only the number is told.
+/// The largest number of cells that are listed; of more only the number is printed.
 const LISTED: usize = 40;
 
 /// A plan for a program.
 #[derive(Serialize)]
-pub struct Shown<'a> {
+pub struct PlanAnswer<'a> {
     #[serde(flatten)]
     plan: &'a Plan,
     total_runs: u64,
@@ -25,16 +25,16 @@ pub struct Shown<'a> {
     warnings: Vec<serde_json::Value>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> PlanAnswer<'a> {
     /// The plan and the warnings about it.
-    pub fn new(plan: &'a Plan, warnings: Vec<serde_json::Value>) -> Shown<'a> {
+    pub fn new(plan: &'a Plan, warnings: Vec<serde_json::Value>) -> PlanAnswer<'a> {
         let mut first_runs: Vec<Run> = Vec::with_capacity(plan.cells.len());
         for run in plan.runs() {
             if first_runs.last().is_none_or(|last| last.cell != run.cell) {
                 first_runs.push(run);
             }
         }
-        Shown { plan, total_runs: plan.count(), first_runs, warnings }
+        PlanAnswer { plan, total_runs: plan.count(), first_runs, warnings }
     }
 }
 

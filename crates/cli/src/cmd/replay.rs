@@ -66,7 +66,7 @@ pub struct Args {
 
 /// The answer.
 #[derive(Serialize, Debug)]
-pub struct Shown {
+pub struct ReplayAnswer {
     /// The kernel's congestion control.
     pub kernel: String,
     /// The kernel's release.
@@ -77,11 +77,11 @@ pub struct Shown {
     pub segments: u32,
     /// Patterns with nothing that differs.
     pub equal: usize,
-    /// Patterns that were asked for.
+    /// Number of patterns of the command line.
     pub asked: usize,
     /// Runs that were left out since the base station could not keep up.
     pub spoiled: usize,
-    /// What came out, a pattern each.
+    /// The result of each pattern.
     pub patterns: Vec<Comparison>,
 }
 
@@ -120,16 +120,30 @@ fn read(path: &Path) -> Result<Recording, Failure> {
 }
 
 /// The answer before the first pattern.
-fn nothing_yet(args: &Args, kernel: &str, release: &str, asked: usize) -> Result<Shown, Failure> {
+fn nothing_yet(
+    args: &Args,
+    kernel: &str,
+    release: &str,
+    asked: usize,
+) -> Result<ReplayAnswer, Failure> {
     let Some(ours) = replay::ours(kernel) else {
         return Err(Failure::input(format!("`{kernel}` is no kernel of a replay"), ""));
     };
     let (kernel, release) = (kernel.to_owned(), release.to_owned());
     let segments = args.segments;
-    Ok(Shown { kernel, release, ours, segments, equal: 0, asked, spoiled: 0, patterns: Vec::new() })
+    Ok(ReplayAnswer {
+        kernel,
+        release,
+        ours,
+        segments,
+        equal: 0,
+        asked,
+        spoiled: 0,
+        patterns: Vec::new(),
+    })
 }
 
-impl Shown {
+impl ReplayAnswer {
     /// Adds one pattern.
     fn add(&mut self, pattern: &Pattern, kernel: &[Order], ours: &Order) {
         let kernel = (Criterion::of(&self.kernel), kernel);
@@ -139,8 +153,8 @@ impl Shown {
     }
 }
 
-/// Ours beside what was recorded.
-fn against(args: &Args, recording: &Recording, stop: &Stop) -> Result<Shown, Failure> {
+/// Ours compared with a record.
+fn against(args: &Args, recording: &Recording, stop: &Stop) -> Result<ReplayAnswer, Failure> {
     let Recording { kernel, release, patterns, .. } = recording;
     let mut shown = nothing_yet(args, kernel, release, patterns.len())?;
     for recorded in patterns {
@@ -153,8 +167,12 @@ fn against(args: &Args, recording: &Recording, stop: &Stop) -> Result<Shown, Fai
     Ok(shown)
 }
 
-/// Ours beside the kernel of this machine.
-fn live(args: &Args, json: bool, stop: &Stop) -> Result<(Shown, Option<Recording>), Failure> {
+/// Ours compared with the kernel of this machine.
+fn live(
+    args: &Args,
+    json: bool,
+    stop: &Stop,
+) -> Result<(ReplayAnswer, Option<Recording>), Failure> {
     let patterns = match (&args.drop_data, &args.drop_acks) {
         (None, None) => Pattern::drawn(args.seed, args.patterns as usize),
         (data, acks) => vec![Pattern {

@@ -20,7 +20,7 @@ Examples:
 Reads results.json and the time-sequence series under trace/; nothing is run again. Of several directories
 the same pictures show all: the combinations that they have in common, each with the name of its directory.";
 
-/// More results than these nobody can tell apart in one picture.
+/// The largest number of results that a picture shows legibly.
 const MOST: usize = 6;
 
 /// Make a self-contained page with tables and plots from the results in a directory, or in several together

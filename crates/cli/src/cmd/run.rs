@@ -9,17 +9,17 @@ use lasthop_scenario::{Argument, Plan, Run, Warning, World};
 use rayon::prelude::*;
 
 use super::{bare, plan};
-use crate::asked::{self, Jobs};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::scenario::Text;
 use crate::stop::Stop;
+use crate::study_args::{self, Jobs};
 use crate::sweep::bound::{self, Most};
 use crate::sweep::testbed::Order;
 use crate::sweep::{self, Job, Traces, files};
 use crate::{Outcome, demo, format, output, show};
 
-/// What runs when no scenario is named.
+/// The scenario of `lasthop run` without a name.
 const DEMONSTRATION: &str = "quickstart";
 
 const EXAMPLES: &str = "\
@@ -49,7 +49,7 @@ pub struct Args {
     #[arg(value_name = "FILE|NAME")]
     pub scenario: Option<String>,
     /// Number of seeds, each one run; overrides `runs` of the file
-    #[arg(long, short = 'n', value_name = "N", value_parser = crate::asked::seeds(1, 1_000_000))]
+    #[arg(long, short = 'n', value_name = "N", value_parser = crate::study_args::seeds(1, 1_000_000))]
     pub seeds: Option<u32>,
     /// Where: in the simulator, on real packets between namespaces of this machine, or both side by side
     #[arg(long, value_name = "WORLD")]
@@ -66,7 +66,7 @@ pub struct Args {
     #[arg(long, default_value_t = Most::USUAL, value_name = "SIZE")]
     pub trace_size: Most,
     /// The units of rates in the table [default: mbit on real packets, KB in the simulator]
-    #[arg(long, value_name = "UNITS", value_parser = asked::units(), ignore_case = true)]
+    #[arg(long, value_name = "UNITS", value_parser = study_args::units(), ignore_case = true)]
     pub units: Option<Units>,
     #[command(flatten)]
     pub jobs: Jobs,
@@ -156,7 +156,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     result
 }
 
-/// How a process of the testbed is told of the plan.
+/// The plan for a process of the testbed.
 fn order(text: &Text, arguments: &[Argument]) -> Order {
     let mut order = Order { name: text.name.clone(), text: text.text.clone(), ..Order::default() };
     for argument in arguments {
@@ -168,7 +168,7 @@ fn order(text: &Text, arguments: &[Argument]) -> Order {
     order
 }
 
-/// Runs the plan, keeps the results and shows them.
+/// Runs the plan, stores the results and prints them.
 fn execute(
     job: &Job<'_>,
     provenance: &Provenance,
@@ -244,7 +244,7 @@ fn execute(
     Ok(outcome(&results))
 }
 
-/// In what rates are told: as links are sold where packets are real, as in the papers elsewhere.
+/// The units of rates: mbit for real packets, and KB as in the papers otherwise.
 fn units(plan: &Plan, args: &Args) -> Units {
     let real = plan.cells.iter().any(|cell| cell.scenario.world == World::Testbed);
     match (args.units, real) {
@@ -254,7 +254,7 @@ fn units(plan: &Plan, args: &Args) -> Units {
     }
 }
 
-/// Whether any run brought all its data across, if that was what they were for.
+/// Whether any run completed its transfers, if they have an end.
 fn outcome(results: &Results) -> Outcome {
     let none = results.cells.iter().all(|cell| cell.complete() == 0);
     if none && !results.setup.endless { Outcome::No } else { Outcome::Done }
@@ -271,7 +271,7 @@ fn size(dir: &Path) -> u64 {
     entries.map(of).sum()
 }
 
-/// The runs that were asked for in full; false if somebody asked to stop.
+/// Writes the traces of the chosen runs in full; returns false after Ctrl-C.
 fn traces(job: &Job<'_>, dir: &Path) -> Result<bool, Failure> {
     let folders = files::folders(dir, job.titles());
     let mut last = None;
@@ -299,7 +299,7 @@ fn traces(job: &Job<'_>, dir: &Path) -> Result<bool, Failure> {
     Ok(!job.stop.requested())
 }
 
-/// Shows what there is after Ctrl-C, and how to go on. A program gets no half document.
+/// Shows the results up to Ctrl-C, and how to resume. JSON output has no partial document.
 fn interrupted(
     job: &Job<'_>,
     results: &Results,
@@ -337,7 +337,7 @@ fn command(args: &Args) -> String {
     words.join(" ")
 }
 
-/// The text of the scenario as it was given, with what the command line made of it noted above.
+/// The text of the scenario, preceded by the changes of the command line as comments.
 fn as_given(text: &Text, args: &Args) -> String {
     let origin = printable(&text.origin);
     format!("# {origin}, run with: {}\n\n{}", printable(&command(args)), text.text)
@@ -357,7 +357,7 @@ fn print_plan(
 ) -> Result<(), Failure> {
     if json {
         let warnings: Vec<_> = warnings.iter().map(|w| text.json(w, arguments)).collect();
-        return output::print_json(format::PLAN, &plan::Shown::new(plan, warnings));
+        return output::print_json(format::PLAN, &plan::PlanAnswer::new(plan, warnings));
     }
     text.warn(warnings, arguments);
     output::print(&plan::table(plan))

@@ -24,11 +24,11 @@ pub struct Args {
     file: What,
     /// The answer of this command with --json, instead of a file
     #[arg(long, value_name = "COMMAND", value_enum, conflicts_with = "file")]
-    output: Option<Answer>,
+    output: Option<JsonOutput>,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-enum Answer {
+enum JsonOutput {
     /// `lasthop run`
     Run,
     /// `lasthop advise`
@@ -43,16 +43,16 @@ enum Answer {
     Doctor,
 }
 
-impl Answer {
+impl JsonOutput {
     /// Its schema. tests/schemas.rs writes them from answers of the program, and holds other answers against them.
     fn schema(self) -> &'static str {
         match self {
-            Answer::Run => include_str!("schema/run.json"),
-            Answer::Advise => include_str!("schema/advise.json"),
-            Answer::Analyze => include_str!("schema/analyze.json"),
-            Answer::Battery => include_str!("schema/battery.json"),
-            Answer::List => include_str!("schema/list.json"),
-            Answer::Doctor => include_str!("schema/doctor.json"),
+            JsonOutput::Run => include_str!("schema/run.json"),
+            JsonOutput::Advise => include_str!("schema/advise.json"),
+            JsonOutput::Analyze => include_str!("schema/analyze.json"),
+            JsonOutput::Battery => include_str!("schema/battery.json"),
+            JsonOutput::List => include_str!("schema/list.json"),
+            JsonOutput::Doctor => include_str!("schema/doctor.json"),
         }
     }
 }

@@ -19,11 +19,11 @@ use lasthop_report::number::Units;
 use lasthop_trace::Sink as _;
 use lasthop_trace::csv::TcbCsv;
 
-use crate::asked;
 use crate::failure::Failure;
 use crate::output::AtomicFile;
 use crate::progress::Progress;
 use crate::stop::Stop;
+use crate::study_args;
 use crate::transfer::menu::{self, Choice, Terminal};
 use crate::transfer::settings::{self, AMOUNT, Settings};
 use crate::transfer::{Destination, Family, shown};
@@ -98,7 +98,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "300s")]
     idle: Span,
     /// The units of rates: megabits, or kilobytes of 1024 bytes
-    #[arg(long, value_name = "UNITS", value_parser = asked::units(), ignore_case = true, default_value = "mbit")]
+    #[arg(long, value_name = "UNITS", value_parser = study_args::units(), ignore_case = true, default_value = "mbit")]
     units: Units,
     /// IPv4 only
     #[arg(short = '4', conflicts_with = "ipv6")]
@@ -209,7 +209,7 @@ fn remember(settings: &Settings, json: bool) {
 /// The trace, shared by transfers at the same time.
 type Trace = Mutex<TcbCsv<AtomicFile>>;
 
-/// What is to be sent.
+/// The size and form of the transfer.
 struct Job<'a> {
     args: &'a Args,
     destination: &'a Destination,

@@ -135,7 +135,7 @@ fn check(
     let (left, right) = (&file.left, &file.right);
     let mut text = format!("{}: good: {left} | {} | {right}\n", path.display(), stages.join(" | "));
     for (i, name) in stages.iter().enumerate() {
-        text += &format!("      {name}: {}\n", file.path.said(i).join(", "));
+        text += &format!("      {name}: {}\n", file.path.stage_lines(i).join(", "));
     }
     for Finding { about, weight, found, remedy } in &found {
         let sign = match weight {

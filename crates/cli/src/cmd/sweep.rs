@@ -9,12 +9,12 @@ use lasthop_batch::{Done, Provenance, Work};
 use lasthop_report::number::plural;
 use lasthop_scenario::{Argument, Grid};
 
-use crate::asked::Jobs;
 use crate::cmd::run::Changes;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::scenario::{Text, read};
 use crate::stop::Stop;
+use crate::study_args::Jobs;
 use crate::{Outcome, format, output};
 
 const EXAMPLES: &str = "\
@@ -42,7 +42,7 @@ pub struct Args {
     #[arg(long, value_name = "K/N", default_value = "1/1")]
     pub shard: Shard,
     /// Number of seeds, each one run of each cell; overrides `runs` of the file
-    #[arg(long, short = 'n', value_name = "N", value_parser = crate::asked::seeds(1, 1_000_000))]
+    #[arg(long, short = 'n', value_name = "N", value_parser = crate::study_args::seeds(1, 1_000_000))]
     pub seeds: Option<u32>,
     #[command(flatten)]
     pub changes: Changes,

@@ -30,14 +30,14 @@ use lasthop_trace::metrics::{Metrics, RunMetrics};
 pub fn run() -> Result<Outcome, Failure> {
     let order: Order = child::order("lasthop run --world testbed")?;
     if let Err(error) = runs(&order) {
-        tell(&Line::Error { message: error.message, help: error.help });
+        write_line(&Line::Error { message: error.message, help: error.help });
         return Ok(Outcome::No);
     }
     Ok(Outcome::Done)
 }
 
-/// Whether anybody is there to be told.
-fn tell(line: &Line) -> bool {
+/// Writes a line; returns false if stdout is closed.
+fn write_line(line: &Line) -> bool {
     let text = serde_json::to_string(line).unwrap_or_default();
     writeln!(std::io::stdout().lock(), "{text}").is_ok()
 }
@@ -70,11 +70,11 @@ fn runs(order: &Order) -> Result<(), Error> {
         };
         let over = result.is_err() || stop.load(Ordering::Relaxed);
         let told = match &result {
-            Ok(result) if !over => tell(&Line::Run(Box::new(result.clone()))),
+            Ok(result) if !over => write_line(&Line::Run(Box::new(result.clone()))),
             _ => false,
         };
         if let (false, Some(trace)) = (told, written) {
-            // Half a trace, or one that nobody takes.
+            // A partial trace, or one without a reader.
             let _ = std::fs::remove_dir_all(&trace.folder);
         }
         result?;
@@ -85,7 +85,7 @@ fn runs(order: &Order) -> Result<(), Error> {
     Ok(())
 }
 
-/// Runs of which only what the sender sent is wanted.
+/// Runs that report only the sender's segments.
 fn replays(
     world: &mut World,
     scenario: &Scenario,
@@ -96,7 +96,7 @@ fn replays(
         let mut watch = Watch::new(&world.layout(scenario));
         let end = world.run(scenario, *seed, &ends, &mut watch, stop)?;
         let line = Line::Sent { order: watch.finish(), lost_frames: end.lost_frames };
-        if stop.load(Ordering::Relaxed) || !tell(&line) {
+        if stop.load(Ordering::Relaxed) || !write_line(&line) {
             break;
         }
     }
@@ -106,7 +106,7 @@ fn replays(
 /// Between two reports of how far a run is.
 const REPORT: Span = Span::millis(250);
 
-/// Tells how far a run is while it goes on.
+/// Reports the progress of a run.
 struct Watched {
     /// The flows of its transfers as the receivers see them.
     flows: Vec<FlowKey>,
@@ -149,12 +149,12 @@ impl Sink for Watched {
 }
 
 impl Watched {
-    /// Tells how far the run is, now and then. Events of sockets come a little late, and with their own time.
+    /// Reports the progress from time to time. Events of sockets come a little late, and with their own time.
     fn look(&mut self, at: Time) {
         if at >= self.last + REPORT {
             self.last = at;
             self.progress.seconds = at.since(Time::ZERO).as_secs_f64();
-            tell(&Line::Progress(self.progress));
+            write_line(&Line::Progress(self.progress));
         }
     }
 }

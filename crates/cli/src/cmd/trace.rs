@@ -79,7 +79,7 @@ enum Verb {
         #[arg(long, value_name = "FILE")]
         svg: Option<PathBuf>,
         #[command(flatten)]
-        meant: Meant,
+        meant: TableOptions,
     },
     /// Make a synthetic trace
     #[command(after_help = MAKE_EXAMPLES)]
@@ -100,16 +100,16 @@ enum Verb {
         #[arg(long, value_name = "TIME")]
         duration: Option<Span>,
         #[command(flatten)]
-        meant: Meant,
+        meant: TableOptions,
         /// File that is written; stdout without it
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
 }
 
-/// What a measured table or result does not say.
+/// Facts that a measured table or result lacks.
 #[derive(clap::Args, Debug, Default)]
-struct Meant {
+struct TableOptions {
     /// Direction, where a table or a result has both: towards the device that measured, or from it
     #[arg(long, value_name = "DIRECTION")]
     direction: Option<Way>,
@@ -124,7 +124,7 @@ struct Meant {
     unit: Option<String>,
 }
 
-impl Meant {
+impl TableOptions {
     fn hints(&self) -> Hints {
         Hints {
             column: self.column.clone(),
@@ -191,12 +191,12 @@ enum Form {
     Csv,
 }
 
-/// What is told about a trace.
+/// A trace file and its statistics.
 #[derive(Serialize, Debug)]
-pub struct Told {
+pub struct TraceSummary {
     /// The file.
     pub file: PathBuf,
-    /// What it holds.
+    /// Its statistics.
     #[serde(flatten)]
     pub statistics: Statistics,
     /// How a table or a result was understood.
@@ -214,7 +214,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
                 let name = file.file_name().unwrap_or_default().to_string_lossy();
                 output::write(svg, traces::plot(&name, &statistics).svg().as_bytes())?;
             }
-            tell(file, statistics, measured.understood, json)?;
+            print_summary(file, statistics, measured.understood, json)?;
         }
         Verb::Make(make) => {
             let trace = traces::make(&make.model(), make.duration, make.seed)?;
@@ -256,7 +256,7 @@ fn millis(window: Span) -> u32 {
     u32::try_from(window.0 / 1_000_000).unwrap_or(u32::MAX)
 }
 
-/// What is in a file. What Rattan has in TOML is handed on as the JSON that it may be as well.
+/// The contents of a file. TOML of Rattan is converted to the equivalent JSON.
 fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     let help =
         "give a trace of mm-link or Rattan, a capture, a result of `iperf3 --json` or a CSV file";
@@ -273,7 +273,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(table.map_or(bytes, |table| table.to_string().into_bytes()))
 }
 
-/// What a file replays, if it is a trace of Rattan.
+/// The kind of trace, if the file is one of Rattan.
 fn replay(path: &Path) -> Result<Option<Replay>, Failure> {
     let value = serde_json::from_slice(&bytes(path)?).ok();
     let read = value.map(|value: serde_json::Value| Replay::read(&value)).transpose();
@@ -302,7 +302,7 @@ fn refused(path: &Path, error: lasthop_study::Error) -> Failure {
 fn read(
     path: &Path,
     duration: Option<Span>,
-    meant: &Meant,
+    meant: &TableOptions,
 ) -> Result<(ConvertedTrace, bool), Failure> {
     let bytes = bytes(path)?;
     let read = traces::read(&bytes, duration, &meant.hints());
@@ -317,7 +317,7 @@ fn lines(trace: &Trace) -> String {
     trace.times().iter().map(|time| format!("{time}\n")).collect()
 }
 
-/// Writes a file and tells what it holds, or prints it.
+/// Writes a file and prints its summary, or prints its contents.
 fn write(
     to: Option<&Path>,
     measured: ConvertedTrace,
@@ -330,19 +330,19 @@ fn write(
         return output::exact(text);
     };
     output::write(path, text.as_bytes())?;
-    tell(path, traces::statistics(&trace, 1000), understood, json)
+    print_summary(path, traces::statistics(&trace, 1000), understood, json)
 }
 
-fn tell(
+fn print_summary(
     file: &Path,
     statistics: Statistics,
     understood: Vec<String>,
     json: bool,
 ) -> Result<(), Failure> {
-    let told = Told { file: file.to_owned(), statistics, understood };
+    let summary = TraceSummary { file: file.to_owned(), statistics, understood };
     if json {
-        output::print_json(format::TRACE, &told)
+        output::print_json(format::TRACE, &summary)
     } else {
-        output::print(&show::trace::text(&told))
+        output::print(&show::trace::text(&summary))
     }
 }

@@ -15,7 +15,7 @@ use lasthop_study::tables;
 use super::note;
 use crate::style;
 
-/// A sender that gets such a share of what the link could carry copes.
+/// A sender with this share of the link's capacity copes.
 const COPES: f64 = 0.8;
 
 /// Everything, for a person.
@@ -29,7 +29,7 @@ pub fn text(
 ) -> String {
     let Some(place) = advice.comparison.results.points.first() else { return String::new() };
     let mut text = repairs(faults);
-    text += &advice.beside.as_ref().map_or(String::new(), |all| beside(all, units));
+    text += &advice.beside.as_ref().map_or(String::new(), |all| model_comparison(all, units));
     text += &format!("{}\n", style::heading("The link"));
     for fact in &advice.facts {
         let from = match fact.from {
@@ -63,9 +63,7 @@ pub fn text(
     }
     let mut end = match saved {
         Some(dir) => format!("\nthe files, the scenario and every number are in {dir}\n"),
-        None => {
-            "\n-o DIR writes the files, --scenario FILE the scenario to go on with\n".to_owned()
-        }
+        None => "\n-o DIR writes the files, --scenario FILE the scenario\n".to_owned(),
     };
     if link.direction == Direction::Upload {
         end += "(the data comes from the lossy side, where no base station stands before the losses)\n";
@@ -95,8 +93,8 @@ pub fn repair_first(all: &[Fault], notes: &[String]) -> String {
     style::wrapped(&format!("{}{notes}{end}", repairs(all)))
 }
 
-/// The model beside the capture, and what sets them apart.
-fn beside(beside: &ModelComparison, units: Units) -> String {
+/// The model compared with the capture, with reasons for differences.
+fn model_comparison(beside: &ModelComparison, units: Units) -> String {
     let mut text = String::new();
     if !beside.agrees {
         let percent = (beside.ratio - 1.0).abs() * 100.0;
@@ -131,13 +129,13 @@ fn beside(beside: &ModelComparison, units: Units) -> String {
     text + "\n"
 }
 
-/// What the ranking rests on.
+/// The basis of the ranking.
 fn runs(advice: &Advice) -> String {
     let document = &advice.comparison;
     tables::runs(document.seeds.len() as u64, document.fewer, "scheme")
 }
 
-/// What the sender gets now.
+/// The present rate of the sender.
 fn present(advice: &Advice, place: &PointRanking, units: Units) -> String {
     let Some(row) = place.scheme(AS_IS) else { return String::new() };
     let rate = units.rate(row.standing.value.mean);
@@ -159,21 +157,24 @@ fn answer(advice: &Advice, place: &PointRanking, faulty: bool, units: Units) -> 
     let mut text = format!("\n{}\n", style::heading("What would help, the best first"));
     let all: Vec<&Row> = helping(place, advice.threshold, advice.there).collect();
     for (i, row) in all.iter().take(MAX_LISTED).enumerate() {
-        text += &told(i, row, &all, units);
+        text += &remedy_text(i, row, &all, units);
     }
     if all.len() > MAX_LISTED {
         let rest: Vec<&str> = all[MAX_LISTED..].iter().map(|row| row.name()).collect();
         text += &format!("  less, but more than {percent} %: {}\n", rest.join(", "));
     }
     text += &cheapest(&all);
-    let told = |row: &Row| all.iter().any(|other| other.name() == row.name());
+    let is_listed = |row: &Row| all.iter().any(|other| other.name() == row.name());
     let harms = |row: &Row| {
         row.standing.judgement == Judgement::Worse
             && row.standing.ratio.is_none_or(|ratio| ratio.high < 1.0 - advice.threshold)
     };
     let is_as_is = |row: &Row| row.standing.judgement == Judgement::Baseline;
-    let (harm, little): (Vec<&Row>, Vec<&Row>) =
-        place.schemes.iter().filter(|row| !told(row) && !is_as_is(row)).partition(|row| harms(row));
+    let (harm, little): (Vec<&Row>, Vec<&Row>) = place
+        .schemes
+        .iter()
+        .filter(|row| !is_listed(row) && !is_as_is(row))
+        .partition(|row| harms(row));
     for (what, rows) in [
         (format!("Less than {percent} % either way, or not with confidence"), little),
         (format!("Would cost more than {percent} %"), harm),
@@ -223,7 +224,7 @@ fn waiting(all: &Waiting, threshold: f64) -> String {
     text
 }
 
-/// Why nothing is advised: since nothing is missing, since the runs do not tell, or since no scheme is made for this.
+/// The reason for no advice: the sender copes, the runs are too few, or no scheme fits.
 fn nothing(advice: &Advice, place: &PointRanking, faulty: bool, percent: &str) -> String {
     let mut others = place.schemes.iter().filter(|row| row.name() != AS_IS);
     let best = others.find(|row| row.standing.ratio.is_some());
@@ -258,7 +259,7 @@ fn times(row: &Row) -> String {
     tables::times(row, row.standing.ratio.as_ref(), 2)
 }
 
-fn told(i: usize, row: &Row, all: &[&Row], units: Units) -> String {
+fn remedy_text(i: usize, row: &Row, all: &[&Row], units: Units) -> String {
     let tied = all.iter().filter(|other| other.standing.rank == row.standing.rank).count() > 1;
     let simulated = match row.alternative.run {
         Some(_) => "",

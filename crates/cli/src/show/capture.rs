@@ -1,4 +1,4 @@
-//! What happened in a capture, as text.
+//! The analysis of a capture as text.
 
 use std::fmt::Write as _;
 
@@ -55,7 +55,7 @@ pub fn text(capture: &Capture) -> String {
     text
 }
 
-/// What two captures tell together, for a person.
+/// The comparison of two captures as text.
 pub fn pair(pair: &Pair) -> String {
     let mut text = format!("{}:\n", style::heading(&pair.title()));
     pair.heading().into_iter().for_each(|line| text += &format!("{line}\n"));

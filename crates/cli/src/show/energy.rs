@@ -1,4 +1,4 @@
-//! What is said about energy, as text.
+//! The answer about energy as text.
 
 use lasthop_report::number::{plural, short};
 use lasthop_study::Document;

@@ -24,7 +24,7 @@ fn note(text: &str) -> String {
     format!("{} {text}\n", style::bad("note:"))
 }
 
-/// What one run does not tell; `seeds` would be enough.
+/// A note that one run gives no interval; `seeds` would be enough.
 fn too_few<S>(document: &Document<S>, seeds: u32) -> String {
     match document.seeds.len() {
         0 | 1 => note(&format!("one run tells nothing about chance; `--seeds {seeds}` does")),
@@ -32,7 +32,7 @@ fn too_few<S>(document: &Document<S>, seeds: u32) -> String {
     }
 }
 
-/// What is missing, and why.
+/// Notes about missing results, with reasons.
 fn missing<S>(document: &Document<S>) -> String {
     let mut text = String::new();
     if !document.is_complete() {

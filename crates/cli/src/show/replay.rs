@@ -5,7 +5,7 @@ use lasthop_report::number::plural;
 use lasthop_study::replay::{Comparison, Criterion, Pattern, SentSegment};
 
 use super::{note, table};
-use crate::cmd::replay::Shown;
+use crate::cmd::replay::ReplayAnswer;
 use crate::style;
 
 /// How the table is to be read.
@@ -16,8 +16,8 @@ Then what each sends there: the segment (the first one is 0), why, and after how
 many milliseconds.";
 
 /// Everything, for a terminal.
-pub fn text(shown: &Shown) -> String {
-    let rows = shown.patterns.iter().map(row);
+pub fn text(answer: &ReplayAnswer) -> String {
+    let rows = answer.patterns.iter().map(row);
     let columns = [
         Column::text("lost"),
         Column::number("time"),
@@ -25,26 +25,26 @@ pub fn text(shown: &Shown) -> String {
         Column::text("the kernel"),
         Column::text("ours"),
     ];
-    let over = match Criterion::of(&shown.kernel) {
-        Criterion::Order => format!("over the first {}", plural(shown.segments.into(), "segment")),
+    let over = match Criterion::of(&answer.kernel) {
+        Criterion::Order => format!("over the first {}", plural(answer.segments.into(), "segment")),
         Criterion::Rate => format!("in time within {:.0} %", Criterion::TOLERANCE * 100.0),
     };
     let mut text = format!(
         "{} (Linux {}) beside {}: {} of {} {over}\n\n{}\n\n{}\n",
-        style::heading(&shown.kernel),
-        shown.release,
-        shown.ours,
-        format_args!("equal in {}", shown.equal),
-        plural(shown.patterns.len() as u64, "pattern"),
+        style::heading(&answer.kernel),
+        answer.release,
+        answer.ours,
+        format_args!("equal in {}", answer.equal),
+        plural(answer.patterns.len() as u64, "pattern"),
         table(&Table::new(columns, rows)),
         style::dim(&style::paragraph(NOTE)),
     );
-    if shown.spoiled > 0 {
-        let runs = plural(shown.spoiled as u64, "run");
+    if answer.spoiled > 0 {
+        let runs = plural(answer.spoiled as u64, "run");
         text += &note(&format!("{runs} left out: the machine was too busy to carry all frames"));
     }
-    if shown.patterns.len() < shown.asked {
-        text += &note(&format!("{} of {} patterns", shown.patterns.len(), shown.asked));
+    if answer.patterns.len() < answer.asked {
+        text += &note(&format!("{} of {} patterns", answer.patterns.len(), answer.asked));
     }
     text
 }

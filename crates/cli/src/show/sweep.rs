@@ -11,7 +11,7 @@ use crate::style;
 
 /// Everything, for a terminal.
 pub fn text(results: &Results, units: Units) -> String {
-    let (heading, table) = (style::heading(&results.name), shown(results, units));
+    let (heading, table) = (style::heading(&results.name), terminal_table(results, units));
     let how = style::paragraph(&sweep::note(units));
     let mut text = format!("{heading}\n{table}\n{}\n", style::dim(&how));
     text.extend(remarks(results).iter().map(|remark| note(remark)));
@@ -19,7 +19,7 @@ pub fn text(results: &Results, units: Units) -> String {
 }
 
 /// The table for stdout: as wide as the terminal allows.
-fn shown(results: &Results, units: Units) -> String {
+fn terminal_table(results: &Results, units: Units) -> String {
     let (look, wide) = (style::look(), table(results, Room::Wide, units));
     match look {
         Look::Terminal(room) => {

@@ -6,7 +6,7 @@ use lasthop_proto::units::{Rate, Span};
 use lasthop_report::number::plural;
 
 use crate::braille::Dots;
-use crate::cmd::trace::Told;
+use crate::cmd::trace::TraceSummary;
 use crate::style;
 
 const COLUMNS: usize = 64;
@@ -15,8 +15,8 @@ const LABELS: usize = 12;
 const ROWS: usize = 8;
 
 /// Numbers and a picture.
-pub fn text(told: &Told) -> String {
-    let Told { file, statistics: found, understood } = told;
+pub fn text(summary: &TraceSummary) -> String {
+    let TraceSummary { file, statistics: found, understood } = summary;
     let lines = plural(found.opportunities as u64, "line");
     let mut text = format!(
         "{}: {lines} in {}\n",

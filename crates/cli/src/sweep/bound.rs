@@ -21,10 +21,10 @@ const NOTE: &str = "ends-early.txt";
 pub struct Most(Option<Bytes>);
 
 impl Most {
-    /// What is enough to look at, and soon written and sent.
+    /// The default: enough for analysis, and quick to write and copy.
     pub const USUAL: Most = Most(Some(Bytes(100_000_000)));
 
-    /// The share of each of so many runs.
+    /// The share of each of `runs` runs.
     pub fn each(self, runs: u64) -> Option<u64> {
         self.0.map(|most| most.0 / runs.max(1))
     }
@@ -51,16 +51,16 @@ impl core::fmt::Display for Most {
     }
 }
 
-/// A file that counts what is written to it, with others.
+/// A file that adds the bytes written to it to a shared count.
 #[derive(Debug)]
-pub struct Counted<W> {
+pub struct CountedFile<W> {
     /// The file.
     pub file: W,
     /// Bytes written to all of them.
     pub bytes: Rc<Cell<u64>>,
 }
 
-impl<W: Write> Write for Counted<W> {
+impl<W: Write> Write for CountedFile<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
         self.bytes.set(self.bytes.get() + written as u64);
@@ -77,9 +77,9 @@ impl<W: Write> Write for Counted<W> {
 pub struct Bounded<S> {
     /// The sink.
     pub sink: S,
-    /// What its files have.
+    /// The size of its files.
     pub bytes: Rc<Cell<u64>>,
-    /// What they may have.
+    /// The limit of their size.
     pub most: Option<u64>,
     /// From when on it has heard nothing.
     pub ends: Option<Time>,
@@ -162,7 +162,7 @@ mod tests {
     fn a_sink_ends_at_its_bound_and_a_larger_one_writes_anew() {
         let dir = tempfile::tempdir().unwrap();
         let bytes = Rc::new(Cell::new(0));
-        let mut counted = Counted { file: Vec::new(), bytes: bytes.clone() };
+        let mut counted = CountedFile { file: Vec::new(), bytes: bytes.clone() };
         let sink = lasthop_trace::Record::default();
         let mut bounded = Bounded { sink, bytes, most: Some(10), ends: None };
         assert!(bounded.hears(Time(1)));

@@ -19,12 +19,12 @@ use lasthop_trace::layout::Layout;
 use lasthop_trace::pcapng::{CaptureSink, Place};
 use lasthop_trace::sequence::Series;
 
-use super::bound::{self, Bounded, Counted};
+use super::bound::{self, Bounded, CountedFile};
 use crate::failure::Failure;
 
 /// Which run a folder belongs to: a folder of another one is replaced.
 const KEY: &str = "run";
-/// Bytes of each packet's body in captures: headers tell the story, bodies are zeros.
+/// Bytes of each packet's body in captures: only headers, since bodies are zeros.
 const PAYLOAD: u32 = 0;
 
 /// The folders of traces in a directory of results, one for each cell, in the order of the cells.
@@ -121,7 +121,7 @@ pub fn contents(
     let bytes = Rc::new(Cell::new(0));
     let create = |name: &str| {
         let file = File::create(dir.join(name)).map(BufWriter::new)?;
-        Ok::<_, io::Error>(Counted { file, bytes: bytes.clone() })
+        Ok::<_, io::Error>(CountedFile { file, bytes: bytes.clone() })
     };
     let stages = layout.stages.iter().enumerate().map(|(i, stage)| Place {
         stage: StageId(i as u16),

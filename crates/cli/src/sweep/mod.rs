@@ -1,4 +1,4 @@
-//! From a plan to results: runs on all threads, and what is kept on disk.
+//! From a plan to results: runs on all threads, and files.
 
 pub mod bound;
 pub mod files;
@@ -39,11 +39,11 @@ pub enum Traces {
 /// Everything that the runs need, resolved.
 #[derive(Debug)]
 pub struct Job<'a> {
-    /// What to run.
+    /// The plan.
     pub plan: &'a Plan,
-    /// How a process of the testbed is told of the plan; cell, seeds and trace are filled in.
+    /// The plan for a process of the testbed; cell, seeds and trace are filled in.
     pub order: Order,
-    /// Which runs are traced, where results are kept.
+    /// The runs that are traced, if results are written.
     pub traces: Traces,
     /// Bytes of all their files together.
     pub most: Most,
@@ -51,15 +51,14 @@ pub struct Job<'a> {
     pub output: Option<&'a Path>,
     /// Threads.
     pub jobs: usize,
-    /// Asked between two runs.
+    /// Checked between two runs.
     pub stop: &'a Stop,
-    /// Told after each run.
+    /// Updated after each run.
     pub progress: &'a Progress,
 }
 
 impl Job<'_> {
-    /// Runs what is not there yet. Results come in the order of the plan; `None` stands for what was not
-    /// begun because somebody asked to stop.
+    /// Makes the runs that are not stored yet. Results are in the order of the plan; `None` is a run that Ctrl-C prevented.
     pub fn measure(&self) -> Result<Vec<Option<RunResult>>, Failure> {
         let store = self.output.map(Store::open).transpose()?;
         let runs: Vec<Run> = self.plan.runs().collect();
@@ -102,7 +101,7 @@ impl Job<'_> {
         Ok(results)
     }
 
-    /// Runs of one cell in the testbed; fewer results than runs if somebody asked to stop.
+    /// Runs of one cell in the testbed; fewer results than runs after Ctrl-C.
     fn measure_live(
         &self,
         runs: &[&Run],

@@ -61,7 +61,7 @@ impl Store {
         (result.seed == run.seed).then(|| result.clone())
     }
 
-    /// Keeps a result. Not forced to the disk: what a power cut spoils is run again.
+    /// Stores a result. It is not synced: a run that a power cut damages is repeated.
     pub fn save(&self, run: &Run, result: &RunResult) -> Result<(), Failure> {
         let line = Line { key: run.key.to_string(), run: result };
         let written = serde_json::to_vec(&line).map_err(io::Error::other).and_then(|mut line| {

@@ -7,11 +7,11 @@ use lasthop_scenario::{Argument, Scenario};
 use lasthop_study::replay;
 use serde::{Deserialize, Serialize};
 
-use crate::child::{self, Heard};
+use crate::child::{self, Remaining};
 use crate::failure::Failure;
 use crate::stop::Stop;
 
-/// What to run. The scenario is parsed again here; the same text and arguments give the same plan.
+/// The order for a process. It parses the scenario again; the same text and arguments give the same plan.
 #[derive(Clone, Default, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Order {
@@ -29,7 +29,7 @@ pub struct Order {
     pub seeds: Vec<u64>,
     /// Where the trace of the first run goes.
     pub trace: Option<Trace>,
-    /// Of each run only what the sender sent is wanted: [`Line::Sent`] takes the place of [`Line::Run`].
+    /// Report only the sender's segments of each run: [`Line::Sent`] replaces [`Line::Run`].
     #[serde(default)]
     pub replay: bool,
 }
@@ -65,22 +65,22 @@ pub struct Trace {
 #[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "lowercase")]
 pub enum Line {
-    /// A run goes on.
+    /// Progress of a run.
     Progress(Progress),
     /// A run is done.
     Run(Box<RunResult>),
     /// A run of a replay is done; `lost_frames`: those that the base station lost.
     Sent {
-        /// What the sender sent.
+        /// The segments that the sender sent.
         order: replay::Order,
         /// Frames that the base station lost because it could not keep up.
         lost_frames: u64,
     },
-    /// It cannot go on.
+    /// It cannot continue.
     Error {
-        /// What is wrong.
+        /// The error.
         message: String,
-        /// What to do about it.
+        /// The remedy.
         help: String,
     },
 }
@@ -98,8 +98,8 @@ pub struct Progress {
     pub seconds: f64,
 }
 
-/// Carries out `order`; `under_way` is told how far a run is, and each finished
-/// run is handed to `done`. Stops early when asked to, without an error.
+/// Runs `order`. `under_way` receives the progress of a run, `done` each finished run. Ends early without an error when
+/// `stop` is set.
 pub fn carry_out(
     order: &Order,
     stop: &Stop,
@@ -141,13 +141,13 @@ fn converse(
     child::converse(&["testbed-run"], order, &|| stop.requested(), |line| match line {
         Line::Progress(progress) => {
             under_way(&progress);
-            Ok(Heard::More)
+            Ok(Remaining::More)
         }
         Line::Error { message, help } => Err(Failure::input(message, help)),
         line => {
             finished += 1;
             done(line)?;
-            Ok(if finished == order.seeds.len() { Heard::All } else { Heard::More })
+            Ok(if finished == order.seeds.len() { Remaining::Nothing } else { Remaining::More })
         }
     })
 }

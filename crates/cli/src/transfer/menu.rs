@@ -10,9 +10,9 @@ use super::settings::Settings;
 /// Longer lines are no answers.
 const LONGEST: usize = 4096;
 
-/// What came in.
+/// One input of the user.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Answer {
+pub enum MenuInput {
     /// A line without its end.
     Line(String),
     /// The input is at its end.
@@ -21,13 +21,13 @@ pub enum Answer {
     Interrupted,
 }
 
-/// Where answers come from.
-pub trait Answers {
+/// The source of input.
+pub trait InputSource {
     /// The next one.
-    fn next(&mut self) -> io::Result<Answer>;
+    fn next(&mut self) -> io::Result<MenuInput>;
 }
 
-/// Answers from the standard input, which Ctrl-C interrupts.
+/// Input from the standard input, which Ctrl-C interrupts.
 pub struct Terminal<'a> {
     session: Session<'a>,
     pending: Vec<u8>,
@@ -40,23 +40,23 @@ impl<'a> Terminal<'a> {
     }
 }
 
-impl Answers for Terminal<'_> {
-    fn next(&mut self) -> io::Result<Answer> {
+impl InputSource for Terminal<'_> {
+    fn next(&mut self) -> io::Result<MenuInput> {
         let mut input = std::fs::File::from(io::stdin().as_fd().try_clone_to_owned()?);
         loop {
             if let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.pending.drain(..=end).collect();
-                return Ok(Answer::Line(String::from_utf8_lossy(&line).trim().to_owned()));
+                return Ok(MenuInput::Line(String::from_utf8_lossy(&line).trim().to_owned()));
             }
             if self.pending.len() > LONGEST {
                 self.pending.clear();
             }
             if !self.session.wait_for(&input)? {
-                return Ok(Answer::Interrupted);
+                return Ok(MenuInput::Interrupted);
             }
             let mut piece = [0; 256];
             match input.read(&mut piece) {
-                Ok(0) => return Ok(Answer::End),
+                Ok(0) => return Ok(MenuInput::End),
                 Ok(count) => self.pending.extend_from_slice(&piece[..count]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -65,7 +65,7 @@ impl Answers for Terminal<'_> {
     }
 }
 
-/// What is wanted.
+/// The choice of the user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Choice {
     /// Send, to the destination that there is now for sure.
@@ -76,11 +76,11 @@ pub enum Choice {
     Interrupted,
 }
 
-/// Shows the menu and changes `settings` as asked, until there is something to do.
+/// Shows the menu and changes `settings`, until the user chooses an action.
 pub fn choose(
     settings: &mut Settings,
     trace: &str,
-    answers: &mut dyn Answers,
+    answers: &mut dyn InputSource,
     out: &mut dyn Write,
 ) -> io::Result<Choice> {
     loop {
@@ -132,16 +132,16 @@ fn show(settings: &Settings, trace: &str, out: &mut dyn Write) -> io::Result<()>
 
 /// An answer, or what its absence means.
 fn ask(
-    answers: &mut dyn Answers,
+    answers: &mut dyn InputSource,
     out: &mut dyn Write,
     question: &str,
 ) -> io::Result<Result<String, Choice>> {
     write!(out, "{question}")?;
     out.flush()?;
     Ok(match answers.next()? {
-        Answer::Line(line) => Ok(line),
-        Answer::End => Err(Choice::Quit),
-        Answer::Interrupted => Err(Choice::Interrupted),
+        MenuInput::Line(line) => Ok(line),
+        MenuInput::End => Err(Choice::Quit),
+        MenuInput::Interrupted => Err(Choice::Interrupted),
     })
 }
 
@@ -151,12 +151,12 @@ mod tests {
 
     struct Script(Vec<&'static str>);
 
-    impl Answers for Script {
-        fn next(&mut self) -> io::Result<Answer> {
+    impl InputSource for Script {
+        fn next(&mut self) -> io::Result<MenuInput> {
             if self.0.is_empty() {
-                return Ok(Answer::End);
+                return Ok(MenuInput::End);
             }
-            Ok(Answer::Line(self.0.remove(0).to_owned()))
+            Ok(MenuInput::Line(self.0.remove(0).to_owned()))
         }
     }
 

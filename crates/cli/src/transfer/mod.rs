@@ -1,4 +1,4 @@
-//! What `send` and `discard` share: addresses as people write them, and errors of end points.
+//! Addresses and errors of end points, for `send` and `discard`.
 
 pub mod menu;
 pub mod settings;

@@ -1,7 +1,7 @@
-//! What `lasthop send` remembers from one time to the next: where to, how much, and whether with a trace.
+//! Settings that `lasthop send` stores for the next time: destination, size, and trace.
 //!
 //! A small file that only its owner may read, in `$XDG_STATE_HOME/lasthop/send.toml`. Nothing depends on it: one
-//! that is damaged or of another version is told and left out of account.
+//! that is damaged or of another version is reported and ignored.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read as _, Write as _};
@@ -20,10 +20,10 @@ const VERSION: u32 = 1;
 /// More than this is no settings file.
 const LONGEST: u64 = 1 << 16;
 
-/// How much is sent unless told otherwise, as in the measurements of west97.
+/// The default size of a transfer, as in the measurements of west97.
 pub const AMOUNT: Bytes = Bytes(2_000_000);
 
-/// What is remembered.
+/// Stored settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// Where to; `None` before the first time.
@@ -40,10 +40,10 @@ impl Default for Settings {
     }
 }
 
-/// The file, in the units that people write.
+/// The settings as they are in the file, with units.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct SettingsFile {
     version: u32,
     destination: Option<String>,
     bytes: String,
@@ -67,7 +67,7 @@ pub fn path() -> Option<PathBuf> {
 }
 
 impl Settings {
-    /// What was remembered in `path`; nothing if there is no file.
+    /// The settings in `path`; the defaults if there is no file.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl Settings {
         if version != VERSION {
             return Err(format!("it is of version {version}, this program knows {VERSION}"));
         }
-        let written: Written = toml::from_str(&text).map_err(damaged)?;
+        let written: SettingsFile = toml::from_str(&text).map_err(damaged)?;
         let damaged = |error: String| format!("it is damaged: {error}");
         Ok(Settings {
             destination: written
@@ -101,12 +101,12 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The system's error.
     pub fn save(&self, path: &Path) -> io::Result<()> {
         if let Some(directory) = path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         }
-        let written = Written {
+        let written = SettingsFile {
             version: VERSION,
             destination: self.destination.as_ref().map(Destination::to_string),
             bytes: self.amount.to_string(),

@@ -27,7 +27,7 @@ fn retransmissions(report: &SendReport) -> Option<u64> {
     report.tcp.map(|tcp| tcp.total_retrans.into())
 }
 
-/// What was sent, as a table with what is to be known about it below.
+/// The transfer as a table, with notes below.
 pub fn table(reports: &[SendReport], units: Units) -> String {
     let table = Table {
         title: String::new(),

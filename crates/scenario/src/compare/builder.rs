@@ -1,4 +1,4 @@
-//! From a scheme to its scenarios: what its keys mean here, and whether it applies at all.
+//! The scenarios of a scheme: its keys in terms of this scenario, and whether it applies.
 
 use lasthop_proto::machine::Side;
 use lasthop_proto::units::Rate;
@@ -7,11 +7,11 @@ use super::handoffs::Handoffs;
 use super::losses::Losses;
 use super::{last_hop, path_of, put_agent, stages};
 use crate::address::{Dotted, set};
-use crate::build;
 use crate::document::{Node, Table, Value};
-use crate::error::{Error, Place};
+use crate::error::{Error, Location};
 use crate::model::{HostSide, Scenario, Stack, StageKind};
 use crate::plan::Cell;
+use crate::resolve;
 use crate::schema;
 use crate::schemes::{DATA_FROM_RADIO, DATA_TO_RADIO, EXCHANGES, HAND_OFFS, SEVERAL, Scheme};
 use crate::vary::Point;
@@ -40,7 +40,7 @@ impl Builder<'_> {
             .map(|i| {
                 let mut document = self.losses.apply(i, document.clone())?;
                 self.handoffs.map_or(Ok(()), |handoffs| handoffs.apply(&mut document))?;
-                let (scenario, _) = build::scenario(&document, self.name)?;
+                let (scenario, _) = resolve::scenario(&document, self.name)?;
                 let labels =
                     std::iter::once(label.to_owned()).chain(self.losses.label(i)).collect();
                 Ok(Cell { labels, scenario })
@@ -104,7 +104,7 @@ impl Builder<'_> {
         let mut document = self.base.clone();
         for (key, node) in scheme.set.iter().filter(|(key, _)| key != RETURN_AGENT) {
             for (key, node) in self.resolved(key, node)? {
-                let dotted = Dotted::split(&key, &Place::file(0..0), 0);
+                let dotted = Dotted::split(&key, &Location::file(0..0), 0);
                 let routes = dotted.routes(&document).map_err(|error| error.message.clone())?;
                 for route in routes {
                     set(&mut document, &route, &node, &key)
@@ -168,10 +168,10 @@ impl Builder<'_> {
             "agent" => {
                 self.at(last_hop(self.base).and_then(|(_, agent)| agent), key, node, no_radio)
             }
-            _ if schema::beside("agent").contains(&first) => {
+            _ if schema::stage_keys("agent").contains(&first) => {
                 self.at(last_hop(self.base).and_then(|(_, agent)| agent), key, node, no_radio)
             }
-            _ if schema::beside("radio").contains(&first) => {
+            _ if schema::stage_keys("radio").contains(&first) => {
                 let at = last_hop(self.base).map(|(radio, _)| radio);
                 match (at, self.computed(at, first, node)) {
                     (Some(_), None) => Ok(Vec::new()),
@@ -223,7 +223,7 @@ impl Builder<'_> {
             None if radio_stage.radio.half_duplex => return None,
             None => Value::String("full-duplex".to_owned()),
         };
-        Some(Node { at: Place::file(0..0), value })
+        Some(Node { at: Location::file(0..0), value })
     }
 
     /// The slowest stage that ACKs wait at.
@@ -276,11 +276,11 @@ impl Builder<'_> {
 
 impl Node {
     fn nothing() -> Node {
-        Node { at: Place::file(0..0), value: Value::Bool(false) }
+        Node { at: Location::file(0..0), value: Value::Bool(false) }
     }
 }
 
-/// The scenario of a cell without the settings of kernels in the testbed: they repeat what the hosts' TCP already says.
+/// The scenario of a cell without the settings of kernels in the testbed, which repeat those of the hosts' TCP.
 fn simulated(cell: &Cell) -> Scenario {
     let mut scenario = cell.scenario.clone();
     for host in &mut scenario.hosts {

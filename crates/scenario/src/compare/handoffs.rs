@@ -1,4 +1,4 @@
-//! Hand-offs that a comparison adds to its scenario: the last base station stands twice, and hosts go back and forth.
+//! Hand-offs that a comparison adds to its scenario: two copies of the last base station, between which hosts move.
 
 use core::fmt;
 use core::str::FromStr;
@@ -8,10 +8,10 @@ use serde::{Serialize, Serializer};
 
 use super::{last_hop, path_of, trouble};
 use crate::document::{self, Node, Table, Value};
-use crate::error::{Error, Place, Source, meant};
-use crate::{build, schema};
+use crate::error::{Error, Location, Source, did_you_mean};
+use crate::{resolve, schema};
 
-/// What the two cells are called.
+/// The names of the two cells.
 const CELLS: [&str; 2] = ["here", "there"];
 
 /// Where given hand-offs are tried out.
@@ -55,7 +55,10 @@ impl FromStr for Handoffs {
                 _ if schema::keys("handoff").contains(&key) => "handoff",
                 _ => {
                     let known = [&["every", "dwell"], schema::keys("handoff")].concat();
-                    return Err(format!("hand-offs have no `{key}`: {}", meant(key, &known)));
+                    return Err(format!(
+                        "hand-offs have no `{key}`: {}",
+                        did_you_mean(key, &known)
+                    ));
                 }
             };
             if set.iter().any(|(_, other, _)| other == key) {
@@ -71,7 +74,7 @@ impl FromStr for Handoffs {
         let handoffs = Handoffs { word: word.to_owned(), set };
         let tried = document::parse(SMALL).and_then(|mut document| {
             handoffs.apply(&mut document)?;
-            build::scenario(&document, "hand-offs")
+            resolve::scenario(&document, "hand-offs")
         });
         match tried {
             Ok(_) => Ok(handoffs),
@@ -92,7 +95,7 @@ impl Handoffs {
         if !document.has("cell") {
             split(document)?;
         }
-        let at = Place::file(0..0);
+        let at = Location::file(0..0);
         // Other visits than these there are none.
         document.put("visits", &at, table(Table::default()));
         for (name, key, value) in &self.set {
@@ -100,7 +103,7 @@ impl Handoffs {
                 document.put(name, &at, table(Table::default()));
             }
             let mut value = document::parse_value(value, Source::Argument(0), 0);
-            value.forget_places();
+            value.forget_locations();
             if let Some(table) = document.get_mut(name).and_then(Node::as_table_mut) {
                 table.put(key, &at, value);
             }
@@ -116,7 +119,7 @@ fn split(document: &mut Table) -> Result<(), Error> {
             .help("add a `[[path]]` stage with `radio = { ... }` to the file, or leave `--handoff` out")
             .into());
     };
-    let at = Place::file(0..0);
+    let at = Location::file(0..0);
     let Some(stages) = path_of(document) else { return Ok(()) };
     let mut behind = stages.split_off(agent.unwrap_or(radio));
     if stages.is_empty() {
@@ -140,5 +143,5 @@ fn split(document: &mut Table) -> Result<(), Error> {
 }
 
 fn table(table: Table) -> Node {
-    Node { at: Place::file(0..0), value: Value::Table(table) }
+    Node { at: Location::file(0..0), value: Value::Table(table) }
 }

@@ -4,12 +4,12 @@ use super::{stages, trouble};
 use crate::address::{Dotted, Route, set};
 use crate::document::{self, Node, Table};
 use crate::error::Source;
-use crate::error::{Error, Place};
+use crate::error::{Error, Location};
 use crate::plan::Axis;
 use crate::schema;
 use crate::vary::AxisSpec;
 
-/// One given loss: its label, and what it changes in the document.
+/// One value of `--errors`: its label, and its changes of the document.
 pub(super) type Loss = (String, Vec<(Route, Node)>);
 
 /// The losses under which the schemes are compared.
@@ -58,13 +58,13 @@ impl Losses<'_> {
 }
 
 /// `errors` as changes of the last radio, or of the only router that others use too.
-pub(super) fn given(document: &Table, errors: &[String]) -> Result<Vec<Loss>, Error> {
+pub(super) fn loss_points(document: &Table, errors: &[String]) -> Result<Vec<Loss>, Error> {
     let place = |kind: &str| stages(document).iter().rposition(|stage| stage.has(kind));
     let mut points = Vec::with_capacity(errors.len());
     for word in errors {
         let node = |text: &str| {
             let mut node = document::parse_value(text, Source::Argument(0), 0);
-            node.forget_places();
+            node.forget_locations();
             node
         };
         let zero = word.trim_end_matches('%').parse() == Ok(0.0_f64);
@@ -73,7 +73,7 @@ pub(super) fn given(document: &Table, errors: &[String]) -> Result<Vec<Loss>, Er
                 let model =
                     format!("{{ model = \"packet-loss\", p = \"{word}\", on = [\"data\"] }}");
                 let model = if zero { "none".to_owned() } else { model };
-                // What the file says of single directions would be added to it.
+                // Errors of single directions in the file would be added to it.
                 let stage = stages(document)[at];
                 let sides =
                     schema::keys("errors").iter().filter(|key| **key != "errors" && stage.has(key));
@@ -91,7 +91,7 @@ pub(super) fn given(document: &Table, errors: &[String]) -> Result<Vec<Loss>, Er
         };
         let mut routed = Vec::new();
         for (key, node) in changes {
-            let key = Dotted::split(&key, &Place::file(0..0), 0);
+            let key = Dotted::split(&key, &Location::file(0..0), 0);
             routed.extend(key.routes(document)?.into_iter().map(|route| (route, node.clone())));
         }
         points.push((word.clone(), routed));

@@ -287,7 +287,7 @@ fn keys_of_the_file_and_of_hosts() {
             _ => value,
         };
         let set = braces(way, value).replacen("{ ", &format!("{{ {}", table.unwrap_or("")), 1);
-        // A battery makes a hop of its radio, and a hop tells what is on the air.
+        // A battery makes a hop of its radio, and a hop reports its frames on the air.
         let text = |host: &str| format!("{HEAD}[host.fixed]\n{host}\n[host.mobile]\n{PATH}");
         let set = if way == ["sack"] { format!("{first}\n{set}") } else { set };
         Some((text(&first), text(&set)))

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{braces, check, part, stage};
 
-/// A stage of tokens without a key and with it, beside a link.
+/// A token-bucket stage without a key and with it, next to a link.
 fn shaper(kind: &str, key: &str, value: &str) -> (String, String) {
     let mut beside = vec![("rate", "\"1mbit\""), ("burst", "\"20kB\"")];
     if kind == "tbf" {

@@ -44,8 +44,8 @@ fn each_key_of_a_host_is_applied_or_refused() {
             None => vec![other(&listed.key.form, &listed.default)],
         };
         for value in values {
-            // What a key of the simulator needs beside it is no matter here, but CUBIC goes with SACK alone. The settings
-            // of a kernel that is named do not depend on the word for the sender.
+            // Other keys that a key of the simulator requires have no effect here, except SACK for CUBIC. The settings
+            // of a named kernel do not depend on the name of the sender.
             let beside = match name {
                 "sack" => "kernel = \"linux-cubic\"\ntcp = \"newreno\"",
                 _ => "",

@@ -5,7 +5,7 @@ use lasthop_proto::units::{Probability, Rate, Span};
 use lasthop_report::number::plural;
 use lasthop_trace::stats::quantile;
 
-use super::faults::{self, Fault, Found, is_decided};
+use super::faults::{self, Fault, Findings, is_decided};
 use super::link::MTU;
 use super::unseen;
 use crate::Error;
@@ -137,7 +137,7 @@ impl Estimate {
             };
             return Err(Error::input(format!("{}: {what}", capture.file), help));
         };
-        let Found { faults, notes: informs } = faults::find(capture, transfer);
+        let Findings { faults, notes: informs } = faults::find(capture, transfer);
         let handshake = transfer.connection.handshake_rtt.map(Span::as_secs_f64);
         let near = near(transfer);
         let shortest = transfer.data.rtt.map(|rtt| rtt.min + near);

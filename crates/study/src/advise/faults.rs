@@ -23,16 +23,16 @@ pub struct Fault {
 
 /// Diagnoses of a capture by their weight.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct Findings {
     /// Those that explain why a transfer is slow.
     pub(super) faults: Vec<Fault>,
-    /// All others of the transfer, in words.
+    /// All others of the transfer, as text.
     pub(super) notes: Vec<String>,
 }
 
 /// The diagnoses of `transfer`, and what decides the rate of other transfers of `capture`.
-pub(super) fn find(capture: &Capture, transfer: &Transfer<'_>) -> Found {
-    let mut found = Found::default();
+pub(super) fn find(capture: &Capture, transfer: &Transfer<'_>) -> Findings {
+    let mut found = Findings::default();
     // Of the other direction only what concerns this one: who answers the data.
     let answers = transfer.back.diagnoses.iter().filter(|diagnosis| diagnosis.is_of_answers());
     for diagnosis in transfer.data.diagnoses.iter().chain(answers) {

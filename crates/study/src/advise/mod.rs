@@ -164,7 +164,7 @@ pub fn ask<E: From<Error>>(
     }));
     let rates = rates.filter(|_| is_estimated(&facts, "rate"));
     let beside = match &captured {
-        Some(captured) => match model::beside(link, rates, captured, runs, run)? {
+        Some(captured) => match model::compare_with_capture(link, rates, captured, runs, run)? {
             None => return Ok(None),
             beside => beside,
         },

@@ -107,7 +107,7 @@ fn modelled<E: From<Error>>(
 }
 
 /// Compares the model with the capture; `None` if the user interrupted.
-pub(super) fn beside<E: From<Error>>(
+pub(super) fn compare_with_capture<E: From<Error>>(
     link: &Link,
     rates: Option<(Rate, Rate)>,
     captured: &CapturedSender,

@@ -331,7 +331,7 @@ mod tests {
         asked.reports = 0.001;
         asked.base = Power::watts(1e-3).unwrap();
         let answer = answer(&asked).unwrap();
-        // 1 mW and 180 J a year, 5.7 uW, beside 5.3 uW asleep: 18 kJ last 206 days.
+        // 1 mW and 180 J a year, 5.7 uW, in addition to 5.3 uW asleep: 18 kJ last 206 days.
         assert!((answer.radios[0].days.mean - 206.1).abs() < 0.3, "{:?}", answer.radios[0].days);
         assert_eq!(answer.radios[0].mostly, "base");
     }
@@ -360,7 +360,7 @@ mod tests {
         assert_eq!(joules(&released, "tail"), 0.0);
         asked.network.rest = Some(Rest::Edrx(Span::from_secs_f64(81.92)));
         let edrx = answer(&asked).unwrap().radios.remove(0);
-        // 18 uA at 3.7 V for nearly an hour, beside the 8 s in idle DRX.
+        // 18 uA at 3.7 V for nearly an hour, in addition to 8 s in idle DRX.
         let more = joules(&edrx, "reachable") - joules(&released, "reachable");
         assert!((more - 18e-6 * 3.7 * 3587.0).abs() < 0.002, "{more}");
         assert_eq!(joules(&edrx, "sleep"), 0.0);

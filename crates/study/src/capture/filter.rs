@@ -23,7 +23,7 @@ impl Filter {
         *self == Filter::default()
     }
 
-    fn keeps(&self, connection: &Connection) -> bool {
+    fn matches(&self, connection: &Connection) -> bool {
         let ends = [connection.client, connection.server];
         let fits = |empty: bool, any: bool| empty || any;
         fits(self.numbers.is_empty(), self.numbers.contains(&connection.number))
@@ -38,7 +38,7 @@ impl Filter {
     pub fn apply(&self, capture: &mut Capture) {
         let all = &mut capture.analysis.connections;
         let before = all.len();
-        all.retain(|connection| self.keeps(connection));
+        all.retain(|connection| self.matches(connection));
         capture.left_out += (before - all.len()) as u64;
     }
 }

@@ -6,7 +6,7 @@ mod race;
 mod tables;
 
 use lasthop_runs::{CellResults, Results, RunResult};
-use lasthop_scenario::{Argument, Code, Comparison, Handoffs, Wanted, schemes_of};
+use lasthop_scenario::{Argument, Code, Comparison, Handoffs, SchemeChoice, schemes_of};
 use lasthop_trace::stats::Summary;
 use serde::Serialize;
 
@@ -99,9 +99,9 @@ pub fn lay_out(
 ) -> Result<Comparison, Error> {
     let wrong = |error| source.wrong(error, arguments);
     let wanted = match asked.schemes {
-        [] => Wanted::Own,
-        [all] if all == "all" => Wanted::All,
-        names => Wanted::Named(names.iter().map(|name| name.trim().to_owned()).collect()),
+        [] => SchemeChoice::Own,
+        [all] if all == "all" => SchemeChoice::All,
+        names => SchemeChoice::Named(names.iter().map(|name| name.trim().to_owned()).collect()),
     };
     // An unknown name is an invalid argument, not a fault of the file.
     schemes_of(source.text).map_err(wrong)?;
@@ -151,7 +151,7 @@ fn ranked(comparison: &Comparison, results: &Results, looks: u32) -> Document<Po
         .partition(|scheme| (0..points).all(|i| whole_cell(scheme * points + i)));
     let baseline = whole.iter().position(|scheme| *scheme == comparison.baseline);
     let places = baseline.map_or(Vec::new(), |baseline| {
-        (0..points).map(|i| place(comparison, results, (&whole, looks), baseline, i)).collect()
+        (0..points).map(|i| rank_point(comparison, results, (&whole, looks), baseline, i)).collect()
     });
     let name = |scheme: usize| comparison.schemes[scheme].name.clone();
     let cells = comparison.plan.cells.get(comparison.baseline * points);
@@ -167,7 +167,7 @@ fn ranked(comparison: &Comparison, results: &Results, looks: u32) -> Document<Po
 }
 
 /// Ranks the schemes `whole` at point `i` of the axis; `baseline` is an index into them.
-fn place(
+fn rank_point(
     comparison: &Comparison,
     results: &Results,
     (whole, looks): (&[usize], u32),

@@ -1,7 +1,7 @@
 //! The engine from outside: its answers, their determinism, and its robustness.
 
 use lasthop_runs::measure;
-use lasthop_scenario::{Wanted, compare, example, examples};
+use lasthop_scenario::{SchemeChoice, compare, example, examples};
 use lasthop_web::{answer, envelope};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -71,7 +71,8 @@ fn digests_are_those_that_the_page_is_held_against() {
 #[test]
 fn a_run_is_that_of_the_command() {
     for (name, scheme, seed) in CASES {
-        let wanted = Wanted::Named(scheme.iter().map(|scheme| (*scheme).to_owned()).collect());
+        let wanted =
+            SchemeChoice::Named(scheme.iter().map(|scheme| (*scheme).to_owned()).collect());
         let all = compare(text(name), name, &[], &wanted, &[], None, None).unwrap();
         let at = if scheme.is_some() { all.points() } else { 0 };
         let result = measure(&all.plan.cells[at].scenario, seed);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use lasthop_scenario::{
-    Argument, Comparison, File, Grid, LivePath, PARTS, Wanted, compare, examples, json_schema,
-    parse, parse_station, parse_tunnel, schemes_of, sliders,
+    Argument, Comparison, File, Grid, LivePath, PARTS, SchemeChoice, compare, examples,
+    json_schema, parse, parse_station, parse_tunnel, schemes_of, sliders,
 };
 
 use super::cases::{At, Draft, settings};
@@ -46,7 +46,7 @@ fn plans_of_examples() {
         match LivePath::of_scenario(example.text, example.name, &[]) {
             Ok((path, _)) => {
                 for (i, stage) in path.stages().iter().enumerate() {
-                    let lines = path.said(i);
+                    let lines = path.stage_lines(i);
                     let _ = write!(digest, "{stage:?} {lines:?}");
                     for key in lines.iter().filter_map(|line| line.split_once(" = ")) {
                         let key = format!("path.{}.{}", i + 1, key.0);
@@ -111,12 +111,13 @@ fn comparisons(file: &str, first: usize) {
         block.put("schemes", schemes.len());
         let handoffs = "every=7s,gap=80ms".parse().expect("hand-offs");
         let errors = ["1%".to_owned(), "none".to_owned(), "0.05".to_owned()];
-        let named = Wanted::Named(vec!["snoop".to_owned(), "as-is".to_owned(), "sack".to_owned()]);
+        let named =
+            SchemeChoice::Named(vec!["snoop".to_owned(), "as-is".to_owned(), "sack".to_owned()]);
         let comparisons = [
-            ("own", Wanted::Own, &errors[..0], None),
-            ("all", Wanted::All, &errors[..0], None),
-            ("all with errors", Wanted::All, &errors[..], None),
-            ("all with hand-offs", Wanted::All, &errors[..1], Some(&handoffs)),
+            ("own", SchemeChoice::Own, &errors[..0], None),
+            ("all", SchemeChoice::All, &errors[..0], None),
+            ("all with errors", SchemeChoice::All, &errors[..], None),
+            ("all with hand-offs", SchemeChoice::All, &errors[..1], Some(&handoffs)),
             ("named", named, &errors[..2], None),
         ];
         for (what, wanted, errors, handoffs) in comparisons {
@@ -314,9 +315,10 @@ fn schemes_of_a_file() {
             }
             Err(error) => block.put("error", format!("{error}: {}", error.help).replace('\n', " ")),
         }
-        let named = Wanted::Named(vec!["eager".to_owned(), "big".to_owned(), "bad".to_owned()]);
+        let named =
+            SchemeChoice::Named(vec!["eager".to_owned(), "big".to_owned(), "bad".to_owned()]);
         for (wanted, baseline) in
-            [(Wanted::Own, None), (Wanted::All, Some("eager")), (named, Some("big"))]
+            [(SchemeChoice::Own, None), (SchemeChoice::All, Some("eager")), (named, Some("big"))]
         {
             match compare(&text, name, &[], &wanted, &[], baseline, None) {
                 Ok(comparison) => write_comparison(&comparison, &mut digest),

@@ -15,8 +15,8 @@ use lasthop_study::advise::{
 use lasthop_study::compare;
 
 use super::analyze;
-use crate::asked::{self, Jobs, Maker};
 use crate::failure::Failure;
+use crate::study_args::{self, Jobs, Maker};
 use crate::{Outcome, format, output, show};
 
 const EXAMPLES: &str = "\
@@ -76,7 +76,7 @@ pub struct Args {
     /// The largest IP packet, in bytes [default: 1500]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(296..=9000), help_heading = "The link")]
     pub mtu: Option<u32>,
-    /// Time that each frame takes on the link beside its bits [default: 0s]
+    /// Time of each frame on the link in addition to its bits [default: 0s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = delay, help_heading = "The link")]
     pub overhead: Option<Span>,
     /// Customers who transfer through the same queue at once [default: 1]
@@ -106,19 +106,19 @@ pub struct Args {
     #[arg(long, value_name = "WHO,...", value_delimiter = ',', value_parser = party, help_heading = "The question")]
     pub can: Vec<String>,
     /// The units of rates: megabits, or kilobytes of 1024 bytes
-    #[arg(long, value_name = "UNITS", value_parser = asked::units(), ignore_case = true, default_value = "mbit")]
+    #[arg(long, value_name = "UNITS", value_parser = study_args::units(), ignore_case = true, default_value = "mbit")]
     pub units: Units,
     /// The least gain worth a change, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = gain, help_heading = "The question")]
     pub gain: f64,
     /// Number of seeds, each one run of each scheme [default: as many runs as 10 seeds and up to 40 would take, most of them
     /// of the schemes near the top]
-    #[arg(long, short = 'n', value_name = "N", value_parser = crate::asked::seeds(2, 1000), help_heading = "The question")]
+    #[arg(long, short = 'n', value_name = "N", value_parser = crate::study_args::seeds(2, 1000), help_heading = "The question")]
     pub seeds: Option<u32>,
     /// Do not ask again for other losses and delays
     #[arg(long, help_heading = "The question")]
     pub quick: bool,
-    /// Write the scenario to this file, to go on with
+    /// Write the scenario to this file
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<PathBuf>,
     /// Write the scenario, the numbers and ready files to this directory
@@ -137,18 +137,18 @@ pub enum Way {
     Upload,
 }
 
-/// What becomes of lost packets.
+/// The fate of lost packets.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Losses {
-    /// Nobody sees anything of them.
+    /// No host sees them.
     Vanish,
     /// They arrive with bit errors.
     Damage,
 }
 
 impl Args {
-    /// What is said about the link.
-    fn given(&self) -> LinkOptions {
+    /// The options of the link.
+    fn link_options(&self) -> LinkOptions {
         LinkOptions {
             rate: self.rate,
             rate_back: self.rate_back,
@@ -249,7 +249,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     if args.rate.is_none() && is_decided(&faults) {
         return repair_first(&faults, &estimate.notes, json);
     }
-    let (link, facts) = args.given().link(&estimate)?;
+    let (link, facts) = args.link_options().link(&estimate)?;
     let runs = args.seeds.unwrap_or_else(|| link.runs());
     let text = link.scenario(runs)?;
     if let Some(file) = &args.scenario {
@@ -326,7 +326,7 @@ fn again(words: impl Iterator<Item = String>) -> String {
     shown.join(" ")
 }
 
-/// What a capture tells about a link.
+/// The link that a capture shows.
 fn capture(path: &Path) -> Result<Estimate, Failure> {
     let help =
         "give a capture that was taken at the sender, as `tcpdump -s 128 -w FILE tcp` writes it";

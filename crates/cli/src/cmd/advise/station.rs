@@ -1,4 +1,4 @@
-//! What a running station tells about its link.
+//! The link of a running station.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use lasthop_study::advise::Estimate;
 
 use crate::failure::Failure;
 
-/// What a running station tells.
+/// The link that a running station reports.
 pub fn ask(socket: &Path) -> Result<Estimate, Failure> {
     let wrong = |error| {
         Failure::file(

@@ -138,7 +138,7 @@ fn nothing_read(captures: &[Capture]) -> Option<Failure> {
     Some(Failure::input(what, help))
 }
 
-/// What is captured now, or was before.
+/// The captures of the interface or of the files.
 fn all(args: &Args) -> Result<Vec<Capture>, Failure> {
     #[cfg(live)]
     if let Some(interface) = &args.interface {
@@ -147,7 +147,7 @@ fn all(args: &Args) -> Result<Vec<Capture>, Failure> {
     args.captures.iter().map(|path| read(path, HELP, args.verify)).collect()
 }
 
-/// Leaves out the connections that are not asked about.
+/// Removes connections that the filters exclude.
 fn filter(args: &Args, captures: &mut [Capture]) -> Result<(), Failure> {
     let Args { connection, address, port, .. } = args;
     let filter =
@@ -166,7 +166,7 @@ fn filter(args: &Args, captures: &mut [Capture]) -> Result<(), Failure> {
 
 const HELP: &str = "give one or more capture files, as tcpdump or Wireshark write them";
 
-/// What two captures tell together.
+/// The comparison of two captures.
 fn read_pair(first: &Path, second: &Path, args: &Args) -> Result<Pair, Failure> {
     let read = |path: &Path| file::bytes(path, HELP, args.max_size * GIB);
     let config = Config { verify: args.verify, ..Config::default() };
@@ -175,7 +175,7 @@ fn read_pair(first: &Path, second: &Path, args: &Args) -> Result<Pair, Failure> 
     Ok(Pair { files: [first, second].map(|path| path.display().to_string()), matched })
 }
 
-/// Without what changes over time, unless that is asked for.
+/// Removes values over time, unless `--over-time` is set.
 fn leaner(mut pairs: Vec<Pair>, over_time: bool) -> Vec<Pair> {
     for crossing in pairs.iter_mut().flat_map(|pair| &mut pair.matched.crossings) {
         if !over_time {

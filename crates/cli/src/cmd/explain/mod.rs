@@ -1,6 +1,6 @@
 //! `lasthop explain`: what decides a claim.
 
-mod kept;
+mod cache;
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use lasthop_runs::Observer;
 use lasthop_study::explain::{Explanation, Parameter, page, picture, sections};
 use serde::Serialize;
 
-use self::kept::Kept;
+use self::cache::ConditionCache;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::stop::Stop;
@@ -30,7 +30,7 @@ Claims are listed by `lasthop list claims`.
 docs/how-to/explain.md says what is computed and how to read it.
 Exit code 130 after Ctrl-C: what is finished is shown and kept, and the same command goes on.";
 
-/// Columns of a paragraph, where there is room for so many.
+/// The largest number of columns of a paragraph.
 const COLUMNS: usize = 80;
 
 /// Where results go if nothing else is said.
@@ -53,7 +53,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub sets: u32,
     /// Runs per case for each set [default: what the testbed can afford]
-    #[arg(long, short = 'n', value_name = "N", value_parser = crate::asked::seeds(1, 100_000))]
+    #[arg(long, short = 'n', value_name = "N", value_parser = crate::study_args::seeds(1, 100_000))]
     pub seeds: Option<u32>,
     /// Runs per case when the best sets are tried again with whole transfers; 0 leaves that out
     #[arg(long, value_name = "N", default_value_t = 20)]
@@ -105,7 +105,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     }
     let watch = Watch(Stop::listen()?);
     lasthop_batch::start_threads()?;
-    let mut kept = Kept::open(dir.as_deref(), &question.claims)?;
+    let mut kept = ConditionCache::open(dir.as_deref(), &question.claims)?;
     let explained = question.answer(&mut |trial: &Trial<'_>, sets: &[Vec<String>]| {
         kept.judge_all(trial, sets, &watch, &Progress::of_work(sets.len() as u64, json))
     })?;
@@ -142,7 +142,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// What is asked.
+/// The question.
 fn question(args: &Args) -> Result<Question, Failure> {
     let mut question = Question::new(&args.claims, args.testbed)?;
     question.sets = args.sets as usize;
@@ -153,7 +153,7 @@ fn question(args: &Args) -> Result<Question, Failure> {
     Ok(question)
 }
 
-/// Prints what is open.
+/// Prints the open parameters.
 fn list(parameters: &[Parameter], json: bool) -> Result<Outcome, Failure> {
     if json {
         output::print_json(format::EXPLAIN, &serde_json::json!({ "parameters": parameters }))?;

@@ -36,7 +36,7 @@ const RUNS: usize = 4;
 /// Files that are offered.
 const FILES: usize = 200;
 
-/// What all requests share.
+/// The state that all requests share.
 struct Lab {
     port: u16,
     directory: PathBuf,
@@ -57,12 +57,12 @@ pub fn serve(listener: TcpListener, port: u16, directory: PathBuf) -> io::Result
     };
     runtime.spawn(accept(listener, lab));
     runtime.block_on(stop.notified());
-    // A run that nobody waits for any more is no reason to stay.
+    // Runs without a client do not delay the end.
     runtime.shutdown_background();
     Ok(())
 }
 
-/// Answers whoever comes.
+/// Accepts and serves connections.
 async fn accept(listener: tokio::net::TcpListener, lab: Arc<Lab>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
@@ -84,42 +84,45 @@ async fn accept(listener: tokio::net::TcpListener, lab: Arc<Lab>) {
     }
 }
 
-type Answer = Response<Full<Bytes>>;
+type HttpResponse = Response<Full<Bytes>>;
 
 impl Lab {
-    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
+    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> HttpResponse {
         if !is_ours(request.headers(), self.port) {
-            return said(StatusCode::FORBIDDEN, "this server answers its own page alone\n");
+            return error_response(
+                StatusCode::FORBIDDEN,
+                "this server answers its own page alone\n",
+            );
         }
         match (request.method(), request.uri().path()) {
-            (&Method::GET, "/") => told("text/html; charset=utf-8", PAGE.as_bytes().to_vec()),
+            (&Method::GET, "/") => response("text/html; charset=utf-8", PAGE.as_bytes().to_vec()),
             (&Method::GET, "/scenarios.json") => {
                 let files = scenarios(&self.directory);
-                told("application/json", Value::Array(files).to_string().into_bytes())
+                response("application/json", Value::Array(files).to_string().into_bytes())
             }
-            (&Method::POST, "/ask") => self.asked(request).await,
+            (&Method::POST, "/ask") => self.post_ask(request).await,
             (_, "/" | "/scenarios.json" | "/ask") => {
-                said(StatusCode::METHOD_NOT_ALLOWED, "not by this method\n")
+                error_response(StatusCode::METHOD_NOT_ALLOWED, "not by this method\n")
             }
-            _ => said(StatusCode::NOT_FOUND, "there is nothing here\n"),
+            _ => error_response(StatusCode::NOT_FOUND, "there is nothing here\n"),
         }
     }
 
-    async fn asked(&self, request: Request<Incoming>) -> Answer {
+    async fn post_ask(&self, request: Request<Incoming>) -> HttpResponse {
         let body = Limited::new(request.into_body(), LONGEST).collect();
         let Ok(question) = body.await.map(|body| body.to_bytes()) else {
-            return said(
+            return error_response(
                 StatusCode::PAYLOAD_TOO_LARGE,
                 "the question is too long, or was cut off\n",
             );
         };
         let Ok(_run) = self.runs.acquire().await else {
-            return said(StatusCode::SERVICE_UNAVAILABLE, "ending\n");
+            return error_response(StatusCode::SERVICE_UNAVAILABLE, "ending\n");
         };
         let answer = tokio::task::spawn_blocking(move || lasthop_web::answer(&question));
         match answer.await {
-            Ok(answer) => told("application/octet-stream", answer),
-            Err(_) => said(StatusCode::INTERNAL_SERVER_ERROR, "the run failed\n"),
+            Ok(answer) => response("application/octet-stream", answer),
+            Err(_) => error_response(StatusCode::INTERNAL_SERVER_ERROR, "the run failed\n"),
         }
     }
 }
@@ -144,16 +147,16 @@ fn scenarios(directory: &Path) -> Vec<Value> {
         .filter(|path| path.extension().is_some_and(|ending| ending == "toml") && path.is_file())
         .collect();
     paths.sort();
-    let told = |path: &PathBuf| {
+    let scenario = |path: &PathBuf| {
         let text = Text::load(path.to_str()?, &[]).ok()?.text;
         // Other files in TOML are no business of this page.
         let name = path.file_name()?.to_str()?;
         text.contains("path").then(|| json!({ "name": name, "text": text }))
     };
-    paths.iter().filter_map(told).take(FILES).collect()
+    paths.iter().filter_map(scenario).take(FILES).collect()
 }
 
-fn told(kind: &'static str, body: Vec<u8>) -> Answer {
+fn response(kind: &'static str, body: Vec<u8>) -> HttpResponse {
     let mut answer = Response::new(Full::new(Bytes::from(body)));
     let headers = answer.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -163,8 +166,8 @@ fn told(kind: &'static str, body: Vec<u8>) -> Answer {
     answer
 }
 
-fn said(status: StatusCode, words: &'static str) -> Answer {
-    let mut answer = told("text/plain; charset=utf-8", words.as_bytes().to_vec());
+fn error_response(status: StatusCode, words: &'static str) -> HttpResponse {
+    let mut answer = response("text/plain; charset=utf-8", words.as_bytes().to_vec());
     *answer.status_mut() = status;
     answer
 }

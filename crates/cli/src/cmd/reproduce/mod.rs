@@ -1,8 +1,8 @@
-//! `lasthop reproduce`: published results beside measured ones, with a verdict for each.
+//! `lasthop reproduce`: published and measured results, with a verdict for each.
 
-mod kept;
 mod page;
 mod shown;
+mod store;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::stop::Stop;
 use crate::{Outcome, format, note, output};
-use kept::{Kept, Origin, Store};
+use store::{Origin, Store, StoredClaim};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,7 +61,7 @@ pub struct Args {
     pub fresh: bool,
     /// Runs per case, each with a seed of its own [default: 20, as in the papers' tables]
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20, hide_default_value = true,
-          value_parser = crate::asked::seeds(1, 100_000))]
+          value_parser = crate::study_args::seeds(1, 100_000))]
     pub seeds: u32,
     /// Seed of the first run of each case: another block of seeds tests whether a verdict depends on chance
     #[arg(long, value_name = "S", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=1 << 53))]
@@ -69,12 +69,12 @@ pub struct Args {
     /// Add to the report in this directory [default: out/reproduce; none with --json]
     #[arg(long, short, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// Tell on stderr what each claim took, for the costs of the claims
+    /// Print the time of each claim on stderr, for the costs of the claims
     #[arg(long, hide = true, requires = "fresh")]
     pub timings: bool,
 }
 
-/// Tells how long something took.
+/// Prints elapsed times.
 struct Stopwatch(Instant);
 
 #[expect(
@@ -98,7 +98,7 @@ struct Watch {
     progress: Progress,
     /// Runs of the claim at work.
     runs: AtomicU64,
-    /// What is at work, for the line of progress.
+    /// The present claim, for the line of progress.
     at: Mutex<String>,
     /// Runs in which time stood still.
     stuck: Mutex<Vec<String>>,
@@ -142,7 +142,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         list(chosen, json)?;
         return Ok(Outcome::Done);
     }
-    // Without a choice, what cannot be run is left out; a claim that was asked for is answered.
+    // Without arguments, claims that cannot run are left out; a named claim is always reported.
     let chosen: Vec<&Claim> =
         chosen.into_iter().filter(|c| !args.what.is_empty() || c.run.is_some()).collect();
     let default = || (!json).then(|| PathBuf::from(OUTPUT));
@@ -153,7 +153,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let done = evaluate_all(args, &chosen, store.as_ref(), &origin, json)?;
 
     if json {
-        let claims: Vec<_> = done.iter().map(|kept| kept.told(&origin)).collect();
+        let claims: Vec<_> = done.iter().map(|kept| kept.answer(&origin)).collect();
         output::print_json(format::REPRODUCE, &serde_json::json!({ "claims": claims }))?;
     } else {
         if note::is_verbose() {
@@ -179,16 +179,15 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     Ok(if failed && args.check { Outcome::No } else { Outcome::Done })
 }
 
-/// Evaluates the claims that are not kept, one after the other, and shows each; fewer than were chosen if somebody
-/// asked to stop.
+/// Evaluates the claims that are not stored, one after the other, and prints each; fewer than were chosen after Ctrl-C.
 fn evaluate_all(
     args: &Args,
     chosen: &[&Claim],
     store: Option<&Store>,
     origin: &Origin,
     json: bool,
-) -> Result<Vec<Kept>, Failure> {
-    let mut kept: Vec<Option<Kept>> =
+) -> Result<Vec<StoredClaim>, Failure> {
+    let mut kept: Vec<Option<StoredClaim>> =
         chosen.iter().map(|claim| store.filter(|_| !args.fresh)?.valid(claim.id, origin)).collect();
     let missing = chosen.iter().zip(&kept).filter(|(_, kept)| kept.is_none());
     let watch = Watch {
@@ -219,7 +218,7 @@ fn evaluate_all(
                 let Ok(evaluated) = evaluate(claim, &mut bench) else { break };
                 let stuck = watch.stuck.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 Failure::if_stuck(stuck)?;
-                let one = Kept::new(evaluated, origin.clone());
+                let one = StoredClaim::new(evaluated, origin.clone());
                 if let Some(store) = store {
                     store.save(&one)?;
                 }

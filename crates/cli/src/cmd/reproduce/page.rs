@@ -1,4 +1,4 @@
-//! The report of all claims that are kept.
+//! The report of all stored claims.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -7,14 +7,14 @@ use lasthop_papers::{Claim, PAPERS, Paper, RELATED, all_claims, works};
 use lasthop_report::html;
 use lasthop_report::model::{Again, Page, Section};
 
-use super::kept::{Kept, Origin, Store};
+use super::store::{Origin, Store, StoredClaim};
 use crate::failure::Failure;
 use crate::output;
 
 /// Writes the page and `claims.json`, and says where the page is; `now` is the last run.
 pub fn write(store: &Store, now: &Origin) -> Result<PathBuf, Failure> {
     let all = store.all();
-    let told: Vec<_> = all.iter().map(|kept| kept.told(now)).collect();
+    let told: Vec<_> = all.iter().map(|kept| kept.answer(now)).collect();
     output::write(&store.dir.join("claims.json"), output::json(&told)?.as_bytes())?;
     let file = store.dir.join("report.html");
     output::write(&file, html::render(&page(all, now)).as_bytes())?;
@@ -33,7 +33,7 @@ fn world(chosen: &[&Claim]) -> String {
     }
 }
 
-/// What to ask for to have these claims: papers where they are whole.
+/// The arguments that select these claims: whole papers where possible.
 fn words(ids: &BTreeSet<&str>) -> String {
     let is_whole = |paper: &Paper| paper.claims.iter().all(|claim| ids.contains(claim.id));
     let mut words = String::new();
@@ -50,7 +50,7 @@ fn words(ids: &BTreeSet<&str>) -> String {
     if all_of_papers && !related { String::new() } else { words }
 }
 
-fn page(all: Vec<Kept>, now: &Origin) -> Page {
+fn page(all: Vec<StoredClaim>, now: &Origin) -> Page {
     let ids: BTreeSet<&str> = all.iter().map(|kept| kept.result.id.as_str()).collect();
     let chosen: Vec<&Claim> = all_claims().filter(|claim| ids.contains(claim.id)).collect();
     let papers: Vec<_> = works().filter(|p| chosen.iter().any(|c| c.paper == p.key)).collect();
@@ -82,10 +82,10 @@ fn page(all: Vec<Kept>, now: &Origin) -> Page {
     }
 }
 
-/// A section for each claim; those of related work stand behind the others, under a heading.
-fn sections(all: Vec<Kept>, now: &Origin) -> Vec<Section> {
+/// A section for each claim; those of related work follow the others, under a heading.
+fn sections(all: Vec<StoredClaim>, now: &Origin) -> Vec<Section> {
     let related = all.iter().position(|kept| kept.result.paper == RELATED.key);
-    let section = |kept: Kept| Section {
+    let section = |kept: StoredClaim| Section {
         title: String::new(),
         text: vec![kept.origin.words(now)],
         claim: Some(kept.result),

@@ -1,4 +1,4 @@
-//! What `lasthop reproduce` says on a terminal.
+//! The output of `lasthop reproduce` on a terminal.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use lasthop_report::model::{ClaimResult, Verdict};
 use lasthop_report::table::{self, Look};
 use lasthop_report::wrap::{self, wrap};
 
-use super::kept::Kept;
+use super::store::StoredClaim;
 use crate::failure::Failure;
 use crate::{output, style};
 
-/// Columns of a screen, where none is asked.
+/// The default number of columns.
 const COLUMNS: usize = 80;
 
 /// The first sentence of what decided the verdict.
@@ -20,7 +20,7 @@ fn brief(result: &ClaimResult) -> &str {
 }
 
 /// One claim: a line in which names take `width` columns, or with `verbose` all that the report has in words.
-pub fn claim(kept: &Kept, width: usize, verbose: bool) -> Result<(), Failure> {
+pub fn claim(kept: &StoredClaim, width: usize, verbose: bool) -> Result<(), Failure> {
     let r = &kept.result;
     let word = format!("{:<7}", r.verdict.word());
     let verdict = match r.verdict {
@@ -38,14 +38,14 @@ pub fn claim(kept: &Kept, width: usize, verbose: bool) -> Result<(), Failure> {
         Look::Plain => COLUMNS,
     };
     let before = width + 2 + word.len() + 2;
-    // Where hardly a word has room behind the name, what decided stands below it.
+    // Where the name leaves hardly any room, the reason is below it.
     let room = if before > columns / 2 { columns.saturating_sub(4) } else { columns - before };
     // "2 of 7: " leaves more room for what they say.
     let reason = brief(r).replacen(" conditions fail", "", 1);
     output::print(&format!("{id}  {verdict}  {}\n", cut(&reason, room)))
 }
 
-/// As many words of `text` as so many columns have room for.
+/// The words of `text` that fit into the given number of columns.
 fn cut(text: &str, columns: usize) -> String {
     if wrap::columns(text) <= columns {
         return text.to_owned();
@@ -54,7 +54,7 @@ fn cut(text: &str, columns: usize) -> String {
     format!("{} …", whole.lines().next().unwrap_or_default())
 }
 
-fn in_full(kept: &Kept, heading: &str) -> Result<(), Failure> {
+fn in_full(kept: &StoredClaim, heading: &str) -> Result<(), Failure> {
     let look = style::look();
     let mut text = format!("{heading}\n");
     for t in kept.tables.iter().chain([&table::claim_figures(&kept.result)]) {
@@ -65,8 +65,8 @@ fn in_full(kept: &Kept, heading: &str) -> Result<(), Failure> {
     output::print(&text)
 }
 
-/// All verdicts in a table. The reasons stand above in full; here the first sentence reminds of them.
-pub fn verdicts(done: &[Kept]) -> Result<(), Failure> {
+/// All verdicts in a table, with the first sentence of each reason.
+pub fn verdicts(done: &[StoredClaim]) -> Result<(), Failure> {
     let results: Vec<ClaimResult> = done
         .iter()
         .map(|kept| ClaimResult { reason: brief(&kept.result).to_owned(), ..kept.result.clone() })
@@ -74,7 +74,7 @@ pub fn verdicts(done: &[Kept]) -> Result<(), Failure> {
     output::print(&table::render(&table::verdicts(&results), style::look()))
 }
 
-/// What the papers leave open.
+/// The open questions of the papers.
 pub fn assumptions(chosen: &[&Claim]) -> Result<(), Failure> {
     for paper in works().filter(|p| chosen.iter().any(|c| c.paper == p.key)) {
         if paper.assumed.is_empty() {
@@ -90,8 +90,8 @@ pub fn assumptions(chosen: &[&Claim]) -> Result<(), Failure> {
 }
 
 /// How many claims hold, those of the papers and those of related work apart.
-pub fn summary(done: &[Kept]) -> Result<(), Failure> {
-    let (related, own): (Vec<&Kept>, Vec<&Kept>) =
+pub fn summary(done: &[StoredClaim]) -> Result<(), Failure> {
+    let (related, own): (Vec<&StoredClaim>, Vec<&StoredClaim>) =
         done.iter().partition(|kept| kept.result.paper == RELATED.key);
     let mut text = "\n".to_owned();
     for (name, all) in [("claims", own), ("claims of related work", related)] {
@@ -110,7 +110,7 @@ pub fn summary(done: &[Kept]) -> Result<(), Failure> {
     output::print(&text)
 }
 
-/// Where there is more to be read; so many claims are `kept` from an earlier run.
+/// Prints the location of the report, and the number of claims from earlier runs (`kept`).
 pub fn where_else(report: &Path, verbose: bool, kept: usize) -> Result<(), Failure> {
     let mut text = String::new();
     if kept > 0 {

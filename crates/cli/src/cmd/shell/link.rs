@@ -1,4 +1,4 @@
-//! The link as it is asked for: a scenario that the options spell.
+//! The link of the options as a scenario.
 
 use lasthop_scenario::Argument;
 use toml::Value;
@@ -6,7 +6,7 @@ use toml::Value;
 use crate::failure::Failure;
 use crate::scenario::{Text, with_files};
 
-/// What a scenario says itself.
+/// Options that `--scenario` replaces.
 const OWN: [&str; 8] =
     ["rate", "rate_back", "delay", "loss", "queue", "discipline", "trace", "agent"];
 
@@ -51,7 +51,7 @@ side = "left"
 side = "right"
 "#;
 
-/// More than the 50 packets of a scenario: what runs here is of today, and so are queues.
+/// More than the 50 packets of a scenario, since programs here are modern, and so are queues.
 const QUEUE: &str = "1000p";
 
 impl Link {
@@ -97,13 +97,13 @@ impl Link {
         Ok(Text { origin, name, text: format!("{HOSTS}\n{stage}") })
     }
 
-    /// What it is called in a prompt.
+    /// Its name in a prompt.
     pub fn label(&self) -> String {
         let loss = self.loss.as_ref().map(|loss| format!("loss {loss}"));
         let words = [&self.scenario, &self.rate, &self.trace, &self.delay, &loss, &self.agent];
         let words: Vec<_> = words.into_iter().flatten().map(String::as_str).collect();
         let label = if words.is_empty() { "link".to_owned() } else { words.join(" ") };
-        // It stands in quotes of shells.
+        // It is put into quotes of shells.
         label.chars().filter(|c| c.is_alphanumeric() || " .,:/%+-_".contains(*c)).collect()
     }
 }

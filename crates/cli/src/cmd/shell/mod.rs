@@ -123,7 +123,7 @@ impl Args {
             Some(word) => Text::load(word, &arguments)?,
             None => self.link.text()?.with_files(&arguments)?,
         };
-        // What is wrong with it is said with its place, and before anything is started.
+        // Its errors are reported with their location, before a process starts.
         LivePath::of_scenario(&text.text, &text.name, &arguments)
             .map_err(|error| text.wrong(error, &arguments, None))?;
         let level = std::env::var(LEVEL).ok().and_then(|level| level.parse().ok()).unwrap_or(0u8);

@@ -1,4 +1,4 @@
-//! What the link did, for people.
+//! The summary of the link as text.
 
 use lasthop_live::shell::{Direction, End, Ended};
 use lasthop_report::model::{Column, Table};

@@ -76,7 +76,7 @@ impl Args {
         progress.finish();
         let measured = measured?;
         if json {
-            output::print_json(format::TESTBED, &Shown::of(&measured))?;
+            output::print_json(format::TESTBED, &CpuAnswer::of(&measured))?;
         } else {
             show(&measured)?;
         }
@@ -97,7 +97,7 @@ fn show(measured: &Measurement) -> Result<(), Failure> {
     output::print(&text)
 }
 
-/// What a reader of the tables should know.
+/// Notes for readers of the tables.
 fn facts(measured: &Measurement) -> Vec<String> {
     let about = &measured.about;
     let mut facts = vec![format!(
@@ -142,7 +142,7 @@ fn facts(measured: &Measurement) -> Vec<String> {
 
 /// The measurement for a program: medians, and every sample.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct CpuAnswer<'a> {
     #[serde(flatten)]
     about: &'a lasthop_trace::cpu_time::About,
     bytes: u64,
@@ -158,7 +158,7 @@ struct Shown<'a> {
 struct Row {
     #[serde(flatten)]
     case: Case,
-    /// CPU seconds for 10^9 bytes; `null` where the ends are not told apart.
+    /// CPU seconds for 10^9 bytes; `null` where the ends are not separate.
     sender: Option<Middle>,
     receiver: Option<Middle>,
     both: Option<Middle>,
@@ -171,8 +171,8 @@ struct Row {
     acks: Option<Middle>,
 }
 
-impl Shown<'_> {
-    fn of(measured: &Measurement) -> Shown<'_> {
+impl CpuAnswer<'_> {
+    fn of(measured: &Measurement) -> CpuAnswer<'_> {
         let row = |case: &Case| {
             let case = *case;
             let apart = |ends| ends == Ends::Both || case.wire.apart();
@@ -190,7 +190,7 @@ impl Shown<'_> {
                 acks: measured.middle(case, |s| s.acks as f64),
             }
         };
-        Shown {
+        CpuAnswer {
             about: &measured.about,
             bytes: measured.bytes,
             rounds: measured.rounds(),
@@ -201,8 +201,8 @@ impl Shown<'_> {
     }
 }
 
-/// Whether anybody is there to be told.
-fn tell(line: &Line) -> bool {
+/// Writes a line; returns false if stdout is closed.
+fn write_line(line: &Line) -> bool {
     let text = serde_json::to_string(line).unwrap_or_default();
     writeln!(std::io::stdout().lock(), "{text}").is_ok()
 }
@@ -212,7 +212,7 @@ pub fn serve() -> Result<Outcome, Failure> {
     let order: Order = child::order("lasthop testbed cpu")?;
     // First of all: this process may have no other thread yet.
     let result = Laboratory::enter().and_then(|mut laboratory| {
-        tell(&Line::About(laboratory.about().clone()));
+        write_line(&Line::About(laboratory.about().clone()));
         let stop = Arc::new(AtomicBool::new(false));
         let raised = stop.clone();
         std::thread::spawn(move || {
@@ -220,13 +220,13 @@ pub fn serve() -> Result<Outcome, Failure> {
             raised.store(true, Ordering::Relaxed);
         });
         let cases = cases(&order.sizes);
-        let told = |sample| tell(&Line::Sample(sample));
+        let told = |sample| write_line(&Line::Sample(sample));
         laboratory.run(&cases, order.bytes, order.rounds, &stop, told)
     });
     match result {
         Ok(()) => Ok(Outcome::Done),
         Err(error) => {
-            tell(&Line::Error { message: error.message, help: error.help });
+            write_line(&Line::Error { message: error.message, help: error.help });
             Ok(Outcome::No)
         }
     }

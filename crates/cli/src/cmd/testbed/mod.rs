@@ -109,14 +109,14 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         Verb::Down { name } => {
             let ended = keep::down(&Home::open()?, name.as_deref())?;
             let left = !ended.left.is_empty();
-            tell(&[ended], json)?;
+            print_ended(&[ended], json)?;
             Ok(if left { Outcome::No } else { Outcome::Done })
         }
         Verb::Clean => {
             let ended = keep::clean(&Home::open()?)?;
             let left = ended.iter().any(|ended| !ended.left.is_empty());
             let swept = tracepoints::sweep();
-            tell(&ended, json)?;
+            print_ended(&ended, json)?;
             if !swept.is_empty() && !json {
                 // The answer on stdout is about testbeds.
                 eprintln!("removed {} trace buffers of runs that were killed", swept.len());
@@ -126,7 +126,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         Verb::Cpu(args) => args.run(json),
         Verb::MeasureCpu => cpu::serve(),
         Verb::Hold => {
-            // What went wrong stands in the log, and `up` has been told.
+            // Errors are in the log and were sent to `up`.
             keep::hold(serve)?;
             Ok(Outcome::Done)
         }
@@ -206,14 +206,14 @@ fn list(name: Option<&str>, json: bool) -> Result<Outcome, Failure> {
             None => "no testbed is up; `lasthop testbed up` starts one\n".to_owned(),
         })?;
     } else {
-        let texts: Vec<_> = entries.iter().map(shown).collect();
+        let texts: Vec<_> = entries.iter().map(entry_text).collect();
         output::print(&texts.join("\n"))?;
     }
     let no = name.is_some() && !entries.iter().any(|entry| entry.status == Status::Up);
     Ok(if no { Outcome::No } else { Outcome::Done })
 }
 
-fn shown(entry: &Entry) -> String {
+fn entry_text(entry: &Entry) -> String {
     match (&entry.record, entry.status) {
         (Some(record), status) => hosts(record, status),
         (None, Status::Starting) => format!("{}  starting\n", style::heading(&entry.name)),
@@ -252,15 +252,15 @@ fn hosts(record: &Record, status: Status) -> String {
     text
 }
 
-/// What was ended, for a program.
+/// Ended testbeds, for JSON.
 #[derive(Serialize)]
-struct Told<'a> {
+struct EndedAnswer<'a> {
     testbeds: &'a [Ended],
 }
 
-fn tell(ended: &[Ended], json: bool) -> Result<(), Failure> {
+fn print_ended(ended: &[Ended], json: bool) -> Result<(), Failure> {
     if json {
-        return output::print_json(format::TESTBED, &Told { testbeds: ended });
+        return output::print_json(format::TESTBED, &EndedAnswer { testbeds: ended });
     }
     let mut text = String::new();
     if ended.is_empty() {

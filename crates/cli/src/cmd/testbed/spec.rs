@@ -1,4 +1,4 @@
-//! `lasthop testbed up`: from arguments and a scenario to the network that is asked for.
+//! `lasthop testbed up`: the network of its arguments and scenario.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -1,7 +1,7 @@
-//! What became of claims, kept on disk: `claims/ID.json`, one file each, so that a command that was interrupted goes on
-//! where it stopped, and a report holds what several commands evaluated.
+//! Evaluated claims on disk, a file `claims/ID.json` each, so that an interrupted command resumes, and a report combines
+//! the claims of several commands.
 //!
-//! A kept result stands for an evaluation if the program and the seeds are the same: nothing else that
+//! A stored result replaces an evaluation if the program and the seeds are the same: nothing else that
 //! can be asked for bears on a verdict. The program is known by its version and its file, since a version is built
 //! many times while it is worked on. A claim that could not be tried is tried again.
 
@@ -52,7 +52,7 @@ impl Origin {
         self == now && !self.build.is_empty()
     }
 
-    /// In words, beside what the program is now.
+    /// As text, compared with the present program.
     pub fn words(&self, now: &Origin) -> String {
         let Origin { seeds, first_seed, lasthop, .. } = self;
         let same_seeds = (self.seeds, self.first_seed) == (now.seeds, now.first_seed);
@@ -67,10 +67,10 @@ impl Origin {
     }
 }
 
-/// What became of a claim.
+/// An evaluated claim.
 #[derive(Serialize, Deserialize, Debug)]
-pub struct Kept {
-    /// Where it is from.
+pub struct StoredClaim {
+    /// The program and seeds of its evaluation.
     pub origin: Origin,
     /// The verdict and the figures.
     pub result: ClaimResult,
@@ -83,9 +83,9 @@ pub struct Kept {
     pub found: bool,
 }
 
-/// A claim as programs are told of it.
+/// A claim in JSON.
 #[derive(Serialize)]
-pub struct Told<'a> {
+pub struct ClaimAnswer<'a> {
     #[serde(flatten)]
     result: &'a ClaimResult,
     seeds: u32,
@@ -95,23 +95,26 @@ pub struct Told<'a> {
     stale: bool,
 }
 
-impl Kept {
-    /// What was just evaluated.
-    pub fn new(ClaimEvaluation { result, finding }: ClaimEvaluation, origin: Origin) -> Kept {
+impl StoredClaim {
+    /// A claim that was just evaluated.
+    pub fn new(
+        ClaimEvaluation { result, finding }: ClaimEvaluation,
+        origin: Origin,
+    ) -> StoredClaim {
         let finding = finding.unwrap_or_default();
         let (tables, figures) = (finding.tables, finding.figures);
-        Kept { origin, result, tables, figures, found: false }
+        StoredClaim { origin, result, tables, figures, found: false }
     }
 
     /// For a program; `now` is the last run.
-    pub fn told(&self, now: &Origin) -> Told<'_> {
+    pub fn answer(&self, now: &Origin) -> ClaimAnswer<'_> {
         let Origin { seeds, first_seed, lasthop, .. } = &self.origin;
         let (seeds, first_seed) = (*seeds, *first_seed);
-        Told { result: &self.result, seeds, first_seed, lasthop, stale: self.origin != *now }
+        ClaimAnswer { result: &self.result, seeds, first_seed, lasthop, stale: self.origin != *now }
     }
 }
 
-/// A directory with a report and what it is made from.
+/// A directory with a report and its claims.
 #[derive(Debug)]
 pub struct Store {
     /// The directory.
@@ -131,25 +134,25 @@ impl Store {
         self.claims.join(format!("{id}.json"))
     }
 
-    /// Keeps what became of a claim, in place of what was kept of it.
-    pub fn save(&self, kept: &Kept) -> Result<(), Failure> {
+    /// Stores an evaluated claim in place of an earlier one.
+    pub fn save(&self, kept: &StoredClaim) -> Result<(), Failure> {
         output::write(&self.path(&kept.result.id), output::json(kept)?.as_bytes())
     }
 
-    /// What is kept of the claim `id`. A file that does not read as that counts as missing.
-    fn load(&self, id: &str) -> Option<Kept> {
-        let kept: Kept = serde_json::from_slice(&fs::read(self.path(id)).ok()?).ok()?;
-        (kept.result.id == id).then_some(Kept { found: true, ..kept })
+    /// The stored claim `id`. An unreadable file counts as missing.
+    fn load(&self, id: &str) -> Option<StoredClaim> {
+        let kept: StoredClaim = serde_json::from_slice(&fs::read(self.path(id)).ok()?).ok()?;
+        (kept.result.id == id).then_some(StoredClaim { found: true, ..kept })
     }
 
-    /// The same, if it stands for an evaluation `now`.
-    pub fn valid(&self, id: &str, now: &Origin) -> Option<Kept> {
-        let tried = |kept: &Kept| kept.result.verdict != Verdict::NotRun;
+    /// The same, if it is valid for an evaluation `now`.
+    pub fn valid(&self, id: &str, now: &Origin) -> Option<StoredClaim> {
+        let tried = |kept: &StoredClaim| kept.result.verdict != Verdict::NotRun;
         self.load(id).filter(|kept| kept.origin.serves(now) && tried(kept))
     }
 
-    /// Everything that is kept, in the order of the papers.
-    pub fn all(&self) -> Vec<Kept> {
+    /// All stored claims, in the order of the papers.
+    pub fn all(&self) -> Vec<StoredClaim> {
         all_claims().filter_map(|claim| self.load(claim.id)).collect()
     }
 }

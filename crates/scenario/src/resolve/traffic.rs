@@ -1,4 +1,4 @@
-//! What the application of a transfer does: bulk, on and off, or short transfers.
+//! The application of a transfer: bulk, on and off, or short transfers.
 
 use lasthop_proto::agent::{AgentConfig, SplitConfig};
 use lasthop_proto::describe::Keys;
@@ -21,17 +21,17 @@ const MAX_AT_ONCE: u64 = 1_000_000;
 const MAX_SHORT: u64 = MAX_CONNECTIONS / 5;
 const DAY: Span = Span::secs(86_400);
 
-/// What the application of a transfer does, as far as the file says.
+/// Values of the keys of a transfer's application.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Application {
     on_off: OnOff,
     web: Option<Web>,
     udp: Option<Udp>,
     fetching: Option<(&'static str, Traffic)>,
-    exchange: exchange::Said,
+    exchange: exchange::ExchangeValues,
 }
 
-/// Goes over the keys of an application.
+/// Visits the keys of an application.
 pub(crate) fn keys(k: &mut Keys<'_>) -> Application {
     let periods = |mean| Periods { mean, shape: None };
     let mut on_off = OnOff { on: periods(Span::millis(500)), off: periods(Span::millis(500)) };
@@ -140,22 +140,22 @@ fn shape(k: &mut Keys<'_>) -> Option<f64> {
 pub(super) fn traffic(
     file: &Reader<'_>,
     reader: &Reader<'_>,
-    said: Application,
+    values: Application,
     [start, stop, every]: [Option<Span>; 3],
     count: u32,
 ) -> Result<(Traffic, u64), Error> {
     let horizon = file.optional::<Span>("horizon")?;
     let end = stop.into_iter().chain(horizon).min();
-    let asked = said.exchange;
-    if said.fetching.is_none()
+    let asked = values.exchange;
+    if values.fetching.is_none()
         && let Some((exchange, opened)) = exchange(reader, asked, every, [start, end], count)?
     {
         return Ok((Traffic::Exchange(exchange), opened));
     }
-    if let Some((key, traffic)) = said.fetching {
+    if let Some((key, traffic)) = values.fetching {
         return fetched(reader, key, traffic, end, count);
     }
-    if let Some(udp) = said.udp {
+    if let Some(udp) = values.udp {
         if let Some(key) =
             ["on-off", "web", "bytes", "every"].into_iter().find(|key| reader.has(key))
         {
@@ -167,9 +167,9 @@ pub(super) fn traffic(
             None => Err(endless(reader, "udp")),
         };
     }
-    let (key, traffic) = match (reader.has("on-off"), said.web) {
+    let (key, traffic) = match (reader.has("on-off"), values.web) {
         (false, None) => return Ok((Traffic::Bulk, 0)),
-        (true, None) => ("on-off", Traffic::OnOff(said.on_off)),
+        (true, None) => ("on-off", Traffic::OnOff(values.on_off)),
         (false, Some(web)) => ("web", Traffic::Web(web)),
         (true, Some(_)) => {
             return Err(excluded(reader, "web", "on-off", "leave out one of them"));
@@ -201,9 +201,9 @@ pub(super) fn traffic(
     Ok((traffic, short))
 }
 
-/// What `key` asks for has no end.
+/// The error for traffic of `key` without an end.
 pub(super) fn endless(reader: &Reader<'_>, key: &str) -> Error {
-    Diagnostic::new(Code::MissingKey, "horizon", &reader.place(key))
+    Diagnostic::new(Code::MissingKey, "horizon", &reader.location(key))
         .message(format!("`{key}` needs a `horizon` or a `stop`"))
         .label("never ends by itself")
         .help(
@@ -214,14 +214,14 @@ pub(super) fn endless(reader: &Reader<'_>, key: &str) -> Error {
 }
 
 pub(super) fn excluded(reader: &Reader<'_>, key: &str, other: &str, help: &str) -> Error {
-    Diagnostic::new(Code::BadTransfer, reader.key(key), &reader.place(key))
+    Diagnostic::new(Code::BadTransfer, reader.key(key), &reader.location(key))
         .message(format!("`{key}` and `{other}` exclude each other"))
         .label("one too many")
         .help(help)
         .into()
 }
 
-/// The pages or the video of the transfer at `reader`, which says them at `key`.
+/// The pages or the video of the transfer at `reader`, from its table `key`.
 fn fetched(
     reader: &Reader<'_>,
     key: &str,
@@ -271,8 +271,8 @@ pub(super) fn bursts(hosts: &[Host], transfers: &[TransferSpec]) -> Result<(), E
     Ok(())
 }
 
-/// Beside a host, with no link between them, a base station that ends connections takes in as much as its buffer holds within
-/// one instant.
+/// Limits the data of one instant: without a link between them, a base station that splits connections accepts a full
+/// buffer from a host at once.
 pub(super) fn beside_hosts(
     hosts: &[Host],
     transfers: &[TransferSpec],

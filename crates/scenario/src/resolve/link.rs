@@ -15,10 +15,10 @@ use crate::model::StageKind;
 pub(super) const MAX_DELAY: Span = Span::secs(1000);
 /// Bytes of an Ethernet header, which netem counts.
 const ETHERNET: u32 = 14;
-/// Queue in front of a transmitter, where the file does not say.
+/// The default queue in front of a transmitter.
 pub(super) const QUEUE: Limit = Limit::Packets(50);
 
-/// Goes over the keys of `link`.
+/// Visits the keys of `link`.
 pub(crate) fn link(k: &mut Keys<'_>) -> StageKind {
     let netem = Netem::key(k);
     let emulated = k.has("netem");
@@ -95,7 +95,7 @@ pub(crate) fn link(k: &mut Keys<'_>) -> StageKind {
     }
 }
 
-/// What netem has not, and neither has a link that does what netem does.
+/// Keys that a link after netem does not accept, since netem has no such setting.
 fn not_of_netem(k: &mut Keys<'_>) {
     const FOREIGN: [&str; 20] = [
         "rates",
@@ -126,7 +126,7 @@ fn not_of_netem(k: &mut Keys<'_>) {
     }
 }
 
-/// Goes over the keys of a host's own link to the path.
+/// Visits the keys of a host's own link to the path.
 pub(crate) fn access(k: &mut Keys<'_>) -> LineConfig {
     let mut rate = None;
     k.maybe_rate("rate", &mut rate, "the rate in both directions; infinitely fast without it");
@@ -144,7 +144,7 @@ pub(crate) fn access(k: &mut Keys<'_>) -> LineConfig {
     line
 }
 
-/// A key holds in both directions, or its `-right` and `-left` do in one; the file must not say both.
+/// A key holds in both directions, and its `-right` and `-left` in one; the file must not have both.
 fn one_or_both(k: &mut Keys<'_>, key: &str, missing: &str) {
     if !(k.has(key) && ["right", "left"].iter().any(|side| k.has(&format!("{key}-{side}")))) {
         return;
@@ -156,7 +156,7 @@ fn one_or_both(k: &mut Keys<'_>, key: &str, missing: &str) {
     k.refuse(key, message, "which of them?", help);
 }
 
-/// What the queues towards the right and towards the left do with their packets.
+/// The disciplines of the queues towards the right and towards the left.
 pub(super) fn disciplines(
     k: &mut Keys<'_>,
     rate_right: Option<Rate>,

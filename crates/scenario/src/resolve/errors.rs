@@ -13,7 +13,7 @@ use crate::read::Reader;
 /// Errors towards the right and towards the left.
 pub(super) type Pair = (Option<ErrorSpec>, Option<ErrorSpec>);
 
-/// The keys of errors beside a radio, each with what it sets.
+/// The keys of errors next to a radio, each with its direction and packets.
 pub(crate) const KEYS: [(&str, &str); 5] = [
     ("errors", "errors of both directions, or of those that carry what `on` says"),
     ("errors-data", "errors of the direction that data travels in"),
@@ -22,7 +22,7 @@ pub(crate) const KEYS: [(&str, &str); 5] = [
     ("errors-left", "errors towards the left"),
 ];
 
-/// Goes over the keys of errors, whatever their direction.
+/// Visits the keys of errors of all directions.
 pub(crate) fn all(k: &mut Keys<'_>) {
     for (key, what) in KEYS {
         let none = Form::Word(vec!["none"]);
@@ -37,7 +37,7 @@ pub(crate) fn any_rate() -> Rate {
     "1mbit".parse().unwrap_or_else(|_| unreachable!("a rate"))
 }
 
-/// Reads `errors` and its variants beside a radio of this rate.
+/// Reads `errors` and its variants next to a radio of this rate.
 pub(super) fn read(stage: &Reader<'_>, data: Directions, rate: Rate) -> Result<Pair, Error> {
     let mut pair: Pair = (None, None);
     // Who filled a direction; a direction has one channel.
@@ -64,7 +64,7 @@ pub(super) fn read(stage: &Reader<'_>, data: Directions, rate: Rate) -> Result<P
     Ok(pair)
 }
 
-/// What errors hit: packets that carry data, packets that acknowledge, or both.
+/// The packets that errors damage: data, acknowledgements, or both.
 #[derive(Clone, Copy)]
 struct On {
     data: bool,
@@ -80,7 +80,7 @@ impl On {
 
 fn clash(stage: &Reader<'_>, key: &str, other: &str, data: Directions) -> Error {
     let both = data.right && data.left;
-    Diagnostic::new(Code::BadPath, stage.key(key), &stage.place(key))
+    Diagnostic::new(Code::BadPath, stage.key(key), &stage.location(key))
         .message(format!("`{key}` and `{other}` set the errors of the same direction"))
         .label("already set")
         .help(if both {
@@ -92,7 +92,7 @@ fn clash(stage: &Reader<'_>, key: &str, other: &str, data: Directions) -> Error 
         .into()
 }
 
-/// One table of errors; `None` if it says that there are none.
+/// One table of errors; `None` for `"none"`.
 fn errors(
     stage: &Reader<'_>,
     node: &Node,
@@ -110,7 +110,7 @@ fn errors(
             .help("for example `errors = { model = \"exponential\", mean = \"64KiB\" }`")
             .into());
     };
-    // `errors-data` and the like say it in their name.
+    // The names of `errors-data` and others contain it.
     if let Some(on) = given.get("on").filter(|_| key != "errors") {
         return Err(Diagnostic::new(Code::BadPath, format!("{path}.on"), &on.at)
             .message(format!("`on` has no place in `{key}`"))
@@ -130,8 +130,7 @@ fn errors(
     }))
 }
 
-/// Goes over the keys of a table of errors beside a radio of this rate. Which model it is decides which keys there may
-/// be.
+/// Visits the keys of a table of errors of a radio of this rate. The model decides which keys are accepted.
 fn table(k: &mut Keys<'_>, has_on: bool, rate: Rate) -> (ErrorSpec, On) {
     let registry: Vec<_> = words().collect();
     let names: Vec<_> = registry.iter().map(|model| model.word).collect();

@@ -5,19 +5,19 @@ use lasthop_proto::describe::Keys;
 
 use super::Noted;
 use crate::document::Node;
-use crate::error::{Code, Diagnostic, Error, meant};
+use crate::error::{Code, Diagnostic, Error, did_you_mean};
 use crate::keys::take;
 use crate::read::{Reader, not_a_choice};
 use crate::schema;
 
-/// Goes over the options of every agent.
+/// Visits the options of every agent.
 pub(crate) fn options(k: &mut Keys<'_>) {
     for agent in words() {
         let _ = (agent.read)(k);
     }
 }
 
-/// Reads the agent of a stage and the options beside it.
+/// Reads the agent of a stage and the options next to it.
 pub(super) fn read(reader: &Reader<'_>, notes: &mut Vec<Noted>) -> Result<AgentConfig, Error> {
     let Some(node) = reader.node("agent") else { return Ok(AgentConfig::None) };
     let names: Vec<&str> = words().map(|agent| agent.word).collect();
@@ -25,7 +25,7 @@ pub(super) fn read(reader: &Reader<'_>, notes: &mut Vec<Noted>) -> Result<AgentC
     if !names.contains(&word) {
         return Err(unknown(node, &reader.key("agent"), &names));
     }
-    // All options are read whatever the agent is: a wrong one is wrong in every cell of a sweep.
+    // All options are read for every agent: a wrong value is an error in every cell of a sweep.
     let mut chosen = (AgentConfig::None, Vec::new());
     for agent in words() {
         let read = take(reader, |k| (agent.read)(k))?;
@@ -34,7 +34,9 @@ pub(super) fn read(reader: &Reader<'_>, notes: &mut Vec<Noted>) -> Result<AgentC
         }
     }
     let (agent, uses) = chosen;
-    for key in schema::beside("agent").iter().filter(|key| reader.has(key) && !uses.contains(key)) {
+    for key in
+        schema::stage_keys("agent").iter().filter(|key| reader.has(key) && !uses.contains(key))
+    {
         notes.push(Noted::unused(
             reader,
             key,
@@ -52,7 +54,7 @@ fn unknown(node: &Node, path: &str, names: &[&str]) -> Error {
     } else if node.as_table().is_some() {
         error.0.help = format!(
             "the agent is a word, its options stand beside it: `agent = \"snoop\"` and `dupacks = 2`; {}",
-            meant("", names)
+            did_you_mean("", names)
         );
     }
     error
@@ -62,7 +64,7 @@ impl Noted {
     /// A key that has no effect here; it counts if that is so in every combination of a sweep.
     pub(super) fn unused(reader: &Reader<'_>, key: &str, label: &str, help: String) -> Noted {
         Noted {
-            warning: Diagnostic::new(Code::NoEffect, reader.key(key), &reader.place(key))
+            warning: Diagnostic::new(Code::NoEffect, reader.key(key), &reader.location(key))
                 .message(format!("`{key}` has no effect"))
                 .label(label)
                 .help(help),

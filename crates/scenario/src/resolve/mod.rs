@@ -21,7 +21,7 @@ pub(crate) mod transfer;
 pub(crate) mod tunnel;
 
 use crate::document::Table;
-use crate::error::{Code, Diagnostic, Error, Place, Warning};
+use crate::error::{Code, Diagnostic, Error, Location, Warning};
 use crate::files;
 use crate::keys::take;
 use crate::model::{Scenario, World};
@@ -38,11 +38,11 @@ pub(crate) struct Noted {
 /// Builds the scenario that a document describes; its `[vary]` table has been applied already.
 pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<Noted>), Error> {
     let document = files::put_in(document)?;
-    let file = Reader::over(&document, "", Place::file(0..0), schema::scenario())?;
+    let file = Reader::over(&document, "", Location::file(0..0), schema::scenario())?;
     let (top, _) = take(&file, top::keys)?;
     let name = match top.name {
         Some(given) => {
-            named(&given, "name", &file.place("name"))?;
+            named(&given, "name", &file.location("name"))?;
             given
         }
         None => tidy(name),
@@ -52,7 +52,7 @@ pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<No
 
     let mut specs = host::read(&file)?;
     let transfers = transfer::read(&file, &specs)?;
-    let hosts = transfer::place(&mut specs, &transfers)?;
+    let hosts = transfer::assign_sides(&mut specs, &transfers)?;
     let mut notes = Vec::new();
     let data = transfer::directions(&hosts, &transfers);
     let mut path = path::read(&file, data, &mut notes)?;
@@ -62,7 +62,7 @@ pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<No
     if roaming.is_none() {
         path::give_stations(&mut path, &hosts);
     }
-    let batteries: Vec<Option<Place>> =
+    let batteries: Vec<Option<Location>> =
         specs.iter().map(|spec| spec.battery.as_ref().map(|(_, at)| at.clone())).collect();
     if roaming.is_some() {
         host::none_with_access(&specs)?;
@@ -90,7 +90,7 @@ pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<No
 }
 
 /// Names become parts of file names, of dotted keys and of table rows.
-fn named(name: &str, key: &str, at: &Place) -> Result<(), Error> {
+fn named(name: &str, key: &str, at: &Location) -> Result<(), Error> {
     let fits = (1..=64).contains(&name.len())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
         && !name.starts_with('-');
@@ -123,6 +123,6 @@ mod tests {
     fn any_stem_gives_a_name() {
         assert_eq!(tidy("my link (2)"), "my-link--2");
         assert_eq!(tidy("日本"), "scenario");
-        assert!(named(&tidy("-x-"), "name", &Place::file(0..0)).is_ok());
+        assert!(named(&tidy("-x-"), "name", &Location::file(0..0)).is_ok());
     }
 }

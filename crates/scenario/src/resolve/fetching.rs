@@ -7,11 +7,11 @@ use lasthop_proto::units::{Bytes, Rate, Span};
 
 /// The least size of a request, and the largest.
 const REQUESTS: core::ops::RangeInclusive<Bytes> = Bytes(8)..=Bytes(1 << 16);
-/// What may be on one page, or in one segment.
+/// The largest page and the largest segment.
 const MOST: u64 = 1 << 30;
 const HOUR: Span = Span::secs(3600);
 
-/// Goes over the keys of pages.
+/// Visits the keys of pages.
 pub(super) fn page(k: &mut Keys<'_>) -> Page {
     let (mut first, mut objects, mut size) = (Bytes(30_000), 20, Bytes(15_000));
     let sizes = Bytes(1)..=Bytes(1 << 30);
@@ -48,7 +48,7 @@ pub(super) fn page(k: &mut Keys<'_>) -> Page {
     Page { content, request, connections, multiplexed, think, pages }
 }
 
-/// Goes over the keys of a video.
+/// Visits the keys of a video.
 pub(super) fn video(k: &mut Keys<'_>) -> Video {
     let (mut segment, mut length) = (Span::secs(4), Span::secs(60));
     k.within("segment", &mut segment, Span::millis(100)..=Span::secs(60), "how long one plays");
@@ -122,7 +122,7 @@ fn ladder(k: &mut Keys<'_>) -> Ladder {
     })
 }
 
-/// None of `keys` may stand beside what is said.
+/// Refuses `keys`, which exclude the key `said`.
 fn alone(k: &mut Keys<'_>, keys: &[&str], said: &str, why: &str) {
     if let Some(key) = k.first(keys) {
         let message = format!("`{}` beside `{said}`", k.path(key));

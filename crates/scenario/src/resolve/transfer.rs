@@ -7,7 +7,7 @@ use lasthop_proto::wire::Addr;
 use super::host::{HostSpec, names};
 use super::traffic::{self, Application, traffic};
 use crate::document::{Node, Value};
-use crate::error::{Code, Diagnostic, Error, Place, meant};
+use crate::error::{Code, Diagnostic, Error, Location, did_you_mean};
 use crate::keys::take;
 use crate::model::{Exchange, Host, HostSide, Quic, Stack, Traffic, Transfer, World};
 use crate::quic;
@@ -21,7 +21,7 @@ pub(super) const MAX_CONNECTIONS: u64 = 100_000;
 #[derive(Clone)]
 pub(super) struct TransferSpec {
     pub transfer: Transfer,
-    pub at: Place,
+    pub at: Location,
     pub key: String,
     /// Short transfers that may be expected of it.
     short: u64,
@@ -36,12 +36,12 @@ pub(super) struct Directions {
     pub left: bool,
 }
 
-/// What a table of a transfer says.
+/// Values of the keys of a transfer's table.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct TransferValues {
     from: String,
     to: String,
-    /// How much; nothing is without end, or as long as the application says.
+    /// Size; `None` is endless, or limited by the application.
     bytes: Option<Bytes>,
     start: Span,
     stop: Option<Span>,
@@ -52,8 +52,8 @@ pub(crate) struct Said {
     quic: Option<Quic>,
 }
 
-/// Goes over the keys of a transfer.
-pub(crate) fn keys(k: &mut Keys<'_>) -> Said {
+/// Visits the keys of a transfer.
+pub(crate) fn keys(k: &mut Keys<'_>) -> TransferValues {
     let mut host = |key, example, what| match k.value(
         key,
         Form::Text(example),
@@ -94,7 +94,7 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> Said {
         "whether it is other people's traffic, which is measured for itself",
     );
     let quic = quic::keys(k);
-    Said { from, to, bytes, start, stop, every, count, application, cross, quic }
+    TransferValues { from, to, bytes, start, stop, every, count, application, cross, quic }
 }
 
 /// All transfers: one table or a list of tables.
@@ -150,9 +150,9 @@ fn transfers(
     hosts: &[HostSpec],
 ) -> Result<Vec<TransferSpec>, Error> {
     let reader = Reader::open(node, &key, schema::keys("transfer"))?;
-    let (said, _) = take(&reader, keys)?;
-    let every = said.every;
-    let spec = transfer(file, &reader, said, key, hosts)?;
+    let (values, _) = take(&reader, keys)?;
+    let every = values.every;
+    let spec = transfer(file, &reader, values, key, hosts)?;
     let Some(every) = every.filter(|_| !matches!(spec.transfer.traffic, Traffic::Exchange(_)))
     else {
         return Ok(vec![spec]);
@@ -163,7 +163,7 @@ fn transfers(
     }
     let horizon = file.optional::<Span>("horizon")?;
     let Some(end) = spec.transfer.stop.into_iter().chain(horizon).min() else {
-        return Err(Diagnostic::new(Code::MissingKey, "horizon", &reader.place("every"))
+        return Err(Diagnostic::new(Code::MissingKey, "horizon", &reader.location("every"))
             .message("`every` needs a `horizon` or a `stop`")
             .label("never ends by itself")
             .help("say at the top of the file when a run is cut off, for example `horizon = \"600s\"`, or here \
@@ -188,22 +188,22 @@ fn transfers(
 fn transfer(
     file: &Reader<'_>,
     reader: &Reader<'_>,
-    said: Said,
+    values: TransferValues,
     key: String,
     hosts: &[HostSpec],
 ) -> Result<TransferSpec, Error> {
-    let from = end(reader, "from", &said.from, hosts)?;
-    let to = end(reader, "to", &said.to, hosts)?;
-    let Said { start, stop, every, count, cross, quic, .. } = said;
+    let from = end(reader, "from", &values.from, hosts)?;
+    let to = end(reader, "to", &values.to, hosts)?;
+    let TransferValues { start, stop, every, count, cross, quic, .. } = values;
     let times = [Some(start), stop, every];
-    let (traffic, short) = traffic(file, reader, said.application, times, count)?;
+    let (traffic, short) = traffic(file, reader, values.application, times, count)?;
     if quic.is_some() && traffic != Traffic::Bulk {
         return Err(only_bulk(reader));
     }
     let bytes = match reader.node("bytes").and_then(Node::as_str) {
         _ if traffic != Traffic::Bulk => None,
         Some("unlimited") if stop.is_none() && !file.has("horizon") => {
-            return Err(Diagnostic::new(Code::MissingKey, "horizon", &reader.place("bytes"))
+            return Err(Diagnostic::new(Code::MissingKey, "horizon", &reader.location("bytes"))
                 .message("an unlimited transfer needs a `horizon` or a `stop`")
                 .label("never ends by itself")
                 .help(
@@ -216,7 +216,7 @@ fn transfer(
             let expected = "how much is sent (a size, or \"unlimited\" with a `horizon`)";
             return Err(reader.missing("bytes", expected, "\"2MB\""));
         }
-        _ => said.bytes,
+        _ => values.bytes,
     };
     Ok(TransferSpec {
         transfer: Transfer { from, to, bytes, start, count, stop, traffic, cross, quic },
@@ -226,10 +226,10 @@ fn transfer(
     })
 }
 
-/// QUIC carries what is there to be sent, and nothing that an application says bit by bit.
+/// QUIC carries data that is available at the start, not the writes of an application over time.
 fn only_bulk(reader: &Reader<'_>) -> Error {
     let key = if reader.has("quic") { "quic" } else { "protocol" };
-    Diagnostic::new(Code::BadTransfer, reader.key(key), &reader.place(key))
+    Diagnostic::new(Code::BadTransfer, reader.key(key), &reader.location(key))
         .message("QUIC carries transfers of `bytes` only")
         .label("not with this application")
         .help("leave out `on-off`, `web` or `request`, or write `protocol = \"tcp\"`")
@@ -274,10 +274,10 @@ pub(super) fn protocols(
 
 fn end(reader: &Reader<'_>, key: &str, name: &str, hosts: &[HostSpec]) -> Result<usize, Error> {
     hosts.iter().position(|host| host.name == name).ok_or_else(|| {
-        Diagnostic::new(Code::BadTransfer, reader.key(key), &reader.place(key))
+        Diagnostic::new(Code::BadTransfer, reader.key(key), &reader.location(key))
             .message(format!("there is no host `{name}`"))
             .label("no such host")
-            .help(format!("{}; or add a table `[host.{name}]`", meant(name, &names(hosts))))
+            .help(format!("{}; or add a table `[host.{name}]`", did_you_mean(name, &names(hosts))))
             .into()
     })
 }
@@ -287,7 +287,7 @@ fn end(reader: &Reader<'_>, key: &str, name: &str, hosts: &[HostSpec]) -> Result
 /// A side is, in this order: what the file says; left for a name that begins with `fixed` and right for one
 /// with `mobile`; the other side of a host that it exchanges data with; left for the first host that is still
 /// undecided, and so on.
-pub(super) fn place(
+pub(super) fn assign_sides(
     specs: &mut [HostSpec],
     transfers: &[TransferSpec],
 ) -> Result<Vec<Host>, Error> {
@@ -340,7 +340,7 @@ fn opposite(side: HostSide) -> HostSide {
     }
 }
 
-fn same_end(from: &HostSpec, to: &HostSpec, at: &Place, key: &str) -> Error {
+fn same_end(from: &HostSpec, to: &HostSpec, at: &Location, key: &str) -> Error {
     let side = match from.side {
         Some(HostSide::Right) => "right",
         _ => "left",

@@ -1,4 +1,4 @@
-//! What a scenario says and probably does not mean. Nothing here is refused: all of it can be run.
+//! Warnings about settings that are probably unintended. All such scenarios can be run.
 
 use lasthop_proto::agent::{AgentConfig, Ends, Idle, SplitConfig};
 use lasthop_proto::hop::HopConfig;
@@ -13,11 +13,11 @@ use lasthop_proto::tcp::{ElnMode, ElnReaction};
 use super::Noted;
 use super::host::HostSpec;
 use crate::document::Node;
-use crate::error::{Code, Diagnostic, Place};
+use crate::error::{Code, Diagnostic, Location};
 use crate::model::{HostSide, Scenario, Stage, StageKind};
 use crate::read::Reader;
 
-/// Looks at the finished scenario and notes what will surprise.
+/// Checks the finished scenario for surprising settings.
 pub(super) fn run(
     scenario: &Scenario,
     file: &Reader<'_>,
@@ -57,7 +57,7 @@ struct View<'a> {
     specs: &'a [HostSpec],
 }
 
-/// What several cells or several transfers of a host have in common is one matter.
+/// One warning for the same fault of several cells or transfers of a host.
 fn note(notes: &mut Vec<Noted>, warning: Diagnostic) {
     if notes.iter().all(|other| other.warning != warning) {
         notes.push(Noted { warning, in_every_cell: false });
@@ -65,7 +65,7 @@ fn note(notes: &mut Vec<Noted>, warning: Diagnostic) {
 }
 
 impl View<'_> {
-    fn host_key(&self, host: usize, key: &str) -> (String, Place) {
+    fn host_key(&self, host: usize, key: &str) -> (String, Location) {
         let spec = &self.specs[host];
         let written = self
             .file
@@ -90,12 +90,12 @@ impl View<'_> {
         self.stage_key(stage, "agent")
     }
 
-    fn agent_place(&self, stage: usize) -> Place {
+    fn agent_place(&self, stage: usize) -> Location {
         self.stage_place(stage, Some("agent"))
     }
 
-    /// Where a stage stands, or its `key`.
-    fn stage_place(&self, stage: usize, key: Option<&str>) -> Place {
+    /// The source location of a stage, or of its `key`.
+    fn stage_place(&self, stage: usize, key: Option<&str>) -> Location {
         let (stages, stage) = match stage.checked_sub(self.scenario.path.len()) {
             None => (self.file.node("path"), stage),
             Some(i) => {
@@ -120,7 +120,7 @@ impl View<'_> {
         senders
     }
 
-    /// What an agent lacks to be of use to those whose data passes it.
+    /// Host options that an agent needs and hosts lack.
     fn agents_without_use(&self, notes: &mut Vec<Noted>) {
         for (i, stage) in self.path.iter().enumerate() {
             let StageKind::Agent(agent) = &stage.kind else { continue };
@@ -197,12 +197,12 @@ impl View<'_> {
         })
     }
 
-    /// What a base station's own TCP needs of its peers, and of itself.
+    /// Options that a base station's own TCP needs of its peers, and of itself.
     fn split_connections(&self, notes: &mut Vec<Noted>) {
         for (i, split) in self.splits(HostSide::Left) {
             let key = self.agent_key(i);
             let scales = split.wired.window_scale && split.wireless.window_scale;
-            // One byte more than a window can say is the usual way of writing the largest one.
+            // One byte more than the largest window is the usual notation for it.
             let fixed = split.largest.is_none();
             if fixed && split.buffer.0 > 1 + u64::from(u16::MAX) && !scales {
                 note(
@@ -243,7 +243,7 @@ impl View<'_> {
         }
     }
 
-    /// A sender that wants to be told something by its peer's ACKs learns nothing from one that does not tell.
+    /// Warns of senders that need information in ACKs which the peer does not send.
     fn reports_need_both(&self, notes: &mut Vec<Noted>) {
         for transfer in &self.scenario.transfers {
             let (from, to) =
@@ -301,7 +301,7 @@ impl View<'_> {
         }
     }
 
-    /// An agent repairs what lies on its right.
+    /// An agent repairs losses on its right.
     fn agents_without_radio(&self, notes: &mut Vec<Noted>) {
         for (i, stage) in self.path.iter().enumerate() {
             let idle = match &stage.kind {
@@ -408,7 +408,7 @@ impl View<'_> {
         }
     }
 
-    /// A block code corrects bytes; what is lost as a whole has none that it could correct.
+    /// A block code corrects bytes; it cannot correct packets that are lost as a whole.
     fn codes_without_errors(&self, notes: &mut Vec<Noted>) {
         for (i, stage) in self.path.iter().enumerate() {
             let StageKind::Radio(radio) = &stage.kind else { continue };
@@ -431,7 +431,7 @@ impl View<'_> {
         }
     }
 
-    /// What starts after the end never starts.
+    /// Warns of transfers that start after the end.
     fn late_transfers(&self, notes: &mut Vec<Noted>) {
         let late = |start| start >= self.scenario.horizon;
         if !self.scenario.transfers.iter().any(|transfer| late(transfer.start)) {
@@ -439,7 +439,7 @@ impl View<'_> {
         }
         note(
             notes,
-            Diagnostic::new(Code::NoEffect, "horizon", &self.file.place("transfer"))
+            Diagnostic::new(Code::NoEffect, "horizon", &self.file.location("transfer"))
                 .message("a transfer starts after the run has been cut off")
                 .label("starts too late")
                 .help(format!(
@@ -449,7 +449,7 @@ impl View<'_> {
         );
     }
 
-    /// Hosts whose transfers QUIC carries have no use for what is said of their TCP. A preset says more than that.
+    /// Warns of TCP keys of hosts that use QUIC only. A preset has other keys too.
     fn tcp_without_use(&self, notes: &mut Vec<Noted>) {
         const OTHERS: [&str; 7] =
             ["side", "addr", "preset", "kernel", "stack", "access", "battery"];
@@ -459,7 +459,7 @@ impl View<'_> {
             let Some(table) = table.filter(|_| self.scenario.speaks_quic(i)) else { continue };
             let keys = table.entries.iter().map(|entry| entry.key.as_str());
             for key in keys.filter(|key| !OTHERS.contains(key)) {
-                // Not where the value stands: an axis has another place for each.
+                // Not at the value: an axis has another location for each.
                 let warning =
                     Diagnostic::new(Code::NoEffect, format!("host.{}.{key}", spec.name), &spec.at)
                         .message(format!("`{key}` has no effect"))

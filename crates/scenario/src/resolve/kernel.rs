@@ -1,4 +1,4 @@
-//! What keys of a host mean to the kernel that is its TCP in the testbed.
+//! Settings of Linux for the keys of a testbed host whose TCP is the kernel's.
 //!
 //! A key is applied by a setting of Linux, is what Linux does anyway, is refused with the reason, or is reported as not
 //! applied. A key that this file does not know is compared with the preset `linux`: where it changes that, a warning names
@@ -7,7 +7,7 @@
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::units::Span;
 
-use super::host::{self, Said};
+use super::host::{self, HostValues};
 use crate::document::{Entry, Node, Table, Value};
 use crate::error::{Code, Diagnostic, Error};
 use crate::keys::take;
@@ -15,7 +15,7 @@ use crate::model::{KernelKnob, KernelSetting};
 use crate::read::Reader;
 use crate::schema;
 
-/// Keys that say what a host is or where it is, which the testbed itself obeys.
+/// Keys of a host's kind and position, which the testbed itself applies.
 const OF_THE_TESTBED: [&str; 7] =
     ["side", "addr", "preset", "kernel", "stack", "access", "battery"];
 
@@ -36,14 +36,14 @@ pub(super) struct Settings {
 }
 
 /// Translates the keys of a host into settings of its kernel.
-pub(super) fn settings(reader: &Reader<'_>, said: &Said) -> Settings {
+pub(super) fn settings(reader: &Reader<'_>, values: &HostValues) -> Settings {
     let mut all = Settings::default();
     for key in schema::keys("host") {
         let Some(node) = reader.node(key) else { continue };
         if OF_THE_TESTBED.contains(key) {
             continue;
         }
-        match applied(key, node, reader, &said.tcp) {
+        match applied(key, node, reader, &values.tcp) {
             Some(Ok(settings)) => all.applied.extend(settings),
             Some(Err(reason)) if all.refused.is_none() => {
                 all.refused = Some(diagnostic(Code::BadValue, key, reader, &reason).into());
@@ -62,7 +62,7 @@ pub(super) fn settings(reader: &Reader<'_>, said: &Said) -> Settings {
 fn diagnostic(code: Code, key: &str, reader: &Reader<'_>, reason: &str) -> Diagnostic {
     let path = reader.key(key);
     let host = path.rsplit_once('.').map_or("host", |(host, _)| host);
-    Diagnostic::new(code, &path, &reader.place(key))
+    Diagnostic::new(code, &path, &reader.location(key))
         .message(format!("`{path}` has no effect on the kernel in the testbed: {reason}"))
         .label("not with the kernel's TCP")
         .help(format!(
@@ -78,7 +78,7 @@ fn route(key: &'static str, value: impl ToString) -> KernelSetting {
     KernelSetting { knob: KernelKnob::Route, key, value: value.to_string() }
 }
 
-/// What the kernel does for `key`; `None` if no setting of it has anything to do with that key.
+/// The kernel's setting for `key`; `None` if it has none.
 fn applied(key: &str, node: &Node, reader: &Reader<'_>, tcp: &TcpConfig) -> Option<Fate> {
     let switch = |name, on: bool| Ok(vec![sysctl(name, u8::from(on))]);
     Some(match key {
@@ -89,7 +89,7 @@ fn applied(key: &str, node: &Node, reader: &Reader<'_>, tcp: &TcpConfig) -> Opti
         "dsack" => switch("tcp_dsack", tcp.dsack),
         "timestamps" => switch("tcp_timestamps", tcp.timestamps),
         "window-scale" => switch("tcp_window_scaling", tcp.window_scale),
-        // Whoever has accurate ECN falls back to it.
+        // Accurate ECN falls back to it.
         "ecn" if reader.node("accurate-ecn").is_some() => Ok(Vec::new()),
         "ecn" => switch("tcp_ecn", tcp.ecn),
         "accurate-ecn" => match node.as_str() {
@@ -188,7 +188,7 @@ fn is_of_linux(key: &str, reader: &Reader<'_>) -> bool {
         let table = Table { entries, inline: true };
         let reader =
             Reader::over(&table, "host", reader.at().clone(), schema::keys("host")).ok()?;
-        take(&reader, host::keys).ok().map(|(said, _)| said.tcp)
+        take(&reader, host::keys).ok().map(|(values, _)| values.tcp)
     };
     let with = reader.node(key).and_then(|node| config(Some(node)));
     with.is_some() && with == config(None)

@@ -24,7 +24,7 @@ pub enum Key {
     Environment(String),
 }
 
-/// What a tunnel's file asks for.
+/// The settings of a tunnel's file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TunnelFile {
     /// Name of the interface.
@@ -47,7 +47,7 @@ pub struct TunnelFile {
     pub delay: Option<Span>,
     /// Which packets are repeated until they arrive; nothing where none is.
     pub reliable: Option<Reliable>,
-    /// How often an idle end says that it is alive.
+    /// Interval of keep-alive messages of an idle end.
     pub keep_alive: Span,
     /// When a silent peer counts as gone.
     pub dead_after: Span,
@@ -55,13 +55,13 @@ pub struct TunnelFile {
     pub queue: usize,
     /// Longest inner packet, if it is not to follow from the path.
     pub mtu: Option<u16>,
-    /// Where to listen for `lasthop ctl`, if the file says so.
+    /// The control socket of `lasthop ctl`, if the file has one.
     pub socket: Option<String>,
     /// Where to answer Prometheus, if at all.
     pub metrics: Option<SocketAddr>,
 }
 
-/// Goes over the keys of a tunnel.
+/// Visits the keys of a tunnel.
 pub(crate) fn keys(k: &mut Keys<'_>) -> TunnelFile {
     let need = Need::Else("`lasthop0`");
     let tun = interface(k, "tun", need, "the name of its interface");
@@ -131,7 +131,7 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> TunnelFile {
     TunnelFile { socket, metrics, ..file }
 }
 
-/// Builds what the document of a tunnel's file asks for.
+/// Builds a tunnel's settings from its document.
 pub(crate) fn tunnel(document: &Table) -> Result<TunnelFile, Error> {
     let file = Reader::top(document, "tunnel's file", schema::keys("tunnel"))?;
     take(&file, keys).map(|(file, _)| file)

@@ -9,9 +9,9 @@ use super::transfer::MAX_CONNECTIONS;
 use crate::error::{Code, Diagnostic, Error};
 use crate::read::Reader;
 
-/// What the file says of requests and responses.
+/// Values of the keys of requests and responses.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Said {
+pub(crate) struct ExchangeValues {
     request: Option<Bytes>,
     response: Option<Bytes>,
     think: Span,
@@ -19,11 +19,11 @@ pub(crate) struct Said {
     exchanges: Option<u32>,
 }
 
-/// Keys that mean something beside `request` only.
+/// Keys that require `request`.
 const BESIDE: [&str; 4] = ["response", "think", "persistent", "exchanges"];
 
-/// Goes over the keys.
-pub(super) fn keys(k: &mut Keys<'_>) -> Said {
+/// Visits the keys.
+pub(super) fn keys(k: &mut Keys<'_>) -> ExchangeValues {
     let (mut request, mut response) = (None, None);
     let sizes = Bytes(1)..=Bytes(1 << 40);
     let what = "what a client at `from` asks a server at `to`, in place of `bytes`";
@@ -36,27 +36,31 @@ pub(super) fn keys(k: &mut Keys<'_>) -> Said {
     k.flag("persistent", &mut persistent, what);
     let what = "with `request`: how often each client asks; else until `stop` or the `horizon`";
     k.maybe_count("exchanges", &mut exchanges, 1..=MAX_CONNECTIONS, what);
-    Said { request, response, think, persistent, exchanges }
+    ExchangeValues { request, response, think, persistent, exchanges }
 }
 
 /// The exchanges of the transfer at `reader`, which lasts from `start` to `end`, for `count` clients that ask `every` so
 /// often; and how many connections they may be expected to open. Nothing if the transfer is another one.
 pub(super) fn exchange(
     reader: &Reader<'_>,
-    said: Said,
+    values: ExchangeValues,
     every: Option<Span>,
     [start, end]: [Option<Span>; 2],
     count: u32,
 ) -> Result<Option<(Exchange, u64)>, Error> {
-    let Some(request) = said.request else {
+    let Some(request) = values.request else {
         let Some(key) = BESIDE.into_iter().find(|key| reader.has(key)) else { return Ok(None) };
-        return Err(Diagnostic::new(Code::MissingKey, reader.key("request"), &reader.place(key))
-            .message(format!("`{key}` needs a `request`"))
-            .label("of what request?")
-            .help("for example `request = \"300B\", response = \"10KB\", every = \"1s\"`")
-            .into());
+        return Err(Diagnostic::new(
+            Code::MissingKey,
+            reader.key("request"),
+            &reader.location(key),
+        )
+        .message(format!("`{key}` needs a `request`"))
+        .label("of what request?")
+        .help("for example `request = \"300B\", response = \"10KB\", every = \"1s\"`")
+        .into());
     };
-    let Some(response) = said.response else {
+    let Some(response) = values.response else {
         return Err(reader.missing("response", "what the server answers (a size)", "\"10KB\""));
     };
     for other in ["bytes", "on-off", "web"] {
@@ -69,7 +73,7 @@ pub(super) fn exchange(
         let help = "a client asks `every` so often whatever comes, or thinks after each answer";
         return Err(excluded(reader, "think", "every", help));
     }
-    let Said { think, persistent, exchanges, .. } = said;
+    let ExchangeValues { think, persistent, exchanges, .. } = values;
     let pause = every.unwrap_or(think);
     let each = match (exchanges, end) {
         (Some(exchanges), _) => u64::from(exchanges),

@@ -1,14 +1,14 @@
 //! Hops of hosts with a battery.
 
-use crate::error::{Code, Diagnostic, Error, Place};
+use crate::error::{Code, Diagnostic, Error, Location};
 use crate::model::{Host, HostSide, RadioStage, Stage, StageKind};
 
-/// Hops of hosts with a battery tell what is on the air: a plain radio, which does not, becomes a hop with the ideal
-/// medium, which behaves the same.
+/// Hops of hosts with a battery report their frames on the air. A plain radio does not, so it becomes a hop with the
+/// ideal medium, which behaves the same.
 pub(super) fn give_hops(
     path: &mut [Stage],
     hosts: &[Host],
-    batteries: &[Option<Place>],
+    batteries: &[Option<Location>],
 ) -> Result<(), Error> {
     let is_link = |stage: &Stage| stage.kind.is_link();
     for (host, place) in hosts.iter().zip(batteries) {
@@ -52,7 +52,7 @@ pub(super) fn give_hops(
 }
 
 /// Which radio a host that moves hangs on changes, and no battery follows that.
-pub(super) fn none_that_moves(hosts: &[Host], batteries: &[Option<Place>]) -> Result<(), Error> {
+pub(super) fn none_that_moves(hosts: &[Host], batteries: &[Option<Location>]) -> Result<(), Error> {
     let mut moving = hosts.iter().zip(batteries).filter(|(host, _)| host.side == HostSide::Right);
     let Some((host, Some(place))) = moving.find(|(_, place)| place.is_some()) else {
         return Ok(());

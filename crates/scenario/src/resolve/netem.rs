@@ -1,4 +1,4 @@
-//! Where a line of netem does not do exactly what `tc` does.
+//! Differences between a line of netem here and in `tc`.
 
 use lasthop_proto::link::tc::EmulatorConfig;
 use lasthop_proto::units::{Probability, Span};
@@ -8,7 +8,7 @@ use crate::document::Node;
 use crate::error::{Code, Diagnostic};
 use crate::model::{Stage, StageKind};
 
-/// Notes what differs, once for each link of a path, whose list of stages is at `key`.
+/// Adds one warning for each link of a path that differs from netem. `key` is the list of stages.
 pub(super) fn note(items: &[Node], key: &str, stages: &[Stage], notes: &mut Vec<Noted>) {
     for (i, (stage, item)) in stages.iter().zip(items).enumerate() {
         let StageKind::Netem(netem) = &stage.kind else { continue };
@@ -26,7 +26,7 @@ pub(super) fn note(items: &[Node], key: &str, stages: &[Stage], notes: &mut Vec<
     }
 }
 
-/// What differs between a link and the kernel's netem, in words.
+/// Differences between a link and the kernel's netem, as sentences.
 fn differences(netem: &EmulatorConfig) -> String {
     let mut all = vec!["each segment is a packet, where a super-packet of a host counts as one"];
     let i = &netem.impairments;

@@ -1,4 +1,4 @@
-//! What commands that make many runs have in common: arguments, how runs are made, and what becomes of an answer.
+//! Arguments, runs and output that commands with many runs share.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ pub fn seeds(least: u32, most: u32) -> impl TypedValueParser<Value = u32> {
 
 /// A question about alternatives on one scenario.
 #[derive(clap::Args, Debug)]
-pub struct Asked {
+pub struct StudyArgs {
     /// Scenario file, `-` for stdin, or the name of a built-in scenario
     #[arg(value_name = "FILE|NAME")]
     pub scenario: String,
@@ -72,7 +72,7 @@ pub struct Asked {
     jobs: Jobs,
 }
 
-impl Asked {
+impl StudyArgs {
     /// The arguments as the scenario takes them.
     pub fn arguments(&self) -> Vec<Argument> {
         let mut arguments: Vec<Argument> = self.set.iter().cloned().map(Argument::Set).collect();
@@ -98,13 +98,13 @@ impl Asked {
         Maker::new(self.output.as_deref(), self.jobs, quiet)
     }
 
-    /// Writes an answer that is complete, and shows what there is. `file` is the name of its document, `page` and
-    /// `pictures` are what lies beside it, and `text` is for a terminal.
+    /// Writes a complete answer and prints it. `file` is the name of its document, `page` and `pictures` are written next
+    /// to it, and `text` is for a terminal.
     #[expect(
         clippy::too_many_arguments,
         reason = "each part of an answer is named where it is made"
     )]
-    pub fn tell<S: serde::Serialize>(
+    pub fn report<S: serde::Serialize>(
         &self,
         json: bool,
         format: Format,
@@ -142,7 +142,7 @@ impl Asked {
 /// Makes the runs of studies, with progress on stderr, and until somebody presses Ctrl-C.
 #[derive(Debug)]
 pub struct Maker<'a> {
-    /// Where runs are kept.
+    /// The store of runs.
     output: Option<&'a Path>,
     jobs: Jobs,
     quiet: bool,
@@ -155,7 +155,7 @@ impl Maker<'_> {
         Ok(Maker { output, jobs, quiet, stop: Stop::listen()? })
     }
 
-    /// The results of a plan; with fewer runs if somebody asked to stop.
+    /// The results of a plan; with fewer runs after Ctrl-C.
     pub fn results(&self, plan: &Plan, setup: Setup) -> Result<Results, Failure> {
         if let Some(dir) = self.output {
             output::prepare(dir)?;

@@ -11,7 +11,7 @@ pub(super) const MAX_RUNS: u64 = 1_000_000;
 /// Runs in the testbed unless the file asks for another number: a run on real packets takes as long as it takes.
 const TESTBED_RUNS: u64 = 5;
 
-/// What the top of a scenario says.
+/// Values of the keys at the top of a scenario.
 #[derive(Debug)]
 pub(crate) struct Top {
     pub name: Option<String>,
@@ -22,7 +22,7 @@ pub(crate) struct Top {
     pub horizon: Span,
 }
 
-/// Goes over the keys.
+/// Visits the keys.
 pub(crate) fn keys(k: &mut Keys<'_>) -> Top {
     let need = Need::Else("the file's name");
     let form = Form::Text("\"my-link\"");

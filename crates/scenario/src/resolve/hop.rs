@@ -1,4 +1,4 @@
-//! Medium access and the link layer of a radio hop, which stand beside `radio`.
+//! Medium access and the link layer of a radio hop, whose keys are next to `radio`.
 
 use lasthop_proto::describe::{Descriptor, Form, Keys, Need, Value};
 use lasthop_proto::hop::HopConfig;
@@ -12,7 +12,7 @@ use crate::error::{Code, Diagnostic, Error};
 use crate::keys::take;
 use crate::read::{Reader, not_a_choice};
 
-/// Goes over all keys of medium access and link layers, whichever are chosen.
+/// Visits the keys of all kinds of medium access and link layers, also of those that are not chosen.
 pub(crate) fn all(k: &mut Keys<'_>) {
     let words = |k: &mut Keys<'_>, key, words: Vec<&'static str>, what| {
         let default = Value::Word(words[0]);
@@ -32,8 +32,7 @@ pub(crate) fn all(k: &mut Keys<'_>) {
     }
 }
 
-/// Reads what stands beside `radio`: the hop, unless it has neither link layer nor medium access; or packet radio over
-/// several hops.
+/// Reads the keys next to `radio`: a hop with a link layer or medium access, packet radio over several hops, or neither.
 pub(super) fn read(
     stage: &Reader<'_>,
     radio: &RadioConfig,
@@ -92,7 +91,7 @@ fn bare(stage: &Reader<'_>, hop: &HopConfig) -> Result<(), Error> {
 }
 
 fn refused(stage: &Reader<'_>, key: &str, message: String, label: &str, help: String) -> Error {
-    Diagnostic::new(Code::BadValue, stage.key(key), &stage.place(key))
+    Diagnostic::new(Code::BadValue, stage.key(key), &stage.location(key))
         .message(message)
         .label(label)
         .help(help)
@@ -121,7 +120,7 @@ fn chosen<R: Copy, T>(
 ) -> Result<T, Error> {
     let word = word(stage, key, registry)?;
     let (mut config, mut uses, mut all) = (None, Vec::new(), Vec::new());
-    // All options are read whatever the system is: a wrong one is wrong in every cell of a sweep.
+    // All options are read for every system: a wrong value is an error in every cell of a sweep.
     for system in registry {
         let (value, keys) = take(stage, |k| read(system.read, k))?;
         if system.word == word {

@@ -9,7 +9,7 @@ use lasthop_proto::units::Bytes;
 use super::path;
 use super::transfer::Directions;
 use crate::document::{Node, Table, Value as DocumentValue};
-use crate::error::{Code, Diagnostic, Error, Place, Warning};
+use crate::error::{Code, Diagnostic, Error, Location, Warning};
 use crate::files;
 use crate::keys::take;
 use crate::live::LivePath;
@@ -22,7 +22,7 @@ const IFNAME: usize = 15;
 /// Longest path of a socket (sun_path without the end).
 const SUN_PATH: usize = 107;
 
-/// What a station's file asks for.
+/// The settings of a station's file.
 #[derive(Clone, Debug)]
 pub struct StationFile {
     /// The interface on the wired side.
@@ -33,21 +33,21 @@ pub struct StationFile {
     pub seed: u64,
     /// The stages between the interfaces, as they can be changed while they run.
     pub path: LivePath,
-    /// Where to listen for `lasthop ctl`, if the file says so.
+    /// The control socket of `lasthop ctl`, if the file has one.
     pub socket: Option<String>,
     /// Where to answer Prometheus, if at all.
     pub metrics: Option<SocketAddr>,
-    /// What to capture, if anything.
+    /// Captures, if any.
     pub capture: Option<Captures>,
-    /// What it may take.
+    /// Limits of connections and memory.
     pub limits: Limits,
-    /// What forwards.
+    /// The data plane.
     pub plane: PlaneChoice,
-    /// Whether the kernel goes on forwarding when the station has been stopped.
+    /// Whether the kernel continues to forward after a clean stop.
     pub forward_after_stop: bool,
 }
 
-/// What is to forward between the interfaces of a station.
+/// The data plane between the interfaces of a station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum PlaneChoice {
     /// The kernel where rights and the system allow and the path can do without some packets, else packet sockets.
@@ -64,15 +64,15 @@ pub enum PlaneChoice {
 pub struct Captures {
     /// Directory.
     pub dir: String,
-    /// Bytes kept of each packet's body.
+    /// Bytes stored of each packet's body.
     pub payload: u32,
     /// Size of all files of one generation together; then the next begins.
     pub file_size: Bytes,
-    /// Generations kept.
+    /// Number of generations of files.
     pub files: u32,
 }
 
-/// What a station may take, whoever asks for more.
+/// Upper limits of a station, for its file and for `lasthop ctl set`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Connections followed at each end, and flows of an agent.
@@ -87,9 +87,9 @@ impl Default for Limits {
     }
 }
 
-/// What a station's file says, its path aside.
+/// Values of the keys of a station's file, without its path.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct StationValues {
     left: String,
     right: String,
     seed: u64,
@@ -100,7 +100,7 @@ pub(crate) struct Said {
     forward_after_stop: bool,
 }
 
-/// What the files of stations and tunnels have in common.
+/// Values of the keys that files of stations and tunnels share.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Shared {
     /// Where to listen for `lasthop ctl`.
@@ -109,8 +109,8 @@ pub(super) struct Shared {
     pub metrics: Option<SocketAddr>,
 }
 
-/// Goes over the keys of a station.
-pub(crate) fn keys(k: &mut Keys<'_>) -> Said {
+/// Visits the keys of a station.
+pub(crate) fn keys(k: &mut Keys<'_>) -> StationValues {
     let left = interface(k, "left", Need::Required("\"eth0\""), "the interface on the wired side");
     let right =
         interface(k, "right", Need::Required("\"wlan0\""), "the interface on the wireless side");
@@ -134,15 +134,16 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> Said {
     let limits = limits(k);
     let shared = shared(k);
     let capture = captures(k);
-    Said { left, right, seed, shared, capture, limits, plane, forward_after_stop }
+    StationValues { left, right, seed, shared, capture, limits, plane, forward_after_stop }
 }
 
-/// Builds what the document of a station's file asks for.
+/// Builds a station's settings from its document.
 pub(crate) fn station(document: Table) -> Result<(StationFile, Vec<Warning>), Error> {
-    let said = said(&document)?;
+    let values = read_values(&document)?;
     let (stages, warnings) = stages(&document)?;
     let path = LivePath::of_station(document, stages);
-    let Said { left, right, seed, shared, capture, limits, plane, forward_after_stop } = said;
+    let StationValues { left, right, seed, shared, capture, limits, plane, forward_after_stop } =
+        values;
     let Shared { socket, metrics } = shared;
     let station = StationFile {
         left,
@@ -163,8 +164,8 @@ fn open(document: &Table) -> Result<Reader<'_>, Error> {
     Reader::top(document, "station's file", &[schema::keys("station"), &["path"]].concat())
 }
 
-fn said(document: &Table) -> Result<Said, Error> {
-    take(&open(&*files::put_in(document)?)?, keys).map(|(said, _)| said)
+fn read_values(document: &Table) -> Result<StationValues, Error> {
+    take(&open(&*files::put_in(document)?)?, keys).map(|(values, _)| values)
 }
 
 /// The stages of a station's document, checked against its limits.
@@ -180,7 +181,7 @@ pub(crate) fn stages(document: &Table) -> Result<(Vec<Stage>, Vec<Warning>), Err
             split.suspects_size = true;
         }
     }
-    within_limits(&file, said(document)?.limits)?;
+    within_limits(&file, read_values(document)?.limits)?;
     Ok((stages, notes.into_iter().map(|note| note.warning).collect()))
 }
 
@@ -226,7 +227,7 @@ pub(super) fn interface(
     name
 }
 
-/// Goes over the keys that stations and tunnels have in common.
+/// Visits the keys that stations and tunnels share.
 pub(super) fn shared(k: &mut Keys<'_>) -> Shared {
     let mut shared = Shared::default();
     k.table("control", "who may look at it and change it while it runs", |k| {
@@ -319,7 +320,7 @@ fn within_limits(file: &Reader<'_>, limits: Limits) -> Result<(), Error> {
     for (i, item) in items.iter().enumerate() {
         let Some(stage) = item.as_table() else { continue };
         let Some(agent) = stage.get("agent") else { continue };
-        // `none` takes nothing by itself; what stands beside it is for the agent that comes after it.
+        // `none` uses no memory; options next to it are for a later agent.
         let is_none = agent.as_str() == Some("none");
         let place = |key: &str| stage.get(key).map_or(&agent.at, |node| &node.at);
         let path = |key: &str| format!("path.{}.{key}", i + 1);
@@ -360,7 +361,7 @@ fn within_limits(file: &Reader<'_>, limits: Limits) -> Result<(), Error> {
     Ok(())
 }
 
-fn beyond(key: &str, at: &Place, message: String, help: String) -> Error {
+fn beyond(key: &str, at: &Location, message: String, help: String) -> Error {
     Diagnostic::new(Code::OutOfRange, key, at)
         .message(message)
         .label("beyond the limits")

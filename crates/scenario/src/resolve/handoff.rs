@@ -1,11 +1,11 @@
-//! What happens between two cells.
+//! The keys of hand-offs between two cells.
 
 use lasthop_proto::describe::Keys;
 use lasthop_proto::units::Span;
 
 use crate::roaming::{Handoff, Policy, StateMoves};
 
-/// Goes over the keys of a hand-off.
+/// Visits the keys of a hand-off.
 pub(crate) fn handoff(k: &mut Keys<'_>) -> Handoff {
     let mut handoff = Handoff::default();
     let times = Span::ZERO..=Span::secs(3600);

@@ -1,4 +1,4 @@
-//! Cells, who visits them, and what happens in between.
+//! Cells, the visits of hosts, and hand-offs.
 
 use lasthop_proto::describe::{Form, Keys, Need, Value as Given};
 use lasthop_proto::units::Span;
@@ -7,7 +7,7 @@ use super::path::{self, Stretch};
 use super::transfer::Directions;
 use super::{Noted, named};
 use crate::document::{Node, Value};
-use crate::error::{Code, Diagnostic, Error, Place, meant};
+use crate::error::{Code, Diagnostic, Error, Location, did_you_mean};
 use crate::keys::take;
 use crate::model::{Host, HostSide, Stage, StageKind};
 use crate::read::Reader;
@@ -29,7 +29,7 @@ pub(super) struct Around<'a> {
     pub horizon: Span,
 }
 
-/// Goes over the keys of a cell, beside its path.
+/// Visits the keys of a cell, without those of its path.
 pub(crate) fn cell(k: &mut Keys<'_>) -> String {
     let form = Form::Text("\"west\"");
     let what = "what visits call the cell, and what its base station is called in traces";
@@ -39,9 +39,9 @@ pub(crate) fn cell(k: &mut Keys<'_>) -> String {
     }
 }
 
-/// What a table of visits says.
+/// Values of the keys of a table of visits.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct VisitsValues {
     host: Option<String>,
     cells: Option<Vec<String>>,
     every: Option<Span>,
@@ -49,8 +49,8 @@ pub(crate) struct Said {
     list: Vec<(String, Span, Option<Span>)>,
 }
 
-/// Goes over the keys of visits.
-pub(crate) fn visits(k: &mut Keys<'_>) -> Said {
+/// Visits the keys of `visits`.
+pub(crate) fn visits(k: &mut Keys<'_>) -> VisitsValues {
     let form = Form::Text("\"mobile\"");
     let need = Need::Else("all that have no visits of their own");
     let host = match k.value("host", form, need, Given::Absent, "the host that moves") {
@@ -116,7 +116,7 @@ pub(crate) fn visits(k: &mut Keys<'_>) -> Said {
         let help = "a host visits its cells `every` so often, for random times (`dwell`), or as a `list` says";
         k.refuse(other, message, "which of them?", help);
     }
-    Said { host, cells, every, dwell, list }
+    VisitsValues { host, cells, every, dwell, list }
 }
 
 /// Visits in lines, or the number of the first line that is none.
@@ -133,11 +133,11 @@ fn lines(text: &str) -> Result<Vec<(String, Span, Option<Span>)>, usize> {
             _ => None,
         }
     };
-    let said = text.lines().enumerate().filter_map(|(i, line)| {
+    let values = text.lines().enumerate().filter_map(|(i, line)| {
         let line = line.split('#').next().unwrap_or_default().trim();
         (!line.is_empty()).then_some((i, line))
     });
-    said.map(|(i, line)| visit(line).ok_or(i + 1)).collect()
+    values.map(|(i, line)| visit(line).ok_or(i + 1)).collect()
 }
 
 /// The cells of a scenario, if it has any.
@@ -149,7 +149,7 @@ pub(super) fn read(
     let Some(node) = file.node("cell") else {
         return match ["visits", "handoff"].into_iter().find(|key| file.has(key)) {
             None => Ok(None),
-            Some(key) => Err(trouble(key, &file.place(key))
+            Some(key) => Err(trouble(key, &file.location(key))
                 .message(format!("`{key}` without cells"))
                 .label("there is no cell")
                 .help("each base station with its radio is a `[[cell]]` with a name and its own `[[cell.path]]`")
@@ -161,7 +161,7 @@ pub(super) fn read(
         None => (Handoff::default(), node.at.clone()),
         Some(node) => {
             let reader = Reader::open(node, "handoff", schema::keys("handoff"))?;
-            (take(&reader, super::handoff::handoff)?.0, reader.place("gap"))
+            (take(&reader, super::handoff::handoff)?.0, reader.location("gap"))
         }
     };
     let tours = tours(file, node, around, &cells, (&handoff, &handoff_at))?;
@@ -169,9 +169,9 @@ pub(super) fn read(
     Ok(Some(Roaming { cells, tours, handoff }))
 }
 
-/// The fault of a document with cells whose path is to be changed while it stands.
+/// The error for a change of a running path with cells.
 pub(crate) fn not_standing(document: &crate::document::Table) -> Error {
-    let at = document.get("cell").map_or(Place::file(0..0), |node| node.at.clone());
+    let at = document.get("cell").map_or(Location::file(0..0), |node| node.at.clone());
     trouble("cell", &at)
         .message("a testbed that stands has one base station")
         .label("cells are for runs")
@@ -179,7 +179,7 @@ pub(crate) fn not_standing(document: &crate::document::Table) -> Error {
         .into()
 }
 
-fn trouble(key: impl Into<String>, at: &Place) -> Diagnostic {
+fn trouble(key: impl Into<String>, at: &Location) -> Diagnostic {
     Diagnostic::new(Code::BadVisit, key, at)
 }
 
@@ -205,7 +205,7 @@ fn cells(
         let key = format!("cell.{}", i + 1);
         let reader = Reader::open(item, &key, &[schema::keys("cell"), &["path"]].concat())?;
         let (name, _) = take(&reader, cell)?;
-        let at = reader.place("name");
+        let at = reader.location("name");
         named(&name, &reader.key("name"), &at)?;
         let taken = names.contains(&name) || around.hosts.iter().any(|host| host.name == name);
         if taken || name.bytes().all(|b| b.is_ascii_digit()) {
@@ -228,10 +228,10 @@ fn cells(
     Ok(cells)
 }
 
-/// A table of visits, and where it stands.
+/// A table of visits and its reader.
 struct Table<'t> {
     reader: Reader<'t>,
-    said: Said,
+    values: VisitsValues,
     host: Option<usize>,
 }
 
@@ -240,7 +240,7 @@ fn tours(
     cell: &Node,
     around: &Around<'_>,
     cells: &[RadioCell],
-    handoff: (&Handoff, &Place),
+    handoff: (&Handoff, &Location),
 ) -> Result<Vec<Tour>, Error> {
     let tables = match file.node("visits") {
         None => Vec::new(),
@@ -257,7 +257,7 @@ fn tours(
     for (i, second) in tables.iter().enumerate() {
         if tables[..i].iter().any(|first| first.host == second.host) {
             let who =
-                second.said.host.as_ref().map_or("all others".to_owned(), |h| format!("`{h}`"));
+                second.values.host.as_ref().map_or("all others".to_owned(), |h| format!("`{h}`"));
             return Err(trouble(second.reader.key("host"), second.reader.at())
                 .message(format!("visits of {who} are told twice"))
                 .label("the second time")
@@ -285,28 +285,28 @@ fn tours(
 
 fn table<'t>(node: &'t Node, key: &str, hosts: &[Host]) -> Result<Table<'t>, Error> {
     let reader = Reader::open(node, key, schema::keys("visits"))?;
-    let (said, _) = take(&reader, visits)?;
+    let (values, _) = take(&reader, visits)?;
     let fault = |message: String, label: &str, help: String| -> Error {
-        let at = reader.place("host");
+        let at = reader.location("host");
         trouble(reader.key("host"), &at).message(message).label(label).help(help).into()
     };
-    let host = match &said.host {
+    let host = match &values.host {
         None => None,
         Some(name) => {
             let right = hosts.iter().filter(|host| host.side == HostSide::Right);
             let mobile: Vec<&str> = right.map(|host| host.name.as_str()).collect();
             let Some(i) = hosts.iter().position(|host| host.name == *name) else {
                 let message = format!("there is no host `{name}`");
-                return Err(fault(message, "no such host", meant(name, &mobile)));
+                return Err(fault(message, "no such host", did_you_mean(name, &mobile)));
             };
             if hosts[i].side == HostSide::Left {
                 let message = format!("`{name}` hangs on the wired end and visits no cells");
-                return Err(fault(message, "a left host", meant("", &mobile)));
+                return Err(fault(message, "a left host", did_you_mean("", &mobile)));
             }
             Some(i)
         }
     };
-    Ok(Table { reader, said, host })
+    Ok(Table { reader, values, host })
 }
 
 fn tour(
@@ -314,23 +314,23 @@ fn tour(
     host: usize,
     around: &Around<'_>,
     cells: &[RadioCell],
-    (handoff, handoff_at): (&Handoff, &Place),
+    (handoff, handoff_at): (&Handoff, &Location),
 ) -> Result<Tour, Error> {
-    let Table { reader, said, .. } = table;
+    let Table { reader, values, .. } = table;
     let names: Vec<&str> = cells.iter().map(|cell| cell.name.as_str()).collect();
-    let find = |name: &str, key: String, at: &Place| {
+    let find = |name: &str, key: String, at: &Location| {
         names.iter().position(|other| *other == name).ok_or_else(|| -> Error {
             trouble(key, at)
                 .message(format!("there is no cell `{name}`"))
                 .label("no such cell")
-                .help(format!("{}; or add a `[[cell]]` with this name", meant(name, &names)))
+                .help(format!("{}; or add a `[[cell]]` with this name", did_you_mean(name, &names)))
                 .into()
         })
     };
-    let own = match &said.cells {
+    let own = match &values.cells {
         None => (0..cells.len()).collect(),
         Some(own) => {
-            let at = reader.place("cells");
+            let at = reader.location("cells");
             own.iter()
                 .map(|name| find(name, reader.key("cells"), &at))
                 .collect::<Result<Vec<_>, _>>()?
@@ -340,7 +340,7 @@ fn tour(
         return Err(reader.out_of_range("cells", "at least one cell must be there to be visited"));
     }
     let between = handoff.gap.max(handoff.overlap);
-    let stays = match (said.every, said.dwell) {
+    let stays = match (values.every, values.dwell) {
         (Some(every), _) if every <= between => {
             let host = &around.hosts[host].name;
             return Err(trouble("handoff", handoff_at)
@@ -351,7 +351,7 @@ fn tour(
         }
         (Some(every), _) => Stays::Every(every),
         (_, Some(mean)) => Stays::Dwell(mean),
-        _ if said.list.is_empty() => {
+        _ if values.list.is_empty() => {
             return Err(trouble(reader.key("every"), reader.at())
                 .message(format!("`{}` is in no cell for ever", around.hosts[host].name))
                 .label("nothing says when it is where")
@@ -362,16 +362,16 @@ fn tour(
         }
         _ => {
             let items = reader.node("list").and_then(Node::as_array).unwrap_or_default();
-            let place = |i: usize, key: &str| -> Place {
+            let place = |i: usize, key: &str| -> Location {
                 let item = items.get(i);
                 let value = item.and_then(Node::as_table).and_then(|table| table.get(key));
-                value.or(item).map_or_else(|| reader.place("table"), |node| node.at.clone())
+                value.or(item).map_or_else(|| reader.location("table"), |node| node.at.clone())
             };
             let key = |i: usize, key: &str| match reader.has("list") {
                 true => format!("{}.{}.{key}", reader.key("list"), i + 1),
                 false => reader.key("table"),
             };
-            let list = said.list.iter().enumerate().map(|(i, (cell, from, until))| {
+            let list = values.list.iter().enumerate().map(|(i, (cell, from, until))| {
                 let cell = find(cell, key(i, "cell"), &place(i, "cell"))?;
                 Ok(Stay { cell, from: *from, until: *until })
             });
@@ -382,7 +382,7 @@ fn tour(
     };
     let own = match &stays {
         // Candidates are sought among the cells that it comes to.
-        Stays::List(_) if said.cells.is_none() => (0..cells.len()).collect(),
+        Stays::List(_) if values.cells.is_none() => (0..cells.len()).collect(),
         _ => own,
     };
     Ok(Tour { host, cells: own, stays })
@@ -394,7 +394,7 @@ fn check_list(
     (handoff, around): (&Handoff, &Around<'_>),
     host: &str,
     key: impl Fn(usize, &str) -> String,
-    place: impl Fn(usize, &str) -> Place,
+    place: impl Fn(usize, &str) -> Location,
 ) -> Result<(), Error> {
     let fault = |i: usize, of: &str, message: String, label: &str, help: &str| -> Error {
         trouble(key(i, of), &place(i, of)).message(message).label(label).help(help).into()
@@ -454,7 +454,7 @@ fn check_list(
     Ok(())
 }
 
-/// A cell that nobody comes to is usually a slip.
+/// Warns of cells without visits, which are usually a mistake.
 fn unvisited(node: &Node, cells: &[RadioCell], tours: &[Tour], notes: &mut Vec<Noted>) {
     for (i, cell) in cells.iter().enumerate() {
         let visited = tours.iter().any(|tour| match &tour.stays {

@@ -1,4 +1,4 @@
-//! Hosts and their TCP: a preset, and what the file changes about it.
+//! Hosts and their TCP: a preset, and the keys that change it.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use lasthop_proto::wire::Addr;
 
 use super::{kernel, named, path};
 use crate::document::Node;
-use crate::error::{Code, Diagnostic, Error, Place};
+use crate::error::{Code, Diagnostic, Error, Location};
 use crate::keys::take;
 use crate::model::{HostSide, Stack};
 use crate::read::Reader;
@@ -22,12 +22,12 @@ const MAX_HOSTS: usize = 1000;
 /// A host as the file describes it; its side may be left to be found.
 pub(super) struct HostSpec {
     pub name: String,
-    pub at: Place,
+    pub at: Location,
     pub side: Option<HostSide>,
-    pub addr: Option<(Addr, Place)>,
+    pub addr: Option<(Addr, Location)>,
     pub tcp: TcpConfig,
-    pub access: Option<(LineConfig, Place)>,
-    pub battery: Option<(Hardware, Place)>,
+    pub access: Option<(LineConfig, Location)>,
+    pub battery: Option<(Hardware, Location)>,
     pub stack: Stack,
     /// Why the kernel cannot be its TCP in the testbed, if it cannot.
     pub refused: Option<Error>,
@@ -72,9 +72,9 @@ fn no_hosts(file: &Reader<'_>) -> Error {
         .into()
 }
 
-/// What a table of a host says.
+/// Values of the keys of a host's table.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct HostValues {
     side: Option<HostSide>,
     addr: Option<Addr>,
     stack: Stack,
@@ -83,8 +83,8 @@ pub(crate) struct Said {
     battery: Option<Hardware>,
 }
 
-/// Goes over the keys of a host.
-pub(crate) fn keys(k: &mut Keys<'_>) -> Said {
+/// Visits the keys of a host.
+pub(crate) fn keys(k: &mut Keys<'_>) -> HostValues {
     let sides = [("left", HostSide::Left), ("right", HostSide::Right)];
     let side = k.maybe_word("side", &sides, "the end of the path it hangs on: wired or wireless");
     let need = Need::Else("one is chosen");
@@ -105,7 +105,7 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> Said {
     let kernels = KERNELS.map(|(word, _)| (word, word));
     let what = "how its kernel is set up in the testbed; what is nearest to the preset without it";
     let kernel = k.maybe_word("kernel", &kernels, what);
-    // The likeness to a preset is found by whoever knows the words of the file.
+    // The caller, which knows the keys of the file, finds the kernel nearest to the preset.
     let kernel = Stack::Kernel { preset: kernel.unwrap_or(""), settings: Vec::new() };
     let mut stack = kernel.clone();
     let stacks = [("kernel", kernel), ("lasthop", Stack::Lasthop)];
@@ -114,10 +114,10 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> Said {
     let mut access = None;
     k.table("access", what, |k| access = Some(path::access(k)));
     let access = access.filter(|_| k.has("access"));
-    Said { side, addr, stack, tcp, access, battery: Hardware::keys(k) }
+    HostValues { side, addr, stack, tcp, access, battery: Hardware::keys(k) }
 }
 
-/// The words for how a host's kernel is set up in the testbed, each with what it stands for.
+/// The values of `kernel`: presets of a host's kernel in the testbed.
 pub const KERNELS: [(&str, &str); 4] = [
     (
         "linux-1997",
@@ -128,14 +128,14 @@ pub const KERNELS: [(&str, &str); 4] = [
     ("linux-bbr", "today's kernel with BBR"),
 ];
 
-fn host(name: &str, at: &Place, node: &Node, path: &str) -> Result<HostSpec, Error> {
+fn host(name: &str, at: &Location, node: &Node, path: &str) -> Result<HostSpec, Error> {
     let reader = Reader::open(node, path, schema::keys("host"))?;
-    let (said, _) = take(&reader, keys)?;
-    let placed = |key| reader.place(key);
-    let (stack, settings) = match said.stack {
+    let (values, _) = take(&reader, keys)?;
+    let placed = |key| reader.location(key);
+    let (stack, settings) = match values.stack {
         Stack::Kernel { preset, .. } => {
             let preset = if preset.is_empty() { likeness(&reader) } else { preset };
-            let mut found = kernel::settings(&reader, &said);
+            let mut found = kernel::settings(&reader, &values);
             let settings = core::mem::take(&mut found.applied);
             (Stack::Kernel { preset, settings }, found)
         }
@@ -144,11 +144,11 @@ fn host(name: &str, at: &Place, node: &Node, path: &str) -> Result<HostSpec, Err
     Ok(HostSpec {
         name: name.to_owned(),
         at: at.clone(),
-        side: said.side,
-        addr: said.addr.map(|addr| (addr, placed("addr"))),
-        tcp: said.tcp,
-        access: said.access.map(|access| (access, placed("access"))),
-        battery: said.battery.map(|battery| (battery, placed("battery"))),
+        side: values.side,
+        addr: values.addr.map(|addr| (addr, placed("addr"))),
+        tcp: values.tcp,
+        access: values.access.map(|access| (access, placed("access"))),
+        battery: values.battery.map(|battery| (battery, placed("battery"))),
         stack,
         refused: settings.refused,
         not_applied: settings.warnings,

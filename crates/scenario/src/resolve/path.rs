@@ -71,14 +71,14 @@ pub(super) fn takes_time(
         return Ok(());
     }
     let fault = match roaming {
-        None => Diagnostic::new(Code::BadPath, "path", &file.place("path"))
+        None => Diagnostic::new(Code::BadPath, "path", &file.location("path"))
             .message("no time passes on the path: it has neither a link nor a radio"),
         Some(roaming) => match roaming.cells.iter().find(|cell| !has_line(&cell.path)) {
             None => return Ok(()),
             Some(RadioCell { name, .. }) => Diagnostic::new(
                 Code::BadPath,
                 "cell",
-                &file.place("cell"),
+                &file.location("cell"),
             )
             .message(format!(
                 "no time passes on the way through cell `{name}`: it has neither a link nor a radio"
@@ -110,7 +110,7 @@ pub(super) fn stages(
 ) -> Result<Vec<Stage>, Error> {
     match cell.node("path").and_then(Node::as_array) {
         Some(items) if !items.is_empty() => stages_of(items, stretch, taken, notes),
-        _ => Err(Diagnostic::new(Code::BadPath, stretch.key, &cell.place("path"))
+        _ => Err(Diagnostic::new(Code::BadPath, stretch.key, &cell.location("path"))
             .message(format!("the cell `{}` has no stages", stretch.cell.unwrap_or_default()))
             .label("`[[cell.path]]` is missing")
             .help(
@@ -157,10 +157,10 @@ fn stages_of(
     Ok(stages)
 }
 
-/// Which of the stage's keys says what it is.
+/// The key that decides the kind of the stage.
 fn kind(item: &Node, path: &str) -> Result<&'static str, Error> {
-    let all =
-        [schema::STAGES, schema::beside("radio"), schema::beside("agent"), &["name"]].concat();
+    let all = [schema::STAGES, schema::stage_keys("radio"), schema::stage_keys("agent"), &["name"]]
+        .concat();
     let reader = Reader::open(item, path, &all)?;
     let found: Vec<&'static str> =
         schema::STAGES.iter().copied().filter(|key| reader.has(key)).collect();
@@ -271,12 +271,12 @@ fn stage(
     data: Directions,
     notes: &mut Vec<Noted>,
 ) -> Result<StageKind, Error> {
-    let beside = schema::beside(kind);
+    let beside = schema::stage_keys(kind);
     belongs(item, path, kind, beside)?;
     let keys: Vec<&str> = ["name", kind].into_iter().chain(beside.iter().copied()).collect();
     let reader = Reader::open(item, path, &keys)?;
     let inner = || match reader.node(kind) {
-        Some(node) => Reader::open(node, &reader.key(kind), schema::inside(kind)),
+        Some(node) => Reader::open(node, &reader.key(kind), schema::inner_keys(kind)),
         None => Ok(reader.clone()),
     };
     Ok(match kind {
@@ -297,9 +297,9 @@ fn stage(
     })
 }
 
-/// Link layers and medium access go by what a frame takes, and that is always the same.
+/// Link layers and medium access assume a constant time for each frame.
 fn not_on_a_hop(reader: &Reader<'_>) -> Error {
-    Diagnostic::new(Code::BadPath, reader.key("radio"), &reader.place("radio"))
+    Diagnostic::new(Code::BadPath, reader.key("radio"), &reader.location("radio"))
         .message("a radio with a link layer or medium access does not vary")
         .label("not on this hop")
         .help(
@@ -309,19 +309,19 @@ fn not_on_a_hop(reader: &Reader<'_>) -> Error {
         .into()
 }
 
-/// A key that stands beside another kind of stage is a slip worth its own words.
+/// Refuses a key of another kind of stage with a message of its own.
 fn belongs(item: &Node, path: &str, kind: &str, beside: &[&str]) -> Result<(), Error> {
     let Some(table) = item.as_table() else { return Ok(()) };
     let foreign = |key: &str| key != "name" && key != kind && !beside.contains(&key);
     let Some(entry) = table.entries.iter().find(|entry| foreign(&entry.key)) else { return Ok(()) };
-    let of_radio = schema::beside("radio").contains(&entry.key.as_str());
+    let of_radio = schema::stage_keys("radio").contains(&entry.key.as_str());
     let owner = if of_radio { "radio" } else { "agent" };
-    let help = if schema::inside(kind).contains(&entry.key.as_str()) {
+    let help = if schema::inner_keys(kind).contains(&entry.key.as_str()) {
         format!("write it inside the braces: `{kind} = {{ {} = ... }}`", entry.key)
     } else {
-        let meant = suggestion(&entry.key, schema::inside(kind))
+        let hint = suggestion(&entry.key, schema::inner_keys(kind))
             .map_or(String::new(), |near| format!("did you mean `{near}`? Otherwise "));
-        format!("{meant}`{}` stands beside `{owner} = ...`, under the same `[[path]]`", entry.key)
+        format!("{hint}`{}` stands beside `{owner} = ...`, under the same `[[path]]`", entry.key)
     };
     Err(Diagnostic::new(Code::UnknownKey, format!("{path}.{}", entry.key), &entry.key_at)
         .message(format!("`{path}` is `{kind}` and has no key `{}`", entry.key))
@@ -333,7 +333,7 @@ fn belongs(item: &Node, path: &str, kind: &str, beside: &[&str]) -> Result<(), E
 /// Most mobile hosts with stations of their own; more share one.
 const MOBILES: usize = 250;
 
-/// Where several hosts hang on the right of a radio hop that ends the path, each has a station of its own.
+/// Several hosts on the right of a radio hop at the end of the path have one station each.
 pub(super) fn give_stations(path: &mut [Stage], hosts: &[Host]) {
     let Some(Stage { kind: StageKind::Radio(RadioStage { hop: Some(hop), .. }), .. }) =
         path.last_mut()
@@ -347,7 +347,7 @@ pub(super) fn give_stations(path: &mut [Stage], hosts: &[Host]) {
     }
 }
 
-/// Goes over the keys of `radio`.
+/// Visits the keys of `radio`.
 pub(crate) fn radio(k: &mut Keys<'_>) -> (RadioConfig, Option<Box<Varying>>) {
     let need = Need::Required("\"2mbit\"");
     let rate = match k.value("rate", Form::Rate, need, Value::Absent, "the rate of the medium") {
@@ -376,7 +376,7 @@ pub(crate) fn radio(k: &mut Keys<'_>) -> (RadioConfig, Option<Box<Varying>>) {
     (radio, varying)
 }
 
-/// Goes over the keys of `cross`.
+/// Visits the keys of `cross`.
 pub(crate) fn cross(k: &mut Keys<'_>) -> CrossTraffic {
     let mut cross = CrossTraffic::default();
     k.probability(
@@ -415,7 +415,7 @@ fn fates(k: &mut Keys<'_>) -> Option<Box<Fates>> {
     Some(Box::new(fates))
 }
 
-/// Goes over a key with the places of packets in a row.
+/// Visits a key with positions of packets in their order of arrival.
 fn ordinals(k: &mut Keys<'_>, key: &'static str, slot: &mut Ordinals, what: &'static str) {
     const EXAMPLE: &str = "\"3, 8-10\"";
     if let Value::Text(text) =

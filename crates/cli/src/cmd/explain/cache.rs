@@ -1,5 +1,5 @@
-//! Sets that were tried, kept on disk in `sets.jsonl`, a line each, so that a command that was interrupted goes on
-//! where it stopped. A line counts only for the program that wrote it and for the same question.
+//! Cache of evaluated sets in `sets.jsonl`, a line each, so that an interrupted command resumes. A line is used only by
+//! the program that wrote it and for the same question.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::progress::Progress;
 
-/// A question: what was tried, in which way, by which program.
+/// A question: the set, the number of seeds, and the program.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Question {
     /// The program's file: its length and when it was written; a version is built many times while it is worked on.
@@ -34,18 +34,18 @@ struct Line {
     judged: Vec<ConditionResult>,
 }
 
-/// What is kept.
-pub struct Kept {
-    /// Empty where nothing can be kept.
+/// Results of conditions by question.
+pub struct ConditionCache {
+    /// The program's build; empty if it cannot be determined, so that no result is stored.
     build: String,
     claims: Vec<String>,
     answers: BTreeMap<Question, Vec<ConditionResult>>,
     file: Option<(PathBuf, File)>,
 }
 
-impl Kept {
-    /// What is kept in `dir` about `claims`; new answers go there as well. Without a directory nothing is kept.
-    pub fn open(dir: Option<&Path>, claims: &[&'static Claim]) -> Result<Kept, Failure> {
+impl ConditionCache {
+    /// The cache of `claims` in `dir`; new answers are added to it. Without a directory nothing is stored.
+    pub fn open(dir: Option<&Path>, claims: &[&'static Claim]) -> Result<ConditionCache, Failure> {
         let program = std::env::current_exe().and_then(fs::metadata);
         let build = program.and_then(|file| {
             let written = file.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -53,7 +53,7 @@ impl Kept {
         });
         let claims = claims.iter().map(|claim| claim.id.to_owned()).collect();
         let build = build.unwrap_or_default();
-        let mut kept = Kept { build, claims, answers: BTreeMap::new(), file: None };
+        let mut kept = ConditionCache { build, claims, answers: BTreeMap::new(), file: None };
         let Some(path) = dir.map(|dir| dir.join("sets.jsonl")) else { return Ok(kept) };
         let text = fs::read_to_string(&path).unwrap_or_default();
         // The last line may be half a one.
@@ -62,7 +62,7 @@ impl Kept {
         kept.answers = lines.filter(ours).map(|line| (line.question, line.judged)).collect();
         let failed = |error| Failure::file(&path, error, "is there room, and may you write there?");
         let options = OpenOptions::new().append(true).create(true).clone();
-        // What other programs found is of no use any more.
+        // Results of other builds are obsolete.
         if kept.answers.is_empty() {
             fs::write(&path, "").map_err(failed)?;
         }
