@@ -342,14 +342,14 @@ fn notes_are_printed_as_much_as_is_asked_for() {
 /// As with `--loss`: `tc` reads a bare 1 as 1 %.
 #[test]
 fn a_loss_of_one_in_a_scenario_must_say_whether_it_is_a_percentage() {
-    let place = Place::new();
+    let workdir = Workdir::new();
     for word in ["1", "1.0"] {
         let typed = format!("run good.toml --set link.frame-loss={word}");
         workdir.refused(&typed, &["would lose every packet", "`frame-loss = \"1%\"`", "100%"]);
     }
     for word in ["1%", "100%", "0.01"] {
         let typed = format!("run good.toml --dry-run --set link.frame-loss={word}");
-        let output = place.run(&typed);
+        let output = workdir.run(&typed);
         assert!(output.status.success(), "{word}: {output:?}");
     }
 }

@@ -383,7 +383,7 @@ const LOSSES: [&str; 2] = ["loss", "frame-loss"];
 /// The refusal of such a 1.
 fn all_lost(reader: &Reader<'_>, name: &str) -> Error {
     let path = reader.key(name);
-    Diagnostic::new(Code::OutOfRange, &path, &reader.place(name))
+    Diagnostic::new(Code::OutOfRange, &path, &reader.location(name))
         .message(format!("`{path}`: 1 would lose every packet"))
         .label("1 %, or all?")
         .help(format!(

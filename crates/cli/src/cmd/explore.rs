@@ -11,7 +11,7 @@ use lasthop_scenario::{Argument, Plan};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::asked::Jobs;
+use crate::study_args::Jobs;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::scenario::Text;
