@@ -53,14 +53,14 @@ fn no_cell_of_bbr_is_harmed() {
     }
 }
 
-/// Against the same agent that leaves no flow alone.
+/// Against the same agent that leaves no flow alone. At 3 % and 20 ms one CUBIC flow of three is tested once, which costs 3 %.
 #[test]
-fn no_cell_of_cubic_is_worse_than_with_repairs_always() {
+fn no_cell_of_cubic_loses_a_twentieth_by_tests() {
     let always: &[&str] = &["agent=snoop-smart", "agent.leave-loss-tolerant=false"];
     for (cell, rates) in rates("cubic", &[&["agent=none"], always, &["agent=snoop-smart"]]) {
         let [none, always, smart] = rates[..] else { unreachable!() };
         println!("{cell}: none {none:.1}, always {always:.1}, snoop-smart {smart:.1}");
-        assert!(smart >= always && always > 1.5 * none, "{cell}");
+        assert!(smart > 0.95 * always && always > 1.5 * none, "{cell}");
     }
 }
 

@@ -310,7 +310,7 @@ impl Flow {
     /// Whether an ACK shows a loss that is congestion, by its blocks (`told`) or by its number alone. Then the losses of all
     /// packets sent by now are left to the sender: to repair them here too would show it that it reduced its window in vain.
     pub(super) fn meets_congestion(&mut self, told: bool) -> bool {
-        if self.leaves() || !self.acked.is_some_and(|acked| acked < self.top) {
+        if self.leaves() || self.acked.is_none_or(|acked| acked >= self.top) {
             return false;
         }
         let far = self.reaction.as_ref().map_or(Span::ZERO, |reaction| reaction.round_trip());

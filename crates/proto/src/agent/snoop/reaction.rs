@@ -9,7 +9,7 @@
 //!
 //! 1. **Suspicion.** A window that only losses reduce does not shrink while losses are hidden. BBR drains its queue after its
 //!    startup, and sends four segments a round trip every 10 s. A flight below [`SHRUNK`] of its peak for [`SHRUNK_ROUNDS`],
-//!    without a loss that the sender was shown, makes its sender a suspect. Bulk flows of CUBIC and Reno never get here.
+//!    without a loss that the sender was shown, makes its sender a suspect. Bulk flows of CUBIC and Reno hardly ever get here.
 //! 2. **Test.** The largest flight of a period is measured, and the next loss is left to the sender. Once the sender has
 //!    retransmitted, losses are repaired again, and the largest flight of another period is measured. CUBIC keeps 0.7 (RFC
 //!    9438 section 4.6), Reno 0.5 (RFC 5681 section 3.1), BBR all of it.
@@ -271,7 +271,7 @@ impl Reaction {
     fn try_flight(&mut self, now: Time, acked: u64, end: u64, flight: u64) {
         let Some(trial) = &mut self.trial else { return };
         match trial.phase {
-            Phase::Recovers | Phase::Settles if acked < trial.until => return,
+            Phase::Recovers | Phase::Settles if acked < trial.until => {}
             Phase::Recovers => (trial.phase, trial.until) = (Phase::Settles, end),
             Phase::Settles => {
                 trial.phase = Phase::Measures { since: now, rounds: 0 };
