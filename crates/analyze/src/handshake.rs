@@ -95,20 +95,25 @@ impl Handshake {
     }
 
     fn ack(&mut self, side: usize, at: Time, segment: &Segment) {
-        let Some((syn, len, _)) = self.syn.filter(|_| self.opener == Some(side)) else { return };
+        let Some((syn, len, sent)) = self.syn.filter(|_| self.opener == Some(side)) else { return };
         let covered = segment.seq - syn;
         if self.rtt.is_some() || covered < 0 || i64::from(covered) > i64::from(len) {
             return;
         }
+        // Where the clock of the answer differs, as between taps or in a damaged record, only the ends count.
+        let whole = |first: Span, answered: Time| match at >= answered {
+            true => first + at.since(answered),
+            false => at.since(sent),
+        };
         match (self.answer, self.syn_ack) {
             (Some((next, answered)), Some(first)) if segment.ack == next => {
-                self.finish(Some(first + at.since(answered)));
+                self.finish(Some(whole(first, answered)));
             }
             // An old duplicate, or another server, has answered as well.
             _ if self.former.is_some_and(|(next, ..)| segment.ack == next) => {
                 if let Some((_, answered, first)) = self.former {
                     self.syn_ack = Some(first);
-                    self.finish(Some(first + at.since(answered)));
+                    self.finish(Some(whole(first, answered)));
                 }
             }
             (Some(_), _) => {}
@@ -120,6 +125,7 @@ impl Handshake {
 
     fn finish(&mut self, rtt: Option<Span>) {
         self.rtt = rtt.filter(|rtt| *rtt > Span::ZERO);
+        self.syn_ack = self.syn_ack.filter(|part| self.rtt.is_none_or(|rtt| *part <= rtt));
     }
 
     /// From the SYN to the ACK that ends the handshake.

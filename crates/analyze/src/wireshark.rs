@@ -83,7 +83,6 @@ pub(crate) struct Wireshark {
 impl Wireshark {
     /// Side `side` sent `segment` with `len` bytes of payload.
     pub(crate) fn packet(&mut self, side: usize, at: Time, segment: &Segment, len: u32) -> Marks {
-        self.handshake(at, segment);
         let [a, b] = &mut self.flows;
         let (fwd, rev) = if side == 0 { (a, b) } else { (b, a) };
         // A SYN that is sent again brings it back to what it has seen without a gap.
@@ -106,6 +105,8 @@ impl Wireshark {
             self.resent(side, &mut marks, at, segment, len);
         }
         self.remember(side, marks, at, segment, len);
+        // The ACK that ends the handshake is itself judged without its round trip.
+        self.handshake(at, segment);
         marks
     }
 
@@ -137,12 +138,12 @@ impl Wireshark {
         }
         let asked = rev
             .last_ack
-            .is_some_and(|(ack, acked)| ack == segment.seq && at.since(acked) < FAST_WITHIN);
+            .is_some_and(|(ack, acked)| ack == segment.seq && passed(acked, at) < FAST_WITHIN);
         let reorder = self.first_rtt.unwrap_or(REORDER_WITHOUT_RTT);
         // Its count is unsigned: -1 is many.
         if !(0..2).contains(&rev.dupacks) && asked {
             marks.fast = true;
-        } else if at.since(next_at) < reorder && next != counted {
+        } else if passed(next_at, at) < reorder && next != counted {
             marks.out_of_order = true;
         } else {
             marks.retransmission = true;
@@ -166,6 +167,11 @@ impl Wireshark {
         fwd.last_ack = Some((segment.ack, at));
         fwd.last = marks;
     }
+}
+
+/// Time as its unsigned difference counts it: backwards is long.
+fn passed(from: Time, at: Time) -> Span {
+    if at < from { Span(u64::MAX) } else { at.since(from) }
 }
 
 /// The marks that depend on windows, ACKs and the next sequence number.

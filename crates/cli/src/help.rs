@@ -59,7 +59,7 @@ const GROUPS: &[Group] = &[
     (
         "Published results",
         &[
-            ("reproduce", "63 results of five papers: does each hold?"),
+            ("reproduce", "64 results of five papers: does each hold?"),
             ("explain", "which of the values that a paper leaves open decide"),
         ],
     ),

@@ -15,6 +15,8 @@ pub struct Ours<'a> {
     pub to: Endpoint,
     /// Whether the file has packets that were not analysed as TCP.
     pub unread: bool,
+    /// Whether the file has fragments.
+    pub fragments: bool,
 }
 
 /// All directions with packets.
@@ -25,7 +27,8 @@ pub fn directions(analysis: &Analysis) -> BTreeMap<Key, Ours<'_>> {
         let Connection { number, client, server, to_server, to_client, .. } = connection;
         for (from, to, sent) in [(client, server, to_server), (server, client, to_client)] {
             if sent.packets + sent.copies > 0 {
-                let ours = Ours { connection, sent, to: *to, unread };
+                let fragments = analysis.fragments > 0;
+                let ours = Ours { connection, sent, to: *to, unread, fragments };
                 all.insert((*number, *from), ours);
             }
         }

@@ -115,8 +115,13 @@ fn differences(ours: &Ours<'_>, theirs: &Theirs) -> Vec<(&'static str, &'static 
         };
         found.push(("packets", why, format!("{packets}, tcptrace {}", theirs.packets)));
     }
+    let more = theirs.unique_bytes.saturating_sub(sent.unique_bytes);
     let shared = |what: &str| match () {
         () if packets != theirs.packets => Some("not the same packets were read"),
+        () if ours.fragments => Some("tcptrace does not reassemble fragments"),
+        () if ours.to.addr.is_ipv6() && more > 0 && more.is_multiple_of(8) => {
+            Some("tcptrace takes extension headers of IPv6 for payload")
+        }
         () if sent.restarts > 0 => Some("tcptrace does not see that numbers start anew"),
         () if sent.copies > 0 => Some("tcptrace takes copies for packets"),
         () if sent.keep_alives + sent.window_probes > 0 => {

@@ -23,6 +23,8 @@ pub struct Theirs {
     syn_acks: u64,
     /// Packets whose TCP header was cut off, or makes no sense.
     malformed: bool,
+    /// Packets that are longer by their IP header than the frame.
+    longer: bool,
 }
 
 /// The directions of the TCP connections in a file; segments that an ICMP error quotes are no packets of them.
@@ -36,6 +38,7 @@ pub fn directions(file: &str) -> Option<BTreeMap<Key, Theirs>> {
         "tcp.analysis.initial_rtt",
         "tcp.flags",
         "_ws.malformed",
+        "ip.bogus_ip_length",
     ];
     let filter = "tcp and not icmp and not icmpv6";
     // In a tunnel the innermost headers count.
@@ -57,6 +60,7 @@ pub fn directions(file: &str) -> Option<BTreeMap<Key, Theirs>> {
         let flags = u32::from_str_radix(cells[5].trim_start_matches("0x"), 16).unwrap_or(0);
         theirs.syn_acks += u64::from(flags & 0x12 == 0x12);
         theirs.malformed |= !cells[6].is_empty();
+        theirs.longer |= !cells[7].is_empty();
         for (count, cell) in theirs.counts.iter_mut().zip(&cells[head.len()..]) {
             *count += u64::from(!cell.is_empty());
         }
@@ -102,6 +106,9 @@ fn differences(ours: &Ours<'_>, theirs: &Theirs) -> Vec<(&'static str, &'static 
         let why = match () {
             () if packets != theirs.packets => "not the same packets were read",
             () if theirs.malformed => "tshark stops at a header that was cut off",
+            () if theirs.longer => {
+                "the frame is shorter than its IP packet: lasthop takes the length of the IP header"
+            }
             () if field == "window_update" && ours.connection.opening != Opening::Handshake => {
                 "tshark takes zero for number, ACK and window of a side before its first packet"
             }

@@ -185,6 +185,14 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
          Jacobson 1992). A random time as long as the bottleneck takes for a packet is their remedy, and ns has it.",
     ),
     (
+        "5.1.1: 40 users, half of them at each host, fetch over connections of their own for 60 s, and wait for 1 s in \
+         between; sizes are Pareto with a mean of 10 kB, at most 1 MB, shape 1.2. Decided before any figure was seen. A \
+         time-out of a segment that a time-out had repeated counts as one without duplicate ACKs.",
+        "The traces are of a Web server with hundreds of thousands of clients, whose rates, sizes and losses the text does \
+         not give. The router is that of 5.1.2, which recreates situations of the traces; 40 is the number of its cross \
+         connections, and sizes and pauses are those of the built-in scenario `web`.",
+    ),
+    (
         "5.1.2: the cross traffic is 40 Reno connections from CT1 to CT2; 5.2.3: four. Each is on and off, 500 ms \
          each on average, exponentially.",
         "\"A significant amount\" to force \"frequent losses and small congestion windows\": with 40 a SACK sender \

@@ -12,6 +12,7 @@ mod simulations;
 mod snoop;
 mod split;
 mod testbed;
+mod timeouts;
 mod topologies;
 mod web;
 
@@ -33,6 +34,7 @@ pub(crate) const PAPER: Paper = Paper {
         acks::T1,
         acks::BOTH_WAYS,
         topologies::MAC,
+        timeouts::CAUSES,
         web::F7,
         web::F8_F9,
         web::F11_F12,

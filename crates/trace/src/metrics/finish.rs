@@ -72,7 +72,7 @@ impl Metrics {
     /// Timeouts by cause of all flows that are not cross traffic.
     fn timeout_causes(&self) -> Option<TimeoutCauses> {
         let ours = self.flows.iter().filter(|told| !told.is_cross(&self.layout));
-        let causes = ours.filter_map(|told| Some(told.flow.has_rare()?.timers.causes));
+        let causes = ours.filter_map(|told| told.flow.timeout_causes());
         let all = causes.fold(TimeoutCauses::default(), TimeoutCauses::plus);
         (all.total() > 0).then_some(all)
     }

@@ -12,6 +12,7 @@ use super::carried::{Carried, Declared};
 use super::episodes::{Episodes, InForce, Rare};
 use super::seen::{Seen, first_byte};
 use super::timers::Allowed;
+use crate::timeouts::TimeoutCauses;
 
 /// One direction of a connection. There may be a hundred thousand of them, so what only the direction of data has, and
 /// what not every flow goes through, is made when it is first needed.
@@ -264,6 +265,12 @@ impl Flow {
         // Position 0 is the SYN.
         let end = declared.map(|bytes| bytes.saturating_add(1));
         self.rare().timers.expired(tcb, Allowed { sack, full, end });
+    }
+
+    /// Its timeouts by cause; `None` if there were none.
+    pub(super) fn timeout_causes(&self) -> Option<TimeoutCauses> {
+        let offered = self.carried.as_ref().map_or(0, |carried| carried.offered);
+        Some(self.has_rare()?.timers.causes(offered))
     }
 
     /// Something happened to the end point that sends this flow.

@@ -13,7 +13,10 @@ pub(super) struct Timers {
     recovery: Option<u64>,
     /// The position that the latest timeout repeated.
     repeated: Option<u64>,
-    pub(super) causes: TimeoutCauses,
+    /// Timeouts after one or two duplicate ACKs, and the highest position sent then, where only what is sent later shows
+    /// whether there was more to send.
+    undecided: (u64, u64),
+    causes: TimeoutCauses,
 }
 
 /// What the connection allows.
@@ -37,6 +40,14 @@ impl Timers {
         self.recovery = (kind == TcpKind::FastRetransmit).then_some(tcb.snd_max);
     }
 
+    /// The causes, where `offered` is one past the last position that was ever sent.
+    pub(super) fn causes(&self, offered: u64) -> TimeoutCauses {
+        let (count, sent) = self.undecided;
+        let mut causes = self.causes;
+        causes.avoided_by_limited_transmit += if offered > sent { count } else { 0 };
+        causes
+    }
+
     /// The timer of an established connection has expired; `tcb` is the control block right after it.
     pub(super) fn expired(&mut self, tcb: &Tcb, allowed: Allowed) {
         let Tcb { snd_una, snd_max, snd_wnd, srtt, rttvar, rto, backoff, .. } = *tcb;
@@ -47,17 +58,52 @@ impl Timers {
         let (mean, variation) = (srtt.as_secs_f64(), rttvar.as_secs_f64());
         // It is doubled already.
         let wait = rto.as_secs_f64() / if backoff > 0 { 2.0 } else { 1.0 };
+        let room = outstanding + full <= u64::from(snd_wnd);
+        let few = self.causes.few_duplicate_acks;
         self.causes.add(&Expiry {
             repeated: self.repeated == Some(snd_una),
             in_recovery,
             dupacks: if at == snd_una { dupacks } else { 0 },
             sack: allowed.sack,
-            more: outstanding + full <= u64::from(snd_wnd)
-                && allowed.end.is_some_and(|end| snd_max < end),
+            more: room && allowed.end.is_some_and(|end| snd_max < end),
             last: outstanding <= full,
             wait,
             rtt: (mean > 0.0).then_some((mean, mean + 4.0 * variation)),
         });
         self.repeated = Some(snd_una);
+        if room && allowed.end.is_none() && self.causes.few_duplicate_acks > few {
+            let (count, sent) = self.undecided;
+            if snd_max > sent {
+                self.causes.avoided_by_limited_transmit += count;
+                self.undecided = (1, snd_max);
+            } else {
+                self.undecided.0 += 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two timeouts after one duplicate ACK each, with 3000 bytes outstanding; the layout does not name the end.
+    #[test]
+    fn what_is_sent_later_shows_that_there_was_more_to_send() {
+        let mut timers = Timers::default();
+        for snd_una in [1000, 9000] {
+            let tcb = Tcb {
+                snd_una,
+                snd_max: snd_una + 3000,
+                snd_wnd: 8000,
+                dupacks: 1,
+                ..Tcb::default()
+            };
+            timers.duplicate_ack(&tcb);
+            timers.expired(&tcb, Allowed { sack: false, full: 1000, end: None });
+        }
+        let avoided = |offered| timers.causes(offered).avoided_by_limited_transmit;
+        assert_eq!((avoided(12_000), avoided(12_001)), (1, 2));
+        assert_eq!(timers.causes(0).few_duplicate_acks, 2);
     }
 }

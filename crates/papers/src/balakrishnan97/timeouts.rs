@@ -1,0 +1,193 @@
+//! Section 5.1.1: why the timers of a Web server expire, counted over short transfers through the router of Figure 10.
+
+use lasthop_trace::timeouts::TimeoutCauses;
+
+use super::range::WEB as CLAIM;
+use super::web::TESTBED;
+use crate::bench::Runs;
+use crate::finding::Bound;
+use crate::table::{row, table};
+use crate::{Bench, Claim, Finding, Interrupted};
+
+/// Users who fetch over connections of their own.
+const USERS: u32 = 40;
+/// Further numbers of users: how much the load decides.
+const OTHERS: [u32; 4] = [10, 20, 80, 160];
+
+const RENO: &str = "host.s.tcp=reno";
+
+pub(super) const CAUSES: Claim = Claim {
+    id: "D-TIMEOUTS",
+    place: "5.1.1",
+    setup: "40 users fetch pages over connections of their own through a router; Reno; each coarse time-out by what \
+            its sender knew",
+    published: "over 50 % of all retransmissions after coarse time-outs; SACK could have avoided at most 4.43 % of \
+            the time-outs; 95.6 % for too few duplicate ACKs, 70 % of these without any; new data upon duplicate ACKs \
+            for about 25 %",
+    cost: 12,
+    run: Some(causes),
+    ..CLAIM
+};
+
+/// `users`, half of them at each host, and what their server is.
+fn changes(users: u32, tcp: &[&str]) -> Vec<String> {
+    let sessions = users / 2;
+    let web = |to: &str| {
+        format!(
+            "{{ from = 's', to = '{to}', web = {{ sessions = {sessions}, think = '1s', \
+             size = {{ mean = '10kB', max = '1MB', shape = 1.2 }} }} }}"
+        )
+    };
+    let transfers = format!("transfer=[{}, {}]", web("r1"), web("r2"));
+    let tcp = tcp.iter().map(|change| (*change).to_owned());
+    ["horizon=60s".to_owned(), transfers].into_iter().chain(tcp).collect()
+}
+
+/// Sums over all runs of a case.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    causes: TimeoutCauses,
+    retransmissions: u64,
+    fast: u64,
+    delivered: u64,
+}
+
+impl Counts {
+    fn of(runs: &Runs) -> Counts {
+        let mut all = Counts::default();
+        for run in runs.all() {
+            all.causes = all.causes.plus(run.metrics.timeout_causes.unwrap_or_default());
+            for short in &run.metrics.short {
+                all.retransmissions += short.retransmissions;
+                all.fast += short.fast_retransmits;
+                all.delivered += short.delivered;
+            }
+        }
+        all
+    }
+
+    /// `part` of all timeouts in percent.
+    fn share(&self, part: u64) -> f64 {
+        percent(part, self.causes.total())
+    }
+
+    /// Timeouts for want of duplicate ACKs: those of a segment that a timeout had repeated are among them, since nothing
+    /// came in between.
+    fn insufficient(&self) -> u64 {
+        self.silent() + self.causes.few_duplicate_acks
+    }
+
+    /// Timeouts without any duplicate ACK.
+    fn silent(&self) -> u64 {
+        self.causes.no_duplicate_acks + self.causes.repeated
+    }
+
+    /// Retransmissions that a timeout began, in percent of all: in Reno all but the fast one of each recovery.
+    fn after_timeouts(&self) -> f64 {
+        percent(self.retransmissions.saturating_sub(self.fast), self.retransmissions)
+    }
+
+    /// Timeouts for each MB that arrived.
+    fn per_mb(&self) -> f64 {
+        self.causes.total() as f64 * 1e6 / self.delivered as f64
+    }
+}
+
+fn percent(part: u64, all: u64) -> f64 {
+    100.0 * part as f64 / all as f64
+}
+
+fn causes(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let counts = Counts::of(&bench.runs(TESTBED, &changes(USERS, &[RENO]))?);
+    let after = counts.after_timeouts();
+    let sack = counts.share(counts.causes.avoided_by_sack);
+    let insufficient = counts.share(counts.insufficient());
+    let silent = percent(counts.silent(), counts.insufficient());
+    let few = counts.share(counts.causes.few_duplicate_acks);
+    let edge = counts.share(counts.causes.avoided_by_limited_transmit);
+    finding.measure("coarse time-outs of all runs", counts.causes.total() as f64, "");
+    finding.measure("retransmissions after time-outs", after, "% of all");
+    finding.compare("time-outs that SACK could have avoided", sack, "% of all", 4.43);
+    finding.compare("time-outs with too few duplicate ACKs", insufficient, "% of all", 95.6);
+    finding.compare("of these, without any", silent, "%", 70.0);
+    finding.compare("time-outs with one or two duplicate ACKs", few, "% of all", 25.0);
+    finding.compare("time-outs that new data could have avoided", edge, "% of all", 25.0);
+    finding.above("the share of retransmissions after time-outs in %", after, 50.0);
+    let text = format!("SACK could have avoided {sack:.2} % of the time-outs, wanted at most 4.43");
+    finding.judge("time-outs that SACK could have avoided, in %", sack, Bound::AtMost(4.43), text);
+    finding.near("time-outs with too few duplicate ACKs in %", insufficient, 95.6, 0.05);
+    finding.near("of these, those without any in %", silent, 70.0, 0.2);
+    finding.near("time-outs with one or two duplicate ACKs in %", few, 25.0, 0.2);
+    finding.near("time-outs that new data could have avoided in %", edge, 25.0, 0.2);
+    if bench.is_shown() {
+        others(bench, finding, &counts)?;
+    }
+    Ok(())
+}
+
+/// Other loads, and senders that do what the paper reckons with.
+fn others(bench: &mut Bench<'_>, finding: &mut Finding, usual: &Counts) -> Result<(), Interrupted> {
+    let mut rows = table(
+        "Time-outs by the number of users, % of all",
+        "users | time-outs per MB | avoided by SACK | no duplicate ACK | one or two | avoided by new data",
+    );
+    let mut add = |users: u32, counts: &Counts| {
+        let causes = &counts.causes;
+        rows.rows.push(row(&[
+            &users,
+            &counts.per_mb(),
+            &counts.share(causes.avoided_by_sack),
+            &counts.share(counts.silent()),
+            &counts.share(causes.few_duplicate_acks),
+            &counts.share(causes.avoided_by_limited_transmit),
+        ]));
+    };
+    add(USERS, usual);
+    for users in OTHERS {
+        add(users, &Counts::of(&bench.runs(TESTBED, &changes(users, &[RENO]))?));
+    }
+    rows.rows.sort_by_key(|row| row[0].parse::<u32>().ok());
+    finding.tables.push(rows);
+    let cases = [&["host.s.tcp=sack"][..], &[RENO, "host.s.limited-transmit=true"]];
+    let mut less = Vec::new();
+    for tcp in cases {
+        let counts = Counts::of(&bench.runs(TESTBED, &changes(USERS, tcp))?);
+        less.push(100.0 * (1.0 - counts.per_mb() / usual.per_mb()));
+    }
+    finding.note(format!(
+        "run with such senders, {USERS} users have {:.1} % fewer time-outs for each MB with SACK, and {:.1} % fewer \
+         with new data upon duplicate ACKs",
+        less[0], less[1]
+    ));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario;
+
+    #[test]
+    fn each_number_of_users_is_a_scenario() {
+        for users in OTHERS.into_iter().chain([USERS]) {
+            let scenario = scenario(TESTBED, &changes(users, &[RENO]));
+            assert_eq!(scenario.transfers.len(), 2);
+        }
+    }
+
+    #[test]
+    fn shares_are_those_of_the_paper_for_its_counts() {
+        let causes = TimeoutCauses {
+            no_duplicate_acks: 282_000,
+            few_duplicate_acks: 121_000,
+            in_recovery: 18_700,
+            repeated: 300,
+            avoided_by_sack: 18_700,
+            ..TimeoutCauses::default()
+        };
+        let counts = Counts { causes, retransmissions: 857, fast: 375, ..Counts::default() };
+        assert!((counts.share(counts.insufficient()) - 95.6).abs() < 0.1);
+        assert!((percent(counts.silent(), counts.insufficient()) - 70.0).abs() < 0.1);
+        assert!((counts.after_timeouts() - 56.2).abs() < 0.1);
+    }
+}
