@@ -11,11 +11,11 @@ use lasthop_scenario::{Argument, Plan};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::study_args::Jobs;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::scenario::Text;
 use crate::stop::Stop;
+use crate::study_args::Jobs;
 use crate::{Outcome, format, output, style};
 
 const EXAMPLES: &str = "\
