@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     fn drawn(text: &str, span: (usize, usize), label: &str) -> String {
-        let line = text[..span.0].matches('\n').count() + 1;
+        let line = text[..floor(text, span.0)].matches('\n').count() + 1;
         let (severity, position) = (Severity::Error, (line, 1));
         let (name, message, help) = ("f", "no", "");
         Snippet { severity, message, name, text, position, span, label, help }.drawn(80, false)

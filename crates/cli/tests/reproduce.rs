@@ -97,7 +97,7 @@ fn the_report_holds_what_all_commands_have_evaluated() {
         "claim-W-T1",
         "claim-W-T2",
         "Evaluated with 2 seeds",
-        "Evaluated with 1 seed by lasthop 0.2.0, another number than in the last run",
+        "Evaluated with 1 seed by lasthop 0.2.0, other seeds than in the last run",
         "lasthop reproduce W-T2 --seeds 1\nlasthop reproduce W-T1 --seeds 2",
     ] {
         assert!(page.contains(part), "{part}");

@@ -5,12 +5,14 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// A file that appears under its name only when it is complete: it is written next to it under a temporary name and
-/// renamed. If it is dropped before that, no file remains.
+/// renamed. If it is dropped before that, no file remains. What exists and is no file, such as `/dev/null` or a pipe, is written
+/// to and not replaced.
 #[derive(Debug)]
 pub struct AtomicFile {
     /// `None` once committed.
     file: Option<BufWriter<File>>,
-    temporary: PathBuf,
+    /// `None` if the target is written to directly.
+    temporary: Option<PathBuf>,
     target: PathBuf,
 }
 
@@ -39,11 +41,15 @@ impl AtomicFile {
     }
 
     fn with(target: &Path, options: &OpenOptions) -> io::Result<AtomicFile> {
+        if fs::metadata(target).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+            let file = Some(BufWriter::new(File::options().write(true).open(target)?));
+            return Ok(AtomicFile { file, temporary: None, target: target.to_owned() });
+        }
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         // Two programs that write the same result must not write the same temporary file.
         let temporary = target.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
         let file = Some(BufWriter::new(options.open(&temporary)?));
-        Ok(AtomicFile { file, temporary, target: target.to_owned() })
+        Ok(AtomicFile { file, temporary: Some(temporary), target: target.to_owned() })
     }
 
     /// Renames the complete file to its final name.
@@ -66,12 +72,13 @@ impl AtomicFile {
 
     fn finish(mut self, sync: bool) -> io::Result<()> {
         if let Some(mut file) = self.file.take() {
+            let Some(temporary) = &self.temporary else { return file.flush() };
             let renamed = file
                 .flush()
                 .and_then(|()| if sync { file.get_ref().sync_all() } else { Ok(()) })
-                .and_then(|()| fs::rename(&self.temporary, &self.target));
+                .and_then(|()| fs::rename(temporary, &self.target));
             if renamed.is_err() {
-                let _ = fs::remove_file(&self.temporary);
+                let _ = fs::remove_file(temporary);
             }
             return renamed;
         }
@@ -109,8 +116,8 @@ impl Write for AtomicFile {
 
 impl Drop for AtomicFile {
     fn drop(&mut self) {
-        if self.file.take().is_some() {
-            let _ = fs::remove_file(&self.temporary);
+        if let (Some(_), Some(temporary)) = (self.file.take(), &self.temporary) {
+            let _ = fs::remove_file(temporary);
         }
     }
 }
@@ -156,5 +163,17 @@ mod tests {
         assert_eq!(fs::read(&target).unwrap(), b"whole");
         assert_eq!(fs::read_dir(&dir).unwrap().count(), 1);
         fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_is_written_to_and_stays() {
+        use std::os::unix::fs::FileTypeExt as _;
+        let device = Path::new("/dev/null");
+        let mut file = AtomicFile::create(device).unwrap();
+        file.write_all(b"nothing").unwrap();
+        file.commit().unwrap();
+        drop(AtomicFile::create(device).unwrap());
+        assert!(fs::metadata(device).unwrap().file_type().is_char_device());
     }
 }

@@ -98,7 +98,8 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     arguments.push(Argument::Set("world=sim".to_owned()));
     let text = Text::load(&args.scenario, &arguments)?;
     let (plan, warnings) = text.plan(&arguments)?;
-    if !json {
+    // A matrix has combinations without effect on purpose.
+    if !json && plan.cells.len() == 1 {
         text.warn(&warnings, &arguments);
     }
     if let Some(cell) = plan.cells.iter().find(|cell| routers(&cell.scenario).is_empty()) {

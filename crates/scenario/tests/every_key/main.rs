@@ -107,8 +107,11 @@ const VARYING: &str = "rates rates-right rates-left trace trace-right trace-left
 const ELSEWHERE: &[&str] = &[
     // Both hosts would hang on one end; tests of plans choose sides.
     "side", // Not part of what is simulated; tests of plans look at them.
-    "kernel", "stack", // A voltage means something only beside a current.
-    "supply",
+    "kernel",
+    "stack",  // A voltage means something only beside a current.
+    "supply", // Only packets that `fates` names are late.
+    "late",
+    "very-late",
 ];
 
 /// The leaves of a configuration, by their way from the root.
