@@ -201,9 +201,9 @@ fn command(args: &Args, plan: &Plan, labels: &[String], pattern: &Pattern) -> St
 
 /// Everything, for a terminal.
 fn page(plan: &Plan, args: &Args, answer: &Answer) -> String {
-    let axes = answer.axes.iter().map(|axis| Column::text(axis));
+    let axes = answer.axes.iter().map(Column::text);
     let columns = axes.chain([Column::number("runs"), Column::number("violations")]);
-    let levels = (0..=args.faults).map(|faults| Column::number(&plural(faults.into(), "fault")));
+    let levels = (0..=args.faults).map(|faults| Column::number(plural(faults.into(), "fault")));
     let columns = columns.chain(levels).chain([Column::number("again")]);
     let rows = answer.cells.iter().map(|cell| {
         let mut row = cell.labels.clone();

@@ -75,32 +75,33 @@ pub struct Cross {
     pipes: [Pipe; 2],
     /// Packets with data, and others, that have come towards each side.
     seen: [[u64; 2]; 2],
-    /// What waits for its fate, with its arrival and direction. One packet meets its fate at each wake, so that a run can be
-    /// copied before each of them.
+    /// Of a router with fates.
+    choices: Option<Box<Choices>>,
+}
+
+/// Packets before their fates, and those that are late. One packet meets its fate at each wake, so that a run can be copied
+/// before each of them.
+#[derive(Clone, Debug, Default)]
+struct Choices {
+    /// With arrival and direction.
     undecided: VecDeque<(Time, Side, Packet)>,
     /// Packets that have met their fate.
     decided: u64,
-    /// Packets that are late, by their direction.
+    /// By direction.
     late: [Pipe; 2],
 }
 
 impl Cross {
     /// An empty router that draws from `chance`.
     pub fn new(config: CrossTraffic, chance: Stream) -> Cross {
-        Cross {
-            config,
-            chance,
-            pipes: Default::default(),
-            seen: [[0; 2]; 2],
-            undecided: VecDeque::new(),
-            decided: 0,
-            late: Default::default(),
-        }
+        let choices = config.fates.is_some().then(Box::default);
+        Cross { config, chance, pipes: Default::default(), seen: [[0; 2]; 2], choices }
     }
 
     /// The place of the packet that meets its fate at the next wake.
     pub fn choice(&self) -> Option<u64> {
-        (!self.undecided.is_empty()).then_some(self.decided + 1)
+        let choices = self.choices.as_ref()?;
+        (!choices.undecided.is_empty()).then_some(choices.decided + 1)
     }
 
     /// Decides about the packet at `place`, if the router has fates.
@@ -110,11 +111,13 @@ impl Cross {
         }
     }
 
-    fn meet_fate(&mut self, now: Time, side: Side, mut packet: Packet, out: &mut Out) {
-        self.decided += 1;
-        let Some(fates) = &self.config.fates else { return self.pass(now, side, packet, out) };
+    /// The next packet that waits meets its fate.
+    fn meet_fate(&mut self, now: Time, out: &mut Out) {
+        let (Some(choices), Some(fates)) = (&mut self.choices, &self.config.fates) else { return };
+        let Some((_, side, mut packet)) = choices.undecided.pop_front() else { return };
+        choices.decided += 1;
         let (late, very_late) = (now + fates.late, now + fates.very_late);
-        let late = match fates.at(self.decided) {
+        let at = match fates.at(choices.decided) {
             Fate::Delivered => return self.pass(now, side, packet, out),
             Fate::Dropped => return out.discard(side, packet, Cause::CrossTraffic),
             Fate::Duplicated => {
@@ -138,7 +141,7 @@ impl Cross {
             Fate::Late => late,
             Fate::VeryLate => very_late,
         };
-        self.late[side.index()].insert(late, packet);
+        choices.late[side.index()].insert(at, packet);
     }
 
     /// Drops the packet or lets it through after a delay.
@@ -171,22 +174,20 @@ impl Cross {
 impl Machine for Cross {
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let side = from.other();
-        if self.config.fates.is_some() {
-            self.undecided.push_back((now, side, packet));
-        } else {
-            self.pass(now, side, packet, out);
+        match &mut self.choices {
+            Some(choices) => choices.undecided.push_back((now, side, packet)),
+            None => self.pass(now, side, packet, out),
         }
     }
 
     fn on_wake(&mut self, now: Time, out: &mut Out) {
-        if let Some((_, side, packet)) = self.undecided.pop_front() {
-            self.meet_fate(now, side, packet, out);
-        }
+        self.meet_fate(now, out);
         for side in Side::BOTH {
             while let Some(packet) = self.pipes[side.index()].take(now) {
                 out.send(side, packet);
             }
-            while let Some(packet) = self.late[side.index()].take(now) {
+            let Some(choices) = &mut self.choices else { continue };
+            while let Some(packet) = choices.late[side.index()].take(now) {
                 out.packet_event(Op::Redirected(Cause::Reordered), side, &packet);
                 out.send(side, packet);
             }
@@ -195,16 +196,15 @@ impl Machine for Cross {
 
     fn next_wake(&self) -> Option<Time> {
         let next = self.pipes[0].next().min(self.pipes[1].next());
-        if self.config.fates.is_none() {
-            return next.or_none();
-        }
-        let undecided = self.undecided.front().map_or(Time::NEVER, |(at, ..)| *at);
-        next.min(self.late[0].next()).min(self.late[1].next()).min(undecided).or_none()
+        let Some(choices) = &self.choices else { return next.or_none() };
+        let undecided = choices.undecided.front().map_or(Time::NEVER, |(at, ..)| *at);
+        next.min(choices.late[0].next()).min(choices.late[1].next()).min(undecided).or_none()
     }
 
     fn holds(&self) -> usize {
-        let pipes = self.pipes.iter().chain(&self.late);
-        pipes.map(Pipe::len).sum::<usize>() + self.undecided.len()
+        let (undecided, late) =
+            self.choices.as_ref().map_or((0, &[][..]), |c| (c.undecided.len(), &c.late[..]));
+        self.pipes.iter().chain(late).map(Pipe::len).sum::<usize>() + undecided
     }
 }
 
