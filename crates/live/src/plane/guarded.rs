@@ -8,15 +8,14 @@
 //!   the window. The program sees all, and does not;
 //! - an agent passes signed segments unread. The program shows them to the agent.
 
-use std::time::{Duration, Instant};
-
 use lasthop_proto::agent::guard::{End, Guard, Standing};
 use lasthop_proto::rng::Stream;
-use lasthop_proto::units::Time;
+use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::emit::emit;
 use lasthop_proto::wire::{Addr, Body, Flags, FlowKey, Packet, Segment, Seq};
 
 use super::*;
+use crate::clock::Clock;
 use crate::sys::bpf::tests::{lookup, test_run};
 
 #[path = "../../../checks/shared/can_run.rs"]
@@ -26,7 +25,7 @@ const SIDES: [Side; 2] = [Side::Left, Side::Right];
 const CASES: u16 = 600;
 const SEGMENTS: usize = 50;
 /// A connection is forgotten after 3 s without an acceptable segment, by clocks that differ.
-const IN_TIME: Duration = Duration::from_secs(2);
+const IN_TIME: Span = Span::secs(2);
 
 /// The flow of a case from left to right.
 fn flow(case: u16) -> FlowKey {
@@ -155,7 +154,7 @@ fn the_kernel_and_the_agent_believe_the_same_segments() {
     control.limit.store(LIMIT_DUPLICATES.0, Relaxed);
     let mut standings = [0; 5];
     for case in 0..CASES {
-        let (mut chance, began) = (Stream::new(case.into(), "guarded"), Instant::now());
+        let (mut chance, began) = (Stream::new(case.into(), "guarded"), Clock::start());
         let (mut guard, flow, mut history) = (Guard::new(4), flow(case), Vec::new());
         for _ in 0..SEGMENTS {
             let known = guard.ends(flow).unwrap_or_default();
@@ -166,7 +165,7 @@ fn the_kernel_and_the_agent_believe_the_same_segments() {
             }
             let standing = guard.judge(Time(1), from, &packet);
             let shown = program.run(from, &packet);
-            if began.elapsed() > IN_TIME {
+            if began.now() > Time::ZERO + IN_TIME {
                 break;
             }
             let parts = packet.segment().unwrap();
