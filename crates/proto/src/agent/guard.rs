@@ -12,7 +12,7 @@
 //! - a segment with a signature (RFC 2385, RFC 5925), which must pass unchanged whatever its numbers are.
 //!
 //! A connection is learned from its SYNs, or from the first segment seen. Without SYNs the shift of the windows is unknown,
-//! and the bound is [`UNSCALED`]. If nothing acceptable came for [`SILENT`], the numbers were learned wrongly or the agent
+//! and the bound is `UNSCALED`. If nothing acceptable came for `SILENT`, the numbers were learned wrongly or the agent
 //! was by-passed: it forgets the connection and learns it anew.
 
 use super::flows::Flows;
