@@ -384,5 +384,5 @@ def test_a_wrong_cell_is_found_when_it_is_built_and_quoted(tmp_path):
     with pytest.raises(lh.ScenarioError, match="is no store"):
         (tmp_path / "empty").mkdir()
         lh.merge(tmp_path / "empty")
-    with pytest.raises(OSError, match="No such file|entity not found"):
+    with pytest.raises(OSError, match="no such directory"):
         lh.merge(tmp_path / "missing")
