@@ -136,7 +136,7 @@ attack: ## Attack connections through every agent with ATTACK=1000000 packets fr
 	ATTACK_PACKETS=$(ATTACK) $(CARGO) test --locked --release --package lasthop-live --test attack -- --nocapture --test-threads=1
 
 EXPLORE = $(TARGET)/quick/lasthop explore explore
-explore: ## Explore every pattern of two faults among 40 packets, and of three among 20 (ten minutes)
+explore: ## Explore every pattern of two faults among 40 packets, of three among 20, and of two attacks
 	$(CARGO) build --locked --profile quick --package lasthop
 	$(EXPLORE) --faults 2 --first 40
 	$(EXPLORE) --faults 3 --first 20

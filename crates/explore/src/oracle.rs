@@ -9,7 +9,7 @@ use lasthop_scenario::{Scenario, Stage, StageKind};
 use lasthop_sim::{Reason, RunEnd};
 use lasthop_trace::Sink;
 
-/// Damaged data, ends of connections that gave up, and what a run cost.
+/// Counts events of one run: wrong data, aborted connections, retransmissions and time-outs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Watch {
     pub corrupted: bool,
@@ -114,7 +114,7 @@ pub fn check(end: &RunEnd, watch: &Watch, split: bool, waits: bool) -> Result<()
 ///
 /// # Errors
 ///
-/// A sentence that says what is left.
+/// A sentence that names the rest.
 pub fn check_rest(stages: &[lasthop_path::Stage], stray: bool) -> Result<(), String> {
     use lasthop_proto::machine::Machine as _;
     for (i, stage) in stages.iter().enumerate() {

@@ -1,10 +1,9 @@
 //! The search: by number of faults, and among these in the order of the packets.
 
 use lasthop_proto::link::{CrossTraffic, Fate, Fates};
-use lasthop_proto::machine::StageId;
 use lasthop_proto::units::{Span, Time};
 use lasthop_scenario::{Scenario, StageKind};
-use lasthop_sim::{Reason, Session, layout};
+use lasthop_sim::{Reason, Session};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -17,7 +16,7 @@ const PATIENCE: Span = Span::secs(7200);
 /// Violations that are kept of one scenario; further ones are counted.
 const VIOLATIONS: usize = 20;
 
-/// What is explored.
+/// Faults to combine, and how to run them.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Most faults in one run.
@@ -259,10 +258,4 @@ impl<'a> Subject<'a> {
             Err(what) => Err(Violation { pattern: pattern.clone(), what }),
         }
     }
-}
-
-/// The name of a router, for tables.
-pub fn router_name(scenario: &Scenario, router: StageId) -> String {
-    let stages = layout(scenario).stages;
-    stages.get(usize::from(router.0)).map_or(String::new(), |stage| stage.name.clone())
 }

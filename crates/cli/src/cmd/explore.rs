@@ -73,7 +73,7 @@ struct Answer {
     faults: u32,
     first: u64,
     fates: Vec<&'static str>,
-    /// What is varied in the scenario.
+    /// Names of the varied keys.
     axes: Vec<String>,
     runs: u64,
     violations: u64,
