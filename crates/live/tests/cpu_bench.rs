@@ -125,7 +125,24 @@ fn tap(laboratory: &Laboratory) -> OwnedFd {
         .expect("the host can be entered")
 }
 
-/// What was heard: each packet of TCP, and its length.
+/// The packets that arrived since the last call and belong to the newest connection, each with its length. The last ACK
+/// of the connection before may arrive late.
+fn of_connection(tap: &OwnedFd) -> Vec<(View, usize)> {
+    let ports = |packet: &View| match &packet.transport {
+        Transport::Tcp(segment) => Some([segment.src_port, segment.dst_port]),
+        _ => None,
+    };
+    let mut packets = heard(tap);
+    let newest = packets.iter().rev().find_map(|(packet, _)| match &packet.transport {
+        Transport::Tcp(segment) if segment.flags.any(Flags::SYN) => ports(packet),
+        _ => None,
+    });
+    let [from, to] = newest.expect("a SYN");
+    packets.retain(|(packet, _)| [Some([from, to]), Some([to, from])].contains(&ports(packet)));
+    packets
+}
+
+/// All TCP packets since the last call, each with its length.
 fn heard(tap: &OwnedFd) -> Vec<(View, usize)> {
     let mut room = vec![0; 1 << 17];
     let mut packets = Vec::new();
@@ -150,11 +167,7 @@ fn options_stand_in_the_handshake() {
     for change in Change::ALL {
         heard(&tap);
         measure(&mut laboratory, Case { mss: 1000, wire: Wire::Plain, change }, 20_000);
-        let heard = heard(&tap);
-        // A last ACK of the case before may still have been under way.
-        let is_syn = |transport: &Transport| matches!(transport, Transport::Tcp(s) if s.flags.any(Flags::SYN));
-        let first = heard.iter().position(|(packet, _)| is_syn(&packet.transport));
-        let packets = &heard[first.unwrap_or(0)..];
+        let packets = of_connection(&tap);
         let mut handshake = packets.iter().filter_map(|(packet, _)| match &packet.transport {
             Transport::Tcp(segment) if segment.flags.any(Flags::SYN) => Some(segment),
             _ => None,
@@ -210,7 +223,7 @@ fn cables_do_what_they_are_called() {
     for wire in Wire::ALL {
         heard(&tap);
         let sample = measure(&mut laboratory, base(wire), 200_000);
-        let packets = heard(&tap);
+        let packets = of_connection(&tap);
         let data: Vec<_> = packets.iter().filter(|(packet, _)| packet.body_len > 0).collect();
         let bytes: u64 = data.iter().map(|(packet, _)| u64::from(packet.body_len)).sum();
         let longest = data.iter().map(|(_, length)| *length).max().unwrap_or(0);
