@@ -18,7 +18,9 @@ done
 put "$here/deploy/link.example.toml" $doc/examples/link.toml 644
 put "$here/deploy/station.example.toml" $doc/examples/station.toml 644
 put "$here/deploy/grafana.json" $doc/examples/grafana.json 644
-for page in link operators station; do put "$here/docs/how-to/$page.md" $doc/$page.md 644; done
+for page in how-to/link how-to/operators how-to/station reference/station reference/tunnel; do
+    put "$here/docs/$page.md" "$doc/$page.md" 644
+done
 put "$here/deploy/copyright" $doc/copyright 644
 put "$texts/completions.bash" usr/share/bash-completion/completions/lasthop 644
 put "$texts/completions.zsh" usr/share/zsh/vendor-completions/_lasthop 644

@@ -112,8 +112,8 @@ impl Fault {
         match self {
             Fault::Interface { error, .. } if error.kind() == ErrorKind::PermissionDenied => {
                 "packet sockets need the capability CAP_NET_RAW: install the systemd unit, or run as root \
-                 (`sudo lasthop station FILE`), or give it to the program: `sudo setcap cap_net_raw+ep $(command \
-                 -v lasthop)`"
+                 (`sudo lasthop station FILE`), or give it to the program: `sudo setcap cap_net_raw+ep \
+                 $(realpath \"$(command -v lasthop)\")`"
                     .to_owned()
             }
             Fault::Interface { .. } => "`ip link` shows the interfaces".to_owned(),

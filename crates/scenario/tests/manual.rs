@@ -15,8 +15,8 @@ const MANUAL: &str = concat!(
     include_str!("../../../docs/reference/scenario-radio.md"),
     include_str!("../../../docs/reference/scenario-cells.md"),
 );
-const STATION: &str = include_str!("../../../docs/how-to/station.md");
-const TUNNEL: &str = include_str!("../../../docs/how-to/link.md");
+const STATION: &str = include_str!("../../../docs/reference/station.md");
+const TUNNEL: &str = include_str!("../../../docs/reference/tunnel.md");
 
 #[test]
 fn every_word_is_in_the_manual() {
@@ -65,8 +65,8 @@ fn the_tables_of_the_manual_are_those_of_the_program() {
     let mut tables = 0;
     let parts = ["files", "transfers", "hosts", "path", "radio", "cells"]
         .map(|part| format!("reference/scenario-{part}.md"));
-    let others =
-        ["how-to/station.md", "how-to/link.md", "reference/systems/README.md"].map(String::from);
+    let others = ["reference/station.md", "reference/tunnel.md", "reference/systems/README.md"]
+        .map(String::from);
     for file in parts.iter().chain(&others) {
         let path = docs.join(file);
         let old = std::fs::read_to_string(&path).unwrap();

@@ -141,7 +141,7 @@ fn the_example_and_the_manual_are_right() {
     assert_eq!(all.path.stages().len(), 2);
     assert!(all.socket.is_some() && all.metrics.is_some() && all.capture.is_some());
 
-    let manual = include_str!("../../../docs/how-to/station.md");
+    let manual = include_str!("../../../docs/reference/station.md");
     let block = manual.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     assert_eq!(parse_station(block).unwrap().0.limits.cache, Bytes(32 << 20));
 }

@@ -35,7 +35,7 @@ and on the other:
   addresses = [\"10.8.0.1/24\"]
   key-file = \"/etc/lasthop/link.key\"
 
-docs/how-to/link.md explains every key, and when a tunnel helps at all.";
+docs/reference/tunnel.md explains every key; docs/how-to/link.md says when a tunnel helps.";
 
 /// Run a tunnel to another host that repairs what the path loses (TULIP)
 #[derive(clap::Args, Debug)]
@@ -138,8 +138,7 @@ fn keep(path: &Path, key: &str, force: bool) -> io::Result<()> {
 
 /// Reads and checks the file.
 fn load(path: &Path) -> Result<TunnelFile, Failure> {
-    let help =
-        "give a tunnel's file, for example /etc/lasthop/link.toml; docs/how-to/link.md explains it";
+    let help = "give a tunnel's file, for example /etc/lasthop/link.toml; docs/reference/tunnel.md explains it";
     let mut from = regular(path, help)?;
     let text = read(&mut from, path, help)?;
     parse_tunnel(&text).map_err(|Error(diagnostic)| {

@@ -27,7 +27,7 @@ With CAP_NET_RAW alone packet sockets do, and no interface's settings are change
   [[path]]                 # stages as in scenario files
   agent = \"snoop-smart\"
 
-docs/how-to/station.md explains every key, and when a station helps at all.";
+docs/reference/station.md explains every key; docs/how-to/station.md says when a station helps.";
 
 /// Run the base station between two interfaces, as a bump in the wire
 #[derive(clap::Args, Debug)]
@@ -86,7 +86,7 @@ fn clear(file: &StationFile, json: bool) -> Result<Outcome, Failure> {
 
 /// Reads and checks the file.
 fn load(path: &Path) -> Result<(StationFile, Vec<Located>), Failure> {
-    let help = "give a station's file, for example /etc/lasthop/base.toml; docs/how-to/station.md explains it";
+    let help = "give a station's file, for example /etc/lasthop/base.toml; docs/reference/station.md explains it";
     let mut from = regular(path, help)?;
     let (text, beside) = (read(&mut from, path, help)?, path.parent().unwrap_or(Path::new("")));
     for named in files::named(&text, &[]) {

@@ -1,4 +1,4 @@
-//! The states of a session as a table: what may follow what. `docs/how-to/link.md` has it as a diagram made from here.
+//! The states of a session as a table: what may follow what. `docs/reference/tunnel.md` has it as a diagram made from here.
 
 use serde::Serialize;
 
@@ -100,9 +100,13 @@ mod tests {
 
     #[test]
     fn the_documentation_shows_this_table() {
-        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/how-to/link.md");
+        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/tunnel.md");
         let docs = std::fs::read_to_string(docs).unwrap();
-        assert!(docs.contains(&diagram()), "put this into docs/how-to/link.md:\n{}", diagram());
+        assert!(
+            docs.contains(&diagram()),
+            "put this into docs/reference/tunnel.md:\n{}",
+            diagram()
+        );
     }
 
     #[test]

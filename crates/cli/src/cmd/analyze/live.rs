@@ -19,7 +19,8 @@ pub fn watch(interface: &str, length: Option<Span>, verify: bool) -> Result<Capt
     let help = |kind| match kind {
         ErrorKind::PermissionDenied => {
             "packet sockets need the capability CAP_NET_RAW: run it as root, or give it to the program: \
-             `sudo setcap cap_net_raw+ep $(command -v lasthop)` (every user of this machine may capture then)"
+             `sudo setcap cap_net_raw+ep $(realpath \"$(command -v lasthop)\")` (every user of this machine may \
+             capture then)"
         }
         ErrorKind::Unsupported => "`tcpdump -i NAME -w FILE` takes a capture of any interface",
         _ => "`ip link` shows the interfaces",
