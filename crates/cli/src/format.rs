@@ -36,6 +36,7 @@ pub const LIST: Format = format("lasthop-list");
 pub const MERGE: Format = format("lasthop-merge");
 pub const PACKETDRILL: Format = format("lasthop-packetdrill");
 pub const PLAN: Format = format("lasthop-plan");
+pub const PLOT: Format = format("lasthop-plot");
 pub const REPLAY: Format = format("lasthop-replay");
 pub const REPORT: Format = format("lasthop-report");
 pub const REPRODUCE: Format = format("lasthop-reproduce");

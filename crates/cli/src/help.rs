@@ -19,6 +19,7 @@ const GROUPS: &[Group] = &[
             ("sweep", "runs by the million, shared among machines"),
             ("merge", "what sweeps have stored, in one table"),
             ("report", "the page of results, or of several in one plot"),
+            ("plot", "one figure of results, as SVG, PDF or PNG"),
             ("lab", "the laboratory in a browser, with lessons"),
         ],
     ),

@@ -103,6 +103,7 @@ enum Command {
     Replay(cmd::replay::Args),
     Packetdrill(cmd::packetdrill::Args),
     Report(cmd::report::Args),
+    Plot(cmd::plot::Args),
     Trace(cmd::trace::Args),
     #[cfg(live)]
     Send(cmd::send::Args),
@@ -212,6 +213,7 @@ fn command(cli: Cli) -> Result<Outcome, Failure> {
         Command::Replay(args) => cmd::replay::run(&args, json),
         Command::Packetdrill(args) => cmd::packetdrill::run(&args, json),
         Command::Report(args) => cmd::report::run(&args, json),
+        Command::Plot(args) => cmd::plot::run(&args, json),
         Command::Trace(args) => cmd::trace::run(&args, json),
         #[cfg(live)]
         Command::Send(args) => cmd::send::run(&args, json),

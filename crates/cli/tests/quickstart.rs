@@ -115,7 +115,7 @@ fn a_scenario_runs_and_leaves_nothing() {
     assert_eq!(table.matches("1 of 1").count(), 3, "{table}");
     // What limited the kernel's senders is no fault.
     let mut notes = table.lines().filter(|line| line.starts_with("note:"));
-    assert!(notes.all(|note| note.contains(" limited senders for ")), "{table}");
+    assert!(notes.all(|note| note.contains(" limited senders ")), "{table}");
     nothing_is_left(&world);
 }
 

@@ -25,6 +25,7 @@ pub mod list;
 pub mod man;
 pub mod packetdrill;
 pub(crate) mod plan;
+pub mod plot;
 mod presets;
 pub mod replay;
 pub mod report;

@@ -80,7 +80,7 @@ fn together(dirs: &[PathBuf]) -> Result<String, Failure> {
 }
 
 /// The results in a directory.
-fn read(dir: &Path) -> Result<Results, Failure> {
+pub(super) fn read(dir: &Path) -> Result<Results, Failure> {
     let help = "give a directory of results, written by `lasthop run FILE -o DIR`";
     if !dir.is_dir() {
         let what = if dir.exists() { "not a directory" } else { "there is no such directory" };

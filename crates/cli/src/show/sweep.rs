@@ -14,8 +14,18 @@ pub fn text(results: &Results, units: Units) -> String {
     let (heading, table) = (style::heading(&results.name), terminal_table(results, units));
     let how = style::paragraph(&sweep::note(units));
     let mut text = format!("{heading}\n{table}\n{}\n", style::dim(&how));
+    text.push_str(&explained(results));
     text.extend(remarks(results).iter().map(|remark| note(remark)));
     text
+}
+
+/// The explanations of the cells, one paragraph each.
+fn explained(results: &Results) -> String {
+    let paragraphs = sweep::explanations(results).into_iter().map(|(title, text)| {
+        let title = if title.is_empty() { String::new() } else { format!("{title}: ") };
+        style::paragraph(&format!("{title}{text}")) + "\n"
+    });
+    paragraphs.collect()
 }
 
 /// The table for stdout: as wide as the terminal allows.

@@ -1,5 +1,5 @@
 //! Plots as SVG, in three forms: inside a page (colours from the page's variables), as a separate file (light and dark
-//! by the reader's preference), and as PNG (light or dark).
+//! by the reader's preference, or in one theme), and as PNG or PDF (in one theme).
 
 mod axis;
 mod bars;
@@ -8,6 +8,8 @@ mod crosses;
 mod curves;
 mod lines;
 mod panels;
+#[cfg(feature = "png")]
+mod pdf;
 mod ranks;
 mod sequence;
 mod style;
@@ -42,20 +44,20 @@ pub struct Plot {
     data: Data,
 }
 
-/// Why rendering to PNG failed.
+/// Why rendering to PNG or PDF failed.
 #[cfg(feature = "png")]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PngError(String);
+pub struct DrawError(String);
 
 #[cfg(feature = "png")]
-impl std::fmt::Display for PngError {
+impl std::fmt::Display for DrawError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the plot could not be drawn as PNG: {}", self.0)
+        write!(f, "the plot could not be drawn: {}", self.0)
     }
 }
 
 #[cfg(feature = "png")]
-impl std::error::Error for PngError {}
+impl std::error::Error for DrawError {}
 
 impl Plot {
     fn wrap(&self, style: &str, extra: &str) -> String {
@@ -89,23 +91,47 @@ impl Plot {
         self.wrap(&style, &size)
     }
 
+    /// A separate file in one theme, for documents that show no other: papers, slides.
+    pub fn figure(&self, theme: Theme) -> String {
+        let size = format!(" width=\"{}\" height=\"{}\"", self.width, self.height);
+        let css = style::fixed_css(theme, style::FIGURE_FONT);
+        self.wrap(&format!("<style>{css}</style>{}", style::BACKGROUND), &size)
+    }
+
+    /// The plot as a renderer reads it, with the embedded font.
+    #[cfg(feature = "png")]
+    fn tree(&self, theme: Theme) -> Result<usvg::Tree, DrawError> {
+        let options = usvg::Options {
+            fontdb: fonts(),
+            font_family: style::PNG_FONT.to_owned(),
+            ..usvg::Options::default()
+        };
+        let css = style::fixed_css(theme, &format!("'{}'", style::PNG_FONT));
+        let style = format!("<style>{css}</style>{}", style::BACKGROUND);
+        let size = format!(" width=\"{}\" height=\"{}\"", self.width, self.height);
+        usvg::Tree::from_str(&self.wrap(&style, &size), &options)
+            .map_err(|e| DrawError(e.to_string()))
+    }
+
+    /// A PDF of one page with the size of the SVG in points. Text becomes outlines, so no viewer replaces its font.
+    ///
+    /// # Errors
+    ///
+    /// The renderer refuses the plot.
+    #[cfg(feature = "png")]
+    pub fn pdf(&self, theme: Theme) -> Result<Vec<u8>, DrawError> {
+        Ok(pdf::document(&self.tree(theme)?))
+    }
+
     /// A PNG; `scale` 1 has the size of the SVG, 2 twice the resolution. It needs no font on the machine.
     ///
     /// # Errors
     ///
     /// `scale` is too small or too large for an image.
     #[cfg(feature = "png")]
-    pub fn png(&self, theme: Theme, scale: f32) -> Result<Vec<u8>, PngError> {
-        let style = format!("<style>{}</style>{}", style::fixed_css(theme), style::BACKGROUND);
-        let size = format!(" width=\"{}\" height=\"{}\"", self.width, self.height);
-        let options = usvg::Options {
-            fontdb: fonts(),
-            font_family: style::PNG_FONT.to_owned(),
-            ..usvg::Options::default()
-        };
-        let error = |e: &dyn std::fmt::Display| PngError(e.to_string());
-        let tree =
-            usvg::Tree::from_str(&self.wrap(&style, &size), &options).map_err(|e| error(&e))?;
+    pub fn png(&self, theme: Theme, scale: f32) -> Result<Vec<u8>, DrawError> {
+        let error = |e: &dyn std::fmt::Display| DrawError(e.to_string());
+        let tree = self.tree(theme)?;
         let size = tree
             .size()
             .to_int_size()

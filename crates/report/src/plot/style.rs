@@ -40,6 +40,9 @@ pub(super) fn series(i: usize) -> &'static str {
 #[cfg(feature = "png")]
 pub(super) const PNG_FONT: &str = "DejaVu Sans";
 
+/// Fonts of figures in documents: the first is the font of most papers' figures.
+pub(super) const FIGURE_FONT: &str = "Helvetica,Arial,'DejaVu Sans',sans-serif";
+
 const PAGE_FONT: &str =
     "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','DejaVu Sans',sans-serif";
 
@@ -98,10 +101,9 @@ pub(super) fn standalone_css() -> String {
     )
 }
 
-/// The style with literal colours, for a renderer without variables.
-#[cfg(feature = "png")]
-pub(super) fn fixed_css(theme: Theme) -> String {
-    rules("", |name| pick(theme, name).to_owned(), &format!("'{PNG_FONT}'"))
+/// The style with literal colours, for one theme and for renderers without variables; `font` is a CSS value.
+pub(super) fn fixed_css(theme: Theme, font: &str) -> String {
+    rules("", |name| pick(theme, name).to_owned(), font)
 }
 
 #[cfg(test)]

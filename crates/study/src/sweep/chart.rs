@@ -19,24 +19,29 @@ const MOST_GROUPS: usize = 16;
 
 /// The plots of a sweep, each with title and caption; empty if there is nothing to compare.
 pub fn charts(results: &Results, units: Units) -> Vec<(Plot, String, String)> {
-    if results.cells.len() < 2 {
-        return Vec::new();
-    }
-    let numeric = numeric_axis(results);
     drawn(units)
         .into_iter()
         .filter(|(_, name, _)| {
             results.cells.iter().any(|cell| cell.mean(name).is_some_and(|s| s.mean > 0.0))
         })
         .filter_map(|(title, name, scale)| {
-            let of = |cell: &CellResults| cell.mean(name).map(|s| (s.mean / scale, s.ci95 / scale));
-            let (plot, caption) = match &numeric {
-                Some(axis) => lines(results, axis, &title, of),
-                None => bars(results, &title, of)?,
-            };
+            let (plot, caption) = chart(results, &title, name, scale)?;
             Some((plot, title, caption))
         })
         .collect()
+}
+
+/// Means of the scalar `name` in units of `scale` over the cells, with a caption: lines over a numeric axis, else bars.
+/// `None` for one cell and for too many bars.
+pub fn chart(results: &Results, title: &str, name: &str, scale: f64) -> Option<(Plot, String)> {
+    if results.cells.len() < 2 {
+        return None;
+    }
+    let of = |cell: &CellResults| cell.mean(name).map(|s| (s.mean / scale, s.ci95 / scale));
+    match numeric_axis(results) {
+        Some(axis) => Some(lines(results, &axis, title, of)),
+        None => bars(results, title, of),
+    }
 }
 
 fn lines(

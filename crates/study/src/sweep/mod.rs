@@ -1,15 +1,17 @@
 //! Results of a sweep: a table with a row for each cell, plots, and a page.
 
 mod chart;
+mod explanation;
 mod page;
 pub mod side_by_side;
+pub mod single;
 
 use lasthop_report::model::{Column, Table};
 use lasthop_report::number::{self, Units, plural};
 use lasthop_runs::{CellResults, Results, RunResult};
 use lasthop_trace::stats::Summary;
-use lasthop_trace::timeouts::TimeoutCauses;
 
+pub use explanation::explanations;
 pub use page::{CellSeries, heading, page};
 
 /// Heading, short heading, name of the scalar, divisor.
@@ -144,8 +146,7 @@ pub fn remarks(results: &Results) -> Vec<String> {
                 plural(cell.runs.len() as u64, "run")
             ));
         }
-        remarks.extend(limited(cell, results.cells.len() == 1).map(|what| format!("{what}{at}")));
-        remarks.extend(timeouts(cell).filter(|_| results.cells.len() == 1));
+        remarks.extend(buffers(cell).map(|what| format!("{what}{at}")));
         for run in &cell.runs {
             let what = faults(run).into_iter();
             remarks.extend(what.map(|what| format!("seed {}: {what}{at}", run.seed)));
@@ -154,65 +155,19 @@ pub fn remarks(results: &Results) -> Vec<String> {
     remarks
 }
 
-/// Minimum share of the time for a limit to be listed.
-const NAMED_SHARE: f64 = 0.05;
-
-/// The limits of the senders of a cell. Of several cells, only those are listed that were limited by buffers most of
-/// the time: their results are not about the path.
-fn limited(cell: &CellResults, alone: bool) -> Option<String> {
-    const WORDS: [(&str, &str); 5] = [
-        ("limited_application", "the application"),
-        ("limited_send_buffer", "the send buffer"),
-        ("limited_receive_window", "the receive window"),
-        ("limited_congestion_window", "the congestion window"),
-        ("limited_pacing", "pacing"),
-    ];
-    let known = |name: &str| cell.mean(name).map(|summary| summary.mean);
-    let carried = |run: &RunResult| run.metrics.flows.iter().any(|flow| flow.delivered > 0);
-    if alone && known("limited_application").is_none() && cell.runs.iter().any(carried) {
-        let why = "QUIC and Linux before 4.10 do not count it";
-        return Some(format!("what limited senders is not known: {why}"));
-    }
-    let share = |name: &str| known(name).unwrap_or(0.0);
+/// Senders that waited for buffers most of the time: the results of the cell are not about the path.
+fn buffers(cell: &CellResults) -> Option<String> {
+    let share = |name: &str| cell.mean(name).map_or(0.0, |summary| summary.mean);
     let [sends, receives] = ["limited_send_buffer", "limited_receive_window"].map(share);
-    let by_buffers = sends + receives > 0.5;
-    if !alone && !by_buffers {
-        return None;
-    }
-    // Linux counts both as one.
-    let joint = known("limited_pacing").is_none();
-    let mut shares = WORDS.map(|(name, word)| match name {
-        "limited_congestion_window" if joint => (share(name), "the congestion window or pacing"),
-        _ => (share(name), word),
-    });
-    shares.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let named = shares.iter().filter(|(share, _)| *share >= NAMED_SHARE);
-    let named: Vec<String> = named
-        .enumerate()
-        .map(|(i, (share, word))| {
-            let share = format!("{:.0} %", 100.0 * share);
-            match i {
-                0 => format!("{word} limited senders for {share} of the time"),
-                _ => format!("{word} for {share}"),
-            }
-        })
-        .collect();
-    if named.is_empty() {
-        return None;
-    }
-    let key = if sends > receives { "send-buffer" } else { "recv-buffer" };
-    let help = match by_buffers {
-        true => format!("; a larger `{key}` would show more of the path"),
-        false => String::new(),
+    let (limit, key) = match sends > receives {
+        true => ("the send buffer", "send-buffer"),
+        false => ("the receive window", "recv-buffer"),
     };
-    Some(format!("{}{help}", named.join(", ")))
-}
-
-/// Timeouts of all runs of a cell, by cause and by what would have avoided them.
-fn timeouts(cell: &CellResults) -> Option<String> {
-    let causes = cell.runs.iter().filter_map(|run| run.metrics.timeout_causes);
-    let all = causes.reduce(TimeoutCauses::plus)?;
-    Some(format!("{all} (of {})", plural(cell.runs.len() as u64, "run")))
+    (sends + receives > 0.5).then(|| {
+        format!(
+            "{limit} limited senders most of the time; a larger `{key}` would show more of the path"
+        )
+    })
 }
 
 /// Faults of a run other than those of TCP.

@@ -9,7 +9,7 @@ use lasthop_runs::{CellResults, Results};
 use lasthop_trace::metrics::RunMetrics;
 use lasthop_trace::sequence::Series;
 
-use super::{Room, chart, note, remarks, table};
+use super::{Room, chart, explanations, note, remarks, table};
 use crate::tables::{facts, figure, seeds};
 
 /// Maximum number of time-sequence plots on the page; the others are separate files.
@@ -33,10 +33,15 @@ pub struct CellSeries {
 /// The page of `results` with rates in `units`; `recorded` has an entry for each cell.
 pub fn page(results: &Results, recorded: &[CellSeries], units: Units) -> String {
     let charts = chart::charts(results, units).into_iter();
-    let text = std::iter::once(note(units).replace('\n', " ")).chain(remarks(results));
+    let mut text = vec![note(units).replace('\n', " ")];
+    text.extend(explanations(results).into_iter().map(|(title, text)| match title.as_str() {
+        "" => text,
+        title => format!("{title}: {text}"),
+    }));
+    text.extend(remarks(results));
     let mut sections = vec![Section {
         title: "Results".to_owned(),
-        text: text.collect(),
+        text,
         tables: vec![table(results, Room::Wide, units)],
         figures: charts.map(|(plot, title, caption)| figure(&plot, title, caption)).collect(),
         ..Section::default()

@@ -1,0 +1,161 @@
+//! `lasthop plot`: one figure of results, as SVG, PDF or PNG.
+
+use std::path::{Path, PathBuf};
+
+use lasthop_report::number::Units;
+use lasthop_report::plot::{Plot, Theme};
+use lasthop_study::sweep::single::{self, Kind, NoFigure, Request};
+use lasthop_study::sweep::usual_units;
+
+use crate::failure::Failure;
+use crate::sweep::files;
+use crate::{Outcome, format, output, study_args};
+
+const EXAMPLES: &str = "\
+Examples:
+  lasthop run west97-lan -o results
+  lasthop plot sequence results --cell agent=snoop -o snoop.pdf
+  lasthop plot window results
+  lasthop plot cdf results --of transfer_time
+  lasthop plot ranking results --of timeouts -o timeouts.svg
+
+Kinds:
+  sequence  every packet of the first run of a cell, by time and position in the stream
+  window    congestion window over time, first run of each cell
+  delay     round trip of each packet that was sent once, first run of each cell
+  cdf       distribution of a scalar over the runs of each cell
+  sweep     means with 95 % confidence intervals: lines over a numeric axis, else bars
+  ranking   cells in the order of their means, with 95 % confidence intervals
+
+The ending of the file chooses the form: .svg, .pdf or .png. Reads results.json and the series under trace/; nothing is run again.";
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Figure {
+    Sequence,
+    Window,
+    Delay,
+    Cdf,
+    Sweep,
+    Ranking,
+}
+
+impl From<Figure> for Kind {
+    fn from(figure: Figure) -> Kind {
+        match figure {
+            Figure::Sequence => Kind::Sequence,
+            Figure::Window => Kind::Window,
+            Figure::Delay => Kind::Delay,
+            Figure::Cdf => Kind::Cdf,
+            Figure::Sweep => Kind::Sweep,
+            Figure::Ranking => Kind::Ranking,
+        }
+    }
+}
+
+/// Draw one figure of results for a paper or a slide
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// What the figure shows
+    #[arg(value_enum, value_name = "KIND")]
+    kind: Figure,
+    /// Directory that `lasthop run -o` wrote
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// The scalar of cdf, sweep and ranking, by its name in JSON results
+    #[arg(long, value_name = "SCALAR", default_value = "throughput")]
+    of: String,
+    /// The only cell that is drawn, by its title, such as `agent=snoop tcp=reno`
+    #[arg(long, value_name = "TITLE")]
+    cell: Option<String>,
+    /// The units of rates [default: mbit on real packets, KB in the simulator]
+    #[arg(long, value_name = "UNITS", value_parser = study_args::units(), ignore_case = true)]
+    units: Option<Units>,
+    /// Light figures on a dark background
+    #[arg(long)]
+    dark: bool,
+    /// The file: .svg, .pdf or .png [default: KIND.svg in the directory]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+    let name = format!("{:?}.svg", args.kind).to_lowercase();
+    let target = args.output.clone().unwrap_or_else(|| args.dir.join(name));
+    let form = Form::of(&target)?;
+    let results = super::report::read(&args.dir)?;
+    let recorded = files::recorded(&args.dir, &results)?;
+    let request = Request {
+        kind: args.kind.into(),
+        scalar: &args.of,
+        cell: args.cell.as_deref(),
+        units: args.units.unwrap_or_else(|| usual_units(&results)),
+    };
+    let plot = single::figure(&results, &recorded, &request).map_err(|missing| {
+        let help = match missing {
+            NoFigure::Cell { .. } => "quote the title: --cell 'agent=snoop tcp=reno'",
+            NoFigure::Scalar { .. } => "choose one with --of",
+            NoFigure::NotRecorded => {
+                "run the scenario again with `-o`; real packets and sweeps leave no series"
+            }
+            NoFigure::Cells => {
+                "vary something in the run: `--vary agent=none,snoop`; or draw a cdf or a ranking"
+            }
+            NoFigure::TooMany { .. } => "choose a cell with --cell",
+        };
+        Failure::input(missing.to_string(), help)
+    })?;
+    let theme = if args.dark { Theme::Dark } else { Theme::Light };
+    output::write(&target, &form.bytes(&plot, theme)?)?;
+    if json {
+        output::print_json(format::PLOT, &serde_json::json!({ "figure": target }))?;
+    } else {
+        output::print(&format!("{}\n", target.display()))?;
+    }
+    Ok(Outcome::Done)
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Svg,
+    Pdf,
+    Png,
+}
+
+impl Form {
+    fn of(path: &Path) -> Result<Form, Failure> {
+        let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
+        match ending.to_str() {
+            Some("svg") => Ok(Form::Svg),
+            Some("pdf") => Ok(Form::Pdf),
+            Some("png") => Ok(Form::Png),
+            _ => {
+                let what = format!("{}: the ending names no form of figures", path.display());
+                Err(Failure::input(what, "write FILE.svg, FILE.pdf or FILE.png"))
+            }
+        }
+    }
+
+    #[cfg(feature = "png")]
+    fn bytes(self, plot: &Plot, theme: Theme) -> Result<Vec<u8>, Failure> {
+        let drawn = match self {
+            Form::Svg => return Ok(plot.figure(theme).into_bytes()),
+            Form::Pdf => plot.pdf(theme),
+            Form::Png => plot.png(theme, 2.0),
+        };
+        drawn.map_err(|error| Failure::input(error.to_string(), "write an .svg instead"))
+    }
+
+    #[cfg(not(feature = "png"))]
+    fn bytes(self, plot: &Plot, theme: Theme) -> Result<Vec<u8>, Failure> {
+        match self {
+            Form::Svg => Ok(plot.figure(theme).into_bytes()),
+            Form::Pdf | Form::Png => Err(Failure::input(
+                "this program was built without the feature `png`, which draws PDF and PNG"
+                    .to_owned(),
+                "write an .svg, or build with `--features png`",
+            )),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! `lasthop plot`: figures of stored results.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn lasthop(dir: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lasthop"));
+    command.args(arguments).current_dir(dir).env("NO_COLOR", "1").stdin(Stdio::null());
+    command.output().expect("the program starts")
+}
+
+fn good(dir: &Path, arguments: &[&str]) {
+    let output = lasthop(dir, arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {errors}");
+}
+
+/// The message of a command that fails with bad input.
+fn refused(dir: &Path, arguments: &[&str]) -> String {
+    let output = lasthop(dir, arguments);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn each_figure_is_drawn_from_stored_results() {
+    let temporary = tempfile::tempdir().expect("a temporary directory");
+    let dir = temporary.path();
+    let set = ["--seeds", "3", "--set", "transfer.bytes=200kB", "-o", "results"];
+    good(dir, &[&["run", "quickstart"], &set[..]].concat());
+    let text = |name: &str| fs::read_to_string(dir.join(name)).expect("a figure");
+
+    for kind in ["sequence", "window", "delay", "cdf", "sweep", "ranking"] {
+        good(dir, &["plot", kind, "results"]);
+        let svg = text(&format!("results/{kind}.svg"));
+        assert!(svg.starts_with("<svg") && svg.ends_with("</svg>"), "{kind}");
+        // A paper has one theme.
+        assert!(!svg.contains("prefers-color-scheme") && !svg.contains("var(--"), "{kind}");
+    }
+    assert!(text("results/cdf.svg").contains("throughput (KB/s)"));
+    assert!(text("results/window.svg").contains("agent=snoop"));
+
+    good(dir, &["plot", "cdf", "results", "--of", "timeouts", "-o", "timeouts.pdf"]);
+    let pdf = fs::read(dir.join("timeouts.pdf")).expect("a figure");
+    assert!(pdf.starts_with(b"%PDF-") && pdf.len() > 2000, "{} bytes", pdf.len());
+    good(dir, &["plot", "delay", "results", "--cell", "agent=snoop", "--dark", "-o", "delay.png"]);
+    let png = fs::read(dir.join("delay.png")).expect("a figure");
+    assert!(png.starts_with(b"\x89PNG"));
+
+    let message = refused(dir, &["plot", "delay", "results", "--cell", "snoop"]);
+    assert!(message.contains("agent=none; agent=snoop"), "{message}");
+    let message = refused(dir, &["plot", "cdf", "results", "--of", "time"]);
+    assert!(message.contains("transfer_time"), "{message}");
+    let message = refused(dir, &["plot", "cdf", "results", "-o", "figure.jpg"]);
+    assert!(message.contains(".svg, FILE.pdf or FILE.png"), "{message}");
+}
