@@ -5,7 +5,7 @@
 //! welcome  | 2 | version | zeros: 16            | second message of Noise, with an offer in it | tag |
 //! sealed   | 4 | identity that the receiver chose: 4 | counter: 8 | sealed body, its tag of 16 bytes last |
 //! cookie   | 5 | version | tag of the hello: 16 | cookie: 16 | tag |
-//! lost     | 6 | version | identity that this end does not have: 4  | tag |
+//! lost     | 6 | version | identity unknown at this end: 4   | tag |
 //! refused  | 7 | version | tag of the hello: 16              | tag |
 //!
 //! offer    | window: 2 | inner MTU: 2 | keep-alive in ms: 4 | identity: 4 | end: 16 |
