@@ -105,10 +105,10 @@ const VARYING: &str = "rates rates-right rates-left trace trace-right trace-left
 
 /// Keys that cannot stand alone in a scenario that is otherwise the same.
 const ELSEWHERE: &[&str] = &[
-    // Both hosts would hang on one end; tests of plans choose sides.
-    "side", // Not part of what is simulated; tests of plans look at them.
+    // Both hosts would be at one end; tests of plans choose sides.
+    "side", // Not part of the simulation; tests of plans check them.
     "kernel",
-    "stack",  // A voltage means something only beside a current.
+    "stack",  // A voltage is valid only with a current.
     "supply", // Only packets that `fates` names are late.
     "late",
     "very-late",

@@ -111,7 +111,7 @@ fn control(level: i64, kind: i64, data: Expr) -> Expr {
     Expr::Fields(all)
 }
 
-/// What `recvmsg` writes beside the data.
+/// Output of `recvmsg` other than the data.
 fn message_with(flags: i64, controls: Vec<Expr>) -> Expr {
     let control = ("msg_control".to_owned(), Expr::List(controls));
     Expr::Fields(vec![("msg_flags".to_owned(), Expr::Int(flags)), control])
