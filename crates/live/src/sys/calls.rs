@@ -36,7 +36,7 @@ pub fn socket(domain: i32, kind: i32, protocol: i32) -> Result {
 /// `bind` to an IPv4 address.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system call.
 pub fn bind(fd: i32, to: SocketAddrV4) -> Result {
     let raw = address(to);
     // SAFETY: the address lives during the call and has this length.
@@ -46,7 +46,7 @@ pub fn bind(fd: i32, to: SocketAddrV4) -> Result {
 /// `connect` to an IPv4 address.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system call.
 pub fn connect(fd: i32, to: SocketAddrV4) -> Result {
     let raw = address(to);
     // SAFETY: the address lives during the call and has this length.
@@ -56,7 +56,7 @@ pub fn connect(fd: i32, to: SocketAddrV4) -> Result {
 /// `listen`.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system call.
 pub fn listen(fd: i32, backlog: i32) -> Result {
     // SAFETY: no pointers.
     answer(unsafe { libc::listen(fd, backlog) }.into())
@@ -65,7 +65,7 @@ pub fn listen(fd: i32, backlog: i32) -> Result {
 /// `accept4`.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system call.
 pub fn accept(fd: i32, flags: i32) -> Result {
     // SAFETY: null pointers mean that no address is returned.
     let fd = unsafe { libc::accept4(fd, std::ptr::null_mut(), std::ptr::null_mut(), flags) };
@@ -75,7 +75,7 @@ pub fn accept(fd: i32, flags: i32) -> Result {
 /// `sendto` of `bytes`, to an address if one is given.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system call.
 pub fn send(fd: i32, bytes: &[u8], flags: i32, to: Option<SocketAddrV4>) -> Result {
     let raw = to.map(address);
     let (pointer, len) = match &raw {
@@ -90,7 +90,7 @@ pub fn send(fd: i32, bytes: &[u8], flags: i32, to: Option<SocketAddrV4>) -> Resu
 /// `recv` into `room`.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system call.
 pub fn recv(fd: i32, room: &mut [u8], flags: i32) -> Result {
     // SAFETY: the buffer is writable and has this length.
     answer(unsafe { libc::recv(fd, room.as_mut_ptr().cast(), room.len(), flags) } as i64)
@@ -99,7 +99,7 @@ pub fn recv(fd: i32, room: &mut [u8], flags: i32) -> Result {
 /// `shutdown`.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system call.
 pub fn shutdown(fd: i32, how: i32) -> Result {
     // SAFETY: no pointers.
     answer(unsafe { libc::shutdown(fd, how) }.into())
@@ -108,7 +108,7 @@ pub fn shutdown(fd: i32, how: i32) -> Result {
 /// `close`.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system call.
 pub fn close(fd: i32) -> Result {
     // SAFETY: callers own the descriptors of their script, and use none after this.
     answer(unsafe { libc::close(fd) }.into())
@@ -117,7 +117,7 @@ pub fn close(fd: i32) -> Result {
 /// `setsockopt` with any bytes.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system call.
 pub fn setsockopt(fd: i32, level: i32, name: i32, value: &[u8]) -> Result {
     let len = value.len() as libc::socklen_t;
     // SAFETY: the value is readable for this length.
@@ -127,7 +127,7 @@ pub fn setsockopt(fd: i32, level: i32, name: i32, value: &[u8]) -> Result {
 /// `getsockopt` of a number.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system call.
 pub fn getsockopt(fd: i32, level: i32, name: i32) -> Result {
     let mut value = 0i32;
     let mut len = size_of::<i32>() as libc::socklen_t;
@@ -140,7 +140,7 @@ pub fn getsockopt(fd: i32, level: i32, name: i32) -> Result {
 /// `fcntl(F_GETFL)`, or `F_SETFL` with flags.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system call.
 pub fn flags(fd: i32, set: Option<i32>) -> Result {
     // SAFETY: no pointers.
     let result = unsafe {
