@@ -4,7 +4,7 @@ use crate::units::Time;
 
 /// A winner tree: the deadlines of `n` sleepers, with the earliest one at its root. Changing one entry costs
 /// log2(n) comparisons, and only growth allocates. Equal times are resolved in favour of the lower index, so
-/// that the order of events is the same everywhere. Up to [`FEW`] sleepers are searched linearly, without a
+/// that the order of events is the same everywhere. Up to 8 sleepers are searched linearly, without a
 /// tree.
 #[derive(Clone, Debug)]
 pub struct WakeTree {
