@@ -1,4 +1,4 @@
-//! `cfg(live)`: what needs Linux and the feature `live`.
+//! Sets `cfg(live)` on Linux with the feature `live`.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

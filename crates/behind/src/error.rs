@@ -1,11 +1,11 @@
-//! Why there is no link.
+//! Errors of links.
 
 use std::{fmt, io};
 
 /// Why a link cannot be made, and the remedy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Error {
-    /// What was tried, and what the system answered.
+    /// The failed action, and the system's error.
     pub message: String,
     /// Remedy; may be empty.
     pub help: String,

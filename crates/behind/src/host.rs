@@ -20,11 +20,11 @@ use crate::{Error, steps, sys};
 pub struct Host {
     path: PathBuf,
     address: Ipv4Addr,
-    /// Process that is in the host's network, as this process numbers it.
+    /// Process in the host's network, as numbered by this process.
     pid: i32,
 }
 
-/// A socket that is wanted.
+/// Request for a socket.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Request {
@@ -33,7 +33,7 @@ enum Request {
     Udp(SocketAddr),
 }
 
-/// What became of a request; a socket comes with `Ok`.
+/// Result of a request; a socket accompanies `Ok`.
 type Answer = Result<(), Refusal>;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ impl Host {
         Ok(Host { path, address, pid })
     }
 
-    /// Its address, of those that are shared among the customers of a carrier (RFC 6598).
+    /// Its address, in the range shared among the customers of a carrier (RFC 6598).
     pub fn address(&self) -> Ipv4Addr {
         self.address
     }
@@ -82,8 +82,8 @@ impl Host {
         self.socket(Request::Udp((self.address, port).into())).map(UdpSocket::from)
     }
 
-    /// A program in the network of this host, otherwise as [`Command::new`]: same user, files and environment. It cannot gain
-    /// rights (`sudo`) there. `LASTHOP_ADDRESS` is the host's address.
+    /// A program in the network of this host, otherwise as [`Command::new`]: same user, files and
+    /// environment. It cannot gain rights (`sudo`) there. `LASTHOP_ADDRESS` is the host's address.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = steps::enter(self.pid);
         command.arg(program).env("LASTHOP_ADDRESS", self.address.to_string());
@@ -107,7 +107,7 @@ impl Host {
     }
 }
 
-/// Opens sockets in this process's network for processes that connect to the socket `path`, until the process ends.
+/// Opens sockets in this process's network for clients of the socket `path`, until the process ends.
 ///
 /// # Errors
 ///
@@ -145,7 +145,7 @@ fn answer(stream: &UnixStream) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// If there is no way.
+/// If there is no route.
 pub fn address_towards(far: Ipv4Addr) -> io::Result<Ipv4Addr> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     socket.connect((far, 9))?;

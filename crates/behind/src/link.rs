@@ -1,4 +1,4 @@
-//! The link as it is described: a scenario that the methods spell.
+//! The description of a link: a scenario built by methods.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub struct Link {
     pub(crate) capture: Option<PathBuf>,
 }
 
-/// Hosts and a transfer, which a scenario has; the test makes the transfers.
+/// Hosts and a transfer, which a scenario requires; the test makes the transfers.
 const HOSTS: &str = r#"transfer = { from = "far", to = "near", bytes = "1B" }
 
 [host.far]
@@ -36,7 +36,8 @@ impl Link {
         Link::default()
     }
 
-    /// Rate towards the near host, and from it if [`Link::rate_back`] sets no other. Infinite without.
+    /// Rate towards the near host, and from it unless [`Link::rate_back`] sets another one. Infinite by
+    /// default.
     pub fn rate(mut self, rate: &str) -> Link {
         self.rate = Some(rate.to_owned());
         self
@@ -54,19 +55,21 @@ impl Link {
         self
     }
 
-    /// Probability that a packet is lost, in either direction: `1%` or `0.01`. A bare `1` is refused, since `tc` reads it as 1 %.
+    /// Probability that a packet is lost, in either direction: `1%` or `0.01`. A bare `1` is rejected, since
+    /// `tc` reads it as 1 %.
     pub fn loss(mut self, loss: &str) -> Link {
         self.loss = Some(loss.to_owned());
         self
     }
 
-    /// Queue before the link in each direction, in packets (`50p`) or bytes (`64KiB`); 1000 packets without.
+    /// Queue before the link in each direction, in packets (`50p`) or bytes (`64KiB`); 1000 packets by
+    /// default.
     pub fn queue(mut self, queue: &str) -> Link {
         self.queue = Some(queue.to_owned());
         self
     }
 
-    /// Queue discipline: `codel`, `fq-codel`, `pie` and others; drop-tail without.
+    /// Queue discipline: `codel`, `fq-codel`, `pie` and others; drop-tail by default.
     pub fn discipline(mut self, discipline: &str) -> Link {
         self.discipline = Some(discipline.to_owned());
         self
@@ -83,7 +86,8 @@ impl Link {
         self
     }
 
-    /// Takes the path of a scenario (text of a file in TOML) instead of the options above. Its left end is the far host.
+    /// Uses the path of a scenario (text of a file in TOML) instead of the options above. Its left end is the
+    /// far host.
     pub fn scenario(mut self, text: &str) -> Link {
         self.scenario = Some(text.to_owned());
         self
@@ -95,16 +99,16 @@ impl Link {
         self
     }
 
-    /// Makes the two hosts and the link between them.
+    /// Creates the two hosts and the link between them.
     ///
     /// # Errors
     ///
-    /// A value that is none, with an example of a right one; or what the system forbids, with the remedy.
+    /// An invalid value, with an example of a valid one; or a restriction of the system, with the remedy.
     pub fn start(&self) -> Result<Network, Error> {
         Network::start(self)
     }
 
-    /// The scenario that the options spell.
+    /// The scenario of the options.
     pub(crate) fn text(&self) -> Result<String, Error> {
         if let Some(text) = &self.scenario {
             return Ok(text.clone());

@@ -1,4 +1,4 @@
-//! Two hosts and the process that holds the link between them.
+//! Two hosts and the process with the link between them.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
@@ -65,13 +65,13 @@ impl Network {
         &self.far
     }
 
-    /// Takes the link down: what the packets met. `down` is the direction towards the near host.
+    /// Removes the link and returns its summary. `down` is the direction towards the near host.
     ///
     /// # Errors
     ///
     /// If the link had ended before.
     pub fn finish(mut self) -> Result<Ended, Error> {
-        // The near host ends when its standard input does, and all with it.
+        // The near host ends when its standard input closes, and the link with it.
         drop(self.front.child.stdin.take());
         match self.front.next()? {
             Line::Ended(ended) => Ok(*ended),
@@ -100,7 +100,7 @@ fn shell_line(program: &[OsString]) -> Result<String, Error> {
     Ok(line)
 }
 
-/// The process that waits for the link's end. It is ended with this value, and the link with it.
+/// The process that waits for the link's end. Dropping this value ends it, and the link with it.
 #[derive(Debug)]
 struct Front {
     child: Child,
@@ -133,7 +133,7 @@ impl Front {
 
 impl Drop for Front {
     fn drop(&mut self) {
-        // The near host ends with its standard input, and the link with it: nothing is forwarded from here on.
+        // The near host ends with its standard input, and the link with it: forwarding stops here.
         if self.child.stdin.take().is_some() {
             let _ = self.next();
         }
@@ -142,7 +142,7 @@ impl Drop for Front {
     }
 }
 
-/// A directory for this process alone; removed with this value.
+/// A private directory of this process; removed with this value.
 #[derive(Debug)]
 struct Dir(PathBuf);
 

@@ -1,4 +1,4 @@
-//! What this program does when a link starts it again: the steps from a test to a host's network.
+//! Steps of this program when a link restarts it: from a test to a host's network.
 //!
 //! ```text
 //! test -- front -- keeper: the link -+- far host
@@ -22,11 +22,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::host;
 
-/// First argument of a program that is to do a step.
+/// First argument of a program that executes a step.
 const WORD: &str = "lasthop-behind";
 /// Waits for the link's end.
 pub const FRONT: &str = "front";
-/// Is one of the hosts.
+/// Runs one of the hosts.
 const HOST: &str = "host";
 /// Becomes a program in the network of a host.
 const ENTER: &str = "enter";
@@ -39,7 +39,7 @@ pub enum Line {
     Ready { near: Ipv4Addr, far: Ipv4Addr },
     /// The link is down.
     Ended(Box<Ended>),
-    /// It was never up.
+    /// The link could not be made.
     Failed { message: String, help: String },
 }
 
@@ -47,30 +47,30 @@ impl Line {
     fn print(&self) {
         let mut line = serde_json::to_vec(self).unwrap_or_default();
         line.push(b'\n');
-        // If the test is gone, so is the link soon.
+        // If the test has ended, the link ends soon.
         let _ = io::stdout().write_all(&line).and_then(|()| io::stdout().flush());
     }
 }
 
-/// This program, to do a step.
+/// This program with the arguments of a step.
 pub fn own(arguments: &[&str]) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.arg(WORD).args(arguments);
     command
 }
 
-/// The words of a host that listens at `socket`.
+/// The command line of a host that listens at `socket`.
 pub fn host(this: &Path, socket: &Path) -> Vec<OsString> {
     vec![this.into(), WORD.into(), HOST.into(), socket.into()]
 }
 
-/// What becomes the program that is added as an argument, in the network of the process `pid`.
+/// A command that executes the program in its arguments in the network of the process `pid`.
 pub fn enter(pid: i32) -> Command {
     let user = format!("{}:{}", geteuid(), getegid());
     own(&[ENTER, &pid.to_string(), &user])
 }
 
-/// Does a step, and ends the process, if this program was started for one. Runs before `main`.
+/// Executes a step and ends the process, if this program was started for one. Runs before `main`.
 pub fn dispatch() {
     // `std::env::args` may not be there yet.
     let Ok(line) = fs::read("/proc/self/cmdline") else { return };
@@ -123,7 +123,7 @@ fn front(wish: &str) -> u8 {
     0
 }
 
-/// Is a host until the test is gone, or the link.
+/// Runs a host until the test or the link has ended.
 fn be_host(socket: &Path) -> io::Result<()> {
     host::serve(socket)?;
     // The keeper waits until something listens on the far host.
@@ -139,7 +139,7 @@ fn be_host(socket: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Moves into the network of the process `pid`; whether that is in another user namespace.
+/// Moves into the network of the process `pid`; returns whether that is in another user namespace.
 fn join(pid: &str) -> io::Result<bool> {
     let of = |pid: &str, kind: &str| format!("/proc/{pid}/ns/{kind}");
     let network = File::open(of(pid, "net"))?;
@@ -151,7 +151,7 @@ fn join(pid: &str) -> io::Result<bool> {
     Ok(is_other_user)
 }
 
-/// Returns only if the program cannot be run: the exit code that says so.
+/// Returns only if the program cannot be run: the exit code for that.
 fn become_program(user: &str, program: &[&OsStr]) -> u8 {
     let ids = user.split_once(':');
     let ids = ids.and_then(|(user, group)| Some((user.parse().ok()?, group.parse().ok()?)));

@@ -1,4 +1,4 @@
-//! What Rust cannot check: a function before `main`, and descriptors from another process.
+//! Code that Rust cannot check: a function before `main`, and descriptors from another process.
 #![expect(unsafe_code, reason = "each use has its argument")]
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -7,21 +7,22 @@ use std::os::unix::net::UnixStream;
 
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 
-/// Longest answer of a host, bytes.
+/// Maximum length of a host's answer in bytes.
 const LONGEST: usize = 4096;
 
 extern "C" fn before_main() {
     crate::steps::dispatch();
 }
 
-/// The loader calls what this section points to before `main`, in a process that has one thread: namespaces can be entered only then.
+/// The loader calls the function in this section before `main`, in a process with one thread: only then can
+/// namespaces be entered.
 // SAFETY: the section is an array of pointers to functions of this signature; the function does not unwind into the loader, since it
 // ends the process or returns, and a panic in an `extern "C"` function aborts.
 #[unsafe(link_section = ".init_array")]
 #[used]
 static BEFORE_MAIN: extern "C" fn() = before_main;
 
-/// Sends an answer, and a socket with it.
+/// Sends an answer with an optional socket.
 pub fn send(stream: &UnixStream, answer: &[u8], socket: Option<&OwnedFd>) -> io::Result<()> {
     let sockets: Vec<_> = socket.iter().map(|socket| socket.as_raw_fd()).collect();
     let rights = [ControlMessage::ScmRights(&sockets)];
@@ -31,7 +32,7 @@ pub fn send(stream: &UnixStream, answer: &[u8], socket: Option<&OwnedFd>) -> io:
     Ok(())
 }
 
-/// Receives an answer, and the socket that came with it.
+/// Receives an answer with an optional socket.
 pub fn receive(stream: &UnixStream) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
     let mut answer = vec![0; LONGEST];
     let mut space = nix::cmsg_space!(i32);

@@ -1,4 +1,4 @@
-//! Sockets of the test and programs behind a link: what they meet there, as root and as any user.
+//! Sockets of the test and programs behind a link: their environment, as root and as any user.
 #![cfg(target_os = "linux")]
 
 #[path = "../../checks/shared/can_run.rs"]
@@ -48,7 +48,7 @@ fn sockets_of_two_threads_meet_the_rate_of_each_direction() {
     assert!(down.bytes > BYTES as u64 && up.bytes < BYTES as u64, "{ended:?}");
     assert!(down.rate.is_some_and(|rate| rate < 8.1e6), "{ended:?}");
     assert!(down.lost.is_empty() && up.lost.is_empty(), "{ended:?}");
-    // What the rate alone takes.
+    // The duration at the rate alone.
     assert!(ended.seconds > 0.15, "{ended:?}");
 }
 
@@ -146,7 +146,7 @@ fn the_same_seed_gives_the_same_losses() {
         for number in 0..60u8 {
             far.send_to(&[number], to).expect("sent");
         }
-        // The last datagram that arrives is known only when the link is down.
+        // The last arriving datagram is determined only when the link is down.
         let ended = network.finish().expect("its end");
         near.set_nonblocking(true).expect("set");
         let mut arrived = Vec::new();
@@ -206,7 +206,7 @@ fn a_network_ends_with_its_value_and_what_the_test_holds_stays() {
     drop(network);
     assert!(sleeper.try_wait().expect("asked").is_none());
     sleeper.kill().and_then(|()| sleeper.wait()).expect("ended");
-    // Nothing is carried any more.
+    // Forwarding has stopped.
     server.write_all(b"after").expect("taken by the kernel");
     client.set_read_timeout(Some(Duration::from_millis(200))).expect("set");
     assert!(client.read(&mut [0; 5]).is_err());

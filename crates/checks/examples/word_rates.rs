@@ -1,5 +1,5 @@
-//! Prints how often hard-to-read constructions occur in comments and documents, for each 10,000 words, and the files
-//! with the highest rates: `cargo run -p lasthop-checks --example word_rates [NUMBER OF FILES]`.
+//! Prints the frequency of hard-to-read constructions in comments and documents, per 10,000 words, and the
+//! files with the highest rates: `cargo run -p lasthop-checks --example word_rates [NUMBER OF FILES]`.
 
 #[path = "../shared/language.rs"]
 #[allow(dead_code, reason = "tests/language.rs uses the rest")]

@@ -1,11 +1,11 @@
-//! Tests that need what a machine may lack: tshark, root, /dev/net/tun. For every crate's tests, which take this file
-//! in by its path.
+//! Tests with requirements that a machine may lack: tshark, root, /dev/net/tun. Tests of every crate include
+//! this file by its path.
 
 use std::io::Write as _;
 use std::{env, fs, thread};
 
-/// Whether the calling test can run: `there` says whether this machine has what it `needs`. A test that cannot run puts
-/// itself on the list that `make test` shows in the end, and fails where `CI` is set.
+/// Whether the calling test can run: `there` is whether this machine has `needs`. A test that cannot run is
+/// added to the list that `make test` shows at the end, and fails if `CI` is set.
 ///
 /// # Panics
 /// If `CI` is set and it cannot run.

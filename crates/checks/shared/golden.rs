@@ -1,4 +1,4 @@
-//! Golden figures: what many small runs give, stored as one digest for each block of figures.
+//! Golden figures: results of many small runs, stored as one digest for each block of figures.
 //!
 //! A test builds [`Block`]s and compares them with `tests/net/FILE` by [`check`]. A line of that file is a block:
 //!
@@ -63,7 +63,7 @@ impl Block {
         format!("{} {} {}\n", self.digest(), self.checks(), self.name)
     }
 
-    /// Where this block differs from the stored `checks`: the runs by number and seed, or all of them.
+    /// Differences of this block from the stored `checks`: the runs by number and seed, or all of them.
     fn difference(&self, checks: &str) -> String {
         let stored: Vec<&str> = (0..checks.len() / 2).map(|i| &checks[2 * i..2 * i + 2]).collect();
         let count = self.runs.len();
@@ -132,8 +132,8 @@ pub fn differences(stored: &str, blocks: &[Block]) -> Vec<String> {
 
 /// Compares `blocks` with the golden file `tests/net/FILE` of this crate.
 ///
-/// With `LASTHOP_WRITE_FIGURES` it writes the file instead. With `LASTHOP_FIGURES_TO=DIR` it writes the figures
-/// themselves to `DIR/FILE`, and compares nothing.
+/// With `LASTHOP_WRITE_FIGURES` it writes the file instead. With `LASTHOP_FIGURES_TO=DIR` it writes the
+/// figures themselves to `DIR/FILE`, without a comparison.
 pub fn check(file: &str, blocks: &[Block]) {
     if let Some(dir) = std::env::var_os("LASTHOP_FIGURES_TO") {
         let text: String = blocks.iter().map(Block::text).collect();

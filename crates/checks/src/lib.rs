@@ -1,7 +1,7 @@
-//! A little of everything that the pure crates can do, behind functions that need nothing from outside.
+//! A sample of all functions of the pure crates, behind functions without external requirements.
 //!
-//! `tests/purity.rs` compiles this crate to WebAssembly. The module must not import anything, and every run
-//! must have the same digest there as here: same scenario, same seed, same bytes.
+//! `tests/purity.rs` compiles this crate to WebAssembly. The module must have no imports, and every run must
+//! have the same digest there as here: same scenario, same seed, same bytes.
 
 #![allow(missing_docs, reason = "only crates of this workspace use it")]
 
@@ -16,24 +16,24 @@ use lasthop_trace::Sink;
 use lasthop_trace::metrics::Metrics;
 use lasthop_trace::stats::Summary;
 
-/// How many cases [`digest`] knows: combinations spread over the sweep of `cases.toml`.
+/// Number of cases of [`digest`]: combinations spread over the sweep of `cases.toml`.
 pub const CASES: u32 = 16;
 
-/// Runs a case with a seed and digests everything that happened, from the scenario's text to the metrics.
+/// Runs a case with a seed and digests everything, from the scenario's text to the metrics.
 ///
 /// # Panics
 ///
 /// If the sweep does not parse.
 pub fn digest(case: u32, seed: u64) -> u64 {
     let plan = plan();
-    // A step without a common divisor with the axes, so that each of their values is met.
+    // The step has no common divisor with the axes, so each of their values occurs.
     let cell = &plan.cells[case as usize * 89 % plan.cells.len()];
     let mut digest = Digest::default();
     digest.add(format_args!("{cell:?}"));
     let mut sinks = (digest, Metrics::new(lasthop_sim::layout(&cell.scenario)));
     let end = lasthop_sim::run(&cell.scenario, seed, &mut sinks);
     let (mut digest, metrics) = sinks;
-    // The agents' state is left out: its size in bytes depends on the size of a pointer.
+    // The agents' state is omitted: its size in bytes depends on the size of a pointer.
     digest.add(format_args!("{:?}", (end.at, end.reason, end.hops, end.wakes)));
     digest.add(format_args!("{:?}", (end.transfers, end.stages)));
     let metrics = metrics.finish(end.at);
@@ -67,28 +67,28 @@ pub fn study_digest() -> u64 {
     digest.hash
 }
 
-/// [`CASES`], for those who load the module.
+/// [`CASES`], for users of the module.
 #[expect(unsafe_code, reason = "an exported name; nothing else in the module has it")]
 #[unsafe(no_mangle)]
 pub extern "C" fn lasthop_cases() -> u32 {
     CASES
 }
 
-/// [`digest`], for those who load the module.
+/// [`digest`], for users of the module.
 #[expect(unsafe_code, reason = "an exported name; nothing else in the module has it")]
 #[unsafe(no_mangle)]
 pub extern "C" fn lasthop_digest(case: u32, seed: u64) -> u64 {
     digest(case, seed)
 }
 
-/// [`study_digest`], for those who load the module.
+/// [`study_digest`], for users of the module.
 #[expect(unsafe_code, reason = "an exported name; nothing else in the module has it")]
 #[unsafe(no_mangle)]
 pub extern "C" fn lasthop_study_digest() -> u64 {
     study_digest()
 }
 
-/// The sweep that the cases are taken from.
+/// The sweep of the cases.
 ///
 /// # Panics
 ///
@@ -100,7 +100,7 @@ pub fn plan() -> Plan {
     }
 }
 
-/// FNV-1a over values as they print: every field counts, floating-point numbers to their last bit.
+/// FNV-1a over printed values: every field counts, floating-point numbers to their last bit.
 struct Digest {
     hash: u64,
 }

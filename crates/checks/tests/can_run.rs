@@ -1,4 +1,4 @@
-//! A test that cannot run is told of, and fails in CI.
+//! A test that cannot run is reported, and fails in CI.
 
 #[path = "../shared/can_run.rs"]
 mod shared;

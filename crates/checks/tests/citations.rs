@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use toml::Table;
 
-/// Where the code lies.
+/// Directory of the code.
 fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
@@ -26,7 +26,7 @@ fn rust_files(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Every citation in `src` and `tests` of the crates: what follows `//=`, and where it stands.
+/// Every citation in `src` and `tests` of the crates: the text after `//=`, and its location.
 fn citations() -> Vec<(String, String)> {
     let mut files = Vec::new();
     for entry in fs::read_dir(crates()).expect("the crates can be read") {
@@ -46,7 +46,7 @@ fn citations() -> Vec<(String, String)> {
     found
 }
 
-/// The key of the source that `rest`, what follows `//=`, cites, or what is wrong with it.
+/// The key of the source that `rest`, the text after `//=`, cites; or the fault.
 fn check<'a>(rest: &'a str, sources: &Table) -> Result<&'a str, String> {
     let cited = rest.strip_prefix(' ').ok_or("a space follows `//=`")?;
     let cited = match cited.split_once(": ") {

@@ -1,12 +1,12 @@
-//! Every dependency may be used under our licence, comes from the registry, and brings no chance of its own
-//! into the pure crates. Works without network, from what cargo knows.
+//! Every dependency has a compatible licence, comes from the registry, and brings no randomness into the pure
+//! crates. Works without network, from cargo's metadata.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
 use serde_json::Value;
 
-/// Licences that a program under MIT OR Apache-2.0 may be built from. `deny.toml` has the same list.
+/// Licences allowed for dependencies of a program under MIT OR Apache-2.0. `deny.toml` has the same list.
 const ALLOWED: [&str; 12] = [
     "0BSD",
     "Apache-2.0",
@@ -22,7 +22,8 @@ const ALLOWED: [&str; 12] = [
     "Zlib",
 ];
 
-/// Where the licence in the manifest is missing or out of date: the package, what to read, and the reason.
+/// Packages with a missing or outdated licence in the manifest: the package, the file to read, and the
+/// reason.
 const CLARIFIED: [(&str, &str, &str); 0] = [];
 
 /// The crates that must be pure.
@@ -37,7 +38,7 @@ const PURE: [&str; 8] = [
     "lasthop-web",
 ];
 
-/// What would bring ambient randomness or time.
+/// Packages with ambient randomness or time.
 const AMBIENT: [&str; 9] =
     ["ahash", "fastrand", "getrandom", "instant", "rand", "time", "chrono", "uuid", "wasm-bindgen"];
 
@@ -59,9 +60,9 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
 
-/// Whether an SPDX expression offers a choice that is allowed. What cannot be read is not.
+/// Whether an SPDX expression offers an allowed choice. An unreadable one does not.
 fn is_allowed(expression: &str) -> bool {
-    // Before SPDX a slash stood for OR.
+    // Before SPDX a slash meant OR.
     let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
     let words: Vec<&str> = spaced.split_whitespace().collect();
     let mut rest = words.as_slice();
@@ -142,8 +143,9 @@ fn every_dependency_comes_from_the_registry() {
     assert!(strangers.is_empty(), "neither ours nor from crates.io: {strangers:?}");
 }
 
-/// Everything that the normal dependencies of `roots` lead to, with the features that those ask for: what others in the
-/// workspace turn on, such as the stack of QUIC in `runs`, is not theirs. Build dependencies and macros run elsewhere.
+/// All packages that the normal dependencies of `roots` reach, with the features requested there. Features
+/// enabled by other parts of the workspace, such as the QUIC stack in `runs`, do not count. Build
+/// dependencies and macros run elsewhere.
 fn reached(roots: &[&str]) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--locked", "--edges", "normal,no-proc-macro"])
@@ -165,6 +167,6 @@ fn the_pure_crates_bring_no_chance_and_no_clock() {
     }
     let ambient: Vec<&&str> = AMBIENT.iter().filter(|name| reached.contains(**name)).collect();
     assert!(ambient.is_empty(), "the pure crates depend on {ambient:?}");
-    // What does bring chance is found.
+    // Real randomness is found.
     assert!(self::reached(&["lasthop-quic"]).contains("rand"));
 }

@@ -1,5 +1,5 @@
-//! Relative links name files and headings that exist, every system that runs has a page, and every page is in the book,
-//! in the folder of its kind, and begins with its readers and its question.
+//! Relative links name existing files and headings, every implemented system has a page, and every page is in
+//! the book, in the folder of its kind, and begins with its readers and its question.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -33,7 +33,7 @@ fn documents() -> Vec<PathBuf> {
     found
 }
 
-/// A document without what stands in code blocks and code spans.
+/// A document without code blocks and code spans.
 fn prose(text: &str) -> String {
     let mut fenced = false;
     let mut prose = String::new();
@@ -156,7 +156,7 @@ fn a_page_without_readers_is_noticed() {
     assert!(!names_readers_first("For users: what fits.\n\n# Queues\n"));
 }
 
-/// `make book` leaves out what `docs/SUMMARY.md` does not name.
+/// `make book` omits pages that `docs/SUMMARY.md` does not list.
 #[test]
 fn every_page_stands_in_the_book_once() {
     let summary = root().join("docs/SUMMARY.md");

@@ -1,4 +1,4 @@
-//! The modules of `proto` import in one direction: what lies above is unknown below.
+//! The modules of `proto` import in one direction: lower modules do not use higher ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ const ORDER: [&str; 22] = [
     "systems",
 ];
 
-/// The files of a module, which is a file or a directory or both.
+/// The files of a module, which is a file, a directory, or both.
 fn files(path: PathBuf) -> Vec<PathBuf> {
     if path.is_file() {
         return vec![path];
@@ -19,7 +19,7 @@ fn files(path: PathBuf) -> Vec<PathBuf> {
     entries.flat_map(|entry| files(entry.expect("sources can be read").path())).collect()
 }
 
-/// What follows `crate::` in code; links in documentation may point anywhere.
+/// The text after `crate::` in code; links in documentation may point anywhere.
 fn imports(text: &str) -> impl Iterator<Item = &str> {
     let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
     code.flat_map(|line| line.split("crate::").skip(1)).map(|rest| {

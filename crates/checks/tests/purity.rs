@@ -1,10 +1,11 @@
 //! The pure crates need nothing from their environment, and give the same bytes in WebAssembly as natively.
 //!
 //! A module for wasm32-unknown-unknown has no clock, no randomness, no files and no threads unless it imports
-//! them. This one must import nothing at all.
+//! them. This one must have no imports.
 //!
-//! `lasthop-web` is a module of its own, with allocation and entry points that this one has no use for. `make web` refuses it if it
-//! imports anything, and `make web-test` holds its digests against those of native runs, in a browser.
+//! `lasthop-web` is a separate module, with allocation and entry points that are useless here. `make web`
+//! rejects it if it has imports, and `make web-test` compares its digests with those of native runs, in a
+//! browser.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -20,7 +21,8 @@ use can_run::can_run;
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// Builds the module as the page's is, and says where it is: then the pure crates are compiled once for both.
+/// Builds the module with the profile of the page's module and returns its path: the pure crates are then
+/// compiled once for both.
 fn build() -> PathBuf {
     let args = ["build", "--locked", "--profile", "module", "--package", "lasthop-checks", "--lib"];
     let output = Command::new(env!("CARGO"))

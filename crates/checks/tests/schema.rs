@@ -1,5 +1,5 @@
-//! The JSON Schema that `lasthop schema` prints says of a file what the reader says: each scenario of the repository
-//! fits it, and slips of all kinds do not.
+//! The JSON Schema of `lasthop schema` agrees with the reader: each scenario of the repository conforms to
+//! it, and typical mistakes do not.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 use lasthop_scenario::{File, json_schema};
 use serde_json::Value;
 
-/// Whether a value fits a schema, by the keywords that our schemas use. Patterns are left to editors.
+/// Whether a value conforms to a schema, by the keywords that our schemas use. Patterns are left to editors.
 fn fits(value: &Value, schema: &Value) -> bool {
     let all = |key: &str, test: &dyn Fn(&Value) -> bool| schema.get(key).is_none_or(test);
     let number = |test: fn(f64, f64) -> bool| {
@@ -67,7 +67,7 @@ fn scenarios_of_the_repository_fit_and_slips_do_not() {
     let mut tried = 0;
     for entry in fs::read_dir(directory).expect("there are scenarios") {
         let path = entry.expect("scenarios can be read").path();
-        // Traces of links lie beside them.
+        // The directory also contains traces of links.
         if path.extension().is_none_or(|extension| extension != "toml") {
             continue;
         }

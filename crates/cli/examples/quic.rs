@@ -1,11 +1,11 @@
 //! One stream of QUIC, with the congestion control of quinn (CUBIC), for `deploy/measure-link.sh`:
 //!
 //! ```text
-//! quic serve ADDRESS:PORT CERTIFICATE SECONDS    takes one connection, prints Mb/s received
-//! quic send ADDRESS:PORT CERTIFICATE             sends until the other end has had enough
+//! quic serve ADDRESS:PORT CERTIFICATE SECONDS    accepts one connection, prints Mb/s received
+//! quic send ADDRESS:PORT CERTIFICATE             sends until the receiver closes
 //! ```
 //!
-//! `serve` writes the file CERTIFICATE, by which `send` knows it.
+//! `serve` writes the file CERTIFICATE, which `send` needs to authenticate the server.
 
 #[path = "../tests/support/quic.rs"]
 mod quic;
@@ -16,7 +16,7 @@ use std::{env, fs};
 
 use quinn::VarInt;
 
-/// Receives for `seconds` from the first byte on; Mb/s.
+/// Receives for `seconds` from the first byte on. Returns the rate in Mb/s.
 async fn received(endpoint: quinn::Endpoint, seconds: u64) -> f64 {
     let connection = endpoint.accept().await.expect("somebody calls");
     let connection = connection.await.expect("a handshake");
@@ -27,7 +27,7 @@ async fn received(endpoint: quinn::Endpoint, seconds: u64) -> f64 {
             bytes += chunk.bytes.len();
         }
     };
-    // The sender has no end; the time has.
+    // The sender does not end, so the time limit does.
     let _ = tokio::time::timeout(Duration::from_secs(seconds), all).await;
     connection.close(VarInt::from_u32(0), b"enough");
     bytes as f64 * 8.0 / 1e6 / seconds as f64

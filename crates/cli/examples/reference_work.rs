@@ -1,4 +1,4 @@
-//! Compresses a text as often as is said: to be counted by callgrind, once and eleven times, for the number of
+//! Compresses a text a given number of times, for callgrind: once and eleven times give the number of
 //! instructions in `src/compress/mod.rs`.
 
 fn main() {

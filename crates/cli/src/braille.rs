@@ -1,4 +1,4 @@
-//! Drawings in a terminal, two by four dots to a character (Unicode's braille patterns).
+//! Drawings in a terminal with two by four dots per character (Unicode's braille patterns).
 
 /// A field of dots.
 #[derive(Debug)]
@@ -17,8 +17,8 @@ impl Dots {
         self.cells.len() / self.columns
     }
 
-    /// A straight line between two places: `x` from left 0 to right 1, `y` from bottom 0 to top 1. A line
-    /// that begins or ends outside is left out.
+    /// Draws a straight line between two points: `x` from left 0 to right 1, `y` from bottom 0 to top 1. A
+    /// line with an end outside is left out.
     pub fn line(&mut self, from: (f64, f64), to: (f64, f64)) {
         let (Some(from), Some(to)) = (self.place(from.0, from.1), self.place(to.0, to.1)) else {
             return;
@@ -33,7 +33,7 @@ impl Dots {
         }
     }
 
-    /// The column of characters that a place falls into.
+    /// The column of characters that contains `x`.
     pub fn column(&self, x: f64) -> usize {
         self.place(x, 0.0).map_or(0, |(x, _)| x / 2)
     }

@@ -1,7 +1,7 @@
 //! Work in a separate process, which can enter a network namespace.
 //!
-//! It is this program with a hidden command. It reads what to do as one line of JSON from stdin, answers with lines of
-//! JSON on stdout, and stops when stdin is closed: so it ends with the program that started it, however that ends.
+//! It is this program with a hidden command. It reads its order as one line of JSON from stdin, and writes
+//! lines of JSON to stdout. It stops when stdin is closed, so it ends with its parent, even after a crash.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
@@ -26,12 +26,12 @@ pub enum Remaining {
     Nothing,
 }
 
-/// The process is ended and waited for when it is no longer needed, however that comes about.
+/// Dropping it closes the child's stdin and waits for its end.
 struct Ended(Child);
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        // It ends when its stdin does.
+        // The child ends when its stdin is closed.
         drop(self.0.stdin.take());
         let _ = self.0.wait();
     }
@@ -57,8 +57,8 @@ pub fn order<T: DeserializeOwned>(command: &str) -> Result<T, Failure> {
         .map_err(|error| Failure::input(error, format!("this command is for `{command}`")))
 }
 
-/// Starts the hidden command `arguments`, sends it `order`, and passes each line of its answer to `heard`. Ends early
-/// without an error when `stop` is set.
+/// Starts the hidden command `arguments`, sends it `order`, and passes each line of its output to `heard`.
+/// Ends early without an error when `stop` is set.
 pub fn converse<Line: DeserializeOwned>(
     arguments: &[&str],
     order: &impl Serialize,
@@ -104,7 +104,7 @@ pub fn converse<Line: DeserializeOwned>(
                 Ok(line) => match heard(line) {
                     Ok(what) => {
                         all |= what == Remaining::Nothing;
-                        // Lines may come so fast that there is never a pause between them.
+                        // Lines may follow each other without a pause.
                         if !all && stop() {
                             break Ok(());
                         }

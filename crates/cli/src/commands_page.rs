@@ -1,4 +1,4 @@
-//! The definition of the arguments and the documentation agree: `make manual` generates docs/reference/commands.md, and the
+//! Checks that arguments and documentation agree. `make manual` generates docs/reference/commands.md, and the
 //! parser accepts all commands in pages and in the examples of `--help`.
 
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ fn one_line(text: &str) -> String {
     text.replace('\n', " ").replace('<', "&lt;")
 }
 
-/// How an argument is written: `-n`, `--seeds N`, or `FILE`.
+/// The written form of an argument: `-n`, `--seeds N`, or `FILE`.
 fn written(arg: &Arg) -> String {
     let names = arg.get_value_names().unwrap_or_default();
     let values = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(" ");
@@ -61,7 +61,7 @@ fn item(arg: &Arg) -> String {
     line + "\n"
 }
 
-/// The arguments of a command that its section lists. Arguments of all commands are listed with the program itself.
+/// The arguments in a command's section. Arguments of all commands are in the program's section.
 fn listed(command: &Command) -> impl Iterator<Item = &Arg> {
     let program = command.get_bin_name().unwrap_or_else(|| command.get_name()) == "lasthop";
     let hidden =
@@ -69,7 +69,7 @@ fn listed(command: &Command) -> impl Iterator<Item = &Arg> {
     command.get_arguments().filter(move |arg| !hidden(arg) && (!arg.is_global_set() || program))
 }
 
-/// The items that several commands share word for word, each with the long form of the argument.
+/// Items that several commands share literally, each with the long form of the argument.
 fn common(commands: &[Command]) -> BTreeMap<String, String> {
     let mut counts: BTreeMap<String, (usize, String)> = BTreeMap::new();
     for arg in commands.iter().flat_map(listed) {
@@ -130,7 +130,7 @@ fn the_page_of_commands_is_that_of_the_program() {
     }
 }
 
-/// tests/documented.rs runs those that can run anywhere.
+/// tests/documented.rs runs those that can run on any machine.
 #[test]
 fn commands_of_the_documentation_are_understood() {
     let (pages, examples) = (crate::shown::commands(), examples());
@@ -144,7 +144,7 @@ fn commands_of_the_documentation_are_understood() {
     }
 }
 
-/// The words of a command as a shell takes them, up to a pipe or a redirection, `sudo` left out.
+/// The words of a command after shell parsing, up to a pipe or a redirection, without `sudo`.
 fn words(command: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in command.strip_prefix("sudo ").unwrap_or(command).chars() {

@@ -1,4 +1,4 @@
-//! Compression before sending: what compressors do to real data, and how long they take here.
+//! Compression before sending: sizes and times of compressors for real data.
 
 use std::io::Write as _;
 
@@ -7,7 +7,7 @@ use lasthop_study::compress::{LevelMeasurement, Piece};
 /// A compressor and its level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
-    /// As it is.
+    /// No compression.
     None,
     /// DEFLATE, as in gzip.
     Gzip(u32),
@@ -36,7 +36,7 @@ impl Level {
         }
     }
 
-    /// How many bytes are left of `data`.
+    /// Compressed size of `data`, bytes.
     pub fn compress(self, data: &[u8]) -> std::io::Result<usize> {
         match self {
             Level::None => Ok(data.len()),
@@ -51,15 +51,16 @@ impl Level {
     }
 }
 
-/// Text that does not change: the work by which this machine is compared with others.
+/// Fixed text, the reference work to compare machines.
 const REFERENCE: &[u8] = include_bytes!("../../../LICENSE-APACHE");
-/// What [`REFERENCE`] takes with zstd at level 3, in instructions: counted by callgrind, `examples/reference_work.rs`
+/// Instructions of zstd at level 3 for [`REFERENCE`], counted by callgrind: `examples/reference_work.rs` once
+/// and eleven times.
 /// once and eleven times.
 const REFERENCE_INSTRUCTIONS: f64 = 691_900.0;
-/// Each level is timed so often.
+/// Measurements per level.
 const REPEATS: usize = 5;
 
-/// Instructions of compressing that this machine does in a second.
+/// Instructions per second of compression on this machine.
 pub fn this_machine() -> std::io::Result<f64> {
     let mut best = f64::INFINITY;
     for _ in 0..50 {
@@ -72,7 +73,7 @@ pub fn this_machine() -> std::io::Result<f64> {
     Ok(REFERENCE_INSTRUCTIONS / best.max(1e-9))
 }
 
-/// Compresses `data` at every level; `speed` is that of [`this_machine`].
+/// Compresses `data` at every level; `speed` is the result of [`this_machine`].
 pub fn measure(data: &[u8], speed: f64) -> std::io::Result<Vec<LevelMeasurement>> {
     let length = data.len().max(1) as f64;
     let one = |level: Level| {
@@ -97,12 +98,12 @@ pub fn measure(data: &[u8], speed: f64) -> std::io::Result<Vec<LevelMeasurement>
     Level::ALL.into_iter().map(one).collect()
 }
 
-/// Lengths of pieces, such as messages, that are compressed alone.
+/// Lengths of separately compressed pieces, such as messages, bytes.
 const LENGTHS: [usize; 6] = [64, 128, 256, 512, 1024, 4096];
 /// Number of pieces of each length, spread over the data.
 const PIECES: usize = 16;
 
-/// What `level` does to short pieces of `data`, each compressed alone.
+/// Results of `level` for short pieces of `data`, each compressed separately.
 fn pieces(level: Level, data: &[u8], speed: f64) -> std::io::Result<Vec<Piece>> {
     let one = |length: usize| {
         let mut left = 0;

@@ -15,7 +15,7 @@ pub struct Order {
     pub sizes: Vec<u16>,
     /// Bytes of each transfer.
     pub bytes: u64,
-    /// How often.
+    /// Number of rounds.
     pub rounds: u32,
 }
 
@@ -23,11 +23,11 @@ pub struct Order {
 #[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "lowercase")]
 pub enum Line {
-    /// The machine.
+    /// The machine's description.
     About(About),
-    /// A transfer is done.
+    /// A finished transfer.
     Sample(Sample),
-    /// It cannot continue.
+    /// The end of the measurement by an error.
     Error {
         /// The error.
         message: String,
@@ -36,7 +36,8 @@ pub enum Line {
     },
 }
 
-/// Measures. `on_sample` receives each transfer and their total number. Ends early without an error when `stop` is set, with
+/// Makes the measurement. `on_sample` receives each transfer and the total number. When `stop` is set, it
+/// ends early without an error and returns the finished transfers.
 /// the finished transfers.
 pub fn measure(
     order: &Order,

@@ -11,9 +11,9 @@ use lasthop_trace::sequence::Series;
 use crate::braille::Dots;
 use crate::style;
 
-/// Characters of a picture, without the axis.
+/// Columns of a picture without the axis.
 const COLUMNS: usize = 66;
-/// Characters next to it: labels, and the end of the last number below.
+/// Columns next to it: labels, and the end of the last number below.
 const LABELS: usize = 13;
 const ROWS: usize = 8;
 
@@ -23,7 +23,7 @@ of 2 Mb/s that damages a packet about every 64 KiB. TCP takes each loss for
 congestion: it sends less, or waits in silence for its timer.
 ";
 
-/// The text above the table of numbers.
+/// Text above the table of numbers.
 pub fn story(plan: &Plan, results: &Results) -> String {
     let mut text = format!("{}\n\n", style::paragraph(LINK.trim_end()));
     let recorded: Vec<Recording> = plan
@@ -46,7 +46,7 @@ pub fn story(plan: &Plan, results: &Results) -> String {
     text
 }
 
-/// The text below it.
+/// Text below the table.
 pub fn moral(results: &Results) -> String {
     let rate = |cell: &CellResults| cell.mean("throughput").map(|s| s.mean);
     let mut text = String::new();
@@ -96,7 +96,7 @@ fn lost(recording: &Recording) -> u64 {
     recording.series.iter().map(|series| series.lost.len() as u64).sum()
 }
 
-/// Bytes acknowledged over time, and a line of marks below: where the timer expired.
+/// Plot of acknowledged bytes over time, with a line of marks for timeouts below.
 fn picture(series: &Series, longest: f64) -> String {
     let highest = series.acked.iter().map(|(_, to)| *to).max().unwrap_or(0).max(1) as f64;
     let place = |at: f64, to: u64| (at / longest, to as f64 / highest);
@@ -105,7 +105,7 @@ fn picture(series: &Series, longest: f64) -> String {
     let mut last = (0.0, 0.0);
     for &(at, to) in &series.acked {
         let (x, y) = place(at, to);
-        // Steps, as the ACKs are: flat in silence, then up.
+        // A step function like the ACKs.
         dots.line(last, (x, last.1));
         dots.line((x, last.1), (x, y));
         last = (x, y);

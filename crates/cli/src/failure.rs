@@ -1,4 +1,4 @@
-//! Why a command could not do what it was asked, and how that is shown.
+//! Failures of commands and their output.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,31 +8,30 @@ use lasthop_scenario::{Argument, Diagnostic, Source};
 use crate::snippet::{Severity, Snippet};
 use crate::{format, output, style};
 
-/// Why a command could not do what it was asked. All of them end the program with exit code 2, but for a fault of
-/// lasthop itself ([`FAULT`]).
+/// Failure of a command. The exit code is 2, except for a fault of lasthop itself ([`FAULT`]).
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// A scenario is wrong; shown with the line concerned.
+    /// A scenario is wrong; printed with the line.
     #[error("{0}")]
     Scenario(Box<Located>),
-    /// An argument is wrong: what, and what would be right.
+    /// An argument is wrong.
     #[error("{message}")]
     Input {
-        /// What is wrong.
+        /// The problem.
         message: String,
-        /// What would be right.
+        /// The remedy.
         help: String,
     },
-    /// The words of the command line are wrong.
+    /// The command line is wrong.
     #[error("{message}")]
     Usage {
         /// The command, such as `lasthop trace show`.
         command: String,
-        /// The option or word concerned; empty if one is missing.
+        /// The option or word; empty if one is missing.
         argument: String,
-        /// What is wrong.
+        /// The problem.
         message: String,
-        /// What would be right.
+        /// The remedy.
         help: String,
     },
     /// A file cannot be read or written.
@@ -40,15 +39,15 @@ pub enum Failure {
     File {
         /// Which file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         error: io::Error,
-        /// What to do about it.
+        /// The remedy.
         help: String,
     },
-    /// The standard output is gone or full.
+    /// The standard output is closed or full.
     #[error("cannot write to the standard output: {0}")]
     Output(io::Error),
-    /// Simulated time stood still, which no scenario may bring about: what is to be reported, a line for each run.
+    /// Simulated time stopped, which is always a fault of lasthop. One report line per run.
     #[error("simulated time stood still, a fault of lasthop; please report this:\n  {}", .0.join("\n  "))]
     Stuck(Vec<String>),
 }
@@ -57,12 +56,12 @@ pub enum Failure {
 pub const FAULT: u8 = 70;
 
 impl Failure {
-    /// The exit code that says so.
+    /// The exit code.
     pub fn code(&self) -> u8 {
         if matches!(self, Failure::Stuck(_)) { FAULT } else { 2 }
     }
 
-    /// An error if time stood still in any of these runs.
+    /// Fails if simulated time stopped in any of these runs.
     pub fn if_stuck(runs: Vec<String>) -> Result<(), Failure> {
         if runs.is_empty() { Ok(()) } else { Err(Failure::Stuck(runs)) }
     }
@@ -77,7 +76,7 @@ impl Failure {
         Failure::File { path: path.to_owned(), error, help: help.into() }
     }
 
-    /// Shows the failure on stderr.
+    /// Prints the failure on stderr.
     pub fn show(&self, json: bool) {
         if json {
             let line = format::ERROR.line(&serde_json::json!({ "error": self.json() }));
@@ -127,11 +126,11 @@ impl Failure {
     }
 }
 
-/// What the system says of a file, without its number.
+/// The system's message about a file, without its number.
 pub fn said(error: &io::Error) -> String {
     use io::ErrorKind as Kind;
     match error.kind() {
-        // What this program says itself has no kind that tells more.
+        // Errors of this program have no kind with more detail.
         _ if error.get_ref().is_some() => error.to_string(),
         Kind::NotFound => "there is no such file".to_owned(),
         Kind::PermissionDenied => "permission denied".to_owned(),
@@ -180,7 +179,7 @@ impl From<lasthop_live::testbed::Error> for Failure {
     }
 }
 
-/// A diagnostic together with the text that it points into.
+/// A diagnostic with the text that it refers to.
 #[derive(Debug)]
 pub struct Located {
     diagnostic: Diagnostic,
@@ -190,7 +189,7 @@ pub struct Located {
 }
 
 impl Located {
-    /// Finds the text that a diagnostic points into: the file's or an argument's.
+    /// Finds the text that a diagnostic refers to: the file or an argument.
     pub fn new(diagnostic: Diagnostic, file: &str, text: &str, arguments: &[Argument]) -> Located {
         let (name, text) = match diagnostic.at.source {
             Source::File | Source::Points => (file, text),
@@ -228,7 +227,7 @@ impl Located {
         })
     }
 
-    /// The place, cut to its first line (a table's place is all of it) and to the text.
+    /// The span, limited to its first line (a table's span is the whole table) and to the text.
     fn span(&self) -> (usize, usize) {
         let span = &self.diagnostic.at.span;
         let start = span.start.min(self.text.len());

@@ -25,7 +25,7 @@ pub fn absent(command: &str) -> Option<&'static str> {
     ABSENT.iter().find(|(_, commands)| commands.contains(&command)).map(|(feature, _)| *feature)
 }
 
-/// How a build with a feature is made.
+/// Remedy for a missing feature.
 pub fn remedy(feature: &str) -> String {
     format!(
         "`cargo install --locked --path crates/cli` builds everything, with `--no-default-features --features {feature}` \
@@ -33,7 +33,7 @@ pub fn remedy(feature: &str) -> String {
     )
 }
 
-/// The refusal of something that needs a feature that this build does not have.
+/// The error for a missing feature.
 pub fn refused(what: &str, feature: &str) -> Failure {
     Failure::input(
         format!("{what} needs the feature `{feature}`, which this build lacks"),
@@ -41,7 +41,7 @@ pub fn refused(what: &str, feature: &str) -> Failure {
     )
 }
 
-/// Refuses a plan that this build cannot run.
+/// Fails if this build cannot run the plan.
 pub fn check(plan: &Plan) -> Result<(), Failure> {
     let mut scenarios = plan.cells.iter().map(|cell| &cell.scenario);
     if cfg!(not(feature = "quic"))

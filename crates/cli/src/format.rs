@@ -1,7 +1,7 @@
 //! Names and versions of the formats of JSON answers.
 //!
-//! A version rises when a member is removed, renamed or gets another meaning. A new member does not raise it, so programs
-//! that read an answer ignore members that they do not know.
+//! A version rises when a member is removed, renamed or changes its meaning. New members do not raise it, so
+//! programs must ignore unknown members.
 
 use serde::Serialize;
 
@@ -50,7 +50,7 @@ pub const TESTBED: Format = format("lasthop-testbed");
 pub const TRACE: Format = format("lasthop-trace");
 pub const VERSION: Format = format("lasthop-version");
 
-/// An answer with its format before its own members; the answer is an object.
+/// An answer, preceded by its format; the answer must be an object.
 #[derive(Serialize, Debug)]
 pub struct Envelope<'a, T> {
     format: &'static str,
@@ -65,9 +65,9 @@ impl Format {
         Envelope { format: self.name, format_version: self.version, answer }
     }
 
-    /// An answer in one line, for programs that read several.
+    /// An answer on one line, for programs that read several.
     pub fn line<T: Serialize>(self, answer: &T) -> String {
-        // What cannot be serialized is a map with keys that are no text; no answer has one.
+        // Only maps with keys other than text cannot be serialized; no answer contains one.
         serde_json::to_string(&self.of(answer)).unwrap_or_default() + "\n"
     }
 }

@@ -1,10 +1,10 @@
-//! The help of the program itself: commands in groups.
+//! Help of the program: commands in groups.
 
 use clap::CommandFactory as _;
 
 use crate::{Cli, style};
 
-/// A heading, and its commands with what each does.
+/// A heading, and its commands with descriptions.
 type Group = (&'static str, &'static [(&'static str, &'static str)]);
 
 const GROUPS: &[Group] = &[
@@ -80,7 +80,7 @@ const OPTIONS: &str = "\
 Options: --json  --color WHEN  -q, --quiet  -v, --verbose  -h, --help
 ";
 
-/// One screen: what most users begin with, and the names of the rest.
+/// One screen: the most common commands, and the names of the others.
 pub fn short() -> String {
     let mut text = format!("{}\n\n{}\n\n", about(), usage());
     for (heading, commands) in [
@@ -107,7 +107,7 @@ pub fn short() -> String {
     text + OPTIONS
 }
 
-/// Every command with a line.
+/// One line per command.
 pub fn full() -> String {
     let mut text = format!("{}\n\n{}\n", about(), usage());
     for (heading, commands) in GROUPS {
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    /// A terminal of 24 lines and 80 columns has room for the prompt below; all commands fit one of 60 lines.
+    /// A terminal of 24 lines and 80 columns must also show the prompt; all commands fit into 60 lines.
     #[test]
     fn the_help_fits_one_screen() {
         for (text, lines) in [(short(), 23), (full(), 59)] {

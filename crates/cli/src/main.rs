@@ -1,6 +1,7 @@
-//! `lasthop`: what a wireless last hop does to TCP, and what would help.
+//! `lasthop`: measures the effect of a wireless last hop on TCP, and finds remedies.
 //!
-//! This crate is thin: arguments in, other crates at work, tables, pictures and exit codes out.
+//! This crate is a thin layer: it parses arguments, calls the other crates, and prints tables, pictures and
+//! exit codes.
 
 #![cfg_attr(
     not(feature = "full"),
@@ -143,17 +144,17 @@ enum Command {
     ShellOutside,
 }
 
-/// How a command ended, if it ended well.
+/// Result of a successful command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Outcome {
-    /// It did what it was asked.
+    /// Success.
     Done,
-    /// It did, and the answer is no: a claim does not hold, something needed is missing.
+    /// Success with a negative result: a claim does not hold, or a requirement is missing.
     No,
-    /// What it was asked to run ended so, or could not be started, in a shell's numbers.
+    /// Exit code of the started program, or of the failed start, by the convention of shells.
     #[cfg(live)]
     Exit(u8),
-    /// It was asked to stop before the end; what was finished is kept.
+    /// Interrupted before the end; finished work is stored.
     Interrupted,
 }
 
@@ -164,7 +165,7 @@ fn main() -> ExitCode {
     let mut json = early.json;
     let result = match usage::parse(&words, early) {
         Ok(Parsed::Command(cli)) => {
-            // `--json` may also be an option of a program that is started.
+            // `--json` may be an option of a started program.
             json = cli.json;
             style::choose(cli.color);
             note::set(cli.quiet, cli.verbose);
@@ -181,7 +182,7 @@ fn main() -> ExitCode {
         #[cfg(live)]
         Ok(Outcome::Exit(code)) => ExitCode::from(code),
         Ok(Outcome::Interrupted) => ExitCode::from(stop::INTERRUPTED),
-        // `lasthop list systems | head` is no mistake.
+        // A closed pipe, as in `lasthop list systems | head`, is no error.
         Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
         }
@@ -249,7 +250,7 @@ fn command(cli: Cli) -> Result<Outcome, Failure> {
     }
 }
 
-// The documentation is that of all commands, of which other systems have some only.
+// Only on Linux, which has all documented commands.
 #[cfg(all(test, live))]
 mod commands_page;
 #[cfg(all(test, live))]

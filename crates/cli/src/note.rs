@@ -1,4 +1,4 @@
-//! How much is printed on stderr: `-q` and `-v`.
+//! Verbosity of stderr: `-q` and `-v`.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -17,7 +17,7 @@ pub fn set(quiet: bool, verbose: bool) {
     LEVEL.store(level, Ordering::Relaxed);
 }
 
-/// Whether progress, warnings and notes are left out.
+/// Whether progress, warnings and notes are suppressed.
 pub fn is_quiet() -> bool {
     LEVEL.load(Ordering::Relaxed) == QUIET
 }

@@ -1,4 +1,4 @@
-//! Writing results: whole or not at all.
+//! Output of results: files are written atomically.
 
 use std::borrow::Cow;
 use std::fs;
@@ -11,17 +11,17 @@ use crate::failure::Failure;
 use crate::format::Format;
 use crate::{Outcome, note, style};
 
-/// Prints words to stdout, wrapped where a terminal is narrower.
+/// Prints text to stdout, wrapped to the terminal's width.
 pub fn print(text: &str) -> Result<(), Failure> {
     exact(&style::wrapped(&by_root(text)))
 }
 
-/// Where `sudo` looks for programs, whatever the PATH of its caller.
+/// Directories that `sudo` searches, whatever the caller's PATH.
 const SECURE_PATH: [&str; 7] =
     ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/snap/bin"];
 
-/// A text whose commands `sudo lasthop` work on this machine: where `sudo` would not find this program, as after
-/// `cargo install`, they name its file.
+/// Makes the `sudo lasthop` commands in a text work on this machine. If `sudo` would not find this program,
+/// as after `cargo install`, they name its file.
 pub fn by_root(text: &str) -> Cow<'_, str> {
     naming(text, str::to_owned)
 }
@@ -46,7 +46,7 @@ fn naming(text: &str, escaped: impl Fn(&str) -> String) -> Cow<'_, str> {
     }
 }
 
-/// The path by which `sudo` finds this program, if not by its name.
+/// The path of this program for `sudo`, if its name is not sufficient.
 fn named_for_sudo(program: &Path) -> Option<String> {
     let dir = program.parent()?;
     let found = SECURE_PATH.iter().any(|secure| Path::new(secure) == dir);
@@ -54,14 +54,14 @@ fn named_for_sudo(program: &Path) -> Option<String> {
     (!found).then(|| quoted(program))
 }
 
-/// Prints to stdout as it is: what programs read, files, and what is to be copied. A closed pipe is reported as such and ends
-/// the program quietly.
+/// Prints text to stdout without wrapping: data for programs, files, and text to copy. A closed pipe is an
+/// error that ends the program quietly.
 pub fn exact(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::Output)
 }
 
-/// Reports the finished runs of an interrupted command, and `dir`, if they are stored there.
+/// Reports the finished runs of an interrupted command, and `dir` if they are stored there.
 pub fn interrupted(dir: Option<&Path>) -> Outcome {
     match dir {
         Some(dir) => eprintln!(
@@ -75,7 +75,7 @@ pub fn interrupted(dir: Option<&Path>) -> Outcome {
     Outcome::Interrupted
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell if needed.
 pub fn quoted(word: impl AsRef<std::ffi::OsStr>) -> String {
     let word = word.as_ref().to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,+%:@".contains(c);
@@ -91,7 +91,7 @@ pub fn print_json(format: Format, answer: &impl serde::Serialize) -> Result<(), 
     exact(&by_root_in_json(&json(&format.of(answer))?))
 }
 
-/// Makes sure that a directory for results is there and can be written to.
+/// Creates a directory for results if needed, and checks that it is writable.
 pub fn prepare(dir: &Path) -> Result<(), Failure> {
     let help = "choose a directory that is not there yet, or that you may write to";
     if fs::metadata(dir).is_ok_and(|found| !found.is_dir()) {
@@ -99,13 +99,13 @@ pub fn prepare(dir: &Path) -> Result<(), Failure> {
         return Err(Failure::input(what, help));
     }
     fs::create_dir_all(dir).map_err(|error| Failure::file(dir, error, help))?;
-    // A file that is never committed leaves nothing behind.
+    // An uncommitted file is removed.
     AtomicFile::create(&dir.join("probe"))
         .map(drop)
         .map_err(|error| Failure::file(dir, error, help))
 }
 
-/// Writes a whole file.
+/// Writes a file atomically.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let written = lasthop_batch::files::whole(path, bytes);
     note::detail(|| format!("wrote {}, {} bytes", path.display(), bytes.len()));
@@ -120,12 +120,12 @@ pub fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Rows of a name and a line about it.
+/// Rows of a name and a description.
 pub fn two_columns<'a>(rows: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> String {
     let width = rows.clone().map(|(name, _)| name.len()).max().unwrap_or(0);
     let mut text = String::new();
     for (name, what) in rows {
-        // Padded before it is painted: colours have no width.
+        // Padded before colours are added, which have no width.
         let name = style::heading(&format!("{name:<width$}"));
         text += &format!("{name}  {what}\n");
     }

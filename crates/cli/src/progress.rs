@@ -1,4 +1,4 @@
-//! A progress bar on stderr, if somebody is there to see it.
+//! A progress bar on stderr, if that is a terminal.
 
 use std::io::IsTerminal as _;
 
@@ -6,12 +6,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::note;
 
-/// How far a sweep is; clones share the bar, also across threads.
+/// Progress of a sweep; clones share the bar, also across threads.
 #[derive(Clone, Debug)]
 pub struct Progress(ProgressBar);
 
 impl Progress {
-    /// A bar for `total` runs; invisible if stderr is no terminal or the output is for a program.
+    /// A bar for `total` runs. Hidden if stderr is no terminal, or the output is JSON.
     pub fn new(total: u64, json: bool) -> Progress {
         if json || note::is_quiet() || !std::io::stderr().is_terminal() {
             return Progress(ProgressBar::hidden());
@@ -24,7 +24,7 @@ impl Progress {
         })
     }
 
-    /// A bar for bytes: of `total`, or only a count where that is not known.
+    /// A bar for bytes, with a total if known.
     pub fn of_bytes(total: Option<u64>, json: bool) -> Progress {
         let bar = Progress::new(total.unwrap_or(0), json);
         let template = match total {
@@ -37,7 +37,7 @@ impl Progress {
         bar
     }
 
-    /// A bar for work of which not every part takes as long: `total` counts what it costs.
+    /// A bar for work with parts of different cost; `total` is the total cost.
     pub fn of_work(total: u64, json: bool) -> Progress {
         let bar = Progress::new(total, json);
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent} %, {eta} left, {msg}") {
@@ -46,7 +46,7 @@ impl Progress {
         bar
     }
 
-    /// A bar for runs of a sweep, with how many there are a second.
+    /// A bar for runs of a sweep, with their rate per second.
     pub fn of_runs(total: u64, json: bool) -> Progress {
         let bar = Progress::new(total, json);
         let template = "{bar:30} {pos}/{len} runs, {per_sec}, {eta} left";
@@ -56,7 +56,7 @@ impl Progress {
         bar
     }
 
-    /// Shows `done` of `of` as finished.
+    /// Shows `done` of `of` finished.
     pub fn at(&self, done: u64, of: u64) {
         if self.0.length() != Some(of) {
             self.0.set_length(of);
@@ -69,7 +69,7 @@ impl Progress {
         self.0.inc(count);
     }
 
-    /// One more run is done; `what` says which cell is at work.
+    /// Counts one finished run; `what` is the present cell.
     pub fn step(&self, what: &str) {
         self.0.set_message(what.to_owned());
         self.0.inc(1);
@@ -80,18 +80,18 @@ impl Progress {
         self.0.set_message(what);
     }
 
-    /// Takes the bar away while `print` writes to the terminal.
+    /// Hides the bar while `print` writes to the terminal.
     pub fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
         self.0.suspend(print)
     }
 
-    /// Counts runs that earlier programs finished.
+    /// Sets the number of runs that earlier programs finished.
     pub fn begin_at(&self, done: u64) {
         self.0.set_position(done);
         self.0.reset_eta();
     }
 
-    /// Begins again with `total` of something else.
+    /// Restarts the bar with `total` steps of `what`.
     pub fn restart(&self, total: u64, what: &str) {
         self.0.set_length(total);
         self.0.set_position(0);
@@ -99,7 +99,7 @@ impl Progress {
         self.0.set_message(what.to_owned());
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn finish(&self) {
         self.0.finish_and_clear();
     }

@@ -1,4 +1,4 @@
-//! From a scenario's name or file to its plan.
+//! Loads scenarios and parses them to plans.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use crate::failure::{Failure, Located};
 use crate::snippet::Severity;
 use crate::{features, note};
 
-/// No scenario is longer; a capture given by mistake is not read to its end.
+/// Size limit of a scenario, bytes, so that a capture given by mistake is not read completely.
 const LONGEST: u64 = 16 << 20;
 
-/// A scenario's text, and what to call it.
+/// Text and name of a scenario.
 #[derive(Debug)]
 pub struct Text {
-    /// For messages: the path, or the name of a built-in scenario.
+    /// Origin for messages: the path, or the name of a built-in scenario.
     pub origin: String,
     /// The scenario's name, where the text gives none.
     pub name: String,
@@ -26,7 +26,7 @@ pub struct Text {
     pub text: String,
 }
 
-/// The text with the lines of files of visits in it.
+/// Includes the lines of visit files.
 fn with_visits(mut text: String, scenario: &Path) -> Result<String, Failure> {
     for (place, name) in lasthop_scenario::visit_files(&text).into_iter().rev() {
         let path = scenario.parent().unwrap_or(Path::new(".")).join(&name);
@@ -43,7 +43,8 @@ fn with_visits(mut text: String, scenario: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// The text with what stands in the files that its links and `arguments` name: those of the text lie in `beside`.
+/// Includes the files that links of the text and `arguments` name. Those of the text are relative to
+/// `beside`.
 pub fn with_files(
     mut text: String,
     beside: &Path,
@@ -54,7 +55,7 @@ pub fn with_files(
     for Named { name, by_argument } in files::named(&text, arguments) {
         let path = if by_argument { PathBuf::from(&name) } else { beside.join(&name) };
         let mut from = match std::fs::File::open(&path) {
-            // A file wins over a built-in one of the same name.
+            // A file has precedence over a built-in one.
             Err(_) if file(&name).is_some() => continue,
             opened => opened.map_err(|error| Failure::file(&path, error, help))?,
         };
@@ -70,8 +71,8 @@ pub fn with_files(
 }
 
 impl Text {
-    /// Reads a file, `-` for stdin, or a built-in scenario, and the files that its links and `arguments` name. A file wins
-    /// over a built-in of the same name.
+    /// Reads a file, `-` for stdin, or a built-in scenario, with the files that its links and `arguments`
+    /// name. A file has precedence over a built-in of the same name.
     pub fn load(word: &str, arguments: &[Argument]) -> Result<Text, Failure> {
         let mut text = Text::alone(word)?;
         let beside = if Path::new(word).is_file() { Path::new(word).parent() } else { None };
@@ -126,7 +127,7 @@ impl Text {
         Ok((plan, warnings))
     }
 
-    /// What is wrong with the text, with `arguments` or with a table of points.
+    /// The failure for an error in the text, in `arguments` or in a table of points.
     pub fn wrong(&self, error: Error, arguments: &[Argument], points: Option<&str>) -> Failure {
         let located = match (error.at.source, points) {
             (lasthop_scenario::Source::Points, Some(points)) => {
@@ -137,19 +138,19 @@ impl Text {
         Failure::Scenario(Box::new(located))
     }
 
-    /// The text as studies take it.
+    /// The text in the form for studies.
     pub fn source(&self) -> Source<'_> {
         Source { origin: &self.origin, name: &self.name, text: &self.text }
     }
 
-    /// Shows warnings with their places to a person.
+    /// Prints warnings with their locations.
     pub fn warn(&self, warnings: &[Warning], arguments: &[Argument]) {
         for warning in warnings.iter().filter(|_| !note::is_quiet()) {
             eprint!("{}", self.located(warning.clone(), arguments).rendered(Severity::Warning));
         }
     }
 
-    /// A warning with its place, for a program.
+    /// A warning with its location, in JSON.
     pub fn json(&self, warning: &Warning, arguments: &[Argument]) -> serde_json::Value {
         self.located(warning.clone(), arguments).json()
     }
@@ -169,10 +170,10 @@ pub fn read(from: &mut impl std::io::Read, path: &Path, help: &str) -> Result<St
         .map_err(|_| Failure::input(format!("{}: this is not a text file", path.display()), help))
 }
 
-/// Opens a file of a service. A pipe or a device is refused: the service would wait for it.
+/// Opens a file of a service. Rejects pipes and devices, which would block the service.
 pub fn regular(path: &Path, help: &str) -> Result<std::fs::File, Failure> {
     let error = |error| Failure::file(path, error, help);
-    // Opening a pipe waits already.
+    // Opening a pipe would block already.
     let kind = std::fs::metadata(path).map_err(error)?;
     if !kind.is_file() {
         let what = if kind.is_dir() { "a directory" } else { "not a regular file" };
@@ -181,7 +182,7 @@ pub fn regular(path: &Path, help: &str) -> Result<std::fs::File, Failure> {
     std::fs::File::open(path).map_err(error)
 }
 
-/// Reads bytes of bounded length of what is called so.
+/// Reads bytes of bounded length; `what` describes them in messages.
 fn bounded(
     from: &mut impl std::io::Read,
     path: &Path,

@@ -1,4 +1,4 @@
-//! A diagnostic as a person sees it: the message, the lines of text that it points into, and the remedy.
+//! A diagnostic for a terminal: the message, the lines of text that it refers to, and the remedy.
 
 use lasthop_report::wrap::{columns, fill};
 
@@ -9,7 +9,7 @@ use crate::style::painted;
 pub enum Severity {
     /// The command cannot be carried out.
     Error,
-    /// It can, but likely not as meant.
+    /// The command continues, but probably not as intended.
     Warning,
 }
 
@@ -18,7 +18,7 @@ pub enum Severity {
 pub struct Snippet<'a> {
     /// Colour and sign of the message.
     pub severity: Severity,
-    /// What is wrong.
+    /// The problem.
     pub message: &'a str,
     /// File or option that has the text.
     pub name: &'a str,
@@ -65,7 +65,7 @@ impl Snippet<'_> {
         let index = self.text[..start].matches('\n').count();
         let line_start = self.text[..start].rfind('\n').map_or(0, |newline| newline + 1);
         let mut lines: Vec<&str> = self.text.lines().collect();
-        // The place after the last line's end.
+        // The position after the end of the last line.
         lines.resize(lines.len().max(index + 1), "");
         let shown = index.saturating_sub(CONTEXT)..(index + CONTEXT + 1).min(lines.len());
         let digits = shown.end.to_string().len();
@@ -85,7 +85,7 @@ impl Snippet<'_> {
         drawn + &blank + "╰────\n"
     }
 
-    /// The span's line below that of the text, and the label below its middle.
+    /// The underline of the span, and the label below its middle.
     fn underline(
         &self,
         blank: &str,
@@ -112,7 +112,7 @@ fn floor(text: &str, index: usize) -> usize {
     (0..=index.min(text.len())).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0)
 }
 
-/// A line with blanks for tabs, and without characters that a terminal would obey.
+/// A line with blanks for tabs, and without control characters.
 fn printable(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     for c in line.chars() {

@@ -1,11 +1,12 @@
-//! Ctrl-C: the first one stops a long command after its present run, the second one ends the program at once.
+//! Ctrl-C: the first one stops a long command after its present run, the second one ends the program
+//! immediately.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::failure::Failure;
 
-/// The exit code of a program that was interrupted, as shells have it.
+/// Exit code of an interrupted program, by the convention of shells.
 pub const INTERRUPTED: u8 = 130;
 
 /// A flag that is raised by Ctrl-C; clones share it.
@@ -13,7 +14,7 @@ pub const INTERRUPTED: u8 = 130;
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Begins to listen; once in a program.
+    /// Installs the handler; once per program.
     pub fn listen() -> Result<Stop, Failure> {
         let stop = Stop::default();
         let raised = stop.clone();
@@ -27,12 +28,12 @@ impl Stop {
         Ok(stop)
     }
 
-    /// The flag itself, for those who run without this program's help.
+    /// The flag, for functions outside of this module.
     pub fn flag(&self) -> &AtomicBool {
         &self.0
     }
 
-    /// Whether to stop: long loops ask between two runs.
+    /// Whether to stop. Long loops check it between runs.
     pub fn requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -27,7 +27,7 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// How many.
+    /// Number of threads.
     pub fn count(self) -> usize {
         let processors = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         self.jobs.map_or_else(processors, NonZeroUsize::get)
@@ -77,12 +77,12 @@ impl StudyArgs {
     pub fn arguments(&self) -> Vec<Argument> {
         let mut arguments: Vec<Argument> = self.set.iter().cloned().map(Argument::Set).collect();
         arguments.extend(self.seeds.map(|seeds| Argument::Set(format!("runs={seeds}"))));
-        // Runs of the same seed meet the same channel in the simulator alone.
+        // Only simulated runs of the same seed share the channel.
         arguments.push(Argument::Set("world=sim".to_owned()));
         arguments
     }
 
-    /// The command that does the same again; `own` are the options that `name` alone has, with their values.
+    /// The command that repeats the study; `own` are the options specific to `name`, with their values.
     pub fn command(&self, name: &str, own: &[(&str, &[String])]) -> String {
         let mut words = vec!["lasthop".to_owned(), name.to_owned(), output::quoted(&self.scenario)];
         let own = own.iter().filter(|(_, values)| !values.is_empty());
@@ -93,13 +93,13 @@ impl StudyArgs {
         words.join(" ")
     }
 
-    /// Who makes the runs.
+    /// The maker of the runs.
     pub fn maker(&self, quiet: bool) -> Result<Maker<'_>, Failure> {
         Maker::new(self.output.as_deref(), self.jobs, quiet)
     }
 
-    /// Writes a complete answer and prints it. `file` is the name of its document, `page` and `pictures` are written next
-    /// to it, and `text` is for a terminal.
+    /// Writes a complete answer and prints it. `file` is the name of its document; `page` and `pictures` are
+    /// written to the same directory; `text` is for a terminal.
     #[expect(
         clippy::too_many_arguments,
         reason = "each part of an answer is named where it is made"
@@ -139,7 +139,7 @@ impl StudyArgs {
     }
 }
 
-/// Makes the runs of studies, with progress on stderr, and until somebody presses Ctrl-C.
+/// Makes the runs of studies until Ctrl-C, with progress on stderr.
 #[derive(Debug)]
 pub struct Maker<'a> {
     /// The store of runs.
@@ -150,12 +150,12 @@ pub struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    /// Begins to listen for Ctrl-C; once in a program.
+    /// Installs the Ctrl-C handler; once per program.
     pub fn new(output: Option<&Path>, jobs: Jobs, quiet: bool) -> Result<Maker<'_>, Failure> {
         Ok(Maker { output, jobs, quiet, stop: Stop::listen()? })
     }
 
-    /// The results of a plan; with fewer runs after Ctrl-C.
+    /// Results of a plan; fewer runs after Ctrl-C.
     pub fn results(&self, plan: &Plan, setup: Setup) -> Result<Results, Failure> {
         if let Some(dir) = self.output {
             output::prepare(dir)?;

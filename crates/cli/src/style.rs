@@ -1,4 +1,4 @@
-//! Colours, and only where a person looks: on terminals, unless `NO_COLOR` asks for none.
+//! Colours for terminals, unless `NO_COLOR` is set.
 
 use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -42,30 +42,30 @@ fn wanted(is_terminal: bool) -> bool {
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// Whether what is written to stderr may have colours.
+/// Whether output to stderr may have colours.
 pub fn stderr_is_colourful() -> bool {
     wanted(std::io::stderr().is_terminal())
 }
 
-/// Whether what is written to stdout may have colours.
+/// Whether output to stdout may have colours.
 pub fn stdout_is_colourful() -> bool {
     wanted(std::io::stdout().is_terminal())
 }
 
-/// Columns of the terminal on stderr; a fixed number for files and pipes, so that output there does not
-/// depend on who looks.
+/// Columns of the terminal on stderr. Files and pipes have a fixed width, so their content is the same for
+/// all users.
 pub fn stderr_width() -> usize {
     let terminal = console::Term::stderr();
     let columns = terminal.size_checked().map(|(_, columns)| usize::from(columns));
     columns.unwrap_or(100).clamp(40, 200)
 }
 
-/// How tables on stdout are drawn.
+/// Layout of tables on stdout.
 pub fn look() -> Look {
     look_of(&console::Term::stdout())
 }
 
-/// How tables on stderr are drawn.
+/// Layout of tables on stderr.
 pub fn stderr_look() -> Look {
     look_of(&console::Term::stderr())
 }
@@ -77,7 +77,7 @@ fn look_of(terminal: &console::Term) -> Look {
     }
 }
 
-/// Columns of the terminal on stdout, 20 at least, or `usual` where that is less or where there is none.
+/// Columns of the terminal on stdout, at least 20 and at most `usual`; `usual` without a terminal.
 pub fn room(usual: usize) -> usize {
     match look() {
         Look::Terminal(columns) => usual.min(usize::from(columns).max(20)),
@@ -85,12 +85,12 @@ pub fn room(usual: usize) -> usize {
     }
 }
 
-/// Text for stdout: wrapped at words where a terminal is narrower, as it is in pipes and files.
+/// Text for stdout, wrapped at words to a terminal's width. Unchanged in pipes and files.
 pub fn wrapped(text: &str) -> String {
     fitted(text, look())
 }
 
-/// A paragraph of lines of about 100 columns; on a narrower terminal its lines are cut elsewhere.
+/// A paragraph with lines of about 100 columns, refilled for a narrower terminal.
 pub fn paragraph(text: &str) -> String {
     match look() {
         Look::Terminal(width) if text.lines().any(|line| columns(line) > width.into()) => {
@@ -112,7 +112,7 @@ fn fitted(text: &str, look: Look) -> String {
     }
 }
 
-/// Text with the code of a colour where those are wanted.
+/// Text with a colour code, if `colourful`.
 pub fn painted(text: &str, code: &str, colourful: bool) -> String {
     if colourful { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
 }
@@ -142,7 +142,7 @@ pub fn good(text: &str) -> String {
     painted(text, "32", stdout_is_colourful())
 }
 
-/// Something to look at on stdout.
+/// A warning on stdout.
 pub fn bad(text: &str) -> String {
     painted(text, "33", stdout_is_colourful())
 }

@@ -1,4 +1,4 @@
-//! The command line: parsed by clap, with our own error messages.
+//! The command line: parsed by clap, with separate error messages.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::style::Color;
 use crate::{Cli, features, help};
 
-/// Words that people type for commands.
+/// Synonyms of commands.
 const COMMANDS: &Synonyms = &[
     ("run", &["simulate", "sim", "start", "execute", "simulation"]),
     ("compare", &["rank", "diff", "versus", "benchmark"]),
@@ -39,7 +39,7 @@ const COMMANDS: &Synonyms = &[
     ("sweep", &["cluster", "batch"]),
 ];
 
-/// Words that people type for options.
+/// Synonyms of options.
 const OPTIONS: &Synonyms = &[
     ("rate", &["bandwidth", "bw", "throughput", "speed", "capacity", "bitrate"]),
     ("delay", &["latency", "lag", "rtt", "ping", "propagation", "round-trip"]),
@@ -65,7 +65,7 @@ const OPTIONS: &Synonyms = &[
     ("scenario", &["file"]),
 ];
 
-/// Options that decide the form of errors, read before arguments are parsed.
+/// Options that determine the form of errors, read before arguments are parsed.
 #[derive(Clone, Copy, Debug)]
 pub struct Early {
     /// Errors as JSON.
@@ -75,7 +75,7 @@ pub struct Early {
 }
 
 impl Early {
-    /// Of the words of the command line, which may be wrong.
+    /// From the words of the command line, which may be wrong.
     pub fn of(words: &[OsString]) -> Early {
         let own: Vec<&str> = words
             .iter()
@@ -130,7 +130,7 @@ pub fn parse(words: &[OsString], early: Early) -> Result<Parsed, Failure> {
     }
 }
 
-/// The definition of all arguments. Numbers may be negative, so that a wrong one is refused by its range.
+/// The definition of all arguments. Numbers may be negative, so that a wrong one is rejected by its range.
 pub fn command() -> Command {
     fn negative(command: Command) -> Command {
         let takes = |arg: &Arg| !arg.is_positional() && arg.get_action().takes_values();
@@ -141,7 +141,7 @@ pub fn command() -> Command {
     negative(Cli::command())
 }
 
-/// The command that the words name, and their names: `lasthop trace show` has two.
+/// The command of the words, and its names: `lasthop trace show` has two.
 fn words_of<'c>(root: &'c Command, words: &[OsString]) -> (&'c Command, Vec<&'c str>) {
     let (mut command, mut names) = (root, Vec::new());
     let mut value_follows = false;
@@ -159,7 +159,7 @@ fn words_of<'c>(root: &'c Command, words: &[OsString]) -> (&'c Command, Vec<&'c 
     (command, names)
 }
 
-/// A fault of the command line, in our words.
+/// A failure of the command line, with lasthop's own message.
 fn wrong(root: &Command, words: &[OsString], error: &clap::Error) -> Failure {
     let (command, names) = words_of(root, words);
     let called = ["lasthop"].into_iter().chain(names).collect::<Vec<_>>().join(" ");
@@ -286,7 +286,7 @@ fn unknown_command(command: &Command, called: &str, word: &str) -> (String, Stri
     (message, help)
 }
 
-/// A suggestion for an option that a command does not have.
+/// A suggestion for an unknown option.
 fn other_option(command: &Command, called: &str, option: &str) -> String {
     let known: Vec<&str> = command
         .get_arguments()
@@ -310,7 +310,7 @@ fn other_option(command: &Command, called: &str, option: &str) -> String {
     format!("{all}{behind}")
 }
 
-/// A value that an option does not take.
+/// An invalid value of an option.
 fn bad_value(error: &clap::Error, option: &str, value: &str, more: &str) -> (String, String) {
     use std::error::Error as _;
     let place = match option.starts_with('-') {
@@ -341,7 +341,7 @@ fn bad_value(error: &clap::Error, option: &str, value: &str, more: &str) -> (Str
         return (format!("{place} is not a number"), format!("for example 1.5; {more}"));
     }
     let said = source.to_string();
-    // Clap's own words for a range.
+    // Clap's message for a range.
     if let Some((_, range)) = said.split_once(" is not in ") {
         let (least, most) = range.split_once("..").unwrap_or((range, ""));
         let most = most.trim_start_matches('=');
@@ -352,7 +352,7 @@ fn bad_value(error: &clap::Error, option: &str, value: &str, more: &str) -> (Str
         };
         return (format!("{place} is out of range"), format!("a whole number {range}"));
     }
-    // A message of ours: the fault, and after a semicolon the remedy.
+    // A message of lasthop: the problem, and after a semicolon the remedy.
     match said.split_once("; ") {
         Some((what, help)) if what.contains('`') => {
             (format!("`{option}`: {what}"), help.to_owned())
@@ -366,7 +366,7 @@ fn bad_value(error: &clap::Error, option: &str, value: &str, more: &str) -> (Str
 mod tests {
     use super::*;
 
-    /// A name that no command has would never be suggested.
+    /// A synonym of a nonexistent name would never be suggested.
     #[test]
     fn words_of_the_same_meaning_lead_to_what_is_there() {
         fn longs(command: &Command, all: &mut Vec<String>) {

@@ -9,7 +9,7 @@ use crate::{features, format, output};
 /// Version and commit, in one line.
 pub const LINE: &str = lasthop_version::LINE;
 
-/// Prints version, commit and what this build has, for a program.
+/// Prints version, commit and features of this build in JSON.
 pub fn print_json() -> Result<(), Failure> {
     let absent: Vec<&str> = features::ABSENT.iter().map(|(feature, _)| *feature).collect();
     output::print_json(

@@ -1,4 +1,4 @@
-//! How a running station fares, for people: a table, or one line.
+//! Status of a running station for users: a table, or one line.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use lasthop_report::table::render_lean;
 
 use crate::style;
 
-/// Packets a second between two looks, and all of them.
+/// Packets per second between two polls, and totals.
 #[derive(Clone, Copy)]
 struct Rate {
     seconds: f64,
@@ -118,7 +118,8 @@ fn stages(now: &Status) -> Table {
 /// Characters of a line, without the note about omitted parts.
 const LONGEST: usize = 160;
 
-/// One line: rates of both directions, and what happened most since `last`. `lasthop ctl get` has everything.
+/// One line: rates of both directions, and the most frequent events since `last`. `lasthop ctl get` has all
+/// counters.
 pub fn line(last: Option<&Status>, now: &Status, units: Units) -> String {
     let mut text = format!("{:>8}", uptime(now.uptime_ns));
     let rate = Rate::between(last, now);
@@ -130,7 +131,7 @@ pub fn line(last: Option<&Status>, now: &Status, units: Units) -> String {
     let flows: usize =
         now.stages.iter().filter(|s| s.kind == "agent").filter_map(|s| s.flows).sum();
     let _ = write!(text, "  flows {flows}");
-    // Counts since the start belong to no interval: the first line has none.
+    // Counts since the start belong to no interval, so the first line has none.
     let Some(last) = last else { return text + "\n" };
     let before = happened(last);
     let mut changes: Vec<(String, u64)> = happened(now)
@@ -162,7 +163,7 @@ fn uptime(ns: u64) -> String {
     Span(ns / 1_000_000_000 * 1_000_000_000).to_string()
 }
 
-/// Counts of events for the owner of a station: drops, damage, repairs and forged packets by cause, and notes.
+/// Counts of events that concern the owner of a station: drops, damage, repairs, forged packets and notes.
 fn happened(status: &Status) -> Vec<(String, u64)> {
     let mut rows = Vec::new();
     for stage in &status.stages {
@@ -171,7 +172,7 @@ fn happened(status: &Status) -> Vec<(String, u64)> {
         let sides: [(&str, &DirectionCounts); 2] =
             [("right", &stage.happened.right), ("left", &stage.happened.left)];
         for (side, counts) in sides {
-            // A host has one direction to send to and one to hear from.
+            // A host has one direction for sending and one for receiving.
             let way = if is_host { String::new() } else { format!(" to the {side}") };
             let mut row = |what: &str, n: u64| {
                 if n > 0 {
@@ -199,7 +200,7 @@ fn happened(status: &Status) -> Vec<(String, u64)> {
     }
     rows
 }
-/// How a tunnel fares; counts of nothing are left out.
+/// Status of a tunnel, without counters of zero.
 pub fn link(status: &LinkStatus) -> String {
     let LinkStatus { name, tun, state, mtu, waiting, .. } = status;
     let key = if status.keyed { "sealed" } else { "OPEN, without a key" };

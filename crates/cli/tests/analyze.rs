@@ -1,4 +1,4 @@
-//! `lasthop analyze` on files: compressed ones, chosen connections, what it writes.
+//! `lasthop analyze` on files: compression, selected connections, and written files.
 
 #[cfg(live)]
 #[path = "../../checks/shared/can_run.rs"]
@@ -81,7 +81,7 @@ fn every_picture_has_its_numbers_beside_it() {
     assert_eq!(sum(&of("connection-0-to-server-throughput.csv"), 3), 1_000_000);
     let sequence = of("connection-0-to-server.csv");
     assert_eq!(sequence[0], "time_s,kind,byte,length");
-    // 24 losses, each sent again once (tests/data/make.py of the analysis).
+    // 24 losses, each retransmitted once (tests/data/make.py of the analysis).
     assert_eq!(sequence.iter().filter(|row| row.contains(",retransmission,")).count(), 24);
     assert!(of("connection-0-to-server-over-time.csv").len() > 700);
     let connections = of("connections.csv");
@@ -156,7 +156,7 @@ fn what_passes_an_interface_now_is_analysed() {
     let answer: serde_json::Value = serde_json::from_str(&answer).expect("JSON");
     let capture = &answer["captures"][0];
     assert_eq!(capture["file"], "lo");
-    // Who opened it was not captured.
+    // The capture does not contain the handshake.
     let ways = ["to_server", "to_client"].map(|way| &capture["connections"][0][way]);
     let bytes: u64 = ways.iter().map(|way| way["unique_bytes"].as_u64().unwrap()).sum();
     assert!(bytes > 0 && bytes <= sent && bytes.is_multiple_of(1000), "{bytes} of {sent}");
@@ -240,7 +240,7 @@ fn unread_packets_are_reported_and_alone_are_a_failure() {
     let error = String::from_utf8_lossy(&out.stderr).into_owned();
     assert!(error.contains("no TCP could be read in it; 2 packets not read"), "{error}");
 
-    // Nothing is hidden in a capture of other protocols.
+    // A capture of other protocols hides no TCP.
     let other = file("other.pcap", 101, &[17, 1]);
     assert!(analyze(&[&other]).status.success());
 }

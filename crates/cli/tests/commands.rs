@@ -1,7 +1,7 @@
-//! The program as a user meets it: what it prints, and how it ends.
+//! Output and exit codes of the program.
 //!
-//! Snapshots hold stdout, stderr and the exit code. After a change that is meant, run the tests with
-//! `INSTA_UPDATE=always` and read the difference.
+//! Snapshots contain stdout, stderr and the exit code. After an intended change, run the tests with
+//! `INSTA_UPDATE=always` and review the difference.
 
 mod lab;
 #[cfg(live)]
@@ -27,7 +27,7 @@ fn shown(output: &Output) -> String {
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),
     );
-    // Where sudo would not find the program, its file is named.
+    // If sudo would not find the program, its file is named.
     text.replace(concat!("sudo ", env!("CARGO_BIN_EXE_lasthop")), "sudo lasthop")
 }
 
@@ -158,7 +158,7 @@ fn completions_know_the_commands() {
     }
 }
 
-/// Words that bash offers behind `lasthop` and `words`, of which the last is begun.
+/// Completions of bash for the last of `words`.
 fn offered(words: &[&str]) -> Vec<String> {
     let script = String::from_utf8(lasthop(&["completions", "bash"]).stdout).expect("text");
     let line = ["lasthop"].iter().chain(words).map(|word| format!("'{word}'"));

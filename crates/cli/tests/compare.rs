@@ -44,10 +44,10 @@ fn the_points_of_the_own_axis_are_ranked() {
     let snoop = rows.as_array().unwrap().iter().find(|row| row["name"] == "snoop").unwrap();
     assert_eq!(snoop["judgement"], "better");
     assert_eq!(snoop["change"], serde_json::json!(["base station"]));
-    // The interval is at the level of the test that calls it better.
+    // The interval has the level of the test for "better".
     assert!(snoop["ratio"]["low"].as_f64().unwrap() > 1.0);
     assert!(snoop["ratio"]["mean"].as_f64().unwrap() > 1.5);
-    // The losses of the scenario, and what a link can carry that loses them.
+    // The loss rate of the scenario, and the throughput limit of a link with this rate.
     let loss = document["points"][0]["bounds"]["loss"].as_f64().unwrap();
     assert!((loss - 0.0227).abs() < 0.006, "{loss}");
 }
@@ -97,12 +97,12 @@ fn chosen_schemes_a_baseline_and_losses() {
     assert_eq!(document["points"][0]["bounds"]["loss"], 0.0);
     let page = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("<svg") && page.contains("loss = 2%") && page.contains("PFTK"));
-    // Each picture has its numbers beside it.
+    // Each picture has a table of its numbers.
     for picture in ["ranking-1", "delay-2", "losses"] {
         let csv = fs::read_to_string(out.join(format!("{picture}.csv"))).unwrap();
         assert!(out.join(format!("{picture}.svg")).is_file() && csv.contains("snoop"), "{csv}");
     }
-    // What is there is not made again: the same answer from the kept runs.
+    // Stored runs are not repeated: they give the same answer.
     let again = run(dir.path(), &arguments);
     assert_eq!(again.stdout, output.stdout);
 }
@@ -193,7 +193,7 @@ fn a_fault_in_a_capture_is_named_with_its_remedy() {
     let fault = &document["faults"][0];
     assert_eq!((&fault["kind"], &fault["decides"]), (&"mtu_black_hole".into(), &true.into()));
     assert!(document["advice"].is_null() && document["link"].is_null());
-    // A link that is stated is simulated, without the segments that went missing.
+    // An explicit link is simulated, without the segments missing in the capture.
     let arguments = ["--capture", capture, "--rate", "20mbit", "--quick", "-n", "2"];
     let document = advice(dir.path(), &arguments, 0);
     assert_eq!(document["faults"][0]["kind"], "mtu_black_hole");
@@ -232,13 +232,14 @@ fn on_a_short_lossy_link_help_comes_from_the_link_or_the_base_station() {
     ];
     let document = advice(dir.path(), &arguments, 0);
     let found = helps(&document);
-    // A receiver of today puts ACKs behind a hole together, so SMART at the base station hears of fewer segments.
+    // A modern receiver sends one ACK for several segments after a hole, so SMART at the base station learns
+    // of fewer segments.
     for name in ["tulip", "ll-sack", "split"] {
         assert!(found.contains(&name), "{name} in {found:?}");
     }
     assert!(!found.contains(&"reno") && !found.contains(&"ack-filter"), "{found:?}");
     assert_eq!(document["advice"]["sensitivity"].as_array().unwrap().len(), 4);
-    // What it wrote can be used: the scenario, and the files that have the fix.
+    // The written files are usable: the scenario, and the files with the fix.
     let again = run(dir.path(), &["run", "s.toml", "--dry-run"]);
     assert_eq!(again.status.code(), Some(0), "{}", text(&again));
     let remedies = document["remedies"].as_array().unwrap();
@@ -261,14 +262,14 @@ fn on_a_slow_return_it_is_the_acks() {
     let arguments = ["--rate", "10mbit", "--rate-back", "19.2kbit", "-n", "6", "--quick"];
     let document = advice(dir.path(), &arguments, 0);
     let found = helps(&document);
-    // Early drops keep the queue of ACKs, and with it the round trip, short: 1.9 times. A sender that counts segments gains
-    // nothing by the filter alone.
+    // Early drops keep the queue of ACKs short, and so the RTT: a factor of 1.9. The filter alone does not
+    // help a sender that counts segments.
     assert_eq!(found[0], "red+acks-first", "{found:?}");
     assert!(found.contains(&"ack-filter+reconstruction"), "{found:?}");
     assert!(!found.contains(&"snoop") && !found.contains(&"tulip"), "{found:?}");
-    // Nobody goes back from CUBIC with SACK to SACK with the window of Reno.
+    // SACK with Reno's window is no improvement over SACK with CUBIC.
     assert!(!found.contains(&"sack"), "{found:?}");
-    // The first few have a file, and those that the routers' owner can have are among them.
+    // The first remedies have files. Those under the control of the routers' owner are among them.
     let routers = [&arguments[..], &["--can", "router,gateway"]].concat();
     let remedies = advice(dir.path(), &routers, 0)["remedies"].clone();
     let remedies = remedies.as_array().unwrap();
@@ -280,7 +281,7 @@ fn on_a_slow_return_it_is_the_acks() {
     }
 }
 
-/// What is there already needs no change: the receiver of the link has SACK.
+/// Existing features need no change: the receiver of the link has SACK.
 #[test]
 fn with_a_sender_of_today_only_what_differs_is_to_be_changed() {
     let dir = tempfile::tempdir().unwrap();
@@ -295,12 +296,12 @@ fn with_a_sender_of_today_only_what_differs_is_to_be_changed() {
     assert_eq!(change("snoop-smart"), serde_json::json!(["base station"]));
     assert_eq!(change("seq-cache"), serde_json::json!(["base station", "sender", "receiver"]));
     assert!(helps(&document).contains(&"bbr"));
-    // With BBR at the sender nothing else is needed.
+    // With BBR at the sender no other remedy is needed.
     let bbr = advice(dir.path(), &[&arguments[..], &["--sender", "bbr"]].concat(), 1);
     assert!(bbr["advice"]["share_of_capacity"].as_f64().unwrap() > 0.8);
 }
 
-/// A capture of a known link: what is estimated from it is that link.
+/// The estimate from a capture of a known link equals that link.
 #[test]
 fn a_capture_tells_the_link() {
     let dir = tempfile::tempdir().unwrap();
@@ -345,7 +346,8 @@ fn a_capture_tells_the_link() {
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", text(&output));
     let document = json(&output);
     let link = &document["link"];
-    // 2 Mb/s, of which losses leave a part unused; one packet in fifty; some 11 ms and the radio's one way.
+    // 2 Mb/s, partly unused after losses; one loss in fifty packets; about 11 ms plus the radio's one-way
+    // delay.
     let rate = link["rate"].as_f64().unwrap();
     assert!((1.0e6..2.4e6).contains(&rate), "{rate}");
     let loss = link["loss"].as_f64().unwrap();
@@ -357,20 +359,20 @@ fn a_capture_tells_the_link() {
         facts.iter().find(|fact| fact["what"] == name).unwrap()["from"].clone()
     };
     assert_eq!((fact("loss"), fact("duplex")), ("estimated".into(), "assumed".into()));
-    // The sender that made it is the one of the model, which does about what was captured.
+    // The capture's sender is the one of the model, which reaches about the captured rate.
     let beside = &document["advice"]["beside"];
     let ratio = beside["ratio"].as_f64().unwrap();
     assert_eq!(beside["agrees"], ((ratio - 1.0).abs() <= 0.15), "{beside}");
     assert!((0.7..1.4).contains(&ratio), "{beside}");
-    // What is given wins.
+    // Explicit values have precedence.
     let given = [&["advise", "--json", "--loss", "0", "--rate", "9mbit"][..], &arguments].concat();
     let document = json(&run(dir.path(), &given));
     assert_eq!(document["link"]["rate"], 9_000_000);
     assert_eq!(document["link"]["loss"], 0.0);
 }
 
-/// A capture of a channel of bit errors behind the place where it was made, with a receive window of 16 KiB: the losses are the
-/// channel's, though the round trip is the longest when the window is used up, and then a queue seems to be full.
+/// A capture in front of a channel with bit errors, with a receive window of 16 KiB. The losses are the
+/// channel's. But the RTT is longest when the window is used up, which looks like a full queue.
 #[test]
 fn a_receive_window_is_a_bound_and_its_losses_are_the_links() {
     let dir = tempfile::tempdir().unwrap();
@@ -387,13 +389,13 @@ fn a_receive_window_is_a_bound_and_its_losses_are_the_links() {
     let (link, advice) = (&document["link"], &document["advice"]);
     assert_eq!(link["window"], 16_384);
     assert_eq!(link["queue"], "50p");
-    // An error in 64 KiB: one in 44 packets of 1500 bytes.
+    // One error in 64 KiB: one in 44 packets of 1500 bytes.
     let loss = link["loss"].as_f64().unwrap();
     assert!((0.019..0.025).contains(&loss), "{loss}");
-    // The part on the sender's side: 5 ms, and what a first packet takes at 10 Mb/s.
+    // The sender's part: 5 ms, and the transmission of a first packet at 10 Mb/s.
     let notes = advice["notes"].to_string();
     assert!(notes.contains("not made at the sender: 6.2 ms"), "{notes}");
-    // It was 59 % without these, and nothing explained that.
+    // The ratio was 59 % without these, without an explanation.
     let beside = &advice["beside"];
     let ratio = beside["ratio"].as_f64().unwrap();
     assert!((0.8..1.4).contains(&ratio), "{beside}");
@@ -403,7 +405,7 @@ fn a_receive_window_is_a_bound_and_its_losses_are_the_links() {
     }
 }
 
-/// Ctrl-C: what is finished is kept, and the same command goes on from there.
+/// After Ctrl-C, the finished runs are stored, and the same command resumes.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_comparison_goes_on() {
@@ -431,7 +433,8 @@ fn an_interrupted_comparison_goes_on() {
     assert!(kept() >= 3 && !dir.path().join("out/comparison.json").exists());
 }
 
-/// What is assumed can be said, only who can be changed is asked, and schemes that go by damage need some.
+/// Assumptions can be set, only the selected parties change, and schemes that detect damage need damaged
+/// packets.
 #[test]
 fn assumptions_and_parties_are_chosen() {
     let dir = tempfile::tempdir().unwrap();
@@ -450,7 +453,7 @@ fn assumptions_and_parties_are_chosen() {
     let damage = with(&["--losses", "damage", "--can", "link,base-station"], 0);
     let rows = &damage["advice"]["comparison"]["points"][0]["schemes"];
     assert!(names(rows).contains(&"pep-bbr") && !names(rows).contains(&"bbr"), "{rows}");
-    // What was varied is said, and how many runs that took.
+    // The varied assumptions and the number of runs are reported.
     let flips = &damage["advice"]["flips"];
     assert!(flips["runs"].as_u64().unwrap() > 50, "{flips}");
     let told = flips["found"].as_array().unwrap().len() + flips["firm"].as_array().unwrap().len();

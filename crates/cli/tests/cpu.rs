@@ -1,4 +1,4 @@
-//! `lasthop testbed cpu` as a user meets it: as root and without. Times are not judged.
+//! `lasthop testbed cpu`, as root and without. Times are not tested.
 #![cfg(live)]
 
 mod support;
@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use support::{NOBODY, User, World, each, said};
 
-/// Numbers of the processes of this world that measure.
+/// Numbers of this world's measuring processes.
 fn measuring(world: &World) -> Vec<i32> {
     let own = world.program().display().to_string();
     let is_ours = |number: &i32| {
@@ -28,7 +28,7 @@ fn numbers() -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// The kernel's threads that take packets in for a measurement, with their CPU time in nanoseconds.
+/// The kernel's receiving threads of a measurement, with their CPU time in nanoseconds.
 fn threads(of: i32) -> Vec<(String, u64)> {
     let name = format!("napi/w{of}");
     let read = |number, file| fs::read_to_string(format!("/proc/{number}/{file}"));
@@ -107,7 +107,7 @@ fn ctrl_c_keeps_what_is_finished_and_leaves_nothing() {
             inner = measuring(world);
             !inner.is_empty()
         });
-        // The trials take a tenth of that: some transfers are done then.
+        // The trials take a tenth of that, so some transfers are done then.
         wait_for("the kernel's threads do nothing", || {
             threads(inner[0]).iter().map(|(_, ns)| ns).sum::<u64>() > 150_000_000
         });
@@ -121,7 +121,7 @@ fn ctrl_c_keeps_what_is_finished_and_leaves_nothing() {
         let count = array(&told, "samples").len();
         assert!((1..140_000).contains(&count), "{count}");
         assert_eq!(measuring(world), [0; 0]);
-        // The kernel takes namespaces down by and by.
+        // The kernel removes namespaces with a delay.
         wait_for("the kernel's threads are left", || threads(inner[0]).is_empty());
     });
 }
@@ -148,7 +148,7 @@ fn where_there_is_no_testbed_it_says_why() {
     assert_eq!(output.status.code(), Some(2), "{out}{err}");
     assert!(err.contains("sysctl user.max_user_namespaces is 0"), "{err}");
 
-    // A claim that cannot be tried is not one that fails.
+    // A claim that cannot run does not count as failed.
     let output = run("reproduce A-LIVE --json");
     let (out, err) = said(&output);
     assert_eq!(output.status.code(), Some(0), "{out}{err}");

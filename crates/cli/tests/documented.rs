@@ -1,6 +1,6 @@
-//! Every command that README.md and the book show runs and ends well, in a directory with the files that the pages name;
-//! those of the table below do not run here. That the program takes all of them as they are written, also those that do
-//! not run, is tested beside the definition of its arguments.
+//! Runs every command in README.md and the book successfully, in a directory with the files that the pages
+//! name. The table below lists exceptions. A test next to the definition of the arguments parses all
+//! commands, including those.
 
 #[path = "support/shown.rs"]
 mod shown;
@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use shown::{Shown, commands, root};
 
-/// What a command has in it that does not run here, and why.
+/// Parts of commands that cannot run here, with reasons.
 const NOT_RUN: &[(&str, &str)] = &[
     ("sudo ", "as root, on interfaces of a router: tests/station, tests/link"),
     ("lasthop ctl ", "asks a station that runs: tests/station"),
@@ -37,7 +37,8 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("delay.json", "reads a file of another program: tests/trace.rs"),
 ];
 
-/// Fewer seeds, by the option that the pages show for a quick look, where a command has not few of its own.
+/// Reduces the number of seeds by the option that the pages show for a quick look, unless the command sets
+/// it.
 fn scaled(command: &str) -> String {
     let few = ["run", "compare", "advise", "energy"].map(|word| format!("lasthop {word} "));
     let mut scaled =
@@ -51,7 +52,7 @@ fn scaled(command: &str) -> String {
     scaled
 }
 
-/// Whether the command may answer "no": that nothing would help. Two seeds seldom show more.
+/// Whether the command may answer that nothing would help. Two seeds seldom show an improvement.
 fn may_say_no(command: &str) -> bool {
     command.starts_with("lasthop advise") || command.starts_with("lasthop energy")
 }
@@ -74,24 +75,25 @@ fn lasthop(dir: &Path, command: &str) -> Result<(), String> {
     Err(format!("exit code {code}\n{}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// The scenario that README.md shows, which pages call `my.toml`.
+/// The scenario in README.md, which pages call `my.toml`.
 fn my_toml() -> String {
     let readme = fs::read_to_string(root().join("README.md")).expect("it can be read");
     let (_, rest) = readme.split_once("```toml\n").expect("it shows a scenario");
     rest.split("```").next().expect("the block ends").to_owned()
 }
 
-/// A directory with the files that pages name: a scenario, captures, measurements, and the results of a run.
+/// Prepares a directory with the files that pages name: a scenario, captures, measurements, and results of a
+/// run.
 fn prepare(dir: &Path) {
     fs::write(dir.join("my.toml"), my_toml()).expect("written");
     let table = "Timestamp,DL_bitrate,UL_bitrate\n2026.05.04_10.00.00,8000,900\n2026.05.04_10.00.01,7000,800\n2026.05.04_10.00.02,9000,700\n";
     fs::write(dir.join("drive-test.csv"), table).expect("written");
     fs::write(dir.join("cooked.txt"), "0 800\n1 700\n2 900\n").expect("written");
-    // Where a page has FILE, any scenario with one point will do.
+    // FILE on a page stands for any scenario with one point.
     let varied = my_toml();
     let point = varied.split("[vary]").next().expect("a part before it");
     fs::write(dir.join("FILE"), point).expect("written");
-    // Captures have several connections, and are of both sides of the base station.
+    // Captures have several connections, on both sides of the base station.
     let run = "lasthop run quickstart --seeds 1 --set transfer.count=4 --set agent=none -o DIR";
     lasthop(dir, run).expect("the demonstration runs");
     for (capture, made) in [
@@ -120,7 +122,7 @@ fn every_command_of_the_documentation_runs() {
         pages.entry(shown.page.clone()).or_default().push(shown);
     }
     let mut failed = String::new();
-    // Commands without files do on each page the same.
+    // A command without files has the same effect on each page, so it runs once.
     let has_file = |command: &str| command.contains(['.', '>']) || command.contains(" -o ");
     let mut done = BTreeSet::new();
     for shown in pages.values() {
@@ -138,7 +140,7 @@ fn every_command_of_the_documentation_runs() {
     assert!(failed.is_empty(), "{failed}");
 }
 
-/// Means over the runs of each point of `lasthop run quickstart`: KB/s, time-outs and fast retransmits.
+/// Means over the runs of each point of `lasthop run quickstart`: KB/s, timeouts and fast retransmits.
 fn means(arguments: &[&str]) -> Vec<[f64; 3]> {
     let mut run = Command::new(env!("CARGO_BIN_EXE_lasthop"));
     let output =
@@ -156,7 +158,7 @@ fn means(arguments: &[&str]) -> Vec<[f64; 3]> {
     value["cells"].as_array().expect("cells").iter().map(of).collect()
 }
 
-/// The answers of docs/tutorial/lecture.md, by the number of the exercise.
+/// Results for docs/tutorial/lecture.md, by the number of the exercise.
 #[test]
 fn the_answers_of_the_lecture_are_those_of_the_program() {
     let [kb, timeouts, fast] = [0, 1, 2].map(|what| move |mean: &[f64; 3]| mean[what]);
@@ -199,7 +201,7 @@ fn the_answers_of_the_lecture_are_those_of_the_program() {
     let mut eleven = vec!["--vary", "tcp=reno,cubic,bbr", "--seeds", "10"];
     eleven.extend(sets);
     let found: Vec<f64> = means(&eleven).iter().map(|mean| (kb(mean) / 10.0).round()).collect();
-    // Alone, and with snoop: in tens, as the page has them.
+    // Without agent and with snoop, rounded to tens like the page.
     assert_eq!(found, [19.0, 21.0, 217.0, 106.0, 166.0, 156.0], "11");
     eleven.extend(["--set", "host.server.send-buffer=65535B"]);
     let found: Vec<f64> = means(&eleven).iter().map(|mean| (kb(mean) / 10.0).round()).collect();
@@ -217,8 +219,8 @@ fn the_answers_of_the_lecture_are_those_of_the_program() {
     assert!(kb(&fourteen[1]) < 0.97 * kb(&fourteen[0]), "14: {fourteen:?}");
 }
 
-/// The two cells of docs/explanation/advice-links.md for a command: the best scheme, and the one with the shortest
-/// queue.
+/// The two cells of docs/explanation/advice-links.md for a command: the best scheme, and the scheme with the
+/// shortest queue.
 fn places(command: &str) -> [String; 2] {
     let arguments = command.split_whitespace().skip(1);
     let mut run = Command::new(env!("CARGO_BIN_EXE_lasthop"));

@@ -62,7 +62,7 @@ fn both_ends_get_a_battery_and_their_joules_are_told_apart() {
     assert_eq!(change(&document, "as-is")["judgement"], "baseline");
     assert_eq!(change(&document, "larger-mss")["judgement"], "better");
     assert_eq!(change(&document, "rts")["judgement"], "worse");
-    // Both together beat each alone.
+    // Both changes together are better than each alone.
     let mean = |name: &str| change(&document, name)["value"]["mean"].as_f64().expect("a mean");
     assert!(mean("together") > mean("larger-mss") && mean("together") > mean("no-timestamps"));
     let left: Vec<_> =
@@ -81,7 +81,7 @@ fn other_hardware_gives_another_answer() {
         (share, times)
     };
     let (then, now) = (with("sens-800"), with("laptop-wifi-n"));
-    // What the stack draws, and what is gained by having it do less.
+    // Consumption of the stack, and savings by less work.
     assert!(then.0 > 0.4 && now.0 < 0.02, "{then:?} {now:?}");
     assert!(then.1 > now.1, "{then:?} {now:?}");
 }

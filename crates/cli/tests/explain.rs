@@ -1,4 +1,4 @@
-//! `lasthop explain` on a claim that takes a moment.
+//! `lasthop explain` on a quick claim.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -17,7 +17,7 @@ fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// A directory of a test, empty.
+/// An empty directory for a test.
 fn directory(name: &str) -> PathBuf {
     let dir = std::env::temp_dir().join(format!("lasthop-explain-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&dir);
@@ -50,10 +50,10 @@ fn what_is_finished_is_kept_and_an_interrupted_command_goes_on() {
     let asked = ["W-F10", "--sets", "30", "--seeds", "1", "--again", "0", "-o", out];
     let first = stdout(&explain(&asked));
     let file = dir.join("sets.jsonl");
-    // What is assumed, and the sets, of which some fall on others.
+    // The assumptions, and the sets, some of which coincide.
     let kept = lines(&file);
     assert_eq!(kept.len(), 28);
-    // As if it had been stopped in the middle of a line.
+    // As after an interruption in the middle of a line.
     let half = &kept[19][..kept[19].len() / 2];
     std::fs::write(&file, format!("{}\n{half}", kept[..19].join("\n"))).expect("written");
     assert_eq!(first, stdout(&explain(&asked)));

@@ -1,5 +1,5 @@
-//! Hosts that move between the cells of a testbed: Linux at both ends, both base stations and their agents in the testbed's
-//! process, and every byte compared.
+//! Hosts that move between the cells of a testbed: Linux hosts, both base stations with their agents in one
+//! process, and a comparison of every byte.
 #![cfg(live)]
 
 mod support;
@@ -10,18 +10,18 @@ use serde_json::Value;
 
 use support::{User, World, is_root};
 
-/// Runs longer than that hang.
+/// Longer runs hang.
 const HORIZON: &str = "horizon=300s";
 
-/// How often the first hand-off comes later, and all lasts longer, where a busy machine is not so far by then.
+/// Factors for the time of the first hand-off and the length of the run, for a machine that is too busy.
 const LATER: [u64; 4] = [1, 2, 4, 8];
 
 fn user() -> User {
     if is_root() { User::Root } else { User::Nobody }
 }
 
-/// The runs of `handoff-agents` on real packets with these values set and varied: 600 KB at 2 Mb/s and one hand-off in
-/// the midst of them, or `times` as many bytes and as late a hand-off.
+/// Runs of `handoff-agents` on real packets with these values set and varied: 600 KB at 2 Mb/s with one
+/// hand-off in the middle, or `times` as many bytes with a hand-off `times` as late.
 fn runs_of(times: u64, world: &World, set: &[&str], vary: &[&str]) -> Vec<(String, Value)> {
     let mut words = vec!["run", "handoff-agents", "--world", "testbed", "--seeds", "1", "--json"];
     let bytes = format!("transfer.bytes={}kB", 600 * times);
@@ -34,14 +34,14 @@ fn runs_of(times: u64, world: &World, set: &[&str], vary: &[&str]) -> Vec<(Strin
     }
     vary.iter().for_each(|vary| words.extend(["--vary", *vary]));
     let output = world.run(&words);
-    // 1 where nothing came across.
+    // 1 if no transfer completed.
     assert!(matches!(output.status.code(), Some(0 | 1)), "{words:?}: {output:?}");
     let results: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let cells = results["cells"].as_array().expect("cells");
     cells.iter().map(|cell| (cell["labels"].to_string(), cell["runs"][0].clone())).collect()
 }
 
-/// In each run the host moved while the connection was there. On a busy machine the hand-off may come before it.
+/// Whether the host moved during the connection in each run. On a busy machine the hand-off may precede it.
 fn host_moved(all: &[(String, Value)]) -> bool {
     all.iter().all(|(_, run)| run["metrics"]["handoffs"]["count"].as_u64() > Some(0))
 }
@@ -56,7 +56,7 @@ fn delivered(run: &Value) -> u64 {
     run["metrics"]["flows"][0]["delivered"].as_u64().expect("a count")
 }
 
-/// All bytes arrived as they were sent.
+/// Asserts that all bytes arrived unchanged.
 fn survived(all: &[(String, Value)]) {
     for (labels, run) in all {
         assert_eq!(run["reason"], "finished", "{labels}");
@@ -98,7 +98,7 @@ fn agents_go_on_with_the_state_that_follows_a_linux_host() {
             let world = &world;
             scope.spawn(move || {
                 let agents = format!("agent={agents}");
-                // There is state where the connection has begun.
+                // State exists once the connection has begun.
                 let have_moved = LATER.iter().any(|times| {
                     let all = runs_of(*times, world, &["handoff.state=move"], &[&agents]);
                     survived(&all);
@@ -119,8 +119,8 @@ fn without_it_soft_state_is_learnt_again_and_a_split_connection_breaks() {
         for agent in ["split", "split-sack"] {
             let world = &world;
             scope.spawn(move || {
-                // What the first base station has acknowledged and not delivered is nowhere else: nothing comes after the
-                // hand-off, and the run lasts until its horizon.
+                // Data that the first base station has acknowledged but not delivered is lost. Nothing
+                // arrives after the hand-off, and the run lasts until its horizon.
                 let breaks = LATER.iter().any(|times| {
                     let set = ["handoff.state=lose", &format!("horizon={}s", 8 * times)];
                     let all = runs_of(*times, world, &set, &[&format!("agent={agent}")]);
@@ -141,10 +141,10 @@ fn a_linux_sender_retransmits_at_once_when_our_host_tells_of_the_hand_off() {
     let world = World::new("hand-offs-fast", user());
     let set =
         ["agent=none", "handoff.state=lose", "handoff.gap=300ms", "host.mobile.stack=lasthop"];
-    // The radio may not take what is retransmitted: then the timer has it again.
+    // The radio may drop the retransmission; then the timer sends it again.
     let set = [&set[..], &["host.fixed.kernel=linux-1997", "errors=none"]].concat();
-    // The timer of 1997 has a second at least; without it are the gap and some round trips left, and what a busy machine
-    // adds to them.
+    // The RTO of 1997 is at least a second. Without it the pause consists of the gap, some round trips, and
+    // delays of a busy machine.
     let is_shorter = LATER.iter().any(|times| {
         let all = runs_of(*times, &world, &set, &["host.mobile.fast-rtx-handoff=false,true"]);
         survived(&all);

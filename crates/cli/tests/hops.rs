@@ -1,5 +1,5 @@
-//! Radio hops with medium access and link layers, explicit feedback and header compression, all on real packets: every
-//! byte is compared, and what was done to packets is counted.
+//! Radio hops with medium access and link layers, explicit feedback and header compression on real packets.
+//! Every byte is compared, and the operations on packets are counted.
 #![cfg(live)]
 
 mod support;
@@ -20,8 +20,8 @@ fn world(test: &str, scenario: &str) -> (World, String) {
     (world, file)
 }
 
-/// Runs the combinations of a scenario once each, all of whose transfers must arrive as they were sent; for each its
-/// label, its figures, and those of its flow.
+/// Runs the combinations of a scenario once each; all transfers must arrive unchanged. Returns the label, the
+/// figures, and the flow's figures for each.
 fn runs(world: &World, file: &str, set: &[&str]) -> Vec<(String, Value, Value)> {
     let mut words = vec!["run", file, "--world", "testbed", "--seeds", "1", "--json"];
     for set in set {
@@ -37,7 +37,7 @@ fn runs(world: &World, file: &str, set: &[&str]) -> Vec<(String, Value, Value)> 
             let flow = &run["metrics"]["flows"][0];
             assert_eq!(run["reason"], "finished", "{label:?}");
             assert_eq!(run["testbed"]["wrong"], json!([]), "{label:?}");
-            // A FIN that is sent again because its ACK is late may find the other end gone, and be answered by a reset.
+            // A FIN that is retransmitted after a late ACK may reach a closed end and cause a reset.
             let whole = flow["complete"] == true || flow["aborted"] == false;
             assert!(count(&flow["delivered"]) > 0 && whole, "{label:?}: {flow}");
             let mut flow = flow.clone();
@@ -47,17 +47,17 @@ fn runs(world: &World, file: &str, set: &[&str]) -> Vec<(String, Value, Value)> 
         .collect()
 }
 
-/// A count in the figures; nothing is written for most that are 0.
+/// A count in the figures; most counts of zero are omitted.
 fn count(of: &Value) -> u64 {
     of.as_u64().unwrap_or(0)
 }
 
-/// How often a packet with data was sent over the hop again by its link layer.
+/// Number of retransmissions of data packets by the link layer.
 fn repeated(flow: &Value) -> u64 {
     ["link-timeout", "link-nack"].iter().map(|cause| count(&flow["repeated"][cause])).sum()
 }
 
-/// Frames of this kind on the air of the radio.
+/// Frames of this kind on the radio.
 fn frames(metrics: &Value, kind: &str) -> u64 {
     let stages = metrics["stages"].as_array().expect("stages").iter();
     stages.map(|stage| count(&stage["air"][kind]["frames"])).sum()
@@ -78,7 +78,7 @@ fn every_link_layer_carries_what_kernels_say() {
                 for (label, metrics, flow) in found {
                     let what = format!("{label}, {}: {flow}", addresses[0]);
                     let with = |cause: &str| count(&flow["dropped"][cause]) > 0;
-                    // Who repaired the damage, or what it did.
+                    // The repair of the damage, or its effect.
                     match label.as_str() {
                         "none" => assert!(with("ip-checksum") || with("tcp-checksum"), "{what}"),
                         "snoop" => assert!(
@@ -126,7 +126,7 @@ fn senders_of_ours_heed_feedback_and_kernels_ignore_it() {
     for (i, (label, _, flow)) in kernels.iter().enumerate() {
         let kernel = &flow["kernel"];
         assert_eq!(told(flow, i) > 0, i > 0, "{label}: {flow}");
-        // The kernel has taken in each of them, as right as they were sent, and nothing came of it.
+        // The kernel received each of them with a correct checksum, and did not react.
         assert!(count(&kernel["IcmpInMsgs"]) >= told(flow, i), "{label}: {flow}");
         assert_eq!(kernel["IcmpInCsumErrors"], 0, "{label}: {flow}");
         assert_eq!(
@@ -147,11 +147,11 @@ fn kernels_speak_over_compressed_headers() {
     for (label, _, flow) in &found {
         let losses = label.contains("losses");
         assert_eq!(both(flow, "frame-lost") > 0, losses, "{label}: {flow}");
-        // What the compressor makes right the decompressor does, too.
+        // The decompressor restores what the compressor sent.
         assert!(losses || both(flow, "desynchronised") == 0, "{label}: {flow}");
         assert_eq!(both(flow, "tcp-checksum"), 0, "{label}: {flow}");
     }
-    // Only what travels as a difference can lose its way.
+    // Only differences can desynchronise.
     assert!(both(&found[2].2, "desynchronised") > 0, "{}", found[2].2);
 }
 
@@ -166,7 +166,7 @@ fn acks_of_kernels_are_filtered_and_filled_in_again() {
         assert_eq!(dropped(i, "superseded-ack") > 0, i >= 2, "{label}: {flow}");
         assert_eq!(forged(i) > 0, i == 3, "{label}: {flow}");
     }
-    // The filter makes room in the queue.
+    // The filter reduces the queue.
     assert!(dropped(0, "queue-full") > 0, "{}", found[0].2);
     assert!(dropped(2, "queue-full") < dropped(0, "queue-full"), "{}", found[2].2);
 }

@@ -1,4 +1,5 @@
-//! Loss notifications on real packets: a base station or a receiver tells lasthop's own sender what the radio has lost.
+//! Loss notifications on real packets: a base station or a receiver notifies lasthop's sender of losses on
+//! the radio.
 #![cfg(live)]
 
 mod support;
@@ -7,7 +8,7 @@ use serde_json::Value;
 
 use support::{User, World, is_root};
 
-/// What happened to the flow in all runs with one agent.
+/// Counts of the flow over all runs with one agent.
 #[derive(Debug, Default)]
 struct Counts {
     timeouts: u64,
@@ -48,14 +49,15 @@ fn counts(world: &World, agent: &str) -> Counts {
 #[test]
 fn a_base_station_tells_the_sender_what_the_radio_lost() {
     let world = World::new("notified", if is_root() { User::Root } else { User::Nobody });
-    // At the same time: most of it is waiting for time-outs.
+    // In parallel, since the runs mostly wait for timeouts.
     let (none, cache) = std::thread::scope(|scope| {
         let none = scope.spawn(|| counts(&world, "none"));
         let cache = counts(&world, "seq-cache");
         (none.join().expect("counts"), cache)
     });
     let both = format!("none {none:?}, seq-cache {cache:?}");
-    // Without an agent nobody notifies; with it, a notification precedes nearly every retransmission.
+    // Without an agent there are no notifications; with it, a notification precedes nearly every
+    // retransmission.
     assert_eq!((none.notifications, none.notified_retransmits), (0, 0), "{both}");
     assert!(cache.notified_retransmits > 0, "{both}");
     assert!(cache.notified_retransmits <= cache.notifications, "{both}");

@@ -1,4 +1,4 @@
-//! `lasthop packetdrill`: verdicts, places, exit codes and JSON.
+//! `lasthop packetdrill`: verdicts, locations, exit codes and JSON.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,8 +1,8 @@
-//! Programs that everybody has, through the testbed: iperf3, curl and nginx, rsync, with every agent of a base
-//! station, with and without errors, in IPv4 and in IPv6, in both directions.
+//! Common programs through the testbed: iperf3, curl and nginx, rsync, with every agent of a base station,
+//! with and without errors, in IPv4 and in IPv6, in both directions.
 //!
-//! A test for each system; its three kinds of errors are three testbeds side by side. What fails is told with its
-//! combination and with the commands that do it again, and leaves its files.
+//! There is one test per system; its three kinds of errors are three concurrent testbeds. A failure is
+//! reported with its combination and the commands to repeat it, and its files remain.
 #![cfg(live)]
 
 #[path = "../../checks/shared/can_run.rs"]
@@ -24,10 +24,10 @@ use sha2::{Digest as _, Sha256};
 use can_run::can_run;
 use support::{NOBODY, User, World, is_root, said};
 
-/// How much each transfer moves. An error per 64 KiB then strikes several times.
+/// Bytes per transfer: several errors at a mean of one per 64 KiB.
 const BYTES: usize = 300_000;
 
-/// A fast radio, so that losses and not the rate decide how long it takes.
+/// A fast radio, so that the run time depends on losses, not on the rate.
 const PATH: [&str; 3] = ["link.rate=100mbit", "radio.rate=20mbit", "radio.overhead=50us"];
 
 const ERRORS: [(&str, &str); 3] = [
@@ -35,13 +35,14 @@ const ERRORS: [(&str, &str); 3] = [
     ("exponential", r#"errors={ model = "exponential", mean = "64KiB", on = ["data", "ack"] }"#),
     (
         "bursts",
-        // One way, and one in each transfer on average: a burst takes packets, not time. A packet that nothing follows
-        // needs seven transmissions then, each after twice the time, and several such bursts take minutes.
+        // In one direction, one burst per transfer on average. A burst affects a number of packets, not a
+        // time. At the end of a transfer a packet then needs seven transmissions with exponential backoff, so
+        // several bursts would take minutes.
         r#"errors={ model = "packet-bursts", packets = 6, mean = "256KiB", on = ["data"] }"#,
     ),
 ];
 
-/// The wired host, where the servers are, and the mobile one.
+/// The wired host with the servers, and the mobile host.
 const FIXED: &str = "ravel";
 const MOBILE: &str = "chopin";
 
@@ -49,7 +50,7 @@ fn user() -> User {
     if is_root() { User::Root } else { User::Nobody }
 }
 
-/// Bytes that no two names share and no compression shortens.
+/// Incompressible bytes that differ for all names.
 fn noise(name: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(BYTES + 32);
     for n in 0u64.. {
@@ -74,7 +75,7 @@ fn same(sent: &Path, received: &Path) -> Result<(), String> {
     if sent == received { Ok(()) } else { Err(format!("sent {sent}, received {received}")) }
 }
 
-/// A testbed with its servers, and the commands that were given.
+/// A testbed with its servers, and the executed commands.
 struct Bench<'a> {
     world: &'a World,
     name: String,
@@ -82,7 +83,7 @@ struct Bench<'a> {
     history: RefCell<Vec<String>>,
 }
 
-/// A server that is ended with the case.
+/// A server that ends with the case.
 struct Server(Child);
 
 impl Drop for Server {
@@ -121,7 +122,7 @@ impl Bench<'_> {
         fs::write(self.file(name), bytes).map_err(|error| format!("{name}: {error}"))
     }
 
-    /// In one process, which keeps everything in the directory of the case.
+    /// Configuration for one process, with all files in the directory of the case.
     fn nginx(&self) -> String {
         let dir = self.dir.display();
         let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
@@ -170,7 +171,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Runs a program that ends by itself.
+    /// Runs a program to its end.
     fn run(&self, host: &str, words: &[&str]) -> Result<Output, String> {
         self.succeed(self.command(host, &[&["timeout", "300"], words].concat()))
     }
@@ -194,11 +195,12 @@ impl Bench<'_> {
             if let Some(status) = server.0.try_wait().map_err(|error| error.to_string())? {
                 return Err(format!("{}: {status}; see servers.log", words[0]));
             }
-            // Each look starts a program, which is pause enough.
+            // Each poll starts a program, which is a sufficient pause.
         }
     }
 
-    /// Bytes flow from `from` to `to`: with `--reverse` the client is the receiver, and goes on until it has them.
+    /// Transfers bytes from `from` to `to`. With `--reverse` the client is the receiver, and continues until
+    /// it has all.
     fn iperf3(&self, from: &str, to: &str, family: &str) -> Result<(), String> {
         let server = self.serve(from, 5201, &["iperf3", "--server", "--one-off"])?;
         let bytes = BYTES.to_string();
@@ -246,13 +248,14 @@ impl Bench<'_> {
         same(&sent, &got)
     }
 
-    /// All programs, both directions, both protocols. What failed, a text each.
+    /// Runs all programs in both directions with both protocols. Returns one text per failure.
     fn all(&self, lossy: bool) -> Vec<String> {
         let dir = self.dir.display().to_string();
         let config = self.file("nginx.conf").display().to_string();
         let rsyncd = format!("--config={}", self.file("rsyncd.conf").display());
         let nginx = self.serve(FIXED, 80, &["nginx", "-p", &dir, "-e", "stderr", "-c", &config]);
-        // Who is root only inside may not change groups, which rsync does as root: then it is somebody else.
+        // A user who is root only inside a namespace may not change groups, which rsync does as root. So it
+        // runs as another user.
         let other: &[&str] = match self.world.user {
             User::Root => &[],
             User::Nobody => &["unshare", "--user", "--map-user=1000"],
@@ -279,7 +282,7 @@ impl Bench<'_> {
         failed
     }
 
-    /// Whether the radio destroyed packets, as it should or should not.
+    /// Checks that the radio destroyed packets if and only if it should.
     fn struck(&self, lossy: bool) -> Result<(), String> {
         let socket = self.world.runtime().join("lasthop").join(&self.name).join("control.sock");
         let socket = socket.display().to_string();
@@ -295,7 +298,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Ends the testbed; if something failed, its files are kept.
+    /// Ends the testbed. After a failure its files remain.
     fn end(self, failed: Vec<String>) -> Option<String> {
         let down = self.succeed(self.world.command(&["testbed", "down", &self.name]));
         let failed: Vec<_> = failed.into_iter().chain(down.err()).collect();
@@ -311,14 +314,14 @@ impl Bench<'_> {
     }
 }
 
-/// Packets that links and radios damaged or destroyed.
+/// Number of packets that links and radios damaged or destroyed.
 fn damaged(counters: &Value) -> u64 {
     let stages = counters["stages"].as_array().into_iter().flatten();
     let ways = stages.flat_map(|stage| [&stage["right"]["damaged"], &stage["left"]["damaged"]]);
     ways.filter_map(Value::as_u64).sum()
 }
 
-/// The programs through one testbed.
+/// Runs the programs through one testbed.
 fn case(world: &World, system: &str, set: &[&str], errors: (&str, &str)) -> Option<String> {
     let name = format!("{system}-{}", errors.0);
     match Bench::new(world, &name, &[&[errors.1], set].concat()) {
@@ -330,7 +333,7 @@ fn case(world: &World, system: &str, set: &[&str], errors: (&str, &str)) -> Opti
     }
 }
 
-/// Whether the programs are there.
+/// Whether the programs are installed.
 fn have_programs() -> bool {
     let paths = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"].map(Path::new);
     let missing: Vec<_> = ["iperf3", "nginx", "curl", "rsync"]
@@ -340,7 +343,7 @@ fn have_programs() -> bool {
     can_run(missing.is_empty(), &missing.join(", "))
 }
 
-/// The programs with each kind of errors, side by side.
+/// Runs the programs with each kind of errors, concurrently.
 fn programs(system: &str, set: &[&str]) {
     if !have_programs() {
         return;
@@ -349,8 +352,9 @@ fn programs(system: &str, set: &[&str]) {
     let failed: Vec<_> = thread::scope(|scope| {
         let world = &world;
         let cases = ERRORS.map(|errors| {
-            // A burst takes as many retransmissions, each after twice the RTO, when it strikes the last packet: the
-            // base station's TCP has no loss probe. Its BSD clock would wait 46 s each time, its other one still 13 s.
+            // A burst at the last packet takes as many retransmissions with exponential backoff, since the
+            // base station's TCP has no loss probe. With the BSD clock that takes 46 s each time; with the
+            // other still 13 s.
             let slow = system == "split" && errors.0 == "bursts";
             let more: &[&str] = if slow { &["split-preset=linux"] } else { &[] };
             scope.spawn(move || case(world, system, &[set, more].concat(), errors))
@@ -390,7 +394,7 @@ fn without_root() {
     if !have_programs() {
         return;
     }
-    // An ordinary user does all of the above without it.
+    // An ordinary user needs no root for any of this.
     let world = World::new("programs-rootless", User::Nobody);
     let failed = case(&world, "rootless", &["agent=snoop"], ERRORS[1]);
     assert!(failed.is_none(), "{}", failed.unwrap_or_default());

@@ -1,5 +1,5 @@
-//! The quick start of an ordinary user: a built-in scenario on real packets, which cleans up after itself however
-//! it ends.
+//! The quick start of an ordinary user: a built-in scenario on real packets. It leaves nothing behind,
+//! however it ends.
 #![cfg(live)]
 
 mod support;
@@ -30,7 +30,7 @@ fn ordinary(test: &str) -> (World, PathBuf) {
     (world, out)
 }
 
-/// Processes of the program of this test: what they were started with.
+/// Processes of this test's program, with their arguments.
 fn processes(world: &World) -> Vec<String> {
     let program = world.program().display().to_string();
     let entries = fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);
@@ -38,7 +38,7 @@ fn processes(world: &World) -> Vec<String> {
     lines.filter(|line| line.starts_with(&program)).map(|line| line.replace('\0', " ")).collect()
 }
 
-/// Files below `dir`, hidden ones too.
+/// All files below `dir`, including hidden ones.
 fn files(dir: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for entry in fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok) {
@@ -58,7 +58,7 @@ fn nap() {
     thread::sleep(Duration::from_millis(10));
 }
 
-/// Waits for something that has to come.
+/// Waits for a condition that must become true.
 fn until(what: &str, mut there: impl FnMut() -> bool) {
     for _ in 0..30_000 {
         if there() {
@@ -73,7 +73,8 @@ fn nothing_is_left(world: &World) {
     assert_eq!(processes(world), [""; 0]);
     let known = files(&world.runtime());
     assert!(known.iter().all(|file| file.ends_with(".lock")), "{known:?}");
-    // Namespaces have names in the mount namespaces of their testbeds only, and end with the processes inside.
+    // Names of namespaces exist only in the mount namespaces of their testbeds, and end with the processes
+    // inside.
     let mounts = fs::read_to_string("/proc/self/mountinfo").expect("mounts");
     assert!(!mounts.contains("lasthop-hosts"), "{mounts}");
     for name in ["station", "fixed", "mobile"] {
@@ -83,7 +84,7 @@ fn nothing_is_left(world: &World) {
     assert_eq!(world.good(&["testbed", "clean"]), "nothing is left of earlier testbeds\n");
 }
 
-/// Starts a sweep that keeps its results, and returns when it has a result and is in the middle of a first run.
+/// Starts a sweep that stores its results. Returns when it has a result and is in the middle of another run.
 fn in_its_midst(world: &World, out: &Path) -> Child {
     let arguments = [&RUN[..], &["--seeds", "2", "-o", out.to_str().expect("text")]].concat();
     let mut child = world
@@ -99,7 +100,7 @@ fn in_its_midst(world: &World, out: &Path) -> Child {
     child
 }
 
-/// The lines of finished runs.
+/// Lines of finished runs.
 fn kept(out: &Path) -> Vec<String> {
     let text = fs::read_to_string(out.join("runs.jsonl")).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
@@ -113,7 +114,7 @@ fn a_scenario_runs_and_leaves_nothing() {
         assert!(table.contains(agent), "{table}");
     }
     assert_eq!(table.matches("1 of 1").count(), 3, "{table}");
-    // What limited the kernel's senders is no fault.
+    // The limiting factors of the kernel's senders are no fault.
     let mut notes = table.lines().filter(|line| line.starts_with("note:"));
     assert!(notes.all(|note| note.contains(" limited senders ")), "{table}");
     nothing_is_left(&world);
@@ -148,7 +149,7 @@ fn a_killed_one_takes_its_testbed_along() {
     assert!(processes(&world).iter().any(|line| line.contains("testbed-run")));
     child.kill().expect("it is there");
     child.wait().expect("ended");
-    // Nobody tells the testbed's process but the end of its input.
+    // The testbed's process notices only the end of its input.
     until("the end of the testbed", || processes(&world).is_empty());
     assert!(halves(&out).is_empty(), "{:?}", halves(&out));
     nothing_is_left(&world);

@@ -1,7 +1,7 @@
-//! The samples and pictures of README.md are what the program prints.
+//! The samples and pictures of README.md equal the output of the program.
 //!
-//! A comment `<!-- COMMAND; lines A-B -->` above a block names the command and the lines of its output. `make readme` writes
-//! blocks and pictures again.
+//! A comment `<!-- COMMAND; lines A-B -->` above a block names the command and the lines of its output.
+//! `make readme` regenerates blocks and pictures.
 
 #[path = "support/shown.rs"]
 #[allow(dead_code, reason = "only the root is used")]
@@ -27,7 +27,7 @@ fn output(dir: &Path, command: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// The text with each sample as it is printed now.
+/// The text with regenerated samples.
 fn regenerated(dir: &Path, text: &str) -> (String, usize) {
     let (mut made, mut rest, mut count) = (String::new(), text, 0);
     while let Some((before, behind)) = rest.split_once("<!-- lasthop ") {

@@ -1,4 +1,4 @@
-//! `lasthop reproduce` as a user meets it: a line a claim, exit codes, and what is kept between commands.
+//! `lasthop reproduce`: one line per claim, exit codes, and results stored between commands.
 
 use std::fs;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ impl Workdir {
     fn run(&self, arguments: &str) -> (Option<i32>, String) {
         let Output { status, stdout, stderr } =
             self.command(arguments).output().expect("the program starts");
-        // What is read, run and written is on stderr.
+        // Files and runs are reported on stderr.
         let verbose = arguments.contains("--verbose");
         assert!(verbose || stderr.is_empty(), "{}", String::from_utf8_lossy(&stderr));
         (status.code(), String::from_utf8(stdout).expect("text"))
@@ -38,7 +38,7 @@ impl Workdir {
         serde_json::from_slice(&text).expect("JSON")
     }
 
-    /// Changes the reason that is kept of a claim.
+    /// Changes the stored reason of a claim.
     fn mark(&self, id: &str) {
         let path = self.path(&format!("claims/{id}.json"));
         let mut kept: Value =
@@ -66,7 +66,7 @@ fn a_claim_is_a_line_and_the_exit_code_says_whether_all_were_evaluated() {
     assert_eq!(lines[all + 1], format!("claims: {all}, holds: {holds}, fails: {failed}"));
     assert!(lines.last().unwrap().ends_with("report.html"), "{text}");
 
-    // The same from what is kept, and what a script wants to know.
+    // The same from stored results, with the exit code for scripts.
     assert_eq!(workdir.run("west97 --seeds 2 --check").0, Some(1));
     let good = claims.iter().find(|claim| claim["verdict"] == "holds").expect("one");
     let good = good["id"].as_str().unwrap();
@@ -134,7 +134,7 @@ fn a_kept_claim_stands_for_the_same_seeds_and_the_same_program() {
         assert!(!text.contains("MARKED") && !text.contains("kept"), "{text}");
         workdir.mark("W-T1");
     }
-    // Another build.
+    // A result of another build.
     let path = workdir.path("claims/W-T1.json");
     let kept = fs::read_to_string(&path).expect("kept");
     let kept: Value = serde_json::from_str(&kept).expect("JSON");
@@ -142,7 +142,7 @@ fn a_kept_claim_stands_for_the_same_seeds_and_the_same_program() {
     fs::write(&path, kept.to_string().replace(&build, "other")).expect("written");
     let (_, text) = workdir.run("W-T1 --seeds 2");
     assert!(!text.contains("MARKED"), "{text}");
-    // What does not read is missing.
+    // An unreadable file counts as missing.
     fs::write(&path, "{").expect("written");
     assert_eq!(workdir.run("W-T1 --seeds 2").0, Some(0));
 }

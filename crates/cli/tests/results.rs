@@ -1,4 +1,4 @@
-//! Whole sweeps as a user runs them: what is printed, what is kept, what is continued.
+//! Whole sweeps: printed output, stored results, and resumption.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// The lines of finished runs.
+/// Lines of finished runs.
 fn kept_lines(dir: &Path) -> Vec<String> {
     let text = fs::read_to_string(dir.join("runs.jsonl")).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
@@ -93,7 +93,7 @@ fn no_temporary_files(dir: &Path) {
     }
 }
 
-/// Without metrics the same runs carry the same, and nothing else is told.
+/// Runs without metrics carry the same packets, and report nothing else.
 #[test]
 fn runs_without_metrics_carry_the_same() {
     let workdir = Workdir::new();
@@ -135,7 +135,7 @@ fn runs_that_do_not_complete_are_seen() {
     let text = text(&output);
     assert!(text.contains("0 of 3") && text.contains("did not complete"), "{text}");
     assert_eq!(output.status.code(), Some(1), "nothing was brought across");
-    // Data without end is never across, and nobody asked for that.
+    // A transfer without end never completes, which is no failure.
     workdir.good(&[
         "run",
         "tiny.toml",
@@ -184,7 +184,7 @@ fn a_directory_of_results_is_complete_and_continues() {
     assert!(page.contains("<svg") && !page.contains("http-equiv=\"refresh\""));
     no_temporary_files(&out);
 
-    // A marker in a kept run shows whether it was read; a spoilt one and a missing one are run again.
+    // A marker in a stored run shows whether it was read; a damaged and a missing run are repeated.
     let runs = kept_lines(&out);
     assert_eq!(runs.len(), 6);
     let mut marked = json(runs[0].as_bytes());
@@ -198,7 +198,7 @@ fn a_directory_of_results_is_complete_and_continues() {
     let now = kept_lines(&out);
     assert_eq!((&now[..5], now.len()), (&spoilt[..], 7), "two are made again");
     keep_lines(&out, &now[1..]);
-    // Killed in the middle of a line.
+    // As after a kill in the middle of a line.
     let whole = fs::read(out.join("runs.jsonl")).expect("lines");
     fs::write(out.join("runs.jsonl"), &whole[..whole.len() - 9]).expect("written");
     workdir.good(&["run", "tiny.toml", "-o", "out"]);
@@ -289,7 +289,7 @@ fn results_are_laid_over_each_other() {
     for words in [">agent=none, one<", ">agent=snoop, two<", "--set mss=536", "acknowledged (KB)"] {
         assert!(both.contains(words), "{words}");
     }
-    // A row of the table for each combination and each directory.
+    // One row of the table per combination and directory.
     let cell = |name: &str| both.matches(&format!(">{name}</td>")).count();
     assert_eq!((cell("one"), cell("two")), (2, 2));
     let common = page(&["one", "snoop"], "common.html");
@@ -331,7 +331,7 @@ fn the_demonstration_draws() {
     let braille = |c: char| ('\u{2801}'..='\u{28ff}').contains(&c);
     assert!(text.chars().any(braille), "{text}");
     assert!(text.contains("lasthop run west97-lan -o out"));
-    // The table is as wide as it needs where nobody looks; everything else fits a terminal.
+    // In a pipe the table has its full width; all other text fits a terminal.
     let wide = |line: &&str| line.chars().count() > 84;
     assert!(text.lines().filter(wide).all(|line| line.contains(" of ") || line.contains("KB/s")));
 }
@@ -381,7 +381,7 @@ fn an_interrupted_sweep_continues() {
     no_temporary_files(&workdir.path("out"));
     assert!(!workdir.path("out/results.json").exists());
 
-    // The first seeds are kept: a shorter sweep of the same scenario reads them.
+    // The results of the first seeds are stored, so a shorter sweep of the same scenario reads them.
     let before = kept_lines(&out);
     workdir.good(&["run", "tiny.toml", "-o", "out"]);
     let after = kept_lines(&out);
@@ -396,14 +396,14 @@ fn an_interrupted_sweep_continues() {
     assert_eq!(results, fresh);
 }
 
-/// Ctrl-C for one process.
+/// Sends Ctrl-C to one process.
 #[cfg(unix)]
 fn interrupt(child: &Child) {
     let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(status.expect("kill runs").success());
 }
 
-/// No scenario is known that does it, so the kept result of a run is made to say so.
+/// No known scenario causes this, so the stored result of a run is modified.
 #[test]
 fn a_run_in_which_time_stood_still_is_reported_with_an_exit_code_of_its_own() {
     let workdir = Workdir::new();
@@ -431,7 +431,7 @@ fn a_run_in_which_time_stood_still_is_reported_with_an_exit_code_of_its_own() {
     assert!(errors.contains(&line), "{errors}");
 }
 
-/// Ten runs are a batch: they could carry 375 MB, and with these errors do not.
+/// Ten runs are a batch: at most 375 MB, but less with these errors.
 const LARGE: [&str; 8] = [
     "--set",
     "transfer.bytes=1GB",
@@ -570,9 +570,9 @@ fn copied(from: &Path, to: &Path) {
     }
 }
 
-/// Results and a store as 0.2.0 wrote them (`tests/data/kept`, by `run kept.toml -o results` and `sweep kept.toml --store store
-/// --seeds 4`). Whoever changes what is written must still read these. If results change as well, new ones stand in for
-/// them: then the old ones go into the refusals below, and CHANGELOG says so.
+/// Results and a store written by 0.2.0 (`tests/data/kept`, by `run kept.toml -o results` and
+/// `sweep kept.toml --store store --seeds 4`). A change of the format must still read these. If results
+/// change too, replace them, add the old ones to the refusals below, and mention it in CHANGELOG.
 #[test]
 fn what_an_earlier_program_left_is_read_or_refused_with_the_reason() {
     let workdir = Workdir::new();
@@ -584,7 +584,7 @@ fn what_an_earlier_program_left_is_read_or_refused_with_the_reason() {
     assert_eq!(kept_lines(&workdir.path("kept/results")), before, "no run is made again");
     let merged = text(&workdir.good(&["merge", "kept/store", "-o", "merged"]));
     assert!(merged.contains("4 of 4 runs, digest ae8d8362c8ca64f54f4c063d040077ec"), "{merged}");
-    // A sweep goes on with it.
+    // A sweep continues from it.
     let told =
         text(&workdir.good(&["sweep", "kept/kept.toml", "--store", "kept/store", "-n", "4"]));
     assert!(told.contains("1 of 1 batches were there, 0 made"), "{told}");

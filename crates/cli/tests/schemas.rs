@@ -1,9 +1,9 @@
-//! Schemas of JSON answers (`lasthop schema --output`), held against answers of the program. python/tests does the same by
-//! another implementation of JSON Schema.
+//! Schemas of JSON answers (`lasthop schema --output`), validated against answers of the program.
+//! python/tests does the same with another implementation of JSON Schema.
 //!
-//! `LASTHOP_WRITE_SCHEMAS=1` writes them from the first answers of each command: members that all of them have are required,
-//! and members that none has are refused. Objects that are named by users or by measured things, such as hosts, are listed in
-//! `MAPS`. The other answers are not used for writing.
+//! `LASTHOP_WRITE_SCHEMAS=1` generates them from the first answers of each command. Members in all of these
+//! are required, and unknown members are rejected. Objects with keys from users or measurements, such as
+//! hosts, are listed in `MAPS`. The other answers only validate the schemas.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 const ANSWERS: [&str; 6] = ["run", "advise", "analyze", "battery", "list", "doctor"];
 
-/// Members whose own members have names from outside, so that all of them have one form.
+/// Members with arbitrary keys, whose values all have one form.
 const MAPS: &[&str] = &[
     "dropped",
     "dropped_acks",
@@ -59,7 +59,7 @@ impl Workdir {
     }
 }
 
-/// Commands whose answers the schema of `what` is written from, and others that must fit it too.
+/// Commands that generate the schema of `what`, and further commands whose answers must fit it.
 fn commands(what: &str) -> (&'static [&'static str], &'static [&'static str]) {
     match what {
         "run" => (
@@ -131,7 +131,7 @@ fn commands(what: &str) -> (&'static [&'static str], &'static [&'static str]) {
     }
 }
 
-/// What a schema is made of: the forms that values at one place have.
+/// Forms of the values at one position of a schema.
 #[derive(Default, Clone, Debug)]
 struct Form {
     types: BTreeSet<&'static str>,
@@ -217,7 +217,7 @@ fn write(workdir: &Workdir) {
         head.insert("title".to_owned(), json!(format!("what `lasthop {what} --json` prints")));
         head["properties"]["format"] = json!({ "const": format!("lasthop-{what}") });
         head["properties"]["format_version"] = json!({ "const": 1 });
-        // Builds from a commit have it.
+        // Only builds from a commit have it.
         head["properties"]["commit"] = json!({ "type": "string" });
         let mut text = serde_json::to_string_pretty(&schema).expect("JSON");
         text.push('\n');
@@ -245,7 +245,7 @@ fn answers_fit_their_schemas() {
                  removed or means something else raises the version of its format"
             );
         }
-        // A schema that accepts everything would not notice a change.
+        // A schema that accepts everything would not detect a change.
         let mut other = workdir.answer(first[0]);
         other["format_version"] = json!(2);
         assert!(!faults(&other, &schema, "").is_empty(), "{what}");
@@ -255,7 +255,7 @@ fn answers_fit_their_schemas() {
     }
 }
 
-/// Where a value does not fit a schema, by the keywords that these schemas use.
+/// Positions at which a value does not fit a schema, by the keywords of these schemas.
 fn faults(value: &Value, schema: &Value, at: &str) -> Vec<String> {
     let is = |kind: &str| match kind {
         "null" => value.is_null(),
@@ -308,7 +308,7 @@ fn place_schema(what: &str) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// Every command that answers in JSON names the format.
+/// Every JSON answer names its format.
 #[test]
 fn every_answer_has_a_format() {
     let workdir = Workdir::new();

@@ -1,4 +1,4 @@
-//! Programs behind a link, as a user meets them: as root and without.
+//! Programs behind a link, as root and without.
 #![cfg(live)]
 
 #[path = "../../checks/shared/can_run.rs"]
@@ -16,24 +16,24 @@ use can_run::can_run;
 use serde_json::Value;
 use support::{NOBODY, User, World, each, said};
 
-/// What takes longer hangs.
+/// Time limit of a program.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// `lasthop shell` with these words; what it starts is known by the world's directory in its environment.
+/// `lasthop shell` with these words. Its processes have the world's directory in their environment.
 fn shell(world: &World, words: &[&str]) -> Command {
     let mut command = attentive(world);
     command.arg(world.program()).args(["shell", "--local"]).args(words);
     command
 }
 
-/// What runs the program behind it, with no signal ignored, as whoever runs the tests may have it.
+/// A command without ignored signals, which the tests may have inherited.
 fn attentive(world: &World) -> Command {
     let mut command = world.runs("env");
     command.arg("--default-signal");
     command
 }
 
-/// How it ended.
+/// Waits for the exit status.
 fn ended(child: &mut Child) -> ExitStatus {
     let mut status = None;
     until("it ends", || {
@@ -43,7 +43,7 @@ fn ended(child: &mut Child) -> ExitStatus {
     status.expect("it has ended")
 }
 
-/// Whether this machine has the programs that a test runs behind a link.
+/// Whether the programs of a test are installed.
 fn has(programs: &[&str]) -> bool {
     let is_there = |program: &&str| {
         let dirs = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
@@ -66,7 +66,7 @@ fn good(world: &World, words: &[&str]) -> String {
     out
 }
 
-/// Processes of this world: what their directories in /proc are called.
+/// Processes of this world, by their names in /proc.
 fn processes(world: &World) -> Vec<String> {
     let own = world.runtime().display().to_string();
     let entries = fs::read_dir("/proc").expect("read").filter_map(Result::ok);
@@ -102,7 +102,7 @@ fn it_ends_as_the_program_does() {
         assert_eq!(status(&["no-such-program"]).code(), Some(127));
         assert_eq!(status(&["/etc/hosts"]).code(), Some(126));
         assert_eq!(status(&["sh", "-c", "kill -USR1 $$"]).signal(), Some(10));
-        // What it leaves behind ends with it.
+        // Its background processes end with it.
         assert_eq!(status(&["sh", "-c", "sleep 1000 & exit 3"]).code(), Some(3));
     });
 }
@@ -123,7 +123,7 @@ fn the_program_is_the_user_and_has_its_streams() {
         assert_eq!(out, format!("{uid}\n1ms\n100.64.0.1\nhello"));
         assert_eq!(err, "there\n");
         assert_eq!(good(world, &["-q", "--root", "--", "id", "-u"]), "0\n");
-        // A process namespace of its own, and a network with one way out.
+        // A separate process namespace, and a network with one way out.
         assert_eq!(
             good(world, &["-q", "--", "sh", "-c", "ls /sys/class/net >/dev/null; ip -o -4 route"])
                 .lines()
@@ -140,13 +140,13 @@ fn summary(world: &World, words: &[&str]) -> Value {
     serde_json::from_str(err.lines().last().expect("a line")).expect("JSON")
 }
 
-/// The shortest round trip that `ping` has seen, ms.
+/// Shortest round-trip time that `ping` measured, ms.
 fn fastest(said: &str) -> f64 {
     let after = said.split("mdev = ").nth(1).and_then(|rest| rest.split('/').next());
     after.and_then(|ms| ms.parse().ok()).unwrap_or_else(|| panic!("{said}"))
 }
 
-/// Round trips take `least` ms. On a busy machine many are longer: there are more until one is not.
+/// Checks for a round-trip time of `least` ms. A busy machine needs repetitions.
 fn has_round_trips_of(world: &World, words: &[&str], least: f64) {
     let mut found = (0..20).map(|_| fastest(&good(world, words)));
     let is_near = |trip: f64| {
@@ -165,7 +165,7 @@ fn the_link_is_the_one_that_was_asked_for() {
         let ping = ["--", "ping", "-q", "-c", "4", "-i", "0.2", "-4", "far"];
         has_round_trips_of(world, &[&["--delay", "30ms"], &ping[..]].concat(), 60.0);
 
-        // 64 KB at 1 Mb/s take half a second; a program on the other side serves them.
+        // 64 KB at 1 Mb/s take half a second; a program at the far host sends them.
         let serve = "exec python3 -c 'import socket as s; l = s.create_server((\"\", 4000)); c = l.accept()[0]; \
                      c.sendall(bytes(64000)); c.close()'";
         let client = "import socket as s; c = s.create_connection((\"far\", 4000))
@@ -175,7 +175,7 @@ while c.recv(65536): pass";
         let told = summary(world, &words);
         let [rate, bytes] =
             ["rate", "bytes"].map(|key| told["down"][key].as_f64().expect("it is told"));
-        // On a busy machine the ends leave the link idle, for as long as it all took at most.
+        // On a busy machine the link may be idle, at most for the whole run time.
         assert!(rate < 1.001e6 && bytes >= 64_000.0, "{told}");
         assert!(rate * told["seconds"].as_f64().expect("it is told") >= 8.0 * bytes, "{told}");
         assert!(told["down"]["queue_delay"]["max_ms"].as_f64() > Some(20.0), "{told}");
@@ -191,7 +191,7 @@ fn what_is_lost_is_told_and_captured() {
     }
     each("shell-lost", |world| {
         let (file, json) = (world.runtime().join("x.pcapng"), world.runtime().join("x.json"));
-        // Half of two hundred: between 60 and 140 but once in a hundred million.
+        // Half of two hundred: between 60 and 140 except once in a hundred million runs.
         let output = shell(world, &["--loss", "50%", "-o"])
             .arg(&file)
             .arg("--summary")
@@ -262,7 +262,7 @@ fn one_runs_in_another() {
     });
 }
 
-/// Starts a program that says that it runs.
+/// Starts a program that reports its start.
 fn sleeper(world: &World, words: &[&str]) -> Ending {
     let ready = world.base.join("runtime/ready");
     let script = format!("touch {}; sleep 1000 & exec sleep 1000", ready.display());
@@ -304,7 +304,7 @@ fn nothing_is_left_when_it_is_killed() {
         ended(&mut child.0);
         none_left(world);
 
-        // The process that holds the link: a child of the front.
+        // The keeper, a child of the front.
         let mut child = sleeper(world, &["-q"]);
         let tasks = format!("/proc/{0}/task/{0}/children", child.0.id());
         let keeper = fs::read_to_string(tasks).expect("its children");
@@ -314,18 +314,18 @@ fn nothing_is_left_when_it_is_killed() {
     });
 }
 
-/// A child that does not outlive its test.
+/// A child process that ends with its test.
 struct Ending(Child);
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        // It has ended if all went well.
+        // After success it has ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Has `bash` at a terminal of its own do what `steps` say, each after something was seen.
+/// Runs `bash` at a new terminal with the inputs of `steps`, each after its expected output.
 fn at_a_terminal(world: &World, steps: &[(&str, &str)]) {
     let show = world.base.join("runtime/typescript");
     let own = attentive(world);
@@ -356,10 +356,10 @@ fn the_terminal_is_the_programs() {
     each("shell-terminal", |world| {
         let program = world.program().display().to_string();
         let here = |words: &str| format!("{program} shell -q --local --rate 9mbit {words}\n");
-        // What is typed is shown as well; so it must not be what is waited for.
+        // The terminal echoes input, so the expected output must differ from it.
         let runs =
             r#"sh -c 'trap "echo ON\"\"WARD" CONT; echo RU""NS; while :; do sleep 0.05; done'"#;
-        // Ctrl-Z stops it like a program of its own, and Ctrl-C ends it.
+        // Ctrl-Z stops it like a direct program, and Ctrl-C ends it.
         let steps = [
             ("outer> ", &*here(&format!("-- {runs}"))),
             ("RUNS", "\x1a"),
@@ -370,7 +370,7 @@ fn the_terminal_is_the_programs() {
         ];
         at_a_terminal(world, &steps);
         none_left(world);
-        // A shell: its prompt, its jobs, the size of its window, and the terminal is given back.
+        // An interactive shell: prompt, jobs, window size, and the return of the terminal.
         let steps = [
             ("outer> ", &*here("")),
             ("(9mbit) ", "stty rows 31 cols 97; stty size\n"),
@@ -388,10 +388,10 @@ fn the_terminal_is_the_programs() {
     });
 }
 
-/// What this machine sends to others from, if it has a way to others.
+/// Source address of this machine for remote hosts, if it has a route.
 fn own_address() -> Option<std::net::IpAddr> {
     let socket = std::net::UdpSocket::bind("0.0.0.0:0").ok()?;
-    // It only looks for a route.
+    // Only looks up a route.
     socket.connect("198.51.100.1:9").ok()?;
     Some(socket.local_addr().ok()?.ip())
 }
@@ -404,7 +404,7 @@ fn the_outside_is_behind_the_link() {
         let check = checks.as_array().and_then(|all| all.iter().find(of_outside)).expect("a check");
         let words = ["--", "bash", "-c", "echo $LASTHOP_GATEWAY"];
         let (Some(address), true) = (own_address(), check["ok"] == true) else {
-            // Said plainly, and no address is named.
+            // A plain message without an address.
             let output = world.command(&["shell"]).args(words).output().expect("started");
             let (out, err) = said(&output);
             assert!(out == "\n" && err.contains("there is no way to the outside"), "{out}{err}");
@@ -427,7 +427,7 @@ fn the_outside_is_behind_the_link() {
         server.join().expect("it has ended");
         let told: Value = serde_json::from_str(err.lines().last().expect("a line")).expect("JSON");
         let (sent, lost) = (&told["down"], &told["down"]["lost"]);
-        // Losses are repaired one by one: nothing floods the queue.
+        // Losses are repaired individually, without a full queue.
         assert!(sent["bytes"].as_u64() < Some(130_000) && lost["queue-full"].is_null(), "{told}");
         none_left(world);
     });

@@ -1,4 +1,4 @@
-//! How exact a shell's link is on this machine, and what it costs. It takes a minute, iperf3 and a quiet machine:
+//! Accuracy and cost of a shell's link on this machine. Needs a minute, iperf3 and an idle machine:
 //!
 //! ```text
 //! cargo test --release -p lasthop --test shell_accuracy -- --ignored --nocapture
@@ -9,7 +9,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Runs a program behind a link; what it printed, and what the link told.
+/// Runs a program behind a link. Returns its output and the summary of the link.
 fn behind(link: &[&str], program: &[&str]) -> (String, Value) {
     let output = Command::new(env!("CARGO_BIN_EXE_lasthop"))
         .args(["shell", "--local", "--json", "--queue", "200p"])
@@ -25,17 +25,17 @@ fn behind(link: &[&str], program: &[&str]) -> (String, Value) {
     (out, told.unwrap_or_else(|| panic!("{err}")))
 }
 
-/// What share of one processor the station took, in percent.
+/// Processor use of the station, percent of one processor.
 fn cpu(told: &Value) -> f64 {
     let of = |key: &str| told[key].as_f64().expect("a number");
     100.0 * of("cpu_seconds") / of("seconds")
 }
 
-/// What iperf3 receives behind a link of so many Mb/s, as part of what it could: 1448 of 1500 bytes.
+/// Rate that iperf3 receives behind a link of `mbit` Mb/s, relative to the maximum of 1448 per 1500 bytes.
 fn share(mbit: u32) -> (f64, Value) {
     let rate = format!("{mbit}mbit");
     let link = ["--rate", &rate, "--delay", "1ms", "--serve", "exec iperf3 -s >/dev/null"];
-    // CUBIC fills a queue; BBR would leave the link idle for 2 % of the time, to measure the round trip.
+    // CUBIC fills a queue; BBR would leave the link idle for 2 % of the time to measure the RTT.
     let client = ["iperf3", "-4", "-C", "cubic", "-c", "far", "-R", "-J", "-O", "3", "-t", "8"];
     let (out, told) = behind(&link, &client);
     let json: Value = serde_json::from_str(&out).expect("JSON of iperf3");
@@ -43,7 +43,7 @@ fn share(mbit: u32) -> (f64, Value) {
     (got / (f64::from(mbit) * 1e6 * 1448.0 / 1500.0), told)
 }
 
-/// Round trips that ping has seen behind a delay, ms.
+/// Round-trip times that ping measured behind a delay, ms.
 fn round_trips(delay: &str, count: &str) -> Vec<f64> {
     let ping = ["ping", "-4", "-n", "-i", "0.005", "-c", count, "far"];
     let (out, _) = behind(&["--delay", delay], &ping);
@@ -82,12 +82,12 @@ fn how_exact_a_link_is() {
         let (n, loss) = (5000u32, format!("{p}"));
         let ping = ["ping", "-4", "-n", "-q", "-i", "0.002", "-c", "5000", "-W", "1", "far"];
         let (_, told) = behind(&["--loss", &loss, "--delay", "1ms"], &ping);
-        // Of the requests; some answers are lost too.
+        // Lost requests; some answers are lost too.
         let lost = told["up"]["lost"]["frame-lost"].as_u64().unwrap_or(0);
         let (mean, n) = (f64::from(n) * p, f64::from(n));
         let half = 1.96 * (n * p * (1.0 - p)).sqrt();
         println!("| {p} | {n} | {lost} | {:.0} to {:.0} |", mean - half, mean + half);
-        // Five deviations: once in two million.
+        // Five standard deviations: once in two million runs.
         assert!((lost as f64 - mean).abs() < half * 2.55 + 1.0);
     }
 }

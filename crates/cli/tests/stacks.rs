@@ -1,5 +1,5 @@
-//! Transfers between the kernel's TCP and ours, on real packets, in both directions: every byte is compared, and
-//! the connection goes from handshake to FIN.
+//! Transfers between the kernel's TCP and lasthop's on real packets, in both directions, from handshake to
+//! FIN. Every byte is compared.
 #![cfg(live)]
 
 mod support;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use support::{User, World, is_root};
 
-/// A path on which a transfer takes a moment.
+/// A path with short transfers.
 const PATH: [&str; 4] =
     ["link.rate=100mbit", "radio.rate=20mbit", "radio.overhead=50us", "transfer.bytes=200kB"];
 
@@ -21,7 +21,7 @@ fn user() -> User {
     if is_root() { User::Root } else { User::Nobody }
 }
 
-/// Runs the combinations of `vary` and returns their runs, each with the labels of its cell.
+/// Runs the combinations of `vary`. Returns the runs, each with the labels of its cell.
 fn runs(world: &World, set: &[&str], vary: &[&str]) -> Vec<(String, Value)> {
     let mut words = vec!["run", "west97-lan", "--world", "testbed", "--seeds", "1", "--json"];
     for set in PATH.iter().chain(set) {
@@ -35,7 +35,7 @@ fn runs(world: &World, set: &[&str], vary: &[&str]) -> Vec<(String, Value)> {
     cells.iter().map(|cell| (cell["labels"].to_string(), cell["runs"][0].clone())).collect()
 }
 
-/// Every run is complete and every byte arrived as it was sent.
+/// Asserts that every run is complete and every byte arrived unchanged.
 fn all_equal(runs: &[(String, Value)], what: &str) {
     for (labels, run) in runs {
         assert_eq!(run["reason"], "finished", "{what} {labels}");
@@ -46,7 +46,7 @@ fn all_equal(runs: &[(String, Value)], what: &str) {
     }
 }
 
-/// Who has lasthop's TCP: the receiver, or the sender.
+/// Tests both address families; `ours` is the host with lasthop's TCP: the receiver or the sender.
 fn both_families(ours: &str, theirs: &str) {
     let world = World::new(&format!("stacks-{ours}"), user());
     let stacks = [format!("host.{ours}.stack=lasthop"), format!("host.{theirs}.stack=kernel")];
@@ -114,7 +114,7 @@ fn quic_has_sockets_of_the_kernel() {
 #[test]
 fn the_trace_counts_the_time_outs_that_the_kernel_counts() {
     let world = World::new("stacks-counts", user());
-    // Bursts take whole windows, so that duplicate ACKs are too few and the timer has to help.
+    // Bursts destroy whole windows, so there are too few duplicate ACKs and the timer must expire.
     let bursts =
         r#"errors={ model = "packet-bursts", packets = 6, mean = "64KiB", on = ["data"] }"#;
     let set = [
@@ -134,8 +134,8 @@ fn the_trace_counts_the_time_outs_that_the_kernel_counts() {
         let seen = |name: &str| flow[name].as_u64().expect("a count");
         assert_eq!(seen("timeouts"), count("TcpExtTCPTimeouts"), "{labels}: {flow} {kernel}");
         all += count("TcpExtTCPTimeouts");
-        // The kernel counts each time that recovery begins. A sample of its control block between two ACKs may
-        // miss that one recovery ends and the next begins, and takes never more than there are.
+        // The kernel counts each start of a recovery. A sample of its control block between two ACKs may miss
+        // the end of one and the start of the next, but never adds one.
         let recoveries = count("TcpExtTCPRenoRecovery") + count("TcpExtTCPSackRecovery");
         let fast = seen("fast_retransmits");
         assert!(fast <= recoveries, "{labels}: {flow} {kernel}");

@@ -1,4 +1,4 @@
-//! Testbeds that stay, as a user meets them: as root and without.
+//! Persistent testbeds, as root and without.
 #![cfg(live)]
 
 mod support;
@@ -29,7 +29,8 @@ fn up_exec_and_down() {
         let read = ["testbed", "exec", "chopin", "--", "cat", "/proc/sys/net/ipv4/tcp_sack"];
         assert_eq!(world.good(&read), "0\n");
 
-        // Nobody listens there, and the other kernel says so: there and back again, by name.
+        // No process listens there, and the other kernel refuses: so packets pass in both directions, by
+        // name.
         let connect = ["testbed", "exec", "ravel", "--", "bash", "-c", "exec 3<>/dev/tcp/chopin/9"];
         let (_, err) = said(&world.run(&connect));
         assert!(err.contains("Connection refused"), "{err}");
@@ -87,7 +88,7 @@ fn several_at_once() {
         assert!(loser.contains("there is a testbed `c` already"), "{loser}");
 
         assert!(world.refused(&["testbed", "exec", "ravel", "true"]).contains("a, b, c"));
-        // The same names and addresses, and yet another host.
+        // The same names and addresses, and one different host.
         let mut numbers: Vec<u64> = Vec::new();
         for entry in world.json(&["testbed", "list"])["testbeds"].as_array().expect("a list") {
             assert_eq!(entry["status"], "up");
@@ -142,7 +143,7 @@ fn what_a_killed_one_leaves_is_found() {
         assert!(told.contains(&format!("ended sleep (process {})", inner.id())), "{told}");
         assert!(inner.wait().expect("ended").signal().is_some());
         assert_eq!(inside(world, &namespaces(&record)), [""; 0]);
-        // The one that is alive has lost nothing.
+        // The live testbed has lost nothing.
         assert_eq!(world.left(), ["other"]);
         assert!(other.try_wait().expect("asked").is_none());
         world.good(&["testbed", "down", "other"]);
@@ -156,7 +157,7 @@ fn one_that_is_asked_to_end_cleans_up_itself() {
     each("term", |world| {
         let record = world.json(&["testbed", "up"]);
         let program = world.program();
-        // Inside, a testbed is seen as from outside.
+        // Inside, testbeds are listed as outside.
         let list =
             ["testbed", "exec", "ravel", "--", program.to_str().expect("text"), "testbed", "list"];
         assert!(world.good(&list).contains("chopin"));
@@ -181,7 +182,7 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
             let said = world.refused(&[&["testbed", "up"], arguments].concat());
             assert!(said.contains(words), "{said}");
         }
-        // A name that a scenario may have and an interface may not.
+        // A valid name for a scenario, but not for an interface.
         let text = include_str!("../../../scenarios/quickstart.toml")
             .replace("laptop", "my-very-long-laptop");
         assert!(text.contains("my-very-long-laptop"));

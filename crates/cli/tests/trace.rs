@@ -1,4 +1,4 @@
-//! Traces as a user makes, reads and runs them.
+//! Making, reading and running traces.
 
 use std::fs;
 use std::process::{Command, Output, Stdio};
@@ -36,7 +36,7 @@ impl Workdir {
     }
 }
 
-/// A path of one link, to which `link` adds keys.
+/// A path of one link with additional keys.
 fn scenario(link: &str) -> String {
     format!(
         "horizon = \"20s\"\ntransfer = {{ from = \"a\", to = \"b\", bytes = \"unlimited\" }}\n\
@@ -73,7 +73,7 @@ fn a_trace_is_made_shown_converted_and_run_over() {
     );
     workdir.good(&["trace", "convert", "up", "-o", "rates.csv"]);
 
-    // The same from the trace and from the rates; and what TCP gets of it.
+    // The same capacity from the trace and from the rates, and TCP's share of it.
     workdir.write("by-trace.toml", scenario("trace = \"up\""));
     workdir.write("by-rates.toml", scenario("rates = \"rates.csv\""));
     let throughput = |arguments: &[&str]| {
@@ -84,10 +84,10 @@ fn a_trace_is_made_shown_converted_and_run_over() {
     };
     let by_trace = throughput(&["run", "by-trace.toml", "--json"]);
     let by_rates = throughput(&["run", "by-rates.toml", "--json"]);
-    // Bytes per second: 1448 of 1504 of 6 Mbit/s at the most.
+    // Bytes per second: at most 1448 of 1504 bytes at 6 Mbit/s.
     assert!((0.9..=1.0).contains(&(by_trace / (750_000.0 * 1448.0 / 1504.0))), "{by_trace}");
     assert!((by_trace / by_rates - 1.0).abs() < 0.05, "{by_trace} {by_rates}");
-    // From arguments, which are relative to here.
+    // From arguments, whose paths are relative to the current directory.
     let varied = workdir.good(&["run", "quickstart", "--vary", "link.trace=up", "--dry-run"]);
     assert!(varied.contains("varies"), "{varied}");
 }
@@ -107,7 +107,7 @@ fn hostile_files_are_refused_with_line_and_remedy() {
     ] {
         workdir.write("up", content);
         let error = workdir.bad(&["run", "my.toml"]);
-        // The message may be broken into lines.
+        // The message may be wrapped.
         let words = error.replace(['│', '×'], " ");
         let error: Vec<&str> = words.split_whitespace().collect();
         assert!(error.join(" ").contains(told), "{error:?}");
@@ -125,14 +125,14 @@ fn hostile_files_are_refused_with_line_and_remedy() {
     );
 }
 
-/// Tables as they are published become links, and what was understood is shown.
+/// Published tables become links, and their interpretation is reported.
 #[test]
 fn measured_tables_and_results_become_links() {
     let workdir = Workdir::new();
     let mut drive = "Timestamp,Speed,NetworkMode,RSRP,DL_bitrate,UL_bitrate\n".to_owned();
     for i in 0..60 {
         let rate = if i == 30 { "-".to_owned() } else { (6000 + 100 * (i % 7)).to_string() };
-        // Two rows a second.
+        // Two rows per second.
         drive += &format!("2024.03.04_10.20.{:02},12,LTE,-90,{rate},500\n", i / 2);
     }
     workdir.write("drive.csv", &drive);

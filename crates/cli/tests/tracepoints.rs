@@ -1,5 +1,5 @@
-//! What a sender in the kernel does, from tracepoints where root allows and from TCP_INFO where not, compared with
-//! what the kernel counted and with what the links carried.
+//! Events of a kernel sender, from tracepoints as root and from TCP_INFO otherwise, compared with the
+//! kernel's counters and with the packets on the links.
 #![cfg(live)]
 
 #[path = "../../checks/shared/can_run.rs"]
@@ -17,7 +17,7 @@ use serde_json::Value;
 use can_run::can_run;
 use support::{User, World, is_root};
 
-/// Losses of whole windows: duplicate ACKs are too few, and the timer has to help.
+/// Losses of whole windows: there are too few duplicate ACKs, so the timer must expire.
 const LOSSY: [&str; 7] = [
     "link.rate=100mbit",
     "radio.rate=20mbit",
@@ -28,10 +28,10 @@ const LOSSY: [&str; 7] = [
     r#"errors={ model = "packet-bursts", packets = 4, mean = "48KiB", on = ["data"] }"#,
 ];
 
-/// How much earlier than a tracepoint's own time the station may see what came of it, in seconds.
+/// How long the station may see an effect before the tracepoint's own time, seconds.
 const TOLERANCE: f64 = 0.020;
 
-/// `lasthop run` of a lossy transfer with a trace; `preset` is the sender's kernel.
+/// `lasthop run` of a lossy transfer with a trace; `preset` is the sender's kernel preset.
 fn words<'a>(output: &'a str, bytes: &'a str, preset: &'a str) -> Vec<&'a str> {
     let mut words = vec!["run", "west97-lan", "--world", "testbed", "--seeds", "1", "-o", output];
     for set in LOSSY.iter().copied().chain([bytes, preset]) {
@@ -59,7 +59,7 @@ fn number(text: &str) -> f64 {
     text.parse().expect("a number")
 }
 
-/// Where a user of the program may write.
+/// A path that the program's user may write to.
 fn place(world: &World, name: &str) -> PathBuf {
     world.runtime().join(name)
 }
@@ -73,7 +73,8 @@ fn timeouts(run: &Value) -> u64 {
     run["testbed"]["kernel"]["fixed"]["TcpExtTCPTimeouts"].as_u64().expect("a counter")
 }
 
-/// Every time-out of the trace is one of the kernel's, is followed by a retransmission of its own, and lowers the window.
+/// Checks every timeout of the trace: it matches one of the kernel's, precedes its own retransmission, and
+/// lowers the window.
 fn compare(output: &Path) -> u64 {
     let run = result(output);
     complete(&run);
@@ -89,7 +90,7 @@ fn compare(output: &Path) -> u64 {
         .sum();
     assert_eq!(flow["fast_retransmits"], recoveries, "{flow}");
 
-    // What the first link carried a second time, at its far end: when, and from which position. The first byte is 1.
+    // Time and position of retransmissions at the far end of the first link. The first byte is 1.
     let mut seen = BTreeSet::new();
     let mut again = Vec::new();
     let mut first = None;
@@ -112,8 +113,8 @@ fn compare(output: &Path) -> u64 {
             continue;
         }
         let (at, una, nxt) = (number(&row[0]), number(&row[3]), number(&row[4]));
-        // A block may be newer than its event, by what a busy machine takes to ask for it: the next row may show an older
-        // one.
+        // A block may be newer than its event, since a busy machine reads it late. So the next row may show
+        // an older block.
         assert!(at >= last && una <= nxt, "{row:?} after {last}");
         last = at;
         let mss = 1460.0;
@@ -123,7 +124,7 @@ fn compare(output: &Path) -> u64 {
             let came_of_it = |(seen, from): &(f64, f64)| *seen >= at - TOLERANCE && *from <= una;
             let retransmission = again.iter().position(came_of_it);
             again.remove(retransmission.unwrap_or_else(|| panic!("{row:?}: none of {again:?}")));
-            // After one that follows another there is nothing to lower.
+            // The second of two successive timeouts need not lower the window.
             assert!(number(&row[7]) < cwnd || cwnd <= 2.0 * mss, "{row:?} after {cwnd}");
         }
         cwnd = number(&row[7]);
@@ -138,7 +139,7 @@ fn every_time_out_stands_at_its_own_time() {
         return falls_back(User::Nobody);
     }
     let world = World::new("tracepoints", User::Root);
-    // At the same time: most of it is waiting for time-outs.
+    // In parallel, since the runs mostly wait for timeouts.
     let presets = ["linux-1997", "linux-reno"].map(|preset| (preset, place(&world, preset)));
     thread::scope(|scope| {
         for (preset, output) in &presets {
@@ -159,7 +160,7 @@ fn two_testbeds_at_once_do_not_mix() {
     if !can_run(is_root(), "root") {
         return falls_back(User::Nobody);
     }
-    // The same names, addresses and ports, at the same time; but not the same losses.
+    // The same names, addresses and ports at the same time, but different losses.
     let world = World::new("tracepoints-two", User::Root);
     let outputs = ["one", "other"].map(|name| place(&world, name));
     thread::scope(|scope| {
@@ -198,7 +199,7 @@ fn falls_back(user: User) {
     assert_eq!(run["metrics"]["flows"][0]["timeouts"], timeouts(&run));
 }
 
-/// Trace buffers of lasthop on this machine, by the numbers of their processes; tracefs is mounted for one program.
+/// Trace buffers of lasthop on this machine, by process number. One program mounts tracefs for that.
 fn buffers() -> Vec<String> {
     let script = "test -d /sys/kernel/tracing/instances || mount -t tracefs tracefs /sys/kernel/tracing; \
                   ls /sys/kernel/tracing/instances";
@@ -224,7 +225,7 @@ fn what_a_killed_run_leaves_is_removed() {
         .stderr(Stdio::null())
         .spawn()
         .expect("started");
-    // The process that has the testbed is a child of the one that was started.
+    // The process with the testbed is a child of the started one.
     let children = format!("/proc/{0}/task/{0}/children", run.id());
     let child = loop {
         assert!(run.try_wait().expect("asked").is_none(), "the run has ended");

@@ -1,4 +1,4 @@
-//! `lasthop send` and `lasthop discard` as a user meets them, over loopback.
+//! `lasthop send` and `lasthop discard` over loopback.
 #![cfg(live)]
 
 use std::fs::{self, File};
@@ -17,7 +17,7 @@ fn lasthop(state: &TempDir, arguments: &[&str]) -> Command {
     command
 }
 
-/// A receiver on a port of its choice, and its address.
+/// A receiver on a port that it selects, with its address.
 fn receiver(state: &TempDir, arguments: &[&str]) -> (Child, BufReader<ChildStderr>, String) {
     let all = [&["discard", "--listen", "127.0.0.1:0"], arguments].concat();
     let mut child = lasthop(state, &all).spawn().expect("the program starts");
@@ -117,7 +117,7 @@ fn ctrl_c_keeps_what_was_done() {
     let state = tempfile::tempdir().expect("a directory");
     let (mut receiving, mut errors, to) = receiver(&state, &[]);
     let sender = lasthop(&state, &["send", &to, "--bytes", "1000GB"]).spawn().expect("it starts");
-    // The receiver tells nothing before the end: wait until the sender has a connection to it.
+    // The receiver prints nothing before the end, so wait until the sender is connected.
     let port = format!(
         ":{:04X}",
         to.rsplit(':').next().and_then(|p| p.parse::<u16>().ok()).expect("a port")
@@ -138,7 +138,7 @@ fn ctrl_c_keeps_what_was_done() {
     let output = ended(sender);
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("stopped"), "{}", text(&output.stdout));
-    // It has seen the sender break off before it is interrupted itself.
+    // It has noticed the sender's abort before it is interrupted itself.
     let mut seen = BufReader::new(receiving.stdout.take().expect("a pipe"));
     let mut line = String::new();
     seen.read_line(&mut line).expect("a line");
@@ -166,7 +166,7 @@ fn the_menu_on_a_terminal() {
     drop(command);
     let mut master = File::from(pty.master.try_clone().expect("a handle"));
     write!(master, "1\n{to}\n2\n64KiB\n4\n5\n").expect("written");
-    // The terminal's buffer has room for all that is shown; it is read when the program has ended.
+    // The terminal's buffer has space for all output, which is read after the program has ended.
     let status = child.wait().expect("it ends");
     let mut shown = vec![0; 1 << 16];
     let count = master.read(&mut shown).expect("what was shown");
@@ -178,7 +178,7 @@ fn the_menu_on_a_terminal() {
     assert!(ended(receiving).status.success());
     drop(pty.slave);
     let mut rest = Vec::new();
-    // Linux tells the end of a pseudo-terminal by an error.
+    // Linux reports the end of a pseudo-terminal as an error.
     let _ = master.read_to_end(&mut rest);
     shown += &text(&rest);
     assert!(shown.contains("1  destination  none yet"), "{shown}");

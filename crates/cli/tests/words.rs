@@ -1,4 +1,4 @@
-//! Wrong words: one message with what is wrong and what to write instead, exit code 2, and the same as JSON.
+//! Wrong command lines: one message with problem and remedy, exit code 2, and the same as JSON.
 
 use std::fs;
 use std::path::Path;
@@ -34,7 +34,7 @@ impl Workdir {
         fs::write(self.path().join(name), bytes).expect("written");
     }
 
-    /// A scenario whose link has this in place of its rate.
+    /// A scenario with these keys in place of its link's rate.
     fn link(&self, keys: &str) {
         let text = GOOD.replace(r#"rate = "1mbit", delay = "10ms""#, keys);
         self.write("link.toml", text.as_bytes());
@@ -50,13 +50,13 @@ impl Workdir {
             .expect("the program starts")
     }
 
-    /// The message of a wrong command, which has all of `wanted` in it; as text and as JSON.
+    /// Checks that the message of a wrong command contains all of `wanted`, as text and as JSON.
     fn refused(&self, words: &str, wanted: &[&str]) {
         let output = self.run(words);
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{words}: {text}");
         assert!(output.stdout.is_empty(), "{words}");
-        // Lines may be cut anywhere.
+        // Lines may be wrapped anywhere.
         let plain = |text: &str| {
             text.replace(['│', '×', '╭', '╰'], " ").split_whitespace().collect::<Vec<_>>().join(" ")
         };

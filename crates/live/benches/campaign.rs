@@ -1,11 +1,12 @@
-//! What a station must bear: each part with the kernel as data plane and with packet sockets, its memory beside it.
+//! Stress campaign of a station: each part with the kernel as data plane and with packet sockets, with its
+//! memory use.
 //!
 //!     cargo bench -p lasthop-live --bench campaign [-- PART ...]
 //!
-//! The parts are `connections` (100,000 at once), `spoofed` (10 million packets of connections that nobody has),
-//! `garbage` (a million), `changes` (60 other agents under load), `interfaces` (down, up, renamed under load) and
-//! `mixed` or `mixed=MINUTES` (all of it, ten minutes unless told otherwise). A transfer whose bytes are compared runs
-//! beside each; one that fails ends the campaign. Needs root for the kernel's data plane.
+//! The parts are `connections` (100,000 at once), `spoofed` (10 million packets of forged connections),
+//! `garbage` (a million), `changes` (60 other agents under load), `interfaces` (down, up, renamed under load)
+//! and `mixed` or `mixed=MINUTES` (all of them, ten minutes by default). A verified transfer runs during
+//! each; a failed one ends the campaign. The kernel's data plane needs root.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -65,7 +66,7 @@ fn main() {
             transfer("fh", "mh", "10.9.0.2", 1_000_000);
             let (before, most) = (watch.before >> 20, watch.most >> 20);
             println!("| {part} | {by:?} | {what} | {seconds:.0} | {before}, {most} |");
-            // Snoop's cache of 16 MiB and as much again around its packets, buffers, tables of flows.
+            // Snoop's cache of 16 MiB and as much again for its metadata, buffers and flow tables.
             assert!(watch.most < watch.before + (64 << 20), "memory grows");
             watch.station.stop();
             sh("ip netns del fh; ip netns del bs; ip netns del mh");
@@ -78,7 +79,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// A station and its memory.
+/// A station and its memory use.
 struct Watch {
     station: Far,
     before: u64,
@@ -96,11 +97,11 @@ impl Watch {
     }
 }
 
-/// Connections of one process, as no process may have all of them.
+/// Connections per process, since the limit of descriptors excludes a single process.
 const EACH: usize = 12_500;
 const PROCESSES: usize = 8;
 
-/// Holds connections, and sends four bytes back over each.
+/// Accepts connections, and sends four bytes back over each.
 fn serve(port: u16, count: usize) {
     raise(count);
     let listener = TcpListener::bind(("10.9.0.2", port)).unwrap();
@@ -114,7 +115,7 @@ fn serve(port: u16, count: usize) {
     let _ = std::io::stdin().read(&mut word);
 }
 
-/// Opens connections, says so, and uses each when it is told to.
+/// Opens connections, reports that, and uses each on request.
 fn call(port: u16, count: usize) {
     raise(count);
     let connect = |_| TcpStream::connect(("10.9.0.2", port)).unwrap();
@@ -183,7 +184,7 @@ fn many(watch: &mut Watch, processes: usize, each: usize) {
         caller.hear("ready");
         watch.look();
     }
-    // All are open now.
+    // All connections are open now.
     for caller in &mut callers {
         caller.0.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
     }
@@ -205,7 +206,7 @@ fn connections(watch: &mut Watch) -> String {
     format!("{} connections at once, each answered", PROCESSES * EACH)
 }
 
-/// Whether a transfer of compared bytes runs beside `work`.
+/// Runs `work` during a verified transfer of `len` bytes.
 fn beside<T>(len: usize, work: impl FnOnce() -> T) -> T {
     let legit = std::thread::spawn(move || transfer("fh", "mh", "10.9.0.2", len));
     let done = work();

@@ -1,11 +1,11 @@
-//! How fast a station forwards, beside the kernel of the same machine in the same minute.
+//! Forwarding rate of a station, compared with the kernel of the same machine at the same time.
 //!
 //!     cargo bench -p lasthop-live --bench forward [-- ROUNDS SECONDS [off|on [kernel]]]
 //!     cargo bench -p lasthop-live --bench forward -- gaps TIMES [AGENT]
 //!
-//! Needs `iperf3`, `ethtool` and namespaces; with root the kernel is measured as data plane too. The cases take turns,
-//! so that a machine that is busy with other things is so for all of them: what counts are medians of the ratios to the
-//! kernel's forwarding in the same round, not absolute figures.
+//! Needs `iperf3`, `ethtool` and namespaces; with root it also measures the kernel as data plane. The cases
+//! are interleaved, so that other load on the machine affects all of them. The result is the median ratio to
+//! the kernel's forwarding in the same round, not an absolute figure.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -20,7 +20,7 @@ use common::*;
 use far::Far;
 use nix::sys::signal::Signal;
 
-/// Who forwards: the kernel as a router or a bridge, or a station with this agent.
+/// The forwarder: the kernel as a router or a bridge, or a station with this agent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Who {
     Router,
@@ -73,14 +73,14 @@ fn unwire() {
     sh("ip netns del fh; ip netns del bs; ip netns del mh");
 }
 
-/// What one round gave.
+/// Results of one round.
 #[derive(Clone, Copy)]
 struct Measured {
-    /// Gb/s of 1, 8 and 64 flows.
+    /// Rates of 1, 8 and 64 flows, Gb/s.
     gbps: [f64; 3],
-    /// Processor seconds of the station for a gigabit, over all flows.
+    /// Processor seconds of the station per gigabit, over all flows.
     cpu: f64,
-    /// Median round trip of one byte over TCP in microseconds, while nothing else passes.
+    /// Median round-trip time of one byte over TCP on the idle path, microseconds.
     echo: f64,
 }
 
@@ -131,10 +131,10 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     middle(&values)
 }
 
-/// Has the kernel forward as a router, as a bridge or not at all.
+/// Makes the kernel forward as a router, as a bridge or not at all.
 fn arrange(who: Who) {
     let on = u8::from(who == Who::Router);
-    // As a router it has an address on both sides and answers for those behind it.
+    // A router has an address on both sides, and answers ARP for the hosts behind it.
     sh(&format!(
         "ip netns exec bs sysctl -qw net.ipv4.ip_forward={on} net.ipv4.conf.bl.proxy_arp={on} \
          net.ipv4.conf.br.proxy_arp={on} net.ipv4.conf.all.send_redirects=0
@@ -169,7 +169,7 @@ fn measure(who: Who, seconds: u32) -> Measured {
     Measured { gbps, cpu: station.map_or(0.0, Far::stop) / gigabits, echo }
 }
 
-/// Gb/s that arrived, and gigabits.
+/// Received rate in Gb/s, and received gigabits.
 fn transfer_by_iperf(flows: u32, seconds: u32) -> [f64; 2] {
     let mut server = Command::new("ip")
         .args(["netns", "exec", "mh", "iperf3", "-s", "-1"])
@@ -193,7 +193,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// The median round trip of one byte over TCP, in microseconds.
+/// Median round-trip time of one byte over TCP, microseconds.
 fn echo(times: usize) -> f64 {
     let (tell, told) = channel();
     let server = within("mh", move || {
@@ -222,8 +222,8 @@ fn echo(times: usize) -> f64 {
     took
 }
 
-/// How long nothing arrives of writes every half millisecond, without an event, when the station is killed, and when it
-/// is stopped for ten seconds; with one agent or with each.
+/// Longest gaps in the arrivals of a paced sender, with one agent or with each: without an event, when the
+/// station is killed, and when it is stopped for ten seconds.
 fn gaps(times: usize, only: Option<&str>) {
     for offload in [false, true] {
         wire(Wires { offload, ..Wires::default() });
@@ -249,7 +249,8 @@ fn gaps(times: usize, only: Option<&str>) {
     }
 }
 
-/// The longest time in ms in which nothing arrived of a paced sender, with an event after a second.
+/// Longest gap in the arrivals of a sender that writes every half millisecond, ms. The event follows after a
+/// second.
 fn gap(agent: &str, event: Option<Signal>, length: Duration) -> f64 {
     let station = Far::start(By::Kernel, agent);
     let stopped = event == Some(Signal::SIGSTOP);

@@ -1,4 +1,5 @@
-//! How a loop sleeps until the next wake: a timer of the system, set as rarely as can be.
+//! Sleeping of an event loop until its next deadline: a timer of the system that is set as rarely as
+//! possible.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -9,27 +10,27 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 
 use crate::clock::Clock;
 
-/// A wake that is nearer than this is waited for without sleeping: the system's timers are later than that.
+/// A deadline nearer than this is polled without sleep, since the system's timers are late by as much.
 const SPIN: Span = Span::micros(60);
 
-/// The longest sleep, so that whoever asked to stop is heard.
+/// Longest sleep, ms, so that a stop flag is noticed.
 const DOZE_MS: u16 = 50;
 
-/// A timer that a loop waits for beside other things.
+/// A timer for use in `epoll` together with other descriptors.
 pub(crate) struct Alarm {
     timer: TimerFd,
     set_for: Option<Time>,
 }
 
 impl Alarm {
-    /// One that is not set.
+    /// A disarmed timer.
     pub fn new() -> io::Result<Alarm> {
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?;
         Ok(Alarm { timer, set_for: None })
     }
 
-    /// Sets it for the `next` wake; how long to wait at most.
+    /// Sets the timer for the deadline `next`. Returns the time limit for `epoll`.
     pub fn set(&mut self, clock: Clock, next: Option<Time>) -> io::Result<EpollTimeout> {
         if next.is_some_and(|at| at <= clock.now() + SPIN) {
             return Ok(EpollTimeout::ZERO);
@@ -42,7 +43,7 @@ impl Alarm {
         Ok(EpollTimeout::from(DOZE_MS))
     }
 
-    /// It rang. What is not read stays ready, and nobody would ever sleep again.
+    /// Acknowledges an expiration. An unread timer would remain ready, and the loop would never sleep again.
     pub fn rang(&mut self) {
         self.set_for = None;
         let _ = self.timer.wait();
@@ -61,13 +62,13 @@ mod tests {
 
     use super::*;
 
-    /// Whether it rings within the time.
+    /// Whether the timer expires within `patience`.
     fn rings(alarm: &Alarm, patience: PollTimeout) -> bool {
         let mut fds = [PollFd::new(alarm.as_fd(), PollFlags::POLLIN)];
         poll(&mut fds, patience).unwrap() > 0
     }
 
-    /// It rings for the wake that it was set for, not before it and not when it was set for none.
+    /// The timer expires at its deadline, not earlier, and not without one.
     #[test]
     fn it_rings_for_the_wake_that_it_was_set_for() {
         let clock = Clock::start();

@@ -1,28 +1,28 @@
-//! The clock of the live worlds: the machine's monotonic one, counted from a start.
+//! The clock of the live worlds: the machine's monotonic clock, relative to a start.
 
 use lasthop_proto::units::Time;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 
-/// A monotonic clock that began at its start.
+/// A monotonic clock that is zero at its start.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// The system's monotonic time at the start, in nanoseconds.
+    /// The system's monotonic time at the start, nanoseconds.
     origin: u64,
 }
 
 fn monotonic() -> u64 {
-    // It fails only for clocks that do not exist, and every Linux has this one.
+    // Fails only for unknown clocks, and every Linux has this one.
     nanoseconds(clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap_or(TimeSpec::new(0, 0)))
 }
 
-/// What a clock of the system shows, in nanoseconds.
+/// Converts a time of the system to nanoseconds.
 pub(crate) fn nanoseconds(shown: TimeSpec) -> u64 {
     shown.tv_sec() as u64 * 1_000_000_000 + shown.tv_nsec() as u64
 }
 
 impl Clock {
-    /// A clock that shows zero now.
+    /// Starts a clock at zero.
     pub fn start() -> Clock {
         Clock { origin: monotonic() }
     }
@@ -32,20 +32,20 @@ impl Clock {
         Time(monotonic().saturating_sub(self.origin))
     }
 
-    /// The time at which the system's monotonic clock showed `nanoseconds`; zero before the start.
+    /// Converts the system's monotonic time, nanoseconds; zero for times before the start.
     pub fn from_monotonic(self, nanoseconds: u64) -> Time {
         Time(nanoseconds.saturating_sub(self.origin))
     }
 
-    /// `at` as nanoseconds of the system's monotonic clock.
+    /// Converts `at` to the system's monotonic time, nanoseconds.
     pub fn monotonic(self, at: Time) -> u64 {
         self.origin.saturating_add(at.0)
     }
 
-    /// `at` as the system's monotonic time, for timers.
+    /// Converts `at` to the system's monotonic time, for timers.
     pub fn absolute(self, at: Time) -> TimeSpec {
         let nanoseconds = self.monotonic(at);
-        // A timer set to zero is off, and the origin is never zero.
+        // Zero would disarm a timer, but the origin is never zero.
         TimeSpec::new((nanoseconds / 1_000_000_000) as i64, (nanoseconds % 1_000_000_000) as i64)
     }
 }

@@ -1,6 +1,7 @@
-//! What happened at each stage, counted while the station runs.
+//! Counters of events per stage of a running station.
 //!
-//! One thread counts, any number of others read: plain loads and stores, no locks, no read-modify-write.
+//! One thread counts, and any number of others read. Only plain loads and stores are used, no locks and no
+//! read-modify-write operations.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 const CAUSES: usize = Cause::ALL.len();
 
-/// What hosts and agents notice, by name.
+/// Names of the notes of hosts and agents.
 const NOTES: [&str; 28] = [
     "connections-opened",
     "connections-complete",
@@ -53,7 +54,7 @@ const NOTES: [&str; 28] = [
 struct Cell(AtomicU64);
 
 impl Cell {
-    /// Only the counting thread may call this.
+    /// Must be called by the counting thread only.
     fn add(&self, n: u64) {
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
     }
@@ -89,61 +90,61 @@ impl Default for DirectionCells {
 
 #[derive(Debug, Default)]
 struct StageCells {
-    /// By the side that packets travel to.
+    /// Indexed by the side to which packets travel.
     directions: [DirectionCells; 2],
     notes: [Cell; NOTES.len()],
 }
 
-/// Packets at one stage that travel in one direction.
+/// Counters of packets at one stage in one direction.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct DirectionCounts {
-    /// Put into the path, by cause; the pure ACKs of hosts are not counted.
+    /// Originated packets by cause, without pure ACKs of hosts.
     pub originated: CauseCounts,
-    /// Ended, by cause.
+    /// Dropped packets by cause.
     pub dropped: CauseCounts,
-    /// Sent over a hop once more by its link layer, by cause.
+    /// Retransmissions of the stage's link layer by cause.
     #[serde(default)]
     pub repeated: CauseCounts,
-    /// Carried by a link or radio.
+    /// Packets carried by a link or radio.
     pub transmitted: u64,
-    /// IP bytes of them.
+    /// IP bytes of the carried packets.
     pub transmitted_bytes: u64,
-    /// Damaged by the channel.
+    /// Packets damaged by the channel.
     pub damaged: u64,
 }
 
-/// What happened at one stage.
+/// Counters of one stage.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Happened {
-    /// To packets towards the wireless side.
+    /// Packets to the wireless side.
     pub right: DirectionCounts,
-    /// To packets towards the wired side.
+    /// Packets to the wired side.
     pub left: DirectionCounts,
-    /// What the hosts and agents there noticed, by name; only what occurred.
+    /// Notes of hosts and agents by name; only those that occurred.
     pub notes: BTreeMap<String, u64>,
 }
 
-/// The counters of a station.
+/// Counters of a station.
 #[derive(Debug)]
 pub struct Counters {
     stages: Vec<StageCells>,
-    /// Whether there is nothing to count but frames.
+    /// Whether only frames are counted.
     idle: AtomicBool,
 }
 
 impl Counters {
-    /// All zero, for this many stages, hosts included.
+    /// All zero, for `stages` stages, hosts included.
     pub fn new(stages: usize) -> Arc<Counters> {
         let stages = (0..stages).map(|_| StageCells::default()).collect();
         Arc::new(Counters { stages, idle: AtomicBool::new(false) })
     }
 
-    /// With nothing to look at, a station passes frames on without reading them; then only the interfaces count.
+    /// An idle station forwards frames without reading them, so only interfaces count.
     pub fn set_idle(&self, idle: bool) {
         self.idle.store(idle, Ordering::Relaxed);
     }
 
-    /// What happened at stage `i` so far.
+    /// Counters of stage `i`.
     pub fn at(&self, i: usize) -> Happened {
         let Some(stage) = self.stages.get(i) else { return Happened::default() };
         let direction = |side: Side| {
@@ -249,7 +250,7 @@ impl StageCells {
                 cells.transmitted.add(1);
                 cells.transmitted_bytes.add(packet.wire_len().into());
             }
-            // There is one cell where packets are real.
+            // Real packets have a single cell.
             Op::Received | Op::Redirected(_) => {}
         }
     }
@@ -290,7 +291,7 @@ mod tests {
         assert_eq!(tap.wants(), Wants::NOTHING);
     }
 
-    /// Each thing that happens has a count of its own, and what is named in no list has none.
+    /// Each named event has its own counter; an unlisted one has none.
     #[test]
     fn each_thing_that_happens_is_counted_by_its_name() {
         use lasthop_proto::air::{AirEvent, FrameKind, Station};
@@ -357,7 +358,7 @@ mod tests {
         }
     }
 
-    /// What becomes of packets is counted by direction and by cause.
+    /// Packets are counted by direction and by cause.
     #[test]
     fn each_fate_of_a_packet_is_counted_in_its_direction() {
         use lasthop_proto::wire::{Body, Flags, Packet, Segment, Seq};

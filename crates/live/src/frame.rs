@@ -1,13 +1,13 @@
-//! Frames: what a packet socket gives and takes, and the packets inside.
+//! Frames: the input and output of a packet socket, and the packets inside.
 //!
 //! ```text
 //! | virtio header | Ethernet addresses | VLAN tags | type | IP packet ... |
 //! ```
 //!
-//! A frame that no stage changes leaves as the very bytes that came: IP options, identification, flow label, a
-//! checksum that is still to be completed, everything. A packet shares the bytes of its frame, so that is a
-//! matter of comparing headers. Damage and a queue's mark are put into those bytes. What is new is written with the
-//! addresses that frames of these hosts had.
+//! An unchanged frame leaves with identical bytes, including IP options, identification, flow label and an
+//! incomplete checksum. A packet shares the bytes of its frame, so a comparison of headers detects changes.
+//! Damage and a queue's ECN mark are written into those bytes. A new packet gets the link-layer addresses of
+//! earlier frames between its hosts.
 
 use std::sync::Arc;
 
@@ -20,37 +20,37 @@ use lasthop_proto::wire::{Body, Damage, Packet, PacketId, Parts, Transport};
 use crate::header::{VNET, VnetHeader, network_at};
 use crate::offload;
 
-/// What a checksum is spoiled with.
+/// XOR mask that makes a checksum wrong.
 const SPOIL: u16 = 0x5555;
 
 const HOP_BY_HOP: u8 = 0;
 const IGMP: u8 = 2;
 const ICMPV6: u8 = 58;
 
-/// What may follow the packet in its frame: padding, trailers. A stage that keeps a packet keeps its frame, and
-/// counts only the packet; so this bounds what it can be made to keep beyond that.
+/// Limit of padding and trailers after the packet in its frame, bytes. A stage that stores a packet stores
+/// its frame but counts only the packet; so this bounds the uncounted memory.
 const TRAILER_MAX: usize = 64;
 
-/// What is to become of a frame that came in.
+/// Treatment of a received frame.
 #[derive(Debug)]
 pub enum Incoming {
-    /// Not for the stages: ARP, neighbour discovery, group membership, anything that is not IP.
+    /// Bypasses the stages: ARP, neighbour discovery, group membership, and all that is not IP.
     Pass,
-    /// Not for the stages: it says that it is IP, and is none.
+    /// Bypasses the stages: its type is IP, but it is malformed.
     Malformed,
     /// The packets of a super-packet.
     Packets(Vec<Packet>),
-    /// One packet: the common case.
+    /// One packet, the common case.
     Packet(Packet),
 }
 
-/// The link-layer header of `frame`: addresses, tags, type.
+/// The link-layer header of `frame`: addresses, tags and type.
 pub fn link_header(frame: &[u8]) -> Option<&[u8]> {
     frame.get(VNET..network_at(frame)?)
 }
 
-/// Whether this is a super-packet inside of a tunnel: no virtio header says how it is to be cut. The program in the
-/// kernel (`bpf/station.bpf.c`) asks the same and forwards it by itself.
+/// Whether this is a super-packet inside a tunnel, whose virtio header does not describe the inner segments.
+/// The kernel's program (`bpf/station.bpf.c`) makes the same test and forwards it.
 pub(crate) fn is_wrapped(frame: &[u8]) -> bool {
     const TUNNELS: [u16; 3] = [4789, 8472, 6081];
     let is_super = VnetHeader::read(frame).is_some_and(VnetHeader::is_super);
@@ -69,13 +69,13 @@ pub(crate) fn is_wrapped(frame: &[u8]) -> bool {
     }
 }
 
-/// Neighbour discovery and group membership keep a link alive; they are not traffic.
+/// Neighbour discovery and group membership maintain a link and are no traffic.
 fn is_link_local_control(view: &View, ip: &[u8]) -> bool {
     let byte = |at: usize| ip.get(at).copied().unwrap_or(0);
     let icmp = match view.transport.opaque() {
         Some(IGMP) => return view.src.is_v4(),
         Some(ICMPV6) => view.body_at,
-        // Multicast listener reports stand behind a hop-by-hop header.
+        // Multicast listener reports follow a hop-by-hop header.
         Some(HOP_BY_HOP) if byte(view.body_at) == ICMPV6 => {
             view.body_at + 8 + 8 * usize::from(byte(view.body_at + 1))
         }
@@ -84,8 +84,8 @@ fn is_link_local_control(view: &View, ip: &[u8]) -> bool {
     !view.src.is_v4() && matches!(byte(icmp), 130..=137 | 143)
 }
 
-/// What the IP packet at the start of `ip` holds. TCP that cannot be read to its end is opaque: it passes through
-/// the stages, and none of them acts on it.
+/// Parses the IP packet at the start of `ip`. Unreadable TCP is opaque: it passes through the stages without
+/// any action.
 fn look(ip: &[u8], verify: bool) -> Option<View> {
     let mut seen = view(ip, Mode { verify, wire_len: None }).ok()?;
     if seen.bad_option.is_some() {
@@ -97,7 +97,7 @@ fn look(ip: &[u8], verify: bool) -> Option<View> {
     Some(seen)
 }
 
-/// Reads a frame; a super-packet of TCP is one packet.
+/// Reads a frame. A TCP super-packet is one packet.
 pub fn read_whole(frame: &[u8]) -> Incoming {
     let bulk = |vnet: &VnetHeader| vnet.is_tcp() && vnet.needs_checksum() && vnet.gso_size > 0;
     let (Some(at), Some(vnet)) = (network_at(frame), VnetHeader::read(frame).filter(bulk)) else {
@@ -110,7 +110,7 @@ pub fn read_whole(frame: &[u8]) -> Incoming {
     seen
 }
 
-/// Reads a frame.
+/// Reads a frame. A super-packet is split.
 pub fn read(frame: &[u8]) -> Incoming {
     let (Some(at), Some(vnet)) = (network_at(frame), VnetHeader::read(frame)) else {
         return Incoming::Pass;
@@ -129,7 +129,8 @@ pub fn read(frame: &[u8]) -> Incoming {
     packets.collect::<Option<_>>().map_or(Incoming::Pass, Incoming::Packets)
 }
 
-/// Reads a frame with one packet, which begins at `at`; `shared` makes the frame one that the packet can keep.
+/// Reads a frame with one packet that begins at `at`. `shared` returns the frame in shared memory for the
+/// packet.
 fn read_packet(
     frame: &[u8],
     at: usize,
@@ -147,7 +148,7 @@ fn read_packet(
     }
     let mut damage = seen.damage;
     if damage == Damage::None && has_wrong_ip_checksum(ip) {
-        // What was said of the checksum is about that of the transport.
+        // The virtio header describes the transport's checksum, not that of IP.
         damage = Damage::Ip;
     }
     Incoming::Packet(Packet::new(Parts {
@@ -169,17 +170,17 @@ fn has_wrong_ip_checksum(ip: &[u8]) -> bool {
     ip.first().is_some_and(|first| first >> 4 == 4) && header.is_some_and(|h| checksum(h) != 0)
 }
 
-/// A frame to be sent.
+/// A frame to send.
 #[derive(Clone, Debug)]
 pub enum Outgoing {
-    /// The bytes that came.
+    /// The received bytes.
     Same(Arc<[u8]>),
-    /// Bytes that were written here.
+    /// New bytes.
     New(Vec<u8>),
 }
 
 impl Outgoing {
-    /// The bytes, virtio header first.
+    /// The bytes, beginning with the virtio header.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Outgoing::Same(frame) => frame,
@@ -194,8 +195,8 @@ impl AsRef<[u8]> for Outgoing {
     }
 }
 
-/// The frame that `packet` came in, if nothing has touched it since but the channel and a router's mark: damage is
-/// put in, and so is the traffic class, in place.
+/// The frame that `packet` arrived in, if only damage and an ECN mark were added. Damage and traffic class
+/// are written into the frame.
 pub fn untouched(packet: &Packet) -> Option<Outgoing> {
     let Body::Bytes { frame, from, len } = &packet.body else { return None };
     let at = network_at(frame)?;
@@ -210,7 +211,7 @@ pub fn untouched(packet: &Packet) -> Option<Outgoing> {
     if !same {
         return None;
     }
-    // IPv6 has no header checksum, so there only that of the transport can be wrong.
+    // IPv6 has no header checksum, so only the transport's can be wrong.
     let damage = match packet.damage {
         Damage::Ip if !packet.src.is_v4() => Damage::Tcp,
         damage => damage,
@@ -227,7 +228,8 @@ pub fn untouched(packet: &Packet) -> Option<Outgoing> {
     Some(Outgoing::New(bytes))
 }
 
-/// Writes the traffic class into an IP header. The checksum of an IPv4 header follows, and stays wrong if it was.
+/// Writes the traffic class into an IP header. Updates the checksum of an IPv4 header; a wrong one remains
+/// wrong.
 fn set_traffic_class(ip: &mut [u8], tos: u8) {
     if ip[0] >> 4 != 4 {
         ip[0] = 0x60 | tos >> 4;
@@ -241,7 +243,7 @@ fn set_traffic_class(ip: &mut [u8], tos: u8) {
     ip[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// Whether the packet came in with this damage already.
+/// Whether the packet arrived with this damage.
 fn is_damaged(ip: &[u8], vnet: VnetHeader, damage: Damage) -> bool {
     match damage {
         Damage::Ip => has_wrong_ip_checksum(ip),
@@ -249,19 +251,19 @@ fn is_damaged(ip: &[u8], vnet: VnetHeader, damage: Damage) -> bool {
     }
 }
 
-/// Makes a checksum wrong, so that the receiver drops the packet for the reason that the channel gave.
+/// Makes a checksum wrong, so that the receiver drops the packet for the channel's cause.
 fn spoil(bytes: &mut [u8], at: usize, seen: &View, vnet: VnetHeader, damage: Damage) {
     if vnet.needs_checksum() {
         offload::complete(bytes, vnet);
     }
-    // Neither verified nor to be completed: whoever receives it has to look.
+    // Neither verified nor incomplete, so that the receiver verifies the checksum.
     VnetHeader::default().write(bytes);
     let v4 = seen.src.is_v4();
     let field = match (&seen.transport, damage) {
         (_, Damage::None) => return,
         (_, Damage::Ip) if v4 => Some(at + 10),
         (Transport::Tcp(_), _) => offload::ip_header_len(bytes, at).map(|ip| at + ip + 16),
-        // Nothing covers a packet that is all header but the sum over that.
+        // The only checksum of a packet without payload is that of its IPv4 header.
         _ if seen.body_len == 0 && v4 => Some(at + 10),
         _ => None,
     };
@@ -270,8 +272,8 @@ fn spoil(bytes: &mut [u8], at: usize, seen: &View, vnet: VnetHeader, damage: Dam
         sum.copy_from_slice(&wrong.to_be_bytes());
         return;
     }
-    // The last byte is covered by whatever checksum the transport has. Where there is none it is the version: no
-    // receiver takes such a packet. It is counted up, so that a second station on the way does not repair it.
+    // Every transport's checksum covers the last byte. A packet without payload gets a wrong version, which
+    // no receiver accepts. An increment, so that a second station on the path does not restore the value.
     let place = match seen.body_len {
         0 => at,
         len => at + seen.body_at + len as usize - 1,
@@ -281,7 +283,7 @@ fn spoil(bytes: &mut [u8], at: usize, seen: &View, vnet: VnetHeader, damage: Dam
     }
 }
 
-/// The link-layer header for a packet that was made from one that came in, and still goes the same way.
+/// The link-layer header for a packet derived from a received one with the same direction.
 pub fn own_link_header(packet: &Packet) -> Option<&[u8]> {
     let Body::Bytes { frame, .. } = &packet.body else { return None };
     let at = network_at(frame)?;
@@ -289,8 +291,8 @@ pub fn own_link_header(packet: &Packet) -> Option<&[u8]> {
     (came.src == packet.src && came.dst == packet.dst).then(|| frame.get(VNET..at))?
 }
 
-/// A new frame for `packet` behind this link-layer header; `None` if it cannot be put into bytes. The checksum of a
-/// super-packet, and its cutting, are left to the interface.
+/// A new frame for `packet` with this link-layer header; `None` for a packet without an encoding. The
+/// interface completes the checksum of a super-packet and segments it.
 pub fn write(packet: &Packet, link: &[u8]) -> Option<Outgoing> {
     let mut bytes = Vec::with_capacity(VNET + link.len() + packet.wire_len() as usize);
     bytes.resize(VNET, 0);
@@ -317,7 +319,7 @@ mod tests {
         bytes
     }
 
-    /// An IPv6 packet from one host to another whose next header is `next`.
+    /// An IPv6 packet with the next header `next`.
     fn v6(next: u8, payload: &[u8]) -> Vec<u8> {
         let mut ip = vec![0x60, 0, 0, 0, 0, payload.len() as u8, next, 64];
         for host in [1, 2] {
@@ -346,7 +348,8 @@ mod tests {
         }
     }
 
-    /// RFC 4890 section 4.3 has the list; multicast listener reports stand behind a hop-by-hop header of any length.
+    /// RFC 4890 section 4.3 lists the types. Multicast listener reports follow a hop-by-hop header of any
+    /// length.
     #[test]
     fn neighbour_discovery_and_group_membership_pass_by_the_stages_and_pings_do_not() {
         for kind in 0..=255 {
@@ -380,7 +383,7 @@ mod tests {
         }
     }
 
-    /// VXLAN, the port that Linux gave it first, and Geneve; other tunnels have a protocol of their own.
+    /// VXLAN, its first port in Linux, and Geneve; other tunnels have their own protocol numbers.
     #[test]
     fn a_super_packet_within_a_tunnel_is_known_by_its_port() {
         const GRE: u8 = 47;

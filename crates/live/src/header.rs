@@ -1,4 +1,4 @@
-//! How the bytes of a frame begin: the virtio header, then Ethernet with its tags.
+//! The headers of a frame: the virtio header, then Ethernet with its tags.
 
 /// Length of the virtio header before each frame.
 pub const VNET: usize = 10;
@@ -10,20 +10,20 @@ const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 const VLAN: [u16; 2] = [0x8100, 0x88a8];
 
-/// The header that the kernel puts before each frame (virtio_net_hdr), in its byte order.
+/// The header before each frame in a packet socket (virtio_net_hdr), in the machine's byte order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct VnetHeader {
     /// [`VnetHeader::NEEDS_CHECKSUM`] and others.
     pub flags: u8,
-    /// Zero for a plain frame; else how the super-packet is to be split.
+    /// Zero for a plain frame; else the segmentation of the super-packet.
     pub gso_type: u8,
     /// Length of all headers of a super-packet.
     pub header_len: u16,
     /// Payload of each segment of a super-packet.
     pub gso_size: u16,
-    /// Where the checksum begins to count, from the start of the Ethernet frame.
+    /// Start of the checksummed bytes, from the start of the Ethernet frame.
     pub checksum_start: u16,
-    /// Where the checksum stands, from there.
+    /// Offset of the checksum field from `checksum_start`.
     pub checksum_offset: u16,
 }
 
@@ -32,8 +32,8 @@ impl VnetHeader {
     pub const NEEDS_CHECKSUM: u8 = 1;
     /// The checksum was verified already.
     pub const VALID: u8 = 2;
-    /// TCP over IPv4 and IPv6, and UDP, to be segmented; the high bit of the type says that the first segment
-    /// carries CWR.
+    /// Types of super-packets: TCP over IPv4, TCP over IPv6, and UDP. The high bit means that the first
+    /// segment carries CWR.
     pub(crate) const TCPV4: u8 = 1;
     pub(crate) const TCPV6: u8 = 4;
     pub(crate) const UDP: u8 = 5;
@@ -64,7 +64,7 @@ impl VnetHeader {
         b[8..10].copy_from_slice(&self.checksum_offset.to_ne_bytes());
     }
 
-    /// The header of a frame that grew by `bytes` before its network header.
+    /// The header after an insertion of `bytes` bytes before the network header.
     pub fn shifted(self, bytes: u16) -> VnetHeader {
         let mut header = self;
         if self.needs_checksum() {
@@ -76,31 +76,31 @@ impl VnetHeader {
         header
     }
 
-    /// Whether the checksum is still to be completed.
+    /// Whether the checksum is incomplete.
     pub fn needs_checksum(self) -> bool {
         self.flags & VnetHeader::NEEDS_CHECKSUM != 0
     }
 
-    /// Whether the checksum in the frame is the real one and nobody has verified it.
+    /// Whether the checksum is complete but not verified.
     pub fn is_unverified(self) -> bool {
         self.flags & (VnetHeader::NEEDS_CHECKSUM | VnetHeader::VALID) == 0 && !self.is_super()
     }
 
-    /// Whether that is one of TCP.
+    /// Whether this is a TCP super-packet.
     pub fn is_tcp(self) -> bool {
         matches!(self.gso_type & !VnetHeader::ECN, VnetHeader::TCPV4 | VnetHeader::TCPV6)
     }
 
-    /// Whether this stands before a super-packet.
+    /// Whether this is a super-packet.
     pub fn is_super(self) -> bool {
         self.gso_type & !VnetHeader::ECN != 0
     }
 }
 
-/// Where the IP packet begins in `frame`, if there is one.
+/// Offset of the IP packet in `frame`, if there is one.
 pub(crate) fn network_at(frame: &[u8]) -> Option<usize> {
     let mut at = VNET + ETHERNET - 2;
-    // Two tags (802.1ad) are the most there are.
+    // A frame has at most two tags (802.1ad).
     for _ in 0..3 {
         let kind = u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]);
         if VLAN.contains(&kind) {
@@ -125,7 +125,7 @@ mod tests {
         checksum_offset: 0x0809,
     };
 
-    /// As struct virtio_net_hdr has them: two bytes, then four words in the byte order of the machine.
+    /// Layout of struct virtio_net_hdr: two bytes, then four words in the machine's byte order.
     #[test]
     fn each_field_of_the_virtio_header_stands_at_its_place() {
         let mut bytes = [0xee; VNET + 1];
@@ -149,7 +149,8 @@ mod tests {
             let VnetHeader { .. } = header;
             [header.needs_checksum(), header.is_unverified(), header.is_super(), header.is_tcp()]
         };
-        // flags, kind: needs a checksum, has one that nobody has verified, is a super-packet, is one of TCP
+        // Flags, GSO type; whether the checksum is incomplete, complete but not verified, a super-packet, a
+        // TCP super-packet.
         for (flags, kind, is) in [
             (0, 0, [false, true, false, false]),
             (1, 0, [true, false, false, false]),
@@ -167,7 +168,7 @@ mod tests {
         }
     }
 
-    /// The places count from the start of the frame; those of a frame that has none stay zero.
+    /// Offsets count from the start of the frame; unused offsets remain zero.
     #[test]
     fn a_tag_moves_the_places_that_are_in_force() {
         let moved = ALL.shifted(4);

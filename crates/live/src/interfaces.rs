@@ -1,4 +1,4 @@
-//! Network interfaces: which there are, and what about them would disturb a station. Nothing is ever set.
+//! Network interfaces and their properties that disturb a station. Nothing is changed.
 
 use std::fmt;
 use std::fs;
@@ -21,7 +21,7 @@ pub fn names() -> Vec<String> {
 /// The index of an interface.
 ///
 /// # Errors
-/// `NotFound`, with the names of those that there are.
+/// `NotFound`, with the names of the existing interfaces.
 pub fn index(name: &str) -> io::Result<u32> {
     if_nametoindex(name).map_err(|_| {
         let message = format!("there is no interface `{name}`; there are {}", names().join(", "));
@@ -29,7 +29,7 @@ pub fn index(name: &str) -> io::Result<u32> {
     })
 }
 
-/// What about this interface would disturb a station, each with its remedy.
+/// Properties of the interface that would disturb a station, each with its remedy.
 pub fn warnings(name: &str) -> Vec<String> {
     let mut found = Vec::new();
     if large_receive_offload(name) == Some(true) {
@@ -56,8 +56,8 @@ pub fn warnings(name: &str) -> Vec<String> {
     found
 }
 
-/// The warning of addresses on an interface, with a way to move them that cannot lock an operator out for long: routes are
-/// saved, a timer puts everything back, and each address is deleted by itself.
+/// The warning about addresses on an interface, with commands to move them. They do not lock an operator out
+/// for long: they save the routes, set a timer that restores everything, and delete each address separately.
 fn own_addresses(name: &str, addresses: &[Address], login: Option<IpAddr>) -> String {
     let shown: Vec<String> = addresses.iter().map(ToString::to_string).collect();
     let each = |verb: &str| {
@@ -85,7 +85,7 @@ fn own_addresses(name: &str, addresses: &[Address], login: Option<IpAddr>) -> St
     )
 }
 
-/// An address with the length of its network's prefix.
+/// An address with its prefix length.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Address {
     ip: IpAddr,
@@ -98,7 +98,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// Addresses that hosts elsewhere may send to; every interface has a link-local one.
+/// Addresses that remote hosts may use; link-local ones are excluded, since every interface has one.
 fn addresses(name: &str) -> Vec<Address> {
     let Ok(all) = getifaddrs() else { return Vec::new() };
     all.filter(|interface| interface.interface_name == name)
@@ -128,7 +128,7 @@ mod tests {
         assert!(names().contains(&"lo".to_owned()));
     }
 
-    /// The loopback interface has addresses, and nothing else that would disturb.
+    /// The loopback interface has addresses and no other disturbing property.
     #[test]
     fn addresses_of_its_own_are_warned_about() {
         let own: Vec<String> = addresses("lo").iter().map(Address::to_string).collect();

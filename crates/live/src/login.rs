@@ -1,14 +1,15 @@
-//! The address by which somebody is logged in who runs this program.
+//! The address of the remote login that runs this program.
 
 use std::fs;
 use std::net::IpAddr;
 
-/// Processes above this one that are looked at.
+/// Limit of ancestor processes to search.
 const MOST: usize = 32;
 
-/// The address of this machine that the SSH login of the caller came to.
+/// The local address of the caller's SSH login.
 ///
-/// `sudo` removes SSH_CONNECTION from the environment, so processes above this one are read as well, as far as allowed.
+/// `sudo` removes SSH_CONNECTION from the environment, so the environments of ancestor processes are read
+/// too, if allowed.
 pub(crate) fn address() -> Option<IpAddr> {
     if let Ok(value) = std::env::var("SSH_CONNECTION") {
         return of_connection(&value);
@@ -27,7 +28,7 @@ pub(crate) fn address() -> Option<IpAddr> {
     None
 }
 
-/// The number of a process's parent.
+/// The parent's process number.
 fn parent(process: &str) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     status.lines().find_map(|line| Some(line.strip_prefix("PPid:")?.trim().to_owned()))
@@ -39,7 +40,7 @@ fn of_environment(environment: &[u8]) -> Option<IpAddr> {
     of_connection(core::str::from_utf8(value).ok()?)
 }
 
-/// Client, its port, server, its port.
+/// Fields: client, its port, server, its port.
 fn of_connection(value: &str) -> Option<IpAddr> {
     value.split_whitespace().nth(2)?.parse().ok()
 }

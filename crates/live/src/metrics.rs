@@ -1,6 +1,6 @@
-//! The station's figures for Prometheus, in its text format, over a socket of this machine.
+//! Metrics of the station for Prometheus, in its text format, over a loopback socket.
 //!
-//! One page, read by one program every few seconds: a server library would be most of what listens here.
+//! It serves one page to one client every few seconds, so an HTTP library would be out of proportion.
 
 use std::fmt::Write as _;
 
@@ -11,26 +11,26 @@ mod server;
 
 pub use server::{Endpoint, MAX_CONNECTIONS, MAX_REQUEST, serve};
 
-/// What has figures to show.
+/// A program with metrics.
 pub trait Figures: Send + Sync {
     /// The page for Prometheus.
     ///
     /// # Errors
-    /// Why there is none: it no longer runs.
+    /// If the program has ended.
     fn page(&self) -> Result<String, String>;
 }
 
-/// A page in the making: each family is written once, its samples behind its head.
+/// A page under construction. Each family is written once, its samples after its head.
 #[derive(Default)]
 pub(crate) struct Page {
     text: String,
-    /// The families, also those without samples.
+    /// All families, including those without samples.
     #[cfg(test)]
     families: Vec<(String, String)>,
 }
 
 impl Page {
-    /// A family of samples, each with labels and a value.
+    /// Adds a family of samples, each with labels and a value.
     pub(crate) fn family(
         &mut self,
         name: &str,
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
     use crate::status::TunnelStatus;
 
-    /// What a station and a tunnel export, and as what.
+    /// Metrics of a station and a tunnel with their types.
     fn exported() -> BTreeMap<String, String> {
         let status = json!({
             "version": "", "world": "", "name": "", "seed": 1, "uptime_ns": 0, "ports": [], "stages": [],
@@ -251,7 +251,7 @@ mod tests {
         station(&status).families.into_iter().chain(tunnel.figures().families).collect()
     }
 
-    /// Everything that is asked of Prometheus.
+    /// Collects all expressions in rules and dashboards.
     fn asked(value: &Value, into: &mut Vec<String>) {
         match value {
             Value::Object(fields) => {

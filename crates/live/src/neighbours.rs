@@ -1,17 +1,17 @@
-//! Which link-layer addresses the hosts of an address have: learnt from frames that pass, so that a packet that is
-//! made here looks to both neighbours as if its sender had made it.
+//! Link-layer addresses of hosts, learned from forwarded frames. So a packet that originates here looks to
+//! both neighbours like one of its sender.
 
 use lasthop_proto::machine::Side;
 use lasthop_proto::wire::Addr;
 
-/// Sets of the table and places in each: 16384 addresses, whatever an attacker makes up.
+/// Sets of the table and entries per set: 16384 addresses, whatever addresses an attacker forges.
 const SETS: usize = 4096;
 const WAYS: usize = 4;
 
-/// A link-layer address and the VLAN tags that frames of this host carry.
+/// A link-layer address and the VLAN tags of this host's frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Neighbour {
-    /// Its address.
+    /// Link-layer address.
     pub mac: [u8; 6],
     tags: [u8; 8],
     tags_len: u8,
@@ -23,7 +23,7 @@ impl Neighbour {
         Neighbour { mac, ..Neighbour::default() }
     }
 
-    /// The one whose address stands at `place` of a link-layer header (addresses, tags, type), with its tags.
+    /// The neighbour at the offset `place` of a link-layer header (addresses, tags, type), with its tags.
     fn of(link: &[u8], place: usize) -> Option<Neighbour> {
         let mut neighbour = Neighbour::untagged(link.get(place..place + 6)?.try_into().ok()?);
         let tags = link.get(12..link.len().saturating_sub(2)).unwrap_or(&[]);
@@ -37,11 +37,11 @@ impl Neighbour {
 
 #[derive(Clone, Copy)]
 struct Slot {
-    /// Where it was seen. Whoever forges the address of a host on the other side changes nothing there.
+    /// Side of the host. A forged address from the other side does not affect this entry.
     side: Side,
     addr: Addr,
     neighbour: Neighbour,
-    /// Whether it spoke for itself. Until then it is where others on the far side believe it to be.
+    /// Whether the host itself has sent a frame. Until then the entry is taken from frames to the host.
     heard: bool,
     used: u64,
 }
@@ -52,11 +52,11 @@ impl Slot {
     }
 }
 
-/// A bounded table that forgets what was not used for longest among the few that compete for a place.
+/// A bounded table. A new entry replaces the least recently used one in its set.
 pub struct Neighbours {
     slots: Vec<Option<Slot>>,
     clock: u64,
-    /// What was learnt and what was supposed last: packets come in trains.
+    /// The latest entries of `learn` and `suppose`, since packets come in trains.
     last: Option<(Side, Addr, Neighbour)>,
     supposed: Option<(Side, Addr, Neighbour)>,
 }
@@ -74,7 +74,8 @@ impl Neighbours {
         (mixed >> 52) as usize % SETS * WAYS
     }
 
-    /// The sender of a frame with this link-layer header (addresses, tags, type), which came from `side`, is `addr`.
+    /// Learns that the sender of a frame from `side` with this link-layer header (addresses, tags, type) is
+    /// `addr`.
     pub fn learn(&mut self, side: Side, addr: Addr, link: &[u8]) {
         let Some(neighbour) = Neighbour::of(link, 6) else { return };
         if self.last == Some((side, addr, neighbour)) {
@@ -84,11 +85,11 @@ impl Neighbours {
         self.insert(side, addr, neighbour);
     }
 
-    /// A frame with this link-layer header is on its way to `addr`, which lies on `side`. Its sender knows whom it
-    /// has to address there; that is believed as long as the host has not spoken. Without it, whoever forges the
-    /// first packet of a connection could not reach a host that only answers.
+    /// Learns the destination of a frame with this link-layer header to `addr` on `side`. It is used until
+    /// the host itself sends a frame. Otherwise a forged first packet of a connection would make a host
+    /// unreachable that only answers.
     pub fn suppose(&mut self, side: Side, addr: Addr, link: &[u8]) {
-        // Groups are not hosts.
+        // Group addresses are no hosts.
         let Some(neighbour) = Neighbour::of(link, 0).filter(|to| to.mac[0] & 1 == 0) else {
             return;
         };
@@ -103,7 +104,7 @@ impl Neighbours {
         }
     }
 
-    /// The host at `addr` on `side` is this neighbour.
+    /// Stores the neighbour of `addr` on `side`.
     pub fn insert(&mut self, side: Side, addr: Addr, neighbour: Neighbour) {
         self.put(side, addr, neighbour, true);
     }
@@ -131,8 +132,8 @@ impl Neighbours {
         Some(slot.neighbour)
     }
 
-    /// The link-layer header of a frame from `src` to `dst`, which lies on `side`; `None` while one of them is
-    /// unknown. The tags are those of the host that it goes to, whose link it is.
+    /// The link-layer header of a frame from `src` to `dst`, which is on `side`; `None` if one of them is
+    /// unknown. The tags are those of the destination's link.
     pub fn link_header(&mut self, side: Side, src: Addr, dst: Addr) -> Option<Vec<u8>> {
         let from = self.find(side.other(), src)?;
         let to = self.find(side, dst)?;
@@ -183,17 +184,17 @@ mod tests {
         table.learn(Side::Left, A, &first);
         table.suppose(Side::Right, B, &first);
         assert_eq!(to(&mut table), Some(vec![2; 6]));
-        // The next one knows better, and a group is nobody.
+        // A later frame replaces the entry; a group address does not.
         table.suppose(Side::Right, B, &[4, 4, 4, 4, 4, 4, 1, 1, 1, 1, 1, 1, 8, 0]);
         table.suppose(Side::Right, B, &[0xff, 5, 5, 5, 5, 5, 1, 1, 1, 1, 1, 1, 8, 0]);
         assert_eq!(to(&mut table), Some(vec![4; 6]));
-        // Once it has spoken, others are not asked.
+        // After the host's own frame, frames to it have no effect.
         table.learn(Side::Right, B, &[1, 1, 1, 1, 1, 1, 8, 8, 8, 8, 8, 8, 8, 0]);
         table.suppose(Side::Right, B, &[6, 6, 6, 6, 6, 6, 1, 1, 1, 1, 1, 1, 8, 0]);
         assert_eq!(to(&mut table), Some(vec![8; 6]));
     }
 
-    /// Those of one network differ in a few bits alone, at either end of the address.
+    /// Addresses of one network differ in a few bits only, at either end of the address.
     #[test]
     fn hosts_of_a_network_share_out_the_places_and_are_all_remembered() {
         let v6 = |high: u128, low: u128| {
@@ -238,7 +239,7 @@ mod tests {
         }
         let knows =
             |table: &mut Neighbours, addr: Addr| table.link_header(Side::Right, addr, B).is_some();
-        // All have room; A speaks once more, so the first rival is the one that was silent for longest.
+        // All fit. A sends once more, so the first rival is the least recently used.
         for addr in [&[A], &rivals[..WAYS - 1]].concat() {
             assert!(knows(&mut table, addr), "{addr}");
         }

@@ -1,4 +1,4 @@
-//! Telling the service manager how we fare (sd_notify(3)): a datagram of a few words.
+//! Notifications of the service manager (sd_notify(3)): short datagrams.
 
 use std::env;
 use std::io;
@@ -7,40 +7,40 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use lasthop_proto::units::{Span, Time};
 
-/// The service manager, if there is one that wants to know.
+/// The service manager, if there is one.
 #[derive(Debug)]
 pub struct Manager {
     socket: Option<(UnixDatagram, SocketAddr)>,
-    /// How often it wants to hear that we are alive.
+    /// Interval of the watchdog notifications.
     period: Option<Span>,
     next: Time,
 }
 
 impl Manager {
-    /// The one that the environment names.
+    /// The manager that the environment names.
     pub fn from_environment() -> Manager {
         Manager::named(|name| env::var(name).ok())
     }
 
-    /// The one that such variables name.
+    /// The manager that the given variables name.
     fn named(variable: impl Fn(&str) -> Option<String>) -> Manager {
         let socket = variable("NOTIFY_SOCKET").and_then(|name| open(&name).ok());
         let watched = variable("WATCHDOG_USEC").and_then(|text| text.parse().ok());
         let own = variable("WATCHDOG_PID").is_none_or(|pid| pid == std::process::id().to_string());
-        // Twice as often as is asked for, as the manual says.
+        // Half of the requested interval, as the manual recommends.
         let period = watched.filter(|us| own && *us > 0).map(|us: u64| Span::micros(us / 2));
         Manager { socket, period, next: Time::ZERO }
     }
 
-    /// Says something, such as `READY=1`.
+    /// Sends a notification such as `READY=1`.
     pub fn say(&self, words: &str) {
         if let Some((socket, address)) = &self.socket {
-            // A manager that does not listen changes nothing for us.
+            // Without a listening manager the datagram is lost.
             let _ = socket.send_to_addr(words.as_bytes(), address);
         }
     }
 
-    /// Says that the loop goes round, when it is time to.
+    /// Sends a watchdog notification, if one is due.
     pub fn alive(&mut self, now: Time) {
         let Some(period) = self.period.filter(|_| now >= self.next) else { return };
         self.next = now + period;
@@ -67,7 +67,7 @@ mod tests {
         Manager::named(|name| find(name).map(|(_, value)| (*value).to_owned()))
     }
 
-    /// sd_watchdog_enabled(3): half of the time that the variable says, and only if it is for this process.
+    /// sd_watchdog_enabled(3): half of the variable's time, and only if the variable is for this process.
     #[test]
     fn a_watchdog_is_fed_twice_as_often_as_it_asks() {
         let own = std::process::id().to_string();
@@ -86,7 +86,7 @@ mod tests {
         }
     }
 
-    /// What is said arrives at a socket with a path and at one with an abstract name.
+    /// Notifications arrive at a socket with a path, and at one with an abstract name.
     #[test]
     fn the_manager_hears_what_is_said_and_that_the_loop_goes_round() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
-//! What a network card would have done: completing checksums and splitting super-packets.
+//! Offloads in software: completion of checksums and segmentation of super-packets.
 //!
-//! The kernel leaves both for later. A frame that nobody looks into is passed on so; where a stage looks at single
-//! packets, or a checksum is to be made wrong, it has to be done here.
+//! The kernel defers both. An uninspected frame is forwarded as it is. A stage that inspects single packets,
+//! or damages a checksum, needs both done first.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use lasthop_proto::wire::{Damage, Packet, Transport};
 
 use crate::header::{VNET, VnetHeader, network_at};
 
-/// Protocol numbers and where their checksum stands.
+/// Protocol numbers with the offsets of their checksums.
 const TCP: (u8, u16) = (6, 16);
 const UDP: (u8, u16) = (17, 6);
 
-/// Completes a checksum as the network card would.
+/// Completes a checksum as a network card would.
 pub fn complete(bytes: &mut [u8], vnet: VnetHeader) {
     let start = VNET + usize::from(vnet.checksum_start);
     let field = start + usize::from(vnet.checksum_offset);
     let Some(covered) = bytes.get(start..) else { return };
-    // The field holds the sum over the pseudo-header, which is thereby added in.
+    // The field contains the sum over the pseudo-header, which is part of the result.
     let sum = match checksum(covered) {
         //= rfc768: zero says that there is no checksum; for TCP both forms of zero are as good
         0 => 0xffff,
@@ -32,8 +32,8 @@ pub fn complete(bytes: &mut [u8], vnet: VnetHeader) {
     }
 }
 
-/// The packets of a super-packet as frames of their own, as the network card would send them; `None` if it is of a
-/// kind that is not known here, or contradicts itself.
+/// Segments a super-packet into frames, as a network card would; `None` for an unknown kind or an
+/// inconsistent header.
 pub fn segments(frame: &[u8]) -> Option<Vec<Arc<[u8]>>> {
     let vnet = VnetHeader::read(frame)?;
     let transport = match vnet.gso_type & !VnetHeader::ECN {
@@ -50,7 +50,8 @@ pub fn segments(frame: &[u8]) -> Option<Vec<Arc<[u8]>>> {
     cut(frame, at, VNET + start, &seen, transport, vnet)
 }
 
-/// What the interface is told of a super-packet whose link-layer header has `link` bytes, and IP and TCP `headers`.
+/// The virtio header of a super-packet with a link-layer header of `link` bytes, and IP and TCP `headers`
+/// bytes.
 pub fn describe(packet: &Packet, link: usize, headers: usize) -> VnetHeader {
     let ip = packet.ip_header_len() as usize;
     let reduced = matches!(&packet.transport, Transport::Tcp(s) if s.flags.has(Flags::CWR));
@@ -65,8 +66,8 @@ pub fn describe(packet: &Packet, link: usize, headers: usize) -> VnetHeader {
     }
 }
 
-/// A frame with TCP data that is longer than an interface takes, as several that are not: the bytes of a stream may
-/// be cut anywhere. `None` if it is not TCP, is damaged, or cannot be made to fit.
+/// Splits a TCP frame that exceeds the interface's MTU, since the bytes of a stream may be split anywhere.
+/// `None` if it is not TCP, is damaged, or cannot fit.
 pub fn refit(frame: &[u8], mtu: usize) -> Option<Vec<Arc<[u8]>>> {
     let mut vnet = VnetHeader::read(frame)?;
     let at = network_at(frame)?;
@@ -83,14 +84,14 @@ pub fn refit(frame: &[u8], mtu: usize) -> Option<Vec<Arc<[u8]>>> {
     cut(frame, at, start, &seen, TCP, vnet)
 }
 
-/// Length of the IP header that begins at `at`, extension headers not counted.
+/// Length of the IP header at `at`, without extension headers.
 pub(crate) fn ip_header_len(frame: &[u8], at: usize) -> Option<usize> {
     let first = *frame.get(at)?;
     Some(if first >> 4 == 4 { usize::from(first & 0x0f) * 4 } else { 40 })
 }
 
-/// Cuts the payload of a frame by `vnet.gso_size` and gives each piece its headers. The IP packet begins at `at`,
-/// the transport header at `start`.
+/// Splits the payload of a frame by `vnet.gso_size`, and gives each piece its headers. The IP packet begins
+/// at `at`, the transport header at `start`.
 fn cut(
     frame: &[u8],
     at: usize,
@@ -152,7 +153,7 @@ fn cut(
     Some(pieces.collect())
 }
 
-/// Gives piece `i` of a packet its length and identification. What was wrong with an IPv4 header stays wrong.
+/// Sets length and identification of piece `i`. A wrong IPv4 checksum remains wrong.
 fn relabel(ip: &mut [u8], total: usize, i: u16) {
     let word = |ip: &[u8], at: usize| u16::from_be_bytes([ip[at], ip[at + 1]]);
     if ip[0] >> 4 != 4 {

@@ -1,8 +1,9 @@
 //! One station for each interface.
 //!
-//! Two stations at the same interface would forward each frame twice, and the end of one would take away what the other
-//! needs. So a station binds an abstract socket (unix(7)) named after the interface. Such names belong to a network
-//! namespace, like interfaces, and the kernel gives them back when the process dies, however it dies.
+//! Two stations at one interface would forward each frame twice, and the end of one would remove state that
+//! the other needs. So a station binds an abstract socket (unix(7)) named after the interface. Such names
+//! belong to a network namespace, like interfaces, and the kernel frees them when the process ends for any
+//! reason.
 
 use std::fmt;
 use std::io;
@@ -14,16 +15,16 @@ use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, connect, getsockopt, listen, socket,
 };
 
-/// An interface that is this station's as long as it lives.
+/// The ownership of an interface, until it is dropped.
 #[derive(Debug)]
 pub struct Claim(#[expect(dead_code, reason = "its descriptor holds the name")] OwnedFd);
 
-/// Who has an interface already.
+/// The present owner of an interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Owner {
-    /// Its process; 0 if it is not visible from here.
+    /// Process number; 0 if it is not visible in this namespace.
     pub pid: i32,
-    /// Its user.
+    /// User of the process.
     pub uid: u32,
 }
 
@@ -41,15 +42,15 @@ fn name(index: u32) -> io::Result<UnixAddr> {
 }
 
 fn stream() -> io::Result<OwnedFd> {
-    // Without waiting: the queue of a station may be full.
+    // Non-blocking, since the backlog of a station may be full.
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     Ok(socket(AddressFamily::Unix, SockType::Stream, flags, None)?)
 }
 
-/// Claims the interface with this index, unless another station has it.
+/// Claims the interface with this index, unless another station owns it.
 ///
 /// # Errors
-/// When the system has no socket left.
+/// If the system has no free socket.
 pub fn claim(index: u32) -> io::Result<Result<Claim, Owner>> {
     let fd = stream()?;
     match bind(fd.as_raw_fd(), &name(index)?) {
@@ -62,10 +63,10 @@ pub fn claim(index: u32) -> io::Result<Result<Claim, Owner>> {
     }
 }
 
-/// Who has the interface with this index; `None` if no station has.
+/// The owner of the interface with this index; `None` if there is no station.
 ///
 /// # Errors
-/// When the system has no socket left.
+/// If the system has no free socket.
 pub fn owner(index: u32) -> io::Result<Option<Owner>> {
     let fd = stream()?;
     match connect(fd.as_raw_fd(), &name(index)?) {
@@ -74,7 +75,7 @@ pub fn owner(index: u32) -> io::Result<Option<Owner>> {
             Ok(Some(Owner { pid: peer.pid(), uid: peer.uid() }))
         }
         Err(Errno::ECONNREFUSED) => Ok(None),
-        // Many have looked at once.
+        // The backlog is full of queries.
         Err(Errno::EAGAIN) => Ok(Some(Owner { pid: 0, uid: 0 })),
         Err(error) => Err(error.into()),
     }
@@ -86,13 +87,13 @@ mod tests {
 
     #[test]
     fn an_interface_has_one_owner_until_its_claim_is_gone() {
-        // No interface has such a number.
+        // No interface has this index.
         let [one, other] = [1, 2].map(|n| 0x7fff_0000 + n + std::process::id() % 1000 * 4);
         assert_eq!(owner(one).unwrap(), None);
         let claimed = claim(one).unwrap().expect("it is free");
         let mine = Owner { pid: std::process::id() as i32, uid: nix::unistd::getuid().as_raw() };
         assert_eq!(claim(one).unwrap().unwrap_err(), mine);
-        // Looking does not use it up, and does not wait.
+        // A query neither consumes the claim nor blocks.
         for n in 0..100 {
             let seen = owner(one).unwrap().expect("it is taken");
             assert!(seen == mine || n >= 8 && seen.pid == 0, "{n}: {seen}");

@@ -1,4 +1,4 @@
-//! One interface of the station: frames in, frames out, and what became of those that were lost.
+//! One interface of the station: received frames, sent frames and lost frames by cause.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -13,62 +13,62 @@ use crate::offload;
 use crate::plane::Passed;
 use crate::sys::packet_socket::{Inbox, PacketSocket};
 
-/// How long a full send buffer is waited for.
+/// Longest wait for a full send buffer, ms.
 const PATIENCE_MS: u8 = 1;
 
 /// One interface.
 pub struct Port {
-    /// Its name, for people.
+    /// Its name, for users.
     pub name: String,
-    /// The host that stands for what lies beyond it.
+    /// The stage of the host beyond the interface.
     pub stage: StageId,
-    /// Which end of the path it is.
+    /// Side of the path.
     pub side: Side,
     pub(crate) socket: PacketSocket,
     pub(crate) inbox: Option<Inbox>,
     pub(crate) outbox: Vec<Outgoing>,
     pub(crate) counts: PortCounts,
-    /// Whether it went down, and nothing has passed since.
+    /// Whether it went down, and no frame has passed since.
     down: bool,
-    /// Whether frames are received here; else the kernel forwards and this only sends.
+    /// Whether frames are received here. Otherwise the kernel forwards, and this socket only sends.
     listening: bool,
-    /// Of the frames that the program in the kernel left to this socket: those that were taken.
+    /// Received frames among those that the kernel's program left to this socket.
     pub(crate) taken: u64,
 }
 
-/// Frames at one interface.
+/// Frame counters of one interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct PortCounts {
-    /// Received.
+    /// Received frames.
     pub received: u64,
-    /// Bytes of them.
+    /// Received bytes.
     pub received_bytes: u64,
-    /// Sent.
+    /// Sent frames.
     pub sent: u64,
-    /// Received and passed on without a look by any stage: not IP, neighbour discovery, malformed.
+    /// Received frames that bypassed the stages: not IP, neighbour discovery, malformed.
     pub passed: u64,
-    /// Those of them that said they were IP and were none.
+    /// Received frames of type IP that were malformed.
     pub malformed: u64,
-    /// Sent in pieces, because the interface takes no frames of that length.
+    /// Frames sent in pieces, because they exceed the interface's MTU.
     pub refitted: u64,
-    /// Lost because the receive buffer was full.
+    /// Frames lost at a full receive buffer.
     pub overrun: u64,
-    /// Lost because no frame is so long, or so short.
+    /// Frames lost for an impossible length.
     pub unreadable: u64,
-    /// Lost because the interface did not take them, for whatever reason.
+    /// Frames that the interface refused, for any reason.
     pub refused: u64,
-    /// Those of them that met a full queue or send buffer.
+    /// Frames refused at a full queue or send buffer.
     pub refused_full: u64,
-    /// Those that were longer than the interface's MTU.
+    /// Frames refused for exceeding the MTU.
     pub refused_long: u64,
-    /// Those that were to be sent while the interface was down.
+    /// Frames refused while the interface was down.
     pub refused_down: u64,
-    /// How often the interface went down.
+    /// Number of times the interface went down.
     pub downs: u64,
 }
 
 impl PortCounts {
-    /// With what the kernel has forwarded meanwhile, if it does.
+    /// Adds the counts of the kernel's forwarding, if it forwards.
     pub(crate) fn with(self, passed: Option<Passed>, side: Side) -> PortCounts {
         let Some(passed) = passed else { return self };
         let (own, other) = (side.index(), side.other().index());
@@ -80,7 +80,7 @@ impl PortCounts {
         }
     }
 
-    /// Counts a frame that was not taken; whether the interface is down.
+    /// Counts a refused frame. Returns whether the interface is down.
     fn refuse(&mut self, reason: Errno) -> bool {
         self.refused += 1;
         let cause = match reason {
@@ -98,7 +98,7 @@ impl PortCounts {
 }
 
 impl Port {
-    /// The interface `name` with this index, as the end of the path that `stage` stands for.
+    /// Opens the interface `name` with this index, as the end of the path at `stage`.
     ///
     /// # Errors
     /// See [`PacketSocket::open`].
@@ -122,20 +122,20 @@ impl Port {
         self.listening
     }
 
-    /// Has it receive, or only send.
+    /// Enables or disables reception.
     ///
     /// # Errors
-    /// When the interface is gone.
+    /// If the interface no longer exists.
     pub(crate) fn listen(&mut self, on: bool) -> io::Result<()> {
         self.listening = on;
         self.socket.listen(on)
     }
 
-    /// Receives a batch into `inbox` and says how many frames the system handed over. An interface that goes down
-    /// has no frames; it is waited for.
+    /// Receives a batch into `inbox`. Returns the number of frames. An interface that is down has no frames
+    /// and may come up again.
     ///
     /// # Errors
-    /// Those of the system, but for that.
+    /// Errors of the system, other than an interface that is down.
     pub(crate) fn receive(&mut self, inbox: &mut Inbox) -> io::Result<usize> {
         match inbox.receive(&self.socket) {
             Ok(count) => {
@@ -153,10 +153,10 @@ impl Port {
         }
     }
 
-    /// Looks after the interface: takes in what the kernel counted.
+    /// Adds the kernel's count of dropped frames.
     ///
     /// # Errors
-    /// When the interface is gone.
+    /// If the interface no longer exists.
     pub(crate) fn look_after(&mut self) -> io::Result<()> {
         self.counts.overrun += u64::from(self.socket.take_drops()?);
         if (self.down || !self.listening) && self.socket.is_gone() {
@@ -167,7 +167,7 @@ impl Port {
         Ok(())
     }
 
-    /// Sends what waits.
+    /// Sends the buffered frames.
     pub(crate) fn flush(&mut self) {
         if !self.outbox.is_empty() {
             let mut outbox = core::mem::take(&mut self.outbox);
@@ -177,7 +177,7 @@ impl Port {
         }
     }
 
-    /// Sends all frames that the interface takes; the others are counted by cause.
+    /// Sends all frames that the interface accepts, and counts the others by cause.
     pub(crate) fn send<T: AsRef<[u8]>>(&mut self, mut frames: &[T]) {
         let mut patient = true;
         while let Some(first) = frames.first() {
@@ -189,7 +189,8 @@ impl Port {
                 }
                 Err(error) => match Errno::from_raw(error.raw_os_error().unwrap_or(0)) {
                     Errno::EINTR => 0,
-                    // Frames in the queue of the interface take up the send buffer; a moment may free some.
+                    // Frames in the interface's queue occupy the send buffer, which may drain within a
+                    // moment.
                     Errno::EAGAIN if patient => {
                         patient = false;
                         self.wait();
@@ -211,14 +212,14 @@ impl Port {
 
     fn wait(&self) {
         let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLOUT)];
-        // Whatever it answers, the next attempt tells.
+        // The next attempt shows the result.
         let _ = poll(&mut fds, PollTimeout::from(PATIENCE_MS));
     }
 
-    /// `frame` is longer than the interface takes.
+    /// Sends a `frame` that exceeds the MTU.
     fn send_in_pieces(&mut self, frame: &[u8]) {
         let pieces = self.socket.mtu().ok().and_then(|mtu| offload::refit(frame, mtu));
-        // A single piece would be the frame again, tags and all.
+        // A single piece would equal the frame, including its tags.
         let Some(pieces) = pieces.filter(|pieces| pieces.len() > 1) else {
             self.refuse(Errno::EMSGSIZE);
             return;
@@ -240,7 +241,7 @@ impl Port {
         }
     }
 
-    /// A frame is lost. A full queue loses frames: that is what a queue does, and no reason to try again.
+    /// Counts a lost frame. A full queue drops frames by design, so there is no second attempt.
     fn refuse(&mut self, reason: Errno) {
         self.down |= self.counts.refuse(reason);
     }
@@ -250,8 +251,8 @@ impl Port {
 mod tests {
     use super::*;
 
-    /// Where the kernel forwards, what came in here is what it saw here, and what went out is what it forwarded from
-    /// the other side, beside what the station sent itself.
+    /// If the kernel forwards, the received frames are those that it saw here. The sent frames are those that
+    /// it forwarded from the other side, plus the station's own.
     #[test]
     fn what_the_kernel_forwards_is_counted_at_both_ends() {
         let own = PortCounts {
@@ -269,7 +270,7 @@ mod tests {
         assert_eq!(right, PortCounts { received: 20, received_bytes: 200, sent: 3 + 7, ..own });
     }
 
-    /// Each cause has its count, and all of them are counted together; an interface that is down is known by it.
+    /// Each cause has a counter, and all are included in the total; a frame shows that the interface is down.
     #[test]
     fn a_frame_that_is_not_taken_is_counted_by_its_cause() {
         let refused = |reason| {

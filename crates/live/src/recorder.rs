@@ -1,7 +1,9 @@
-//! Captures of a running station: one at each interface and link, one of all drops, rotated and bounded in size.
+//! Captures of a running station: one per interface and link, and one of all drops, rotated and bounded in
+//! size.
 //!
-//! A generation is a set of files `NAME.NUMBER.pcapng`. When they have grown to their size the next begins, and the
-//! oldest is removed. Times are those of the wall clock. At the interfaces only TCP is captured as it comes in.
+//! A generation is a set of files `NAME.NUMBER.pcapng`. At its size limit the next generation begins, and the
+//! oldest one is removed. Times are wall-clock times. The captures of interfaces contain TCP only, as it
+//! arrives.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -19,19 +21,19 @@ use lasthop_trace::pcapng::{CaptureSink, Place};
 use serde::{Deserialize, Serialize};
 
 const SUFFIX: &str = ".pcapng";
-/// What all drops are called.
+/// File name of the drops.
 const DROPS: &str = "drops";
 
-/// How the captures fare.
+/// Status of the captures.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RecorderStatus {
     /// The directory.
     pub dir: String,
-    /// Number of the generation that is being written.
+    /// Number of the current generation.
     pub generation: u64,
     /// Bytes written to it.
     pub bytes: u64,
-    /// Why nothing is written any more.
+    /// Reason why writing has stopped.
     pub failed: Option<String>,
 }
 
@@ -43,14 +45,14 @@ struct Shared {
 }
 
 impl Shared {
-    /// Notes the first reason why nothing is written any more.
+    /// Stores the first reason why writing has stopped.
     fn fail(&self, why: String) {
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         failed.get_or_insert(why);
     }
 }
 
-/// A view of a recorder from elsewhere.
+/// A view of a recorder for other threads.
 #[derive(Clone, Debug)]
 pub struct Recorded {
     dir: String,
@@ -58,7 +60,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// How the captures fare.
+    /// Status of the captures.
     pub fn status(&self) -> RecorderStatus {
         let failed = self.shared.failed.lock().unwrap_or_else(PoisonError::into_inner);
         RecorderStatus {
@@ -70,7 +72,7 @@ impl Recorded {
     }
 }
 
-/// Counts what is written.
+/// Counts written bytes.
 #[derive(Debug)]
 struct Counted {
     file: BufWriter<File>,
@@ -84,7 +86,7 @@ impl Write for Counted {
             Ok(written) => {
                 self.shared.bytes.fetch_add(*written as u64, Ordering::Relaxed);
             }
-            // The capture only tells at its end, and that may be far.
+            // The capture reports its error only at its end, which may be far away.
             Err(error) => self.shared.fail(error.to_string()),
         }
         result
@@ -101,19 +103,19 @@ pub struct Recorder {
     config: Captures,
     dir: PathBuf,
     places: Vec<Place>,
-    /// The stages at the ends, where what comes in and goes out is on an interface.
+    /// The stages at the ends, which represent the interfaces.
     ends: [StageId; 2],
-    /// The wall clock, in nanoseconds since 1970, when the station's clock showed zero.
+    /// Wall-clock time at zero of the station's clock, nanoseconds since 1970.
     epoch: u64,
     sink: Option<CaptureSink<Counted>>,
     shared: Arc<Shared>,
 }
 
 impl Recorder {
-    /// Begins to capture at `places`, of which `ends` are the interfaces; `epoch` is the wall clock at time zero.
+    /// Starts captures at `places`. `ends` are the interfaces; `epoch` is the wall-clock time at zero.
     ///
     /// # Errors
-    /// When the directory cannot be made or written to.
+    /// If the directory cannot be created or written to.
     pub fn new(
         config: &Captures,
         places: Vec<Place>,
@@ -131,12 +133,12 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// A view for others.
+    /// A view for other threads.
     pub fn recorded(&self) -> Recorded {
         Recorded { dir: self.config.dir.clone(), shared: self.shared.clone() }
     }
 
-    /// Begins a generation and removes those that are too old.
+    /// Starts a generation and removes those that are too old.
     fn begin(&mut self) -> io::Result<()> {
         let number = self.shared.generation.load(Ordering::Relaxed) + 1;
         self.shared.generation.store(number, Ordering::Relaxed);
@@ -156,7 +158,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Ends the generation; its files are whole.
+    /// Ends the generation; its files are complete.
     fn end(&mut self) -> io::Result<()> {
         let Some(sink) = self.sink.take() else { return Ok(()) };
         let captures = sink.finish()?;
@@ -166,7 +168,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Notes why nothing is written any more.
+    /// Stops writing after an error.
     fn note(&mut self, result: io::Result<()>) {
         if let Err(error) = result {
             self.sink = None;
@@ -188,7 +190,8 @@ impl Sink for Recorder {
 
     fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
         let at = Time(at.0.saturating_add(self.epoch));
-        // What a host puts into the path has come in on its interface, and what it receives goes out there.
+        // A packet that a host originates has arrived on its interface, and one that it receives leaves
+        // there.
         let (told, carried) = match op {
             Op::Originated(_) if self.ends.contains(&stage) => (true, true),
             Op::Received if self.ends.contains(&stage) => (false, true),
@@ -220,7 +223,7 @@ fn files(dir: &Path) -> impl Iterator<Item = PathBuf> {
     fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
-/// The number in `NAME.000123.pcapng`.
+/// Parses the number in `NAME.000123.pcapng`.
 fn generation(path: &Path) -> Option<u64> {
     let name = path.file_name()?.to_str()?.strip_suffix(SUFFIX)?;
     let (_, number) = name.rsplit_once('.')?;
@@ -251,7 +254,7 @@ mod tests {
         }
     }
 
-    /// Two places write a file each of one generation.
+    /// Each of two places writes one file per generation.
     #[test]
     fn generations_are_told_in_order_and_once() {
         let dir = tempfile::tempdir().expect("a directory");

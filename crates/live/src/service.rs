@@ -1,4 +1,4 @@
-//! The base station as a service: from its file to a loop that runs until somebody says stop.
+//! The base station as a service: from its file to a loop that runs until a signal stops it.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -29,69 +29,69 @@ use crate::shortage;
 use crate::station::{Port, Station};
 use crate::sys::{filter, heap, privileges};
 
-/// Why a station cannot run.
+/// Reason why a station cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// An interface is not there, or may not be opened.
+    /// An interface does not exist, or cannot be opened.
     #[error("{interface}: {error}")]
     Interface {
         /// Its name.
         interface: String,
-        /// What the system says.
+        /// Error of the system.
         error: io::Error,
     },
     /// The control socket cannot be served.
     #[error("{}: {error}", path.display())]
     Socket {
-        /// Where.
+        /// Path of the socket.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         error: io::Error,
     },
-    /// The figures cannot be served.
+    /// The metrics cannot be served.
     #[error("{address}: {error}")]
     Metrics {
-        /// Where.
+        /// Address of the server.
         address: SocketAddr,
-        /// Why.
+        /// Error of the system.
         error: io::Error,
     },
     /// Captures cannot be written.
     #[error("{dir}: {error}")]
     Capture {
-        /// Where.
+        /// Directory of the captures.
         dir: String,
-        /// Why.
+        /// Error of the system.
         error: io::Error,
     },
-    /// The kernel cannot forward, and was asked to.
+    /// The kernel was requested as data plane but cannot forward.
     #[error("the kernel cannot forward by itself: {0}")]
     Plane(Refusal),
-    /// Another station has an interface.
+    /// Another station owns an interface.
     #[error("{interface} has a station already: {owner}")]
     Owned {
         /// Its name.
         interface: String,
-        /// Whose it is.
+        /// The other station.
         owner: Owner,
     },
-    /// The kernel forwards already, and is to leave it to packet sockets.
+    /// The kernel forwards already, but packet sockets were requested.
     #[error(
         "the base filter of another station stands at {interface}, so that packets would pass twice: {error}"
     )]
     Base {
-        /// Where.
+        /// Name of the interface.
         interface: String,
-        /// Why it cannot be taken away.
+        /// Reason why the filter cannot be removed.
         error: io::Error,
     },
-    /// The system gives out.
+    /// Any other error of the system.
     #[error("{0}")]
     System(#[from] io::Error),
 }
 
 impl Fault {
-    /// What to do about it.
+    /// The remedy.
     pub fn remedy(&self) -> String {
         let error = match self {
             Fault::Owned { .. } => {
@@ -139,55 +139,55 @@ impl Fault {
     }
 }
 
-/// What happens to a station that its owner should read.
+/// Events of a station for its log.
 #[derive(Debug)]
 pub enum News {
-    /// What forwards.
+    /// The selected data plane.
     Plane {
         /// `kernel` or `sockets`.
         plane: &'static str,
-        /// Why not the kernel, and what would help, if it was to be had.
+        /// Reason against the kernel with its remedy, if the kernel was acceptable.
         instead: Option<(String, &'static str)>,
     },
-    /// It listens and runs.
+    /// The station runs.
     Ready {
-        /// The control socket.
+        /// Path of the control socket.
         socket: PathBuf,
-        /// Where Prometheus is answered.
+        /// Address of the metrics server.
         metrics: Option<SocketAddr>,
     },
-    /// The file was read again.
+    /// The file was reloaded.
     Reloaded {
-        /// User and process that asked for it by SIGHUP, as the kernel names them.
+        /// User and process that sent SIGHUP, from the kernel.
         who: String,
-        /// The stages that are new.
+        /// The new stages.
         stages: Vec<String>,
-        /// The keys that changed.
+        /// The changed keys.
         settings: Vec<Setting>,
     },
-    /// Somebody has changed keys of the path over the control socket.
+    /// A client has changed keys of the path over the control socket.
     Changed {
-        /// User and process.
+        /// User and process of the client.
         who: String,
-        /// What was and is.
+        /// The keys with old and new values.
         settings: Vec<Setting>,
     },
-    /// Something to mind, with its remedy.
+    /// A warning with its remedy.
     Warning(String),
-    /// Connections that ended at the station were reset, since it stops.
+    /// Number of connections that were reset, since the station stops.
     Reset(usize),
 }
 
-/// The signals that a station listens to; others end it as they end any program.
+/// The signals that a station handles; others have their default effect.
 fn signals() -> SigSet {
     [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().collect()
 }
 
-/// Runs the station of `file` until SIGTERM or SIGINT, with its control socket at `socket`. SIGHUP has it call
-/// `reread` and change what can be changed. What is to be told goes to `tell`, from several threads.
+/// Runs the station of `file` until SIGTERM or SIGINT, with its control socket at `socket`. SIGHUP makes it
+/// call `reread` and apply the changes. `tell` receives the events, from several threads.
 ///
 /// # Errors
-/// When something that it needs is not there; nothing is left behind then.
+/// If a requirement is missing. Nothing remains on the machine then.
 pub fn run(
     name: &str,
     file: StationFile,
@@ -196,7 +196,7 @@ pub fn run(
     tell: impl Fn(News) + Send + Sync + 'static,
 ) -> Result<(), Fault> {
     let tell = Arc::new(tell);
-    // Before any thread begins, so that all of them leave these signals alone.
+    // Before the first thread starts, so that all threads inherit the mask.
     signals().thread_block().map_err(io::Error::from)?;
     for interface in [&file.left, &file.right] {
         interfaces::warnings(interface)
@@ -223,10 +223,10 @@ pub fn run(
     let mut sink = (Tap(counters.clone()), recorder);
     if let Some(plane) = data_plane(&file, station.needs(&sink), &*tell)? {
         station.set_plane(plane)?;
-        // Before anybody hears that it runs: a connection that begins now is seen from its start.
+        // Before the report that it runs, so that later connections are seen from their start.
         station.adapt(&mut sink)?;
     }
-    // Before any other thread begins. What is needed from here on is needed again when interfaces come back.
+    // Before any other thread starts. The remaining privileges are needed again when interfaces come back.
     privileges::drop_unused()?;
     if let Err(error) = filter::refuse_unused() {
         let warning = format!("the kernel filters no system calls of this station: {error}");
@@ -279,27 +279,27 @@ pub fn run(
         true
     });
     manager.say("STOPPING=1");
-    // Without the station nobody would ever answer them.
+    // Without the station these connections would have no peer.
     let reset = (1..last.0.into()).map(|i| station.reset_endings(i, &mut sink)).sum();
     if reset > 0 {
         tell(News::Reset(reset));
     }
     ended?;
-    // Whoever stops it on purpose says whether packets are to pass without it. After an error they do.
+    // A deliberate stop decides whether packets pass without the station. After an error they do.
     match station.plane().filter(|_| !stays) {
         Some(plane) => Ok(plane.clear()?),
         None => Ok(()),
     }
 }
 
-/// Makes `interface` this station's, as long as what is returned lives.
+/// Claims `interface` for this station while the result lives.
 fn claim(interface: &str) -> Result<Claim, Fault> {
     let fault = |error| Fault::Interface { interface: interface.to_owned(), error };
     let index = interfaces::index(interface).map_err(fault)?;
     owner::claim(index)?.map_err(|owner| Fault::Owned { interface: interface.to_owned(), owner })
 }
 
-/// What the path of `file` must be shown of the packets that pass.
+/// The packets that the path of `file` must inspect.
 pub(crate) fn needs(file: &StationFile) -> Needs {
     let (path, _) = stages(file);
     crate::station::needs_of(&path, wants(file))
@@ -309,13 +309,15 @@ fn wants(file: &StationFile) -> Wants {
     if file.capture.is_some() { Wants::EVERYTHING } else { Wants::METRICS }
 }
 
-/// Whether connections end at an agent of `file`. Then new ones are to pass when the station is gone, whatever that costs.
+/// Whether connections end at an agent of `file`. Then new connections must pass after the end of the
+/// station.
 pub(crate) fn ends_connections(file: &StationFile) -> bool {
     let splits = |kind: &StageKind| matches!(kind, StageKind::Agent(AgentConfig::Split(_)));
     file.path.stages().iter().any(|stage| splits(&stage.kind))
 }
 
-/// The kernel as data plane, if it is to be had and was not declined. Where each packet goes through the station anyway, packet
+/// Selects the kernel as data plane, if available and not declined. If the station inspects every packet
+/// anyway, packet sockets are used, unless the kernel was required or connections end here.
 /// sockets do, unless the kernel was demanded or connections end here.
 fn data_plane(
     file: &StationFile,
@@ -344,10 +346,10 @@ fn data_plane(
     Ok(None)
 }
 
-/// Takes away what a station has left at the interfaces of `file`; whether there was anything.
+/// Removes the remains of a station at the interfaces of `file`. Returns whether there were any.
 ///
 /// # Errors
-/// When that is not allowed: packets would pass twice beside packet sockets. When a station runs there.
+/// If this is not allowed: with packet sockets, packets would then pass twice. Also if a station runs there.
 pub fn clear(file: &StationFile) -> Result<bool, Fault> {
     let _claims = [claim(&file.left)?, claim(&file.right)?];
     clear_claimed(file)
@@ -363,7 +365,7 @@ fn clear_claimed(file: &StationFile) -> Result<bool, Fault> {
     Ok(found)
 }
 
-/// The path with a witness at each end, and its places for captures.
+/// The stages with a witness at each end, and the places of captures.
 fn stages(file: &StationFile) -> (Stages, Vec<Place>) {
     let models = file.path.stages();
     let room = file.limits.flows;
@@ -390,7 +392,7 @@ fn open(interface: &str, stage: StageId, side: Side) -> Result<Port, Fault> {
     Port::open(interface, index, stage, side).map_err(fault)
 }
 
-/// The wall clock when the station's clock showed zero.
+/// Wall-clock time at zero of the station's clock, nanoseconds since 1970.
 #[expect(clippy::disallowed_methods, reason = "captures carry the time of day")]
 pub(crate) fn epoch(clock: Clock) -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -433,7 +435,7 @@ fn reload(
 mod tests {
     use super::*;
 
-    /// Each fault that somebody can do something about says what.
+    /// Each fault that a user can fix has a remedy.
     #[test]
     fn each_fault_has_its_remedy() {
         let of = |kind: ErrorKind| io::Error::from(kind);

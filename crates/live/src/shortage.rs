@@ -1,8 +1,8 @@
-//! Whether a system refuses because it has no more memory or threads, which has one remedy whatever was asked for.
+//! Detects a shortage of memory or threads, which has the same remedy for all calls.
 
 use std::io::{self, ErrorKind};
 
-/// What to do about `error`, if it is for want of memory or threads (`ENOMEM`, `EAGAIN`).
+/// The remedy, if `error` is a shortage of memory or threads (`ENOMEM`, `EAGAIN`).
 pub(crate) fn remedy(error: &io::Error) -> Option<&'static str> {
     matches!(error.kind(), ErrorKind::OutOfMemory | ErrorKind::WouldBlock).then_some(
         "there is too little memory, or there are too many threads: raise the limits of the service (`MemoryMax=`, `TasksMax=`) or \

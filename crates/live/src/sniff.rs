@@ -1,4 +1,4 @@
-//! Looking on at one interface of this machine: what arrives and what is sent, without disturbing either.
+//! Passive capture at one interface of this machine: received and sent packets.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -13,26 +13,26 @@ use crate::header::VNET;
 use crate::interfaces;
 use crate::sys::packet_socket::{Inbox, PacketSocket};
 
-/// Types of devices (`ARPHRD_*`) whose frames begin like those of Ethernet; on the second each packet passes twice.
+/// Types of devices (`ARPHRD_*`) with Ethernet-like frames; the loopback device shows each packet twice.
 const ETHERNET: &str = "1";
 const LOOPBACK: &str = "772";
 
-/// Looks on at an interface.
+/// A passive capture at one interface.
 pub struct Sniffer {
     socket: PacketSocket,
     inbox: Inbox,
     clock: Clock,
-    /// The time of day at the clock's start, in nanoseconds since 1970.
+    /// Wall-clock time at the clock's start, nanoseconds since 1970.
     epoch: u64,
 }
 
 impl Sniffer {
-    /// Begins to look on at the interface `name`. It is not made promiscuous: only packets of this machine, or routed or
-    /// bridged by it, pass there.
+    /// Starts a capture at the interface `name`. The interface is not made promiscuous, so only packets are
+    /// captured that this machine sends, receives, routes or bridges.
     ///
     /// # Errors
-    /// `PermissionDenied` without CAP_NET_RAW, `NotFound` if there is no such interface, `Unsupported` if its frames are
-    /// not those of Ethernet.
+    /// `PermissionDenied` without CAP_NET_RAW, `NotFound` for an unknown interface, `Unsupported` if its
+    /// frames are not like those of Ethernet.
     pub fn open(name: &str) -> io::Result<Sniffer> {
         let index = interfaces::index(name)?;
         let kind = fs::read_to_string(format!("/sys/class/net/{name}/type")).unwrap_or_default();
@@ -50,11 +50,11 @@ impl Sniffer {
         Ok(Sniffer { socket, inbox: Inbox::new(), clock, epoch })
     }
 
-    /// Waits at most `wait` for packets, and hands each to `take`: the time of day at which it was read from the kernel,
-    /// and the Ethernet frame.
+    /// Waits at most `wait` for packets. Calls `take` with each: the wall-clock time of the read, and the
+    /// Ethernet frame.
     ///
     /// # Errors
-    /// Those of the system; that the wait was interrupted is none.
+    /// Errors of the system, other than an interruption.
     pub fn take(&mut self, wait: Span, mut take: impl FnMut(Time, &[u8])) -> io::Result<()> {
         let wait = PollTimeout::try_from(wait.0.div_ceil(1_000_000)).unwrap_or(PollTimeout::MAX);
         let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
@@ -66,22 +66,22 @@ impl Sniffer {
         while self.inbox.receive(&self.socket)? > 0 {
             let at = Time(self.clock.now().0 + self.epoch);
             for frame in self.inbox.frames() {
-                // The header of offloads precedes each.
+                // The virtio header precedes each frame.
                 take(at, frame.get(VNET..).unwrap_or(&[]));
             }
         }
         Ok(())
     }
 
-    /// Time since it began to look on.
+    /// Time since the start of the capture.
     pub fn elapsed(&self) -> Span {
         Span(self.clock.now().0)
     }
 
-    /// Frames that were lost since the last call because nobody read them in time.
+    /// Frames lost since the last call, because they were not read in time.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn take_drops(&self) -> io::Result<u32> {
         self.socket.take_drops()
     }

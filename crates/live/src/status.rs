@@ -1,4 +1,4 @@
-//! How a station or a tunnel fares: what is told over the control socket and shown to Prometheus.
+//! Status of a station or a tunnel, for the control socket and for Prometheus.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::plane::PlaneCounts;
 use crate::recorder::RecorderStatus;
 use crate::station::PortCounts;
 
-/// Everything there is to know about a running station.
+/// Status of a running station.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Status {
     /// Version of the program.
@@ -21,15 +21,15 @@ pub struct Status {
     pub name: String,
     /// Seed of all random draws.
     pub seed: u64,
-    /// How long it has been running, in nanoseconds.
+    /// Run time, nanoseconds.
     pub uptime_ns: u64,
     /// The interfaces.
     pub ports: Vec<PortStatus>,
-    /// The stages, left to right, the ends of the path included.
+    /// The stages from left to right, with the ends of the path.
     pub stages: Vec<StageStatus>,
     /// The captures, if any.
     pub capture: Option<RecorderStatus>,
-    /// What the kernel has done, if it forwards; else packet sockets do.
+    /// Status of the kernel's data plane; `None` with packet sockets.
     #[serde(default)]
     pub plane: Option<PlaneStatus>,
 }
@@ -37,43 +37,43 @@ pub struct Status {
 /// The kernel as data plane.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PlaneStatus {
-    /// What the station is shown: `nothing`, `heads`, `duplicates` or `everything`.
+    /// The packets that the station inspects: `nothing`, `heads`, `duplicates` or `everything`.
     pub shows: String,
-    /// What was counted.
+    /// Counters of the data plane.
     #[serde(flatten)]
     pub counts: PlaneCounts,
 }
 
-/// An interface.
+/// Status of an interface.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PortStatus {
     /// Its name.
     pub name: String,
     /// `left` or `right`.
     pub side: String,
-    /// Frames.
+    /// Frame counters.
     #[serde(flatten)]
     pub counts: PortCounts,
 }
 
-/// A stage.
+/// Status of a stage.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StageStatus {
-    /// Its name; `left` and `right` are what lies beyond the interfaces.
+    /// Its name; `left` and `right` are the networks beyond the interfaces.
     pub name: String,
     /// `host`, `agent`, `link`, `radio` or `cross`.
     pub kind: String,
-    /// What it was configured as, defaults included; null for hosts.
+    /// Its configuration with defaults; null for hosts.
     pub config: serde_json::Value,
-    /// Flows or connections that are followed now.
+    /// Number of current flows or connections.
     pub flows: Option<usize>,
-    /// Bytes of an agent's state, cached packets included.
+    /// Size of an agent's state with cached packets, bytes.
     pub state_bytes: Option<usize>,
-    /// The most that it ever was.
+    /// Maximum of `state_bytes` so far.
     pub peak_state_bytes: Option<usize>,
-    /// Packets at the stage.
+    /// Packet counters.
     pub packets: StageCount,
-    /// What happened there.
+    /// Event counters.
     #[serde(flatten)]
     pub happened: Happened,
 }
@@ -81,39 +81,39 @@ pub struct StageStatus {
 /// Counts by name.
 pub type Counts = BTreeMap<String, u64>;
 
-/// Everything there is to know about a running tunnel.
+/// Status of a running tunnel.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct TunnelStatus {
     /// Version of the program.
     pub version: String,
     /// Name of the tunnel.
     pub name: String,
-    /// Its interface.
+    /// Name of its interface.
     pub tun: String,
-    /// Whether it has a key. Without one anybody may read and speak.
+    /// Whether it has a key. Without one the tunnel has neither secrecy nor authentication.
     pub keyed: bool,
     /// `idle`, `calling`, `confirming`, `up` or `closed`.
     pub state: String,
-    /// Where the peer is, while it is up.
+    /// Address of the peer, while the session is up.
     pub peer: Option<String>,
-    /// Window in packets, while it is up.
+    /// Window in packets, while the session is up.
     pub window: Option<u16>,
-    /// Longest inner packet.
+    /// Inner MTU, bytes.
     pub mtu: u16,
-    /// The round trip of the handshake in microseconds, while it is up.
+    /// Round-trip time of the handshake in microseconds, while the session is up.
     pub rtt_us: Option<u64>,
-    /// Packets that wait.
+    /// Number of queued packets.
     pub waiting: usize,
-    /// How long it has been running, in nanoseconds.
+    /// Run time, nanoseconds.
     pub uptime_ns: u64,
-    /// Packets and frames.
+    /// Packet and frame counters.
     pub packets: Counts,
-    /// Sessions, and datagrams that were dropped, by reason.
+    /// Session counters, with dropped datagrams by reason.
     pub session: Counts,
-    /// Packets that were sent again, by cause.
+    /// Retransmitted packets by cause.
     pub repeated: Counts,
-    /// What the link layer noted.
+    /// Notes of the link layer.
     pub notes: Counts,
-    /// What the system did not take: datagrams and packets, by reason.
+    /// Datagrams and packets that the system refused, by reason.
     pub refused: Counts,
 }

@@ -1,4 +1,4 @@
-//! What a station's file would meet on this machine: found out without starting one, and without changing anything.
+//! Checks the requirements of a station's file on this machine, without a start and without changes.
 
 use std::fs;
 use std::net::TcpListener;
@@ -18,35 +18,35 @@ use crate::sys::ethtool::{Offload, offload};
 use crate::sys::path_mtu;
 use crate::{interfaces, owner, plane, service};
 
-/// Capabilities by their number in linux/capability.h.
+/// Numbers of capabilities in linux/capability.h.
 const CAP_NET_ADMIN: u32 = 12;
 const CAP_NET_RAW: u32 = 13;
 
-/// The receive buffer that a station asks for, in bytes.
+/// Receive buffer that a station requests, bytes.
 const BUFFER: u64 = 32 << 20;
 
-/// How much a finding matters.
+/// Severity of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weight {
-    /// As it should be.
+    /// The requirement is met.
     Good,
-    /// The station would run, but something would not be as one may expect.
+    /// The station would run, but with unexpected behaviour.
     Mind,
     /// The station would not run.
     Fatal,
 }
 
-/// One thing that was looked at.
+/// One checked requirement.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Finding {
-    /// What was looked at: an interface, `rights`, `buffers`.
+    /// Subject: an interface, `rights`, `buffers`.
     pub about: String,
-    /// How much it matters.
+    /// Severity.
     pub weight: Weight,
-    /// What was found.
+    /// The finding.
     pub found: String,
-    /// What to do about it; empty if nothing.
+    /// The remedy; empty if none is needed.
     pub remedy: String,
 }
 
@@ -54,7 +54,7 @@ fn finding(about: &str, weight: Weight, found: impl Into<String>, remedy: &str) 
     Finding { about: about.to_owned(), weight, found: found.into(), remedy: remedy.to_owned() }
 }
 
-/// What the station of `file` would meet here, with its control socket at `socket`.
+/// Findings for a station of `file` on this machine, with its control socket at `socket`.
 pub fn survey(file: &StationFile, socket: Option<&Path>) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut mtus = Vec::new();
@@ -83,7 +83,7 @@ fn number(path: &str) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// Whether another station has this interface.
+/// The finding that another station owns this interface.
 fn owned(name: &str) -> Option<Finding> {
     let index = interfaces::index(name).ok()?;
     let owner = owner::owner(index).ok()??;
@@ -109,7 +109,7 @@ fn interface(name: &str, found: &mut Vec<Finding>) {
     } else if !flags.contains(InterfaceFlags::IFF_RUNNING) {
         found.push(finding(name, Weight::Mind, "has no carrier", "is the cable in, the radio on?"));
     }
-    // ARPHRD_ETHER.
+    // The value of ARPHRD_ETHER.
     if number(&format!("{device}/type")).is_some_and(|kind| kind != 1) {
         let remedy =
             "a station stands between interfaces of Ethernet or of a wireless access point";
@@ -144,12 +144,12 @@ fn interface(name: &str, found: &mut Vec<Finding>) {
     }
 }
 
-/// Whether this process may do what a capability stands for.
+/// Whether this process has a capability.
 fn has(capability: u32) -> bool {
     has_in(&fs::read_to_string("/proc/self/status").unwrap_or_default(), capability)
 }
 
-/// What the status of a process says of that.
+/// Whether the status of a process lists the capability as effective.
 fn has_in(status: &str, capability: u32) -> bool {
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let bits = effective.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
@@ -180,7 +180,7 @@ fn rights(found: &mut Vec<Finding>) {
     }
 }
 
-/// What would forward. The programs are loaded and thrown away; nothing is attached.
+/// The available data plane. The programs are loaded and discarded; none is attached.
 fn forwards(file: &StationFile) -> Finding {
     let sockets = |why: &str| {
         let what = format!(
@@ -227,14 +227,14 @@ fn memory(file: &StationFile, found: &mut Vec<Finding>) {
     found.push(finding("memory", weight, what, remedy));
 }
 
-/// What /proc/meminfo says that is free for programs, in whole MiB.
+/// Available memory of /proc/meminfo, rounded down to MiB.
 fn available(meminfo: &str) -> Bytes {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let kib = line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
     Bytes(kib.unwrap_or(0) >> 10 << 20)
 }
 
-/// What the station opens: sockets and directories.
+/// Checks sockets and directories of the station.
 fn places(file: &StationFile, socket: Option<&Path>, found: &mut Vec<Finding>) {
     let runs = socket.filter(|socket| UnixStream::connect(socket).is_ok());
     if let Some(socket) = runs {
@@ -296,7 +296,7 @@ mod tests {
         (found.weight, found.found.clone())
     }
 
-    /// The numbers are those of linux/capability.h, the mask that of proc(5).
+    /// Numbers from linux/capability.h, and the mask of proc(5).
     #[test]
     fn a_right_is_a_bit_of_the_effective_mask() {
         let of = |mask: &str| format!("Name:\tx\nCapPrm:\tffffffffffffffff\nCapEff:\t{mask}\n");
@@ -366,7 +366,7 @@ mod tests {
         let (weight, what) = of(&look(None), "metrics");
         assert_eq!(weight, Weight::Fatal, "another program has the port");
         assert!(what.starts_with(&address.to_string()), "{what}");
-        // Where this very station may be running, that is why.
+        // The socket may be in use by this very station.
         let _station = UnixListener::bind(&socket).unwrap();
         let found = look(Some(&socket));
         assert_eq!(of(&found, "metrics").0, Weight::Mind);
@@ -378,7 +378,7 @@ mod tests {
         assert_eq!((weight, what), (Weight::Good, format!("http://{address}/metrics")));
     }
 
-    /// A directory that is not there yet is made, so its nearest parent is asked.
+    /// A missing directory is created, so its nearest existing parent is checked.
     #[test]
     fn captures_go_to_a_directory_that_can_be_made() {
         let dir = tempfile::tempdir().unwrap();

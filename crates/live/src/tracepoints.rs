@@ -1,12 +1,13 @@
-//! What the kernel's TCP does, from its tracepoints: each time-out, recovery and change of the window at its own time.
+//! Events of the kernel's TCP from its tracepoints: timeouts, recoveries and changes of the window, each with
+//! its own time.
 //!
-//! It takes root, since tracepoints show all connections of the machine. Those of other testbeds are told apart by
-//! the thread that opened a socket and by the socket's cookie. What is missing is said, and then `TCP_INFO` is
-//! asked again and again instead ([`crate::endpoint::Sampler`]).
+//! Root is needed, since tracepoints show all connections of the machine. Connections of other testbeds are
+//! excluded by the thread that opened a socket and by the socket's cookie. Without tracepoints the reason is
+//! reported, and `TCP_INFO` is polled instead ([`crate::endpoint::Sampler`]).
 //!
-//! The kernel has no tracepoint for segments that come in after this end has closed its direction, which is when the
-//! last of the data is written, not sent. From then on the window is known by `TCP_INFO` alone; time-outs and
-//! recoveries are told to the end.
+//! The kernel has no tracepoint for segments that arrive after this end has closed its direction. It closes
+//! when the last data is written to the socket, not when it is sent. From then on only `TCP_INFO` shows the
+//! window; timeouts and recoveries are reported to the end.
 
 mod follow;
 mod instance;
@@ -35,16 +36,16 @@ use line::Line;
 
 pub use instance::sweep;
 
-/// How often is looked for events, in milliseconds.
+/// Polling interval for events, ms.
 const LOOK_MS: u16 = 2;
 
-/// How long a processor may take to write down an event after the time that it shows.
+/// Longest time between the timestamp of an event and its entry in the buffer.
 const LATE: Span = Span::millis(1);
 
-/// A line is shorter than this; the rest of a longer one is thrown away.
+/// Length limit of a line, bytes; the rest of a longer one is discarded.
 const LONGEST: usize = 4096;
 
-/// Reads tracepoints in a thread of its own until it is dropped.
+/// Reads tracepoints in a separate thread until it is dropped.
 #[derive(Debug)]
 pub struct Tracer {
     shared: Arc<Shared>,
@@ -56,14 +57,14 @@ pub struct Tracer {
 struct Shared {
     clock: Clock,
     state: Mutex<State>,
-    /// Up to when all events were told, in nanoseconds of the clock.
+    /// All events before this time were emitted; nanoseconds of the clock.
     complete: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct State {
     follower: Follower,
-    /// Our own hold on each socket, to ask for its TCP_INFO.
+    /// A duplicate of each socket's descriptor, to read its TCP_INFO.
     sockets: Vec<(u64, OwnedFd)>,
     next: u64,
 }
@@ -75,11 +76,11 @@ impl Shared {
 }
 
 impl Tracer {
-    /// Begins to read what concerns senders on `ports`; every event goes to `tell`. The calling process must have a
-    /// mount namespace of its own.
+    /// Starts to read events of senders on `ports`, and calls `tell` with each. The calling process must have
+    /// its own mount namespace.
     ///
     /// # Errors
-    /// What is missing, as a clause.
+    /// If a requirement is missing, with its description as a clause.
     pub fn start(
         ports: &Range<u16>,
         clock: Clock,
@@ -103,17 +104,17 @@ impl Tracer {
         Ok(Tracer { shared, stop, thread: Some(thread) })
     }
 
-    /// For threads that open connections.
+    /// A handle for threads that open connections.
     pub fn watcher(&self) -> Watcher {
         Watcher(self.shared.clone())
     }
 
-    /// Up to when all events have been told. On a busy machine this is well before now.
+    /// All events before this time were emitted. On a busy machine it lags well behind the present.
     pub fn complete_until(&self) -> Time {
         Time(self.shared.complete.load(Ordering::Acquire))
     }
 
-    /// Tells what is left and ends. Returns how many events were lost.
+    /// Emits the remaining events and ends. Returns the number of lost events.
     pub fn finish(mut self) -> u64 {
         self.end();
         self.shared.state().follower.events_lost()
@@ -122,7 +123,7 @@ impl Tracer {
     fn end(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has told why on stderr.
+            // A panicked thread has printed its message to stderr.
             let _ = thread.join();
         }
     }
@@ -134,13 +135,13 @@ impl Drop for Tracer {
     }
 }
 
-/// Has connections followed.
+/// Registers connections with a tracer.
 #[derive(Clone, Debug)]
 pub struct Watcher(Arc<Shared>);
 
 impl Watcher {
-    /// Follows a connection that the calling thread has just begun to open; `None` if the system does not let us.
-    /// Drop what it returns before the socket is closed.
+    /// Follows a connection that the calling thread has just begun to open; `None` if the system refuses.
+    /// Drop the result before the socket is closed.
     pub fn watch(&self, stream: &TcpStream, flow: FlowKey, stage: StageId) -> Option<Watched> {
         let cookie = cookie(stream.as_fd()).ok()?;
         let socket = stream.as_fd().try_clone_to_owned().ok()?;
@@ -176,9 +177,9 @@ struct Reader<F> {
     shared: Arc<Shared>,
     stop: Arc<AtomicBool>,
     tell: F,
-    /// The beginning of a line.
+    /// Beginning of an incomplete line.
     rest: Vec<u8>,
-    /// Whether what comes belongs to a line that is too long.
+    /// Whether the input belongs to a line that exceeds the limit.
     overlong: bool,
 }
 
@@ -186,7 +187,7 @@ impl<F: FnMut(Event)> Reader<F> {
     fn run(&mut self) {
         loop {
             let stop = self.stop.load(Ordering::Relaxed);
-            // Interrupted or not, it is time to look.
+            // An interruption only shortens the interval.
             let _ = poll(&mut [], PollTimeout::from(LOOK_MS));
             let now = self.shared.clock.now();
             let read = self.read();
@@ -212,7 +213,7 @@ impl<F: FnMut(Event)> Reader<F> {
         }
     }
 
-    /// Reads all that is there.
+    /// Reads all pending input.
     fn read(&mut self) -> std::io::Result<()> {
         let mut room = [0; 1 << 16];
         loop {
@@ -228,7 +229,7 @@ impl<F: FnMut(Event)> Reader<F> {
         }
     }
 
-    /// A line, or a part of one.
+    /// Handles a line, or a part of one.
     fn piece(&mut self, piece: &[u8], follower: &mut Follower) {
         if self.rest.len() + piece.len() > LONGEST {
             self.overlong = true;

@@ -1,8 +1,8 @@
 //! World 2: a scenario on real packets, between network namespaces of this machine.
 //!
-//! The stages are the simulator's, with the same seeds. Hosts whose TCP is the kernel's are namespaces with real
-//! sockets; hosts whose TCP is ours are machines of the path that speak on real packets. What happened comes as
-//! the same events, so that metrics, captures and plots are made as they are of a simulated run.
+//! The stages are the simulator's, with the same seeds. Hosts with the kernel's TCP are namespaces with real
+//! sockets; hosts with lasthop's TCP are machines of the path that send real packets. The events are the
+//! simulator's too, so metrics, captures and plots are made the same way.
 
 mod ends;
 mod limits;
@@ -40,76 +40,76 @@ use reports::Reports;
 use sockets::Machine;
 use telling::Tracing;
 
-/// The base station's namespace.
+/// Name of the base station's namespace.
 const STATION: &str = "station";
 
-/// How often the control block of a sender in the kernel is looked at.
+/// Interval at which the control block of a kernel sender is sampled.
 const SAMPLE: Span = Span::millis(5);
 
-/// How much later than it happened an event of such a sender is known, unless a thread had to wait long.
+/// Longest delay between an event of a kernel sender and its report, unless a thread waited for a processor.
 const SETTLED: Span = Span::millis(20);
 
-/// After the last transfer: how long packets that are still under way are waited for.
+/// Time after the last transfer in which packets under way may still arrive.
 const LINGER: Span = Span::millis(100);
 
-/// First source port of transfers whose sender is the kernel; each run takes others, since the ports of the last
-/// one rest in TIME-WAIT.
+/// Source ports of transfers with a kernel sender. Each run uses other ports, since those of the last run are
+/// in TIME-WAIT.
 const PORTS: std::ops::Range<u16> = 20_000..60_000;
 
-/// A testbed on which a scenario runs.
+/// A testbed that runs a scenario.
 pub struct Testbed {
     net: Net,
     next_port: u16,
 }
 
-/// How a run ended.
+/// Result of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RunEnd {
-    /// When.
+    /// Time of the end, nanoseconds.
     pub at_ns: u64,
-    /// Why: `finished`, `horizon` or `stopped`.
+    /// Reason: `finished`, `horizon` or `stopped`.
     pub reason: String,
     /// Packets that links and radios carried.
     pub hops: u64,
     /// Largest state that an agent held, in bytes.
     pub agent_state_bytes: u64,
-    /// What the kernel of each host counted meanwhile.
+    /// Counters of each host's kernel during the run.
     pub kernel: BTreeMap<String, Counters>,
-    /// What the hosts' TCPs waited for, other people's left out; nothing if none has sent data.
+    /// Limiting factors of the senders, without cross traffic; `None` if no host sent data.
     #[serde(default)]
     pub limits: Option<Limits>,
-    /// Transfers that did not arrive as they were sent: what was wrong, a line each.
+    /// Incorrect transfers: one line each with the problem.
     pub wrong: Vec<String>,
-    /// Frames that the base station lost because it could not keep up: such a run says little.
+    /// Frames that the base station lost because it was too slow. Above zero the results are not reliable.
     pub lost_frames: u64,
-    /// Where what the senders in the kernel did is known from; `None` without such senders.
+    /// Source of the events of kernel senders; `None` without such senders.
     pub tcp_events: Option<TcpEvents>,
 }
 
-/// Where the events of the kernel's TCP come from.
+/// Source of the events of the kernel's TCP.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TcpEvents {
-    /// `tracepoints`, each event at its own time, or `tcp-info`, differences between answers.
+    /// `tracepoints`, with exact times, or `tcp-info`, with differences between polls.
     pub source: String,
-    /// Why it is not `tracepoints`.
+    /// Reason for a source other than `tracepoints`.
     pub why: Option<String>,
-    /// Events that the kernel had and that could not be read in time.
+    /// Events of the kernel that were lost before they could be read.
     pub lost: u64,
 }
 
 impl Testbed {
-    /// Makes the calling process, which must have no other thread yet, the base station between the hosts of
+    /// Makes the calling process, which must have a single thread, the base station between the hosts of
     /// `scenario`.
     ///
     /// # Errors
-    /// When the kernel does not let us make namespaces; the error says what forbids it.
+    /// If the kernel forbids the namespaces; the error names the obstacle.
     pub fn enter(scenario: &Scenario) -> Result<Testbed, Error> {
         let hosts = scenario.hosts.iter().map(spec).collect::<Result<_, _>>()?;
         let net = Net::enter(&NetSpec { station: STATION.to_owned(), offloads: false, hosts })?;
         Ok(Testbed { net, next_port: PORTS.start })
     }
 
-    /// What stands where in the next run of `scenario`, and which flows will carry data.
+    /// Stages and data flows of the next run of `scenario`.
     pub fn layout(&self, scenario: &Scenario) -> Layout {
         let mut layout = lasthop_path::layout(scenario);
         let connections = connections(scenario, self.next_port);
@@ -119,7 +119,7 @@ impl Testbed {
             }
             let transfer = &scenario.transfers[connection.transfer];
             if connection.port.is_some() || has_tcp(scenario, transfer.to) {
-                // What the kernel agrees to is seen, not known.
+                // The kernel negotiates these, so they are measured.
                 flow.mss = None;
                 flow.split_mss = None;
             }
@@ -127,11 +127,11 @@ impl Testbed {
         layout
     }
 
-    /// Runs `scenario` once with `seed`; every event goes to `sink`. `stacks` makes the hosts with stacks of their own. Ends
-    /// when all transfers are over, at the horizon, or soon after `stop` is raised.
+    /// Runs `scenario` once with `seed`, with events to `sink`. `stacks` makes the hosts with their own
+    /// stacks. Ends when all transfers are complete, at the horizon, or soon after `stop` is raised.
     ///
     /// # Errors
-    /// When an interface, a socket or a thread cannot be had.
+    /// If an interface, a socket or a thread cannot be made.
     pub fn run(
         &mut self,
         scenario: &Scenario,
@@ -142,7 +142,8 @@ impl Testbed {
     ) -> Result<RunEnd, Error> {
         let counted = self.counters(scenario)?;
         let kind = |i: usize| match is_kernel(scenario, i) {
-            // The control blocks of senders of bulk data are looked at; other connections are observed.
+            // Senders of bulk data report their control blocks; other connections are observed from their
+            // packets.
             true => HostKind::Outside {
                 reported: scenario.transfers.iter().any(|t| t.from == i && t.connections() > 0),
             },
@@ -170,7 +171,7 @@ impl Testbed {
         let mut reason = "finished";
         let mut quiet_since = None;
         let outcome = station.run(sink, &mut |station, sink, now| {
-            // What is complete by now is taken after that.
+            // Read before the reports, which then include all events up to this time.
             let complete = tracing.complete_until();
             reports.take(&ends);
             reports.tell(now, complete, sink);
@@ -217,7 +218,7 @@ impl Testbed {
         })
     }
 
-    /// The hosts with stacks of their own, with their sockets.
+    /// The hosts with their own stacks, with their sockets.
     fn machines(
         &self,
         scenario: &Scenario,
@@ -247,7 +248,7 @@ impl Testbed {
     }
 }
 
-/// The base station's ends of all cables; `stages` says where each host of `net` stands in the path.
+/// The base station's ends of all cables. `stages` has the stage of each host of `net`.
 pub(crate) fn ports(net: &Net, stages: &[usize]) -> Result<Vec<Port>, Error> {
     let mut ports = Vec::new();
     for (host, stage) in net.hosts().iter().zip(stages) {
@@ -270,10 +271,10 @@ pub(crate) fn ports(net: &Net, stages: &[usize]) -> Result<Vec<Port>, Error> {
     Ok(ports)
 }
 
-/// A station that puts the path of `scenario` between the hosts of a network, all of which have a kernel.
+/// A station with the path of `scenario` between the hosts of a network, all with kernels.
 ///
 /// # Errors
-/// When an interface cannot be had.
+/// If an interface cannot be opened.
 pub fn standing(net: &Net, scenario: &Scenario) -> Result<Station, Error> {
     let mut stages = Vec::new();
     let mut places = vec![0; net.hosts().len()];
@@ -308,13 +309,13 @@ fn is_kernel(scenario: &Scenario, host: usize) -> bool {
 /// A connection of a scenario.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Connection {
-    /// The number of its transfer.
+    /// Index of its transfer.
     transfer: usize,
-    /// The port that it is sent from, if the kernel's TCP sends it.
+    /// Source port, if the kernel's TCP sends it.
     port: Option<u16>,
 }
 
-/// All connections in the order of the scenario; those that the kernel's TCP sends have ports from `first` on.
+/// All connections in the order of the scenario. Those of the kernel's TCP have ports from `first` on.
 fn connections(scenario: &Scenario, first: u16) -> Vec<Connection> {
     let mut ports = first..;
     let mut all = Vec::new();
@@ -326,18 +327,18 @@ fn connections(scenario: &Scenario, first: u16) -> Vec<Connection> {
     all
 }
 
-/// Where the ports of the next run begin after one that took `used` of them from `first` on, so that there is room for as many
+/// First port of the next run, after one with `used` ports from `first` on. Leaves room for as many ports
 /// again.
 fn next_port(first: u16, used: u16) -> u16 {
     if first + 2 * used < PORTS.end { first + used } else { PORTS.start }
 }
 
-/// Whether the transfers of a host are made by the kernel's TCP.
+/// Whether the kernel's TCP makes the transfers of a host.
 fn has_tcp(scenario: &Scenario, host: usize) -> bool {
     is_kernel(scenario, host) && !scenario.speaks_quic(host)
 }
 
-/// The host of a testbed that stands for a host of a scenario.
+/// Specification of a testbed host for a host of the scenario.
 fn spec(host: &lasthop_scenario::Host) -> Result<HostSpec, Error> {
     let spec = HostSpec::new(&host.name, host.side.into(), host.addr.ip());
     match &host.stack {
@@ -395,7 +396,7 @@ mod tests {
         );
     }
 
-    /// The ports of the last run rest in TIME-WAIT; they come round once there is no room for the next ones.
+    /// Ports are reused once the next run does not fit into the rest of the range.
     #[test]
     fn a_run_takes_other_ports_than_the_one_before() {
         for (first, used, next) in [

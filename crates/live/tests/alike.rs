@@ -1,4 +1,4 @@
-//! The same losses are repaired by the same packets in virtual time and on both data planes.
+//! The same packets repair the same losses in virtual time and on both data planes.
 
 mod common;
 
@@ -19,10 +19,10 @@ use lasthop_trace::Nothing;
 const LEN: u32 = 100;
 /// Segments of the transfer.
 const SEGMENTS: u32 = 800;
-/// Segments that are sent before the ACKs of the first are seen.
+/// Segments in flight before the first ACK is read.
 const WINDOW: u32 = 8;
 
-/// Timers do not repair anything here: what a busy machine takes for a step is not part of the comparison.
+/// Timers are set too long to repair anything: steps on a busy machine have no fixed duration.
 fn config() -> AgentConfig {
     let slow = Span::secs(600);
     let snoop = SnoopConfig {
@@ -39,17 +39,17 @@ fn stage() -> Stage {
     Stage::Agent(Box::new(Agent::new(&config())))
 }
 
-/// A base station with a host of the test on each side.
+/// A base station with a test host on each side.
 trait World {
-    /// A segment of the host on side `from` comes to the base station.
+    /// Sends a segment from the host on side `from` to the base station.
     fn put(&mut self, from: usize, flags: Flags, at: u32, acks: u32, len: u32);
 
-    /// The segments that have come to `side` since the last call. Waits a moment for the first, and for as long as it
-    /// takes if there must be one.
+    /// Segments that have arrived at `side` since the last call. Waits briefly for the first; with `must`,
+    /// waits until there is one.
     fn came(&mut self, side: usize, must: bool) -> Vec<Read>;
 }
 
-/// In virtual time, as the simulator has it: each step takes a millisecond.
+/// Virtual time as in the simulator: each step takes a millisecond.
 struct Virtual {
     hosts: Hosts,
     agent: Agent,
@@ -77,7 +77,7 @@ impl World for Virtual {
     }
 }
 
-/// On a data plane, between packet sockets.
+/// A data plane between packet sockets.
 struct Live {
     hosts: Hosts,
     inbox: Inbox,
@@ -107,23 +107,25 @@ impl World for Live {
     }
 }
 
-/// What came of a transfer.
+/// Result of a transfer.
 #[derive(Default, Debug, PartialEq, Eq)]
 struct Outcome {
-    /// How often each segment came to the mobile host, lost transmissions included.
+    /// Number of transmissions of each segment over the wireless hop, lost ones included.
     sent: Vec<u32>,
     /// Duplicate ACKs that the fixed host received.
     leaked: u64,
 }
 
-/// How often a segment is lost: one of 32 once or twice. The last ones are not, so that each loss has something behind it.
+/// Number of losses of a segment: one of 32 is lost once or twice. The last segments are not lost, so that
+/// data follows each loss.
 fn lost(number: u32) -> u32 {
     let drawn = (4 * number..4 * number + 4).map(losses).max();
     drawn.filter(|_| number + 50 < SEGMENTS).unwrap_or(0)
 }
 
-/// Data from the fixed to the mobile host, which acknowledges each segment. The fixed host retransmits nothing. Of its
-/// window [`WINDOW`] segments are in flight; while one is missing it goes on, as duplicate ACKs would have it.
+/// Sends data from the fixed to the mobile host, which acknowledges each segment. The fixed host retransmits
+/// nothing. It has [`WINDOW`] segments in flight; while one is missing it continues to send, as duplicate
+/// ACKs would permit.
 fn transfer(world: &mut impl World) -> Outcome {
     let ack = Flags::ACK;
     for (from, flags, at, acks) in
@@ -193,7 +195,7 @@ fn the_same_losses_are_repaired_in_virtual_time_and_on_both_planes() {
             let outcome = transfer(&mut world);
             let counts = station.stop().1.plane.unwrap_or_default();
             assert_eq!(outcome.sent, wanted.sent, "{by:?}: {counts:?}");
-            // Those that a station without a processor did not get in time.
+            // Duplicate ACKs that a descheduled station did not divert in time.
             assert!(outcome.leaked <= counts.by_itself, "{by:?}: {} {counts:?}", outcome.leaked);
         }
     });

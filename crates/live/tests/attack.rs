@@ -1,5 +1,6 @@
-//! Attacks on connections between two kernels that pass a station: a third party on either side knows addresses and ports,
-//! and sends what it likes. `crates/proto/tests/agents/attacks.rs` has the same for all agents in virtual time.
+//! Attacks on connections of two kernels through a station. A third party on either side knows addresses and
+//! ports, and sends arbitrary packets. `crates/proto/tests/agents/attacks.rs` has the same for all agents in
+//! virtual time.
 
 mod common;
 
@@ -24,19 +25,19 @@ use lasthop_proto::wire::parse::parse;
 use lasthop_proto::wire::{Body, Flags, FlowKey, Packet, Segment, Seq, Timestamps};
 use lasthop_trace::Nothing;
 
-/// Time to live of forged packets: the hosts send with 64.
+/// Time to live of forged packets; the hosts send with 64.
 const FORGED: u8 = 99;
 
-/// How many packets come from each side, at least.
+/// Minimum number of packets from each side.
 fn packets() -> u32 {
     std::env::var("ATTACK_PACKETS").ok().and_then(|n| n.parse().ok()).unwrap_or(20_000)
 }
 
 /// A segment of `flow` with random numbers.
 ///
-/// No SYN without ACK reaches a connection that is not `open`. In SYN-SENT it is a simultaneous open (RFC 9293, 3.5): the
-/// client takes its number for the server's, and the server answers the client's next segment with a valid RST. Nothing
-/// protects two hosts without a station from that.
+/// No SYN without ACK reaches a connection that is not `open`. In SYN-SENT it would be a simultaneous open
+/// (RFC 9293, 3.5). The client would take its number for the server's, and the server would answer the next
+/// segment with a valid RST. Two hosts without a station have no protection from that either.
 fn forged(chance: &mut Stream, flow: FlowKey, open: bool) -> Packet {
     let flags = match chance.below(12) {
         0 => Flags::RST,
@@ -59,7 +60,7 @@ fn forged(chance: &mut Stream, flow: FlowKey, open: bool) -> Packet {
     packet
 }
 
-/// Transfers one after the other while both sides are flooded with segments of their connections.
+/// Makes sequential transfers while both sides are flooded with segments of their connections.
 fn spoofed(by: By, stage: fn() -> Stage) {
     let station = station_by(by, Nothing, move || vec![stage()]);
     let stop = Arc::new(AtomicBool::new(false));
@@ -68,7 +69,7 @@ fn spoofed(by: By, stage: fn() -> Stage) {
     let watched = socket("bs", "bl");
     let done = stop.clone();
     let legit = thread::spawn(move || {
-        // Connections as long as the attack lasts, so that each is attacked in each of its states.
+        // Connections during the whole attack, so that each state of a connection is attacked.
         let mut count = 0;
         while !done.load(Ordering::Relaxed) || count < 3 {
             transfer("fh", "mh", "10.9.0.2", 2_000_000);
@@ -125,7 +126,7 @@ fn spoofed_segments_end_no_connection_where_the_kernel_forwards() {
     });
 }
 
-/// The agent that a station's example file names.
+/// The agent in a station's example file.
 fn smart() -> Stage {
     let snoop = SnoopConfig::linux().selective();
     Stage::Agent(Box::new(Agent::new(&AgentConfig::Snoop(SnoopAgent { snoop, ackp: None }))))
@@ -133,7 +134,7 @@ fn smart() -> Stage {
 
 const STAGES: [fn() -> Stage; 4] = [none, snoop, smart, split];
 
-/// All agents on both planes.
+/// Tests all agents on both data planes.
 fn all_of(test: impl Fn(By, fn() -> Stage)) {
     for by in [By::Sockets, By::Kernel] {
         for stage in STAGES {
@@ -142,8 +143,8 @@ fn all_of(test: impl Fn(By, fn() -> Stage)) {
     }
 }
 
-/// A router behind the station whose next link takes 1300 bytes. Its messages are for the server, whose segments a
-/// split does not send.
+/// A router behind the station has a next link with an MTU of 1300 bytes. Its messages are addressed to the
+/// server, but a split connection terminates the server's segments.
 #[test]
 fn a_narrow_link_behind_the_station_is_found() {
     alone_as_root("a_narrow_link_behind_the_station_is_found", || {
@@ -167,7 +168,7 @@ fn a_narrow_link_behind_the_station_is_found() {
     });
 }
 
-/// Both ends of a connection whose segments are signed (RFC 2385); the mode, and the address of the server.
+/// Both ends of a connection with signed segments (RFC 2385). Arguments: the mode, and the server's address.
 const SIGNED: &str = r#"
 import socket, struct, sys
 mode, own, peer = sys.argv[1:4]
@@ -231,7 +232,7 @@ fn signed_connections_pass_a_lossy_hop() {
 const READERS: usize = 60;
 const EACH: usize = 2_000_000;
 
-/// Clients that read nothing for a while hold nobody else up, and have every byte in the end.
+/// Clients that pause their reads do not delay others, and receive every byte in the end.
 #[test]
 fn slow_readers_hold_nobody_up() {
     alone_as_root("slow_readers_hold_nobody_up", || {
@@ -277,7 +278,7 @@ fn slow_readers_hold_nobody_up() {
     });
 }
 
-/// Each network namespace has interfaces of its own, and owners of its own.
+/// Each network namespace has its own interfaces and owners.
 #[test]
 fn an_interface_has_an_owner_in_its_own_namespace_only() {
     alone("an_interface_has_an_owner_in_its_own_namespace_only", || {

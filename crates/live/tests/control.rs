@@ -1,4 +1,5 @@
-//! The control socket and the figures of a running station, over real sockets: answers, refusals, hostile clients.
+//! The control socket and the metrics of a running station, over real sockets: answers, refusals, hostile
+//! clients.
 
 use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -39,7 +40,7 @@ agent = "none"
 radio = { rate = "2mbit", delay = "1ms" }
 "#;
 
-/// A station between no interfaces, in a thread of its own.
+/// A station without interfaces, in a separate thread.
 struct World {
     dir: PathBuf,
     running: Arc<Running>,
@@ -78,11 +79,11 @@ impl World {
         Client::connect(&self.socket()).unwrap()
     }
 
-    /// What a client gets back that sends these bytes and no more.
+    /// The answer to a client that sends these bytes and closes.
     fn raw(&self, bytes: &[u8]) -> String {
         let mut stream = UnixStream::connect(self.socket()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
-        // The station may hang up before all of it is sent.
+        // The station may disconnect before all bytes are sent.
         let _ = stream.write_all(bytes);
         let _ = stream.shutdown(std::net::Shutdown::Write);
         let mut answer = Vec::new();
@@ -135,7 +136,7 @@ fn what_is_set_is_what_is_got() {
         changed.settings.iter().map(|s| (s.key.as_str(), s.old.as_deref())).collect();
     assert_eq!(settings, [("agent", Some("none")), ("dupacks", None), ("errors", None)]);
     assert_eq!((changed.settings[0].new.as_str(), changed.lost), ("snoop", 0));
-    // The other client sees it at once, in its own words and as it runs.
+    // The other client sees the change at once, as a value and in the status.
     assert_eq!(get(&mut two, "errors.mean"), value("64KiB"));
     let seen = status(&mut two);
     let names: Vec<&str> = seen.stages.iter().map(|stage| stage.name.as_str()).collect();
@@ -253,13 +254,13 @@ fn the_socket_is_for_its_owner() {
         let refused = served.expect_err(&format!("{who} may put another socket there"));
         assert_eq!(refused.kind(), ErrorKind::PermissionDenied, "{who}: {refused}");
     }
-    // To look is not to write.
+    // Read access for others is harmless.
     fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).unwrap();
     serve(world.running.clone(), &open.join("station.sock")).expect("a directory of its own");
 }
 
-/// The directory and the mode of the socket keep others away. Should both be opened by mistake, the kernel still says who
-/// connects.
+/// The mode of directory and socket excludes other users. Even if both are open by mistake, the kernel
+/// identifies the peer.
 #[test]
 fn who_is_neither_root_nor_the_owner_is_turned_away() {
     const ASKS: &str = "LASTHOP_TEST_ASKS";
@@ -275,7 +276,7 @@ fn who_is_neither_root_nor_the_owner_is_turned_away() {
     let world = World::new("foreign");
     fs::set_permissions(&world.dir, fs::Permissions::from_mode(0o711)).unwrap();
     fs::set_permissions(world.socket(), fs::Permissions::from_mode(0o666)).unwrap();
-    // This program again as nobody, by a name that needs no way to its file.
+    // Runs this program again as the user `nobody`, by a name that needs no access to its file.
     let name = "who_is_neither_root_nor_the_owner_is_turned_away";
     let asked = Command::new("/proc/self/exe")
         .args(["--exact", name, "--nocapture", "--test-threads=1"])
@@ -290,7 +291,7 @@ fn who_is_neither_root_nor_the_owner_is_turned_away() {
     assert_eq!(get(&mut world.client(), "agent"), value("none"), "root is");
 }
 
-/// A station that ends slowly must not take away the socket of the one that was started in its place.
+/// A station that ends slowly must not remove the socket of its successor.
 #[test]
 fn the_socket_of_a_successor_stays() {
     let world = World::new("successor");
@@ -347,7 +348,7 @@ fn hostile_clients_get_an_answer_and_no_more() {
     assert!(world.raw(deep.as_bytes()).starts_with("{\"error\":"));
     let long = vec![b'x'; 4 * MAX_REQUEST];
     assert!(world.raw(&long).contains("too long"));
-    // Two requests in one packet, the second half of one in another.
+    // Two requests in one packet, with an incomplete third.
     let both = world
         .raw(b"{\"do\":\"get\",\"key\":\"agent\"}\n{\"do\":\"get\",\"key\":\"agent\"}\n{\"do\"");
     assert_eq!(both, "{\"value\":\"none\"}\n{\"value\":\"none\"}\n");
@@ -361,7 +362,7 @@ fn there_is_room_for_so_many_clients() {
     for client in &mut clients {
         assert_eq!(get(client, "agent"), value("none"));
     }
-    // One place more is for root.
+    // Root has one place more.
     if Uid::effective().is_root() {
         clients.push(world.client());
         assert_eq!(get(clients.last_mut().unwrap(), "agent"), value("none"));
@@ -370,14 +371,14 @@ fn there_is_room_for_so_many_clients() {
     let Answer::Error(trouble) = get(&mut late, "agent") else { panic!("served") };
     assert_eq!(trouble.code, "busy");
     drop(clients);
-    // A place becomes free as soon as the station has seen the client go.
+    // A slot becomes free as soon as the station notices the disconnect.
     assert!(is_served(&world, MAKES_ROOM * 10));
 }
 
-/// A client that has asked nothing for so long makes room for another.
+/// Idle time after which a client makes room for another.
 const MAKES_ROOM: Span = Span::secs(3);
 
-/// Whether a client that asks again and again is served within `patience`.
+/// Whether a client that retries is served within `patience`.
 fn is_served(world: &World, patience: Span) -> bool {
     let clock = Clock::start();
     let mut served = false;
@@ -393,7 +394,7 @@ fn who_says_nothing_makes_room() {
     let world = World::new("idle");
     let idle: Vec<UnixStream> =
         (0..40).map(|_| UnixStream::connect(world.socket()).unwrap()).collect();
-    // Not at once: they might be about to speak. But long before their two minutes are over.
+    // Idle clients have some seconds to send a request, but far less than their two minutes.
     assert!(is_served(&world, MAKES_ROOM * 20));
     drop(idle);
 }
@@ -403,7 +404,7 @@ fn a_station_that_has_stopped_says_so() {
     let world = World::new("gone");
     let mut client = world.client();
     world.handle.ask(Station::stop);
-    // It may answer what comes before its next turn.
+    // The station may answer requests that arrive before its next turn.
     let trouble = (0..1000).find_map(|_| match client.ask(&Request::Status {}).unwrap() {
         Answer::Error(trouble) => Some(trouble),
         _ => None,
@@ -420,8 +421,8 @@ fn http(address: std::net::SocketAddr, request: &[u8]) -> (String, String) {
     (head.to_owned(), body.to_owned())
 }
 
-/// A strict reader of the text format: every sample behind the head of its family, every family once, names and
-/// labels well-formed, every value a number. Gives the samples.
+/// A strict parser of the text format: every sample follows the head of its family, each family occurs once,
+/// names and labels are well-formed, every value is a number. Returns the samples.
 fn read_page(page: &str) -> Vec<(String, f64)> {
     let name_fits = |name: &str| {
         name.starts_with("lasthop_")
@@ -490,15 +491,15 @@ fn the_figures_are_a_page_that_prometheus_reads() {
         let (head, _) = http(at, request);
         assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");
     }
-    // A client that never ends its request is sent away.
+    // A client with an endless request is disconnected.
     let mut slow = TcpStream::connect(at).unwrap();
     slow.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();
     assert!(http(at, get).0.starts_with("HTTP/1.1 200"));
     let mut told = String::new();
     slow.read_to_string(&mut told).unwrap();
     assert!(told.starts_with("HTTP/1.1 400"), "{told}");
-    // However many there are who say nothing or little, nobody waits for them. Each may take two seconds, so that all
-    // of them would take more than six minutes.
+    // Silent or slow clients of any number do not delay others. Each may last two seconds, so all in sequence
+    // would take more than six minutes.
     let begun = Clock::start();
     let idle: Vec<TcpStream> = (0..200)
         .map(|n| {

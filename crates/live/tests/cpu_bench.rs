@@ -1,4 +1,5 @@
-//! CPU time of the kernel's TCP: every case is measured, and is what it is called. Durations are not judged.
+//! CPU time of the kernel's TCP: every case is measured and matches its description. Durations are not
+//! tested.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -57,7 +58,7 @@ fn every_case_is_measured() {
             true
         })
         .expect("measured");
-    // The second round goes backwards.
+    // The second round is reversed.
     let there: Vec<(u32, usize)> = (0..cases.len()).map(|place| (0, place)).collect();
     let back = there.iter().rev().map(|(_, place)| (1, *place));
     let order: Vec<_> = there.iter().copied().chain(back).collect();
@@ -88,8 +89,8 @@ fn each_end_is_charged_for_its_own_work() {
         let sample = measure(&mut laboratory, base(wire), BYTES);
         (sample.softirqs as f64 / sample.segments as f64, sample)
     };
-    // Where a thread takes packets in, interrupts do not, so that nothing is charged to whoever runs. Others on this
-    // machine may have packets too, now and then.
+    // If threads receive packets, interrupts do not, so no other process is charged. Unrelated traffic of
+    // this machine may appear now and then.
     for wire in [Wire::Plain, Wire::Offloads] {
         let mut tries = (0..200).map(|_| softirqs(wire));
         let quiet = tries.find(|(rate, _)| *rate < 0.02);
@@ -99,7 +100,8 @@ fn each_end_is_charged_for_its_own_work() {
     }
     let (rate, sample) = softirqs(Wire::PlainTogether);
     assert!(rate > 0.1, "{sample:?}");
-    // An ACK for each segment, but for those that arrive while the reader has the socket: they are joined.
+    // One ACK per segment, except for segments that arrive while the reader holds the socket: they are
+    // merged.
     let quick = Case { change: Change::QuickAcks, ..base(Wire::Plain) };
     let (few, many): (Vec<_>, Vec<_>) = (0..5)
         .map(|_| {
@@ -111,7 +113,7 @@ fn each_end_is_charged_for_its_own_work() {
     assert!(acks(&many) > acks(&few), "{} {}", acks(&many), acks(&few));
 }
 
-/// Listens to all interfaces of the receiver.
+/// Captures at all interfaces of the receiver.
 fn tap(laboratory: &Laboratory) -> OwnedFd {
     laboratory
         .net()
@@ -213,7 +215,7 @@ fn cables_do_what_they_are_called() {
         assert_eq!(found, of(RECEIVER, receiver), "{wire:?}");
         found
     };
-    // Received checksums, sent checksums, GSO, TSO, GRO; the last only as a door to NAPI on the first cable.
+    // Receive checksums, transmit checksums, GSO, TSO, GRO. The first cable has GRO only to enable NAPI.
     assert_eq!(on(Wire::Plain), [false, false, false, false, true]);
     assert_eq!(on(Wire::Offloads), [true, true, true, false, true]);
     assert_eq!(on(Wire::PlainTogether), [false; 5]);
@@ -229,18 +231,18 @@ fn cables_do_what_they_are_called() {
         let longest = data.iter().map(|(_, length)| *length).max().unwrap_or(0);
         let complete = packets.iter().all(|(packet, _)| packet.damage == Damage::None);
         match wire {
-            // One packet for each segment, with a checksum that is right.
+            // One packet per segment, with a valid checksum.
             Wire::Plain | Wire::PlainTogether => {
                 assert_eq!(longest, 1500, "{wire:?}");
                 assert!(complete, "{wire:?}");
                 if sample.retransmitted == 0 {
                     assert_eq!(bytes, 200_000, "{wire:?}");
-                    // Each of four system calls may end in a short one.
+                    // Each of four system calls may end with a short segment.
                     let full = 200_000_usize.div_ceil(1448);
                     assert!((full..full + 4).contains(&data.len()), "{wire:?}: {}", data.len());
                 }
             }
-            // Segments are joined before they reach TCP, and nobody has computed a checksum.
+            // Segments are merged before they reach TCP, and their checksums are not computed.
             Wire::Offloads | Wire::Whole => {
                 assert!(longest > 9000, "{wire:?}: {longest}");
                 assert!(data.len() < 100, "{wire:?}: {}", data.len());
@@ -248,7 +250,7 @@ fn cables_do_what_they_are_called() {
             }
         }
     }
-    // A veth has no room for more packets.
+    // Limit of packets in a veth's queue.
     const { assert!(FLIGHT < 256) }
 }
 
@@ -267,7 +269,7 @@ fn a_raised_flag_ends_it() {
     assert_eq!(told, 3);
     stop.store(false, Ordering::Relaxed);
     laboratory.run(&cases, 20_000, 100, &stop, |_| false).expect("nobody wants more");
-    // The hosts are still there, and nobody is connected.
+    // The hosts still exist, and no connection remains.
     let refused = laboratory.net().in_host(SENDER, || TcpStream::connect("10.9.0.2:1"));
     assert!(refused.expect("the host can be entered").is_err());
 }

@@ -1,5 +1,5 @@
-//! The test sender and the discard receiver, one against the other and against peers that misbehave. All over
-//! loopback, on ports that the system chooses. Content, counts and order are asserted, durations never.
+//! The test sender and the discard receiver, against each other and against faulty peers. All tests use
+//! loopback and ports that the system assigns. They assert content, counts and order, never durations.
 
 use std::io::{ErrorKind, Read as _, Seek as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -31,7 +31,7 @@ fn verifying(count: u64) -> DiscardOptions {
     DiscardOptions { count: Some(count), verify: Some(PATTERN), ..DiscardOptions::default() }
 }
 
-/// Runs `client` against a receiver on `address`, and gives what both saw.
+/// Runs `client` against a receiver on `address`. Returns the results of both.
 fn against<T: Send>(
     address: IpAddr,
     options: &DiscardOptions,
@@ -118,7 +118,7 @@ fn a_file_arrives_and_is_kept_whole() {
     file.write_all(&content).expect("written");
     file.rewind().expect("a file has a beginning");
     let (report, seen, totals) = against(V4, &options, |to| {
-        // One that breaks off leaves no file.
+        // An aborted transfer leaves no file.
         let mut broken = TcpStream::connect(to).expect("a connection");
         broken.write_all(b"half").expect("written");
         reset(broken);
@@ -171,7 +171,7 @@ fn the_first_wrong_byte_is_named() {
 
 #[test]
 fn several_at_once() {
-    // With room for two, the others wait and still arrive.
+    // With two slots, the other senders wait and succeed later.
     let options = DiscardOptions { at_once: 2, ..verifying(5) };
     let (reports, seen, totals) = against(V4, &options, |to| {
         thread::scope(|scope| {
@@ -206,14 +206,14 @@ fn options_hold() {
     assert_eq!(report.congestion.as_deref(), Some("reno"));
     assert_eq!(report.local.ip().to_string(), "127.0.0.2");
     let tcp = report.tcp.expect("a control block");
-    // Timestamps take twelve of them.
+    // Timestamps take twelve bytes of each segment.
     assert!((500..=512).contains(&tcp.snd_mss), "{tcp:?}");
-    // A busy machine may make the kernel send some bytes again.
+    // On a busy machine the kernel may retransmit some bytes.
     let again = tcp.bytes_retrans.expect("the kernel counts them");
     assert_eq!(tcp.bytes_sent, Some(100_000 + again), "{tcp:?}");
 }
 
-/// Keeps what it is told, as rows of the control-block trace and as kinds.
+/// Stores the events, as rows of the control-block trace and as kinds.
 struct Traced {
     csv: TcbCsv<Vec<u8>>,
     events: Vec<Event>,
@@ -249,13 +249,13 @@ fn the_trace_has_the_rows_of_the_simulator() {
         .collect();
     assert!(blocks.len() > 4, "{blocks:?}");
     assert_eq!((blocks[0].0, blocks[1].0), (TcpKind::Opening, TcpKind::Established));
-    // Between the two a look may find that the FIN has been acknowledged.
+    // A poll between the two may find the FIN acknowledged.
     let looked = [TcpKind::Acked, TcpKind::Sampled];
     let told: Vec<_> = blocks.iter().map(|block| block.0).filter(|k| !looked.contains(k)).collect();
     assert!(told.ends_with(&[TcpKind::Complete, TcpKind::Closed]), "{told:?}");
     assert!(traced.events.windows(2).all(|pair| pair[0].at <= pair[1].at));
     let (first, last) = (blocks[1].1, blocks[blocks.len() - 1].1);
-    // Position 1 is the first byte: before it the SYN is acknowledged, after all of them also the FIN.
+    // Position 1 is the first byte: the SYN is acknowledged before it, and the FIN after all bytes.
     assert!(first.snd_una >= 1 && first.snd_una <= bytes + 1, "{first:?}");
     assert!((bytes + 1..=bytes + 2).contains(&last.snd_una), "{last:?}");
     assert!(blocks.iter().skip(1).all(|(_, tcb)| tcb.snd_una <= tcb.snd_nxt && tcb.cwnd > 0));
@@ -276,7 +276,7 @@ fn nobody_listens() {
     assert!(error.help().contains("lasthop discard --listen 0.0.0.0:"), "{}", error.help());
 }
 
-/// Whoever waits to be accepted fills the listener's queue; the next SYN gets no answer.
+/// A waiting connection fills the listener's queue, so the next SYN gets no answer.
 #[test]
 fn who_gets_no_answer_gives_up_when_it_was_told_to() {
     use nix::sys::socket::{
@@ -329,8 +329,8 @@ fn what_the_kernel_lacks_is_said() {
     assert!(matches!(error, EndpointError::Address { .. }), "{error}");
 }
 
-/// Sends to a peer that is not ours: `peer` has the accepted connection and a signal that comes when the
-/// sender is through, and may raise the flag that stops the sender.
+/// Sends to a foreign peer. `peer` receives the accepted connection and a signal at the sender's end, and may
+/// raise the sender's stop flag.
 fn against_peer(
     idle: Option<Span>,
     bytes: u64,
@@ -346,7 +346,7 @@ fn against_peer(
         let session = Session { clock: Clock::start(), stop };
         let options = SendOptions { idle, ..SendOptions::new(to) };
         let report = send(&options, &mut pattern(bytes), &session, &mut ()).expect("a connection");
-        // A peer that is gone needs no signal.
+        // A peer that has exited needs no signal.
         let _ = through.send(());
         report
     })
@@ -378,7 +378,7 @@ fn a_peer_that_never_reads_is_given_up() {
 
 #[test]
 fn a_peer_that_takes_all_and_never_closes_is_given_up() {
-    // So few that they fit the receive window: the kernel acknowledges them, whenever the peer gets to read.
+    // All bytes fit into the receive window, so the kernel acknowledges them before the peer reads.
     let report = against_peer(Some(Span::millis(200)), 10_000, |mut stream, wait, _| {
         stream.read_to_end(&mut Vec::new()).expect("all of it");
         let _ = wait.recv();
@@ -393,7 +393,7 @@ fn a_stop_in_mid_transfer_breaks_the_connection() {
     let report = against_peer(None, u64::MAX, move |mut stream, _, stop| {
         stream.read_exact(&mut [0; 100_000]).expect("some bytes");
         stop.store(true, Ordering::Relaxed);
-        // No orderly end: the peer must not take this for all.
+        // The peer must not take an abort for a complete transfer.
         let _ = peer_end.send(stream.read_to_end(&mut Vec::new()).map_err(|error| error.kind()));
     });
     assert_eq!(report.end, End::Stopped);
@@ -406,7 +406,7 @@ fn who_has_answered_before_a_stop_stands_in_the_report() {
     let stop = AtomicBool::new(true);
     let session = Session { clock: Clock::start(), stop: &stop };
     let listener = TcpListener::bind((V4, 0)).expect("a listener");
-    // The kernel answers one, which nobody takes, and drops the next.
+    // The kernel answers one connection, which is never accepted, and drops the next SYN.
     let none = nix::sys::socket::Backlog::new(0).expect("a length");
     nix::sys::socket::listen(&listener, none).expect("set");
     let to = listener.local_addr().expect("an address");
@@ -445,7 +445,7 @@ fn a_peer_that_talks_back_is_heard_out() {
 
 #[test]
 fn clients_that_are_silent_or_vanish_keep_nobody_out() {
-    // Longer than a busy machine keeps the third client from sending what it has.
+    // Longer than a busy machine delays the data of the third client.
     let options = DiscardOptions { at_once: 1, idle: Some(Span::secs(3)), ..verifying(3) };
     let (_, seen, totals) = against(V4, &options, |to| {
         let silent = TcpStream::connect(to).expect("a connection");

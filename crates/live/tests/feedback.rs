@@ -1,5 +1,5 @@
-//! Explicit bad state notifications on a wire: a station tells a sender with our TCP on another machine, as far as the
-//! wire can tell, while the link layer tries again.
+//! Explicit bad state notifications over a wire: a station notifies a sender with lasthop's TCP, as if on
+//! another machine, while the link layer retries.
 //!
 //! ```text
 //! fh: our host 10.9.0.77 on fl --- bs: bl | EBSN | radio | br --- mh: mr 10.9.0.2, the kernel
@@ -22,7 +22,7 @@ use lasthop_proto::units::{Span, Time};
 use lasthop_scenario::{Argument, LivePath, Scenario};
 use lasthop_trace::Sink;
 
-/// Each bad period of the channel is longer than the sender's time-out.
+/// Each bad period of the channel is longer than the sender's timeout.
 const FILE: &str = r#"
 transfer = { from = "fixed", to = "mobile", bytes = "40kB" }
 [host.fixed]
@@ -50,12 +50,12 @@ fn scenario(agent: &str) -> Scenario {
     LivePath::of_scenario(FILE, "feedback", &set).unwrap().1
 }
 
-/// What happened that is of interest here.
+/// Counts of the relevant events.
 #[derive(Default, Debug)]
 struct Seen {
     /// Notifications that the station sent.
     sent: u64,
-    /// Those that the sender heeded, and those that it did not.
+    /// Notifications that the sender accepted, and those that it ignored.
     heeded: u64,
     ignored: u64,
     timeouts: u64,
@@ -79,14 +79,14 @@ impl Sink for Seen {
     }
 }
 
-/// The Ethernet address of an interface.
+/// Ethernet address of an interface.
 fn mac(namespace: &str, dev: &str) -> [u8; 6] {
     let text = sh(&format!("ip netns exec {namespace} cat /sys/class/net/{dev}/address"));
     let mut bytes = text.trim().split(':').map(|byte| u8::from_str_radix(byte, 16).unwrap());
     std::array::from_fn(|_| bytes.next().unwrap())
 }
 
-/// Sends from our host in `fh` until all of it is acknowledged; what its TCP did.
+/// Sends from lasthop's host in `fh` until all data is acknowledged. Returns the counts of its TCP.
 fn send(scenario: &Scenario) -> Seen {
     let macs = [mac("fh", "fl"), mac("mh", "mr")];
     let scenario = scenario.clone();
@@ -111,7 +111,8 @@ fn send(scenario: &Scenario) -> Seen {
                 assert!(now < horizon, "the transfer does not end");
                 return true;
             }
-            // The radio may still try to send the end of the connection, for a bad period and more on a busy machine.
+            // The radio may still retry the connection's last segments, for longer than a bad period on a
+            // busy machine.
             now < *finished.get_or_insert(now) + Span::secs(4)
         };
         station.run(&mut seen, &mut { on }).unwrap();
@@ -119,7 +120,7 @@ fn send(scenario: &Scenario) -> Seen {
     })
 }
 
-/// A transfer over the station with this agent: what the station saw, and what the sender.
+/// A transfer over the station with this agent. Returns the station's counts and the sender's.
 fn transferred(agent: &str) -> (Seen, Seen) {
     let scenario = scenario(agent);
     let stages = scenario.path.clone();
@@ -147,7 +148,7 @@ fn transferred(agent: &str) -> (Seen, Seen) {
 fn a_sender_hears_of_a_bad_state_over_the_wire() {
     alone("a_sender_hears_of_a_bad_state_over_the_wire", || {
         wire(Wires::default());
-        // An address that the kernel of `fh` does not know, so that it does not answer itself.
+        // An address that the kernel of `fh` does not own, so that it does not answer.
         let address = sh("ip netns exec fh cat /sys/class/net/fl/address");
         let mac = address.trim();
         sh(&format!("ip -n mh neigh add 10.9.0.77 lladdr {mac} dev mr nud permanent"));
@@ -161,7 +162,7 @@ fn a_sender_hears_of_a_bad_state_over_the_wire() {
             without.timeouts, with.timeouts, station.sent
         );
         assert!(with.heeded > 0, "{station:?} {with:?}");
-        // All that were sent have come over the wire.
+        // All sent notifications have crossed the wire.
         assert_eq!(station.sent, with.heeded + with.ignored, "{with:?}");
         assert!(with.timeouts < without.timeouts, "{with:?} {without:?}");
     });

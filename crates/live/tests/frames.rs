@@ -1,4 +1,4 @@
-//! What no stage changes leaves byte for byte as it came.
+//! Frames that no stage changes leave byte for byte as they arrived.
 
 mod common;
 #[path = "support/frames_net.rs"]
@@ -62,7 +62,7 @@ fn tcp(options: &[u8], payload: &[u8]) -> Vec<u8> {
     segment
 }
 
-/// Completes the checksum of the transport at `field` behind an IPv4 or IPv6 header without options.
+/// Completes the transport checksum at `field` behind an IPv4 or IPv6 header without options.
 fn sealed(mut ip: Vec<u8>, field: usize) -> Vec<u8> {
     let packet =
         lasthop_proto::wire::parse::view(&ip, lasthop_proto::wire::parse::Mode::WHOLE).unwrap();
@@ -103,7 +103,7 @@ fn arp() -> Vec<u8> {
     [&[0, 1, 8, 0, 6, 4, 0, 1][..], &LEFT, &[10, 9, 9, 1], &[0; 6], &[10, 9, 9, 2]].concat()
 }
 
-/// A frame to the host on the right.
+/// A frame to the right host.
 fn e(kind: u16, payload: &[u8]) -> Vec<u8> {
     ethernet(RIGHT, LEFT, &[], kind, payload)
 }
@@ -112,7 +112,7 @@ fn tagged(tags: &[u8], payload: &[u8]) -> Vec<u8> {
     ethernet(RIGHT, LEFT, tags, 0x0800, payload)
 }
 
-/// Of other protocols, and segments as they come.
+/// Frames of other protocols, and ordinary segments.
 fn plain() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("ARP", ethernet(ALL, LEFT, &[], 0x0806, &arp())),
@@ -169,7 +169,7 @@ fn plain() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// With other headers in between, in fragments, with tags.
+/// Frames with additional headers, fragments, and tags.
 fn wrapped() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("TCP v6 with a flow label", e(0x86dd, &sealed(v6(0xabcde, 0, 6, &tcp(&[], &data())), 16))),
@@ -215,7 +215,7 @@ fn wrapped() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// To more than one host.
+/// Frames to more than one host.
 fn to_many() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         (
@@ -251,7 +251,7 @@ fn to_many() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Of no type that is known, or broken.
+/// Malformed frames, and frames of unknown types.
 fn malformed() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("unknown type", e(0x88b5, &data())),
@@ -273,7 +273,7 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Sends all frames to both sides through a station with this stage; all arrive as they were.
+/// Sends all frames to both sides through a station with this stage, and checks that all arrive unchanged.
 fn all_arrive(stage: fn() -> Stage, frames: &[(&'static str, Vec<u8>)]) {
     let (left, right) = (socket("fh", "fl"), socket("mh", "mr"));
     let station = quiet(stage);
@@ -352,7 +352,7 @@ fn a_wrong_header_checksum_ends_at_the_station_with_a_cause() {
     });
 }
 
-/// A super-packet as a host's kernel would make it.
+/// A super-packet in the form of a host's kernel.
 fn super_packet(mut ip: Vec<u8>, tags: &[u8], gso_type: u8, gso_size: u16) -> Vec<u8> {
     let kind = if ip[0] >> 4 == 4 { 0x0800 } else { 0x86dd };
     let header = if kind == 0x0800 { usize::from(ip[0] & 15) * 4 } else { 40 };
@@ -406,7 +406,7 @@ fn super_packets_pass_whole_or_as_what_the_network_card_would_send() {
         whole.stop().1.assert_no_loss();
         for stage in [snoop, link] {
             for case in &cases {
-                // What the kernel itself makes of it, at an end that cannot segment.
+                // The kernel's own segmentation, at an end that cannot segment.
                 let kernel = split_by_kernel(case);
                 let station = quiet(stage);
                 send_all(&left, core::slice::from_ref(case));
@@ -422,7 +422,7 @@ fn super_packets_pass_whole_or_as_what_the_network_card_would_send() {
     });
 }
 
-/// Completes the checksum, if that was left.
+/// Completes an incomplete checksum.
 fn complete(frame: &mut [u8]) {
     let vnet = VnetHeader::read(frame).unwrap();
     if vnet.needs_checksum() {
@@ -431,7 +431,7 @@ fn complete(frame: &mut [u8]) {
     }
 }
 
-/// What a network card would send: the kernel's own segmentation, between two ends that do it in software.
+/// Frames of an ideal network card: the kernel's own segmentation between two ends without offloads.
 fn split_by_kernel(frame: &[u8]) -> Vec<Vec<u8>> {
     sh("ip netns del ref 2>/dev/null || true; ip netns add ref
         ip netns exec ref sysctl -qw net.ipv6.conf.default.disable_ipv6=1
@@ -506,7 +506,7 @@ fn what_becomes_of_bytes_is_what_it_was() {
         all.push((format!("super-packet {name}"), super_packet(ip.clone(), &[], kind, size)));
         all.push((format!("super-packet {name} with a tag"), super_packet(ip, &tag, kind, size)));
     }
-    // The kernel's tunnels, by their ports.
+    // The ports of the kernel's tunnels.
     for port in [4789_u16, 8472, 6081, 53] {
         let mut datagram = udp(&payload);
         datagram[2..4].copy_from_slice(&port.to_be_bytes());

@@ -1,4 +1,4 @@
-//! What comes from attackers takes no more memory than the configuration allows, and breaks nobody's connection.
+//! Packets of attackers use no more memory than the configuration allows, and break no connection.
 
 mod common;
 
@@ -15,21 +15,22 @@ use lasthop_proto::wire::parse::parse;
 use lasthop_proto::wire::{Body, Flags, Packet, Segment, Seq};
 use lasthop_trace::Nothing;
 
-/// What the stages between two interfaces may keep: snoop's cache of 16 MiB and as much again for what stands
-/// around its packets, buffers for a batch of the largest frames at both interfaces, tables of flows and addresses.
+/// Memory limit of the stages between two interfaces, bytes. Snoop's cache has 16 MiB and as much again for
+/// metadata; the rest is for batches of the largest frames at both interfaces, and tables of flows and
+/// addresses.
 const BOUND: u64 = 64 << 20;
 
-/// Time to live of the forged packets: the hosts send with 64.
+/// Time to live of forged packets; the hosts send with 64.
 const FORGED: u8 = 99;
 
-/// Memory of this process, in bytes.
+/// Resident memory of this process, bytes.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
 }
 
-/// A station that nobody watches.
+/// A station without a sink.
 fn unwatched(by: By, stage: fn() -> Stage) -> Running<Nothing> {
     station_by(by, Nothing, move || vec![stage()])
 }
@@ -43,16 +44,17 @@ fn spoofed(by: By, connections: u32) {
     let before = resident();
     let legit = std::thread::spawn(|| transfer("fh", "mh", "10.9.0.2", 3_000_000));
     flood(&left, connections, spoofed_connections(ends, 1));
-    // Full segments of as many flows as fill the cache many times over.
+    // Full segments of enough flows to fill the cache many times over.
     flood(&left, connections / 10, spoofed_data(ends, 1400, 4, 0));
-    // A byte each, in frames with all the trailer that passes.
+    // One byte each, in frames with the longest permitted trailer.
     flood(&left, connections / 5, spoofed_data(ends, 1, 128, 64));
     legit.join().unwrap();
     let grown = resident().saturating_sub(before);
     println!("memory grew by {} KiB", grown / 1024);
     assert!(grown < BOUND, "{grown} bytes");
     transfer("fh", "mh", "10.9.0.2", 1_000_000);
-    // A station that gets little of the processors sees little of a flood: it goes on until enough was seen.
+    // A station with little processor time sees little of a flood, so the flood continues until it has seen
+    // enough.
     let mut more = spoofed_connections(ends, 2);
     let mut sent = u64::from(connections) * 13 / 10;
     until("a tenth of the flood is seen", || {
@@ -96,7 +98,7 @@ fn forged_acknowledgements_do_not_break_a_transfer() {
         let mut forged = 0u32;
         while !legit.is_finished() {
             inbox.receive(&watched).unwrap();
-            // Forged ones pass here too: told by their time to live.
+            // Forged packets pass here too. Their time to live identifies them.
             let real = inbox.frames().filter_map(|frame| {
                 let seen = parse(&frame[VNET + 14..].into(), 0, false).ok()?;
                 (seen.ttl != FORGED && seen.segment()?.flags.has(Flags::ACK)).then_some(seen)
@@ -109,14 +111,16 @@ fn forged_acknowledgements_do_not_break_a_transfer() {
             let ack = |ack: Seq| {
                 let mut segment =
                     Segment::new(real.src_port, real.dst_port, real.seq, ack, Flags::ACK);
-                // No more than the receiver offers: what it then has to drop would be acknowledged by the next one.
+                // At most the receiver's window: the receiver would drop data beyond it, and a later ACK
+                // would still acknowledge that data.
                 segment.window = real.window;
                 let mut packet = Packet::tcp(seen.src, seen.dst, segment, Body::EMPTY);
                 packet.ttl = FORGED;
                 frame_of(&packet, dst, src)
             };
             let mut batch = vec![ack(real.ack); 5];
-            // All beyond the transfer or before it: what acknowledges data under way cannot be told from a real ACK.
+            // All numbers are outside the transfer: a forged ACK for data under way is indistinguishable from
+            // a real one.
             let far = [1 << 24, 1 << 30, 0x7fff_ffff, 0x8000_0000, 0xc000_0000, u32::MAX - 5000];
             batch.extend(far.map(|far| ack(real.ack + far)));
             forged += batch.len() as u32;
@@ -186,7 +190,7 @@ fn interfaces_go_down_and_up_and_change_their_names() {
 const CONNECTIONS: usize = 10_000;
 const NAME: &str = "ten_thousand_connections_at_once_all_work";
 
-/// The far end, a process of its own, since both ends together have more descriptors than one may have.
+/// The far end in a separate process, since both ends together would exceed the limit of descriptors.
 fn serve() {
     let listener = TcpListener::bind("10.9.0.2:7777").unwrap();
     println!("ready");
@@ -197,7 +201,7 @@ fn serve() {
         stream.read_exact(&mut word).unwrap();
         stream.write_all(&word).unwrap();
     }
-    // Whoever started this ends it.
+    // The parent process ends this one.
     let _ = std::io::stdin().read(&mut word);
 }
 

@@ -1,4 +1,4 @@
-//! Real hosts on both sides: their data, their errors, their interfaces.
+//! Real hosts on both sides: data, damage and interface changes.
 
 mod common;
 
@@ -49,7 +49,7 @@ fn hosts_find_each_other_and_echo() {
             sh("ip -n fh neigh flush dev fl; ip -n mh neigh flush dev mr");
             let station = quiet(stage);
             for (host, addr) in [("fh", V4[1]), ("fh", V6[1]), ("mh", V4[0]), ("mh", V6[0])] {
-                // In eight pieces as well.
+                // Also in eight fragments.
                 for size in [56, 10_000] {
                     sh(&format!(
                         "ip netns exec {host} ping -q -i 0.01 -c 3 -W 30 -s {size} {addr}"
@@ -61,7 +61,7 @@ fn hosts_find_each_other_and_echo() {
     });
 }
 
-/// Counts what the channel damaged, by how the receiver will notice.
+/// Counts damaged packets by the checksum that detects the damage.
 #[derive(Default)]
 struct Damaged {
     ip: u64,
@@ -85,7 +85,7 @@ impl Sink for Damaged {
     }
 }
 
-/// A fast radio that damages packets on their way to the right.
+/// A fast radio that damages packets to the right.
 fn radio() -> Vec<Stage> {
     let config = RadioConfig {
         rate: Rate::from_bps(1_000_000_000).unwrap(),
@@ -96,13 +96,13 @@ fn radio() -> Vec<Stage> {
         discipline_right: Discipline::Fifo,
         discipline_left: Discipline::Fifo,
     };
-    // One in 300 bytes or so: headers are hit as well.
+    // One bit error in about 6 kB, so headers are damaged too.
     let errors = ErrorModel::BitErrors(BitErrors { ber: Probability::new(2e-5).unwrap() });
     let channel = Channel::new(&errors, Stream::new(1, "errors"));
     vec![Stage::Radio(Box::new(Radio::new(config, None, Some(channel))))]
 }
 
-/// What the kernel of `mh` has found wrong: IPv4 headers, TCP, UDP.
+/// Errors that the kernel of `mh` has found: IPv4 headers, TCP, UDP.
 fn noticed() -> [u64; 3] {
     [
         counter("mh", "IpExt", "InCsumErrors"),
@@ -128,7 +128,7 @@ fn the_receiving_kernel_counts_the_damage_that_the_station_reports() {
                 transfer("fh", "mh", addr, 3_000_000);
                 let sink = datagrams(addr, 3000);
                 let (damaged, ended) = finish(station);
-                // UDP counts what is damaged when it is read.
+                // UDP counts damage when the datagram is read.
                 drain(&sink);
                 assert_eq!(ended.port("br").refused, 0);
                 let after = (noticed(), noticed_v6_udp());
@@ -143,7 +143,7 @@ fn the_receiving_kernel_counts_the_damage_that_the_station_reports() {
     });
 }
 
-/// Ends the station when nothing is left inside.
+/// Stops the station when no packet is left inside.
 fn finish(station: Running<Damaged>) -> (Damaged, Ended) {
     let empty = |station: &mut Station| {
         let empty = station.path().counts().iter().all(|(_, count)| count.held == 0);
@@ -156,7 +156,7 @@ fn finish(station: Running<Damaged>) -> (Damaged, Ended) {
     station.finished()
 }
 
-/// Empties the socket and gives the last datagram of one byte.
+/// Empties the socket. Returns the last datagram of one byte.
 fn drain(socket: &UdpSocket) -> Option<u8> {
     let (mut last, mut buffer) = (None, [0; 2000]);
     while let Ok((len, _)) = socket.recv_from(&mut buffer) {
@@ -167,8 +167,8 @@ fn drain(socket: &UdpSocket) -> Option<u8> {
     last
 }
 
-/// Sends datagrams from `fh` to a socket of `mh`, in lots for which its buffer has room: what finds none there is
-/// dropped before its checksum is looked at.
+/// Sends datagrams from `fh` to a socket of `mh`, in batches that fit its buffer. A full buffer would drop
+/// them before the checksum is verified.
 fn datagrams(addr: &'static str, count: u32) -> UdpSocket {
     let sink = inside("mh", move || UdpSocket::bind((addr, 0)).unwrap());
     let to = sink.local_addr().unwrap();
@@ -180,7 +180,8 @@ fn datagrams(addr: &'static str, count: u32) -> UdpSocket {
             for _ in 0..50 {
                 socket.send_to(&[lot; 500], to).unwrap();
             }
-            // Nothing overtakes: when the lot's number has come, all of the lot has. It may be damaged as well.
+            // The path preserves the order: after the number of a batch, all of the batch has arrived. The
+            // number itself may be damaged.
             let has_come = |_| {
                 pause(1);
                 drain(&sink) == Some(lot)
@@ -198,7 +199,7 @@ fn datagrams(addr: &'static str, count: u32) -> UdpSocket {
 
 #[test]
 fn a_damaged_packet_is_written_anew_with_a_checksum_that_is_wrong() {
-    // Snoop's copies leave from the cache; those that a radio hits leave damaged. Both are real for the kernel.
+    // Snoop sends cached copies; the radio damages some of them. The kernel receives both.
     alone("a_damaged_packet_is_written_anew_with_a_checksum_that_is_wrong", || {
         wire(Wires { offload: true, ..Wires::default() });
         let station = station(Damaged::default(), || {
@@ -261,8 +262,8 @@ fn what_the_kernel_drops_before_the_station_sees_it_is_counted() {
         let mut frame = vec![2; 1400];
         frame[12..14].copy_from_slice(&0x88b5u16.to_be_bytes());
         let flood = vec![frame; 60_000];
-        // The station is busy with something else for so long as it takes to fill its receive buffer. Whoever has it
-        // do that gives up after some seconds, which a busy machine may need.
+        // The station is blocked until its receive buffer is full. The block ends after some seconds, which a
+        // busy machine may need.
         let (begun, is_busy) = std::sync::mpsc::channel::<()>();
         let (finish, finished) = std::sync::mpsc::channel::<()>();
         let handle = station.handle.clone();
@@ -287,7 +288,7 @@ fn what_the_kernel_drops_before_the_station_sees_it_is_counted() {
     });
 }
 
-/// A sleeping station sleeps: after a wake and an errand it costs no processor time.
+/// An idle station sleeps: after a timer and a request it uses no processor time.
 #[test]
 fn an_idle_station_does_not_spin() {
     alone("an_idle_station_does_not_spin", || {
@@ -314,7 +315,7 @@ fn an_idle_station_does_not_spin() {
     });
 }
 
-/// A packet that nobody can be found for has a cause.
+/// A packet without a known neighbour is dropped with a cause.
 #[test]
 fn a_packet_without_a_way_is_counted() {
     alone("a_packet_without_a_way_is_counted", || {

@@ -1,4 +1,4 @@
-//! Testbeds that stay: what is known of them, who joins them, and what becomes of them and of the programs inside.
+//! Persistent testbeds: their records, programs that join them, and their end.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -16,7 +16,7 @@ use lasthop_live::testbed::keep::{
 use lasthop_live::testbed::{Error, HostSpec, NetSpec, Side};
 use nix::sys::signal::Signal;
 
-/// What this program does when it is started by itself: it holds a testbed, or it joins one.
+/// Roles of this program when it starts itself: it holds a testbed, or joins one.
 const HOLD: &str = "LASTHOP_TEST_HOLD";
 const JOIN: &str = "LASTHOP_TEST_JOIN";
 
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     ]
 }
 
-/// A directory for testbeds of a test, which goes with it.
+/// A directory for a test's testbeds; dropping it removes the directory.
 struct Place(PathBuf);
 
 impl Place {
@@ -69,7 +69,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // What a test that has failed leaves.
+        // Remains of a failed test.
         if let Ok(home) = Home::at(self.0.join("home")) {
             for entry in home.entries().into_iter().flatten() {
                 let _ = down(&home, Some(&entry.name));
@@ -105,7 +105,7 @@ fn start(home: &Home, name: &str) -> Record {
         .expect("a testbed; `lasthop doctor` says why not")
 }
 
-/// What `result` says is wrong, and what to do.
+/// The message and the remedy of a failed `result`.
 fn wrong<T: std::fmt::Debug>(result: Result<T, Error>) -> (String, String) {
     let Error { message, help } = result.expect_err("it is wrong");
     (message, help)
@@ -166,7 +166,7 @@ fn a_testbed_stays_until_it_is_taken_down() {
     let (what, _) = wrong(down(&home, Some("bench")));
     assert_eq!(what, "no testbed `bench` is up");
 
-    // Programs inside end with it; others do not.
+    // Programs inside end with the testbed; others do not.
     let other =
         Command::new("sleep").arg("1000").stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let mut other = Program(other.expect("sleep"));
@@ -180,7 +180,7 @@ fn a_testbed_stays_until_it_is_taken_down() {
     assert_eq!(other.0.try_wait().expect("asked"), None, "what runs outside is left alone");
 }
 
-/// A program that runs for long; it ends with the test, whatever becomes of that.
+/// A long-running program that ends with the test, even after a panic.
 struct Program(Child);
 
 impl Drop for Program {
@@ -189,7 +189,7 @@ impl Drop for Program {
     }
 }
 
-/// Starts a program in a host of the testbed `lab`, and waits until it is there.
+/// Starts a program in a host of the testbed `lab`, and waits until it has joined.
 fn sleep_inside(home: &Home, host: &str) -> Program {
     let record = home.find(Some("lab")).expect("a testbed");
     let mut command = this(JOIN, host);
@@ -215,7 +215,7 @@ fn pause() {
     let _ = nix::poll::poll(&mut [], 2_u8);
 }
 
-/// What a program inside does: it joins a host and becomes another one.
+/// Main function of a program inside: it joins a host and executes another program.
 fn inside(host: &str) -> ExitCode {
     let dir = std::env::args_os().nth(1).expect("where testbeds are");
     let home = Home::at(PathBuf::from(&dir)).expect("a home");
@@ -267,7 +267,7 @@ fn what_a_killed_testbed_leaves_is_removed() {
     assert_eq!(clean(&home), Ok(vec![]));
     assert_eq!(names(&home), []);
 
-    // One of another start of the machine has no processes any more, whoever has their numbers now.
+    // A testbed of an earlier boot has no processes, even if its process numbers are in use again.
     let dir = home.dir().join("old");
     fs::create_dir(&dir).expect("a directory");
     let own = Process::own().expect("we run");

@@ -1,4 +1,5 @@
-//! Both data planes treat a connection alike wherever its numbers begin, and none reads a number without its flag.
+//! Both data planes treat connections alike for all initial sequence numbers, and read no field without its
+//! flag.
 
 mod common;
 
@@ -7,13 +8,13 @@ use common::*;
 use lasthop_proto::wire::Flags;
 use lasthop_trace::Nothing;
 
-/// The borders of the number space, and of its halves.
+/// Boundaries of the sequence space and of its halves.
 const BORDERS: [u32; 5] = [0, 1, (1 << 31) - 1, 1 << 31, u32::MAX];
 
 const LEN: u32 = 100;
 
-/// The mobile host, on the right, opens a connection and receives data of which a segment is lost: the agent repairs
-/// it, and the fixed host learns nothing of that. Then the ports begin another connection.
+/// The mobile host, on the right, opens a connection and receives data with one lost segment. The agent
+/// repairs the loss, and the fixed host does not notice. Then the same ports start another connection.
 fn transfer(hosts: &Hosts, stray: u32) {
     let ack = Flags::ACK;
     hosts.pass(1, Flags::SYN, 0, stray, 0);
@@ -22,13 +23,13 @@ fn transfer(hosts: &Hosts, stray: u32) {
     for i in 0..10 {
         hosts.pass(0, ack, 1 + i * LEN, 1, LEN);
     }
-    // Of these the mobile host lacks the third.
+    // The mobile host lacks the third of these segments.
     hosts.pass(1, ack, 1, 1 + LEN, 0);
     hosts.pass(1, ack, 1, 1 + 2 * LEN, 0);
     hosts.send(1, ack, 1, 1 + 2 * LEN, 0);
     let again = hosts.next(1);
     assert_eq!(again, Some((ack, 1 + 2 * LEN, 1, LEN)), "{:?}", hosts.isn);
-    // The others of the window cause duplicates as well; what comes to the fixed host next is new.
+    // The rest of the window causes duplicates too; the fixed host receives the next new ACK.
     for _ in 0..3 {
         hosts.send(1, ack, 1, 1 + 2 * LEN, 0);
     }
@@ -39,7 +40,7 @@ fn transfer(hosts: &Hosts, stray: u32) {
         came = hosts.next(0);
     }
     assert_eq!(came, Some((ack, 1, 1 + 10 * LEN, 0)), "{:?}", hosts.isn);
-    // Without a flag a segment says nothing.
+    // Without its flag a field is ignored.
     hosts.pass(1, Flags::PSH, 1, stray, 0);
     hosts.pass(0, ack, 1 + 10 * LEN, 1, LEN);
     hosts.pass(1, ack, 1, 1 + 11 * LEN, 0);
@@ -59,13 +60,13 @@ fn both_planes_treat_connections_alike_wherever_their_numbers_begin() {
         for by in [By::Kernel, By::Sockets] {
             let station = station_by(by, Nothing, || vec![snoop()]);
             let mut connections = 0;
-            // The fixed host's number is another one each time, else agents would take its SYN for a repeated one.
+            // The fixed host's number differs each time; otherwise agents would take its SYN for a duplicate.
             for right in &numbers {
                 for left in &numbers {
                     hosts.isn = [*left, *right];
                     transfer(&hosts, numbers[connections % numbers.len()]);
-                    // What waits for a decision is of this connection. The station reads the ring before each errand but
-                    // the first.
+                    // Queued work belongs to the present connection. The station reads the ring before each
+                    // request except the first.
                     for _ in 0..2 {
                         assert_eq!(station.handle.ask(|_| ()), Some(()));
                     }
@@ -74,11 +75,11 @@ fn both_planes_treat_connections_alike_wherever_their_numbers_begin() {
             }
             let counts = station.stop().1.plane.unwrap_or_default();
             if by == By::Kernel {
-                // The duplicates of each connection, and nothing else.
+                // Only the duplicates of each connection.
                 let judged = counts.diverted + counts.by_itself;
                 assert_eq!(judged, 4 * connections as u64, "{counts:?}");
             }
-            // Those that a station without a processor did not get in time.
+            // Duplicate ACKs that a descheduled station did not divert in time.
             assert!(hosts.leaked.take() <= counts.by_itself, "{counts:?}");
         }
     });

@@ -1,5 +1,5 @@
-//! The kernel as data plane: the same bytes pass, agents do what they do elsewhere, and packets go on flowing when the
-//! station does not.
+//! The kernel as data plane: the same bytes pass, agents have the same effects, and packets still flow when
+//! the station does not run.
 
 mod common;
 
@@ -38,7 +38,7 @@ fn index(name: &str) -> u32 {
     nix::net::if_::if_nametoindex(name).unwrap()
 }
 
-/// Whether the base filter stands at both inner interfaces, or at neither.
+/// Whether the base filter is attached to both inner interfaces; panics if only to one.
 fn base_stands() -> bool {
     let found = inside("bs", || ["bl", "br"].map(|name| base::is_there(index(name))));
     assert_eq!(found[0], found[1]);
@@ -58,7 +58,7 @@ fn every_byte_arrives_with_offloads_on_and_off() {
                 }
                 let (_, ended) = station.stop();
                 assert_eq!(ended.unroutable, 0);
-                // Each frame goes out once: nothing is forwarded by the kernel and by sockets.
+                // Each frame leaves once: it is not forwarded by both the kernel and sockets.
                 let (left, right) = (ended.port("bl"), ended.port("br"));
                 let once = |sent, received: u64| cuts || sent <= received + received / 4;
                 assert!(once(right.sent, left.received), "{ended:?}");
@@ -80,7 +80,7 @@ fn jumbo_frames_and_fragments_pass() {
             let station = by_kernel(stage);
             transfer("fh", "mh", V4[1], 2_000_000);
             for (host, addr) in [("fh", V4[1]), ("mh", V4[0]), ("fh", V6[1])] {
-                // In seven pieces.
+                // In seven fragments.
                 sh(&format!("ip netns exec {host} ping -q -i 0.01 -c 3 -W 30 -s 60000 {addr}"));
             }
             station.stop();
@@ -88,7 +88,7 @@ fn jumbo_frames_and_fragments_pass() {
     });
 }
 
-/// Nothing of a station is there any more.
+/// Asserts that no part of a station remains.
 fn assert_nothing_left() {
     assert!(!base_stands());
     let promiscuous = inside("bs", || ["bl", "br"].map(|name| promiscuous(name, None).unwrap()));
@@ -110,7 +110,7 @@ fn a_clean_stop_leaves_nothing_behind() {
             station.stop();
             assert_nothing_left();
         }
-        // What others have set stays.
+        // Settings of other programs remain.
         sh("tc -n bs qdisc add dev bl clsact; ip -n bs link set dev bl promisc on
             tc -n bs filter add dev bl ingress pref 7 protocol arp u32 match u8 0 0 flowid 1:1");
         by_kernel(snoop).stop();
@@ -119,8 +119,9 @@ fn a_clean_stop_leaves_nothing_behind() {
     });
 }
 
-/// Snoop for senders of Linux: room for their windows, and time for several tries in the 200 ms after which their timer
-/// expires at the earliest. That of west97, 100 ms, leaves time for one, and the second races the sender's.
+/// Snoop for senders of Linux: a cache for their windows, and a local timeout that permits several retries
+/// within their minimum RTO of 200 ms. With west97's 100 ms there is time for one, and the second races with
+/// the sender.
 fn roomy_snoop() -> Stage {
     let parsa98 = SnoopConfig::parsa98();
     let snoop = SnoopConfig {
@@ -138,10 +139,11 @@ fn snoop_repairs_what_the_last_hop_loses() {
     alone_as_root("snoop_repairs_what_the_last_hop_loses", || {
         for offload in [false, true] {
             wire(Wires { offload, ..Wires::default() });
-            // Super-packets of eleven segments: of larger ones too few cross, and each that is lost costs a time-out.
+            // Super-packets of eleven segments. With larger ones too few cross, and each lost one costs a
+            // timeout.
             sh("ip -n fh link set dev fl gso_max_size 16384");
-            // Plain snoop hides losses from senders that count duplicate ACKs. One with SACK learns of them from the new
-            // ACKs between, and sends more again, whatever the plane.
+            // Plain snoop hides losses from senders that count duplicate ACKs. A sender with SACK learns of
+            // losses from new ACKs, and retransmits more on every data plane.
             for host in ["fh", "mh"] {
                 sh(&format!("ip netns exec {host} sysctl -qw net.ipv4.tcp_sack=0"));
             }
@@ -155,7 +157,7 @@ fn snoop_repairs_what_the_last_hop_loses() {
                 (again, station.stop().1)
             });
             let ((alone, _), (with, ended)) = (&again[0], &again[1]);
-            // Of super-packets those are lost whose first segment is.
+            // A super-packet is lost if its first segment is.
             let lost = if offload { 20 } else { losses_of(LEN) };
             assert!(*alone >= lost, "{alone} of {lost}: {again:?}");
             assert!(with * 10 <= *alone, "{with} of {alone}: {ended:?}");
@@ -168,7 +170,7 @@ fn snoop_repairs_what_the_last_hop_loses() {
 
 const STAGE: &str = "LASTHOP_TEST_STAGE";
 
-/// Not a test of its own: the station of those that kill it.
+/// No independent test: the station process of the tests that kill it.
 #[test]
 fn a_station_in_a_process_of_its_own() {
     let Ok(stage) = std::env::var(STAGE) else { return };
@@ -247,8 +249,8 @@ fn packets_flow_when_the_station_dies_hangs_and_comes_back() {
     });
 }
 
-/// Whether 40 MB came while the station was stopped for so many seconds, and how long it was; what began afterwards
-/// does come.
+/// Whether 40 MB arrived while the station was stopped for `ms` milliseconds, and the real pause. A
+/// connection that begins afterwards must work.
 fn arrives_past_a_pause_of(ms: u64) -> (bool, Span) {
     const BYTES: usize = 40_000_000;
     loop {
@@ -278,11 +280,12 @@ fn arrives_past_a_pause_of(ms: u64) -> (bool, Span) {
 fn connections_that_end_at_a_station_outlast_a_pause_or_are_reset() {
     alone_as_root("connections_that_end_at_a_station_outlast_a_pause_or_are_reset", || {
         wire(Wires::default());
-        // The kernel waits for a second. On a busy machine a pause of a third may become as long.
+        // The kernel waits one second. On a busy machine a pause of 300 ms may become as long.
         let brief = (0..10).map(|_| arrives_past_a_pause_of(300));
         let brief = brief.into_iter().find(|(_, paused)| *paused < Span::millis(700));
         assert!(brief.unwrap().0, "split connections did not outlast a pause");
-        // Past a station that is away for longer, the hosts have heard each other: nobody waits for ever.
+        // During a longer absence the kernel forwards segments between the hosts, which answer with resets:
+        // no connection hangs.
         let resets = || ["fh", "mh"].map(|host| counter(host, "Tcp", "EstabResets"));
         let before = resets();
         assert!(!arrives_past_a_pause_of(5000).0, "the station was not passed by");
@@ -316,7 +319,7 @@ fn agents_are_changed_under_load() {
     });
 }
 
-/// An Ethernet frame with a tag, and IPv4 with this protocol from 10.8.0.`from` to the other.
+/// An Ethernet frame with a tag, and IPv4 with this protocol from 10.8.0.`from` to the other host.
 fn tagged(from: u8, protocol: u8, payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 3 - from, 2, 0, 0, 0, 0, from, 0x81, 0, 0, 7, 8, 0];
     let len = (20 + payload.len()) as u16;
@@ -358,8 +361,8 @@ fn tags_stay_on_frames_also_on_those_that_are_judged() {
             plain.filter(|frame| frame[12..14] == [0x81, 0]).collect()
         };
         assert_eq!(ours(receive(&right, 5)), data);
-        // The second ACK repeats the first: the agent has nothing for it and lets it go. A third with another window,
-        // protocols that nobody here knows, and a piece of a packet.
+        // The second ACK repeats the first: the agent ignores it and forwards it. The others are an ACK with
+        // another window, unknown protocols, and a fragment.
         let ack = |window: u8| {
             let mut frame = tagged(2, 6, &tcp(2, 1, 1500, &[]));
             if window != 0 {
@@ -380,7 +383,7 @@ fn tags_stay_on_frames_also_on_those_that_are_judged() {
     });
 }
 
-/// A TCP segment of IPv6 behind a chain of extension headers.
+/// A TCP segment over IPv6 with a chain of extension headers.
 fn extended(from: u8, chain: &[u8]) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 3 - from, 2, 0, 0, 0, 0, from, 0x86, 0xdd];
     let segment = tcp(from, 1, 1, &[7; 100]);
@@ -409,7 +412,7 @@ fn extension_headers_of_ipv6_pass() {
     alone_as_root("extension_headers_of_ipv6_pass", || {
         wire(Wires { ipv6: true, ..Wires::default() });
         let (left, right) = (socket("fh", "fl"), socket("mh", "mr"));
-        // Hop-by-hop, routing, fragment, destination options, authentication, and one that nobody knows.
+        // Hop-by-hop, routing, fragment, destination options, authentication, and an unknown header.
         let chains: [&[u8]; 7] = [&[0], &[43], &[44], &[60], &[0, 60, 43, 44, 60], &[51], &[253]];
         for (by, stage) in [By::Kernel, By::Sockets]
             .into_iter()

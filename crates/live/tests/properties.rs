@@ -1,4 +1,4 @@
-//! Frames survive the way through packets, packets the way through frames; bytes from anywhere do no harm.
+//! Conversions of frames to packets and back preserve their content; arbitrary bytes do no harm.
 
 use lasthop_live::frame::{self, Incoming};
 use lasthop_live::header::{VNET, VnetHeader};
@@ -36,7 +36,7 @@ fn packets() -> impl Strategy<Value = Packet> {
         }
         Transport::Tcp(segment)
     });
-    // Neither TCP nor what keeps a link alive.
+    // Neither TCP nor a protocol that maintains a link.
     let other = (18u8..40).prop_map(Transport::Other);
     let body = prop::collection::vec(any::<u8>(), 0..1500);
     (addresses(), prop_oneof![tcp, other], body, any::<(u8, u8)>()).prop_map(
@@ -68,7 +68,7 @@ fn bytes_of(body: &Body) -> Vec<u8> {
     bytes
 }
 
-/// A frame with this packet that is somehow unlike what we would write ourselves.
+/// A frame with this packet, with random differences to the encoding of this program.
 fn frames() -> impl Strategy<Value = Vec<u8>> {
     let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4);
     let trailer = prop::collection::vec(any::<u8>(), 0..80);
@@ -90,7 +90,7 @@ fn frames() -> impl Strategy<Value = Vec<u8>> {
         })
 }
 
-/// Makes the checksum of an IPv4 header right.
+/// Sets the correct checksum of an IPv4 header.
 fn seal(ip: &mut [u8]) {
     let header = usize::from(ip[0] & 15) * 4;
     ip[10..12].fill(0);
@@ -126,7 +126,7 @@ proptest! {
         let Incoming::Packet(read) = frame::read(out) else { panic!("a packet") };
         prop_assert_eq!((read.tos, read.damage), (packet.tos, was));
         let changed: Vec<usize> = (0..out.len()).filter(|i| out[*i] != frame[*i]).collect();
-        // Traffic class, and the sum over the header of IPv4.
+        // Bytes of the traffic class and of the IPv4 header checksum.
         let ip = changed.first().copied().unwrap_or(at) - 1;
         let may: &[usize] = if packet.src.is_v4() { &[1, 10, 11] } else { &[1] };
         prop_assert!(changed.iter().all(|i| may.contains(&(i - ip))), "{:?}", changed);
@@ -140,7 +140,7 @@ proptest! {
         emit(&packet, &mut frame).unwrap();
         let (v4, tcp) = (packet.src.is_v4(), packet.segment().is_some());
         if partial && tcp {
-            // The sum over the pseudo-header is what the checksum lacks of zero.
+            // The sum over the pseudo-header is the checksum's difference to zero.
             let start = at + if v4 { 20 } else { 40 };
             let mut sum = lasthop_proto::wire::checksum::Sum::default();
             sum.pseudo_header(packet.src, packet.dst, 6, (frame.len() - start) as u32);
@@ -159,7 +159,7 @@ proptest! {
         match (ip && v4, tcp) {
             (true, _) => {
                 prop_assert_eq!(seen.unwrap().damage, Damage::Ip);
-                // Nothing else is wrong: a checksum that was still to be completed has been.
+                // Nothing else is wrong: an incomplete checksum was completed.
                 let mut mended = out[at..].to_vec();
                 seal(&mut mended);
                 prop_assert_eq!(view(&mended, Mode::WHOLE).unwrap().damage, Damage::None);
@@ -172,7 +172,8 @@ proptest! {
         }
     }
 
-    /// A wrong checksum of an IPv4 header is damage of the IP packet, whatever the network card says of that of TCP.
+    /// A wrong IPv4 header checksum counts as damage of the IP packet, whatever the virtio header says about
+    /// TCP's checksum.
     #[test]
     fn a_wrong_header_checksum_is_seen(packet in packets(), flags in 0u8..4, bit in 0u32..16) {
         let mut frame = vec![0; VNET];
@@ -197,7 +198,7 @@ proptest! {
         prop_assert_eq!(read.with(|made| made.body = packet.body.clone()), packet);
     }
 
-    /// Only what still goes the same way goes behind the header that it came with.
+    /// A packet has the link-layer header of its frame only while its direction is unchanged.
     #[test]
     fn a_packet_has_its_own_link_header_while_it_goes_the_same_way(
         packet in packets(),
@@ -207,7 +208,7 @@ proptest! {
         let link = link_of(&packet, tags);
         let out = frame::write(&packet, &link).unwrap();
         let Incoming::Packet(read) = frame::read(out.bytes()) else { panic!("a packet") };
-        // Of a packet without a body no frame is kept.
+        // A packet without a body does not store its frame.
         let own = matches!(read.body, Body::Bytes { .. }).then_some(&link[..]);
         prop_assert_eq!(frame::own_link_header(&read), own);
         let turned = |src, dst| {
@@ -280,7 +281,7 @@ proptest! {
     }
 }
 
-/// Found by the fuzz target `frame`: a super-packet whose TCP header claims eight bytes.
+/// Found by the fuzz target `frame`: a super-packet whose TCP header has a length of eight bytes.
 #[test]
 fn a_super_packet_with_half_a_header_is_malformed() {
     let mut segment = Segment::new(1, 9, Seq(1), Seq(1), Flags::ACK);
@@ -303,7 +304,7 @@ fn a_super_packet_with_half_a_header_is_malformed() {
     vnet.write(&mut frame);
     frame[VNET + 34 + 12] = 0x20;
     assert!(matches!(frame::read(&frame), Incoming::Malformed));
-    // The transport header within that of IP.
+    // The transport header lies within the IP header.
     frame[VNET + 34 + 12] = 0x50;
     VnetHeader { checksum_start: 20, ..vnet }.write(&mut frame);
     assert!(matches!(frame::read(&frame), Incoming::Malformed));
@@ -312,7 +313,8 @@ fn a_super_packet_with_half_a_header_is_malformed() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
 
-    /// A super-packet is written so that a network card makes of it the very packets that it stands for, and read whole.
+    /// A network card would split the written super-packet into the original packets, and `read_whole`
+    /// restores it.
     #[test]
     fn a_super_packet_is_what_the_card_makes_of_it(
         mut packet in packets(),

@@ -1,4 +1,4 @@
-//! A program behind a link: what it finds there, what its packets meet, and how its end becomes that of the front.
+//! A program behind a link: its environment, its packets, and the exit status of the front.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -16,12 +16,12 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, geteuid};
 
-/// The front's command of this program, and those of the two ends of a transfer.
+/// Commands of this program: the front, and the two ends of a transfer.
 const FRONT: &str = "front";
 const GIVE: &str = "give";
 const TAKE: &str = "take";
 
-/// What is transferred.
+/// Size of the transfer, bytes.
 const BYTES: usize = 150_000;
 const PORT: u16 = 8099;
 
@@ -63,10 +63,10 @@ fn own(arguments: &[&str]) -> Command {
     command
 }
 
-/// What the user starts: it prints what became of the program, or why there is none.
+/// The process that the user starts: it prints the result of the program, or the error.
 fn front(wish: &str) -> ExitCode {
     let wish: Wish = serde_json::from_str(wish).expect("a wish");
-    // One whose keeper is no keeper.
+    // A keeper that exits without any message.
     let own = |arguments: &[&str]| match wish.name.as_str() {
         "mute" => Command::new("true"),
         _ => own(arguments),
@@ -82,7 +82,7 @@ fn front(wish: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The server on the far side: it sends to whoever comes first.
+/// The server at the far host: it sends to its first client.
 fn give() -> ExitCode {
     let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT)).expect("a listener");
     let (mut stream, _) = listener.accept().expect("somebody comes");
@@ -90,7 +90,7 @@ fn give() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The program: it says what it finds, and what it has got.
+/// The program: it prints its environment and the number of received bytes.
 fn take() -> ExitCode {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let far: Ipv4Addr = variable("LASTHOP_FAR").parse().expect("the far host");
@@ -99,7 +99,7 @@ fn take() -> ExitCode {
     let mut got = Vec::new();
     stream.read_to_end(&mut got).expect("received");
     assert_eq!(got, [7; BYTES]);
-    // Nobody is there whom the kernel could ask for an echo but the far host.
+    // The far host is the only one that can answer an echo request.
     assert!(
         TcpStream::connect((Ipv4Addr::new(192, 0, 2, 1), PORT)).is_err(),
         "there is an outside"
@@ -110,7 +110,7 @@ fn take() -> ExitCode {
     ExitCode::from(7)
 }
 
-/// A directory of a test, which goes with it.
+/// A directory of a test; dropping it removes the directory.
 struct Place(PathBuf);
 
 impl Place {
@@ -131,7 +131,7 @@ impl Drop for Place {
     }
 }
 
-/// The scenario of the path `stage`: of its hosts only the names are used.
+/// The scenario with the path `stage`; only the names of its hosts are used.
 fn between(stage: &str) -> String {
     format!(
         "transfer = {{ from = \"far\", to = \"near\", bytes = \"1B\" }}\n\
@@ -139,7 +139,7 @@ fn between(stage: &str) -> String {
     )
 }
 
-/// A program behind 8 Mb/s and 10 ms to it.
+/// A program behind a link of 8 Mb/s and 10 ms.
 fn wish(program: &[&str]) -> Wish {
     Wish {
         text: between("link = { rate = \"8mbit\", delay = \"10ms\", queue = \"200p\" }"),
@@ -156,7 +156,7 @@ fn wish(program: &[&str]) -> Wish {
     }
 }
 
-/// A front that runs; it ends with the test, whatever becomes of that.
+/// A running front that ends with the test, even after a panic.
 struct Front(Option<Child>);
 
 impl Front {
@@ -180,7 +180,7 @@ fn start(wish: &Wish) -> Front {
     Front(Some(command.spawn().expect("it starts")))
 }
 
-/// What the front says at its end, on both of its outputs.
+/// Both outputs of the front at its end.
 fn said(mut front: Front) -> (String, String) {
     until("the front ends", || {
         let child = front.0.as_mut().expect("it runs");
@@ -225,13 +225,13 @@ fn a_program_finds_the_other_host_behind_the_link() {
         assert!(down.packets >= BYTES as u64 / 1460 && down.bytes > BYTES as u64, "{down:?}");
         assert!((4..=down.packets).contains(&up.packets), "{up:?}");
         let rate = down.rate.expect("it took more than a tenth of a second");
-        // On a busy machine the ends leave the link idle, for as long as it all took at most.
+        // On a busy machine the link may be idle, at most for the whole run time.
         assert!(rate < 8.1e6, "{rate} bit/s through 8 Mb/s");
         assert!(rate * ended.seconds >= 8.0 * down.bytes as f64, "{rate} bit/s, {ended:?}");
         assert!(down.lost.is_empty() && up.lost.is_empty(), "{ended:?}");
         let waited = down.queue_delay.expect("packets passed the link");
         assert!((1.0..ended.seconds * 1e3).contains(&waited.max_ms), "{waited:?}");
-        // What was transferred takes that long alone.
+        // The transmission alone takes this long.
         assert!(ended.seconds > 0.15, "{} s", ended.seconds);
         let processors = std::thread::available_parallelism().expect("a number").get() as f64;
         let most = ended.seconds * processors;
@@ -242,7 +242,7 @@ fn a_program_finds_the_other_host_behind_the_link() {
     }
 }
 
-/// The capture has as many frames as packets were carried.
+/// Asserts that the capture has one frame per carried packet.
 fn frames(path: &Path, carried: u64) {
     let bytes = fs::read(path).expect("a capture");
     let mut read = capture::open(&bytes).expect("a capture");
@@ -257,11 +257,11 @@ fn the_end_of_the_program_is_that_of_the_front() {
         (&["true"][..], End::Exit(0)),
         (&["sh", "-c", "exit 42"], End::Exit(42)),
         (&["sh", "-c", "kill -USR1 $$"], End::Signal(Signal::SIGUSR1 as i32)),
-        // As shells have it: not found, and found but not to be run.
+        // Exit codes of shells: 127 for not found, 126 for not executable.
         (&["/no/such/program"], End::Exit(127)),
         (&["/etc/passwd"], End::Exit(126)),
         (&[], End::Exit(127)),
-        // What it leaves behind ends with it.
+        // Its background processes end with it.
         (&["sh", "-c", "sleep 1000 & exit 3"], End::Exit(3)),
     ] {
         let ended = ended(start(&wish(program)));
@@ -291,7 +291,7 @@ fn signals_are_for_the_program_and_who_stops_it_stops_the_front() {
     kill(pid, Signal::SIGCONT).expect("it goes on");
     assert_eq!(ended(front).end, End::Exit(5));
 
-    // Who kills the front has killed the program.
+    // Killing the front kills the program.
     let mut front = start(&wish(&["sleep", "1000"]));
     until("the program runs", || sleepers(front.pid()) == 1);
     let keepers = children(front.pid());
@@ -303,7 +303,7 @@ fn signals_are_for_the_program_and_who_stops_it_stops_the_front() {
     until("nothing is left", || !keepers.iter().any(is_there));
 }
 
-/// Waits for something that happens soon.
+/// Waits for a condition that becomes true soon.
 fn until(what: &str, mut done: impl FnMut() -> bool) {
     for _ in 0..60_000 {
         if done() {
@@ -314,14 +314,14 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
     panic!("waited in vain: {what}");
 }
 
-/// The processes that `pid` has started.
+/// Child processes of `pid`.
 fn children(pid: u32) -> Vec<u32> {
     let path = format!("/proc/{pid}/task/{pid}/children");
     let text = fs::read_to_string(path).unwrap_or_default();
     text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
-/// How many processes below `pid` are asleep by command.
+/// Number of sleeping descendants of `pid`, by their command.
 fn sleepers(pid: u32) -> usize {
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();

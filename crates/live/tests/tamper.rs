@@ -1,5 +1,5 @@
-//! A handshake with the ciphers of `lasthop link`, and somebody between the ends who changes one bit of one message, or
-//! its length. There is no network in it.
+//! A handshake with the ciphers of `lasthop link`, with an attacker who changes one bit of one message or its
+//! length. No network is used.
 
 use std::net::SocketAddr;
 
@@ -26,7 +26,7 @@ fn end(peer: Option<SocketAddr>, secret: u8) -> Session<Ciphers> {
     Session::new(config, Ciphers::new(Some([7; 32])), [secret; 32])
 }
 
-/// One step of a handshake: what `from` has to say goes to `to`, changed by `harm`.
+/// One step of a handshake: delivers the message of `from` to `to`, changed by `harm`.
 fn pass(
     from: &mut Session<Ciphers>,
     to: &mut Session<Ciphers>,
@@ -40,8 +40,8 @@ fn pass(
     to.on_datagram(Time::ZERO + Span::millis(20), place, &mut bytes);
 }
 
-/// Runs a handshake of hello, welcome and confirm, the last of which the callee answers; the `nth` of the four is
-/// changed by `harm`. How many of the messages were said, and both ends.
+/// Runs a handshake of hello, welcome and confirm, with the callee's answer to the last. `harm` changes
+/// message number `nth`. Returns the number of sent messages, and both ends.
 fn handshake(nth: usize, harm: &dyn Fn(&mut Vec<u8>)) -> (usize, [Session<Ciphers>; 2]) {
     let (mut caller, mut callee) = (end(Some(at(2)), 1), end(None, 2));
     caller.on_wake(Time::ZERO);
@@ -62,7 +62,7 @@ fn handshake(nth: usize, harm: &dyn Fn(&mut Vec<u8>)) -> (usize, [Session<Cipher
     (4, [caller, callee])
 }
 
-/// How long each of the messages is.
+/// Length of each message.
 fn lengths() -> Vec<usize> {
     (0..4)
         .map(|nth| {
@@ -73,8 +73,8 @@ fn lengths() -> Vec<usize> {
         .collect()
 }
 
-/// Whoever has had a changed message has no session by it: the callee before the confirm, the caller before it hears the
-/// callee under the keys.
+/// An end that receives a changed message has no session from it: the callee before the confirm, the caller
+/// before the callee's first message under the session keys.
 fn refused(nth: usize, harm: &dyn Fn(&mut Vec<u8>), what: &str) {
     let (_, [caller, callee]) = handshake(nth, harm);
     let hit = if [0, 2].contains(&nth) { &callee } else { &caller };
@@ -123,14 +123,14 @@ fn a_message_of_another_handshake_is_none_of_this() {
             if step % 2 == 0 { (&mut other, &mut third) } else { (&mut third, &mut other) };
         pass(from, to, at(9), |bytes| said.push(bytes.clone()));
     }
-    // A hello by who has the key is good by itself; it only must not lead anywhere without its caller.
+    // A hello is valid if its sender has the key; without that caller it must not lead to a session.
     for nth in 1..4 {
         let said = said[nth].clone();
         refused(nth, &move |bytes| bytes.clone_from(&said), &format!("message {nth}"));
     }
 }
 
-/// The harness would see a session: where a changed message is followed by the true one, there is one.
+/// Checks the harness: if the genuine message follows a changed one, a session is established.
 #[test]
 fn a_forgery_does_not_end_a_call() {
     let (mut caller, mut callee) = (end(Some(at(2)), 1), end(None, 2));

@@ -1,4 +1,4 @@
-//! The network of a testbed, with a kernel bridge in the place of the base station's data plane.
+//! The network of a testbed, with a kernel bridge as the base station's data plane.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -61,7 +61,7 @@ fn enter(hosts: &[HostSpec]) -> Net {
     Net::enter(&spec(hosts)).expect("a testbed; `lasthop doctor` says why not")
 }
 
-/// What a program prints; it must succeed.
+/// Output of a program, which must succeed.
 fn said(program: &str, arguments: &[&str]) -> String {
     let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
     let output = Command::new(program).args(arguments).env("PATH", path).output();
@@ -79,9 +79,9 @@ fn ip_json(arguments: &[&str]) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// Lets the kernel do what the data plane will: every frame from one end goes to the others.
+/// Bridges all ends in the kernel: every frame from one end goes to the others.
 fn bridge(net: &Net) {
-    // No spanning tree: a bridge forwards as soon as it is up.
+    // Without the spanning tree protocol a bridge forwards as soon as it is up.
     said(
         "ip",
         &[
@@ -107,7 +107,7 @@ fn in_host<T: Send>(net: &Net, host: &str, f: impl FnOnce() -> T + Send) -> T {
     net.in_host(host, f).expect("the host can be entered")
 }
 
-/// Sends from one host to another, and returns what came.
+/// Sends from one host to another. Returns the number of received bytes.
 fn transfer(net: &Net, to: &str, address: &str, bytes: usize) -> usize {
     let listener = in_host(net, to, || TcpListener::bind("[::]:5001")).expect("bound");
     let reader = std::thread::spawn(move || {
@@ -161,7 +161,7 @@ fn hosts_have_what_was_asked_for() {
                 )
             })
             .collect();
-        // No link-local address, none that is still tentative.
+        // No link-local address, and no tentative one.
         assert_eq!(addresses, [(address, 32), (v6, 128)], "{host}");
         assert!(!link[1]["addr_info"].to_string().contains("tentative"));
         assert_eq!(routes[0]["dst"], "default");
@@ -183,7 +183,7 @@ fn hosts_have_what_was_asked_for() {
             assert_eq!((ends.0.ok(), ends.1.ok()), (Some(false), Some(false)), "{host} {kind:?}");
         }
     }
-    // The base station's ends: up, named after the hosts, without addresses.
+    // The base station's ends: up, with the hosts' names, without addresses.
     let ends = ip_json(&["address"]);
     let ends = ends.as_array().expect("links");
     assert_eq!(ends.len(), 3, "{ends:?}");
@@ -224,7 +224,7 @@ fn the_base_station_says_nothing() {
         let link = ip_json(&["-s", "link", "show", "dev", host]);
         assert_eq!(link[0]["stats64"]["tx"]["packets"], 0, "{host}");
     }
-    // And hands nothing on.
+    // The base station forwards nothing.
     let before = net.counters("chopin").expect("counted");
     in_host(&net, "ravel", || {
         let to = std::net::SocketAddr::from((Ipv4Addr::new(10, 1, 0, 1), 5001));
@@ -250,14 +250,14 @@ fn every_preset_reads_back() {
     other.preset = None;
     net.add_host(&other).expect("added");
     assert_eq!(net.read_preset("chopin").expect("read"), []);
-    // A difference is noticed.
+    // A changed value is noticed.
     in_host(&net, "linux-reno", || std::fs::write("/proc/sys/net/ipv4/tcp_sack", "0"))
         .expect("written");
     let found = net.read_preset("linux-reno").expect("read");
     assert_eq!(found.iter().filter(|found| !found.holds()).count(), 1);
 }
 
-/// What `ss` says of the connections of a host.
+/// Output of `ss` for the connections of a host.
 fn connections(net: &Net, host: &str) -> String {
     in_host(net, host, || said("ss", &["--no-header", "-tinme", "state", "established"]))
 }
@@ -286,7 +286,7 @@ fn on_the_wire(preset: Preset) {
         let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
         digits.parse().unwrap_or_else(|_| panic!("{key} in {before}"))
     };
-    // The least RTO, and what the handshake took on this machine: its round trip and four times half of that.
+    // The minimum RTO plus this machine's handshake: one RTT and four times half of it.
     let rto = |least: u64| {
         let most = least + 100 + 3 * (number(" rtt:") + 1);
         assert!((least..most).contains(&number(" rto:")), "{before}");
@@ -315,9 +315,9 @@ fn counters_count_one_host() {
     let chopin = net.counters("chopin").expect("counted").since(&before.1);
     assert_eq!((ravel.active_opens, ravel.passive_opens), (1, 0));
     assert_eq!((chopin.active_opens, chopin.passive_opens), (0, 1));
-    // Without offloads a segment carries 1448 bytes at most.
+    // Without offloads a segment has at most 1448 bytes.
     assert!(chopin.in_segments >= 100_000 / 1448, "{chopin:?}");
-    // Only who sends has time-outs, if a busy machine makes it wait.
+    // Only a sender has timeouts, on a busy machine.
     assert_eq!((chopin.timeouts, chopin.in_checksum_errors), (0, 0));
 }
 
@@ -345,7 +345,7 @@ fn sockets_stay_where_they_were_made() {
     });
     assert_eq!(heard, "from chopin");
     assert_eq!(server.join().expect("ended"), v4("10.0.0.1"));
-    // The caller has not moved.
+    // The caller's namespace is unchanged.
     assert_eq!(ip_json(&["link"]).as_array().map(Vec::len), Some(4));
     let panicked = std::panic::catch_unwind(|| net.in_host("ravel", || panic!("on purpose")));
     assert!(panicked.is_err());
@@ -358,7 +358,7 @@ fn hosts_may_come_later() {
     bridge(&net);
     assert_eq!(transfer(&net, "chopin", "chopin", 5000), 5000);
     assert_eq!(transfer(&net, "a", "10.1.0.2", 5000), 5000);
-    // Each knows those of the other side, whoever came first.
+    // Each host knows all hosts of the other side, whatever the order of addition.
     let known = |host: &str| -> BTreeSet<String> {
         let table = in_host(&net, host, || ip_json(&["neigh", "show", "nud", "permanent"]));
         let entries = table.as_array().expect("a list").iter();
@@ -486,7 +486,7 @@ fn a_process_with_threads_is_refused() {
     thread.join().expect("ended");
 }
 
-/// Not a test by itself: it is a testbed for [`nothing_outlives_the_process`].
+/// No independent test: a testbed for [`nothing_outlives_the_process`].
 fn wait_to_be_killed() {
     if std::env::var_os("LASTHOP_TEST_WAIT").is_none() {
         return;
@@ -525,7 +525,7 @@ fn nothing_outlives_the_process() {
     for process in std::fs::read_dir("/proc").expect("read").filter_map(Result::ok) {
         if let Ok(link) = std::fs::read_link(process.path().join("ns/net")) {
             let link = link.display().to_string();
-            // Numbers of namespaces are given again, to those of other programs too.
+            // Numbers of namespaces are reused, also for other programs.
             let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
             let is_ours = String::from_utf8_lossy(&environment).contains("LASTHOP_TEST_WAIT");
             let is_left = is_ours && namespaces.contains(&link);

@@ -1,4 +1,4 @@
-//! Scenarios on real packets: what arrives, what is told of it, and how a run ends.
+//! Scenarios on real packets: received data, events, and ends of runs.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -34,12 +34,12 @@ fn scenario(text: &str) -> Scenario {
     plan.cells[0].scenario.clone()
 }
 
-/// What is told, beside the figures that are made of it.
+/// The events of a run, with the metrics computed from them.
 struct Told {
     metrics: Metrics,
-    /// Of each connection: when, at which stage, what.
+    /// Time, stage and kind of each event by connection.
     tcp: BTreeMap<FlowKey, Vec<(Time, u16, TcpKind)>>,
-    /// Raised at the first event of TCP.
+    /// Raised at the first TCP event.
     stop: Option<&'static AtomicBool>,
 }
 
@@ -66,7 +66,7 @@ impl Sink for Told {
     }
 }
 
-/// Senders and receivers of each kind, several of each; the order of the transfers is none of the hosts'.
+/// Several senders and receivers of each kind; the order of the transfers differs from that of the hosts.
 const ALL: &str = r#"
     horizon = "300s"
     [host.near]
@@ -126,7 +126,7 @@ const ALL: &str = r#"
     link = { rate = "50mbit", delay = "1ms", queue = "1000p" }
 "#;
 
-/// One run of all of them: the bytes that each flow was to carry, in the order of the scenario.
+/// Bytes of each flow in one run, in the order of the scenario.
 const BYTES: [u64; 9] = [40_000, 40_000, 50_000, 50_000, 60_000, 60_000, 70_000, 80_000, 90_000];
 
 fn each_transfer_arrives_and_is_told_of_as_its_own() {
@@ -148,7 +148,7 @@ fn each_transfer_arrives_and_is_told_of_as_its_own() {
             let told = (flow.delivered, flow.wanted, flow.complete, flow.aborted);
             assert_eq!(told, (bytes, Some(bytes), true, false), "flow {index}: {}", flow.flow);
         }
-        // What each sender told of: from its first SYN to its end, in order of time, at its own stage.
+        // Events of each sender: from its first SYN to its end, in order of time, at its own stage.
         let transfers = scenario.transfers.iter();
         let senders = transfers.flat_map(|t| vec![t; t.connections() as usize]);
         for (index, (flow, transfer)) in flows.iter().zip(senders).enumerate() {
@@ -179,7 +179,7 @@ fn each_transfer_arrives_and_is_told_of_as_its_own() {
     assert_eq!(distinct.len(), 8, "a port is used twice: {ports:?}");
 }
 
-/// What a run says of itself at its end.
+/// Checks the results of a run.
 fn ends_of(end: &RunEnd, scenario: &Scenario) {
     let kernels: Vec<&str> = end.kernel.keys().map(String::as_str).collect();
     assert_eq!(kernels, ["far", "far-quick", "near", "other", "quick"], "what kernels counted");
@@ -213,7 +213,8 @@ fn a_run_ends_at_its_horizon_or_when_it_is_stopped() {
     );
     let mut world = Testbed::enter(&begun).expect("a testbed; `lasthop doctor` says why not");
     let quiet = AtomicBool::new(false);
-    // A busy machine may deliver nothing so soon: then it gets more time. All of it would take 80 s.
+    // A busy machine may deliver nothing so early, so the horizon is extended. The whole transfer would take
+    // 80 s.
     for times in [1, 4, 16, 64] {
         let scenario = Scenario { horizon: begun.horizon * times, ..begun.clone() };
         let mut told = Told::new(world.layout(&scenario));
@@ -229,7 +230,7 @@ fn a_run_ends_at_its_horizon_or_when_it_is_stopped() {
         assert!(times < 64, "{flow:?}");
     }
 
-    // Long enough for all of it: only the flag ends it before.
+    // Long enough for the whole transfer: only the flag ends it before.
     let scenario = Scenario { horizon: Span::secs(3600), ..begun };
     static STOP: AtomicBool = AtomicBool::new(false);
     let mut told = Told { stop: Some(&STOP), ..Told::new(world.layout(&scenario)) };
@@ -238,8 +239,8 @@ fn a_run_ends_at_its_horizon_or_when_it_is_stopped() {
     assert!(!told.metrics.finish(Time(end.at_ns)).flows[0].complete, "it was not stopped");
 }
 
-/// 20 KB take three round trips of 80 ms: the SYN, a window of ten segments, and the rest. Counted from the arrival of the
-/// SYN, or until the last delivery, half a round trip would be missing.
+/// 20 KB take three round trips of 80 ms: the SYN, a window of ten segments, and the rest. A measurement from
+/// the arrival of the SYN, or to the last delivery, would lack half a round trip.
 fn takes_three_round_trips(stack: &str) {
     let scenario = scenario(&format!(
         "transfer = {{ from = \"a\", to = \"b\", bytes = \"20KB\" }}\n[host.a]\nside = \"left\"\nstack = \"{stack}\"\n\
@@ -266,10 +267,10 @@ fn so_does_one_of_our_tcp() {
     takes_three_round_trips("lasthop");
 }
 
-/// Clients and servers of both kinds: on one connection, on one for each exchange, and with requests that do not wait for
-/// answers.
+/// Clients and servers of both kinds: on one connection, on one per exchange, and with requests that do not
+/// wait for responses.
 fn requests_are_answered_by_kernels_and_by_our_hosts() {
-    // Requests, and the connections that they take.
+    // Number of requests, and of the connections for them.
     const KINDS: [(&str, u64, u64); 4] = [
         ("exchanges = 5\npersistent = true", 5, 1),
         ("exchanges = 5\nthink = \"20ms\"\ncount = 2", 10, 10),
@@ -306,7 +307,7 @@ fn requests_are_answered_by_kernels_and_by_our_hosts() {
         assert_eq!(one.connections, connections, "{pair:?} {rest}: {one:?}");
         assert_eq!(one.delivered, asked * 50_000, "{pair:?} {rest}: {one:?}");
         assert_eq!(one.aborted, 0, "{pair:?} {rest}: {one:?}");
-        // A round trip at least.
+        // At least one round trip.
         assert!(one.time_p50_s >= 0.02, "{pair:?} {rest}: {one:?}");
     }
 }

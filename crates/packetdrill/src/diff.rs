@@ -7,20 +7,20 @@ use crate::run::{Entry, EntryKind, Rules};
 /// Lines of context before and after a difference.
 const CONTEXT: usize = 4;
 
-/// Where two traces part.
+/// The point at which two traces diverge.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Difference {
     /// Entries of both traces before it, from the first one.
     pub before: Vec<Entry>,
-    /// The entry of the first trace, if it has one there, and the entries behind it.
+    /// The entry of the first trace at that point, if any, and the later ones.
     pub first: Vec<Entry>,
-    /// The entry of the second trace, if it has one there, and the entries behind it.
+    /// The entry of the second trace at that point, if any, and the later ones.
     pub second: Vec<Entry>,
-    /// What differs: `time`, `packet`, or `end` where one trace has nothing more.
+    /// Kind of difference: `time`, `packet`, or `end` if one trace is shorter.
     pub what: &'static str,
 }
 
-/// Packets sent, with trains of segments joined: where one ends and the next begins depends on offloads.
+/// Packets sent, with trains of segments joined: the boundaries within a train depend on offloads.
 fn packets(trace: &[Entry]) -> Vec<Entry> {
     trace
         .iter()
@@ -29,7 +29,7 @@ fn packets(trace: &[Entry]) -> Vec<Entry> {
         .collect()
 }
 
-/// A packet without what two hosts may do differently: PSH, windows and timestamps.
+/// A packet without the parts in which two hosts may differ: PSH, windows and timestamps.
 fn essence(text: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut skip = false;
@@ -48,7 +48,7 @@ fn essence(text: &str) -> String {
     words.join(" ")
 }
 
-/// The first packet that one host sends and the other does not, or sends at another time.
+/// The first packet that only one host sends, or that the other sends at another time.
 pub fn first(one: &[Entry], other: &[Entry], rules: &Rules) -> Option<Difference> {
     let (a, b) = (packets(one), packets(other));
     let mut last = 0;

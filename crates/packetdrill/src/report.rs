@@ -1,4 +1,4 @@
-//! Results of many scripts: counts in all and by folder.
+//! Results of many scripts: counts in total and by folder.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use serde::Serialize;
 
 use crate::run::Verdict;
 
-/// How many scripts passed, failed and could not be run.
+/// Numbers of scripts that passed, failed and could not be run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Counts {
-    /// Everything was as expected.
+    /// All expectations held.
     pub pass: usize,
-    /// Something was not.
+    /// An expectation failed.
     pub fail: usize,
-    /// The script uses a feature that is missing.
+    /// The script uses a missing feature.
     pub unsupported: usize,
 }
 
 impl Counts {
-    /// Counts one more.
+    /// Counts one verdict.
     pub fn add(&mut self, verdict: &Verdict) {
         match verdict {
             Verdict::Pass => self.pass += 1,
@@ -27,7 +27,7 @@ impl Counts {
         }
     }
 
-    /// All scripts.
+    /// Number of all scripts.
     pub fn all(&self) -> usize {
         self.pass + self.fail + self.unsupported
     }

@@ -1,6 +1,8 @@
-//! The scripts of this repository against the TCP of this machine: they are right only if the kernel passes them.
+//! The scripts of this repository against the TCP of this machine: they are right only if the kernel passes
+//! them.
 //!
-//! Each run needs a process without threads, which a test under the usual harness never is: this program starts itself.
+//! Each run needs a process without threads, unlike a test under the usual harness: this program starts
+//! itself.
 
 #[cfg(all(target_os = "linux", feature = "kernel"))]
 #[path = "../../checks/shared/can_run.rs"]
@@ -26,20 +28,20 @@ mod linux {
 
     use super::can_run::can_run;
 
-    /// Names the script that the process is to run.
+    /// Names the script for the process.
     const SCRIPT: &str = "LASTHOP_PACKETDRILL_SCRIPT";
     /// Whether times may be far off.
     const ROUGH: &str = "LASTHOP_PACKETDRILL_ROUGH";
-    /// Exit code where the machine does not allow such runs.
+    /// Exit code if the machine does not allow such runs.
     const REFUSED: i32 = 3;
-    /// Runs of which one must pass with the script's own times: other programs disturb them.
+    /// Number of runs of which one must pass with the script's own times: other programs disturb them.
     const TRIES: u32 = 3;
-    /// Further runs, of which one must pass with rough times.
+    /// Number of further runs, of which one must pass with rough times.
     const ROUGH_TRIES: u32 = 6;
-    /// Scripts that run side by side: they mostly wait.
+    /// Scripts that run in parallel: they mostly wait.
     const WORKERS: usize = 3;
 
-    /// How a script ended.
+    /// Result of a script.
     enum Ending {
         InTime,
         /// The order is right, and times were missed on a busy machine.
@@ -112,7 +114,7 @@ mod linux {
         }
     }
 
-    /// Runs one script in a process of its own: its exit code, and what does not hold.
+    /// Runs one script in a separate process; returns its exit code and the failures.
     fn run(path: &Path, rough: bool) -> (Option<i32>, String) {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.env(SCRIPT, path).env_remove(ROUGH);
@@ -125,7 +127,7 @@ mod linux {
         (output.status.code(), said.trim().to_owned())
     }
 
-    /// Runs one script in this process; prints what does not hold.
+    /// Runs one script in this process and prints the failures.
     fn one(path: &Path, rough: bool) -> i32 {
         let text = std::fs::read_to_string(path).unwrap();
         let script = Script::parse(&text).unwrap();

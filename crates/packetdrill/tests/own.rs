@@ -27,7 +27,8 @@ fn run(text: &str) -> Outcome {
     play(&script, &mut Own::default(), &Rules::default())
 }
 
-/// Scripts that lasthop's TCP does not pass are listed with a reason, and those alone: the list may only shrink.
+/// The list of scripts that lasthop's TCP does not pass is complete and minimal, with reasons. It may only
+/// shrink.
 #[test]
 fn every_script_passes_but_for_those_that_are_listed() {
     let scripts = scripts();
@@ -57,7 +58,7 @@ fn a_run_is_exact() {
     }
 }
 
-/// A script with one number changed does not pass: what it expects is compared.
+/// A script with one changed number fails: its expectations are compared.
 #[test]
 fn a_wrong_expectation_fails_at_its_line() {
     let good = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
@@ -87,7 +88,7 @@ fn a_wrong_expectation_fails_at_its_line() {
     }
 }
 
-/// What cannot be run is named with its line.
+/// A missing feature is named with its line.
 #[test]
 fn a_missing_feature_is_named() {
     for (text, feature) in [
@@ -105,7 +106,7 @@ fn a_missing_feature_is_named() {
     }
 }
 
-/// A connection that is accepted as descriptor 4, and what follows.
+/// A connection that is accepted as descriptor 4, and `rest`.
 fn accepted(rest: &str) -> String {
     let opens = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
                  +0 setsockopt(3, SOL_SOCKET, SO_ZEROCOPY, [1], 4) = 0\n\
@@ -115,7 +116,7 @@ fn accepted(rest: &str) -> String {
     format!("{opens}{rest}")
 }
 
-/// `recvmsg` of a note of the error queue with these control messages.
+/// `recvmsg` of a report of the error queue with these control messages.
 fn note(controls: &str) -> String {
     format!(
         "+0 recvmsg(4, {{msg_name(...)=..., msg_iov(1)=[{{..., 0}}], msg_flags=..., msg_control=[{controls}]}}, \
@@ -123,7 +124,7 @@ fn note(controls: &str) -> String {
     )
 }
 
-/// What a control message of the error queue says.
+/// A control message of the error queue.
 fn error(errno: &str, origin: &str, code: u8, info: &str, data: u32) -> String {
     format!(
         "{{cmsg_level=CMSG_LEVEL_IP, cmsg_type=CMSG_TYPE_RECVERR, cmsg_data={{ee_errno={errno}, \
@@ -221,7 +222,7 @@ fn an_edge_is_reported_once_and_a_level_while_it_lasts() {
     }
 }
 
-/// Where a script has addresses of its own, cookies follow from them.
+/// With explicit addresses in a script, cookies are computed from them.
 #[test]
 fn addresses_are_those_of_the_script() {
     let script = "--local_ip=192.168.0.7\n--remote_ip=10.9.8.7\n\
@@ -233,7 +234,7 @@ fn addresses_are_those_of_the_script() {
     assert!(matches!(run(&elsewhere).verdict, Verdict::Fail { line: 8, .. }));
 }
 
-/// A timestamp counts where the script says in which unit, and only there.
+/// A timestamp is compared only if the script defines its unit.
 #[test]
 fn timestamps_are_compared_where_a_script_names_their_unit() {
     let script = |first: &str, value: u32| {

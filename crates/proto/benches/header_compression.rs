@@ -1,4 +1,4 @@
-//! What a header costs to compress and to restore: a stream of data, and ACKs of many connections in turn.
+//! Cost of compressing and restoring a header: a stream of data, and ACKs of many connections in turn.
 
 #![allow(missing_docs, reason = "criterion's macro makes a public function")]
 
@@ -12,7 +12,7 @@ use lasthop_proto::wire::{Addr, Body, Flags, Packet, Segment, Seq};
 
 const PACKETS: u32 = 10_000;
 
-/// Segments of `len` bytes of connections that take turns.
+/// Segments of `len` bytes of alternating connections.
 fn packets(connections: u32, len: u32) -> Vec<Packet> {
     let bytes = Body::copy_of(&vec![7; len as usize]);
     let packet = |i: u32| {

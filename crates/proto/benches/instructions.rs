@@ -1,9 +1,10 @@
-//! Counts the instructions of what a stack does for a segment, and prints them as the table of `energy::costs`.
+//! Counts the instructions of a stack's operations for a segment, and prints them as the table of
+//! `energy::costs`.
 //!
-//! Each case does its work a number of times; run twice with different numbers, the difference is what the work itself
-//! takes. `callgrind` counts, so that the figures do not depend on how busy the machine is. Bytes are moved as a
-//! machine with words of 32 bits and a card with registers of 16 moves them: the words are atomic cells, of which a
-//! compiler never makes wider ones.
+//! Each case repeats its work; the difference between two runs with different counts is the cost of the work
+//! itself. `callgrind` counts, so the figures do not depend on the load of the machine. Bytes are moved as by
+//! a machine with 32-bit words and a card with 16-bit registers: the words are atomic cells, which a compiler
+//! never widens.
 //!
 //! ```text
 //! make instructions
@@ -32,9 +33,9 @@ const FLOW: FlowKey =
     FlowKey { src: Addr::v4(10, 0, 0, 1), dst: Addr::v4(10, 1, 0, 1), src_port: 1024, dst_port: 9 };
 const OURS: Seq = Seq(1000);
 const THEIRS: Seq = Seq(5000);
-/// How often each case does its work: twice, and the difference counts.
+/// Repetitions of each case: two runs, of which the difference counts.
 const TIMES: [u32; 2] = [200, 1400];
-/// Bytes that a case of single bytes moves each time.
+/// Bytes moved by each repetition of a byte case.
 const BUFFER: usize = 1440;
 /// ACKs that report the same hole.
 const DUPLICATES: u32 = 40;
@@ -103,7 +104,7 @@ const CASES: [Case; 24] = [
 fn table() -> Result<(), String> {
     let cost = |case: &str| count(case);
     let each = |case: &str| Ok::<f64, String>(count(case)? / BUFFER as f64);
-    // Headers are charged by the byte, so that the sums that are taken where they are written do not count here.
+    // Headers are charged by the byte, so the sums computed while they are written are subtracted here.
     let (sums, longer) = (cost("header sums")?, cost("header sums with timestamps")?);
     let send = cost("send")? - sums;
     let (data, ack) = (cost("data predicted")?, cost("ack predicted")?);
@@ -114,7 +115,7 @@ fn table() -> Result<(), String> {
     ];
     let written = cost("send with timestamps")? - longer - send;
     let read = mean(stamped[0] - data, stamped[1] - ack);
-    // A block takes as much room as timestamps.
+    // A block is as long as the timestamps option.
     let told = cost("gap with a block")? - longer - (cost("gap")? - sums);
     let heard = (cost("duplicate with a block")? - cost("duplicate")?) / f64::from(DUPLICATES);
     let looked = cost("lookup of one")?;
@@ -151,7 +152,7 @@ fn mean(a: f64, b: f64) -> f64 {
     (a + b) / 2.0
 }
 
-/// Instructions of one time of `case`.
+/// Instructions of one repetition of `case`.
 fn count(case: &str) -> Result<f64, String> {
     let total = |times: u32| -> Result<f64, String> {
         let program = std::env::current_exe().map_err(|e| e.to_string())?;
@@ -224,7 +225,7 @@ fn syn(flags: Flags, config: &TcpConfig) -> Segment {
     syn
 }
 
-/// An end that has opened actively, with an application that has written `bytes`.
+/// An end opened actively, with an application that has written `bytes`.
 fn sender(config: TcpConfig, bytes: u32, out: &mut Out) -> Connection {
     let answer = syn(Flags::SYN | Flags::ACK, &config);
     let mut sender = connection(config);
@@ -233,7 +234,7 @@ fn sender(config: TcpConfig, bytes: u32, out: &mut Out) -> Connection {
     sender.on_wake(Time::ZERO, out);
     sender.write(Time::ZERO, Body::Pattern { stream: 1, len: bytes, offset: 0 }, out);
     sender.on_segment(Time::ZERO, &answer, Body::EMPTY, out);
-    // All that it sends may be acknowledged: what is above the window of the SYN-ACK, which is not scaled, goes now.
+    // All that it sends may be acknowledged: data above the unscaled window of the SYN-ACK is sent now.
     let opens = theirs(THEIRS + 1, 1, sender_stamps(&answer));
     sender.on_segment(Time::ZERO, &opens, Body::EMPTY, out);
     sender
@@ -243,7 +244,7 @@ fn sender_stamps(answer: &Segment) -> bool {
     answer.timestamps.is_some()
 }
 
-/// An end that was opened by its peer.
+/// An end opened by its peer.
 fn receiver(config: TcpConfig, out: &mut Out) -> Connection {
     let mut request = syn(Flags::SYN, &config);
     request.ack = Seq(0);
@@ -258,7 +259,7 @@ fn payload(timestamps: bool) -> u32 {
     MSS - if timestamps { 12 } else { 0 }
 }
 
-/// Header bytes of what went out.
+/// Writes the headers of the output.
 fn write_headers(out: &mut Out) {
     let mut bytes = Vec::with_capacity(128);
     for (_, packet) in &out.sends {
@@ -278,7 +279,7 @@ fn send(n: u32, timestamps: bool) {
     write_headers(&mut out);
 }
 
-/// Sums a header of IP and one of TCP with `len` bytes, as they are summed where headers are written.
+/// Sums an IP header and a TCP header with `len` bytes in total, as the code that writes headers does.
 fn header_sums(n: u32, len: usize) {
     let bytes = [7; 60];
     for _ in 0..n {
@@ -289,7 +290,7 @@ fn header_sums(n: u32, len: usize) {
     }
 }
 
-/// Reads the header of `segment` and hands it on with `len` bytes of payload.
+/// Reads the header of `segment` and forwards it with `len` bytes of payload.
 struct Arrivals {
     bytes: Vec<u8>,
     mode: Mode,
@@ -310,7 +311,7 @@ impl Arrivals {
     }
 }
 
-/// Takes in `n` full segments in order.
+/// Processes `n` full segments in order.
 fn data(n: u32, prediction: Prediction, timestamps: bool) {
     let mut out = out(n);
     let mut receiver = receiver(config(timestamps, prediction), &mut out);
@@ -326,11 +327,11 @@ fn data(n: u32, prediction: Prediction, timestamps: bool) {
     assert_eq!(receiver.steps().predicted, prediction != Prediction::Off);
 }
 
-/// Takes in `n` ACKs of a segment each.
+/// Processes `n` ACKs of a segment each.
 fn acks(n: u32, prediction: Prediction, timestamps: bool) {
     let mut out = out(2 * TIMES[1]);
     let len = payload(timestamps);
-    // As much is in flight whatever part of it is acknowledged.
+    // The amount in flight is the same for every acknowledged part.
     let mut sender = sender(config(timestamps, prediction), 2 * TIMES[1] * len, &mut out);
     let mut segment = theirs(THEIRS + 1, 1, timestamps);
     let arrivals = Arrivals::new(&segment, 0);
@@ -342,7 +343,7 @@ fn acks(n: u32, prediction: Prediction, timestamps: bool) {
     assert_eq!(sender.steps().predicted, prediction != Prediction::Off);
 }
 
-/// Takes in `n` segments behind a hole and answers each, with a SACK block or without.
+/// Processes `n` segments after a hole and answers each, with a SACK block or without.
 fn gaps(n: u32, sack: bool) {
     let mut out = out(n);
     let config = TcpConfig { sack, ..config(false, Prediction::Off) };
@@ -357,7 +358,7 @@ fn gaps(n: u32, sack: bool) {
     write_headers(&mut out);
 }
 
-/// Takes in the ACKs that a hole causes in a window of 64 KiB, `n` times, with a SACK block or without.
+/// Processes the ACKs that a hole causes in a window of 64 KiB, `n` times, with a SACK block or without.
 fn duplicates(n: u32, blocks: bool) {
     let mut out = out(64);
     let config = TcpConfig { variant: Variant::Sack, sack: true, ..config(false, Prediction::Off) };
@@ -381,7 +382,7 @@ fn duplicates(n: u32, blocks: bool) {
     }
 }
 
-/// Looks up `n` segments of so many connections in turn.
+/// Looks up `n` segments of `connections` connections in turn.
 fn lookups(n: u32, connections: u16) {
     let mut lookup = Lookup::default();
     let flow = |i: u16| FlowKey { src_port: 1024 + i, ..FLOW };
@@ -422,14 +423,14 @@ fn copy(from: &[AtomicU32], to: &[AtomicU32]) {
     }
 }
 
-/// Adds with the carry going round.
+/// Adds with end-around carry.
 #[inline(always)]
 fn add(sum: u32, word: u32) -> u32 {
     let (sum, carry) = sum.overflowing_add(word);
     sum.wrapping_add(carry.into())
 }
 
-/// Adds words up.
+/// Sums words.
 #[inline(never)]
 fn sum(from: &[AtomicU32]) -> u32 {
     let mut total = 0;
@@ -441,7 +442,7 @@ fn sum(from: &[AtomicU32]) -> u32 {
     total
 }
 
-/// Copies words and adds them up.
+/// Copies and sums words.
 #[inline(never)]
 fn copy_and_sum(from: &[AtomicU32], to: &[AtomicU32]) -> u32 {
     let mut total = 0;
@@ -455,7 +456,7 @@ fn copy_and_sum(from: &[AtomicU32], to: &[AtomicU32]) -> u32 {
     total
 }
 
-/// Writes words to a register of 16 bits, half by half.
+/// Writes words to a 16-bit register, half by half.
 #[inline(never)]
 fn card(from: &[AtomicU32], register: &AtomicU16) {
     for word in from {

@@ -1,5 +1,5 @@
-//! What the stack does for a packet, in time: checksums, copies, looking up a connection, and taking a segment in with
-//! each option switched. Ratios within one run count.
+//! Time of the stack per packet: checksums, copies, lookup of a connection, and processing of a segment with
+//! each option. Only ratios within one run are meaningful.
 
 #![allow(missing_docs, reason = "criterion's macro makes a public function")]
 
@@ -18,7 +18,7 @@ use lasthop_proto::wire::emit::emit;
 use lasthop_proto::wire::{Addr, Body, Flags, FlowKey, Packet, Segment, Seq, Timestamps};
 use std::hint::black_box;
 
-/// Packets of both media of agarwal00, and the largest that leaves a host today.
+/// Packets of both media of agarwal00, and the largest of modern hosts.
 const SIZES: [usize; 3] = [1448, 2244, 65_536];
 /// More bytes than any cache holds.
 const FRESH: usize = 64 << 20;
@@ -53,7 +53,7 @@ fn checksums(c: &mut Criterion) {
     group.finish();
 }
 
-/// The same on bytes that no cache has, as those are that an application hands down.
+/// The same on uncached bytes, such as those that an application writes.
 fn fresh_checksums(c: &mut Criterion) {
     let mut group = c.benchmark_group("checksum of fresh bytes");
     let from: Vec<u8> = (0..FRESH).map(|i| (i * 7 + i / 13) as u8).collect();
@@ -151,7 +151,7 @@ fn lookups(c: &mut Criterion) {
     group.finish();
 }
 
-/// An end that was opened by its peer.
+/// An end opened by its peer.
 fn receiver(timestamps: bool, window_scale: bool, prediction: Prediction) -> Connection {
     let config = TcpConfig {
         mss: 1460,

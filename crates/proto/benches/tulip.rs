@@ -1,4 +1,4 @@
-//! What a window is worth over a long hop, and what a frame costs, from one end through the medium to the other.
+//! Throughput of a window over a long hop, and cost of a frame, from one end through the medium to the other.
 //!
 //! `cargo bench -p lasthop-proto --bench tulip`; docs/reference/systems/tulip.md has the first table.
 

@@ -22,7 +22,7 @@ fn main() {
     hosts[1].listen(80, 5, &SocketOptions::default());
     let client = hosts[0].connect(now, (Addr::v4(10, 0, 0, 2), 80), &SocketOptions::default());
     while read < 1_000_000 {
-        // The next thing that happens: a packet arrives, or a host's timer expires.
+        // The next event: a packet arrives, or a host's timer expires.
         let arrival = on_way.front().map_or(Time::NEVER, |(at, ..)| *at);
         let timer = hosts.iter().filter_map(Sockets::next_wake).min().unwrap_or(Time::NEVER);
         now = now.max(arrival.min(timer));

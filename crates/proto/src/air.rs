@@ -1,4 +1,4 @@
-//! What is on the air in a radio hop: its stations, the kinds of frames, and each transmission as it is reported.
+//! The air of a radio hop: its stations, the kinds of frames, and each transmission as reported.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ pub struct Station(pub u8);
 impl Station {
     /// The base station.
     pub const BASE: Station = Station(0);
-    /// Whom a broadcast is for: no station, but all of them.
+    /// Receiver of a broadcast: all stations.
     pub const ALL: Station = Station(u8::MAX);
 
     /// The station as an index.
@@ -25,11 +25,11 @@ impl Station {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FrameKind {
-    /// It carries a packet with data of a transfer, or a piece of one, maybe with a link ACK.
+    /// A packet with data of a transfer, or a fragment of one, possibly with a link ACK.
     Data,
-    /// It carries a packet without data: an ACK of the transport, SYN, FIN, RST; maybe with a link ACK.
+    /// A packet without data: an ACK of the transport, SYN, FIN, RST; possibly with a link ACK.
     Ack,
-    /// It only acknowledges, on behalf of the link layer.
+    /// Only an acknowledgement of the link layer.
     LinkAck,
     /// Request to send, of medium access.
     Rts,
@@ -37,16 +37,16 @@ pub enum FrameKind {
     Cts,
     /// Acknowledgement of medium access.
     MacAck,
-    /// What an access point says to all, in regular intervals.
+    /// An access point's periodic broadcast.
     Beacon,
-    /// A station that sleeps mostly asks for a frame that is kept for it.
+    /// Request of a power-saving station for a buffered frame.
     PsPoll,
-    /// No data: a station says whether it will sleep.
+    /// No data: a station announces whether it will sleep.
     Null,
 }
 
 impl FrameKind {
-    /// What a channel takes it for.
+    /// Traffic class of the frame for a channel.
     pub fn traffic(self) -> Traffic {
         match self {
             FrameKind::Data => Traffic::Data,
@@ -58,25 +58,25 @@ impl FrameKind {
     }
 }
 
-/// A transmission in a radio hop, told when its end has been heard everywhere: a frame of any kind, those of
-/// medium access among them.
+/// A transmission in a radio hop, reported when its end has been heard everywhere. It may be a frame of any
+/// kind, including those of medium access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct AirEvent {
-    /// Who sent.
+    /// The sender.
     pub station: Station,
-    /// Whom it was for.
+    /// The receiver.
     pub to: Station,
-    /// What it was.
+    /// Kind of frame.
     pub kind: FrameKind,
     /// Length in bytes, without coding.
     pub bytes: u32,
-    /// For how long it was on the air.
+    /// Time on the air.
     pub airtime: Span,
-    /// What became of it.
+    /// Fate of the transmission.
     pub fate: FrameFate,
 }
 
-/// What became of a transmission.
+/// Fate of a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FrameFate {
@@ -91,7 +91,7 @@ pub enum FrameFate {
 }
 
 impl FrameFate {
-    /// The fate of a frame that only the channel may have harmed.
+    /// The fate of a frame that cannot collide.
     pub fn of(damaged: bool) -> FrameFate {
         if damaged { FrameFate::Damaged } else { FrameFate::Received }
     }

@@ -1,4 +1,4 @@
-//! What happened, in the order it happened: the only thing that metrics, captures and plots are made from.
+//! Events in order of time: the only input of metrics, captures and plots.
 
 mod cause;
 mod client;
@@ -15,173 +15,173 @@ use crate::udp::Datagram;
 use crate::units::{Span, Time};
 use crate::wire::{Addr, FlowKey, Packet};
 
-/// Which events are collected.
+/// A set of event levels to collect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Wants(u8);
 
 impl Wants {
-    /// Nothing: only the end state counts.
+    /// No events: only the final state counts.
     pub const NOTHING: Wants = Wants(0);
-    /// What metrics are computed from: transmissions, drops, originations, episodes of senders, deliveries.
+    /// The input of metrics: transmissions, drops, originations, recovery events of senders, deliveries.
     pub const METRICS: Wants = Wants(1);
-    /// Everything that a trace shows: also each arrival, and the control block at each ACK.
+    /// A full trace: also each arrival, and the control block at each ACK.
     pub const EVERYTHING: Wants = Wants(3);
-    /// The events that only a full trace has.
+    /// Events that only a full trace contains.
     pub const DETAIL: Wants = Wants(2);
-    /// What the work of the hosts' stacks is charged by: for energy alone, and in no trace.
+    /// Work of the hosts' stacks, for the energy model only; in no trace.
     pub const WORK: Wants = Wants(4);
 
-    /// Whether all of `kind` is wanted.
+    /// Whether all levels of `kind` are collected.
     pub fn has(self, kind: Wants) -> bool {
         self.0 & kind.0 == kind.0
     }
 
-    /// What either of two readers wants.
+    /// The levels of both sets.
     pub fn union(self, other: Wants) -> Wants {
         Wants(self.0 | other.0)
     }
 }
 
-/// Something that happened at one stage.
+/// An event at one stage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// When.
+    /// Time of the event.
     pub at: Time,
-    /// Where.
+    /// Stage of the event.
     pub stage: StageId,
-    /// What.
+    /// Content.
     pub what: What,
 }
 
-/// What happened.
+/// Content of an event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
-    /// To a packet on its way towards `side`.
+    /// An operation on a packet towards `side`.
     Packet {
-        /// What was done.
+        /// The operation.
         op: Op,
         /// Direction of travel.
         side: Side,
-        /// The packet at that moment.
+        /// The packet at that time.
         packet: Packet,
     },
-    /// To a TCP end point.
+    /// An event of a TCP end point.
     Tcp(TcpEvent),
-    /// To a base station's end of a connection that it has split. Addresses and ports are those of the real end
-    /// that it stands for.
+    /// An event of a base station's end of a split connection. Addresses and ports are those of the host that
+    /// it represents.
     Split(TcpEvent),
-    /// A base-station agent took notice of something in a flow.
+    /// An event of a base-station agent for a flow.
     Agent {
         /// The flow in the direction of its data.
         flow: FlowKey,
-        /// What it noticed.
+        /// The event.
         note: AgentNote,
     },
     /// The channel towards `side` changed its state.
     Channel {
         /// Direction of travel.
         side: Side,
-        /// Good or bad.
+        /// The new state: good or bad.
         good: bool,
     },
-    /// A transmitter of a radio hop has been on the air.
+    /// A radio hop ended a transmission.
     Air(AirEvent),
-    /// A host's stack has done its work for one segment; told with [`Wants::WORK`].
+    /// A host's stack has processed a segment; only with [`Wants::WORK`].
     Work(Work),
-    /// A host has sent a datagram, or a datagram of a source has arrived at one.
+    /// A host has sent a datagram, or a source's datagram has arrived.
     Datagram {
-        /// What it says of itself.
+        /// Its content.
         datagram: Datagram,
         /// Whether it has arrived.
         arrived: bool,
     },
-    /// A client of pages or videos tells what its user sees.
+    /// A client of pages or videos reports what its user sees.
     Client(ClientEvent),
-    /// A station's radio goes to sleep, or wakes up.
+    /// A station's radio goes to sleep or wakes up.
     Doze {
         /// The station.
         station: Station,
-        /// Whether it sleeps from now on.
+        /// Whether it is asleep from now on.
         asleep: bool,
     },
-    /// A link layer took notice of something.
+    /// An event of a link layer.
     Link {
-        /// The station whose end it is.
+        /// The station of the link layer's end.
         station: Station,
-        /// The other end.
+        /// The peer.
         peer: Station,
-        /// What it noticed.
+        /// The event.
         note: LinkNote,
     },
-    /// A mobile host has come into a cell, or has left it: the cell whose base station this stage is.
+    /// A mobile host has entered or left the cell whose base station is this stage.
     Handoff {
         /// The host.
         host: Addr,
-        /// Whether it has arrived.
+        /// Whether it has entered.
         arrived: bool,
     },
-    /// What the agent at the old base station knew of a mobile host goes to this one.
+    /// The state of a mobile host's agent moves from the old base station to this one.
     State {
         /// The host.
         host: Addr,
-        /// Bytes on the wired network.
+        /// Bytes of the transfer over the wired network.
         bytes: u64,
-        /// Whether it has arrived, and the agent goes on with it.
+        /// Whether the transfer is complete; then the new agent uses the state.
         arrived: bool,
     },
 }
 
 impl What {
-    /// Data was delivered to the end that `flow` comes from, told without its control block.
+    /// Data delivered to the source end of `flow`, without a control block.
     pub fn delivered(flow: FlowKey, bytes: u32) -> What {
         What::Tcp(TcpEvent { flow, kind: TcpKind::Delivered { bytes }, tcb: Tcb::default() })
     }
 }
 
-/// What a link layer noticed.
+/// An event of a link layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "note")]
 pub enum LinkNote {
-    /// A frame came that had come before, and was dropped.
+    /// A duplicate frame was dropped.
     Duplicate,
-    /// A frame came with a sequence number outside of the window, and was dropped.
+    /// A frame with a sequence number outside of the window was dropped.
     OutOfWindow,
-    /// An acknowledgement came that acknowledges what was never sent, and was ignored.
+    /// An acknowledgement of frames that were never sent was ignored.
     BadAck,
-    /// The window is used up; the oldest packet is sent again until an acknowledgement comes.
+    /// The window is full; the oldest packet is retransmitted until an acknowledgement arrives.
     WindowFull,
     /// The channel to the peer is bad: nothing is sent to it for a while.
     ChannelBad,
 }
 
-/// What was done to a packet.
+/// An operation on a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Op {
-    /// Put into the path, for a reason.
+    /// Put into the path, for a cause.
     Originated(Cause),
-    /// A link carried it: seen at the far end, as a packet filter there would see it, damaged or not.
+    /// Carried by a link: seen at the far end, as by a packet filter there, damaged or not.
     Transmitted,
-    /// A queue marked it: congestion experienced (RFC 3168).
+    /// Marked by a queue with Congestion Experienced (RFC 3168).
     Marked,
-    /// A queue with several reasons to mark did so for this one.
+    /// Marked by a queue that has several causes for marks.
     MarkedBy(Cause),
-    /// The channel damaged it.
+    /// Damaged by the channel.
     Damaged,
-    /// A link layer is about to send it once more over its hop, for a reason. It is the same packet to the stages
-    /// around the hop.
+    /// A link layer is about to retransmit it over its hop, for a cause. For the stages around the hop it
+    /// remains the same packet.
     Repeated(Cause),
-    /// A host took it in.
+    /// Received by a host.
     Received,
-    /// Its life ended here, for a reason.
+    /// Dropped, for a cause.
     Dropped(Cause),
-    /// A base station keeps it, or sends it another way, because its host has left the cell; or a line that is out keeps
-    /// it, or lets it overtake others.
+    /// Buffered or rerouted by a base station, because its host has left the cell. Or buffered by a line
+    /// during an outage, or reordered by it.
     Redirected(Cause),
 }
 
 impl Op {
-    /// The level of detail that this belongs to.
+    /// The level of detail that this operation belongs to.
     pub fn level(self) -> Wants {
         match self {
             Op::Received | Op::Originated(Cause::Ack | Cause::SplitAck) => Wants::DETAIL,
@@ -190,18 +190,18 @@ impl Op {
     }
 }
 
-/// Something that happened to a TCP end point, with its control block right after.
+/// An event of a TCP end point, with its control block right after it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TcpEvent {
-    /// Which connection, as the flow from this end point to its peer.
+    /// The connection, as the flow from this end point to its peer.
     pub flow: FlowKey,
     /// What happened.
     pub kind: TcpKind,
-    /// The control block right after it; of [`TcpKind::Delivered`] only where [`Wants::DETAIL`] is wanted.
+    /// The control block right after the event; for [`TcpKind::Delivered`] only with [`Wants::DETAIL`].
     pub tcb: Tcb,
 }
 
-/// What happened to a TCP end point.
+/// Kinds of events of a TCP end point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum TcpKind {
@@ -211,59 +211,59 @@ pub enum TcpKind {
     Established,
     /// An ACK moved the left edge of the window.
     Acked,
-    /// A duplicate ACK came in.
+    /// A duplicate ACK arrived.
     DupAck,
-    /// The fast-retransmit threshold was reached, recovery began.
+    /// The fast-retransmit threshold was reached, so recovery began.
     FastRetransmit,
     /// A fast recovery ended with all its data acknowledged.
     RecoveryEnded,
-    /// What was taken for lost had only been late: the window is what it was before.
+    /// A loss was spurious: the segment was only late, and the window is restored.
     Undone,
     /// The retransmission timer expired.
     Timeout,
     /// A partial acknowledgement of a base station re-armed the retransmission timer.
     PartialAck,
-    /// The sender was told of a wireless loss and kept its window.
+    /// A notification of a wireless loss arrived; the sender keeps its window.
     LossNotified,
-    /// A base station's notification of a bad state started the retransmission timer again (bakshi96 4.2.3).
+    /// A base station's notification of a bad state restarted the retransmission timer (bakshi96 4.2.3).
     BadStateNotified,
     /// A source quench closed the congestion window (bakshi96 4.2.2).
     Quenched,
-    /// The peer echoed a mark of congestion, and the window was reduced (RFC 3168).
+    /// The peer echoed a congestion mark, and the window was reduced (RFC 3168).
     CongestionEchoed,
-    /// The receiver now acknowledges every so many segments (balakrishnan97 4.2.1).
+    /// The receiver now acknowledges every `every` segments (balakrishnan97 4.2.1).
     AckFactor {
         /// The delayed-ACK factor d.
         every: u32,
     },
-    /// No ACK came for two round trips: a segment is sent to bring one forth (RFC 8985).
+    /// No ACK came for two round trips: a segment is sent to cause one (RFC 8985).
     TailLossProbe,
     /// A closed window was probed.
     WindowProbe,
-    /// Data was handed to the application, in order.
+    /// Data was delivered to the application in order.
     Delivered {
-        /// How many bytes.
+        /// Number of bytes.
         bytes: u32,
     },
-    /// A byte was about to be delivered that is not the byte that was sent: a fault of the implementation.
+    /// A byte about to be delivered differs from the sent byte: a fault of the implementation.
     Corrupted,
     /// All data was sent and acknowledged.
     Complete,
-    /// A client asked for something: an exchange began.
+    /// A client sent a request: an exchange began.
     Asked,
-    /// The last byte of an answer was handed to the client that asked first of those that wait.
+    /// The last byte of the response to the oldest open request was delivered to the client.
     Answered,
     /// Both directions are closed.
     Closed,
-    /// The connection was given up or reset.
+    /// The connection was aborted or reset.
     Aborted,
-    /// A live end point was looked at, and something in its control block differs without any of the above; or a stack that is
-    /// not ours has sent bytes for the first time.
+    /// A sample of a live end point's control block shows a change without any of the above events. Or a
+    /// foreign stack has sent data for the first time.
     Sampled,
 }
 
 impl TcpKind {
-    /// The level of detail that this belongs to.
+    /// The level of detail that this kind belongs to.
     pub fn level(self) -> Wants {
         match self {
             TcpKind::Acked | TcpKind::Sampled | TcpKind::AckFactor { .. } => Wants::DETAIL,
@@ -272,7 +272,7 @@ impl TcpKind {
     }
 }
 
-/// A snapshot of a TCP control block (what `trpt` prints, west97 4.4). Sequence positions are 64-bit stream
+/// A snapshot of a TCP control block (output of `trpt`, west97 4.4). Sequence positions are 64-bit stream
 /// offsets: 0 is the SYN, 1 the first byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Tcb {
@@ -284,66 +284,67 @@ pub struct Tcb {
     pub snd_max: u64,
     /// Next position expected from the peer.
     pub rcv_nxt: u64,
-    /// Congestion window in bytes.
+    /// Congestion window, bytes.
     pub cwnd: u32,
-    /// Slow-start threshold in bytes.
+    /// Slow-start threshold, bytes.
     pub ssthresh: u32,
-    /// The peer's advertised window in bytes.
+    /// The peer's advertised window, bytes.
     pub snd_wnd: u32,
-    /// Duplicate ACKs in a row.
+    /// Successive duplicate ACKs.
     pub dupacks: u32,
     /// Smoothed round-trip time.
     pub srtt: Span,
     /// Round-trip time variation.
     pub rttvar: Span,
-    /// Retransmission time-out in force, back-off included.
+    /// Current retransmission timeout, with backoff.
     pub rto: Span,
-    /// How often the time-out has been doubled.
+    /// Number of doublings of the timeout.
     pub backoff: u32,
     /// Whether the sender is in fast recovery.
     pub in_recovery: bool,
 }
 
-/// What a base-station agent noticed.
+/// An event of a base-station agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "note")]
 pub enum AgentNote {
-    /// It began to watch a flow.
+    /// The agent began to track a flow.
     FlowSeen,
-    /// It forgot a flow, to make room or because it ended.
+    /// The agent removed a flow, for space or at the flow's end.
     FlowForgotten,
-    /// A packet was dropped from the cache to make room.
+    /// A packet was evicted from the cache.
     CacheEvicted,
-    /// A retransmission by the sender passed by.
+    /// The sender's retransmission of a packet passed.
     SenderRetransmission,
-    /// A hole in the sequence showed a loss before the base station.
+    /// A hole in the sequence showed a loss upstream of the base station.
     CongestionHole,
-    /// It kept a message to the source back, since another one had been sent just before.
+    /// A message to the source was suppressed, since another one had been sent just before.
     NoticeWithheld,
-    /// It lowered the largest segment that a SYN announces.
+    /// The maximum segment size of a SYN was reduced.
     SegmentClamped {
-        /// To so many bytes.
+        /// The new value, bytes.
         mss: u16,
     },
-    /// It let a new connection pass untouched, since it has no room for another one.
+    /// A new connection passed unchanged at the connection limit.
     NoRoom,
-    /// It took the SACK blocks out of an ACK that moves on: what lies behind the hole is its own matter.
+    /// SACK blocks were removed from an ACK: losses behind the hole are handled locally.
     BlocksHidden,
-    /// It leaves the next loss of a flow to the sender, to see whether that slows down.
+    /// The next loss of a flow is left to the sender, to test whether it slows down.
     LossLeft,
-    /// It leaves a flow alone: the sender does not slow down after losses.
+    /// The flow is ignored: its sender does not slow down after losses.
     FlowLeftAlone,
-    /// It repairs the losses of a flow: the sender slows down after them.
+    /// The flow's losses are repaired: its sender slows down after them.
     FlowRepaired,
-    /// It measured a round trip over the wireless link.
+    /// A round trip over the wireless link was measured.
     LocalRtt {
-        /// The measurement.
+        /// The measured time.
         rtt: Span,
     },
     /// The mobile host does not answer any more; its sender's window is closed (M-TCP).
     HostGone,
-    /// The mobile host is back, and its sender's window is open again (M-TCP).
+    /// The mobile host answers again, and its sender's window is open (M-TCP).
     HostBack,
-    /// The ends of a connection have gone on with each other while the mobile host was elsewhere; it is split no more.
+    /// The ends of a connection communicated directly while the mobile host was elsewhere, so the connection
+    /// is no longer split.
     Bypassed,
 }

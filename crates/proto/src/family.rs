@@ -1,10 +1,11 @@
 //! Families of systems, of which a scenario chooses one: link layers, medium access, disciplines of queues.
 
-/// Makes from one list, with one line for each system, the enum of a family's configurations, the enum of its machines,
-/// `new`, which makes a machine of a configuration, and a macro that does the same with whichever machine it is.
+/// Generates from one list, with one line for each system, the enum of a family's configurations and the enum
+/// of its machines. It also generates `new`, which creates a machine from a configuration, and a macro that
+/// dispatches to the machine of any variant.
 ///
-/// A line is `Name(configuration) => machine = how it is made;`, and `Name => machine = how it is made;` where nothing
-/// can be configured. What stands above it, documentation and attributes, belongs to the configuration.
+/// A line is `Name(configuration) => machine = constructor;`, or `Name => machine = constructor;` without
+/// configuration. Documentation and attributes above a line belong to the configuration.
 macro_rules! family {
     (
         $dollar:tt $each:ident;
@@ -39,7 +40,7 @@ macro_rules! family {
         }
 
         impl $Machine {
-            /// The machine that `config` describes.
+            /// Creates the machine that `config` describes.
             $vis fn new(config: &$Config, $($given: $Given),*) -> $Machine {
                 match config {
                     $( $Config::$System $(($config))? => $Machine::$System($make), )*

@@ -1,7 +1,7 @@
-//! Finding what belongs to a flow: a hash map with a fixed, portable hash.
+//! Lookup by flow: a hash map with a fixed, portable hash.
 //!
-//! The standard map's hash is seeded at random; this one is the same in every run. Maps are only looked up
-//! by key, never iterated, so that no order of theirs can leak into results.
+//! The standard map's hash has a random seed; this one is the same in every run. Maps are only looked up by
+//! key, never iterated, so their order cannot influence results.
 
 use core::hash::{BuildHasherDefault, Hasher};
 
@@ -42,8 +42,8 @@ impl Hasher for FlowHasher {
     }
 }
 
-/// Where to look first for what belongs to a connection: its number among others, which is to be trusted only after a look at
-/// the key of that number. Whoever makes all keys alike makes only the guesses wrong.
+/// A guess of a connection's number among others; the caller must verify the key of that number. Adversarial
+/// keys make only the guesses wrong.
 ///
 /// ```
 /// use lasthop_proto::flows::Guesses;
@@ -57,18 +57,18 @@ impl Hasher for FlowHasher {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Guesses {
-    /// By [`common_bits`]; of several connections with the same the one that was noted last.
+    /// By [`common_bits`]; of several connections with the same bits the last one noted.
     numbers: Vec<u32>,
 }
 
 impl Guesses {
-    /// The number that a connection may have, if there is any: that of both directions.
+    /// The likely number of a connection, the same for both directions.
     #[inline]
     pub fn of(&self, key: &FlowKey) -> Option<u32> {
         self.numbers.get(self.slot(key)).copied()
     }
 
-    /// The connection with this key has this number.
+    /// Records the number of the connection with this key.
     pub fn note(&mut self, key: &FlowKey, number: u32) {
         let slot = self.slot(key);
         if let Some(place) = self.numbers.get_mut(slot) {
@@ -76,7 +76,7 @@ impl Guesses {
         }
     }
 
-    /// The last of these connections has just been added: their keys in the order of their numbers.
+    /// Records the connection that was added last; `keys` has all keys in the order of their numbers.
     pub fn added<'a>(
         &mut self,
         keys: impl ExactSizeIterator<Item = &'a FlowKey> + DoubleEndedIterator,
@@ -97,9 +97,10 @@ impl Guesses {
     }
 }
 
-/// Bits that both directions of a connection have in common. The low ones differ between connections of two hosts that number
-/// their ports in a row: whoever looks by them finds connections in a row too. The lower port, mostly that of a service, tells
-/// those apart that have come round to the same port again. No hash: others may have the same.
+/// Bits that both directions of a connection share. The low bits differ between connections of two hosts with
+/// consecutive ports, so consecutive connections have consecutive slots. The lower port, usually that of a
+/// service, distinguishes connections that reuse a port. Not a hash: different connections may have the same
+/// bits.
 #[inline]
 fn common_bits(flow: &FlowKey) -> u32 {
     let [src, dst] = [flow.src, flow.dst].map(|addr| addr.words()[1] as u32);

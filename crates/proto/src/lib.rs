@@ -1,8 +1,8 @@
-//! What protocols do: TCP end points, base-station agents, links, queues and channels.
+//! Protocols as pure state machines: TCP end points, base-station agents, links, queues and channels.
 //!
-//! Everything here is a pure state machine: told what happened and when, it answers what to send and
-//! when to be woken (see [`machine`]). There is no I/O, no clock, no thread and no ambient randomness,
-//! so one implementation serves the simulator, the testbed and the base station alike.
+//! Each input is an event with its time; each output is a list of packets to send and the next deadline (see
+//! [`machine`]). There is no I/O, clock, thread or ambient randomness. So one implementation runs in the
+//! simulator, in the testbed and in the base station.
 
 #[macro_use]
 mod family;

@@ -1,22 +1,23 @@
-//! The contract of a machine: told what happened and when, it answers what to send and when to be woken.
+//! The interface of a machine: its input is an event with a time, its output packets, signals, events and the
+//! next deadline.
 //!
-//! A machine knows neither its neighbours nor the world that drives it. The driver's recipe:
+//! A machine knows neither its neighbours nor the world that drives it. The driver repeats these steps:
 //!
 //! 1. call [`Machine::on_packet`], [`Machine::on_signal`] or [`Machine::on_wake`];
-//! 2. drain [`Out`]: hand each packet and signal to the neighbour on its side, each event to the sink;
-//! 3. ask [`Machine::next_wake`] once and wait until then.
+//! 2. drain [`Out`]: pass each packet and signal to the neighbour on its side, each event to the sink;
+//! 3. read [`Machine::next_wake`] once and wait until then.
 
 use crate::event::{Cause, Event, Op, Wants, What};
 pub use crate::place::{Side, StageId};
 use crate::units::Time;
 use crate::wire::{Body, FlowKey, Packet, PacketId, Parts, Seq};
 
-/// What neighbours tell each other beside packets.
+/// A message between neighbours other than a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
-    /// The channel to the side the signal comes from turned good (true) or bad (false).
+    /// The channel towards the sender of the signal became good (true) or bad (false).
     ChannelGood(bool),
-    /// The link layer to that side tried in vain to get a packet of this flow across (bakshi96 4.2.3).
+    /// The link layer on that side failed to send a packet of this flow over the hop (bakshi96 4.2.3).
     AttemptFailed {
         /// The flow of the packet.
         flow: FlowKey,
@@ -24,12 +25,12 @@ pub enum Signal {
         seq: Seq,
         /// Length of the IP packet in bytes.
         len: u32,
-        /// How often the packet has been tried so far.
+        /// Number of attempts so far.
         tries: u32,
-        /// Whether it was given up.
+        /// Whether the link layer has given up.
         discarded: bool,
     },
-    /// The radio hop to that side has taken a packet of this flow out of its queue, to send it now.
+    /// The radio hop on that side has dequeued a packet of this flow for transmission.
     Departing {
         /// The flow of the packet.
         flow: FlowKey,
@@ -40,29 +41,29 @@ pub enum Signal {
 
 /// A pure state machine: one stage of a path.
 pub trait Machine {
-    /// A packet arrived from the neighbour on side `from`.
+    /// Handles a packet from the neighbour on side `from`.
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out);
 
-    /// The time that [`Machine::next_wake`] named has come. A call with nothing due must do nothing.
+    /// Handles the deadline of [`Machine::next_wake`]. A call without a due deadline must have no effect.
     fn on_wake(&mut self, now: Time, out: &mut Out);
 
-    /// When this machine wants to be called next; a time in the past means at once.
+    /// The next deadline; a time in the past means immediately.
     fn next_wake(&self) -> Option<Time>;
 
-    /// A neighbour says something. By default it is passed on.
+    /// Handles a signal of a neighbour. By default it is forwarded.
     fn on_signal(&mut self, now: Time, from: Side, signal: Signal, out: &mut Out) {
         let _ = now;
         out.signal(from.other(), signal);
     }
 
-    /// How many packets are inside: queued, cached copies excluded. For conservation checks.
+    /// Number of packets inside: queued ones, without cached copies. For conservation checks.
     fn holds(&self) -> usize {
         0
     }
 }
 
-/// Does what `machine` should have done by `now`, each step at its own time, since wakes may be late. The answer is how
-/// many packets it has handed on or ended meanwhile.
+/// Runs all deadlines of `machine` up to `now`, each at its nominal time, since the driver may be late.
+/// Returns the number of packets that it has forwarded or discarded.
 pub(crate) fn catch_up<M: Machine>(
     machine: &mut M,
     now: Time,
@@ -72,45 +73,47 @@ pub(crate) fn catch_up<M: Machine>(
     let gone = out.gone();
     let mut last = Time::ZERO;
     while let Some(at) = machine.next_wake().filter(|at| *at <= now) {
-        // Whoever asks for a time in the past means at once.
+        // A deadline in the past means immediately.
         last = at.max(last);
         step(machine, last, out);
     }
     out.gone() - gone
 }
 
-/// Something that has happened, as [`Out::tell`] tells it.
+/// A report of [`Out::tell`].
 #[derive(Clone, Copy, Debug)]
 pub enum Told<'a> {
-    /// This.
+    /// An event.
     Event(&'a Event),
-    /// To a packet that is handed on towards the side: what an event would say of it, without a copy of the packet.
+    /// An operation on a packet that is forwarded towards the side: the content of an event without a copy of
+    /// the packet.
     Packet(Op, Side, &'a Packet),
-    /// So many bytes of a connection were handed to the application of its end: the flow from that end.
+    /// A number of bytes delivered to the application; the flow is as seen from the receiver.
     Delivered(FlowKey, u32),
 }
 
-/// What happens most often, without an event.
+/// The most frequent events in a compact form.
 #[derive(Clone, Copy, Debug)]
 enum Brief {
-    /// To a packet just before it was handed on: its place in [`Out::sends`].
+    /// An operation on a forwarded packet, given by its index in [`Out::sends`].
     Handed { op: Op, place: usize },
-    /// Data was delivered.
+    /// Data was delivered to the application.
     Delivered { flow: FlowKey, bytes: u32 },
 }
 
-/// What a machine answers. The driver keeps one and drains it after each call, so that no call allocates.
+/// The output of a machine. The driver reuses one and drains it after each call, so that no call allocates
+/// memory.
 #[derive(Clone, Debug, Default)]
 pub struct Out {
-    /// Packets to hand on, oldest first.
+    /// Forwarded packets, oldest first.
     pub sends: Vec<(Side, Packet)>,
-    /// Signals to hand on, oldest first.
+    /// Forwarded signals, oldest first.
     pub signals: Vec<(Side, Signal)>,
-    /// What happened, oldest first.
+    /// Events, oldest first.
     pub events: Vec<Event>,
-    /// What is told without an event, each with how many events were told before.
+    /// Compact events, each with the number of entries in `events` that precede it.
     briefs: Vec<(usize, Brief)>,
-    /// Whether the driver asks by [`Out::tell`] before it takes packets out.
+    /// Whether the driver calls [`Out::tell`] before it removes packets.
     tells: bool,
     wants: Wants,
     bulk: bool,
@@ -118,35 +121,35 @@ pub struct Out {
     stage: StageId,
     next_id: u64,
     tally: Tally,
-    /// Packets that have ended, for the next ones that are made.
+    /// Discarded packets whose memory is reused for new ones.
     spare: Vec<Packet>,
 }
 
-/// So many packets that have ended are kept for others.
+/// Limit of discarded packets stored for reuse.
 const SPARE_MAX: usize = 1 << 12;
 
-/// How many packets a machine made and ended since it was last asked.
+/// Number of packets that a machine originated and discarded since the last query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
-    /// Put into the path.
+    /// Originated packets.
     pub originated: u64,
-    /// Ended, with a cause.
+    /// Discarded packets, each with a cause.
     pub discarded: u64,
 }
 
 impl Out {
-    /// An empty answer that collects the events of `wants`.
+    /// An empty output that collects the events of `wants`.
     pub fn new(wants: Wants) -> Out {
         Out { wants, ..Out::default() }
     }
 
-    /// The same for a driver that hears of events by [`Out::tell`] alone, before it takes packets out of
-    /// [`Out::sends`]: what happens to a packet that is handed on costs no copy of it.
+    /// An empty output for a driver that reads events with [`Out::tell`] alone, before it removes packets
+    /// from [`Out::sends`]. Then events of forwarded packets need no copy.
     pub fn telling(wants: Wants) -> Out {
         Out { wants, tells: true, ..Out::default() }
     }
 
-    /// Tells what has happened since this was last called, oldest first.
+    /// Reports all events since the last call, oldest first.
     #[inline]
     pub fn tell(&mut self, mut told: impl FnMut(Told<'_>)) {
         if self.events.is_empty() && self.briefs.is_empty() {
@@ -181,7 +184,7 @@ impl Out {
         }
     }
 
-    /// Forgets the events that have been told.
+    /// Removes the reported events.
     fn recycle_events(&mut self) {
         let mut events = core::mem::take(&mut self.events);
         for event in events.drain(..) {
@@ -192,7 +195,7 @@ impl Out {
         self.events = events;
     }
 
-    /// Whether a call has brought about nothing: nothing is sent, has ended or is to be told.
+    /// Whether a call had no effect: there are no packets, signals, events or counts.
     #[inline]
     pub fn is_empty(&self) -> bool {
         let Out { sends, signals, events, briefs, tally, .. } = self;
@@ -200,19 +203,19 @@ impl Out {
         lengths == 0 && (tally.originated | tally.discarded) == 0
     }
 
-    /// The driver is about to call `stage` at `now`.
+    /// Sets stage and time of the following call.
     #[inline]
     pub fn begin(&mut self, stage: StageId, now: Time) {
         self.stage = stage;
         self.now = now;
     }
 
-    /// When the driver calls.
+    /// Time of the present call.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// A packet of these parts, in the place of one that has ended if there is any.
+    /// A packet of these parts. Reuses the memory of a discarded one, if available.
     #[inline]
     pub fn packet(&mut self, parts: Parts) -> Packet {
         match self.spare.pop() {
@@ -221,7 +224,7 @@ impl Out {
         }
     }
 
-    /// A copy of a packet, in the place of one that has ended if there is any.
+    /// A copy of a packet. Reuses the memory of a discarded one, if available.
     #[inline]
     pub fn copy(&mut self, packet: &Packet) -> Packet {
         match self.spare.pop() {
@@ -233,7 +236,7 @@ impl Out {
         }
     }
 
-    /// A packet has ended; what it held is forgotten.
+    /// Stores a discarded packet for reuse, without its body.
     #[inline(always)]
     pub fn recycle(&mut self, mut packet: Packet) {
         if self.spare.len() < SPARE_MAX {
@@ -244,20 +247,20 @@ impl Out {
         }
     }
 
-    /// Hands on a packet that came from elsewhere.
+    /// Forwards a packet.
     #[inline]
     pub fn send(&mut self, side: Side, packet: Packet) {
         self.sends.push((side, packet));
     }
 
-    /// Hands on a packet, to which `op` has just happened.
+    /// Forwards a packet after the operation `op`.
     #[inline(always)]
     pub fn send_after(&mut self, op: Op, side: Side, packet: Packet) {
         self.hand(op, side, &packet);
         self.sends.push((side, packet));
     }
 
-    /// Notes that `op` has happened to the packet that is handed on next.
+    /// Records `op` for the packet that is forwarded next.
     #[inline(always)]
     fn hand(&mut self, op: Op, side: Side, packet: &Packet) {
         if self.wants.has(op.level()) {
@@ -274,21 +277,21 @@ impl Out {
         }
     }
 
-    /// Puts a new packet into the path: gives it an identity and says why it exists.
+    /// Originates a new packet: assigns its identity and records its cause.
     #[inline(always)]
     pub fn originate(&mut self, side: Side, mut packet: Packet, cause: Cause) {
         self.name(&mut packet);
         self.send_after(Op::Originated(cause), side, packet);
     }
 
-    /// Like [`Out::originate`], for a packet that is handed on, or ended, by another call.
+    /// Like [`Out::originate`], for a packet that another call forwards or discards.
     #[inline]
     pub fn introduce(&mut self, side: Side, packet: &mut Packet, cause: Cause) {
         self.name(packet);
         self.packet_event(Op::Originated(cause), side, packet);
     }
 
-    /// Gives a new packet its identity.
+    /// Assigns the identity of a new packet.
     #[inline(always)]
     fn name(&mut self, packet: &mut Packet) {
         packet.id = PacketId(u64::from(self.stage.0) << 48 | self.next_id);
@@ -296,52 +299,52 @@ impl Out {
         self.tally.originated += 1;
     }
 
-    /// Ends a packet's life here and says why.
+    /// Discards a packet for a cause.
     pub fn discard(&mut self, side: Side, packet: Packet, cause: Cause) {
         self.end(side, &packet, cause);
         self.recycle(packet);
     }
 
-    /// Like [`Out::discard`], for a packet of which the machine still reads.
+    /// Like [`Out::discard`], for a packet that the machine still reads.
     pub fn end(&mut self, side: Side, packet: &Packet, cause: Cause) {
         self.packet_event(Op::Dropped(cause), side, packet);
         self.tally.discarded += 1;
     }
 
-    /// How many packets were made and ended since the last call.
+    /// Number of packets originated and discarded since the last call.
     #[inline]
     pub fn take_tally(&mut self) -> Tally {
         core::mem::take(&mut self.tally)
     }
 
-    /// How many packets have been handed on or ended since the driver last drained this.
+    /// Number of packets forwarded or discarded since the driver last drained this.
     pub fn gone(&self) -> u64 {
         self.sends.len() as u64 + self.tally.discarded
     }
 
-    /// Passes a signal to the neighbour on `side`.
+    /// Sends a signal to the neighbour on `side`.
     pub fn signal(&mut self, side: Side, signal: Signal) {
         self.signals.push((side, signal));
     }
 
-    /// Whether packets come in batches and super-packets may be sent ([`Parts::piece`]): on real interfaces, where no
-    /// stage has to tell the packets of the wire.
+    /// Whether packets arrive in batches and super-packets may be sent ([`Parts::piece`]). True on real
+    /// interfaces, if no stage needs single packets.
     pub fn is_bulk(&self) -> bool {
         self.bulk
     }
 
-    /// The driver says so.
+    /// Sets whether packets arrive in batches; called by the driver.
     pub fn set_bulk(&mut self, bulk: bool) {
         self.bulk = bulk;
     }
 
-    /// Whether anybody reads events of `kind`; lets a machine skip the work of describing them.
+    /// Whether events of `kind` are collected. A machine may skip their construction otherwise.
     #[inline]
     pub fn wants(&self, kind: Wants) -> bool {
         self.wants.has(kind)
     }
 
-    /// Something happened to `packet`, which travels towards `side`.
+    /// Records an operation on `packet`, which travels towards `side`.
     #[inline]
     pub fn packet_event(&mut self, op: Op, side: Side, packet: &Packet) {
         if self.wants.has(op.level()) {
@@ -354,8 +357,8 @@ impl Out {
         self.event(What::Packet { op, side, packet });
     }
 
-    /// Data of a connection was delivered; `flow` is that from its receiver. False where that takes an event, as for whoever
-    /// wants the control block with it.
+    /// Records delivered data compactly; `flow` is as seen from the receiver. Returns false if a full event
+    /// is needed, for example with the control block.
     #[inline]
     pub(crate) fn delivered(&mut self, flow: FlowKey, bytes: u32) -> bool {
         let brief = self.tells && !self.wants.has(Wants::DETAIL);
@@ -365,7 +368,7 @@ impl Out {
         brief
     }
 
-    /// Something happened. Callers check [`Out::wants`] first where building `what` costs.
+    /// Records an event. Callers check [`Out::wants`] first if building `what` is expensive.
     pub fn event(&mut self, what: What) {
         self.events.push(Event { at: self.now, stage: self.stage, what });
     }
@@ -416,13 +419,13 @@ mod tests {
             });
         });
         assert_eq!(seen, ["true", "7", "Transmitted Right", "false", "8"]);
-        // Whoever wants the control block is told by an event, and so is whoever does not ask.
+        // A sink that needs the control block gets a full event, and so does a driver without `tell`.
         for mut other in [Out::telling(Wants::EVERYTHING), Out::new(Wants::METRICS)] {
             assert!(!other.delivered(flow, 7));
         }
     }
 
-    /// Each thing that a call may bring about, alone and with each other: none of them is nothing.
+    /// Each possible effect of a call, alone and combined: the output is never empty.
     #[test]
     fn a_call_that_brought_anything_about_is_not_empty() {
         type Thing = (&'static str, fn(&mut Out));

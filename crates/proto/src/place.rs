@@ -1,4 +1,4 @@
-//! Where on the path: a stage, and the directions from it.
+//! Locations on the path: a stage, and its two directions.
 
 /// A direction along the path. Packets to the `Right` arrive at the neighbour from its `Left`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, serde::Serialize)]
@@ -22,7 +22,7 @@ impl Side {
         }
     }
 
-    /// The word in names of random streams.
+    /// The name in random streams.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Side::Left => "left",
@@ -30,12 +30,12 @@ impl Side {
         }
     }
 
-    /// 0 for left, 1 for right: for arrays that hold something for each side.
+    /// 0 for left, 1 for right: for arrays with an element for each side.
     pub fn index(self) -> usize {
         self as usize
     }
 }
 
-/// A stage's place in the run, counted from the left.
+/// A stage's index in the run, counted from the left.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default, serde::Serialize)]
 pub struct StageId(pub u16);

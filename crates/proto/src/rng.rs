@@ -1,7 +1,7 @@
-//! Chance: every draw comes from a stream named by the run's seed and the component that draws.
+//! Random numbers: every draw comes from a stream named by the run's seed and the drawing component.
 //!
-//! Adding a component thus moves no other component's draws. Generator and logarithm are portable, so the
-//! same seed gives the same draws on every machine, in WebAssembly too.
+//! Adding a component thus changes no other component's draws. Generator and logarithm are portable: the same
+//! seed gives the same draws on every machine, in WebAssembly too.
 
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn the_draws_are_pinned() {
-        // Determinism is a promise across versions: a change here changes every published figure.
+        // Determinism is guaranteed across versions: a change here changes every published figure.
         let mut stream = Stream::new(1, "radio");
         let draws: Vec<u64> = (0..3).map(|_| stream.next_u64()).collect();
         assert_eq!(draws, PINNED);

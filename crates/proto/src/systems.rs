@@ -1,4 +1,4 @@
-//! Every system that this crate knows: those that a word of a file stands for, and those that a key switches on.
+//! Every system of this crate: those with a keyword in a file, and those that a key enables.
 
 use crate::agent;
 use crate::channel;
@@ -12,7 +12,7 @@ use crate::tcp::sender::{fast_rtx_handoff, notices, pacing};
 use crate::tcp::words::TCPS;
 use crate::tcp::{acc, fast_open, prediction, receiver, t_tcp};
 
-/// Systems that are part of others and are switched on by a key, in the order of a path from sender to receiver.
+/// Systems that are parts of others and are enabled by a key, in the order of a path from sender to receiver.
 const SWITCHES: &[System] = &[
     notices::ACKP,
     notices::EBSN,

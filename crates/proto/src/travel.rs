@@ -1,27 +1,27 @@
-//! What travels from one base station to another: state as bytes, and bytes as state.
+//! Transfer of state from one base station to another: serialization and parsing.
 //!
-//! Numbers are big-endian, a list is its length and its members, an option a byte and what it holds. A type says by
-//! [`travels!`](crate::travel::travels) which of its fields travel; the others are as in a new one. What is read is no
-//! larger than the bytes it is read from, but for patterns, which have no bytes. Whether it makes sense is for its type
-//! to judge: reading tells only that it is complete.
+//! Numbers are big-endian, a list is its length and its elements, an option a byte and its value. A type
+//! lists its transferred fields with [`travels!`](crate::travel::travels); the other fields have their
+//! defaults. A parsed value is no larger than its bytes, except for patterns, which have no bytes. Parsing
+//! verifies only completeness; each type must validate its own contents.
 
 use crate::units::Span;
 use crate::wire::parse::{Mode, view};
 use crate::wire::{Addr, Body, FlowKey, Packet, PacketId, Parts, Seq, Timestamps, emit};
 
-/// Positions and counters of flows are far below: sums of them do not overflow.
+/// Bound far above the positions and counters of flows: sums of them do not overflow.
 pub(crate) const FAR: u64 = 1 << 60;
 
-/// Where state is written to.
+/// Destination of serialized state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Writer {
     /// The bytes.
     pub(crate) bytes: Vec<u8>,
-    /// Bytes of patterns, which are named and not written: in a simulation the payload has none.
+    /// Bytes of patterns, which are named and not written: payload has no bytes in a simulation.
     pub(crate) patterns: u64,
 }
 
-/// The bytes that are not read yet.
+/// The bytes that are not parsed yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
@@ -34,16 +34,16 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What is written and read.
+/// A type that can be serialized and parsed.
 pub(crate) trait Travels: Sized {
-    /// Appends it.
+    /// Appends the value.
     fn write(&self, to: &mut Writer);
 
-    /// Reads it back; `None` if the bytes end before, or cannot have been written.
+    /// Parses a value; `None` if the bytes are too short or invalid.
     fn read(from: &mut Reader<'_>) -> Option<Self>;
 }
 
-/// Says which fields of a type travel. With `..` the others are those of its default.
+/// Lists the transferred fields of a type. With `..` the others have their defaults.
 macro_rules! travels {
     ($Type:ident { $($field:ident),+ $(,)? }) => {
         $crate::travel::travels!(@impl $Type { $($field),+ } {});
@@ -113,7 +113,7 @@ impl<T: Travels> Travels for Vec<T> {
         self.iter().for_each(|it| it.write(to));
     }
     fn read(from: &mut Reader<'_>) -> Option<Vec<T>> {
-        // Grows with what is there, not with what is announced.
+        // The list grows with the available bytes, not with the announced count.
         let count = u32::read(from)?;
         let mut all = Vec::new();
         for _ in 0..count {
@@ -151,7 +151,7 @@ impl Travels for Seq {
     }
 }
 
-/// No estimate is longer than this: a day.
+/// Bound of estimates: a day.
 const LONGEST: Span = Span::secs(86_400);
 
 impl Travels for Span {
@@ -182,7 +182,7 @@ impl Travels for Addr {
 travels!(FlowKey { src, dst, src_port, dst_port });
 travels!(Timestamps { value, echo });
 
-/// The most that one piece of a byte stream holds: more than any buffer.
+/// Bound of one piece of a byte stream in bytes: more than any buffer.
 const PIECE: u32 = 1 << 30;
 
 impl Travels for Body {
@@ -204,7 +204,7 @@ impl Travels for Body {
             0 => {
                 let ((stream, len), offset) = Travels::read(from)?;
                 let body = Body::Pattern { stream, len, offset };
-                // What a data plane holds cannot travel.
+                // Bytes stored in a data plane cannot be transferred.
                 let fits = len <= PIECE && offset <= 1 << 62 && body.held_at().is_none();
                 fits.then_some(body)
             }
@@ -217,7 +217,7 @@ impl Travels for Body {
     }
 }
 
-/// Whether `packet` can be put into bytes, all of which are here.
+/// Whether `packet` can be serialized and all its bytes are available here.
 pub(crate) fn can_travel(packet: &Packet) -> bool {
     packet.body.held_at().is_none()
         && packet.segment().is_some()
@@ -229,7 +229,7 @@ impl Travels for Packet {
     fn write(&self, to: &mut Writer) {
         let packet = self.clone().with(|packet| packet.id = PacketId(0));
         let mut headers = Vec::new();
-        // Nothing is written of what cannot be: it is not read back.
+        // An invalid packet is not written, and parsing rejects it.
         let _ = emit::emit_prefix(&packet, 0, &mut headers);
         (headers.len() as u16).write(to);
         to.bytes.extend(headers);

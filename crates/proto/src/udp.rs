@@ -1,7 +1,7 @@
-//! Sources that send datagrams (UDP) at a rate of their own, whatever the network does, and whoever takes them in.
+//! Sources of datagrams (UDP) at a fixed rate, independent of the network, and their receivers.
 //!
-//! A datagram says which one it is and when it was sent, as the packets of measuring programs do, so that its receiver
-//! knows how long it took and which are missing.
+//! A datagram contains its number and its send time, as the packets of measurement programs do. The receiver
+//! computes delay and loss from them.
 
 use serde::Serialize;
 
@@ -34,51 +34,52 @@ pub fn packet(flow: FlowKey, mut bytes: Vec<u8>) -> Packet {
     )
 }
 
-/// What a datagram carries; nothing if `packet` has no bytes of one.
+/// The payload of a datagram; `None` if `packet` has no datagram with bytes.
 pub fn payload(packet: &Packet) -> Option<&[u8]> {
     let Body::Bytes { frame, from, len } = &packet.body else { return None };
     frame.get(*from as usize..(*from + *len) as usize)?.get(HEADER as usize..)
 }
 
-/// Bytes of what a datagram says of itself: its number and its time.
+/// Bytes of a datagram's content: its number and its send time.
 const CONTENT: u32 = 16;
-/// Largest IP packet.
+/// Largest IP packet in bytes.
 const LARGEST: u32 = 65_535;
-/// The first port of receivers, above those of servers.
+/// First port of receivers, above those of servers.
 const FIRST_PORT: u16 = 50_000;
 
-/// What a source sends.
+/// Configuration of a source.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Udp {
-    /// How much on average, in bits of IP packets.
+    /// Mean rate in bits of IP packets per second.
     pub rate: Rate,
-    /// The mean size of an IP packet, headers included.
+    /// Mean size of an IP packet in bytes, headers included.
     pub size: u32,
-    /// When it sends.
+    /// Distribution of intervals.
     pub arrivals: Arrivals,
-    /// How sizes differ.
+    /// Distribution of sizes.
     pub sizes: Sizes,
-    /// The call that it is, if it is one.
+    /// The voice call, if the source is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub voice: Option<Voice>,
-    /// They are probes, sent so often, which come back: the time to and fro is measured.
+    /// Interval of probes, which the receiver returns for a measurement of the round-trip time; `None` for
+    /// other sources.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe: Option<Span>,
-    /// They say that they belong to L4S, by ECT(1), and so do those that come back.
+    /// Whether datagrams and returned probes are marked ECT(1) for L4S.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub l4s: bool,
 }
 
-/// One direction of a call.
+/// One direction of a voice call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Voice {
-    /// How speech is coded.
+    /// Speech codec.
     pub codec: Codec,
-    /// How much longer than on the shortest way packets may take, to be played in time.
+    /// Playout buffer: additional delay after the minimum within which packets are played.
     pub buffer: Span,
 }
 
-/// How speech is coded.
+/// Speech codec.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Codec {
@@ -89,15 +90,15 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// The words for it.
+    /// Keywords of the codecs.
     pub const WORDS: [(&'static str, Codec); 2] = [("g711", Codec::G711), ("g729", Codec::G729)];
 
-    /// Speech in a packet.
+    /// Duration of speech in a packet.
     pub fn interval(self) -> Span {
         Span::millis(20)
     }
 
-    /// The length of an IPv4 packet with headers of UDP and RTP.
+    /// Length in bytes of an IPv4 packet with UDP and RTP headers.
     pub fn size(self) -> u32 {
         40 + match self {
             Codec::G711 => 160,
@@ -110,7 +111,7 @@ impl Codec {
         Rate::from_bps(u64::from(self.size()) * 8 * 1_000_000_000 / self.interval().0)
     }
 
-    /// What it takes from the rating of a call, and its robustness against loss (Ie and Bpl of ITU-T G.113 appendix I).
+    /// Impairment of a call's rating, and robustness against loss (Ie and Bpl of ITU-T G.113 appendix I).
     pub fn impairment(self) -> [f64; 2] {
         match self {
             Codec::G711 => [0.0, 25.1],
@@ -119,7 +120,7 @@ impl Codec {
     }
 }
 
-/// When a source sends.
+/// Distribution of intervals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
@@ -130,20 +131,20 @@ pub enum Arrivals {
     Poisson,
 }
 
-/// How sizes differ.
+/// Distribution of sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sizes {
-    /// They do not.
+    /// All sizes are equal.
     #[default]
     Constant,
-    /// They are exponential, as far as packets can be: what is smaller than the headers has their size, and none is
-    /// larger than 65,535 bytes.
+    /// Exponential within the limits of packets: smaller values become the size of the headers, larger ones
+    /// 65,535 bytes.
     Exponential,
 }
 
 impl Udp {
-    /// So many tables have ports of their own.
+    /// Number of tables with separate ports.
     pub const TABLES: usize = 10_000;
 
     /// The port of receivers of the `nth` table, below [`Udp::TABLES`].
@@ -151,7 +152,7 @@ impl Udp {
         FIRST_PORT + (nth % Udp::TABLES) as u16
     }
 
-    /// Whether `port` is one of receivers.
+    /// Whether `port` belongs to receivers.
     fn is_port(port: u16) -> bool {
         (FIRST_PORT..FIRST_PORT + Udp::TABLES as u16).contains(&port)
     }
@@ -160,28 +161,28 @@ impl Udp {
 /// A datagram that was sent or has arrived.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Datagram {
-    /// Whose it is, in the direction of travel.
+    /// Its flow in the direction of travel.
     pub flow: FlowKey,
-    /// Which one, from 0.
+    /// Its number, from 0.
     pub number: u64,
-    /// When it was sent.
+    /// Send time.
     pub sent: Time,
-    /// The length of its IP packet.
+    /// Length of its IP packet in bytes.
     pub bytes: u32,
 }
 
 impl Datagram {
-    /// What goes back when it is a probe.
+    /// The returned datagram of a probe.
     pub fn back(&self) -> Datagram {
         Datagram { flow: self.flow.reversed(), ..*self }
     }
 
-    /// Whether it may be sent back: not to a receiver, which might do the same.
+    /// Whether it may be returned: not to a receiver, which might return it again.
     pub fn may_return(&self) -> bool {
         !Udp::is_port(self.flow.src_port)
     }
 
-    /// Whether it is one that comes back.
+    /// Whether it is a returned probe.
     pub fn is_back(&self) -> bool {
         Udp::is_port(self.flow.src_port) && !Udp::is_port(self.flow.dst_port)
     }
@@ -203,7 +204,7 @@ impl Datagram {
         packet(self.flow, bytes)
     }
 
-    /// Reads what a source has sent; nothing if `packet` is something else.
+    /// Parses a source's datagram; `None` if `packet` is something else.
     pub fn read(packet: &Packet) -> Option<Datagram> {
         if packet.transport != Transport::Other(PROTOCOL_UDP) {
             return None;
@@ -232,7 +233,8 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// A source that sends from `begins` until before `stop`. Intervals and sizes have streams of their own.
+    /// Creates a source that sends from `begins` until before `stop`. Intervals and sizes have separate
+    /// random streams.
     pub fn new(flow: FlowKey, udp: Udp, [begins, stop]: [Time; 2], chance: [Stream; 2]) -> Source {
         let [intervals, sizes] = chance;
         Source { flow, udp, begins, stop, intervals, sizes, number: 0 }
@@ -243,7 +245,7 @@ impl Source {
         datagram.packet().with(|packet| packet.tos = if self.udp.l4s { ECT1 } else { 0 })
     }
 
-    /// When it sends first; nothing if it does not.
+    /// Time of the first datagram; `None` if there is none.
     pub fn first(&mut self) -> Option<Time> {
         let first = match self.udp.arrivals {
             Arrivals::Constant => self.begins,
@@ -264,7 +266,7 @@ impl Source {
         }
     }
 
-    /// The datagram of `now`, and when the next one comes, if there is one.
+    /// The datagram of `now`, and the time of the next one, if any.
     pub fn send(&mut self, now: Time) -> (Datagram, Option<Time>) {
         let least = Datagram::least(self.flow.src);
         let bytes = match self.udp.sizes {
@@ -275,7 +277,7 @@ impl Source {
         let datagram = Datagram { flow: self.flow, number: self.number, sent: now, bytes };
         self.number += 1;
         let next = match self.udp.arrivals {
-            // Reckoned from the beginning, so that nothing adds up.
+            // Computed from the beginning, so that rounding errors do not accumulate.
             Arrivals::Constant => self.begins + Span((self.mean() * self.number as f64) as u64),
             Arrivals::Poisson => now + self.interval(),
         };
@@ -308,7 +310,7 @@ mod tests {
         }
     }
 
-    /// A datagram may stand anywhere in the bytes that came, and others behind it.
+    /// A datagram may be at any position in the received bytes, with others after it.
     #[test]
     fn what_a_datagram_carries_ends_where_it_ends() {
         let frame: Vec<u8> = (0..40).collect();
@@ -351,7 +353,8 @@ mod tests {
                     let (datagram, then) = source.send(at);
                     (next, n, bytes) = (then, n + 1, bytes + u64::from(datagram.bytes));
                 }
-                // 100,000 datagrams, with a deviation of 316 where intervals are exponential; sizes as much again.
+                // 100,000 datagrams, with a deviation of 316 for exponential intervals; as much again for
+                // sizes.
                 let off = f64::from(n) - 100_000.0;
                 assert!(
                     off.abs() < if arrivals == Arrivals::Poisson { 1300.0 } else { 1.0 },

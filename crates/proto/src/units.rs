@@ -1,7 +1,7 @@
-//! Quantities with their units in the type: no bare number ever means a time, a size or a rate.
+//! Quantities with their units in the type: a time, size or rate is never a bare number.
 //!
-//! Words follow `tc`: `2mbit`, `20ms`, `64KiB`. A rate of `mbps` is refused, because `tc` reads it
-//! as megabytes while most people mean megabits.
+//! Notation follows `tc`: `2mbit`, `20ms`, `64KiB`. A rate of `mbps` is rejected, because `tc` reads it as
+//! megabytes while most people mean megabits.
 
 mod due;
 mod electric;
@@ -23,7 +23,7 @@ pub use physical::{Decibels, Frequency, Speed};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Time(pub u64);
 
-/// A length of time in nanoseconds.
+/// A duration in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Span(pub u64);
 
@@ -49,7 +49,7 @@ impl Time {
     /// Later than every event of a run.
     pub const NEVER: Time = Time(u64::MAX);
 
-    /// This time, or nothing for [`Time::NEVER`].
+    /// This time, or `None` for [`Time::NEVER`].
     #[inline]
     pub fn or_none(self) -> Option<Time> {
         (self != Time::NEVER).then_some(self)
@@ -67,35 +67,35 @@ impl Time {
 }
 
 impl Span {
-    /// No time at all.
+    /// Zero duration.
     pub const ZERO: Span = Span(0);
 
-    /// A span of whole seconds.
+    /// A duration of `n` seconds.
     pub const fn secs(n: u64) -> Span {
         Span(n * NANOS)
     }
 
-    /// A span of whole milliseconds.
+    /// A duration of `n` milliseconds.
     pub const fn millis(n: u64) -> Span {
         Span(n * 1_000_000)
     }
 
-    /// A span of whole microseconds.
+    /// A duration of `n` microseconds.
     pub const fn micros(n: u64) -> Span {
         Span(n * 1_000)
     }
 
-    /// This span in seconds.
+    /// The duration in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / NANOS as f64
     }
 
-    /// The nearest span to `secs` seconds; negative and non-finite values become zero.
+    /// The nearest duration to `secs` seconds; negative and non-finite values become zero.
     pub fn from_secs_f64(secs: f64) -> Span {
         if secs.is_finite() && secs > 0.0 { Span((secs * NANOS as f64) as u64) } else { Span(0) }
     }
 
-    /// This span less `other`, but not below zero.
+    /// The duration less `other`, but not below zero.
     pub fn saturating_sub(self, other: Span) -> Span {
         Span(self.0.saturating_sub(other.0))
     }
@@ -154,7 +154,7 @@ impl Rate {
         self.0
     }
 
-    /// The time that `bytes` take on a line of this rate, rounded up to a nanosecond.
+    /// Transmission time of `bytes` at this rate, rounded up to a nanosecond.
     pub fn transmit(self, bytes: u64) -> Span {
         // The common case fits 64 bits: 2^64 ns / 8e9 is over two gigabytes.
         match bytes.checked_mul(8 * NANOS) {
@@ -168,7 +168,7 @@ impl Rate {
 }
 
 impl Probability {
-    /// Impossible.
+    /// Zero probability.
     pub const ZERO: Probability = Probability(0.0);
 
     /// `p` if it lies within 0..=1.
@@ -176,7 +176,7 @@ impl Probability {
         (0.0..=1.0).contains(&p).then_some(Probability(p))
     }
 
-    /// The bare number.
+    /// The probability as a number.
     pub fn get(self) -> f64 {
         self.0
     }
@@ -236,7 +236,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Why a word is not a quantity; the message carries an example of what would be.
+/// Why a text is not a quantity; the message includes a valid example.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
     /// The text before the unit is not a number.
@@ -248,23 +248,23 @@ pub enum UnitError {
     /// The unit is missing or unknown.
     #[error("`{0}` has no known unit; expected {1}")]
     UnknownUnit(String, &'static str),
-    /// A unit that two communities read differently.
+    /// A unit with two different meanings.
     #[error(
         "`{0}` is ambiguous: tc reads `{1}` as bytes per second; write `{2}` for bits per second"
     )]
     Ambiguous(String, String, String),
-    /// A rate of nothing.
+    /// A rate of zero.
     #[error("`{0}` is out of range; a rate is at least `1bit`")]
     Nothing(String),
     /// Bytes per second where bits per second are expected.
     #[error("`{0}` means bytes per second; write `{1}`")]
     Octets(String, String),
-    /// More than 1, which a percentage may be.
+    /// More than 1 without a percent sign.
     #[error("`{0}` is out of range: a probability is at most 1; write `{0}%` for {0} in a hundred")]
     Percentage(String),
 }
 
-/// Says that a word has no number; `11.49.59` begins with one and is none.
+/// Message for a text without a number; `11.49.59` begins with one but is none.
 pub fn not_a_number(word: &str) -> String {
     match word.trim_start().starts_with(|c: char| c.is_ascii_digit()) {
         true => format!("`{word}` is not one number with a unit"),
@@ -277,7 +277,7 @@ fn split(word: &str, expected: &'static str) -> Result<(f64, String), UnitError>
     Ok((number, unit.to_ascii_lowercase()))
 }
 
-/// The number and the unit as it is written.
+/// Splits a text into its number and its unit.
 fn cut<'w>(word: &'w str, expected: &'static str) -> Result<(f64, &'w str), UnitError> {
     let word = word.trim();
     let end = word
@@ -365,7 +365,7 @@ impl FromStr for Rate {
     }
 }
 
-/// The unit of `tc` for one of SI: `Mbit/s`, `Mb/s`. The letter for bytes is a capital one.
+/// The `tc` unit of an SI unit: `Mbit/s`, `Mb/s`. The letter for bytes is a capital one.
 fn per_second(unit: &str) -> Option<&'static str> {
     let prefix = unit.strip_suffix("/s").and_then(|unit| {
         let name = unit.strip_suffix('s').unwrap_or(unit);

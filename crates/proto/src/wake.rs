@@ -1,29 +1,29 @@
-//! Who wants to be woken first: a tournament over a fixed set of sleepers.
+//! Next deadline of a set of sleepers, by a tournament tree.
 
 use crate::units::Time;
 
-/// A winner tree: the earliest wake time of each of `n` sleepers, and the earliest of all at its root.
-/// Changing one entry costs log2(n) comparisons; nothing is allocated after growth. Equal times go to the
-/// lower index, so that the order of events is the same everywhere. A handful of sleepers is cheaper to look
-/// through than to keep in order, so it has no tree.
+/// A winner tree: the deadlines of `n` sleepers, with the earliest one at its root. Changing one entry costs
+/// log2(n) comparisons, and only growth allocates. Equal times are resolved in favour of the lower index, so
+/// that the order of events is the same everywhere. Up to 8 sleepers are searched linearly, without a
+/// tree.
 #[derive(Clone, Debug)]
 pub struct WakeTree {
-    /// Of a handful, of which so many are there.
+    /// Deadlines of up to [`FEW`] sleepers, and their number.
     few: [Time; FEW],
     count: usize,
-    /// Of more. Leaves stand at `leaves..2 * leaves`; node `i` holds the winner of `2i` and `2i + 1`.
+    /// The tree for more. Leaves are at `leaves..2 * leaves`; node `i` holds the winner of `2i` and `2i + 1`.
     nodes: Vec<(Time, u32)>,
-    /// When each of them is to be woken in truth: a leaf may be earlier, if that was put off.
+    /// Current deadline of each sleeper: a postponed one is later than its leaf.
     due: Vec<Time>,
-    /// How many there are room for; none in the tree if they are few.
+    /// Capacity of the tree; zero without a tree.
     leaves: usize,
 }
 
-/// So many sleepers are looked through one by one.
+/// Maximum number of sleepers for a linear search.
 const FEW: usize = 8;
 
 impl WakeTree {
-    /// A tree for `n` sleepers, none of which wants to be woken.
+    /// Creates a tree for `n` sleepers without deadlines.
     pub fn new(n: usize) -> WakeTree {
         let (few, count) = ([Time::NEVER; FEW], n.min(FEW));
         let mut tree = WakeTree { few, count, nodes: Vec::new(), due: Vec::new(), leaves: 0 };
@@ -55,7 +55,7 @@ impl WakeTree {
         *self = bigger;
     }
 
-    /// Sleeper `i`, for whom there is room, wants to be woken at `at`, or not at all.
+    /// Sets the deadline of sleeper `i`, which must be within the capacity; `None` clears it.
     #[inline]
     pub fn set(&mut self, i: usize, at: Option<Time>) {
         let at = at.unwrap_or(Time::NEVER);
@@ -68,9 +68,9 @@ impl WakeTree {
         }
     }
 
-    /// Like [`WakeTree::set`], where times are mostly put off, as a retransmission timer is by each ACK: a later time
-    /// moves its sleeper in the tree only when that would come first. Between such calls [`WakeTree::set`] may only bring
-    /// a time forward.
+    /// Like [`WakeTree::set`], for deadlines that are mostly postponed, as a retransmission timer is by each
+    /// ACK. A later deadline moves its sleeper in the tree only when the old one becomes the first. Between
+    /// such calls [`WakeTree::set`] may only set earlier deadlines.
     #[inline]
     pub fn put_off(&mut self, i: usize, at: Option<Time>) {
         if self.leaves == 0 {
@@ -85,7 +85,7 @@ impl WakeTree {
             return self.set(i, at);
         }
         self.due[i] = late;
-        // Whoever comes first is where it belongs.
+        // Stop when the first entry matches its current deadline.
         let (mut early, mut first) = self.nodes[1];
         while self.due[first as usize] != early {
             self.replay(first as usize, self.due[first as usize]);
@@ -111,7 +111,7 @@ impl WakeTree {
         }
     }
 
-    /// The earliest sleeper and its time.
+    /// The earliest deadline and its sleeper.
     #[inline]
     pub fn first(&self) -> Option<(Time, usize)> {
         let (at, i) = if self.leaves == 0 {
@@ -121,7 +121,7 @@ impl WakeTree {
                     best = (*at, i);
                 }
             }
-            // Mostly there are no more.
+            // Most sets have no more sleepers.
             if self.count > FEW / 2 {
                 for (i, at) in self.few.iter().enumerate().skip(FEW / 2) {
                     if *at < best.0 {

@@ -1,4 +1,4 @@
-//! AIRMAIL: by exchange of frames between two ends, and over a hop that loses some.
+//! AIRMAIL: by exchange of frames between two ends, and over a hop with losses.
 
 use std::collections::VecDeque;
 
@@ -26,7 +26,7 @@ fn packet(id: u64, from: Side, len: u32) -> Packet {
     tcp.with(|packet| packet.id = PacketId(id))
 }
 
-/// What stands above an end.
+/// The layer above an end.
 #[derive(Default)]
 struct Upper {
     queue: VecDeque<Packet>,
@@ -62,16 +62,16 @@ impl Above for Upper {
     }
 }
 
-/// A base station and a mobile host, 1 ms apart, each with a channel of its own.
+/// A base station and a mobile host, 1 ms apart, each with a separate channel.
 struct Pair {
     now: Time,
     ends: [Airmail; 2],
     uppers: [Upper; 2],
-    /// Frames under way, with when they arrive at which end.
+    /// Frames in flight: arrival time and receiver.
     flying: Vec<(Time, usize, Frame)>,
-    /// When the frame of an end has left its transmitter.
+    /// Time at which the frame of an end has left its transmitter.
     busy: [Option<Time>; 2],
-    /// What was sent: by which end, and as one reads it.
+    /// Sent frames: the end, and the frame as text.
     log: Vec<(usize, String)>,
 }
 
@@ -82,7 +82,7 @@ fn header(frame: &Frame) -> &AirmailHeader {
     }
 }
 
-/// `3?` is packet 3, which asks for a status; `[2 .*]` a status with 2 in order, not 3, and 4; `p1` is parity.
+/// `3?` is packet 3 with a status request; `[2 .*]` a status with 2 in order, not 3, and 4; `p1` is parity.
 fn read(frame: &Frame) -> String {
     let header = header(frame);
     let mut text = header.seq.map_or(String::new(), |seq| seq.to_string());
@@ -128,7 +128,7 @@ impl Pair {
         self.uppers[end].queue.extend(ids.map(|id| packet(id, side, 1000)));
     }
 
-    /// Runs until `end`; `lost` says of each frame whether it is, by who sent it and the how-manieth it is.
+    /// Runs until `end`; `lost` decides for each frame, by its sender and its number.
     fn run(&mut self, end: Span, mut lost: impl FnMut(usize, usize) -> bool) {
         let mut counts = [0; 2];
         loop {
@@ -147,7 +147,7 @@ impl Pair {
                 }
                 *count += 1;
             }
-            // The mobile host never wants to be woken.
+            // The mobile host never has a deadline.
             assert_eq!(self.ends[1].next_wake(), None);
             let wakes = self.ends.iter().filter_map(LinkEnd::next_wake);
             let times = self.busy.iter().flatten().copied().chain(self.flying.iter().map(|f| f.0));
@@ -177,7 +177,7 @@ impl Pair {
     }
 }
 
-/// Windows of four, no codes, statuses every 10 s: what is seen is the window alone.
+/// Windows of four, no codes, statuses every 10 s: only the window has an effect.
 fn quiet() -> AirmailConfig {
     AirmailConfig {
         window: 4,
@@ -213,7 +213,7 @@ fn what_a_window_lacks_is_sent_again_before_the_next_one() {
 fn the_base_station_asks_again_when_no_status_comes() {
     let mut pair = Pair::new(&quiet());
     pair.put(0, 0..4);
-    // The question is lost with its packet, then the answer to the next question.
+    // The request is lost with its packet, then the answer to the next request.
     pair.run(Span::secs(1), |end, nth| (end, nth) == (0, 3) || (end, nth) == (1, 0));
     assert_eq!(pair.said(0), ["0", "1", "2", "3?", "?", "?", "3?"]);
     assert_eq!(pair.said(1), ["[2]", "[2]", "[3]"]);
@@ -237,7 +237,7 @@ fn upwards_the_base_station_says_by_its_timer_what_it_has() {
     let mut pair = Pair::new(&config);
     pair.put(1, 0..6);
     pair.run(Span::millis(115), |end, nth| end == 1 && nth == 1);
-    // The buffer of four is full until the first status, which asks for packet 1: it goes before new ones.
+    // The buffer of four is full until the first status, which requests packet 1: it precedes new ones.
     assert_eq!(pair.said(1), ["0", "1", "2", "3", "1", "4", "5"]);
     assert_eq!(pair.said(0)[0], "[0 .**]");
     assert_eq!(pair.uppers[0].released, [0, 1, 2, 3, 4, 5]);
@@ -252,7 +252,7 @@ fn the_last_packet_up_is_found_lost_by_the_second_status() {
     assert_eq!(pair.said(1), ["0", "0"]);
     assert_eq!(pair.said(0)[..3], ["[-1]", "[-1]", "[0]"]);
     assert_eq!(pair.uppers[0].released, [0]);
-    // Nothing comes any more: from 50 ms, which would be forty in two seconds, the period has grown to 400.
+    // No more packets arrive. At 50 ms there would be forty in two seconds; the period has grown to 400.
     assert!(pair.said(0).len() < 10, "{:?}", pair.said(0));
 }
 
@@ -264,7 +264,7 @@ fn parity_makes_up_for_packets_without_another_round() {
     assert_eq!(pair.said(0), ["0", "1", "2", "3", "p0", "p1?"]);
     assert_eq!(pair.said(1), ["[3]"]);
     assert_eq!(pair.uppers[1].released, [0, 1, 2, 3]);
-    // Three losses are one too many.
+    // Three losses exceed the parity by one.
     let mut pair = Pair::new(&AirmailConfig { packet_fec: Some(2), ..quiet() });
     pair.put(0, 0..4);
     pair.run(Span::secs(1), |end, nth| end == 0 && nth < 3);
@@ -273,7 +273,7 @@ fn parity_makes_up_for_packets_without_another_round() {
     assert_eq!(pair.uppers[1].released, [0, 1, 2, 3]);
 }
 
-/// Packets delivered to the right and to the left, and what it took.
+/// Packets delivered to the right and to the left, and the cost.
 #[derive(Default)]
 struct Run {
     right: Vec<u64>,
@@ -379,7 +379,8 @@ proptest! {
 fn the_mobile_host_sends_a_frame_for_each_window() {
     let run =
         send(hop(AirmailConfig::default(), Span::millis(1), &loss(0.0), 1), 640, 0, Span::ZERO);
-    // The first packet finds an idle radio and is a window of its own; the last window is begun when it has arrived.
+    // The first packet finds an idle radio and is a separate window; the last window begins when it has
+    // arrived.
     assert!(run.frames[1] <= 22, "{:?}", run.frames);
     assert_eq!(run.repeated, 0);
     // 1,040 bytes and a header of 7 at 2 Mb/s, 0.3 ms for each frame.
@@ -396,7 +397,7 @@ fn scattered_bit_errors_are_corrected_by_codes_that_come_by_themselves() {
     // A frame of 8,376 bits survives 2e-4 one in five times.
     let (plain, adaptive) = (time(Some(Strength::None), ber(2e-4)), time(None, ber(2e-4)));
     assert!(adaptive * 2 < plain, "{adaptive} {plain}");
-    // Where a frame in twenty is lost whatever its code is, codes do no harm.
+    // If a frame in twenty is lost with any code, codes do no harm.
     let (plain, adaptive) = (time(Some(Strength::None), loss(0.05)), time(None, loss(0.05)));
     assert!(adaptive * 100 < plain * 104, "{adaptive} {plain}");
 }
@@ -427,7 +428,7 @@ fn a_long_fade_costs_a_question_now_and_then() {
         deterministic: true,
     });
     let run = send(hop(AirmailConfig::default(), Span::millis(1), &fade, 1), 60, 0, Span::ZERO);
-    // A window is lost once; then there are questions, not packets, until one is heard.
+    // A window is lost once; then only requests are sent, until one arrives.
     assert!(run.frames[0] < 60 + 32 + 100, "{:?}", run.frames);
     assert_eq!(run.right, (0..60).collect::<Vec<_>>());
 }

@@ -1,4 +1,4 @@
-//! A base station's scheduler over 802.11: who hears nothing does not hold up the others.
+//! A base station's scheduler over 802.11: an unreachable host does not block the others.
 
 use lasthop_proto::channel::{Channel, ErrorModel, PacketLoss, TwoState};
 use lasthop_proto::event::{Cause, LinkNote, Op, Wants, What};
@@ -25,12 +25,12 @@ fn packet(id: u64, to: u8) -> Packet {
     tcp.with(|packet| packet.id = PacketId(id))
 }
 
-/// What happened at a base station.
+/// Events at a base station.
 #[derive(Default)]
 struct Run {
-    /// Packets delivered: when, whose, and which.
+    /// Packets delivered: time, host, and number.
     delivered: Vec<(Time, u8, u64)>,
-    /// Packets that ended, each with why.
+    /// Dropped packets, each with its cause.
     ended: Vec<(u64, Cause)>,
     returned: usize,
     closed: usize,
@@ -57,7 +57,7 @@ impl Setup {
         Setup { discipline, limit, link, channels }
     }
 
-    /// `count` packets wait for each host at time zero, one of each in turn; runs until `end`.
+    /// `count` packets wait for each host at time zero, in turn; runs until `end`.
     fn run(&self, count: u64, end: Span) -> Run {
         let radio = RadioConfig {
             rate: Rate::from_bps(2_000_000).unwrap(),
@@ -149,15 +149,15 @@ fn one_queue_is_held_up_by_who_hears_nothing_and_queues_for_each_are_not() {
     let alone = Setup::new(Discipline::Fifo, vec![None]).run(1000, end).count(0);
     let fifo = Setup::new(Discipline::Fifo, vec![dead(), None]).run(1000, end);
     let blind = Setup::new(csdp(Policy::Fifo, Knowledge::None), vec![dead(), None]).run(1000, end);
-    // Every other packet is tried seven times before the next one goes.
+    // Every other packet has seven attempts before the next one is sent.
     assert!(fifo.count(1) * 4 < alone, "{} of {alone}", fifo.count(1));
     assert!(blind.count(1).abs_diff(fifo.count(1)) <= 2);
     for policy in POLICIES {
         let csdp = Setup::new(csdp(policy, Knowledge::Failures), vec![dead(), None]).run(1000, end);
-        // What is left goes to asking anew every 50 ms, and to waiting: who hears an RTS for another one says nothing
-        // until that is over, and is then passed over as well.
+        // The rest is due to the probe every 50 ms and to waiting: a host that hears an RTS for another one
+        // is silent until the end of that exchange, and is then skipped as well.
         assert!(csdp.count(1) * 100 > alone * 75, "{policy:?}: {} of {alone}", csdp.count(1));
-        // Nothing was dropped: what cannot be sent waits.
+        // No packet was dropped: unsendable ones wait.
         assert_eq!(csdp.ended, []);
     }
 }
@@ -185,7 +185,7 @@ fn who_is_told_of_the_channel_wastes_next_to_nothing() {
         Setup::new(csdp(Policy::RoundRobin, knowledge), vec![fading()]).run(10_000, Span::secs(5))
     };
     let (told, guessed) = (run(Knowledge::Oracle), run(Knowledge::Failures));
-    // A frame that is on its way when the channel turns bad comes back, and hardly another one.
+    // A frame in transmission when the channel turns bad is returned, and hardly another one.
     assert!(told.returned <= 2 * 5, "{}", told.returned);
     assert!(guessed.returned > told.returned, "{}", guessed.returned);
     assert!(told.count(0) > guessed.count(0), "{} {}", told.count(0), guessed.count(0));

@@ -1,4 +1,4 @@
-//! The meter of a host: states of its radio, what is drawn in them, and when the battery is empty.
+//! The meter of a host: states of its radio, power in each state, and the time when the battery is empty.
 
 use lasthop_proto::air::{AirEvent, FrameFate, FrameKind, Station};
 use lasthop_proto::energy::{
@@ -23,7 +23,7 @@ fn joules(joules: f64) -> Energy {
     Energy::joules(joules).unwrap()
 }
 
-/// Powers that no two sums of which are alike.
+/// Powers whose sums are all different.
 fn hardware(capacity: f64) -> Hardware {
     Hardware {
         name: "test".to_owned(),
@@ -56,10 +56,10 @@ fn work(sends: u32) -> Work {
     work
 }
 
-/// A transmission: who, when it began, how long.
+/// A transmission: station, start, duration.
 type Shot = (u8, u64, u64);
 
-/// The shots in the order in which they are told, and when.
+/// The reports of the shots, in order, with their times.
 fn told(shots: &[Shot]) -> Vec<(Time, AirEvent)> {
     let mut all: Vec<_> = shots
         .iter()
@@ -69,7 +69,7 @@ fn told(shots: &[Shot]) -> Vec<(Time, AirEvent)> {
     all
 }
 
-/// The state at every nanosecond, straight from its definition.
+/// The state at every nanosecond, directly from its definition.
 fn expected(shots: &[Shot], dozes: &[(u64, bool)], at: u64) -> RadioState {
     let within = |start: u64, airtime: u64| (start..start + airtime).contains(&at);
     let sends = shots.iter().any(|(who, s, a)| *who == OURS.0 && within(*s, *a));
@@ -85,7 +85,7 @@ fn expected(shots: &[Shot], dozes: &[(u64, bool)], at: u64) -> RadioState {
 
 #[test]
 fn a_collision_that_began_earlier_and_is_told_later_counts_once() {
-    // Station 2 from 100 to 400, station 0 from 200 to 300: told in the order of their ends.
+    // Station 2 from 100 to 400, station 0 from 200 to 300: reported in the order of their ends.
     let mut states = RadioStates::new(antenna(300));
     let shots = [(2, 100, 300), (0, 200, 100)];
     let mut times = [0; 4];
@@ -110,7 +110,7 @@ fn what_a_sending_station_hears_is_no_reception() {
     };
     let (battery, _) = meter.finish(Time(2000));
     assert_eq!(battery.time(RadioState::Transmit), Span(500));
-    // Heard from 303 to 903, of which 297 lie within the own frame.
+    // Heard from 303 to 903, of which 297 are within the own frame.
     assert_eq!(battery.time(RadioState::Receive), Span(303));
 }
 
@@ -158,7 +158,7 @@ fn a_battery_is_empty_at_the_exact_time_and_nothing_counts_afterwards() {
     assert_eq!((totals.sent, totals.received, totals.instructions), (1000, 10, 0.0));
     assert_eq!(battery.elapsed(), Span::secs(2));
     assert_eq!(battery.spent(), 15.0);
-    // Work that takes the rest ends it as well.
+    // Work that uses the remaining energy empties it as well.
     let mut meter = Meter::new(hardware(15.0), None);
     meter.work(Time(second), &work(1));
     let (battery, _) = meter.finish(Time(9 * second));
@@ -191,12 +191,12 @@ fn every_preset_is_drained() {
 }
 
 fn shots() -> impl Strategy<Value = Vec<Shot>> {
-    // A station does not begin to send while it sends; whoever generates that means one longer frame.
+    // A station does not begin to send while it sends; an overlap generated here represents one longer frame.
     proptest::collection::vec((0_u8..4, 0_u64..2000, 1_u64..300), 0..30)
 }
 
 proptest! {
-    /// Every nanosecond has the state that its definition gives it, however transmissions overlap.
+    /// Every nanosecond has the state of its definition, for any overlap of transmissions.
     #[test]
     fn states_are_those_of_the_definition(
         shots in shots(),
@@ -228,7 +228,7 @@ proptest! {
         }
     }
 
-    /// What was drawn by all together is what the battery has lost, and the states fill the time.
+    /// The sum of all consumers equals the energy that left the battery, and the states cover the whole time.
     #[test]
     fn energy_is_conserved(
         shots in shots(),
@@ -258,7 +258,7 @@ proptest! {
         let times: u64 = RadioState::ALL.into_iter().map(|state| battery.time(state).0).sum();
         prop_assert_eq!(times, battery.elapsed().0);
         prop_assert_eq!(times, battery.empty().map_or(end.0, |at| at.0));
-        // A nanosecond at full power is as near as time can be told.
+        // A nanosecond at full power is the resolution of time.
         if battery.empty().is_some() {
             prop_assert!(battery.left() <= 9.0 * 1e-9, "{}", battery.left());
         } else {

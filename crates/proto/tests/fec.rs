@@ -39,7 +39,7 @@ fn a_block_is_decoded_up_to_its_bound() {
     assert!(!code.survives([0, 7, 8, 14], 9));
     assert!(code.survives([0, 7, 7, 7, 14], 9), "a byte is wrong once, however many of its bits");
     assert!(code.survives([0, 7, 14, 15, 99], 9), "what lies behind the frame is not its own");
-    // Three in each of two blocks; in one they are too many.
+    // Three errors in each of two blocks; in one block they are too many.
     assert!(code.survives([0, 1, 2, 15, 16, 17], 18));
     assert!(!code.survives([0, 1, 2, 3], 18));
     assert!(code.interleaved().survives([0, 1, 2, 3, 4, 5], 18));
@@ -98,8 +98,8 @@ proptest! {
         prop_assert!(!code.survives(first..=first + burst, bytes));
     }
 
-    /// Each wrong byte belongs to one block, of at most `n` bytes: `t + 1` errors in a block kill it, and as many
-    /// blocks as there are can have `t` each.
+    /// Each wrong byte belongs to one block of at most `n` bytes. A block fails with `t + 1` errors, and all
+    /// blocks can have `t` errors each.
     #[test]
     fn blocks_share_the_frame_out(
         check in 0u8..40, k in 1u8..=200, bytes in 1u32..3000, interleaved in any::<bool>(),

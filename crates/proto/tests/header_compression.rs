@@ -1,4 +1,4 @@
-//! RFC 1144's codec: the lengths that it is known for, identity over any traffic, what a loss does, and garbage.
+//! RFC 1144's codec: the known lengths, identity over any traffic, effects of a loss, and garbage.
 
 use lasthop_proto::link::header_compression::{
     A, C, CompressionConfig, Compressor, Coverage, Decompressor, ECHOED, I, Kind, Lost,
@@ -34,7 +34,8 @@ fn edit(mut packet: Packet, change: impl FnOnce(&mut Segment)) -> Packet {
     packet
 }
 
-/// The bytes of a packet, whatever its identity. What cannot be written is compared as it is.
+/// The bytes of a packet, independent of its identity. A packet that cannot be written is compared as a
+/// value.
 fn bytes(packet: &Packet) -> Result<Vec<u8>, String> {
     let packet = packet.clone().with(|packet| packet.id = PacketId(0));
     let mut out = Vec::new();
@@ -53,7 +54,7 @@ impl Link {
         Link { compressor, decompressor }
     }
 
-    /// What goes over the air for `packet`, which arrives.
+    /// Sends `packet`, which arrives; returns its kind and header.
     fn carry(&mut self, packet: &Packet) -> (Kind, Vec<u8>) {
         let sent = self.compressor.compress(packet);
         let got = match sent.kind {
@@ -70,7 +71,7 @@ impl Link {
         (sent.kind, sent.header.to_vec())
     }
 
-    /// The mask of the compressed header for `packet`, and how long the header is.
+    /// The mask of the compressed header for `packet`, and the header's length.
     fn mask(&mut self, packet: &Packet) -> (u8, usize) {
         let (kind, header) = self.carry(packet);
         assert_eq!(kind, Kind::CompressedTcp);
@@ -82,7 +83,7 @@ impl Link {
         assert_eq!(self.compressor.compress(packet).kind, Kind::CompressedTcp);
     }
 
-    /// What becomes of `packet`, however it ends.
+    /// Sends `packet` and returns its fate.
     fn try_carry(&mut self, packet: &Packet) -> Result<Packet, Lost> {
         let sent = self.compressor.compress(packet);
         self.decompressor.decompress(sent.kind, &sent.header, packet.body.clone())
@@ -122,10 +123,11 @@ fn typing_with_echo_takes_three_bytes_each_way() {
             assert_eq!(back.mask(&echo), (ECHOED | P, 3));
         }
     }
-    // The last echo is acknowledged alone: one byte more, for the ACK. Sequence and ACK both grow by the last key.
+    // The last echo is acknowledged alone: one byte more, for the ACK. Sequence and ACK both grow by the last
+    // key.
     let ack = segment(1, 110, 510, 0);
     assert_eq!(to.mask(&ack), (ECHOED, 3));
-    // Data after an ACK without any: nothing changed at all.
+    // Data after an ACK without any: no field changed.
     assert_eq!(to.mask(&segment(1, 110, 510, 1)), (0, 3));
 }
 
@@ -142,7 +144,7 @@ fn acks_take_six_bytes_and_four_where_segments_are_short() {
     let narrow = edit(segment(1, 1, 5511, 0), |s| s.window = 8191);
     assert_eq!(link.mask(&narrow), (A | W, 9));
     assert_eq!(link.mask(&segment(1, 1, 6511, 0)), (A | W, 7));
-    // An ACK that repeats is sent whole: the other end may have missed the first one.
+    // A repeated ACK is sent uncompressed: the other end may have missed the first one.
     assert_eq!(link.carry(&segment(1, 1, 6511, 0)).0, Kind::UncompressedTcp);
 }
 
@@ -153,7 +155,7 @@ fn a_connection_number_takes_one_byte_when_it_changes() {
     assert_eq!(link.mask(&segment(0, 101, 1, 100)), (ONE_WAY | C, 4));
     assert_eq!(link.mask(&segment(0, 201, 1, 100)), (ONE_WAY, 3));
     assert_eq!(link.mask(&segment(1, 101, 1, 100)), (ONE_WAY | C, 4));
-    // RFC 2507's ways send it always.
+    // The methods of RFC 2507 always send it.
     let mut link = whole(Recovery::Twice);
     link.carry(&segment(0, 1, 1, 100));
     assert_eq!(link.mask(&segment(0, 101, 1, 100)), (ONE_WAY | C, 4));
@@ -176,9 +178,10 @@ fn urgent_and_everything_at_once_is_the_longest() {
     let packet = full(1, 300, 300, 7);
     link.decompressor.decompress(sent.kind, &sent.header, packet.body.clone()).unwrap();
     assert_eq!(link.decompressor.ip_id(), Some(5000));
-    // All four would be the mask that means something else.
+    // All four would be the mask with the special meaning.
     assert_eq!(link.carry(&full(2, 301, 301, 7)).0, Kind::UncompressedTcp);
-    // The urgent pointer may be anything, zero among it, and the flag may go again only with the pointer the same.
+    // The urgent pointer may have any value, including zero, and the flag may be omitted only with an
+    // unchanged pointer.
     assert_eq!(link.mask(&full(2, 302, 301, 0)).0, C | U | A);
     assert_eq!(link.mask(&full(2, 303, 301, 700)), (C | U | A, 8));
     let off = edit(segment(1, 2, 304, 10), |s| (s.window, s.options_mut().urgent) = (301, 700));
@@ -263,7 +266,7 @@ fn after_a_silent_loss_headers_are_wrong_until_a_retransmission() {
         assert_eq!(wrong.damage, Damage::Tcp, "the receiver refuses it");
         assert_eq!(wrong.segment().unwrap().seq, Seq(seq - 100));
     }
-    // The sender goes back to what was lost: a step backwards, so a whole header.
+    // The sender retransmits the lost segment: a step backwards, so a full header.
     assert_eq!(link.carry(&segment(1, 201, 1, 100)).0, Kind::UncompressedTcp);
     assert_eq!(link.mask(&segment(1, 301, 1, 100)), (ONE_WAY, 3));
 }
@@ -278,7 +281,7 @@ fn after_a_loss_that_is_noticed_frames_without_number_are_tossed() {
     link.lose(&segment(2, 101, 1, 100));
     link.decompressor.lost();
     assert_eq!(link.try_carry(&segment(2, 201, 1, 100)), Err(Lost::Tossed));
-    // The other connection names itself, and was not harmed.
+    // The other connection has its number in the header, and was not affected.
     assert_eq!(link.mask(&segment(1, 101, 1, 100)), (ONE_WAY | C, 4));
     assert_eq!(link.mask(&segment(1, 201, 1, 100)), (ONE_WAY, 3));
     let wrong = link.try_carry(&segment(2, 301, 1, 100)).unwrap();
@@ -299,7 +302,7 @@ fn twice_repairs_the_loss_of_one_of_equal_steps() {
         assert_eq!(link.try_carry(&segment(1, 701, 1, 100)), Err(Lost::OutOfStep(0)));
         assert_eq!(link.try_carry(&segment(1, 801, 1, 100)), Err(Lost::OutOfStep(0)));
         assert_eq!(link.carry(&segment(1, 501, 1, 100)).0, Kind::UncompressedTcp);
-        // ACKs: what is lost is repaired by the next step of the same size, however many others come before.
+        // ACKs: a loss is repaired by the next step of the same size, after any number of others.
         link.carry(&segment(1, 601, 1000, 0));
         link.lose(&segment(1, 601, 3000, 0));
         assert_eq!(link.try_carry(&segment(1, 601, 4000, 0)), Err(Lost::OutOfStep(0)));
@@ -317,7 +320,7 @@ fn feedback_asks_for_a_whole_header() {
     assert_eq!(link.try_carry(&segment(1, 201, 1, 100)), Err(Lost::OutOfStep(0)));
     let request = link.decompressor.request().unwrap();
     assert_eq!(link.decompressor.request(), None);
-    // The request may be lost: the second, fourth and eighth frame dropped ask again.
+    // The request may be lost: the second, fourth and eighth dropped frame repeat it.
     let asked = (2..=9).filter(|i| {
         let step = link.try_carry(&segment(1, 101 + 100 * i, 1, 100));
         assert_eq!(step, Err(Lost::OutOfStep(0)));
@@ -329,7 +332,7 @@ fn feedback_asks_for_a_whole_header() {
     assert_eq!(link.mask(&segment(1, 1201, 1, 100)), (ONE_WAY | C, 4));
 }
 
-/// Real bytes and sums over the headers alone come to the same, whatever is lost.
+/// Real bytes and sums over the headers alone have equal results, for any losses.
 #[test]
 fn the_payload_need_not_be_summed() {
     for recovery in [Recovery::Retransmission, Recovery::Twice, Recovery::Feedback] {
@@ -417,7 +420,7 @@ proptest! {
                     3 => s.options_mut().unknown = vec![30, 4, 1, 2],
                     // More than fits.
                     4 => s.options_mut().unknown = [30, 2].repeat(30),
-                    // What changes from segment to segment.
+                    // Fields that change from segment to segment.
                     9..=14 => {
                         let acked = Seq(ack);
                         let options = s.options_mut();
@@ -448,7 +451,7 @@ proptest! {
         }
     }
 
-    /// Frames of anything, between real ones, harm nobody but the connection they name.
+    /// Arbitrary frames between real ones affect only the connection that they name.
     #[test]
     fn garbage_is_refused_or_fails_its_checksum(
         frames in proptest::collection::vec(
@@ -466,7 +469,7 @@ proptest! {
             let _ = link.decompressor.request();
         }
         link.compressor.on_request(&requests);
-        // A whole header puts the ends in step, whatever came.
+        // A full header synchronises the ends, after any input.
         link.compressor.on_request(&[3, 1, 0]);
         link.carry(&segment(1, 101, 1, 100));
         link.mask(&segment(1, 201, 1, 100));

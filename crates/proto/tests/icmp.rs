@@ -1,4 +1,4 @@
-//! Messages to sources survive the way through bytes; what only resembles them stays opaque and does no harm.
+//! Messages to sources survive the conversion to bytes; similar messages stay opaque and do no harm.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -73,7 +73,7 @@ proptest! {
         (packet.tos, packet.ttl, packet.id, packet.damage) = (tos, ttl, PacketId(id), damage);
         prop_assert_eq!((packet.src, packet.dst), (quote.flow.dst, quote.flow.src));
         prop_assert_eq!(packet.quote(), Some((notice, quote)));
-        // Others quote more of the datagram (RFC 1812 section 4.3.2.3).
+        // Some routers quote more of the datagram (RFC 1812 section 4.3.2.3).
         let mut body = Vec::new();
         packet.body.copy_into(u32::MAX, &mut body);
         body.extend(more);
@@ -102,7 +102,7 @@ proptest! {
         prop_assert_eq!((seen.transport, seen.damage), (Transport::Icmp(notice), Damage::None));
     }
 
-    /// Any byte of it may be anything, and it may end anywhere.
+    /// Any byte of it may have any value, and it may be truncated anywhere.
     #[test]
     fn a_hostile_notice_is_opaque_or_right(
         (notice, quote) in notices(),
@@ -117,7 +117,7 @@ proptest! {
             bytes[at] = value;
         }
         if shorten {
-            // The IP header says so too.
+            // The length in the IP header matches.
             bytes.truncate(ip + cut.index(bytes.len() - ip));
             let len = bytes.len() as u16;
             let (at, len) = if ip == 20 { (2, len) } else { (4, len - 40) };
@@ -152,7 +152,7 @@ proptest! {
             *protocol = 6;
         }
         if let Some(quote) = Quote::read(&bytes) {
-            // It can be quoted again, and says the same.
+            // It can be quoted again, with the same meaning.
             let mut body = Vec::new();
             quote.body().copy_into(u32::MAX, &mut body);
             let again = Quote::read(&body).unwrap();

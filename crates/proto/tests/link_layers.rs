@@ -1,4 +1,4 @@
-//! Link layers over a lossy hop: every packet arrives once, whatever the channel does.
+//! Link layers over a lossy hop: every packet arrives once, for any behaviour of the channel.
 
 use lasthop_proto::channel::{BitErrors, Channel, ErrorModel, PacketLoss};
 use lasthop_proto::event::{Cause, Event, Op, Wants, What};
@@ -13,7 +13,7 @@ use lasthop_proto::units::{Probability, Rate, Span, Time};
 use lasthop_proto::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq};
 use proptest::prelude::*;
 
-/// What came out, in order, and what happened.
+/// Delivered packets in order, and events.
 #[derive(Default)]
 struct Run {
     left: Vec<u64>,
@@ -138,9 +138,9 @@ fn cumulative_acknowledgements_cost_needless_retransmissions() {
     let (timeouts, nacks) = repeats(false);
     let (selective_timeouts, selective_nacks) = repeats(true);
     assert_eq!(nacks, 0);
-    // About a tenth of 750 packets is lost; what has arrived behind a gap is sent again as well.
+    // About a tenth of 750 packets is lost; packets received after a gap are retransmitted as well.
     assert!(timeouts > 2 * (selective_timeouts + selective_nacks), "{timeouts}");
-    // Nearly all losses are seen from what came behind them.
+    // Nearly all losses are detected by later packets.
     assert!(selective_nacks > 4 * selective_timeouts, "{selective_nacks} {selective_timeouts}");
 }
 
@@ -152,8 +152,8 @@ fn order_is_not_kept() {
     }
 }
 
-/// Of a thousand frames of 1,052 bytes over a channel with independent bit errors, how many are lost, and how long
-/// one is on the air.
+/// The number of lost frames among a thousand of 1,052 bytes over a channel with independent bit errors, and
+/// the duration of one.
 fn coded(coding: Coding, ber: f64) -> (usize, Span) {
     let radio = RadioConfig {
         rate: Rate::from_bps(8_000_000).unwrap(),

@@ -1,4 +1,5 @@
-//! Lines, radios and their queues: nothing vanishes, order is kept, rates are met to the nanosecond.
+//! Lines, radios and their queues: packets are conserved, order is preserved, rates are exact to the
+//! nanosecond.
 
 use lasthop_proto::channel::{Channel, ErrorModel, TwoState};
 use lasthop_proto::event::Cause;
@@ -117,24 +118,24 @@ fn in_full_duplex_nobody_waits_for_the_other() {
     assert!(out.iter().all(|(at, ..)| *at == Time(23 * MS / 10)));
 }
 
-/// A clock that wakes only once a `tick`.
+/// A clock that advances once a `tick`.
 fn coarse(tick: Span) -> impl Fn(Time) -> Time {
     move |wake| Time(wake.0.next_multiple_of(tick.0))
 }
 
-/// From much less than the time of a frame to that of many.
+/// From much less than the duration of a frame to that of many.
 fn ticks() -> impl Strategy<Value = Span> {
     prop_oneof![30_000u64..1_000_000, 1_000_000u64..50_000_000].prop_map(Span)
 }
 
-/// What a world with a coarse clock must see of what an exact one sees: each packet at the first tick at which it
-/// is due, and nothing later than that, however long the run; the same drops at the same times.
+/// The equivalent of an exact run in a world with a coarse clock: each packet at the first tick at which it
+/// is due, for any duration; the same drops at the same times.
 fn seen_coarsely(mut exact: Outcome, tick: Span) -> Outcome {
     exact.out.iter_mut().for_each(|(at, ..)| *at = coarse(tick)(*at));
     sorted(exact)
 }
 
-/// What comes out at one tick has an order in each direction only.
+/// Packets delivered at one tick are ordered only within each direction.
 fn sorted(mut outcome: Outcome) -> Outcome {
     outcome.out.sort_by_key(|(at, side, _)| (*at, side.index()));
     outcome.damaged.sort_unstable();
@@ -143,7 +144,7 @@ fn sorted(mut outcome: Outcome) -> Outcome {
 
 #[test]
 fn a_late_wake_does_not_delay_what_comes_after_it() {
-    // 1.3 ms each, back to back. Were each frame to start when the wake comes, the last would arrive at 35 ms.
+    // 1.3 ms each, back to back. If each frame began at the timer's tick, the last would arrive at 35 ms.
     let arrivals = [(Time(0), Side::Left, 100); 20];
     let mut machine = Radio::new(radio(true, PLENTY), None, None);
     let outcome = play_late(&mut machine, &arrivals, |wake| wake + Span::micros(400));
@@ -181,7 +182,7 @@ fn limits() -> impl Strategy<Value = Limit> {
     ]
 }
 
-/// Packets come out in the order in which they went in, in each direction.
+/// Packets are delivered in order in each direction.
 fn in_order(outcome: &Outcome) -> bool {
     [Side::Left, Side::Right].iter().all(|side| {
         let ids: Vec<u64> = outcome.out.iter().filter(|o| o.1 == *side).map(|o| o.2).collect();
@@ -189,7 +190,7 @@ fn in_order(outcome: &Outcome) -> bool {
     })
 }
 
-/// When each packet that came out was on the air or the wire: from, to, and towards which side.
+/// When each delivered packet was on the air or the wire: from, to, and direction.
 fn transmissions(
     outcome: &Outcome,
     arrivals: &[(Time, Side, u32)],
@@ -241,7 +242,7 @@ proptest! {
                 prop_assert!(a.1 <= b.0 || (!half_duplex && a.2 != b.2), "{:?} {:?}", a, b);
             }
         }
-        // The medium is not idle while somebody waits.
+        // The medium is not idle while a packet waits.
         if limit == Limit::Packets(5) && half_duplex {
             for two in all.windows(2) {
                 let waiting = |t: &(u64, u64, Side)| arrivals.iter().any(|a| a.0.0 == t.0);
@@ -278,7 +279,7 @@ proptest! {
             discipline_left: discipline,
             ..radio(half_duplex, limit)
         };
-        // A channel that goes by the clock: it must see each frame at its own time.
+        // A channel that depends on the clock: it must see each frame at its own time.
         let model = ErrorModel::TwoState(TwoState {
             good: Span::millis(5),
             bad: Span::millis(3),
@@ -310,7 +311,7 @@ proptest! {
         prop_assert_eq!(sorted(late), seen_coarsely(exact, tick));
     }
 
-    /// With nothing but data no discipline differs from the plain queue, however differently it is made.
+    /// For data alone every discipline is equivalent to the plain queue.
     #[test]
     fn without_acks_every_discipline_is_fifo(arrivals in arrivals(), limit in limits(), half in any::<bool>()) {
         let arrivals: Vec<_> = arrivals.into_iter().map(|(at, side, bytes)| (at, side, bytes.max(41))).collect();

@@ -1,4 +1,5 @@
-//! Local recovery on an ideal medium: what is sent when, what becomes of it, and what the neighbours are told.
+//! Local recovery on an ideal medium: times of transmissions, fates of packets, and signals to the
+//! neighbours.
 
 use lasthop_proto::air::FrameKind;
 use lasthop_proto::channel::{Channel, ErrorModel, PacketLoss};
@@ -30,20 +31,20 @@ fn packet(id: u64, side: Side, i: usize, bytes: u32) -> Packet {
     Packet::tcp(src, dst, segment, body).with(|packet| packet.id = PacketId(id))
 }
 
-/// Everything that happened, each with its time.
+/// All events, each with its time.
 #[derive(Default, Debug)]
 struct Story {
     out: Vec<(Time, Side, u64)>,
     dropped: Vec<(Time, u64, Cause)>,
-    /// Frames on the air, by when they began.
+    /// Frames on the air, by start time.
     air: Vec<(Time, FrameKind)>,
     repeated: Vec<(u64, Cause)>,
     notes: Vec<LinkNote>,
-    /// What the neighbour on the left was told: tries, and whether that was the last.
+    /// Signals to the left neighbour: attempts, and whether that was the last.
     told: Vec<(Time, u32, bool)>,
 }
 
-/// When, from which side, to or from which mobile host, and how long.
+/// Arrival time, side, index of the mobile host, and length.
 type Arrival = (Time, Side, usize, u32);
 
 fn play(hop: &mut Hop, arrivals: &[Arrival]) -> Story {
@@ -113,7 +114,7 @@ fn losing(p: f64, seed: u64, name: &str) -> Option<Channel> {
     Some(Channel::new(&model, Stream::new(seed, name)))
 }
 
-/// What the hop of a test is.
+/// Configuration of a test's hop.
 #[derive(Clone, Copy, Debug)]
 struct Setup {
     half_duplex: bool,
@@ -164,7 +165,7 @@ const MS: u64 = 1_000_000;
 fn one_frame_waits_for_the_acknowledgement_of_the_one_before() {
     let arrivals = [(Time(0), Side::Left, 0, 1000), (Time(0), Side::Left, 0, 1000)];
     let story = play(&mut hop(&CLEAN), &arrivals);
-    // 8 ms on the air and 1 ms on the way; the acknowledgement takes 64 us and 1 ms; then the second.
+    // 8 ms on the air and 1 ms of propagation; the acknowledgement takes 64 us and 1 ms; then the second.
     let again = 8 * MS + MS + 64_000 + MS;
     assert_eq!(story.out, [(Time(9 * MS), Side::Right, 0), (Time(again + 9 * MS), Side::Right, 1)]);
     let kinds = [FrameKind::Data, FrameKind::LinkAck, FrameKind::Data, FrameKind::LinkAck];
@@ -185,7 +186,7 @@ fn a_packet_is_sent_fourteen_times_and_each_failure_is_told() {
     assert!(story.out.is_empty());
     let [(at, 0, Cause::LinkGaveUp)] = story.dropped[..] else { panic!("{:?}", story.dropped) };
     assert_eq!(at, story.told[13].0);
-    // 8 ms on the air; 12,008 us for the longest frame and a byte, two acknowledgements, 2 ms on the way.
+    // 8 ms on the air; 12,008 us for the longest frame and a byte, two acknowledgements, 2 ms of propagation.
     let attempt = Span(8 * MS + 12_008_000 + 128_000 + 2 * MS);
     for (n, pair) in story.told.windows(2).enumerate() {
         let backoff = Span(pair[1].0.since(pair[0].0).0 - attempt.0);
@@ -206,8 +207,8 @@ fn a_packet_whose_acknowledgements_are_lost_arrives_once_and_is_not_dropped() {
     assert_eq!(story.told.len(), 14);
 }
 
-/// A timeout that is far too short gives up what arrives a moment later: that is a packet of its own, with its cause,
-/// and the books of the hop balance. They went below zero.
+/// A timeout that is far too short drops a packet that arrives a moment later. That copy is a separate packet
+/// with its own cause, and the counts of the hop balance.
 #[test]
 fn a_copy_of_what_was_given_up_arrives_all_the_same() {
     let setup = Setup { max_retransmits: 0, timeout: Some(Span(3)), ..CLEAN };
@@ -236,7 +237,7 @@ fn the_rest_of_a_packet_is_abandoned_with_its_first_lost_piece() {
     let setup = Setup { loss: [1.0, 0.0], fragment: Some(128), max_retransmits: 2, ..CLEAN };
     let arrivals = [(Time(0), Side::Left, 0, 1000), (Time(0), Side::Left, 0, 100)];
     let story = play(&mut hop(&setup), &arrivals);
-    // Three frames for the first of eight pieces, three for the packet behind it.
+    // Three frames for the first of eight fragments, three for the packet behind it.
     assert_eq!(story.air.len(), 6);
     let dropped: Vec<_> = story.dropped.iter().map(|(_, id, cause)| (*id, *cause)).collect();
     assert_eq!(dropped, [(0, Cause::LinkGaveUp), (1, Cause::LinkGaveUp)]);
@@ -277,7 +278,7 @@ fn a_station_that_is_not_heard_does_not_hold_up_the_others() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Each packet comes out once or is given up, and those that come out keep their order.
+    /// Each packet is delivered once or dropped, and delivered ones are in order.
     #[test]
     fn exactly_once_or_given_up(
         half_duplex: bool,

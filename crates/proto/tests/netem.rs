@@ -1,4 +1,4 @@
-//! What netem does to packets, on a line: each against its closed form.
+//! Effects of netem on the packets of a line, each compared with its closed form.
 
 use std::collections::BTreeMap;
 
@@ -49,20 +49,20 @@ fn packet(id: u64) -> Packet {
     packet
 }
 
-/// What became of packets.
+/// Fates of packets.
 #[derive(Default, Debug)]
 struct Seen {
-    /// When packets came out, by their number, duplicates not among them.
+    /// Output times of packets by number, without duplicates.
     out: Vec<(Time, u64)>,
     lost: Vec<u64>,
     damaged: BTreeMap<u64, Damage>,
     reordered: Vec<u64>,
-    /// Duplicates that came out, and that were lost.
+    /// Duplicates that were delivered, and that were lost.
     duplicates: (u64, u64),
 }
 
-/// Packets of [`BYTES`] bytes come at these times from the left. At each step nothing vanishes, and nothing comes from
-/// nowhere; wakes come as late as `late` says.
+/// Sends packets of [`BYTES`] bytes at these times from the left. Each step checks conservation of packets;
+/// timers are delayed by `late`.
 fn play(config: VariedConfig, arrivals: &[Time], late: impl Fn(Time) -> Time) -> Seen {
     let mut line = Varied::new(config, |part| Stream::new(7, part));
     let mut out = Out::new(Wants::EVERYTHING);
@@ -79,7 +79,7 @@ fn play(config: VariedConfig, arrivals: &[Time], late: impl Fn(Time) -> Time) ->
         out.begin(Default::default(), now);
         match next {
             Some((_, id)) => {
-                // Those that the line makes are numbered from 0.
+                // Packets that the line creates are numbered from 0.
                 line.on_packet(now, Side::Left, packet((1 << 32) + id), &mut out);
                 arrived += 1;
             }
@@ -116,7 +116,7 @@ fn play(config: VariedConfig, arrivals: &[Time], late: impl Fn(Time) -> Time) ->
     seen
 }
 
-/// `n` packets, each so many milliseconds after the one before.
+/// `n` packets at intervals of `ms` milliseconds.
 fn each(ms: u64, n: u64) -> Vec<Time> {
     (0..n).map(|i| Time(i * ms * MS)).collect()
 }
@@ -134,7 +134,7 @@ fn deviations(n: u64, impairments: Impairments) -> Vec<f64> {
     seen.out.iter().map(|packet| (after(packet) - 1e10) / jitter).collect()
 }
 
-/// Mean and deviation.
+/// Mean and standard deviation.
 fn moments(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -143,7 +143,7 @@ fn moments(values: &[f64]) -> (f64, f64) {
 
 #[test]
 fn jitter_has_the_moments_of_its_distribution() {
-    // Of the tables: means and deviations of their entries; of the uniform one 1/sqrt(3).
+    // Means and deviations of the tables' entries; for the uniform one 1/sqrt(3).
     let n = 100_000;
     for (jitter_distribution, mean, deviation, least) in [
         (Distribution::Uniform, 0.0, 0.577_35, -1.0),
@@ -188,8 +188,8 @@ fn a_deviation_depends_on_the_one_before() {
     assert!((correlation - c).abs() < 4.0 / (n as f64).sqrt(), "{correlation}");
 }
 
-/// Asserts that `count` of `n` draws of probability `p` lies within four deviations, where draws that depend on each
-/// other count as `1 / dependence` of independent ones.
+/// Asserts that `count` of `n` draws of probability `p` lies within four deviations. Dependent draws count as
+/// `1 / dependence` of independent ones.
 fn within(count: usize, n: u64, p: f64, dependence: f64) {
     let (n, count) = (n as f64, count as f64);
     let deviation = (n * p * (1.0 - p) * dependence).sqrt();
@@ -208,11 +208,11 @@ fn what_happens_has_its_probability() {
     let seen = play(line(Span::millis(1), impairments), &each(10, n), on_time);
     let (passed, lost) = seen.duplicates;
     within((passed + lost) as usize, n, 0.05, 1.0);
-    // One that is duplicated and lost is not lost, and what is lost is the duplicate.
+    // A packet that is both duplicated and lost is not lost; the duplicate is.
     within(seen.lost.len(), n, 0.1 * 0.95, 1.0);
     within(lost as usize, n, 0.05 * (0.1 + 0.9 * 0.1), 1.0);
     within(seen.damaged.len(), seen.out.len() as u64 + passed, 0.2, 1.0);
-    // A wrong bit lies in the 20 bytes of the IP header of every 1000, or behind it.
+    // A wrong bit is in the 20 bytes of the IP header of every 1000, or after it.
     let headers = seen.damaged.values().filter(|damage| **damage == Damage::Ip).count();
     within(headers, seen.damaged.len() as u64, 0.02, 1.0);
 }
@@ -247,7 +247,7 @@ fn a_chain_loses_as_its_formula_says() {
     let impairments = Impairments { loss: Some(Loss::Chain(chain)), ..Default::default() };
     let seen = play(line(Span::ZERO, impairments), &each(1, n), on_time);
     let share = (step * (1.0 - h) + back * (1.0 - k)) / (step + back);
-    // The state has a correlation of 1 - p - r from packet to packet.
+    // The state has a correlation of 1 - p - r between consecutive packets.
     let together = 1.0 - step - back;
     within(seen.lost.len(), n, share, (1.0 + together) / (1.0 - together));
 }
@@ -271,7 +271,7 @@ fn each_fifth_packet_is_reordered() {
         assert_eq!(*at, Time((id + delay) * MS), "{id}");
     }
     assert_eq!(seen.reordered.len(), 200);
-    // At 25% each packet has its chance.
+    // At 25% each packet is drawn independently.
     let impairments = Impairments { reorder: p(0.25), ..Default::default() };
     let sent = each(1, 100_000);
     let seen = play(line(Span::millis(10), impairments), &sent, on_time);
@@ -299,7 +299,7 @@ fn order_is_kept_where_the_line_says_so() {
     let seen = play(line(Span::millis(20), kept), &sent, on_time);
     assert!(seen.out.is_sorted_by_key(|(_, id)| *id) && seen.reordered.is_empty());
     let seen = play(line(Span::millis(20), free), &sent, on_time);
-    // Those that came out before one sent earlier, and no others, are told.
+    // Only packets that overtook an earlier one are reported.
     let behind = |i: usize| seen.out[i + 1..].iter().take(20).any(|(_, id)| *id < seen.out[i].1);
     let early = (0..seen.out.len()).filter(|i| behind(*i)).map(|i| seen.out[i].1 + (1 << 32));
     assert_eq!(early.collect::<Vec<_>>(), seen.reordered);
@@ -345,7 +345,7 @@ proptest! {
         }
         let mut sent: Vec<Time> = sent.into_iter().map(|ms| Time(ms * MS)).collect();
         sent.sort();
-        // The books are looked at in each step.
+        // Each step checks conservation.
         let exact = play(config.clone(), &sent, on_time);
         prop_assert!(exact.out.len() <= sent.len());
         play(config, &sent, |wake| Time(wake.0.div_ceil(tick * MS) * tick * MS));

@@ -1,4 +1,4 @@
-//! Serial lines: short frames, lost frames, what a lost frame does to those behind it; nothing vanishes.
+//! Serial lines: short frames, lost frames, effects of a lost frame on later ones; conservation of packets.
 
 use lasthop_proto::event::{Cause, Op, Wants, What};
 use lasthop_proto::link::header_compression::{CompressionConfig, Recovery};
@@ -43,10 +43,10 @@ fn ack(i: u32) -> Packet {
     packet
 }
 
-/// A packet that came out, and the way it ended.
+/// Delivered packets, and the causes of the others.
 type Outcome = (Vec<(Time, Side, Packet)>, Vec<(u64, Cause)>);
 
-/// Puts `arrivals` through `machine`; nothing may vanish at any time.
+/// Sends `arrivals` through `machine` and checks conservation at each step.
 fn play(machine: &mut impl Machine, mut arrivals: Vec<(Time, Side, Packet)>) -> Outcome {
     arrivals.reverse();
     let mut out = Out::new(Wants::EVERYTHING);
@@ -95,7 +95,7 @@ fn acks_cross_in_six_bytes() {
     let (out, drops) =
         play(&mut serial(config(Some(Recovery::Retransmission), 0.0), 1), acks(4, Span::ZERO));
     assert_eq!(drops, []);
-    // A millisecond a byte: the first whole, the others in 6 bytes each, right behind it.
+    // A millisecond a byte: the first whole, the others in 6 bytes each, immediately after it.
     let times: Vec<_> = out.iter().map(|(at, ..)| *at).collect();
     assert_eq!(times, [50, 56, 62, 68].map(|ms| Time::ZERO + Span::millis(ms)));
     assert!(
@@ -119,12 +119,12 @@ fn third_lost(recovery: Recovery, noticed: bool) -> Outcome {
 
 #[test]
 fn a_lost_ack_costs_those_behind_it() {
-    // Noticed: tossed, as there is no connection number. ACKs do not go back, so that never ends.
+    // Detected: dropped, as there is no connection number. ACKs are never retransmitted, so that never ends.
     let (out, drops) = third_lost(Recovery::Retransmission, true);
     assert_eq!(out.len(), 2);
     assert_eq!(drops[0], (3, Cause::FrameLost));
     assert!(drops[1..].iter().copied().eq((4..=40).map(|id| (id, Cause::Desynchronised))));
-    // Not noticed: handed on with a header that the receiver will not believe.
+    // Not detected: forwarded with a header that the receiver will reject.
     let (out, drops) = third_lost(Recovery::Retransmission, false);
     assert_eq!(drops, [(3, Cause::FrameLost)]);
     for (_, _, packet) in &out[2..] {
@@ -139,7 +139,7 @@ fn twice_loses_nothing_else_and_feedback_what_is_under_way() {
     assert_eq!(drops, [(3, Cause::FrameLost)]);
     assert!(out.iter().all(|(_, _, packet)| *packet == ack(packet.id.0 as u32)));
     let (out, drops) = third_lost(Recovery::Feedback, true);
-    // The request takes 3 ms to send and 10 to arrive. What was sent until then is lost as well.
+    // The request takes 3 ms to send and 10 to arrive. Packets sent until then are lost as well.
     assert_eq!(drops[0], (3, Cause::FrameLost));
     assert!((2..8).contains(&drops[1..].len()), "{drops:?}");
     assert!(drops[1..].iter().all(|(_, cause)| *cause == Cause::Desynchronised));
@@ -172,7 +172,7 @@ fn tcp_checksum(packet: &Packet) -> [u8; 2] {
 }
 
 proptest! {
-    /// Without compression and losses it is a line, to the nanosecond, whatever its queues do.
+    /// Without compression and losses it is equivalent to a line, to the nanosecond, for any queue.
     #[test]
     fn plain_it_is_a_line(arrivals in arrivals(), queue in 0u32..5, filter in any::<bool>()) {
         let discipline = if filter { Discipline::AckFilter } else { Discipline::Fifo };
@@ -183,7 +183,7 @@ proptest! {
         prop_assert_eq!(a, b);
     }
 
-    /// Compressed, everything comes out as it went in, in order, and not later.
+    /// With compression, the output equals the input, in order, and not later.
     #[test]
     fn compressed_nothing_is_changed(arrivals in arrivals(), feedback in any::<bool>()) {
         let recovery = if feedback { Recovery::Feedback } else { Recovery::Retransmission };
@@ -200,8 +200,8 @@ proptest! {
         }
     }
 
-    /// With losses: what comes out undamaged is what went in, unless its checksum cannot tell; all the rest has a
-    /// cause.
+    /// With losses: undamaged output equals the input, except where the checksum cannot detect it; all other
+    /// packets have a cause.
     #[test]
     fn losses_are_accounted_for(
         arrivals in arrivals(),

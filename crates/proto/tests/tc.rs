@@ -1,4 +1,4 @@
-//! What stages of `tc` do to packets: each value follows from the rules of the kernel's queueing disciplines.
+//! Effects of `tc` stages on packets: each value follows from the rules of the kernel's queueing disciplines.
 
 use lasthop_proto::event::{Cause, Op, Wants, What};
 use lasthop_proto::link::LineConfig;
@@ -15,7 +15,7 @@ use proptest::prelude::*;
 const MS: u64 = 1_000_000;
 /// Packets that arrive are numbered from here; a stage numbers its own from 0.
 const FIRST: u64 = 1 << 32;
-/// What stands for a duplicate.
+/// Number that represents a duplicate.
 const COPY: u64 = u64::MAX;
 
 fn number(id: PacketId) -> u64 {
@@ -31,7 +31,7 @@ fn packet(id: u64, bytes: u32) -> Packet {
     packet
 }
 
-/// A link that does what this line of netem says.
+/// A link with this line of netem options.
 fn netem(line: &str) -> Emulator {
     let netem = Netem::parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
     let config = EmulatorConfig {
@@ -50,7 +50,7 @@ fn netem(line: &str) -> Emulator {
     Emulator::new(&config, |part| Stream::new(11, part))
 }
 
-/// What became of packets: when they came out in nanoseconds, and by number.
+/// Fates of packets: output times in nanoseconds, by number.
 #[derive(Default, Debug)]
 struct Seen {
     out: Vec<(u64, u64)>,
@@ -66,7 +66,7 @@ impl Seen {
     }
 }
 
-/// Packets arrive from the left at these times, each of a length; nothing vanishes on the way.
+/// Sends packets from the left at these times with these lengths, and checks conservation.
 fn play(mut machine: impl Machine, arrivals: &[(u64, u32)], ecn: bool) -> Seen {
     let mut out = Out::new(Wants::EVERYTHING);
     let mut seen = Seen::default();
@@ -147,10 +147,10 @@ fn the_rate_counts_the_ethernet_header_and_what_the_line_adds() {
 
 #[test]
 fn the_rate_comes_after_the_delay() {
-    // The second one waits for the first; the third one finds nobody.
+    // The second one waits for the first; the third one finds an idle line.
     let seen = play(netem("delay 5ms rate 1mbit"), &at(&[0, 1, 50]), false);
     assert_eq!(seen.times(), [13_112_000, 21_224_000, 63_112_000]);
-    // With a jitter packets keep their order, and never leave closer than the rate allows.
+    // With jitter packets remain in order, and are never closer than the rate allows.
     let arrivals: Vec<_> = (0..500).map(|i| (i * 20 * MS, 1000)).collect();
     let seen = play(netem("delay 100ms 90ms rate 1mbit"), &arrivals, false);
     assert!(seen.out.is_sorted_by_key(|(_, id)| *id) && seen.reordered == 0);
@@ -166,7 +166,7 @@ fn what_is_reordered_takes_nothing_of_the_rate() {
     let seen = play(netem("delay 10ms rate 1mbit reorder 100% gap 3"), &at(&[0, 0, 0, 0]), false);
     assert_eq!(seen.out, [(0, 2), (18_112_000, 0), (26_224_000, 1), (34_336_000, 3)]);
     assert_eq!(seen.reordered, 1);
-    // Each packet of a line without a gap has its chance.
+    // Each packet of a line without a gap is drawn independently.
     let many: Vec<_> = (0..40_000).map(|i| (i * MS, 1000)).collect();
     let seen = play(netem("delay 10ms reorder 25%"), &many, false);
     let at_once = seen.out.iter().filter(|(at, id)| *at == id * MS).count();
@@ -177,23 +177,24 @@ fn what_is_reordered_takes_nothing_of_the_rate() {
 fn a_duplicate_goes_first_and_takes_its_share_of_rate_and_limit() {
     let seen = play(netem("rate 1mbit duplicate 100%"), &at(&[0]), false);
     assert_eq!(seen.out, [(8_112_000, COPY), (16_224_000, 0)]);
-    // The limit is looked at before a duplicate is made: a packet that fits is never turned away for its own duplicate.
+    // The limit is checked before a duplicate is made: a packet that fits is never rejected for its own
+    // duplicate.
     let seen = play(netem("delay 1s limit 3 duplicate 100%"), &at(&[0, 0, 0]), false);
     let ids: Vec<u64> = seen.out.iter().map(|(_, id)| *id).collect();
     assert_eq!(ids, [COPY, 0, COPY, 1]);
     assert_eq!(seen.dropped, [(2, Cause::QueueFull)]);
-    // If it is both duplicated and lost, one goes on.
+    // If it is both duplicated and lost, one copy passes.
     let seen = play(netem("duplicate 100% loss 100%"), &at(&[0, 1]), false);
     assert_eq!((seen.out, seen.dropped.len()), (vec![(0, 0), (MS, 1)], 0));
 }
 
 #[test]
 fn lost_packets_take_nothing_of_the_rate() {
-    // Every second one, by a chain that always steps.
+    // Every second packet, by a chain that always changes state.
     let seen = play(netem("rate 1mbit loss gemodel 100% 100%"), &at(&[0; 6]), false);
     assert_eq!(seen.out, [(8_112_000, 0), (16_224_000, 2), (24_336_000, 4)]);
     assert!(seen.dropped.iter().all(|(_, cause)| *cause == Cause::FrameLost));
-    // Marked instead, where the ends understand it; a mark is no loss.
+    // Marked instead, if the ends support it; a mark is no loss.
     let line = "loss gemodel 100% 100% ecn";
     let seen = play(netem(line), &at(&[0; 6]), true);
     assert_eq!((seen.out.len(), seen.marked), (6, 3));
@@ -210,7 +211,7 @@ fn lost_packets_take_nothing_of_the_rate() {
 
 #[test]
 fn packets_leave_in_slots() {
-    // A packet that comes after the last slot opens one, and waits for it.
+    // A packet that arrives after the last slot opens one, and waits for it.
     let seen = play(netem("slot 10ms packets 2"), &at(&[0, 0, 0, 0, 0]), false);
     assert_eq!(seen.times(), [10, 10, 20, 20, 30].map(|ms| ms * MS));
     let seen = play(netem("slot 10ms bytes 2000"), &at(&[0, 0, 0, 0, 0]), false);
@@ -241,7 +242,7 @@ fn a_bucket_lets_a_burst_pass_and_then_the_rate() {
     // 3042 bytes are three frames of 1014; then one leaves each 1.014 ms.
     let seen = play(tbf(3042, 100_000, None), &at(&[0; 6]), false);
     assert_eq!(seen.times(), [0, 0, 0, 1_014_000, 2_028_000, 3_042_000]);
-    // After a rest the bucket is full again, and never more than that.
+    // After a pause the bucket is full again, and never more than that.
     let seen = play(tbf(3042, 100_000, None), &at(&[0, 0, 0, 50, 50, 50, 50]), false);
     assert_eq!(seen.times()[3..], [50 * MS, 50 * MS, 50 * MS, 51_014_000]);
     // Half of it after half of the time.
@@ -265,7 +266,8 @@ fn a_bucket_drops_what_its_queue_does_not_hold_and_what_is_longer_than_it() {
 fn a_peak_rate_spreads_the_burst() {
     let peak = Some((Rate::from_bps(16_000_000).unwrap(), 1014));
     let seen = play(tbf(3042, 100_000, peak), &at(&[0; 6]), false);
-    // At twice the rate until the bucket is empty: after n packets 1.014 n ms of it are gone and half of that is back.
+    // At twice the rate until the bucket is empty: after n packets 1.014 n ms of tokens are used and half of
+    // that is refilled.
     assert_eq!(seen.times(), [0, 507_000, 1_014_000, 1_521_000, 2_028_000, 3_042_000]);
 }
 
@@ -285,7 +287,7 @@ fn packets_leave_a_bucket_when_they_leave_that_of_the_kernel() {
         TbfConfig { rate, burst: 10_240, limit: 16_490, peak: None, measure, towards: None };
     let arrivals: Vec<_> = (0..40).map(|i| (i * 2 * MS, 1000)).collect();
     let seen = play(Tbf::new(config), &arrivals, false);
-    // The kernel's drops, too.
+    // The kernel's drops are equal, too.
     let dropped: Vec<u64> = seen.dropped.iter().map(|(id, _)| *id).collect();
     assert_eq!(dropped, [34, 35, 36, 38, 39]);
     let late = seen.out[13..].iter().zip(LEFT_LINUX);
@@ -310,7 +312,7 @@ fn a_policer_drops_what_exceeds_the_rate() {
     let bytes = By::Bytes { rate: mbyte(), burst: 2028 };
     let arrivals: Vec<_> = (0..10).map(|i| (i * 507_000, 1000)).collect();
     let seen = play(police(bytes, None), &arrivals, false);
-    // Two fit, half a packet comes back with each arrival: from then on every second one passes.
+    // Two fit, and half a packet of tokens is refilled per arrival: from then on every second one passes.
     let passed: Vec<u64> = seen.out.iter().map(|(_, id)| *id).collect();
     assert_eq!(passed, [0, 1, 2, 4, 6, 8]);
     assert!(seen.dropped.iter().all(|(_, cause)| *cause == Cause::Policed));
@@ -337,7 +339,7 @@ fn what_goes_the_other_way_is_left_alone() {
 }
 
 proptest! {
-    /// Over any stretch no more leaves than the bucket and the rate allow, and nothing waits that need not.
+    /// In any interval the output stays within bucket and rate, and no packet waits needlessly.
     #[test]
     fn a_bucket_obeys_its_rate(
         gaps in prop::collection::vec((0..3_000_000_u64, 46..1500_u32), 1..80),
@@ -358,7 +360,7 @@ proptest! {
         }
     }
 
-    /// Whatever netem does, packets are accounted for; `play` looks at it in each step.
+    /// For any netem options packets are conserved; `play` checks it in each step.
     #[test]
     fn netem_keeps_the_books(
         sent in prop::collection::vec(0..300_u64, 1..120),

@@ -1,4 +1,4 @@
-//! A radio that tells the turns of its channels, and channels that concern only some frames.
+//! A radio that reports the state changes of its channels, and channels that affect only some frames.
 
 use lasthop_proto::channel::{Channel, ErrorModel, Kinds, PacketBursts, Traffic, TwoState};
 use lasthop_proto::event::{Wants, What};
@@ -42,7 +42,7 @@ fn channel(model: &ErrorModel, name: &str) -> Channel {
     Channel::with_states(model, Stream::new(1, name), Stream::new(1, "radio.states"))
 }
 
-/// When what was told, until `end`; a packet of data goes right every `every`.
+/// The reports until `end`, with their times; a packet of data is sent to the right every `every`.
 fn turns(radio: &mut Radio, end: u64, every: Option<Span>) -> Vec<(u64, Side, bool, Side)> {
     let mut out = Out::new(Wants::EVERYTHING);
     let mut told = Vec::new();
@@ -122,7 +122,7 @@ fn a_station_that_comes_late_does_not_tell_the_past() {
     assert!(radio.next_wake().is_some_and(|at| at > days));
 }
 
-/// parsa98 5.3.1: bursts of so many data packets, every 64 KiB of data.
+/// parsa98 5.3.1: bursts of `packets` data packets, every 64 KiB of data.
 #[test]
 fn bursts_of_data_count_data_alone() {
     for packets in [2, 4, 6] {
@@ -154,12 +154,12 @@ fn bursts_of_data_count_data_alone() {
         };
         let data = Kinds::NONE.with(Traffic::Data);
         let (alone, _) = run(0, data);
-        // 400 * 1500 bytes hold nine distances of 65,536.
+        // 400 * 1500 bytes have nine distances of 65,536.
         assert_eq!(alone.len(), 9 * packets as usize);
         assert_eq!(alone[0], 43, "byte 65,536 lies in the 44th packet");
-        // Acknowledgements between them are neither harmed nor counted, however many.
+        // Any number of acknowledgements between them is neither damaged nor counted.
         assert_eq!(run(3, data), (alone.clone(), 0));
-        // Without a filter they are both.
+        // Without a filter both are.
         let (other, acks) = run(3, Kinds::ALL);
         assert!(acks > 0 && other != alone);
     }

@@ -44,7 +44,7 @@ fn varied(config: VariedConfig) -> Varied {
     Varied::new(config, |part| Stream::new(1, part))
 }
 
-/// When each packet to the right comes out, in milliseconds.
+/// Output time of each packet to the right, in milliseconds.
 fn arrivals_ms(config: VariedConfig, packets: &[(u64, u32)]) -> Vec<f64> {
     let packets: Vec<_> =
         packets.iter().map(|(ms, bytes)| (Time(ms * MS), Side::Left, *bytes)).collect();
@@ -57,10 +57,10 @@ fn a_packet_under_way_goes_on_at_the_new_rate() {
     // 1000 bytes take 8 ms at 1 Mbit/s. After 4 of them the rest, 4000 bits, takes 2 ms at twice the rate.
     let faster = VariedConfig { right: rates("0s 1mbit, 4ms 2mbit"), ..config() };
     assert_eq!(arrivals_ms(faster, &[(0, 1000), (0, 1000)]), [6.0, 10.0]);
-    // At no rate at all it waits.
+    // At a rate of zero it waits.
     let stopped = VariedConfig { right: rates("0s 1mbit, 4ms 0bit, 10ms 500kbit"), ..config() };
     assert_eq!(arrivals_ms(stopped, &[(0, 1000)]), [18.0]);
-    // Again and again: 8 ms of each 10 let 8000 bits pass, and two nothing.
+    // Repeating: 8 ms of each 10 carry 8000 bits, and two carry none.
     let again = VariedConfig { right: rates("0s 1mbit, 8ms 0bit, 10ms again"), ..config() };
     assert_eq!(arrivals_ms(again, &[(0, 1000), (0, 1000), (0, 500)]), [8.0, 18.0, 24.0]);
 }
@@ -73,7 +73,7 @@ fn along_a_ramp_the_bits_are_the_area_below_it() {
     for (out, want) in out.iter().zip([4.0, 8.0, 9.0]) {
         assert!((out - want).abs() < 1e-5, "{out} {want}");
     }
-    // Down from 8 Mbit/s to none: the last bit of 32000 is out at the end, and one more never.
+    // Down from 8 Mbit/s to zero: the last bit of 32000 leaves at the end, and one more never.
     let down = VariedConfig { right: rates("0s 8mbit, 8ms to 0bit, 100ms 1mbit"), ..config() };
     let out = arrivals_ms(down, &[(0, 3000), (0, 1000), (0, 125)]);
     for (out, want) in out.iter().zip([4.0, 8.0, 101.0]) {
@@ -86,7 +86,7 @@ fn the_delay_is_that_of_the_last_bit_and_nobody_overtakes() {
     let delays = Course::parse("0s 20ms, 10ms 5ms, 40ms 30ms").unwrap();
     let config = VariedConfig { right: rates("0s 1mbit"), delays: Some(delays), ..config() };
     let out = arrivals_ms(config, &[(0, 1000), (3, 1000), (20, 1000), (35, 1000)]);
-    // The second is sent at 16 and would come at 21, before the first one at 28.
+    // The second is sent at 16 and would arrive at 21, before the first one at 28.
     assert_eq!(out, [28.0, 28.0, 33.0, 73.0]);
 }
 
@@ -157,12 +157,12 @@ fn an_opportunity_is_shared_wasted_or_continued() {
     // 752 bytes with the header of a TUN device: two of them fill one opportunity.
     let shared = VariedConfig { right: trace("5\n9\n20\n"), ..config() };
     assert_eq!(arrivals_ms(shared.clone(), &[(0, 748), (0, 748), (0, 748)]), [5.0, 5.0, 9.0]);
-    // One byte more: the rest goes with the next opportunity.
+    // One byte more: the rest leaves with the next opportunity.
     assert_eq!(arrivals_ms(shared.clone(), &[(0, 748), (0, 749), (0, 1500)]), [5.0, 9.0, 20.0]);
-    // A packet takes no opportunity of its own millisecond, and the trace begins again after its last line.
+    // A packet uses no opportunity of its own millisecond, and the trace repeats after its last line.
     let late = [(5, 1500), (10, 1500), (20, 1500), (30, 1500), (61, 1500)];
     assert_eq!(arrivals_ms(shared.clone(), &late), [9.0, 20.0, 25.0, 40.0, 65.0]);
-    // The delay comes behind.
+    // The delay is added afterwards.
     let far = LineConfig { delay: Span::millis(30), ..config().line };
     assert_eq!(arrivals_ms(VariedConfig { line: far, ..shared }, &[(0, 100)]), [35.0]);
 }
@@ -175,7 +175,7 @@ fn opportunities_of_an_outage_carry_nothing() {
     assert_eq!(arrivals_ms(config, &[(0, 1500), (0, 1500), (0, 1500)]), [2.0, 8.0, 10.0]);
 }
 
-/// Any trace of up to 60 lines, some of them together, with a period of at least a millisecond.
+/// Any trace of up to 60 lines, some with equal times, with a period of at least a millisecond.
 fn any_trace() -> impl Strategy<Value = Vec<u32>> {
     let gaps = prop::collection::vec(prop_oneof![Just(0_u32), 0..4_u32, 0..150_u32], 1..60);
     (0..30_u32, gaps).prop_map(|(first, gaps)| {
@@ -194,14 +194,14 @@ fn any_trace() -> impl Strategy<Value = Vec<u32>> {
     })
 }
 
-/// What a saturating sender's packets carry in each 100 ms by an own reading of the format: byte number n leaves with
-/// the first opportunity up to which the trace has room for n bytes, and a packet with its last byte.
+/// Bytes of a saturating sender in each 100 ms, by an independent reading of the format. Byte number n leaves
+/// with the first opportunity up to which the trace has room for n bytes, and a packet with its last byte.
 fn per_window(times: &[u32], sizes: &[u32]) -> Vec<u64> {
     let period = u64::from(*times.last().unwrap());
     let rounds =
         (0_u64..).flat_map(|round| times.iter().map(move |t| round * period + u64::from(*t)));
     let mut room = 0_u64;
-    // At 0 the packets are not yet there.
+    // At 0 the packets have not arrived yet.
     let mut opportunities = rounds.filter(|at| *at > 0).map(|at| {
         room += 1504;
         (at, room)
@@ -309,7 +309,7 @@ proptest! {
             outage_packets: if drop { OutagePackets::Drop } else { OutagePackets::Keep },
             impairments: None,
         };
-        // Wakes of a clock with ticks come late; what is inside is counted at each step.
+        // Timers of a clock with ticks are late; each step counts the stored packets.
         let late = |wake: Time| Time(wake.0.div_ceil(tick * MS) * tick * MS);
         for outcome in [
             play(&mut varied(varying.clone()), &packets),

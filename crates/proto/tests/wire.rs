@@ -1,4 +1,4 @@
-//! Packets survive the way through bytes; bytes from anywhere do no harm.
+//! Packets survive the conversion to bytes and back; arbitrary bytes do no harm.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ fn addresses() -> impl Strategy<Value = (Addr, Addr)> {
 
 fn option_sets() -> impl Strategy<Value = Options> {
     let seq = || any::<u32>().prop_map(Seq);
-    // None of those that T/TCP, SCPS-TP, Fast Open and accurate ECN have.
+    // Kinds other than those of T/TCP, SCPS-TP, Fast Open and accurate ECN.
     let kinds = prop_oneof![9u8..11, 14u8..20, 22u8..34, 35u8..172, 175u8..250];
     let unknown = (kinds, prop::collection::vec(any::<u8>(), 0..12))
         .prop_map(|(kind, value)| [&[kind, value.len() as u8 + 2][..], &value].concat());
@@ -205,7 +205,7 @@ proptest! {
         match (parsed.segment(), packet.segment()) {
             (Some(got), Some(sent)) => {
                 let (a, b) = (got.options(), sent.options());
-                // The only thing that may be missing is SACK blocks from the end, when there was no room.
+                // Only SACK blocks at the end may be missing, when there was no room.
                 prop_assert!(b.sack.as_slice().starts_with(a.sack.as_slice()));
                 if sent.header_len() <= 60 {
                     prop_assert_eq!(a, b);
@@ -239,7 +239,7 @@ proptest! {
         at in 0usize..210,
     ) {
         if fix && bytes.len() > 20 {
-            // Close to a packet, so that the inner parsers are reached.
+            // Similar to a packet, so that the inner parsers are reached.
             bytes[0] = first;
             let len = (bytes.len() as u16).to_be_bytes();
             if first >> 4 == 4 {
@@ -262,7 +262,7 @@ proptest! {
         let _ = parse(&frame, 0, false);
     }
 
-    /// What was parsed and is emitted says the same, fragments and notices among it.
+    /// A parsed and emitted packet is equivalent to the original, fragments and notices included.
     #[test]
     fn any_packet_is_emitted_as_what_it_is(
         mut bytes in prop::collection::vec(any::<u8>(), 28..120),
@@ -358,7 +358,7 @@ fn every_flipped_bit_is_noticed() {
         let mut flipped = bytes.to_vec();
         flipped[bit / 8] ^= 1 << (bit % 8);
         match parse(&flipped.into(), 0, true) {
-            // A version of 6 is an IPv6 packet of another protocol, without a checksum that could tell.
+            // A version of 6 is an IPv6 packet of another protocol, without a checksum to detect the change.
             Ok(packet) if packet.segment().is_none() => {
                 assert!(bit < 8 || packet.damage == Damage::Ip)
             }

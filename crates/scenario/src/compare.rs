@@ -68,8 +68,8 @@ pub struct Comparison {
 ///
 /// # Errors
 ///
-/// If the scenario or `errors` is invalid, or a name is that of no scheme ([`schemes::schemes_of`] lists all). A scheme
-/// that does not fit the scenario is no error: it is left out.
+/// If the scenario or `errors` is invalid, or a name is that of no scheme ([`schemes::schemes_of`] lists
+/// all). A scheme that does not fit the scenario is no error: it is omitted.
 pub fn compare(
     text: &str,
     name: &str,
@@ -140,7 +140,7 @@ pub fn compare(
     if !own_axis {
         let cells = builder.cells(AS_IS, &document)?;
         let mut scheme = Scheme::plain(AS_IS, "the scenario as it is");
-        // Where the scenario varies something, that is its first point.
+        // Where the scenario has an axis, the scheme is its first point.
         let firsts = axes.iter().chain(&labelled).filter_map(|axis| axis.points.first());
         scheme.set = firsts.flat_map(Point::settings).collect();
         comparison.add(scheme, cells);
@@ -200,7 +200,7 @@ fn candidates<'p>(
     own: &[Scheme],
     table: &[Scheme],
 ) -> Result<Vec<Candidate<'p>>, Error> {
-    // A point that is named like a scheme is that scheme, put in the file's own keys.
+    // A point with the name of a scheme is that scheme, written in the file's own keys.
     let of_point = |point: &'p Point| {
         let known = table.iter().find(|scheme| scheme.name == point.label);
         let mut scheme = known.cloned().unwrap_or_else(|| Scheme::plain(&point.label, ""));
@@ -250,7 +250,7 @@ impl Comparison {
 
 fn stages(document: &Table) -> Vec<&Table> {
     let items = document.get("path").and_then(Node::as_array).unwrap_or_default();
-    // A stage that is no table is somebody else's error; here it is a stage of no kind.
+    // A stage that is not a table is reported elsewhere; here it is a stage of no kind.
     static NOTHING: Table = Table { entries: Vec::new(), inline: false };
     items.iter().map(|item| item.as_table().unwrap_or(&NOTHING)).collect()
 }

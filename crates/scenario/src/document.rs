@@ -1,14 +1,14 @@
-//! A TOML document in which every key and every value knows where it was written.
+//! A TOML document in which every key and every value has its source location.
 //!
-//! `toml`'s own tables do not keep the order of the file, and cannot hold values that came from the command
-//! line; both matter here, so its parse result is copied into a small tree.
+//! `toml`'s own tables do not preserve the order of the file, and cannot hold values from the command line.
+//! Both matter here, so its parse result is copied into a small tree.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{Code, Diagnostic, Error, Location, Source};
 
-/// A value and its place.
+/// A value and its location.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Node {
     pub at: Location,
@@ -74,7 +74,7 @@ impl Table {
         }
     }
 
-    /// Forgets where everything was written.
+    /// Removes all source locations.
     pub fn forget_locations(&mut self) {
         for entry in &mut self.entries {
             entry.key_at = Location::file(0..0);
@@ -139,7 +139,7 @@ impl Node {
         }
     }
 
-    /// The value in few words: the label of a point on an axis.
+    /// The value in a few words: the label of a point on an axis.
     pub fn brief(&self) -> String {
         match &self.value {
             Value::String(text)
@@ -162,7 +162,7 @@ impl Node {
         }
     }
 
-    /// The value as a file would have it, in a line.
+    /// The value in the notation of a file, in one line.
     pub fn written(&self) -> String {
         match &self.value {
             Value::String(text) => format!("{text:?}"),

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::synonyms::{KEYS, meaning, remark};
 
-/// The text that a place lies in.
+/// The text of a location.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
@@ -53,11 +53,11 @@ impl Location {
 pub enum Code {
     /// The text is not TOML.
     Syntax,
-    /// A key that no scenario has, or not at this place.
+    /// A key that does not exist, or not at this position.
     UnknownKey,
-    /// A key that is needed is not there.
+    /// A required key is missing.
     MissingKey,
-    /// A value of the wrong kind or without its unit, or a word that is none of the choices.
+    /// A value of the wrong kind or without its unit, or an unknown keyword.
     BadValue,
     /// A value that is too small, too large or negative.
     OutOfRange,
@@ -71,7 +71,7 @@ pub enum Code {
     BadAxis,
     /// A name that is used twice, or that cannot name a file.
     BadName,
-    /// A scheme that is not there.
+    /// An unknown scheme.
     NoScheme,
     /// Warning: part of the scenario has no effect.
     NoEffect,
@@ -207,7 +207,7 @@ pub(crate) fn listed(words: &[&str]) -> String {
 
 /// Help for a word that is none of `candidates`: a suggestion, and a list of short lists.
 pub(crate) fn did_you_mean(word: &str, candidates: &[&str]) -> String {
-    // A long list drowns the suggestion, and without one the list is all the help there is.
+    // A long list hides the suggestion; without a suggestion the list is the only help.
     let Some(near) = suggestion(word, candidates) else {
         return format!("there are {}", listed(candidates));
     };
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(nearest("Rate", &keys), Some("rate"));
         assert_eq!(nearest("tpc", &keys), Some("tcp"));
         assert_eq!(nearest("colour", &keys), None);
-        // A word of which nothing is left is another word.
+        // A word without a common letter is another word.
         assert_eq!(nearest("x", &["y", "p"]), None);
         assert_eq!(nearest("x", &["yx", "p"]), Some("yx"));
     }

@@ -1,4 +1,4 @@
-//! Scenarios to start from, built in so that they run by name wherever the program is.
+//! Scenarios to start from, built in so that they run by name in any directory.
 
 use serde::Serialize;
 
@@ -74,7 +74,7 @@ examples![
     "explore",
 ];
 
-/// The contents of a file that built-in scenarios name.
+/// The contents of a file that built-in scenarios reference.
 pub fn file(name: &str) -> Option<&'static str> {
     match name {
         "lte.down" => Some(include_str!("../scenarios/lte.down")),

@@ -1,4 +1,4 @@
-//! Files next to a scenario that its links name: traces, and values over time.
+//! Files next to a scenario that its links reference: traces, and values over time.
 //!
 //! This crate reads no files. The caller gets their names from [`named`] and adds their contents to the text with
 //! [`with`]: each becomes a table `[files."NAME"]` at its end, so that one text carries a whole scenario.
@@ -14,7 +14,7 @@ use crate::error::{Code, Diagnostic, Error};
 use crate::schema;
 use crate::vary::{Argument, commas};
 
-/// A file that is named and not in the text.
+/// A referenced file that is not embedded in the text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Named {
     /// Its name in the scenario.
@@ -38,7 +38,7 @@ fn is_file(key: &str, word: &str) -> bool {
 
 /// The files that a text and the arguments to it name, in their order, without those that the text has.
 pub fn named(text: &str, arguments: &[Argument]) -> Vec<Named> {
-    // Most scenarios name none, and need not be read once more.
+    // Most scenarios reference none, and need not be parsed twice.
     let may = |text: &str| text.contains("trace") || text.contains(".csv");
     if !may(text) && !arguments.iter().any(|argument| may(argument.text())) {
         return Vec::new();
@@ -103,7 +103,7 @@ pub fn with(mut text: String, name: &str, content: &str) -> String {
     text
 }
 
-/// The document with the contents of its files in place of their names, without the table of files.
+/// The document with its file names replaced by contents, without the table of files.
 pub(crate) fn put_in(document: &Table) -> Result<Cow<'_, Table>, Error> {
     if !document.has("files") {
         return Ok(Cow::Borrowed(document));

@@ -1,4 +1,4 @@
-//! A sweep of any size: its cells are built one at a time, when somebody asks for them.
+//! A sweep of any size: its cells are built one at a time, on demand.
 
 use crate::address::Dotted;
 use crate::document::{self, Node, Table};
@@ -8,7 +8,7 @@ use crate::plan::{self, Cell};
 use crate::schemes;
 use crate::vary::{self, Argument, AxisSpec, Change};
 
-/// Most cells: tables count them in 32 bits.
+/// Maximum number of cells: tables count them in 32 bits.
 const MOST: usize = u32::MAX as usize;
 
 /// All combinations of a scenario, none of them held in memory. Cell `i` is that of [`crate::Plan::cells`], and has the
@@ -23,15 +23,14 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// As [`crate::parse`]. `points` is a table as CSV (RFC 4180) that takes the place of axes: the first line names
-    /// keys,
-    /// each other line has a value for each of them, as behind `--set KEY=`. Where there are axes as well, every
-    /// point is
-    /// combined with all of them.
+    /// Like [`crate::parse`]. `points` is a table as CSV (RFC 4180) that replaces axes: the first line names
+    /// keys, each other line has a value for each of them, as after `--set KEY=`. If there are axes as well,
+    /// every point is combined with all of them.
     ///
     /// # Errors
     ///
-    /// As [`crate::parse`], with places in [`Source::Points`] too; a cell that cannot be built is found when it is.
+    /// As [`crate::parse`], with locations in [`Source::Points`] too; an invalid cell is detected when it is
+    /// built.
     pub fn parse(
         text: &str,
         name: &str,
@@ -74,17 +73,17 @@ impl Grid {
         points.chain(self.axes.iter().map(|axis| axis.name.clone())).collect()
     }
 
-    /// How many cells there are.
+    /// Number of cells.
     pub fn cells(&self) -> usize {
         self.cells
     }
 
-    /// How many seeds each of them has.
+    /// Number of seeds of each cell.
     pub fn seeds(&self) -> u32 {
         self.first.runs
     }
 
-    /// How many runs there are.
+    /// Number of runs.
     pub fn runs(&self) -> u64 {
         self.cells as u64 * u64::from(self.first.runs)
     }
@@ -129,7 +128,7 @@ impl Grid {
 struct Head(Dotted);
 
 impl Head {
-    /// Whether an axis varies the same.
+    /// Whether an axis varies the same values.
     fn is(&self, document: &Table, axis: &AxisSpec) -> bool {
         self.0.routes(document).is_ok_and(|routes| vary::same(&routes, &axis.routes))
     }
@@ -204,7 +203,7 @@ fn wrong(span: core::ops::Range<usize>, message: String, help: &str) -> Error {
     Diagnostic::new(Code::BadAxis, "", &at).message(message).label("here").help(help).into()
 }
 
-/// Lines that are not empty; a field in quotes does not go over its end.
+/// Lines that are not empty; a quoted field must end on its line.
 fn lines(text: &str) -> impl Iterator<Item = (usize, usize)> {
     let mut from = 0;
     let all = text.split_inclusive('\n').map(move |line| {
@@ -215,7 +214,7 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, usize)> {
     all.filter(|(from, to)| to > from)
 }
 
-/// The fields of a line, without quotes, and where each begins.
+/// The fields of a line, without quotes, and the position of each.
 fn fields(text: &str, from: usize, to: usize) -> Result<Vec<(String, usize)>, Error> {
     let mut fields = Vec::new();
     let (mut field, mut begin, mut quoted) = (String::new(), from, false);

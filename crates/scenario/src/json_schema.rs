@@ -1,8 +1,7 @@
-//! JSON Schema (draft 2020-12) of scenario, station and tunnel files, for editors that complete and check while one
-//! types.
+//! JSON Schema (draft 2020-12) of scenario, station and tunnel files, for completion and checks in editors.
 //!
-//! Made of the same lists of keys that the reader checks against. What a schema cannot say is left to the reader: which
-//! keys exclude each other, how far limits depend on other keys, and which options a chosen system uses.
+//! The schema is generated from the same lists of keys that the reader uses. The reader alone checks the
+//! rest: keys that exclude each other, limits that depend on other keys, and the options of a chosen system.
 
 use lasthop_proto::describe::{Form, Need};
 use lasthop_proto::{agent, channel};
@@ -170,7 +169,7 @@ fn quantity(units: &str) -> Value {
     json!({ "type": "string", "pattern": format!("^\\s*[0-9._]+([eE][+-]?[0-9]+)?\\s*{units}\\s*$") })
 }
 
-/// Nothing, of whatever unit.
+/// Zero, with or without a unit.
 fn or_zero(schema: Value) -> Value {
     json!({ "anyOf": [schema, { "const": 0 }, { "const": "0" }] })
 }

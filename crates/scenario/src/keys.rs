@@ -1,4 +1,4 @@
-//! Going over the keys of a configuration: to read them from a table of the file, or to list them.
+//! Visitors of a configuration's keys: to read them from a table of the file, or to list them.
 
 use lasthop_proto::describe::{Fault, Form, Key, Keys, Need, Value, Visitor};
 
@@ -8,7 +8,7 @@ use crate::examples;
 use crate::files;
 use crate::read::{Limits, Reader, Word, not_a_choice, read};
 
-/// A key as a lister sees it.
+/// A key in the list of a lister.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Listed {
     /// The key.
@@ -24,7 +24,7 @@ pub fn list<T>(go: impl FnMut(&mut Keys<'_>) -> T) -> Vec<Listed> {
     list_with(None, go)
 }
 
-/// The same with a value at one of the keys, on which the defaults of later ones depend.
+/// The same with a value for one of the keys, on which the defaults of later ones depend.
 pub(crate) fn list_with<T>(
     given: Option<(&'static str, &'static str)>,
     mut go: impl FnMut(&mut Keys<'_>) -> T,
@@ -114,7 +114,7 @@ pub(crate) fn take<T>(
 struct Reading<'r, 't> {
     reader: &'r Reader<'t>,
     seen: Vec<Key>,
-    /// The first fault. From then on nothing is read.
+    /// The first fault. After it nothing is read.
     error: Option<Error>,
 }
 
@@ -377,10 +377,10 @@ fn by_form(
     })
 }
 
-/// Keys whose bare `1` is more likely 1 %, which it is for `tc`, than every packet.
+/// Keys for which a bare `1` more likely means 1 %, as in `tc`, than every packet.
 const LOSSES: [&str; 2] = ["loss", "frame-loss"];
 
-/// The refusal of such a 1.
+/// The error for such a 1.
 fn all_lost(reader: &Reader<'_>, name: &str) -> Error {
     let path = reader.key(name);
     Diagnostic::new(Code::OutOfRange, &path, &reader.location(name))

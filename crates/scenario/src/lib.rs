@@ -1,13 +1,13 @@
 //! Scenario files: their text becomes a [`Plan`], a list of runs.
 //!
-//! Pure: text in, values out. Files, terminals and colours belong to the caller.
+//! Pure: text in, values out. Files, terminals and colours are the caller's task.
 //!
 //! ```text
 //! text + --set/--vary -> document -> one document per combination -> Scenario -> Plan -> Run (seed, key)
 //! ```
 //!
-//! [`parse`] does all of it. Every value remembers where it was written, in the file or in which argument,
-//! so an [`Error`] can point at it; the first thing that is wrong is the one that is reported.
+//! [`parse`] does all of it. Every value has its source location in the file or in an argument, so an
+//! [`Error`] can refer to it. The first fault is reported.
 //!
 //! ```
 //! use lasthop_scenario::{Argument, example, parse};
@@ -70,20 +70,20 @@ pub use vary::{Argument, Setting};
 
 /// Turns the text of a scenario file into the plan of its runs.
 ///
-/// `name` is the scenario's name where the file gives none; a file's stem does well. `arguments` are the
-/// `--set` and `--vary` arguments of the command line, applied in order before anything is checked.
+/// `name` is the scenario's name if the file has none, for example the file's stem. `arguments` are the
+/// `--set` and `--vary` arguments of the command line, applied in order before validation.
 ///
 /// # Errors
 ///
-/// The first thing that is wrong, with its place in the text or in an argument, what was expected and an
-/// example. Any text is answered with a plan or an error, never with a panic.
+/// The first fault, with its location in the text or in an argument, the expected form and an example. Any
+/// text results in a plan or an error, never in a panic.
 pub fn parse(
     text: &str,
     name: &str,
     arguments: &[Argument],
 ) -> Result<(Plan, Vec<Warning>), Error> {
     let mut document = document::parse(text)?;
-    // They bear on comparisons alone, but a slip in them should not wait for the first one.
+    // They affect comparisons only, but a mistake in them should be reported early.
     schemes::take(&mut document)?;
     let axes = vary::apply(&mut document, arguments, vary::MAX_CELLS)?;
     plan::expand(&document, name, &axes)
@@ -107,7 +107,7 @@ pub fn visit_files(text: &str) -> Vec<(core::ops::Range<usize>, String)> {
 /// Reads the text of a tunnel's file.
 ///
 /// # Errors
-/// The first fault, with its place.
+/// The first fault, with its location.
 pub fn parse_tunnel(text: &str) -> Result<TunnelFile, Error> {
     resolve::tunnel::tunnel(&document::parse(text)?)
 }

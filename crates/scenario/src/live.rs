@@ -1,4 +1,4 @@
-//! A path that is changed while it runs: key by key, validated as a whole before anything changes.
+//! A path that is changed while it runs: key by key, with validation of the whole before any change.
 
 use core::mem::discriminant;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use crate::plan;
 use crate::resolve;
 use crate::vary::{self, Argument, Setting};
 
-/// The stages of something that runs, and the document that they came from.
+/// The stages of a running path, and their document.
 #[derive(Clone, Debug)]
 pub struct LivePath {
     document: Table,
@@ -58,10 +58,11 @@ impl LivePath {
         &self.stages
     }
 
-    /// The value of a key such as `agent` or `errors.mean`, as it would be written; `None` where the default holds.
+    /// The value of a key such as `agent` or `errors.mean`, in the notation of a file; `None` for the
+    /// default.
     ///
     /// # Errors
-    /// When the path has no such key. Places count in `key`, as argument 0.
+    /// When the path has no such key. Locations refer to `key`, as argument 0.
     pub fn get(&self, key: &str) -> Result<Option<String>, Error> {
         vary::get_path(&self.document, key)
     }
@@ -69,8 +70,8 @@ impl LivePath {
     /// The path with `values` set, each of the form `KEY=VALUE`, and the old and new value of each key.
     ///
     /// # Errors
-    /// When a value is wrong, when all of them together make no valid path, or when they would make another
-    /// number or kind of stages. Places count in the values, as arguments.
+    /// When a value is invalid, when all of them together make no valid path, or when they would change the
+    /// number or kind of stages. Locations refer to the values, as arguments.
     pub fn set(&self, values: &[String]) -> Result<(LivePath, Vec<Setting>, Vec<Warning>), Error> {
         let mut document = self.document.clone();
         let settings = vary::set_path(&mut document, values)?;
@@ -129,8 +130,8 @@ impl LivePath {
     }
 }
 
-/// Whether one kind of stage can take the other's place while packets pass. A link may begin to compress headers, or to
-/// vary.
+/// Whether one kind of stage can replace the other while packets pass. A link may begin to compress headers,
+/// or to vary.
 fn are_alike(a: &StageKind, b: &StageKind) -> bool {
     discriminant(a) == discriminant(b) || a.line().is_some() && b.line().is_some()
 }

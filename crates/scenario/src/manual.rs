@@ -12,7 +12,7 @@ use crate::keys::{Listed, list};
 use crate::resolve::errors::any_rate;
 use crate::schema::of;
 
-/// A value as a file would have it; `None` for values without a form in files.
+/// A value in the notation of a file; `None` for values without such a notation.
 pub fn written(value: &Value) -> Option<String> {
     Some(match value {
         Value::Absent => return None,
@@ -103,7 +103,7 @@ fn rows(keys: &[Listed], above: &str, text: &mut String) {
     }
 }
 
-/// The table of a part's keys. Keys of a radio that are those of a link are named only.
+/// The table of a part's keys. Keys that a radio shares with a link are only named.
 fn keys(part: &str) -> String {
     let same = |listed: &&Listed| {
         let of_link = of("link").keys.iter().find(|link| link.key.name == listed.key.name);

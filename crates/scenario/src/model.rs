@@ -1,4 +1,4 @@
-//! A scenario after validation: everything that a world needs to run it, nothing left to look up.
+//! A scenario after validation: complete input for a world, without references to resolve.
 
 use lasthop_proto::agent::AgentConfig;
 pub use lasthop_proto::channel::ErrorSpec;
@@ -21,18 +21,18 @@ use serde::Serialize;
 pub use crate::quic::{Quic, QuicCongestion};
 use crate::roaming::Roaming;
 
-/// One experiment: hosts at both ends of a path, what they transfer, and how often it is repeated.
+/// An experiment: hosts at both ends of a path, their transfers, and the number of runs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Scenario {
     /// Name, for tables and file names.
     pub name: String,
-    /// Where it is run.
+    /// World of the runs.
     pub world: World,
-    /// How many runs; run `i` has seed `first_seed + i`.
+    /// Number of runs; run `i` has seed `first_seed + i`.
     pub runs: u32,
     /// Seed of the first run.
     pub first_seed: u64,
-    /// A run that has not finished by then ends, and its result records that.
+    /// Maximum duration of a run; the result records that it was cut off.
     pub horizon: Span,
     /// Hosts, in the order of the file.
     pub hosts: Vec<Host>,
@@ -52,14 +52,14 @@ impl Scenario {
         self.path.iter().chain(cell.into_iter().flat_map(|cell| &cell.path))
     }
 
-    /// How many such lines there are: one, or one for each cell.
+    /// Number of such lines: one, or one for each cell.
     pub fn lines(&self) -> usize {
         self.roaming.as_ref().map_or(1, |roaming| roaming.cells.len())
     }
 }
 
 impl Scenario {
-    /// Whether host number `host` speaks QUIC; it then speaks nothing else.
+    /// Whether host number `host` uses QUIC, which excludes TCP.
     pub fn speaks_quic(&self, host: usize) -> bool {
         self.transfers.iter().any(|t| t.quic.is_some() && (t.from == host || t.to == host))
     }
@@ -80,17 +80,17 @@ impl Scenario {
     }
 }
 
-/// Where a scenario is run.
+/// World in which a scenario is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum World {
-    /// In the simulator: every machine is ours, time jumps.
+    /// The simulator: every machine is ours, time jumps.
     Sim,
-    /// On real packets between network namespaces of this machine, in real time.
+    /// Real packets between network namespaces of this machine, in real time.
     Testbed,
 }
 
-/// Whose TCP a host has in the testbed. In the simulator it is always ours.
+/// TCP implementation of a host in the testbed. In the simulator it is always ours.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase", tag = "stack")]
 pub enum Stack {
@@ -98,7 +98,7 @@ pub enum Stack {
     Lasthop,
     /// The kernel's.
     Kernel {
-        /// How it is set up; one of [`crate::KERNELS`].
+        /// Its configuration; one of [`crate::KERNELS`].
         preset: &'static str,
         /// Changes of the preset by the host's keys.
         #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -109,7 +109,7 @@ pub enum Stack {
 /// A setting of a host's kernel, by a key of the host.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct KernelSetting {
-    /// Where it is made.
+    /// Where it is applied.
     pub knob: KernelKnob,
     /// The name of the sysctl below `net.ipv4`, or of the route's attribute.
     pub key: &'static str,
@@ -117,7 +117,7 @@ pub struct KernelSetting {
     pub value: String,
 }
 
-/// Where a setting of the kernel is made.
+/// Where a kernel setting is applied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KernelKnob {
@@ -129,7 +129,7 @@ pub enum KernelKnob {
     Congestion,
 }
 
-/// Which end of the path a host hangs on.
+/// End of the path of a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HostSide {
@@ -144,12 +144,12 @@ pub enum HostSide {
 pub struct Host {
     /// Name in the scenario.
     pub name: String,
-    /// Which end it hangs on.
+    /// Its end of the path.
     pub side: HostSide,
     /// Its address; shown in captures.
     #[serde(serialize_with = "display")]
     pub addr: Addr,
-    /// Its TCP, where that is ours.
+    /// Its TCP, if that is ours.
     pub tcp: TcpConfig,
     /// Its own link to the path, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -157,7 +157,7 @@ pub struct Host {
     /// Its hardware, if it runs on a battery.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub battery: Option<Hardware>,
-    /// Whose TCP it has in the testbed.
+    /// Its TCP implementation in the testbed.
     #[serde(skip)]
     pub stack: Stack,
 }
@@ -167,30 +167,30 @@ pub struct Host {
 pub struct Transfer {
     /// Index of the sending host in [`Scenario::hosts`].
     pub from: usize,
-    /// Index of the receiving host; it hangs on the other end.
+    /// Index of the receiving host, at the other end.
     pub to: usize,
-    /// How much; `None` sends until it is stopped, or until the horizon.
+    /// Size; `None` sends until the transfer is stopped, or until the horizon.
     pub bytes: Option<Bytes>,
-    /// When it starts.
+    /// Start time.
     pub start: Span,
-    /// How many such transfers start together, each on its own connection.
+    /// Number of such transfers that start together, each on its own connection.
     pub count: u32,
-    /// Time after which nothing new is sent; data in flight still arrives.
+    /// Time after which no new data is sent; data in flight still arrives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Span>,
     /// Its application.
     #[serde(skip_serializing_if = "Traffic::is_bulk")]
     pub traffic: Traffic,
-    /// Whether it is other people's: it is measured for itself.
+    /// Whether it is cross traffic, which is measured separately.
     #[serde(skip_serializing_if = "is_false")]
     pub cross: bool,
-    /// How QUIC carries it; without it TCP does.
+    /// QUIC settings; `None` is TCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quic: Option<Quic>,
 }
 
 impl Transfer {
-    /// Connections that are there from the beginning.
+    /// Connections that exist from the start.
     pub fn connections(&self) -> u32 {
         match self.traffic {
             Traffic::Bulk | Traffic::OnOff(_) => self.count,
@@ -214,24 +214,24 @@ impl Transfer {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Traffic {
-    /// It sends as fast as TCP lets it.
+    /// Sends as fast as TCP permits.
     Bulk,
-    /// It does so at times.
+    /// Like bulk, with pauses.
     OnOff(OnOff),
-    /// It makes short transfers, one after the other.
+    /// Consecutive short transfers.
     Web(Web),
-    /// Clients ask, and the other end answers.
+    /// Requests of clients and responses of the other end.
     Exchange(Exchange),
-    /// Clients load pages from the other end.
+    /// Web pages that clients load from the other end.
     Page(Page),
-    /// Clients play a video from the other end.
+    /// A video that clients play from the other end.
     Video(Video),
-    /// It sends datagrams without retransmission.
+    /// Datagrams without retransmission.
     Udp(Udp),
 }
 
 impl Traffic {
-    /// How the other end answers, if this end asks it for something.
+    /// Responses of the other end, if this end sends requests.
     pub fn answers(&self) -> Option<Answers> {
         match self {
             Traffic::Exchange(exchange) => Some(Answers::Same(*exchange)),
@@ -269,7 +269,7 @@ pub enum StageKind {
     Agent(AgentConfig),
     /// A radio hop.
     Radio(RadioStage),
-    /// Losses that other people's traffic causes in a router.
+    /// Losses by cross traffic in a router.
     Cross(CrossTraffic),
     /// A link after netem.
     Netem(Box<EmulatorConfig>),

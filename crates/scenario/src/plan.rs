@@ -1,4 +1,4 @@
-//! The runs that a scenario asks for: every combination of its axes, each with every seed.
+//! The runs of a scenario: every combination of its axes, each with every seed.
 
 use core::fmt;
 
@@ -10,8 +10,8 @@ use crate::model::{Scenario, Stack, World};
 use crate::resolve::{self, Noted};
 use crate::vary::AxisSpec;
 
-/// Part of every [`RunKey`]: raised whenever a change to the machines makes old results wrong without a
-/// new version number, so that nobody's sweep continues with results of another program.
+/// Part of every [`RunKey`]: incremented when a change of the machines invalidates old results without a new
+/// version number. A sweep thus never continues with results of another program.
 pub const RESULTS: u32 = 1;
 
 /// All runs of a scenario file.
@@ -25,7 +25,7 @@ pub struct Plan {
     pub cells: Vec<Cell>,
 }
 
-/// One thing that is varied.
+/// An axis: a varied key.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Axis {
     /// Its key as it was written, such as `agent` or `host.fixed.tcp`.
@@ -54,9 +54,9 @@ pub struct Run {
     pub key: RunKey,
 }
 
-/// Names the result of a run: the same key, the same result. It covers everything in the scenario that
-/// bears on one run, the seed and the version of this program; not the scenario's name nor how many runs
-/// there are, so a sweep can be renamed or extended and keeps what it has.
+/// Name of a run's result: equal keys mean equal results. It includes the seed, the version of this program,
+/// and everything in the scenario that affects one run. It excludes the scenario's name and the number of
+/// runs, so a sweep can be renamed or extended without losing results.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunKey(u128);
 
@@ -66,7 +66,7 @@ impl Plan {
         self.cells.iter().enumerate().flat_map(|(index, cell)| cell.runs(index))
     }
 
-    /// How many runs there are.
+    /// Number of runs.
     pub fn count(&self) -> u64 {
         self.cells.iter().map(|cell| u64::from(cell.scenario.runs)).sum()
     }
@@ -97,7 +97,7 @@ impl Cell {
 }
 
 impl RunKey {
-    /// As bytes, for a digest of several.
+    /// The key in bytes, for a digest of several.
     pub fn bytes(self) -> [u8; 16] {
         self.0.to_be_bytes()
     }
@@ -150,7 +150,7 @@ impl Digest {
     const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
 
-    /// With more bytes.
+    /// Adds bytes.
     #[must_use]
     pub fn bytes(self, bytes: &[u8]) -> Digest {
         Digest(
@@ -173,7 +173,7 @@ impl Digest {
         };
         match world {
             World::Sim => simulated,
-            // Whose TCP a host has matters only there.
+            // The TCP implementation of a host matters only there.
             World::Testbed => hosts.iter().fold(simulated.bytes(b"testbed"), |key, host| {
                 let Stack::Kernel { preset, settings } = &host.stack else {
                     return key.bytes(b"lasthop");
@@ -224,7 +224,7 @@ pub(crate) fn expand(
     Ok((Plan { name, axes, cells }, warnings))
 }
 
-/// Makes the changes of the first combination in the document itself.
+/// Applies the changes of the first combination to the document itself.
 pub(crate) fn first_points(document: &mut Table, axes: &[AxisSpec]) -> Result<(), Error> {
     axes.iter().filter_map(|axis| axis.points.first()).try_for_each(|point| point.apply(document))
 }
@@ -251,7 +251,7 @@ pub(crate) fn cell(
         .and_then(|()| resolve::scenario(&document, name));
     match built {
         Ok((scenario, notes)) => Ok((scenario, labels, notes)),
-        // A fault that has nothing to do with the axes shows in the first cell already.
+        // A fault unrelated to the axes appears in the first cell already.
         Err(mut error) if index > 0 => {
             let pairs: Vec<String> = axes
                 .iter()

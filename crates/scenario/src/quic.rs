@@ -7,24 +7,25 @@ use serde::Serialize;
 /// How QUIC carries a transfer (RFC 9000).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Quic {
-    /// How its window grows.
+    /// Congestion control.
     pub congestion: QuicCongestion,
-    /// Streams that the bytes are spread over, side by side on one connection.
+    /// Streams over which the bytes are distributed, in parallel on one connection.
     pub streams: u32,
-    /// Packets that ask for an acknowledgement which the receiver lets pass before it sends one, as the sender
-    /// asks it to by an ACK_FREQUENCY frame; `None` leaves that to the stack: one.
+    /// Ack-eliciting packets that the receiver accepts before it sends an acknowledgement, as the sender
+    /// requests by an ACK_FREQUENCY frame; `None` is the default of the stack: one.
     pub ack_threshold: Option<u32>,
-    /// Bytes that may be under way on a stream: the window of the receiver; `None` leaves that to the stack: 1.25 MB.
+    /// Bytes in flight allowed on a stream: the window of the receiver; `None` is the default of the stack:
+    /// 1.25 MB.
     pub window: Option<Bytes>,
 }
 
-/// How the window of QUIC grows.
+/// Congestion control of QUIC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum QuicCongestion {
     /// CUBIC (RFC 9438), the stack's default.
     Cubic,
-    /// `NewReno`, as RFC 9002 has it.
+    /// `NewReno` as in RFC 9002.
     NewReno,
 }
 

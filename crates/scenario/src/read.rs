@@ -62,7 +62,7 @@ impl<'t> Reader<'t> {
         Reader::over(table, path, node.at.clone(), keys)
     }
 
-    /// The same for a table that has no value of its own, such as the file.
+    /// Like [`Reader::open`], for a table that is not a value, such as the file.
     pub fn over(
         table: &'t Table,
         path: &str,
@@ -72,7 +72,7 @@ impl<'t> Reader<'t> {
         Reader::of(table, path, at, "scenario", keys)
     }
 
-    /// The top of a file that is called `file` in messages.
+    /// The top level of a file that messages call `file`.
     pub fn top(table: &'t Table, file: &'static str, keys: &[&str]) -> Result<Reader<'t>, Error> {
         Reader::of(table, "", Location::file(0..0), file, keys)
     }
@@ -100,8 +100,8 @@ impl<'t> Reader<'t> {
             .into()
     }
 
-    /// A key of another kind of this table is a slip worth its own words: this one is `kind` and has the keys `own`,
-    /// in addition to those of every kind.
+    /// Reports a key of another kind of this table with a specific message: this one is `kind` and has the
+    /// keys `own`, in addition to those of every kind.
     pub fn belongs(&self, kind: &str, own: &[&str], every: &[&str]) -> Result<(), Error> {
         let has = |key: &str| own.contains(&key) || every.contains(&key);
         let Some(entry) = self.table.entries.iter().find(|entry| !has(&entry.key)) else {
@@ -142,12 +142,12 @@ impl<'t> Reader<'t> {
         self.table.has(key)
     }
 
-    /// Where the key's value was written, or the table if it was not.
+    /// Source location of the key's value, or of the table without it.
     pub fn location(&self, key: &str) -> Location {
         self.node(key).map_or_else(|| self.at.clone(), |node| node.at.clone())
     }
 
-    /// The value of a key that may be left out.
+    /// The value of an optional key.
     pub fn optional<T: Word>(&self, key: &str) -> Result<Option<T>, Error> {
         let Some(node) = self.node(key) else { return Ok(None) };
         read(node, &self.key(key), key).map(Some)
@@ -173,7 +173,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The error for a key that is needed and not there.
+    /// The error for a required key that is missing.
     pub fn missing(&self, key: &str, expected: &str, example: &str) -> Error {
         let place = self.named("the");
         Diagnostic::new(Code::MissingKey, self.key(key), &self.at)
@@ -205,7 +205,7 @@ pub(crate) fn read<T: Word>(node: &Node, path: &str, key: &str) -> Result<T, Err
     })
 }
 
-/// The error for a word that is none of the choices.
+/// The error for an unknown keyword.
 pub(crate) fn not_a_choice(node: &Node, path: &str, words: &[&str]) -> Error {
     let what = match node.as_str() {
         Some(word) => format!("`{word}` is none of the choices"),
@@ -284,7 +284,7 @@ fn unit_trouble(error: UnitError) -> Trouble {
     }
 }
 
-/// A quantity is a word; a bare number has no unit and is refused, unless it is zero.
+/// A quantity is a string; a bare number has no unit and is rejected, unless it is zero.
 fn quantity<T: core::str::FromStr<Err = UnitError>>(node: &Node) -> Result<T, Trouble> {
     match &node.value {
         Value::String(word) => word.parse().map_err(unit_trouble),

@@ -5,12 +5,12 @@ use serde::Serialize;
 
 use crate::model::Stage;
 
-/// Cells and those who visit them.
+/// Cells and their visitors.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Roaming {
     /// The cells, in the order of the file.
     pub cells: Vec<RadioCell>,
-    /// Where the hosts at the right end are, in the order of the hosts; each has one.
+    /// Tours of the hosts at the right end, one for each in their order.
     pub tours: Vec<Tour>,
     /// Hand-offs between two cells.
     pub handoff: Handoff,
@@ -21,32 +21,32 @@ pub struct Roaming {
 pub struct RadioCell {
     /// Name, unique in the scenario.
     pub name: String,
-    /// Its stages from left to right; none is missing.
+    /// Its stages from left to right; at least one.
     pub path: Vec<Stage>,
-    /// The base station is before this stage of them: before its agent, or else before its radio.
+    /// Index of the stage after the base station: its agent, or else its radio.
     pub base: usize,
 }
 
-/// Which cells a host visits.
+/// Cells that a host visits.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Tour {
     /// Index of the host in [`crate::Scenario::hosts`].
     pub host: usize,
-    /// Its cells, as indices in [`Roaming::cells`], as they lie along its way.
+    /// Its cells, as indices in [`Roaming::cells`], in the order along its route.
     pub cells: Vec<usize>,
-    /// How long it is where.
+    /// Duration of its stays.
     pub stays: Stays,
 }
 
-/// How long a host is in which of its cells.
+/// Time of a host in each of its cells.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stays {
-    /// One by one, each beginning later than the one before.
+    /// An explicit list, each visit beginning later than the one before.
     List(Vec<Stay>),
-    /// In each in turn for so long, the time between two cells included.
+    /// Each cell in turn for this time, hand-off included.
     Every(Span),
-    /// For a random time with this mean, first in any of them, then in a neighbour of the last.
+    /// A random time with this mean, first in any cell, then in a neighbour of the last.
     Dwell(Span),
 }
 
@@ -55,38 +55,38 @@ pub enum Stays {
 pub struct Stay {
     /// Index of the cell in [`Roaming::cells`].
     pub cell: usize,
-    /// When the host turns to it.
+    /// Time at which the host turns to it.
     pub from: Span,
-    /// When the host leaves; without it, when it turns to the next one.
+    /// Time at which the host leaves; `None` is the time at which it turns to the next one.
     pub until: Option<Span>,
 }
 
 /// Hand-offs between two cells.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Handoff {
-    /// How long the host is in no cell.
+    /// Time of the host in no cell.
     pub gap: Span,
-    /// How long it hears both; not with a gap.
+    /// Time in which it receives both cells; excludes a gap.
     pub overlap: Span,
-    /// Whether the network learns of the next cell before the host leaves.
+    /// Whether the network is notified of the next cell before the host leaves.
     pub announced: bool,
     /// The treatment of packets for a host that has left.
     pub packets: Policy,
-    /// Packets that a base station keeps for each host.
+    /// Packets that a base station buffers for each host.
     pub buffer: u32,
-    /// How long it takes until the wired side sends to the new cell.
+    /// Time until the wired side sends to the new cell.
     pub reroute: Span,
-    /// Whether the old agent's state of a host moves to the new base station, and how.
+    /// Whether and how the old agent's state of a host moves to the new base station.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<StateMoves>,
 }
 
-/// How the state of an agent goes to the next base station.
+/// Transfer of an agent's state to the next base station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct StateMoves {
-    /// How long its first byte is under way.
+    /// Latency of its first byte.
     pub delay: Span,
-    /// How fast the others follow; at once without it.
+    /// Rate of the other bytes; `None` is infinite.
     pub rate: Option<Rate>,
 }
 
@@ -104,17 +104,17 @@ impl Default for Handoff {
     }
 }
 
-/// A base station's treatment of packets for a host that has left, once it knows.
+/// A base station's treatment of packets for a host that has left, once this is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Policy {
-    /// It drops them.
+    /// Drops them.
     Drop,
-    /// It keeps them until the host is back.
+    /// Buffers them until the host returns.
     Keep,
-    /// It sends them on to the cell where the host is, over the wired side.
+    /// Forwards them to the cell of the host, over the wired side.
     Forward,
-    /// It drops them. The wired side sends copies to the neighbouring cells ahead of time, whose base stations buffer the
-    /// last ones until the host arrives (as in Daedalus).
+    /// Drops them. The wired side sends copies to the neighbouring cells in advance, whose base stations
+    /// buffer the last ones until the host arrives (as in Daedalus).
     Multicast,
 }

@@ -1,5 +1,5 @@
-//! Every key that a file knows, listed once from what goes over them: unknown keys are checked against it, suggestions
-//! and the addresses of the command line are drawn from it, and so are the manual and the JSON Schema.
+//! Every key of a file, listed once from its visiting function. The check of unknown keys, suggestions, the
+//! addresses of the command line, the manual and the JSON Schema use this list.
 
 use std::sync::LazyLock;
 
@@ -83,7 +83,7 @@ pub(crate) fn inner_keys(kind: &str) -> &'static [&'static str] {
     if kind == "agent" { &[] } else { keys(kind) }
 }
 
-/// Keys of a scenario that are tables or lists of their own.
+/// Keys of a scenario that are tables or lists.
 pub(crate) const TABLES: &[&str] =
     &["transfer", "host", "path", "cell", "visits", "handoff", "vary", "schemes"];
 

@@ -1,7 +1,7 @@
-//! Schemes: named sets of changes on a scenario, with the equipment to change.
+//! Schemes: named sets of changes of a scenario, with the equipment to change.
 //!
-//! The table is data, `schemes.toml`; a scenario's own `[schemes]` has the same form. How a scheme meets a scenario is
-//! in `compare.rs`.
+//! The table is data, `schemes.toml`; a scenario's own `[schemes]` has the same form. `compare.rs` applies a
+//! scheme to a scenario.
 
 use serde::Serialize;
 
@@ -9,25 +9,25 @@ use crate::document::{self, Node, Table, Value};
 use crate::error::{Code, Diagnostic, Error};
 use crate::read::{Reader, not_a_choice};
 
-/// Where in the network a scheme works.
+/// Part of the network in which a scheme works.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
-    /// Nothing: the scenario as it is, or a point of its own axis.
+    /// No part: the scenario as it is, or a point of its own axis.
     Plain,
-    /// In the hosts' TCPs.
+    /// The hosts' TCPs.
     EndToEnd,
-    /// Between the two ends of the radio.
+    /// Both ends of the radio.
     LinkLayer,
     /// Two connections, one on each side of the base station.
     Split,
-    /// A base station that looks into TCP.
+    /// A base station that reads TCP.
     TcpAware,
-    /// On the way of the ACKs.
+    /// The path of the ACKs.
     ReturnPath,
 }
 
-/// The words for families.
+/// Keywords of families.
 const FAMILIES: [(&str, Family); 6] = [
     ("plain", Family::Plain),
     ("end-to-end", Family::EndToEnd),
@@ -43,12 +43,12 @@ const CHANGES: [&str; 7] =
 
 /// Conditions of a scheme on a scenario, in addition to the stages of its keys.
 pub(crate) const DATA_TO_RADIO: &str = "data-to-radio";
-/// The other way.
+/// Data in the opposite direction.
 pub(crate) const DATA_FROM_RADIO: &str = "data-from-radio";
 /// More than one connection between the same hosts.
 pub(crate) const SEVERAL: &str = "several-connections";
 
-/// Requests and answers.
+/// Requests and responses.
 pub(crate) const EXCHANGES: &str = "exchanges";
 /// Hosts that move.
 pub(crate) const HAND_OFFS: &str = "hand-offs";
@@ -57,20 +57,20 @@ const NEEDS: [&str; 5] = [DATA_TO_RADIO, DATA_FROM_RADIO, SEVERAL, EXCHANGES, HA
 
 const KEYS: [&str; 6] = ["family", "change", "needs", "what", "run", "set"];
 
-/// A named set of changes on a scenario.
+/// A named set of changes of a scenario.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Scheme {
     /// Its name.
     pub name: String,
-    /// Where it works.
+    /// Part of the network in which it works.
     pub family: Family,
-    /// What must be replaced or installed to have it: `sender`, `receiver`, `base station`, `link` (both of its ends),
-    /// `router` (where ACKs queue), `gateway` (on the sender's side of that).
+    /// Equipment to replace or install: `sender`, `receiver`, `base station`, `link` (both of its ends),
+    /// `router` (the one that queues ACKs), `gateway` (on the sender's side of it).
     pub change: Vec<String>,
     /// A short description.
     pub what: String,
-    /// How it can be had today: `station` or `link` (lasthop runs it), or a command for the sending host. Without it,
-    /// it is only simulated.
+    /// Available implementation: `station` or `link` (lasthop runs it), or a command for the sending host;
+    /// `None` if it is only simulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     #[serde(skip)]
@@ -94,7 +94,7 @@ impl Scheme {
         }
     }
 
-    /// The keys that it sets and their values, as they would be written.
+    /// The keys that it sets and their values, in the notation of a file.
     pub fn settings(&self) -> impl Iterator<Item = (&str, String)> {
         self.set.iter().map(|(key, node)| (key.as_str(), node.brief()))
     }
@@ -115,8 +115,8 @@ pub fn schemes() -> Vec<Scheme> {
     read.unwrap_or_else(|error| unreachable!("schemes.toml: {error}: {}", error.help))
 }
 
-/// The schemes that the scenario `text` may be compared under: its own, and those of the program that it does not
-/// define anew.
+/// The schemes for a comparison of the scenario `text`: its own, and those of the program that it does not
+/// redefine.
 ///
 /// # Errors
 ///

@@ -16,7 +16,7 @@ use crate::schema::STAGES;
 use crate::schemes;
 use crate::vary::{self, Argument};
 
-/// Keys that are shown first although the file leaves them at their defaults.
+/// Keys that are shown first even with default values.
 const FIRST: [&str; 6] = ["rate", "delay", "queue", "loss", "recv-buffer", "rto-min"];
 
 /// The largest number of sliders.
@@ -36,7 +36,7 @@ pub enum Unit {
     Packets,
     /// A probability.
     Probability,
-    /// Things, or a ratio.
+    /// A count, or a ratio.
     One,
 }
 
@@ -45,7 +45,7 @@ pub enum Unit {
 pub struct Slider {
     /// The key as `--set` takes it.
     pub key: String,
-    /// Whose it is: a stage, a host or the transfer.
+    /// Its owner: a stage, a host or the transfer.
     pub of: String,
     /// The last word of the key.
     pub name: &'static str,
@@ -57,11 +57,11 @@ pub struct Slider {
     pub least: f64,
     /// The greatest.
     pub most: f64,
-    /// Whether equal ways along the slider are equal factors.
+    /// Whether the scale is logarithmic.
     pub by_factors: bool,
-    /// Whether zero comes before the least value.
+    /// Whether zero precedes the least value.
     pub zero: bool,
-    /// Whole numbers alone.
+    /// Whether only whole numbers are valid.
     pub whole: bool,
     /// The present value.
     pub value: f64,
@@ -191,7 +191,7 @@ fn slider(found: &Key, value: &Value, key: &str, of: &str, written: bool) -> Opt
         return None;
     }
     let small = whole && unit == Unit::One && ceiling <= 64.0;
-    // A usual value replaces a default of zero.
+    // A typical value replaces a default of zero.
     let around = match unit {
         _ if value > 0.0 => value,
         Unit::Seconds => 0.02,
@@ -266,8 +266,8 @@ mod tests {
                 let set = format!("{}={}", slider.key, written(&slider, slider.value));
                 let set = [Argument::Set(set)];
                 match parse(&text, example.name, &set) {
-                    // An axis with this key is dropped, and its first value holds.
-                    // Settings of the kernel may cause warnings now.
+                    // An axis with this key is dropped, and its first value applies. Settings of the kernel
+                    // may now cause warnings.
                     Ok((same, _)) => {
                         let key =
                             |plan: &crate::Plan| crate::RunKey::of(&plan.cells[0].scenario, 1);

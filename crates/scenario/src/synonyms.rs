@@ -2,10 +2,10 @@
 
 use crate::error::nearest;
 
-/// A name, and the words that people type for it.
+/// A name, and its common synonyms.
 pub type Synonyms = [(&'static str, &'static [&'static str])];
 
-/// Words for keys of scenarios. The first name that is a key at the place in question wins.
+/// Synonyms of scenario keys. The first name that is a key at the position in question wins.
 pub const KEYS: &Synonyms = &[
     ("rate", RATE),
     ("peak-rate", RATE),
@@ -82,13 +82,13 @@ const LOSS: &[&str] = &[
     "loss",
 ];
 
-/// Units that people append to a key, and that its value has instead.
+/// Units that are often appended to a key instead of its value.
 const UNITS: &[&str] = &[
     "ms", "us", "ns", "s", "sec", "secs", "seconds", "msec", "bps", "kbps", "mbps", "gbps", "bit",
     "kbit", "mbit", "gbit", "bytes", "kb", "mb", "percent", "pct", "packets", "pkts",
 ];
 
-/// The candidate that means the same as `word`: by `table`, without a unit at its end, or with a slip of the keys.
+/// The candidate with the meaning of `word`: by `table`, without a unit at its end, or with a typing error.
 pub fn meaning<'a>(word: &str, table: &Synonyms, candidates: &[&'a str]) -> Option<&'a str> {
     let folded = word.to_ascii_lowercase().replace('_', "-");
     let bare =
@@ -104,7 +104,7 @@ pub fn meaning<'a>(word: &str, table: &Synonyms, candidates: &[&'a str]) -> Opti
         .or_else(|| bare.and_then(exact))
         .or_else(|| nearest(&folded, candidates))
         .or_else(|| {
-            // Of short words a slip leaves too little to go by.
+            // A typing error in a short word leaves too few letters.
             let known: Vec<&str> = table
                 .iter()
                 .flat_map(|(_, words)| words.iter().copied())

@@ -6,22 +6,22 @@ use crate::error::{Code, Diagnostic, Error, Location, Source, did_you_mean};
 use crate::schema;
 use serde::{Deserialize, Serialize};
 
-/// Most cells of a plan that is held whole.
+/// Maximum number of cells of a plan in memory.
 pub(crate) const MAX_CELLS: usize = 10_000;
 
 /// An argument of the command line that changes a scenario.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Argument {
-    /// `--set KEY=VALUE`: one value; an axis of the file with this key is dropped. Of a labelled axis it is the label
-    /// of the point that stays.
+    /// `--set KEY=VALUE`: one value; an axis of the file with this key is dropped. For a labelled axis VALUE
+    /// is the label of the remaining point.
     Set(String),
-    /// `--vary KEY=A,B,C`: an axis; it replaces an axis of the file with this key. Of a labelled axis these are the
-    /// labels of the points that stay.
+    /// `--vary KEY=A,B,C`: an axis; it replaces an axis of the file with this key. For a labelled axis the
+    /// values are the labels of the remaining points.
     Vary(String),
 }
 
 impl Argument {
-    /// The option that it belongs to.
+    /// Its option.
     pub fn option(&self) -> &'static str {
         match self {
             Argument::Set(_) => "--set",
@@ -67,7 +67,7 @@ impl AxisSpec {
         self.routes.is_empty()
     }
 
-    /// Whether its points change nothing but the errors of radios.
+    /// Whether its points change only the errors of radios.
     pub fn only_errors(&self) -> bool {
         let of_errors = |step: &Step| match step {
             Step::Key(word, _) => schema::keys("errors").contains(&word.as_str()),
@@ -77,7 +77,7 @@ impl AxisSpec {
         routes.all(|route| route.iter().any(of_errors))
     }
 
-    /// A stage has come into the path before that with index `at`.
+    /// Adapts the axis to a new stage before that with index `at`.
     pub fn insert_stage(&mut self, at: usize) {
         for change in self.points.iter_mut().flat_map(|point| &mut point.changes) {
             for route in &mut change.routes {
@@ -98,7 +98,7 @@ impl Point {
         self.changes.iter().map(|change| (change.key.clone(), change.node.clone())).collect()
     }
 
-    /// Makes this point's changes.
+    /// Applies this point's changes.
     pub fn apply(&self, document: &mut Table) -> Result<(), Error> {
         self.changes.iter().try_for_each(|change| change.apply(document))
     }
@@ -114,8 +114,8 @@ impl Change {
     }
 }
 
-/// Takes `[vary]` out of the document, applies the arguments and returns the axes that are left, of at most `most`
-/// combinations.
+/// Removes `[vary]` from the document, applies the arguments and returns the remaining axes, of at most
+/// `most` combinations.
 pub(crate) fn apply(
     document: &mut Table,
     arguments: &[Argument],
@@ -183,7 +183,7 @@ pub struct Setting {
     pub new: String,
 }
 
-/// Sets keys of the path in a document, in order. Nothing else can be changed while it runs.
+/// Sets keys of the path in a document, in order. No other keys can be changed while it runs.
 pub(crate) fn set_path(document: &mut Table, values: &[String]) -> Result<Vec<Setting>, Error> {
     let mut settings = Vec::with_capacity(values.len());
     for (i, text) in values.iter().enumerate() {
@@ -200,7 +200,7 @@ pub(crate) fn set_path(document: &mut Table, values: &[String]) -> Result<Vec<Se
     Ok(settings)
 }
 
-/// The value of a key of the path, as it would be written; nothing where the default holds.
+/// The value of a key of the path, in the notation of a file; `None` for the default.
 pub(crate) fn get_path(document: &Table, key: &str) -> Result<Option<String>, Error> {
     let at = Location { source: Source::Argument(0), span: 0..key.len() };
     let key = Dotted::split(key, &at, 0);
@@ -212,7 +212,7 @@ fn leads_to_path(route: &Route) -> bool {
     matches!(route.first(), Some(Step::Key(word, _)) if word == "path")
 }
 
-/// Keys of a station's file are no keys of a scenario, but they deserve the same words.
+/// Keys of a station's file are not keys of a scenario, but have the same messages.
 fn path_only(key: &Dotted) -> Result<&Dotted, Error> {
     let first = key.segments.first().map_or("", |(word, _)| word.as_str());
     if first != "path" && schema::keys("station").contains(&first) {
@@ -234,7 +234,7 @@ fn fixed(key: &Dotted) -> Error {
 }
 
 impl AxisSpec {
-    /// Whether one of its points puts something else in place of what this key is part of: then the key is not there at
+    /// Whether one of its points replaces the table that contains this key: then the key does not exist at
     /// every point.
     pub fn replaces(&self, document: &Table, key: &str) -> bool {
         let at = Location::file(0..0);
@@ -250,7 +250,7 @@ impl AxisSpec {
     }
 }
 
-/// A step, without its place.
+/// A step, without its location.
 fn word(step: &Step) -> String {
     match step {
         Step::Key(word, _) => word.clone(),
@@ -258,7 +258,7 @@ fn word(step: &Step) -> String {
     }
 }
 
-/// Whether two keys mean the same values.
+/// Whether two keys refer to the same values.
 pub(crate) fn same(a: &[Route], b: &[Route]) -> bool {
     !a.is_empty()
         && a.len() == b.len()
@@ -304,8 +304,8 @@ fn halves<'t>(
 
 const VARY_EXAMPLE: &str = "--vary agent=none,snoop";
 
-/// Leaves of the labelled axis `key` of the file only the points with these labels. False if the file has no such axis,
-/// or if what the axis is called is a key of its own. A stage is none: it has no bare word for a value.
+/// Retains only the points with these labels of the file's labelled axis `key`. False if the file has no such
+/// axis, or if the name of the axis is a key of its own. A stage is none: it has no bare word for a value.
 fn choose(
     document: &Table,
     vary: Option<&mut Entry>,
@@ -430,7 +430,7 @@ fn extended(prefix: &Dotted, key: &str, at: &Location) -> Dotted {
     let quoted = at.span.len() == key.len() + 2;
     let mut dotted = Dotted::split(key, at, at.span.start + usize::from(quoted));
     if !quoted && at.span.len() != key.len() {
-        // Escapes: the segments cannot be found in the text, the key can.
+        // With escapes the segments cannot be located in the text, but the key can.
         dotted.segments.iter_mut().for_each(|(_, place)| *place = at.clone());
     }
     Dotted { segments: [prefix.segments.clone(), dotted.segments].concat() }

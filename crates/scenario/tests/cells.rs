@@ -1,4 +1,4 @@
-//! Cells, visits and hand-offs: what is read, and what is wrong with what.
+//! Cells, visits and hand-offs: valid ones, and the faults of invalid ones.
 
 use lasthop_proto::units::Span;
 use lasthop_scenario::roaming::{Policy, Roaming, Stays};
@@ -211,7 +211,7 @@ fn a_cell_that_nobody_visits_is_told() {
         parse(&text("visits = { every = \"8s\", cells = [\"west\"] }"), "test", &[]).unwrap();
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert_eq!(warnings[0].message, "nobody visits the cell `east`");
-    // Of a list it is who stands in it.
+    // For a list, the cells that it contains.
     for (cells, missing) in [
         (["west", "west"], Some("east")),
         (["east", "east"], Some("west")),

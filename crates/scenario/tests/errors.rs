@@ -1,8 +1,8 @@
-//! Each fault is answered with one error that points at the place and says what would be right.
+//! Each fault results in one error that refers to the location and shows the right form.
 
 use lasthop_scenario::{Argument, Code, Error, Source, parse};
 
-/// A scenario without fault, in pieces that the tests replace.
+/// A valid scenario, in pieces that the tests replace.
 const HEAD: &str = "transfer = { from = \"fixed\", to = \"mobile\", bytes = \"1MB\" }\n";
 const HOSTS: &str = "[host.fixed]\n[host.mobile]\n";
 const PATH: &str = "[[path]]\nlink = { rate = \"10mbit\", delay = \"1ms\" }\n[[path]]\nagent = \"snoop\"\n\
@@ -26,7 +26,7 @@ fn refused(text: &str, code: Code, key: &str, pointed: &str, said: &[&str]) {
     }
 }
 
-/// The same for a path of its own.
+/// The same for a path.
 #[track_caller]
 fn path_refused(path: &str, code: Code, key: &str, pointed: &str, said: &[&str]) {
     refused(&format!("{HEAD}{HOSTS}{path}"), code, key, pointed, said);
@@ -146,11 +146,11 @@ fn paths_must_fit_together() {
     assert_eq!((error.code, error.message.as_str()), (Code::BadPath, "the path is empty"));
     let error = fault(&format!("{HEAD}{HOSTS}"));
     assert_eq!((error.code, error.key.as_str()), (Code::MissingKey, "path"));
-    // QUIC over such a path went to and fro at one instant for ever.
+    // QUIC over such a path would cause an endless loop at one instant.
     let error = fault(&format!("{HEAD}{HOSTS}[[path]]\ncross = {{ loss = \"1%\" }}\n"));
     assert_eq!((error.code, error.key.as_str()), (Code::BadPath, "path"));
     assert!(error.message.contains("no time passes"), "{}", error.message);
-    // Three million segments went into a buffer within one instant.
+    // Three million segments would enter a buffer within one instant.
     let beside = |mss: u32, link: &str| {
         let hosts = format!("[host.fixed]\nmss = {mss}\nsend-buffer = 10_000_000\n[host.mobile]\n");
         let split = "[[path]]\nagent = \"split\"\nbuffer = 5777583\n";
@@ -164,7 +164,7 @@ fn paths_must_fit_together() {
     for (mss, link) in [(2, "between"), (1460, "")] {
         assert!(parse(&beside(mss, link), "test", &[]).is_ok(), "{mss} {link}");
     }
-    // So did TCP in a cell of an agent alone: a gigabyte within an instant.
+    // So would TCP in a cell of an agent alone: a gigabyte within an instant.
     let cells = "[[path]]\nagent = \"none\"\n[[cell]]\nname = \"west\"\n[[cell.path]]\nradio = { rate = \"1mbit\" }\n\
                  [[cell]]\nname = \"east\"\n[[cell.path]]\nagent = \"none\"\n[visits]\nevery = \"1s\"\n";
     let error = fault(&format!("{HEAD}{HOSTS}{cells}"));
@@ -343,7 +343,7 @@ fn packet_radio_has_neither_link_layer_nor_a_second_channel() {
     path_refused(none, Code::OutOfRange, "path.1.ack-thresh", "0", &["1"]);
 }
 
-/// Asserts how `battery = ...` of a host is refused.
+/// Asserts the error for `battery = ...` of a host.
 #[track_caller]
 fn battery_refused(value: &str, code: Code, key: &str, pointed: &str, said: &[&str]) {
     let text = format!("{HEAD}[host.fixed]\n[host.mobile]\nbattery = {value}\n{PATH}");

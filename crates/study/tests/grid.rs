@@ -22,19 +22,20 @@ const FILES: [(&str, &str); 3] = [
 
 const SEEDS: u64 = 20;
 
-/// Fewer retransmissions in a run than this say nothing about a sender.
+/// Minimum number of retransmissions in a run for a meaningful comparison.
 const FEW: f64 = 10.0;
 
-/// What is compared of a run.
+/// The compared figures of a run.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq)]
 struct Run {
-    /// Of a flow, in KB/s; the mean over flows. Of requests, that of their answers while a client waits for one.
+    /// Throughput of a flow in KB/s, the mean over flows. For requests, that of their responses while a
+    /// client waits for one.
     throughput: f64,
-    /// Segments sent again by all flows.
+    /// Retransmitted segments of all flows.
     again: f64,
     timeouts: f64,
-    /// The median and the 95th percentile of the time that data took on its way, in ms; the mean over flows. Of requests,
-    /// of the time from one to the end of its answer.
+    /// Median and 95th percentile of the delay of data in ms, the mean over flows. For requests, of the time
+    /// from a request to the end of its response.
     p50: f64,
     p95: f64,
 }
@@ -74,7 +75,7 @@ fn rounded(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
-/// What the kernel did, by cell.
+/// Results of the kernel, by cell.
 #[derive(Serialize, Deserialize, Default)]
 struct Recorded {
     /// The kernel's release.
@@ -91,7 +92,7 @@ fn recorded() -> Recorded {
     serde_json::from_str(&std::fs::read_to_string(place("kernel.json")).unwrap()).unwrap()
 }
 
-/// Why a cell differs, by its name.
+/// Reason of each differing cell, by its name.
 fn reasons() -> BTreeMap<String, String> {
     serde_json::from_str(&std::fs::read_to_string(place("reasons.json")).unwrap()).unwrap()
 }
@@ -125,7 +126,7 @@ fn summary(runs: &[Run], value: fn(&Run) -> f64) -> Summary {
 /// One cell compared with the kernel's.
 struct CellComparison {
     name: String,
-    /// Ours over the kernel's, and half of its interval.
+    /// Ratio of ours to the kernel's, and half of its interval.
     throughput: (f64, f64),
     /// Means of ours and of the kernel's.
     again: [f64; 2],
@@ -152,7 +153,7 @@ impl CellComparison {
         }
     }
 
-    /// Whether it differs by so much that there must be a reason.
+    /// Whether the difference is large enough to require a reason.
     fn differs(&self) -> bool {
         let [ours, theirs] = self.again;
         let many = ours.max(theirs) >= FEW;
@@ -238,8 +239,8 @@ fn each_cell_that_differs_from_the_kernel_has_a_reason() {
     assert!(reasons.keys().all(|name| recorded.cells.contains_key(name)), "{reasons:?}");
 }
 
-/// What `lasthop run --world testbed --json` has said about a kernel is added to the record: the paths of its answers stand
-/// in `LASTHOP_KERNEL_GRID`. Runs in which the base station lost frames are left out.
+/// Adds results of `lasthop run --world testbed --json` for a kernel to the record: `LASTHOP_KERNEL_GRID` has
+/// the paths of the files. Runs in which the base station lost frames are omitted.
 #[test]
 fn the_record_of_the_grid_can_be_read_and_added_to() {
     let mut record = if place("kernel.json").exists() { recorded() } else { Recorded::default() };
@@ -265,7 +266,7 @@ fn the_record_of_the_grid_can_be_read_and_added_to() {
                 .map(|run| Run::of(&serde_json::from_value(run["metrics"].clone()).unwrap()))
                 .collect();
             let name = name(file, &labels);
-            // Runs of several answers are put together.
+            // Runs of several files are combined.
             if fresh.insert(name.clone()) {
                 record.cells.insert(name, runs);
             } else {

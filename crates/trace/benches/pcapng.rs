@@ -1,4 +1,4 @@
-//! How many packets a capture takes in a second, headers only, as the sink of a run sees them.
+//! Packets per second of a capture, headers only, at the sink of a run.
 
 #![allow(missing_docs, reason = "criterion's macro makes a public function")]
 

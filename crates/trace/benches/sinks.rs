@@ -1,4 +1,4 @@
-//! What a sink costs for each event. Wall-clock time: compare only on the same machine.
+//! Cost of a sink per event in wall-clock time: comparable only on the same machine.
 
 #![allow(missing_docs, reason = "criterion's macros expand to undocumented functions")]
 
@@ -36,7 +36,7 @@ fn layout(flows: u16) -> Layout {
     Layout { stages: stages.into(), flows: (0..flows).map(info).collect(), ..Layout::default() }
 }
 
-/// A data packet over both links, its delivery, and its ACK over both links: five events a round.
+/// A data packet over both links, its delivery, and its ACK over both links: five events per round.
 fn events(flows: u16) -> Vec<Event> {
     let mut events = Vec::new();
     for round in 0..40_000 {

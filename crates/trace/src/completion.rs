@@ -1,31 +1,32 @@
-//! When a flow was complete: its data acknowledged to the sender, and to every base station on the way that
-//! sends it on over a connection of its own.
+//! Completion time of a flow: its data is acknowledged to the sender, and to every base station on the path
+//! that forwards it over a split connection.
 
 use lasthop_proto::event::TcpKind;
 use lasthop_proto::units::{Due, Time};
 
-/// Watches the sender of a flow, and the base stations that split its connection.
+/// Observes the sender of a flow, and the base stations that split its connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Completion {
-    /// When the sender had all its data acknowledged.
+    /// Time when all of the sender's data was acknowledged.
     sender: Due,
-    /// Base stations that send the flow on, and how many of them had all of it acknowledged, last when.
+    /// Number of base stations that forward the flow, number of those that are fully acknowledged, and the
+    /// time of the last.
     relays: u32,
     relayed: u32,
     last: Due,
-    /// When the receiver had all that was to be sent.
+    /// Time when the receiver had all data.
     received: Due,
 }
 
 impl Completion {
-    /// The sender's data was all acknowledged.
+    /// Records that all of the sender's data was acknowledged.
     pub(crate) fn sender_complete(&mut self, at: Time) {
         if !self.sender.is_set() {
             self.sender = Due::at(at);
         }
     }
 
-    /// Something happened to the end from which a base station sends the flow on.
+    /// Records an event of a base station's connection that forwards the flow.
     pub(crate) fn relay_event(&mut self, at: Time, kind: TcpKind) {
         match kind {
             TcpKind::Established => self.relays += 1,
@@ -37,25 +38,25 @@ impl Completion {
         }
     }
 
-    /// Whether a base station sends the flow on over a connection of its own.
+    /// Whether a base station forwards the flow over a split connection.
     pub(crate) fn is_relayed(&self) -> bool {
         self.relays > 0
     }
 
-    /// The receiver has all that was to be sent.
+    /// Records that the receiver has all data.
     pub(crate) fn received(&mut self, at: Time) {
         if !self.received.is_set() {
             self.received = Due::at(at);
         }
     }
 
-    /// When the flow was complete, now that nothing more happens. A base station that the mobile host has left waits for
-    /// ever for an acknowledgement: what counts then is that the receiver has all, and that the sender knows.
+    /// Completion time at the end of the run. A base station that the mobile host has left waits for an ACK
+    /// forever. Then the flow is complete when the receiver has all data and the sender has the last ACK.
     pub(crate) fn at_last(&self) -> Option<Time> {
         self.at().or_else(|| Some(self.sender.get()?.max(self.received.get()?)))
     }
 
-    /// When the flow was complete, if it was.
+    /// Completion time of the flow, if it is complete.
     pub(crate) fn at(&self) -> Option<Time> {
         let sender = self.sender.get()?;
         (self.relayed >= self.relays)

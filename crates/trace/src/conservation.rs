@@ -1,5 +1,4 @@
-//! The books: every packet that is put into the path is taken in by a host, dropped for a cause, or still
-//! on its way.
+//! Conservation of packets: every originated packet is received by a host, dropped for a cause, or in flight.
 
 use std::collections::BTreeSet;
 
@@ -11,31 +10,32 @@ use lasthop_proto::wire::{Packet, PacketId};
 use crate::Sink;
 use crate::counts::CauseCounts;
 
-/// Follows every packet from its origin to its end. Needs the full trace; for tests, not for long sweeps.
+/// Follows every packet from its origin to its end. Needs the full trace, so it is for tests, not for long
+/// sweeps.
 #[derive(Debug, Default)]
 pub struct Conservation {
     on_the_way: BTreeSet<PacketId>,
-    /// Packets put into the path, by cause.
+    /// Originated packets by cause.
     pub originated: CauseCounts,
-    /// Packets that a host took in.
+    /// Packets that a host received.
     pub received: u64,
-    /// Packets whose life ended on the way, by cause.
+    /// Packets dropped on the path, by cause.
     pub dropped: CauseCounts,
-    /// Events of packets that were never put into the path, or whose life had ended before.
+    /// Events of packets that were never originated, or that had ended before.
     pub ghosts: u64,
 }
 
 impl Conservation {
-    /// Packets that have begun and not ended: queued, in a medium, or lost by a fault of the implementation.
+    /// Packets that have not ended: queued, in a medium, or lost by a fault of the implementation.
     pub fn in_flight(&self) -> u64 {
         self.on_the_way.len() as u64
     }
 
-    /// Whether the books balance with `held` packets inside machines and media.
+    /// Whether the counts balance with `held` packets inside machines and media.
     ///
     /// # Errors
     ///
-    /// A sentence with the entries that do not add up.
+    /// A sentence with the inconsistent counts.
     pub fn check(&self, held: u64) -> Result<(), String> {
         let (sent, dropped) = (self.originated.total(), self.dropped.total());
         if self.ghosts > 0 {
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(books.wants(), Wants::EVERYTHING);
     }
 
-    /// Each event of a packet that was never sent, or has ended, is one too many.
+    /// An event of a packet that was never sent, or that has ended, counts as a ghost.
     #[test]
     fn what_happens_to_nobody_is_told() {
         let sent = Op::Originated(Cause::Data);

@@ -1,4 +1,4 @@
-//! Packets counted by cause.
+//! Packet counters by cause.
 
 use core::fmt;
 
@@ -7,23 +7,23 @@ use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A number of packets for each cause. Written as a map of the causes that occurred.
+/// Number of packets for each cause. Serialized as a map of the causes that occurred.
 ///
-/// Of the many causes a flow meets a few, so only those take room.
+/// A flow has few of the many causes, so only those use memory.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct CauseCounts {
-    /// In the order of [`Cause::ALL`]; none is zero.
+    /// In the order of [`Cause::ALL`]; no count is zero.
     counted: Vec<(Cause, u64)>,
 }
 
 impl CauseCounts {
-    /// What `count` says of each cause.
+    /// Collects `count` of each cause.
     pub fn from_fn(count: impl Fn(Cause) -> u64) -> CauseCounts {
         let all = Cause::ALL.into_iter().map(|cause| (cause, count(cause)));
         CauseCounts { counted: all.filter(|(_, n)| *n > 0).collect() }
     }
 
-    /// One more packet for `cause`.
+    /// Counts one packet.
     #[inline]
     pub fn add(&mut self, cause: Cause) {
         match self.counted.iter_mut().find(|(of, _)| *of == cause) {
@@ -32,7 +32,7 @@ impl CauseCounts {
         }
     }
 
-    /// From now on there are `n` packets for `cause`.
+    /// Sets the count of `cause` to `n`.
     #[cold]
     fn set(&mut self, cause: Cause, n: u64) {
         self.counted.retain(|(of, _)| *of != cause);
@@ -43,22 +43,22 @@ impl CauseCounts {
         }
     }
 
-    /// Packets for `cause`.
+    /// Count of `cause`.
     pub fn get(&self, cause: Cause) -> u64 {
         self.iter().find(|(of, _)| *of == cause).map_or(0, |(_, n)| n)
     }
 
-    /// Packets for all causes together.
+    /// Sum over all causes.
     pub fn total(&self) -> u64 {
         self.iter().map(|(_, n)| n).sum()
     }
 
-    /// Whether there are none.
+    /// Whether all counts are zero.
     pub fn is_empty(&self) -> bool {
         self.counted.is_empty()
     }
 
-    /// Packets for the causes that `which` names.
+    /// Sum over the causes for which `which` is true.
     pub fn total_of(&self, which: impl Fn(Cause) -> bool) -> u64 {
         self.iter().filter(|(cause, _)| which(*cause)).map(|(_, n)| n).sum()
     }

@@ -1,42 +1,43 @@
-//! CPU time of real TCP stacks: the cases of a measurement, what each repetition took, and medians with intervals.
+//! CPU time of real TCP stacks: the cases of a measurement, its samples, and medians with intervals.
 //!
-//! What is measured here is time of processors, so it differs from machine to machine and from minute to minute. The
-//! cases take turns, so that what disturbs one disturbs all, and a case is compared with its base within each round.
+//! CPU time differs between machines and over time. The cases are interleaved, so that a disturbance affects
+//! all, and each case is compared with its base within the same round.
 
 use serde::{Deserialize, Serialize};
 
 use crate::stats::Middle;
 
-/// Repetitions that an interval of 95 % needs ([`Middle::interval`]).
+/// Minimum number of repetitions for a 95 % interval ([`Middle::interval`]).
 pub const ENOUGH: u32 = 6;
 
-/// What the cable between the two hosts does for them.
+/// Offloads of the cable between the two hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wire {
-    /// Nothing: each segment is one packet with a checksum of its own from end to end. What comes in is taken in by a
-    /// thread of the receiving host.
+    /// No offloads: each segment is one packet with an end-to-end checksum. A thread of the receiving host
+    /// processes arrivals.
     Plain,
-    /// The sender makes segments as late as it can (GSO), the receiver joins them as early as it can (GRO), checksums
-    /// are left to the hardware. What comes in is taken in by a thread of the receiving host.
+    /// The sender segments as late as possible (GSO), the receiver merges as early as possible (GRO), and
+    /// checksums are left to the hardware. A thread of the receiving host processes arrivals.
     Offloads,
-    /// As [`Wire::Plain`], but what comes in is taken in by the thread that sent it, as the kernel does it by itself
-    /// between interfaces of one machine: only the sum of both ends is known.
+    /// As [`Wire::Plain`], but the sending thread processes arrivals, which is the kernel's default between
+    /// interfaces of one machine. Only the sum of both ends is known.
     PlainTogether,
-    /// Packets of up to 64 KiB cross whole (TSO), as between interfaces of one machine: only the sum is known.
+    /// Packets of up to 64 KiB cross unsegmented (TSO), as between interfaces of one machine. Only the sum is
+    /// known.
     Whole,
 }
 
 impl Wire {
-    /// All of them.
+    /// All wires.
     pub const ALL: [Wire; 4] = [Wire::Plain, Wire::Offloads, Wire::PlainTogether, Wire::Whole];
 
-    /// Whether the CPU time of the two ends is known apart.
+    /// Whether the CPU time of each end is known separately.
     pub fn apart(self) -> bool {
         matches!(self, Wire::Plain | Wire::Offloads)
     }
 
-    /// In words.
+    /// A description in words.
     pub fn name(self) -> &'static str {
         match self {
             Wire::Plain => "offloads off",
@@ -47,26 +48,26 @@ impl Wire {
     }
 }
 
-/// How a case differs from the kernel's defaults.
+/// Difference of a case to the kernel's defaults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
-    /// Not at all: timestamps, SACK and window scaling on, delayed ACKs.
+    /// The defaults: timestamps, SACK and window scaling on, delayed ACKs.
     Base,
-    /// Not at all; once more, to see how large a difference chance makes.
+    /// The defaults once more, to show random differences.
     Again,
     /// Timestamps off.
     NoTimestamps,
     /// SACK off.
     NoSack,
-    /// Window scaling off: at most 64 KiB are on their way.
+    /// Window scaling off: a flight of at most 64 KiB.
     NoScaling,
-    /// Every segment is acknowledged at once.
+    /// Every segment is acknowledged immediately.
     QuickAcks,
 }
 
 impl Change {
-    /// All of them.
+    /// All changes.
     pub const ALL: [Change; 6] = [
         Change::Base,
         Change::Again,
@@ -76,7 +77,7 @@ impl Change {
         Change::QuickAcks,
     ];
 
-    /// In words.
+    /// A description in words.
     pub fn name(self) -> &'static str {
         match self {
             Change::Base => "the kernel's defaults",
@@ -89,10 +90,10 @@ impl Change {
     }
 }
 
-/// A case.
+/// A case of a measurement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Case {
-    /// Maximum segment size in bytes, of which timestamps take 12.
+    /// Maximum segment size in bytes; timestamps use 12 of them.
     pub mss: u16,
     /// The cable.
     pub wire: Wire,
@@ -100,8 +101,8 @@ pub struct Case {
     pub change: Change,
 }
 
-/// What is measured for these segment sizes: each option switched alone with and without offloads, and the defaults on
-/// the cables that do not separate the ends.
+/// The cases for these segment sizes: each option changed alone with and without offloads, and the defaults
+/// on the cables that do not separate the ends.
 pub fn cases(sizes: &[u16]) -> Vec<Case> {
     let of = |mss: u16| {
         Wire::ALL.into_iter().flat_map(move |wire| {
@@ -112,39 +113,39 @@ pub fn cases(sizes: &[u16]) -> Vec<Case> {
     sizes.iter().copied().flat_map(of).collect()
 }
 
-/// CPU time of one end in nanoseconds.
+/// CPU time of one end, nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Spent {
-    /// Of the thread that writes or reads, its system calls included.
+    /// Thread that writes or reads, system calls included.
     pub caller_ns: u64,
-    /// Of the kernel's thread that takes in what arrives; zero where there is none.
+    /// Kernel thread that processes arrivals; zero without one.
     pub kernel_ns: u64,
 }
 
 impl Spent {
-    /// Both together.
+    /// Sum of both.
     pub fn total_ns(self) -> u64 {
         self.caller_ns + self.kernel_ns
     }
 }
 
-/// Which CPU time is asked for.
+/// Selects the CPU time of one end or of both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ends {
-    /// Of the sender.
+    /// The sender's.
     Sender,
-    /// Of the receiver.
+    /// The receiver's.
     Receiver,
-    /// Of both together.
+    /// The sum.
     Both,
 }
 
 impl Ends {
-    /// All of them.
+    /// All selections.
     pub const ALL: [Ends; 3] = [Ends::Sender, Ends::Receiver, Ends::Both];
 
-    /// In words.
+    /// A description in words.
     pub fn name(self) -> &'static str {
         match self {
             Ends::Sender => "sender",
@@ -154,39 +155,39 @@ impl Ends {
     }
 }
 
-/// One transfer.
+/// Result of one transfer.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Sample {
-    /// Which case, by its place in the list.
+    /// Index of its case in the list.
     pub case: usize,
-    /// Which repetition, from zero.
+    /// Repetition, from zero.
     pub round: u32,
-    /// Bytes that were written, and read at the other end.
+    /// Transferred bytes.
     pub bytes: u64,
-    /// The sender's CPU time; where the ends are not apart, that of the thread that writes.
+    /// The sender's CPU time; if the ends are not separate, that of the writing thread.
     pub sender: Spent,
-    /// The receiver's.
+    /// The receiver's CPU time.
     pub receiver: Spent,
-    /// Time that passed.
+    /// Elapsed time, nanoseconds.
     pub wall_ns: u64,
-    /// CPU time of all processors that was not idle meanwhile, by everybody; the kernel counts it in ticks.
+    /// Busy time of all processors meanwhile, for all processes, nanoseconds; the kernel counts it in ticks.
     pub busy_ns: u64,
-    /// Times that packets were taken in by a softirq meanwhile, whosever they were: hardly ever where a thread does it.
+    /// Softirqs for received packets meanwhile, for all networks; almost none if a thread receives.
     pub softirqs: u64,
-    /// Largest payload of a segment in bytes, after options.
+    /// Largest payload of a segment, bytes, after options.
     pub payload: u32,
     /// Segments that the sender sent.
     pub segments: u64,
-    /// Segments that the receiver sent: ACKs.
+    /// ACKs that the receiver sent.
     pub acks: u64,
-    /// Segments that were sent again.
+    /// Retransmitted segments.
     pub retransmitted: u64,
-    /// The window that the receiver offered at the end, in bytes.
+    /// The receiver's window at the end, bytes.
     pub window: u32,
 }
 
 impl Sample {
-    /// CPU seconds for a gigabyte (10^9 bytes).
+    /// CPU seconds per gigabyte (10^9 bytes).
     pub fn seconds_per_gb(&self, ends: Ends) -> f64 {
         let ns = match ends {
             Ends::Sender => self.sender.total_ns(),
@@ -197,29 +198,29 @@ impl Sample {
     }
 }
 
-/// The machine, as far as it bears on the figures.
+/// The relevant properties of the machine.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct About {
     /// Release of the kernel.
     pub kernel: String,
-    /// Processors that may be used.
+    /// Number of available processors.
     pub processors: usize,
-    /// Processor of the sender's threads and that of the receiver's.
+    /// Processors of the sender's threads and of the receiver's.
     pub pinned: (usize, usize),
-    /// Whether the kernel's threads are pinned as well, which takes root; else the kernel places them.
+    /// Whether the kernel's threads are pinned too, which needs root; otherwise the kernel places them.
     pub kernel_threads_pinned: bool,
 }
 
-/// A measurement.
+/// Result of a measurement.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Measurement {
     /// The machine.
     pub about: About,
-    /// Bytes of each transfer.
+    /// Bytes per transfer.
     pub bytes: u64,
     /// The cases.
     pub cases: Vec<Case>,
-    /// What was measured, in order of time.
+    /// The samples in order of time.
     pub samples: Vec<Sample>,
 }
 
@@ -231,7 +232,7 @@ impl Measurement {
         sizes
     }
 
-    /// Rounds in which every case was measured.
+    /// Rounds with a sample of every case.
     pub fn rounds(&self) -> u32 {
         let of = |i| self.samples.iter().filter(|s| s.case == i).count() as u32;
         (0..self.cases.len()).map(of).min().unwrap_or(0)
@@ -243,17 +244,17 @@ impl Measurement {
         self.samples.iter().filter(move |sample| Some(sample.case) == place)
     }
 
-    /// A number of each sample of a case.
+    /// Median of a number over the samples of a case.
     pub fn middle(&self, case: Case, of: impl Fn(&Sample) -> f64) -> Option<Middle> {
         Middle::of(&self.samples_of(case).map(of).collect::<Vec<_>>())
     }
 
-    /// CPU seconds for a gigabyte.
+    /// CPU seconds per gigabyte.
     pub fn seconds_per_gb(&self, case: Case, ends: Ends) -> Option<Middle> {
         self.middle(case, |sample| sample.seconds_per_gb(ends))
     }
 
-    /// CPU time of a case over that of another one, round by round.
+    /// Ratio of the CPU times of two cases, per round.
     pub fn ratio(&self, case: Case, base: Case, ends: Ends) -> Option<Middle> {
         let ratios: Vec<f64> = self
             .samples_of(case)
@@ -265,13 +266,13 @@ impl Measurement {
         Middle::of(&ratios)
     }
 
-    /// CPU time of a case over that of the defaults on the same cable with the same segment size.
+    /// Ratio of a case's CPU time to that of the defaults with the same cable and segment size.
     pub fn ratio_to_base(&self, case: Case, ends: Ends) -> Option<Middle> {
         self.ratio(case, Case { change: Change::Base, ..case }, ends)
     }
 
-    /// Share of the time in which processors were not idle that was counted for one of the ends. Near 1 on a machine
-    /// that does nothing else: then nothing that the transfers cost was missed. `None` before anything was measured.
+    /// Share of the busy time that was attributed to one of the ends. Near 1 on an otherwise idle machine,
+    /// where the measurement is complete. `None` before the first sample.
     pub fn share_of_busy(&self) -> Option<f64> {
         let sum = |of: fn(&Sample) -> u64| self.samples.iter().map(of).sum::<u64>() as f64;
         let busy = sum(|s| s.busy_ns);
@@ -279,8 +280,8 @@ impl Measurement {
         (busy > 0.0).then(|| counted / busy)
     }
 
-    /// Softirqs for each segment and ACK, on the cables that tell the ends apart or on the others. Near 0 on the
-    /// former: there all of the work was done by threads that are counted. `None` before anything was measured.
+    /// Softirqs per segment and ACK, on the cables that separate the ends or on the others. Near 0 on the
+    /// former, where counted threads do all work. `None` before the first sample.
     pub fn softirqs_per_packet(&self, apart: bool) -> Option<f64> {
         let of =
             |sample: &&Sample| self.cases.get(sample.case).map(|c| c.wire.apart()) == Some(apart);
@@ -301,7 +302,7 @@ mod tests {
         let mut samples = Vec::new();
         for round in 0..ENOUGH {
             for (i, case) in cases.iter().enumerate() {
-                // Every round is slower than the last, and timestamps cost the sender a tenth.
+                // Every round is slower than the previous one, and timestamps cost the sender a tenth.
                 let slow = 100 * u64::from(round + 1);
                 let ns = if case.change == Change::NoTimestamps { 9 * slow / 10 } else { slow };
                 let sender = Spent { caller_ns: ns / 2, kernel_ns: ns / 2 };

@@ -1,7 +1,7 @@
-//! Traces as text: one row an event, fixed columns, the same bytes on every machine.
+//! Traces as text: one row per event, fixed columns, identical bytes on every machine.
 //!
-//! Both sinks write to what the caller gives them and never fail half-way: the first error is kept, the
-//! rest of the run is discarded, and `finish` reports it.
+//! Both sinks write to the caller's writer. The first error stops the output for the rest of the run, and
+//! `finish` returns it.
 
 use std::io::{self, Write};
 
@@ -36,20 +36,20 @@ use crate::layout::{Layout, flow_name};
 /// | `damage` | `ip` or `tcp` when that checksum is wrong |
 /// | `value` | `tcp-delivered`: bytes; `agent-local-rtt`: nanoseconds; `video-segment`: its rate in bits per second |
 ///
-/// A channel that changes its state writes `channel-good` or `channel-bad`, a client `page-...` or `video-...`: its `flow` has its
-/// number in place of a port.
+/// A change of the channel's state is `channel-good` or `channel-bad`. A client's event is `page-...` or
+/// `video-...`; its `flow` has the client's number in place of a port.
 pub const EVENT_COLUMNS: &str =
     "time_s,stage,event,cause,side,id,flow,seq,ack,flags,window,payload,length,damage,value\n";
 
-/// Columns of the control-block trace (what `trpt` prints, west97 4.4): one row for each event of a TCP
-/// end point, with its control block right after it. Positions count from the SYN (0); the first byte is 1.
-/// `cwnd` and `ssthresh` are bytes; `srtt_s`, `rttvar_s` and `rto_s` seconds, `rto_s` with back-off.
+/// Columns of the control-block trace (output of `trpt`, west97 4.4): one row per event of a TCP end point,
+/// with its control block right after the event. Positions count from the SYN (0); the first byte is 1.
+/// `cwnd` and `ssthresh` are bytes; `srtt_s`, `rttvar_s` and `rto_s` seconds, `rto_s` with backoff.
 pub const TCB_COLUMNS: &str = "time_s,flow,kind,snd_una,snd_nxt,snd_max,rcv_nxt,cwnd,ssthresh,snd_wnd,srtt_s,\
 rttvar_s,rto_s,backoff,dupacks,in_recovery\n";
 
 const FLUSH_AT: usize = 1 << 16;
 
-/// Rows on their way to a writer.
+/// Buffer of a row and its writer.
 struct Rows<W> {
     row: Vec<u8>,
     to: W,
@@ -76,7 +76,7 @@ impl<W: Write> Rows<W> {
         self.text(itoa::Buffer::new().format(n));
     }
 
-    /// Seconds with nine decimals: exact, and as wide as any clock in use.
+    /// Seconds with nine decimals: exact, with the resolution of all clocks in use.
     fn seconds(&mut self, nanos: u64) {
         self.int(nanos / 1_000_000_000);
         let mut digits = *b".000000000";
@@ -116,7 +116,7 @@ impl<W: Write> Rows<W> {
     }
 }
 
-/// Quotes a field where CSV asks for it (RFC 4180 section 2).
+/// Quotes a field if needed (RFC 4180 section 2).
 fn quoted(field: &str) -> String {
     if field.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))
@@ -125,24 +125,24 @@ fn quoted(field: &str) -> String {
     }
 }
 
-/// The sink that writes every event as a row; columns: [`EVENT_COLUMNS`].
+/// The sink that writes every event as a row with the columns of [`EVENT_COLUMNS`].
 pub struct EventCsv<W> {
     rows: Rows<W>,
     stages: Vec<String>,
 }
 
 impl<W: Write> EventCsv<W> {
-    /// Writes to `to`; stages are named as in `layout`.
+    /// Writes to `to` with the stage names of `layout`.
     pub fn new(layout: &Layout, to: W) -> EventCsv<W> {
         let stages = layout.stages.iter().map(|stage| quoted(&stage.name)).collect();
         EventCsv { rows: Rows::new(to, EVENT_COLUMNS), stages }
     }
 
-    /// Writes what is left.
+    /// Flushes the output.
     ///
     /// # Errors
     ///
-    /// The first error that the writer met.
+    /// The first error of the writer.
     pub fn finish(self) -> io::Result<W> {
         self.rows.finish()
     }
@@ -190,7 +190,7 @@ impl<W: Write> EventCsv<W> {
             rows.int(segment.window);
             rows.comma();
         } else if let Some((notice, quote)) = packet.quote() {
-            // What it is about: the flow and the sequence number of the segment that it quotes.
+            // The quoted segment's flow and sequence number.
             rows.flow(quote.flow);
             rows.comma();
             rows.int(quote.seq.0);
@@ -211,7 +211,7 @@ impl<W: Write> EventCsv<W> {
         rows.end();
     }
 
-    /// A row about stations of a radio hop; they stand where flows do.
+    /// Writes a row about stations of a radio hop, which replace the flow.
     fn link(&mut self, event: &str, fate: &str, from: Station, to: Station, value: Option<u64>) {
         let rows = &mut self.rows;
         rows.text(event);
@@ -231,7 +231,7 @@ impl<W: Write> EventCsv<W> {
         rows.end();
     }
 
-    /// A row about a mobile host in the cell of this stage; the address stands where other rows have the flow.
+    /// Writes a row about a mobile host in the cell of this stage; its address replaces the flow.
     fn handoff(&mut self, event: &str, host: Addr, value: Option<u64>) {
         let rows = &mut self.rows;
         rows.text(event);
@@ -244,7 +244,7 @@ impl<W: Write> EventCsv<W> {
         rows.end();
     }
 
-    /// A row about a flow or a channel rather than a packet: most columns are empty.
+    /// Writes a row without a packet, about a flow or a channel. Most columns are empty.
     fn other(&mut self, event: &str, side: &str, flow: Option<FlowKey>, value: Option<u64>) {
         let rows = &mut self.rows;
         rows.text(event);
@@ -268,7 +268,7 @@ impl<W: Write> Sink for EventCsv<W> {
     }
 
     fn event(&mut self, event: &Event) {
-        // The packet of a datagram is told.
+        // The packet of a datagram has its own event.
         if matches!(event.what, What::Work(_) | What::Datagram { .. }) {
             return;
         }
@@ -282,7 +282,7 @@ impl<W: Write> Sink for EventCsv<W> {
                 };
                 self.other(tcp_name(tcp.kind), "", Some(tcp.flow), value);
             }
-            // The base station's end of a split connection, under the same address as the host's.
+            // The base station's end of a split connection, with the host's address.
             What::Split(tcp) => {
                 let value = match tcp.kind {
                     TcpKind::Delivered { bytes } => Some(bytes.into()),
@@ -377,7 +377,8 @@ impl<W: Write> Sink for EventCsv<W> {
     }
 }
 
-/// The sink that writes the control block at each event of a TCP end point; columns: [`TCB_COLUMNS`].
+/// The sink that writes the control block at each event of a TCP end point, with the columns of
+/// [`TCB_COLUMNS`].
 pub struct TcbCsv<W> {
     rows: Rows<W>,
 }
@@ -388,11 +389,11 @@ impl<W: Write> TcbCsv<W> {
         TcbCsv { rows: Rows::new(to, TCB_COLUMNS) }
     }
 
-    /// Writes what is left.
+    /// Flushes the output.
     ///
     /// # Errors
     ///
-    /// The first error that the writer met.
+    /// The first error of the writer.
     pub fn finish(self) -> io::Result<W> {
         self.rows.finish()
     }
@@ -470,7 +471,7 @@ fn tcp_name(kind: TcpKind) -> &'static str {
 }
 
 fn flags(row: &mut Vec<u8>, flags: Flags) {
-    // The display of flags writes letter by letter and cannot fail into a vector.
+    // The display of flags writes single letters, and a vector never fails.
     let _ = write!(row, "{flags}");
 }
 

@@ -1,27 +1,27 @@
-//! Gaps between signs of progress, kept in few bytes.
+//! Compact storage of gaps between signs of progress.
 
 use lasthop_proto::units::{Span, Time};
 
-/// Gaps, each from its beginning to its end, the oldest first. A flow may have dozens, and there may be a hundred thousand flows:
-/// so each is kept as the time since the one before and its length, in seven bits a byte. That takes eight or nine bytes
-/// for gaps of a second.
+/// Gaps with start and end, the oldest first. A flow may have dozens, and a run a hundred thousand flows. So
+/// each gap is stored as the time since the previous one and its length, with seven bits per byte: eight or
+/// nine bytes for gaps of a second.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gaps {
     bytes: Vec<u8>,
     count: usize,
-    /// When the last one ended.
+    /// End of the last gap.
     end: Time,
 }
 
 impl Gaps {
-    /// How many there are.
+    /// Number of gaps.
     pub(crate) fn len(&self) -> usize {
         self.count
     }
 
-    /// Adds one that does not begin before the last one has ended.
+    /// Adds a gap that begins at or after the end of the last one.
     pub(crate) fn push(&mut self, from: Time, to: Time) {
-        /// Both numbers, however long they are.
+        /// Bytes for two numbers of any length.
         const ROOM: usize = 20;
         if self.bytes.capacity() < self.bytes.len() + ROOM {
             self.bytes.reserve_exact(ROOM + self.bytes.len() / 2);
@@ -41,7 +41,7 @@ impl Gaps {
         self.bytes.push(left as u8);
     }
 
-    /// All of them.
+    /// All gaps, the oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Time, Time)> + '_ {
         let mut bytes = self.bytes.iter();
         let mut next = move || {
@@ -62,7 +62,7 @@ impl Gaps {
         })
     }
 
-    /// Keeps those longer than `length`.
+    /// Removes gaps that are not longer than `length`.
     pub(crate) fn retain_longer(&mut self, length: Span) {
         let mut kept = Gaps { bytes: Vec::with_capacity(self.bytes.len()), ..Gaps::default() };
         let longer = self.iter().filter(|(from, to)| to.since(*from) > length);

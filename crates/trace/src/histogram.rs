@@ -1,18 +1,18 @@
-//! Lengths of time in classes, in constant memory.
+//! Durations in classes, in constant memory.
 
 use lasthop_proto::units::Span;
 
-/// Classes of a quarter octave from about a microsecond to about an hour. Only those from the lowest to the highest that
-/// occurred take room: the delays of a flow are in a few.
+/// Classes of a quarter octave from about a microsecond to about an hour. Only the range from the lowest to
+/// the highest class in use is allocated, since the delays of a flow are in few classes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Histogram {
     counts: Box<[u32]>,
-    /// The class of the first count.
+    /// Class of the first count.
     first: u8,
-    /// How many lengths wait.
+    /// Number of buffered durations.
     waiting: u8,
-    /// Classes of the lengths that came last and are not in `counts` yet: it lies elsewhere, and is touched for several of
-    /// them together.
+    /// Classes of the latest durations, which are not in `counts` yet. That memory is elsewhere, so it is
+    /// accessed once for several of them.
     recent: [u8; WAITING],
 }
 
@@ -21,7 +21,7 @@ const LAST_OCTAVE: usize = 42;
 const WAITING: usize = 6;
 
 impl Histogram {
-    /// Takes in one length.
+    /// Adds a duration.
     #[inline]
     pub(crate) fn add(&mut self, gap: Span) {
         let nanos = gap.0.clamp(1 << FIRST_OCTAVE, (1 << (LAST_OCTAVE + 1)) - 1);
@@ -34,13 +34,13 @@ impl Histogram {
         self.waiting += 1;
     }
 
-    /// Counts the lengths that wait.
+    /// Counts the buffered durations.
     #[inline(never)]
     fn count(&mut self) {
         let waiting = usize::from(core::mem::take(&mut self.waiting));
         for at in 0..waiting.min(WAITING) {
             let class = self.recent[at];
-            // A class below the first wraps to a number beyond the last.
+            // A class below the first one wraps to an index beyond the last.
             match self.counts.get_mut(usize::from(class.wrapping_sub(self.first))) {
                 Some(n) => *n = n.saturating_add(1),
                 None => self.widen(class),
@@ -48,7 +48,7 @@ impl Histogram {
         }
     }
 
-    /// Makes room for `class` and counts the first length in it.
+    /// Extends the counts to `class` and counts its first duration.
     #[cold]
     fn widen(&mut self, class: u8) {
         if self.counts.is_empty() {
@@ -64,12 +64,12 @@ impl Histogram {
         self.counts = counts;
     }
 
-    /// The middle of the class that holds the median.
+    /// Middle of the class that contains the median.
     pub(crate) fn median(&self) -> Span {
         self.quantile(0.5)
     }
 
-    /// The middle of the class that holds the quantile `q` of 0 to 1: at most 12.5 % off.
+    /// Middle of the class that contains the quantile `q` from 0 to 1; accurate to 12.5 %.
     pub(crate) fn quantile(&self, q: f64) -> Span {
         let mut all = self.clone();
         all.count();
@@ -101,7 +101,7 @@ mod tests {
             let got = histogram.quantile(q).as_secs_f64();
             assert!((got / want - 1.0_f64).abs() <= 0.125, "{q}: {got}");
         }
-        // More than wait at once, upwards and downwards.
+        // More than the buffer holds, upwards and downwards.
         let mut mixed = Histogram::default();
         for ms in [8, 8, 8, 64, 64, 1, 1, 1, 1, 8] {
             mixed.add(Span::millis(ms));

@@ -1,7 +1,7 @@
-//! What a sink must know of the path beside the events: which stage is what, and which flows carry data.
+//! Additional input of sinks: the stages of the path, and the flows that carry data.
 //!
-//! The world that runs a scenario builds this once. Flows that it does not name are still measured; they are
-//! found by their first packet.
+//! The world that runs a scenario builds it once. Flows that it does not name are still measured from their
+//! first packet on.
 
 use core::ops::Range;
 
@@ -12,7 +12,7 @@ use lasthop_proto::udp::Voice;
 use lasthop_proto::wire::{Addr, FlowKey};
 use serde::{Deserialize, Serialize};
 
-/// What a stage is, as far as counting goes.
+/// Role of a stage for the counters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -24,9 +24,9 @@ pub enum Role {
     Agent,
     /// A radio hop.
     Radio,
-    /// A router shared with other traffic.
+    /// A router shared with cross traffic.
     Cross,
-    /// The router before cells.
+    /// The router in front of cells.
     Router,
     /// The base station of a cell.
     Base,
@@ -35,7 +35,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Whether packets are transmitted here.
+    /// Whether packets are transmitted in this role.
     pub fn is_link(self) -> bool {
         matches!(self, Role::Link | Role::Radio)
     }
@@ -46,11 +46,11 @@ impl Role {
 pub struct StageInfo {
     /// Name in the scenario.
     pub name: String,
-    /// What it is.
+    /// Its role.
     pub role: Role,
 }
 
-/// One flow that will carry data.
+/// A flow that will carry data.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FlowInfo {
     /// The flow in the direction of its data.
@@ -59,98 +59,98 @@ pub struct FlowInfo {
     pub towards: Side,
     /// Bytes to transfer; `None` sends until the run ends.
     pub bytes: Option<u64>,
-    /// Payload of a full segment in bytes, TCP options taken off, between the two hosts; `None` takes the largest
-    /// payload seen, of QUIC that of UDP.
+    /// Payload of a full segment without TCP options between the two hosts, bytes. `None` means the largest
+    /// payload seen; for QUIC that of UDP.
     pub mss: Option<u32>,
-    /// The same on the wired links and on the radio hop, once a base station has split the connection.
+    /// As `mss`, on the wired links and on the radio hop, after a base station has split the connection.
     pub split_mss: Option<[u32; 2]>,
-    /// Whether it is other people's traffic.
+    /// Whether it is cross traffic.
     pub cross: bool,
 }
 
-/// Between these, flows that the layout does not name are short transfers: too many to be told one by one.
+/// Hosts whose flows are short transfers unless the layout names them. There are too many for single reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ShortInfo {
     /// The sender.
     pub from: Addr,
     /// The receiver.
     pub to: Addr,
-    /// Whether they are other people's traffic.
+    /// Whether they are cross traffic.
     pub cross: bool,
 }
 
-/// Clients that ask a server. Their connections are told together.
+/// Clients that send requests to a server. Their connections are reported as one group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ExchangeInfo {
-    /// Who asks.
+    /// The client.
     pub from: Addr,
-    /// Who answers.
+    /// The server.
     pub to: Addr,
-    /// The first port of the server.
+    /// First port of the server.
     pub port: u16,
-    /// Whether they are other people's traffic.
+    /// Whether they are cross traffic.
     pub cross: bool,
 }
 
 impl ExchangeInfo {
-    /// Whether requests travel on this flow.
+    /// Whether `flow` carries requests.
     pub fn asks_on(&self, flow: &FlowKey) -> bool {
         (flow.src, flow.dst) == (self.from, self.to) && Exchange::is_at(self.port, flow.dst_port)
     }
 }
 
-/// Sources of datagrams, which are told together.
+/// Sources of datagrams, which are reported as one group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DatagramInfo {
-    /// Who sends.
+    /// The sender.
     pub from: Addr,
-    /// Who receives.
+    /// The receiver.
     pub to: Addr,
-    /// The port of the receiver.
+    /// Port of the receiver.
     pub port: u16,
-    /// Whether they are other people's traffic.
+    /// Whether they are cross traffic.
     pub cross: bool,
-    /// The call that each source is, if it is one.
+    /// The call of each source, if it is one.
     pub voice: Option<Voice>,
-    /// Whether they come back, so that the times are those to and fro.
+    /// Whether the receiver returns them, so that delays are round-trip times.
     pub probe: bool,
 }
 
-/// A host that runs on a battery.
+/// A battery-powered host.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PoweredInfo {
     /// Its stage.
     pub host: StageId,
-    /// Its address: what it sends is known by it where it is delivered.
+    /// Its address, which identifies its data at the receiver.
     pub addr: Addr,
-    /// The radio hop that it hangs on, and its radio there; `None` if its link is a wire.
+    /// Its radio hop with its antenna there; `None` for a wired host.
     pub radio: Option<(StageId, Antenna)>,
-    /// What it is made of.
+    /// Its hardware.
     pub hardware: Hardware,
 }
 
 /// The path and its flows.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Layout {
-    /// Stages by [`StageId`], left to right, hosts included; behind them the hosts' own links to the path.
+    /// Stages by [`StageId`], left to right with hosts; then the access links of hosts.
     pub stages: Vec<StageInfo>,
-    /// The stages of each cell, if hosts move: the path branches before them.
+    /// The stages of each cell, if hosts move: the path branches in front of them.
     pub cells: Vec<Range<usize>>,
     /// Flows in the order of the scenario.
     pub flows: Vec<FlowInfo>,
-    /// Between whom short transfers are made.
+    /// Pairs of hosts with short transfers.
     pub short: Vec<ShortInfo>,
-    /// Who asks whom.
+    /// Clients and servers with exchanges.
     pub exchanges: Vec<ExchangeInfo>,
-    /// Who sends datagrams to whom.
+    /// Sources and receivers of datagrams.
     pub datagrams: Vec<DatagramInfo>,
-    /// The hosts that run on batteries, in the order of the scenario.
+    /// The battery-powered hosts, in the order of the scenario.
     pub powered: Vec<PoweredInfo>,
 }
 
 impl Layout {
-    /// The stages that data towards `side` crosses in cell number `cell`, in the order it crosses them. Without cells
-    /// there is one way, number 0.
+    /// The stages that data towards `side` crosses in cell number `cell`, in order. Without cells the only
+    /// number is 0.
     pub fn along(
         &self,
         cell: usize,
@@ -168,22 +168,22 @@ impl Layout {
             .map(|i| (StageId(i as u16), &self.stages[i]))
     }
 
-    /// The first stage towards `side` that transmits.
+    /// The first transmitting stage towards `side`.
     pub fn first_link(&self, cell: usize, side: Side) -> Option<StageId> {
         self.along(cell, side).find(|(_, stage)| stage.role.is_link()).map(|(id, _)| id)
     }
 
-    /// The last stage towards `side` that transmits.
+    /// The last transmitting stage towards `side`.
     pub fn last_link(&self, cell: usize, side: Side) -> Option<StageId> {
         self.along(cell, side).rfind(|(_, stage)| stage.role.is_link()).map(|(id, _)| id)
     }
 
-    /// The first stage towards `side` that is a `role`.
+    /// The first stage towards `side` with this role.
     pub fn first(&self, cell: usize, side: Side, role: Role) -> Option<StageId> {
         self.along(cell, side).find(|(_, stage)| stage.role == role).map(|(id, _)| id)
     }
 
-    /// The name of `stage`; empty when the layout does not know it.
+    /// The name of `stage`; empty for an unknown one.
     pub fn name(&self, stage: StageId) -> &str {
         self.stages.get(usize::from(stage.0)).map_or("", |info| &info.name)
     }

@@ -1,6 +1,6 @@
-//! What happened: sinks for the events of a run.
+//! Sinks for the events of a run: metrics, traces and captures.
 //!
-//! Metrics are a pure function of the events. They cannot tell one world from another.
+//! Metrics are a pure function of the events, so they do not depend on the world that produced the events.
 
 pub mod capture;
 mod completion;
@@ -30,42 +30,42 @@ use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{FlowKey, Packet};
 
-/// Something that takes in the events of a run in order.
+/// A consumer of the events of a run, in order.
 pub trait Sink {
-    /// Which events it needs; the driver collects the union over all sinks.
+    /// The needed events. The driver collects the union over all sinks.
     fn wants(&self) -> Wants;
 
-    /// The next event.
+    /// Handles the next event.
     fn event(&mut self, event: &Event);
 
-    /// The next event, to a packet at `stage` on its way towards `side`. Whoever need not keep it overrides this, and is
-    /// spared a copy of the packet.
+    /// Handles an event of a packet at `stage` towards `side`. Override it to avoid cloning the packet.
     fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
         let what = What::Packet { op, side, packet: packet.clone() };
         self.event(&Event { at, stage, what });
     }
 
-    /// The next event: data was delivered to the end of a connection at `stage`; `flow` is that from there. Told so where
-    /// nobody wants [`Wants::DETAIL`], to which its control block belongs; whoever need not keep it overrides this.
+    /// Handles a delivery of data to the end of a connection at `stage`; `flow` is as seen from there. Called
+    /// when no sink needs [`Wants::DETAIL`], the level of its control block. Override it to avoid building an
+    /// event.
     fn delivered(&mut self, at: Time, stage: StageId, flow: FlowKey, bytes: u32) {
         self.event(&Event { at, stage, what: What::delivered(flow, bytes) });
     }
 
-    /// A packet of any protocol on its way towards `side` comes into the path at one of its ends, or leaves it at the
-    /// other. Only stations tell of that; what it means to TCP comes as events.
+    /// Handles a packet of any protocol that enters the path at one end, or leaves it at the other, towards
+    /// `side`. Only stations call this; TCP's view of the packet is a separate event.
     fn passage(&mut self, _at: Time, _side: Side, _packet: &Packet, _passage: Passage) {}
 }
 
-/// Where a packet crosses the border of the path.
+/// Direction in which a packet crosses the boundary of the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Passage {
-    /// It comes in.
+    /// Enters the path.
     In,
-    /// It leaves.
+    /// Leaves the path.
     Out,
 }
 
-/// A sink for nobody.
+/// A sink that ignores all events.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Nothing;
 
@@ -76,7 +76,7 @@ impl Sink for Nothing {
     fn event(&mut self, _: &Event) {}
 }
 
-/// Two sinks fed alike.
+/// Both sinks receive the same events.
 impl<A: Sink, B: Sink> Sink for (A, B) {
     fn wants(&self) -> Wants {
         self.0.wants().union(self.1.wants())
@@ -117,7 +117,7 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     }
 }
 
-/// Any number of sinks fed alike.
+/// All sinks receive the same events.
 impl<S: Sink> Sink for Vec<S> {
     fn wants(&self) -> Wants {
         self.iter().fold(Wants::NOTHING, |wants, sink| wants.union(sink.wants()))
@@ -176,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    /// What a sink was told, a word each.
+    /// The calls of a sink, one word each.
     #[derive(Default)]
     struct Told(Vec<&'static str>);
 

@@ -1,10 +1,11 @@
-//! Captures that Wireshark reads: a small pcapng writer, and a sink that captures a run.
+//! A small pcapng writer for Wireshark, and a sink that captures a run.
 //!
-//! The format is that of draft-ietf-opsawg-pcapng: a section header, one interface description for each
-//! place of capture, one enhanced packet block for each packet. Times have nanoseconds, links are raw IP
-//! ([`LINKTYPE_RAW`]), and a comment beside a packet says what the wire does not: why it exists, what happened to it.
+//! The format follows draft-ietf-opsawg-pcapng: a section header, one interface description per capture
+//! point, one enhanced packet block per packet. Times are in nanoseconds, links are raw IP
+//! ([`LINKTYPE_RAW`]). A comment of a packet contains information that is not on the wire: the cause of its
+//! origin, and its fate.
 //!
-//! Nothing here opens files. [`Writer`] writes into any [`std::io::Write`].
+//! No function here opens files. [`Writer`] writes to any [`std::io::Write`].
 
 mod sink;
 
@@ -34,47 +35,47 @@ const IF_TSRESOL: u16 = 9;
 const IF_TSOFFSET: u16 = 14;
 const EPB_FLAGS: u16 = 2;
 
-/// The longest comment written, in bytes; longer ones are cut at a character.
+/// Length limit of a comment, bytes; a longer one is truncated at a character.
 pub const MAX_COMMENT: usize = 4096;
 
 /// An interface of one [`Writer`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InterfaceId(u32);
 
-/// What an interface description says.
+/// Content of an interface description.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Interface<'a> {
-    /// Name, as Wireshark shows it beside each packet.
+    /// Name, as Wireshark shows it with each packet.
     pub name: &'a str,
-    /// A sentence about it; empty for none.
+    /// A descriptive sentence; empty for none.
     pub description: &'a str,
     /// Seconds from the Unix epoch to [`Time::ZERO`]; zero for simulated time.
     pub epoch: i64,
-    /// Most bytes of a packet that are kept; zero for all.
+    /// Limit of stored bytes per packet; zero for no limit.
     pub snap: u32,
 }
 
 /// Writes one pcapng section in little-endian order.
 ///
-/// Each block is one call of [`Write::write_all`]: give it a [`std::io::BufWriter`] for files.
+/// Each block is one call of [`Write::write_all`], so use a [`std::io::BufWriter`] for files.
 #[derive(Debug)]
 pub struct Writer<W> {
     to: W,
-    /// The block in work, kept so that no packet allocates.
+    /// The current block. It is reused, so no packet allocates memory.
     block: Vec<u8>,
     interfaces: u32,
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a section.
+    /// Starts a section.
     ///
     /// # Errors
-    /// Those of `to`.
+    /// Errors of `to`.
     pub fn new(to: W) -> io::Result<Writer<W>> {
         let mut writer = Writer { to, block: Vec::with_capacity(2048), interfaces: 0 };
         writer.begin(BLOCK_SECTION);
         writer.long(BYTE_ORDER_MAGIC);
-        // Version 1.0, section length not known in advance.
+        // Version 1.0, unspecified section length.
         writer.long(1);
         writer.block.extend_from_slice(&u64::MAX.to_le_bytes());
         let name = concat!("lasthop ", env!("CARGO_PKG_VERSION"));
@@ -84,10 +85,10 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Adds a place of capture. Its packets may follow at any time.
+    /// Adds a capture point. Its packets may follow at any time.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     pub fn interface(&mut self, interface: &Interface<'_>) -> io::Result<InterfaceId> {
         self.begin(BLOCK_INTERFACE);
         self.long(u32::from(LINKTYPE_RAW));
@@ -109,7 +110,7 @@ impl<W: Write> Writer<W> {
     /// Writes a packet with the first `payload` bytes of its body.
     ///
     /// # Errors
-    /// Those of the writer, and a packet that cannot be put into bytes as [`io::ErrorKind::InvalidInput`].
+    /// Errors of the writer, and [`io::ErrorKind::InvalidInput`] for a packet without an encoding.
     pub fn packet(
         &mut self,
         on: InterfaceId,
@@ -124,10 +125,10 @@ impl<W: Write> Writer<W> {
         self.end_packet(prefix, side, comment)
     }
 
-    /// Writes a packet that is bytes already; `original` is its length on the wire.
+    /// Writes an encoded packet; `original` is its length on the wire.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     pub fn bytes(
         &mut self,
         on: InterfaceId,
@@ -143,7 +144,7 @@ impl<W: Write> Writer<W> {
         self.end_packet(prefix, side, comment)
     }
 
-    /// What was written to.
+    /// Returns the writer.
     pub fn into_inner(self) -> W {
         self.to
     }
@@ -154,7 +155,7 @@ impl<W: Write> Writer<W> {
         head[..4].copy_from_slice(&on.0.to_le_bytes());
         head[4..8].copy_from_slice(&((at.0 >> 32) as u32).to_le_bytes());
         head[8..12].copy_from_slice(&(at.0 as u32).to_le_bytes());
-        // The two lengths follow when the bytes are there.
+        // The two lengths follow after the bytes.
         self.block.extend_from_slice(&head);
     }
 

@@ -1,16 +1,16 @@
-//! Sets of byte positions, kept as sorted disjoint ranges.
+//! Sets of byte positions as sorted disjoint ranges.
 
-/// Half-open ranges, sorted, disjoint and not touching. A stream with few holes has few ranges, and
-/// growing the last one is the common case.
+/// Half-open ranges, sorted, disjoint and not adjacent. A stream with few holes has few ranges, and an
+/// extension of the last one is the common case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges {
     before: Vec<(u64, u64)>,
-    /// The highest one; empty if there is none.
+    /// The highest range; empty if there is none.
     last: (u64, u64),
 }
 
 impl Ranges {
-    /// How many ranges there are.
+    /// Number of ranges.
     pub fn count(&self) -> usize {
         self.before.len() + usize::from(self.last.0 < self.last.1)
     }
@@ -20,7 +20,7 @@ impl Ranges {
         self.before.first().copied().or((self.last.0 < self.last.1).then_some(self.last))
     }
 
-    /// Adds `start..end`; returns whether any position was new.
+    /// Adds `start..end`. Returns whether any position was new.
     #[inline]
     pub fn insert(&mut self, start: u64, end: u64) -> bool {
         if start == self.last.1 && start < end && self.last.0 < start {
@@ -30,7 +30,7 @@ impl Ranges {
         start < end && self.change(|all| Ranges::insert_anywhere(all, start, end))
     }
 
-    /// Changes the list of all ranges.
+    /// Edits the list of all ranges.
     fn change<T>(&mut self, change: impl FnOnce(&mut Vec<(u64, u64)>) -> T) -> T {
         self.before.extend((self.last.0 < self.last.1).then_some(self.last));
         let answer = change(&mut self.before);
@@ -54,7 +54,7 @@ impl Ranges {
         true
     }
 
-    /// Takes `start..end` out.
+    /// Removes `start..end`.
     pub fn remove(&mut self, start: u64, end: u64) {
         self.change(|all| {
             let from = all.partition_point(|r| r.1 <= start);
@@ -80,7 +80,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a plain bitmap: same members, same answers, and the form stays canonical.
+        /// Compared with a bitmap: the same members, the same results, and a canonical form.
         #[test]
         fn ranges_behave_as_a_set(ops in prop::collection::vec((any::<bool>(), 0u64..64, 0u64..12), 0..60)) {
             let mut ranges = Ranges::default();

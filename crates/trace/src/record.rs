@@ -1,4 +1,4 @@
-//! Every event, kept in memory.
+//! A recording of every event in memory.
 
 use lasthop_proto::event::{Event, Op, Wants, What};
 use lasthop_proto::machine::{Side, StageId};
@@ -7,40 +7,41 @@ use lasthop_proto::wire::{Packet, Parts};
 
 use crate::Sink;
 
-/// How many packets are looked for among those that are kept: more than are under way on most paths.
+/// Size of the cache of stored packets: more than are in flight on most paths.
 const KNOWN: usize = 1 << 12;
 
-/// Every event, kept in memory.
+/// A recording of every event in memory.
 ///
-/// Most events are of a packet that was seen before and is still the same, which is kept once for all of them. What takes time
-/// is fresh memory: so an event takes three words, a packet none but its own, and what is kept stays where it is.
+/// Most events concern a packet that was seen before and is unchanged, so it is stored once for all of them.
+/// Fresh memory is the main cost: an event uses three words, a packet only its own size, and nothing is
+/// moved.
 #[derive(Default, Clone)]
 pub struct Record {
     events: Pages<Kept>,
     packets: Pages<Parts>,
     others: Pages<What>,
-    /// Where in `packets` one was kept last, by the low bits of its name.
+    /// Index in `packets` of the latest packet, by the low bits of its number.
     known: Vec<u32>,
 }
 
-/// An event without what it is about.
+/// An event without its packet or content.
 #[derive(Debug, Clone, Copy)]
 struct Kept {
     at: Time,
-    /// Which of the packets or of the others.
+    /// Index in `packets` or `others`.
     place: u32,
     stage: StageId,
-    /// What was done to the packet, if it is about one.
+    /// The operation on the packet, if the event is about one.
     done: Option<(Op, Side)>,
 }
 
 const _: () = assert!(size_of::<Kept>() <= 24);
 
-/// A list that grows by pages, so that nothing in it is ever moved.
+/// A list that grows by pages, so that entries never move.
 #[derive(Clone)]
 struct Pages<T>(Vec<Vec<T>>);
 
-/// How many entries a page has.
+/// Entries per page.
 const PAGE: usize = 512;
 
 impl<T> Default for Pages<T> {
@@ -58,7 +59,7 @@ impl<T> Pages<T> {
         &self.0[place / PAGE][place % PAGE]
     }
 
-    /// Adds one more, and tells its place.
+    /// Appends an entry and returns its index.
     fn push(&mut self, one: T) -> usize {
         let page = match self.0.last_mut() {
             Some(page) if page.len() < PAGE => page,
@@ -91,7 +92,7 @@ impl Record {
         })
     }
 
-    /// Where this packet is kept.
+    /// Index of this packet; stores a new one.
     #[inline]
     fn place_of(&mut self, packet: &Packet) -> u32 {
         if self.known.is_empty() {
@@ -143,7 +144,7 @@ mod tests {
         let seen = [
             (Op::Originated(Cause::Data), packet(1)),
             (Op::Transmitted, packet(1)),
-            // It has the place of the first among those that are known.
+            // It has the same cache entry as the first packet.
             (Op::Transmitted, packet(1 + KNOWN as u64)),
             (Op::Transmitted, packet(1)),
             (Op::Damaged, packet(1).with(|packet| packet.damage = Damage::Ip)),

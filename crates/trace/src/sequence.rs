@@ -1,4 +1,4 @@
-//! The time-sequence series of one flow: what a plot like west97's Figures 9, 10, 12 and 13 is drawn from.
+//! The time-sequence series of one flow: the data of plots such as west97's Figures 9, 10, 12 and 13.
 
 use lasthop_proto::event::{Cause, Event, Op, TcpKind, Wants, What};
 use lasthop_proto::machine::{Side, StageId};
@@ -16,45 +16,45 @@ use crate::completion::Completion;
 use crate::layout::{Layout, flow_name};
 use crate::stalls::{Stall, StallWatch};
 
-/// Why a data packet was sent.
+/// Reason for a data packet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SendKind {
-    /// For the first time.
+    /// First transmission.
     First,
-    /// Again, because of duplicate ACKs, partial ACKs or SACK blocks.
+    /// Retransmission after duplicate ACKs, partial ACKs or SACK blocks.
     Fast,
-    /// Again, because the sender's timer expired.
+    /// Retransmission after a timeout.
     Timeout,
-    /// Again, because the sender was told of a wireless loss.
+    /// Retransmission after a notification of a wireless loss.
     Eln,
-    /// The host sent its last segment again, as a tail loss probe.
+    /// Retransmission of the last segment as a tail loss probe.
     Probe,
-    /// Again, by the base station.
+    /// Retransmission by the base station.
     Local,
-    /// Again, for a reason that the place of observation does not show.
+    /// Retransmission for a reason that the observation point does not show.
     Again,
 }
 
-/// A data packet put into the path.
+/// An originated data packet.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Sent {
-    /// When, in seconds since the run began.
+    /// Time, seconds since the start of the run.
     pub at_s: f64,
-    /// First byte, counted from 0.
+    /// First byte, from 0.
     pub start: u64,
     /// One past the last byte.
     pub end: u64,
-    /// Why.
+    /// Reason.
     pub kind: SendKind,
 }
 
 /// A data packet that was damaged or dropped.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Lost {
-    /// When, in seconds since the run began.
+    /// Time, seconds since the start of the run.
     pub at_s: f64,
-    /// First byte, counted from 0.
+    /// First byte, from 0.
     pub start: u64,
     /// One past the last byte.
     pub end: u64,
@@ -63,62 +63,62 @@ pub struct Lost {
 /// The sender's window at one moment.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Window {
-    /// When, in seconds since the run began.
+    /// Time, seconds since the start of the run.
     pub at_s: f64,
-    /// Congestion window in bytes.
+    /// Congestion window, bytes.
     pub cwnd: u32,
-    /// Slow-start threshold in bytes.
+    /// Slow-start threshold, bytes.
     pub ssthresh: u32,
 }
 
-/// A time in which the channel that the data crosses was bad.
+/// A bad period of the channel that the data crosses.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BadPeriod {
-    /// When it began, in seconds since the run began.
+    /// Start, seconds since the start of the run.
     pub from_s: f64,
-    /// When it ended, or observation did.
+    /// End of the period or of the observation.
     pub to_s: f64,
 }
 
-/// Everything that a time-sequence plot shows. Positions are bytes of the stream, counted from 0.
+/// Content of a time-sequence plot. Positions are bytes of the stream, from 0.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Series {
     /// `source:port>destination:port`.
     pub flow: String,
-    /// Data packets sent, oldest first.
+    /// Sent data packets, oldest first.
     pub sent: Vec<Sent>,
-    /// The ACK line: time in seconds and first byte not yet acknowledged at the sender.
+    /// The ACK line: time in seconds, and the first unacknowledged byte at the sender.
     pub acked: Vec<(f64, u64)>,
-    /// Data packets lost, oldest first.
+    /// Lost data packets, oldest first.
     pub lost: Vec<Lost>,
-    /// Expirations of the sender's timer, in seconds.
+    /// Retransmission timeouts of the sender, seconds.
     pub timeouts: Vec<f64>,
     /// The sender's window.
     pub windows: Vec<Window>,
     /// Stalls in delivery.
     pub stalls: Vec<Stall>,
-    /// Bad periods of the channel in the direction of the data, as far as the radio told its turns.
+    /// Bad periods of the channel in the direction of the data, if the radio reports its state.
     #[serde(default)]
     pub bad: Vec<BadPeriod>,
-    /// The cells that the mobile host was in, if hosts move.
+    /// Visits of the mobile host to cells, if hosts move.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cells: Vec<CellStay>,
-    /// When the flow was complete, or observation ended, in seconds.
+    /// Completion of the flow or end of the observation, seconds.
     pub end_s: f64,
 }
 
-/// Where the flow is watched from.
+/// Observation point of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Watch {
-    /// At its TCP end points, which tell why they send.
+    /// Its TCP end points, which report the reason for each packet.
     EndPoints,
-    /// On a link, when the end points are not ours: retransmissions show no reason, stalls and the ACK
-    /// line follow the ACKs that pass.
+    /// A link, for foreign end points: retransmissions have no reason, and stalls and the ACK line follow the
+    /// passing ACKs.
     Link(StageId),
 }
 
-/// A list of bounded length: when it is full, every second entry is forgotten, and from then on every
-/// second new one is left out. What remains is spread evenly.
+/// A list of bounded length. When it is full, every second entry is removed, and from then on every second
+/// new one is skipped. The remaining entries are evenly spread.
 #[derive(Debug)]
 struct Thinned<T> {
     items: Vec<T>,
@@ -154,13 +154,13 @@ impl<T> Thinned<T> {
 pub struct Sequence {
     flow: FlowKey,
     watch: Watch,
-    /// Sequence numbers of the first byte of data, and of what the sender's SYN acknowledges nothing of.
+    /// Sequence number of the first data byte, from the sender's SYN.
     first_byte: Option<Seq>,
     highest: u64,
     acked_to: u64,
     completion: Completion,
     aborted: Option<Time>,
-    // Retransmissions are few and all of interest: they are not thinned together with first transmissions.
+    // Retransmissions are few and all relevant, so they are not thinned together with first transmissions.
     first: Thinned<Sent>,
     again: Thinned<Sent>,
     acked: Thinned<(f64, u64)>,
@@ -168,18 +168,19 @@ pub struct Sequence {
     timeouts: Thinned<f64>,
     windows: Thinned<Window>,
     stalls: StallWatch,
-    /// Direction of the data, once a packet has shown it.
+    /// Direction of the data, known after its first packet.
     towards: Side,
     bad: BadPeriods,
     stays: Stays,
 }
 
-/// Collects the bad periods of every radio in both directions: which of them the data takes shows later.
+/// Collects the bad periods of every radio in both directions, since the direction of the data is known
+/// later.
 #[derive(Debug)]
 struct BadPeriods {
-    /// Channels that are bad, and since when.
+    /// Bad channels with the start of the period.
     open: Vec<(StageId, Side, f64)>,
-    /// By direction.
+    /// Indexed by direction.
     closed: [Thinned<BadPeriod>; 2],
 }
 
@@ -207,7 +208,7 @@ impl BadPeriods {
 }
 
 impl Sequence {
-    /// Watches `flow`, given in the direction of its data.
+    /// Observes `flow`, given in the direction of its data.
     pub fn new(flow: FlowKey, watch: Watch) -> Sequence {
         Sequence {
             flow,
@@ -230,7 +231,7 @@ impl Sequence {
         }
     }
 
-    /// Tells as well which cells of `layout` the mobile host was in.
+    /// Also records the visits of the mobile host to cells of `layout`.
     pub fn in_cells(mut self, layout: &Layout) -> Sequence {
         self.stays = Stays::of(layout);
         self
@@ -273,13 +274,13 @@ impl Sequence {
                 Cause::ElnRetransmit => SendKind::Eln,
                 Cause::TailLossProbe => SendKind::Probe,
                 cause if cause.is_local_retransmission() => SendKind::Local,
-                // The base station sends on what the sender sent: that is no second transmission.
+                // The base station forwards the sender's data: this is no retransmission.
                 Cause::SplitData | Cause::SplitProbe => return,
                 _ => SendKind::First,
             },
             (Watch::Link(link), Op::Transmitted) if link == stage => SendKind::Again,
             (_, Op::Damaged) => return self.loss(at, packet),
-            // A damaged packet is dropped later by whoever notices: one loss, not two.
+            // A damaged packet is dropped later where the damage is detected: one loss, not two.
             (_, Op::Dropped(cause)) if packet.damage == Damage::None && cause.is_loss() => {
                 return self.loss(at, packet);
             }
@@ -294,7 +295,7 @@ impl Sequence {
         if kind == SendKind::First { self.first.push(sent) } else { self.again.push(sent) }
     }
 
-    /// An end whose packets show no positions has sent up to `end`.
+    /// Records that an end without visible positions has sent data up to `end`.
     fn unseen(&mut self, at: Time, end: u64) {
         let start = self.highest;
         if end > start {
@@ -334,7 +335,7 @@ impl Sequence {
         } else if self.watch == Watch::Link(stage)
             && op == Op::Transmitted
             && flow == self.flow.reversed()
-            // A forged partial ACK says nothing about the receiver.
+            // A forged partial ACK does not reflect the receiver's state.
             && segment.options().ackp.is_none()
             && segment.flags.has(Flags::ACK)
         {
@@ -385,10 +386,10 @@ impl Sink for Sequence {
                 if self.first_byte.is_none() && tcp.kind == TcpKind::Sampled {
                     self.unseen(at, tcp.tcb.snd_max.saturating_sub(1));
                 }
-                // Position 1 of the control block is byte 0; a FIN takes a position but is no byte.
+                // Position 1 of the control block is byte 0. A FIN uses a position but is no byte.
                 self.ack(at, tcp.tcb.snd_una.saturating_sub(1).min(self.highest));
                 let (cwnd, ssthresh) = (tcp.tcb.cwnd, tcp.tcb.ssthresh);
-                // Of a host that is only seen from outside the windows are not known.
+                // The window of a foreign host is unknown.
                 if cwnd > 0 {
                     self.windows.push(Window { at_s, cwnd, ssthresh });
                 }

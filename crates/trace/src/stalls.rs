@@ -6,62 +6,62 @@ use serde::{Deserialize, Serialize};
 use crate::gaps::Gaps;
 use crate::histogram::Histogram;
 
-/// A gap shorter than this is never a stall: half a tick of the coarsest TCP timer in use, well above a
-/// delayed ACK and any local repair on a LAN.
+/// Minimum length of a stall: half a tick of the coarsest TCP timer in use, well above a delayed ACK and any
+/// local repair on a LAN.
 pub const MIN_STALL: Span = Span::millis(200);
 
-/// How many typical gaps make a stall, so that a slow link is not one long stall.
+/// Minimum length of a stall in typical gaps, so that a slow link is not one long stall.
 pub const STALL_FACTOR: u64 = 4;
 
-/// Gaps remembered one by one; longer trails are thinned by what is already known to be typical.
+/// Limit of stored gaps. Beyond it, gaps below the present threshold are removed.
 const KEPT: usize = 4096;
 
-/// A time in which a flow had unfinished business and nothing new was delivered.
+/// A time in which a flow had unfinished business and no new data was delivered.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Stall {
-    /// When the last new data was delivered, in seconds since the run began.
+    /// Time of the last delivery of new data, seconds since the start of the run.
     pub from_s: f64,
-    /// When the next was, in seconds since the run began.
+    /// Time of the next delivery, seconds since the start of the run.
     pub to_s: f64,
 }
 
 impl Stall {
-    /// How long it lasted, in seconds.
+    /// Duration, seconds.
     pub fn length_s(&self) -> f64 {
         self.to_s - self.from_s
     }
 }
 
-/// Watches one flow for stalls. Told of every sign of progress; progress twice in one instant is one sign.
+/// Detects the stalls of one flow from its signs of progress. Several signs at one instant count once.
 ///
-/// A stall is a gap between two signs of progress that is longer than [`MIN_STALL`] and than
-/// [`STALL_FACTOR`] times the flow's median gap. The median is known only at the end, so long gaps are
-/// kept and judged then; it comes from a histogram with four classes an octave, exact to 12 %.
+/// A stall is a gap between two signs of progress that is longer than [`MIN_STALL`] and than [`STALL_FACTOR`]
+/// times the flow's median gap. The median is known only at the end, so long gaps are stored and judged then.
+/// It is from a histogram with four classes per octave, with an accuracy of 12 %.
 #[derive(Clone, Debug, Default)]
 pub struct StallWatch {
     last: Due,
     gaps: Histogram,
-    /// Gaps that may be stalls, once there is one.
+    /// Possible stalls, allocated with the first.
     long: Option<Box<Long>>,
 }
 
-/// Gaps that may be stalls.
+/// Possible stalls.
 #[derive(Clone, Debug, Default)]
 struct Long {
     listed: Gaps,
-    /// Gaps that found no room there although they were stalls by what was known then.
+    /// Number and duration of gaps beyond the limit that were stalls by the threshold of that time.
     unlisted: (u64, Span),
 }
 
 impl StallWatch {
-    /// Business begins: from now on, silence counts.
+    /// Starts the observation: from now on, silence counts.
     pub fn begin(&mut self, at: Time) {
         if !self.last.is_set() {
             self.last = Due::at(at);
         }
     }
 
-    /// Something new was delivered, or all is done.
+    /// Records new data or the completion.
     pub fn progress(&mut self, at: Time) {
         let last = core::mem::replace(&mut self.last, Due::at(at));
         let Some(last) = last.get() else { return };
@@ -75,7 +75,7 @@ impl StallWatch {
         }
     }
 
-    /// The flow has ended at `at`: later silence is rest, not a stall.
+    /// Ends the flow at `at`: later silence is no stall.
     pub fn end(&mut self, at: Time) {
         self.progress(at);
         self.last = Due::NEVER;
@@ -97,17 +97,17 @@ impl StallWatch {
         }
     }
 
-    /// The median gap so far; zero before the first.
+    /// The median gap so far; zero before the first gap.
     pub fn typical_gap(&self) -> Span {
         self.gaps.median()
     }
 
-    /// What a gap must exceed to be a stall, by what is known so far.
+    /// Minimum length of a stall by the present median.
     pub fn threshold(&self) -> Span {
         MIN_STALL.max(self.typical_gap() * STALL_FACTOR)
     }
 
-    /// The stalls so far, oldest first, the one still going on at `now` included.
+    /// The stalls so far, oldest first, including one in progress at `now`.
     pub fn stalls(&self, now: Time) -> Vec<Stall> {
         let threshold = self.threshold();
         let open = self.last.get().map(|last| (last, now));
@@ -118,7 +118,7 @@ impl StallWatch {
             .collect()
     }
 
-    /// Stalls beyond those listed: how many, and their time together.
+    /// Number and total duration of stalls beyond the listed ones.
     pub fn unlisted(&self) -> (u64, Span) {
         self.long.as_ref().map_or((0, Span::ZERO), |long| long.unlisted)
     }
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(watch.stalls(at(11_000)).len(), 1, "silence at the end counts");
     }
 
-    /// The middle of the class of 100 ms is 92 ms, so that the limit is 369 ms.
+    /// The middle of the class of 100 ms is 92 ms, so the threshold is 369 ms.
     #[test]
     fn four_typical_gaps_make_a_stall_and_three_do_not() {
         for (gap, stalls) in [(350, 0), (390, 1)] {

@@ -6,19 +6,19 @@ use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, StudentsT};
 /// Mean and spread of a sample of independent runs.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
-    /// How many values.
+    /// Number of values.
     pub n: u64,
     /// Arithmetic mean; zero for an empty sample.
     pub mean: f64,
     /// Sample standard deviation (divisor n - 1); zero for fewer than two values.
     pub sd: f64,
-    /// Half the width of the 95 % confidence interval of the mean: `mean` plus or minus this. Zero for
-    /// fewer than two values, where no interval can be stated.
+    /// Half the width of the 95 % confidence interval of the mean. Zero for fewer than two values, which have
+    /// no interval.
     pub ci95: f64,
 }
 
 impl Summary {
-    /// Summary of `values` by two passes, which loses no precision to cancellation.
+    /// Summary of `values` by two passes, which avoids cancellation.
     pub fn of(values: &[f64]) -> Summary {
         let n = values.len();
         if n == 0 {
@@ -34,8 +34,8 @@ impl Summary {
         Summary { n: n as u64, mean, sd, ci95 }
     }
 
-    /// Summary of `a - b` pair by pair: runs with the same seed share their errors, so the interval of
-    /// the difference is narrower than the two intervals suggest. `None` when the lengths differ.
+    /// Summary of the paired differences `a - b`. Runs with the same seed have the same channel errors, so
+    /// this interval is narrower than the two separate intervals suggest. `None` if the lengths differ.
     pub fn of_differences(a: &[f64], b: &[f64]) -> Option<Summary> {
         if a.len() != b.len() {
             return None;
@@ -44,7 +44,7 @@ impl Summary {
         Some(Summary::of(&differences))
     }
 
-    /// The same in a larger unit, which is `unit` of this one.
+    /// The summary in a larger unit of `unit` present ones.
     pub fn in_units_of(&self, unit: f64) -> Summary {
         let Summary { n, mean, sd, ci95 } = *self;
         Summary { n, mean: mean / unit, sd: sd / unit, ci95: ci95 / unit }
@@ -61,25 +61,25 @@ impl Summary {
     }
 }
 
-/// The factor of a two-sided 95 % interval: Student's t at 0.975 with `freedom` degrees of freedom.
-/// Infinite for none.
+/// The factor of a two-sided 95 % interval: Student's t at 0.975 with `freedom` degrees of freedom. Infinite
+/// for zero.
 pub fn student_t(freedom: u64) -> f64 {
     student_t_at(freedom, 0.05)
 }
 
-/// The same for an interval that leaves `level` out, such as 0.05.
+/// The factor of an interval that excludes `level`, such as 0.05.
 pub fn student_t_at(freedom: u64, level: f64) -> f64 {
     let student = StudentsT::new(0.0, 1.0, freedom as f64);
     student.map_or(f64::INFINITY, |t| t.inverse_cdf(1.0 - level / 2.0))
 }
 
-/// How probable a mean difference of `a` and `b`, pair by pair, at least as large as this one is if there is none
-/// (Student's t, two-sided). 1 where every pair is equal, 0 where every pair differs by the same; `None` for fewer than
-/// two pairs and for lists of different lengths.
+/// Two-sided p-value of the paired t-test: the probability of a mean difference at least this large if there
+/// is none. 1 if all pairs are equal, 0 if all pairs differ by the same amount. `None` for fewer than two
+/// pairs and for different lengths.
 pub fn paired_p(a: &[f64], b: &[f64]) -> Option<f64> {
     let Summary { n, mean, sd, .. } = Summary::of_differences(a, b).filter(|s| s.n > 1)?;
     let scale = a.iter().chain(b).fold(0.0_f64, |most, x| most.max(x.abs()));
-    // What is left of equal values after rounding is no difference.
+    // Rounding residues of equal values are no difference.
     if mean.abs() <= 1e-12 * scale {
         return Some(1.0);
     }
@@ -101,7 +101,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Takes in one value.
+    /// Adds a value.
     pub fn add(&mut self, x: f64) {
         self.n += 1;
         let from_old = x - self.mean;
@@ -110,7 +110,7 @@ impl Moments {
         self.max = if self.n == 1 { x } else { self.max.max(x) };
     }
 
-    /// How many values.
+    /// Number of values.
     pub fn n(&self) -> u64 {
         self.n
     }
@@ -134,7 +134,7 @@ impl Moments {
 /// A straight line through points, by least squares.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Line {
-    /// Change of y for each unit of x.
+    /// Change of y per unit of x.
     pub slope: f64,
     /// y at x = 0.
     pub intercept: f64,
@@ -142,7 +142,7 @@ pub struct Line {
     pub r2: f64,
 }
 
-/// The line that fits `points` best; `None` for fewer than two distinct x.
+/// The least-squares line through `points`; `None` for fewer than two distinct x.
 pub fn regression(points: &[(f64, f64)]) -> Option<Line> {
     let n = points.len() as f64;
     let (mx, my) = points.iter().fold((0.0, 0.0), |(sx, sy), (x, y)| (sx + x / n, sy + y / n));
@@ -157,13 +157,13 @@ pub fn regression(points: &[(f64, f64)]) -> Option<Line> {
         return None;
     }
     let slope = xy / xx;
-    // A level line explains all there is to explain of level points.
+    // A level line explains level points completely.
     let r2 = if yy > 0.0 { (xy * xy / (xx * yy)).min(1.0) } else { 1.0 };
     Some(Line { slope, intercept: my - slope * mx, r2 })
 }
 
-/// The `q`-quantile of `values` (0..=1), interpolated between neighbours as NumPy and R (type 7) do.
-/// `None` for an empty sample.
+/// The `q`-quantile of `values` (0..=1), interpolated between neighbours like NumPy and R (type 7). `None`
+/// for an empty sample.
 pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -174,52 +174,52 @@ pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     Some(sorted[below] + (sorted[above] - sorted[below]) * (place - below as f64))
 }
 
-/// The middle of `values`; `None` for an empty sample.
+/// The median of `values`; `None` for an empty sample.
 pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// The middle of a sample with a 95 % interval that assumes no distribution, for measurements whose noise has a long
-/// tail: what a busy machine adds to a run is never negative.
+/// Median of a sample with a distribution-free 95 % interval. It suits measurements with a long tail:
+/// disturbances on a busy machine only add time.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Middle {
-    /// How many values.
+    /// Number of values.
     pub n: u64,
     /// Their median.
     pub median: f64,
-    /// Ends of an interval that holds the median of the population with a probability of at least 95 %: two of the
-    /// values, by their ranks. `None` for fewer than six values, which cannot give one.
+    /// Interval that contains the median of the population with a probability of at least 95 %: two of the
+    /// values, by rank. `None` for fewer than six values.
     pub interval: Option<(f64, f64)>,
 }
 
 impl Middle {
-    /// The middle of `values`; `None` for an empty sample.
+    /// The median of `values`; `None` for an empty sample.
     pub fn of(values: &[f64]) -> Option<Middle> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let median = median(&sorted)?;
         let n = sorted.len();
-        // As many values are below the median of the population as heads are thrown with a coin. The interval begins
-        // at the highest rank that leaves at most 2.5 % to each side.
+        // The number of values below the population's median is binomial, like coin tosses. The interval
+        // begins at the highest rank that leaves at most 2.5 % on each side.
         let coin = Binomial::new(0.5, n as u64).ok()?;
         let rank = (0..n / 2).take_while(|k| coin.cdf(*k as u64) <= 0.025).count();
         let interval = (rank > 0).then(|| (sorted[rank - 1], sorted[n - rank]));
         Some(Middle { n: n as u64, median, interval })
     }
 
-    /// Half of an interval around the median that covers [`Middle::interval`]; zero where there is none.
+    /// Half the width of an interval around the median that contains [`Middle::interval`]; zero without one.
     pub fn half(&self) -> f64 {
         self.interval.map_or(0.0, |(low, high)| (self.median - low).max(high - self.median))
     }
 
-    /// Whether the interval holds `value`.
+    /// Whether the interval contains `value`.
     pub fn holds(&self, value: f64) -> bool {
         self.interval.is_some_and(|(low, high)| (low..=high).contains(&value))
     }
 }
 
-/// Jain's fairness index of `shares`: 1 when all are equal, 1/n when one has all. One for no share or
-/// only empty ones.
+/// Jain's fairness index of `shares`: 1 if all are equal, 1/n if one has everything. 1 for no shares and for
+/// zero shares.
 pub fn jain_index(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|x| x * x).sum();
@@ -275,8 +275,8 @@ mod tests {
 
     #[test]
     fn the_paired_test_agrees_with_a_textbook() {
-        // Student's own data (1908): hours of sleep gained under two drugs; R's t.test(..., paired = TRUE): t =
-        // -4.0621, df = 9, p = 0.002833.
+        // Student's own data (1908): hours of sleep gained with two drugs; R's t.test(..., paired = TRUE): t
+        // = -4.0621, df = 9, p = 0.002833.
         let a = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
         let b = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
         close(paired_p(&a, &b).unwrap(), 0.002_833, 1e-6);
@@ -347,7 +347,7 @@ mod tests {
         let skewed = Middle::of(&[1.0, 1.0, 1.1, 1.1, 1.2, 9.0]).unwrap();
         assert!(skewed.holds(1.0) && !skewed.holds(0.9));
         close(skewed.half(), 7.9, 1e-12);
-        // So many that the probability of the lowest rank is below the smallest number.
+        // The probability of the lowest rank is below the smallest floating-point number.
         let many: Vec<f64> = (0..2000).map(f64::from).collect();
         let (low, high) = Middle::of(&many).unwrap().interval.unwrap();
         assert!((900.0..1000.0).contains(&low) && (1000.0..1100.0).contains(&high), "{low} {high}");

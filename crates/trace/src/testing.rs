@@ -1,5 +1,5 @@
-//! Hand-made events for the tests of sinks: one flow from a host at stage 0 over a wired link (1), an agent
-//! (2) and a radio (3) to a host (4).
+//! Synthetic events for tests of sinks: one flow from a host at stage 0 over a wired link (1), an agent (2)
+//! and a radio (3) to a host (4).
 
 use lasthop_proto::event::{Cause, Event, Op, Tcb, TcpEvent, TcpKind, What};
 use lasthop_proto::machine::{Side, StageId};
@@ -37,7 +37,7 @@ pub(crate) fn layout() -> Layout {
     }
 }
 
-/// A data packet of `flow` whose first byte is at `position` of the stream, 1 for the first.
+/// A data packet of `flow` with its first byte at `position` of the stream, from 1.
 pub(crate) fn data(flow: FlowKey, id: u64, position: u32, len: u32) -> Packet {
     let seq = Seq(ORIGIN) + position;
     let mut segment = Segment::new(flow.src_port, flow.dst_port, seq, Seq(5001), Flags::ACK);
@@ -68,7 +68,7 @@ fn harmed(id: u64, position: u32, len: u32) -> Packet {
     packet
 }
 
-/// What was damaged comes out of the radio.
+/// A damaged packet at the end of the radio.
 pub(crate) fn transmitted_harmed(at: u64, id: u64, position: u32, len: u32) -> Event {
     packet_event(at, 3, Op::Transmitted, harmed(id, position, len))
 }
@@ -142,7 +142,7 @@ mod tests {
         Op::Transmitted,
     ];
 
-    /// All of that happens to packets at the radio; the sink is told of events, or shown the packets.
+    /// All operations on packets at the radio. The sink receives events, or packets if `shown`.
     fn happen<S: Sink>(mut sink: S, shown: bool) -> S {
         for (i, op) in (0..).zip(OPS) {
             let packet = data(FLOW, (i / 2).into(), 1 + 100 * i, 100);

@@ -1,53 +1,55 @@
-//! Retransmission timeouts by what the sender knew, and by what would have avoided them (balakrishnan97 5.1.1).
+//! Retransmission timeouts by the sender's state, and by the mechanism that would have avoided them
+//! (balakrishnan97 5.1.1).
 
 use serde::{Deserialize, Serialize};
 
 /// Duplicate ACKs that start a fast retransmission (RFC 5681, 3.2).
 const THRESHOLD: u32 = 3;
-/// The smallest wait of a sender by RFC 6298 (2.4) with some slack for the clock of a capture, in seconds.
+/// Longest wait that counts as RFC 6298's minimum RTO (2.4), seconds, with tolerance for the clock of a
+/// capture.
 const LONGEST_MINIMUM: f64 = 1.2;
 
 /// The state of a sender whose retransmission timer expired.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Expiry {
-    /// The timer had repeated the same segment before.
+    /// Whether the timer had retransmitted the same segment before.
     pub repeated: bool,
-    /// A fast recovery had begun and was not complete.
+    /// Whether a fast recovery was in progress.
     pub in_recovery: bool,
-    /// Duplicate ACKs in a row.
+    /// Successive duplicate ACKs.
     pub dupacks: u32,
-    /// Both ends agreed on SACK.
+    /// Whether both ends agreed on SACK.
     pub sack: bool,
-    /// There was more to send, and the receiver's window had room for it.
+    /// Whether there was more data, and space for it in the receiver's window.
     pub more: bool,
-    /// No byte behind the repeated segment was outstanding.
+    /// Whether the retransmitted segment was the last outstanding one.
     pub last: bool,
     /// Seconds since the latest packet or ACK of new data.
     pub wait: f64,
-    /// The mean round trip in seconds, and the timer by RFC 6298 without its minimum.
+    /// Mean round-trip time in seconds, and the RTO of RFC 6298 without its minimum.
     pub rtt: Option<(f64, f64)>,
 }
 
-/// Timeouts of established connections. The first five groups do not overlap.
+/// Timeouts of established connections. The first five groups are disjoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct TimeoutCauses {
-    /// No duplicate ACK had come.
+    /// Without duplicate ACKs.
     pub no_duplicate_acks: u64,
-    /// One or two had come.
+    /// After one or two duplicate ACKs.
     pub few_duplicate_acks: u64,
     /// During a fast recovery.
     pub in_recovery: u64,
-    /// Of a segment that a timeout had repeated already.
+    /// Of a segment that a timeout had retransmitted already.
     pub repeated: u64,
-    /// None of these.
+    /// All others.
     pub otherwise: u64,
     /// With SACK, the recovery would have continued.
     pub avoided_by_sack: u64,
     /// Further segments would have caused the missing duplicate ACKs (RFC 3042); an upper bound.
     pub avoided_by_limited_transmit: u64,
-    /// A probe would have caused an ACK sooner (RFC 8985); an upper bound.
+    /// A probe would have caused an earlier ACK (RFC 8985); an upper bound.
     pub avoided_by_tail_loss_probe: u64,
-    /// The wait was more than twice the computed timer: a lower minimum shortens it.
+    /// The wait was more than twice the computed RTO, so a lower minimum would shorten it.
     pub at_minimum: u64,
 }
 
@@ -83,7 +85,7 @@ impl TimeoutCauses {
         self.at_minimum += u64::from(rtt.is_some_and(shortened));
     }
 
-    /// All timeouts.
+    /// Number of all timeouts.
     pub fn total(&self) -> u64 {
         self.no_duplicate_acks
             + self.few_duplicate_acks
@@ -92,7 +94,7 @@ impl TimeoutCauses {
             + self.otherwise
     }
 
-    /// The sum of both.
+    /// Sum of both.
     #[must_use]
     pub fn plus(self, other: TimeoutCauses) -> TimeoutCauses {
         TimeoutCauses {
@@ -154,7 +156,7 @@ mod tests {
             (causes.no_duplicate_acks, causes.avoided_by_tail_loss_probe, causes.at_minimum),
             (1, 1, 1)
         );
-        // Without SACK a probe of the last segment says nothing of those before it.
+        // Without SACK a probe of the last segment does not reveal losses before it.
         assert_eq!(counted(silent).avoided_by_tail_loss_probe, 0);
         assert_eq!(counted(Expiry { last: true, ..silent }).avoided_by_tail_loss_probe, 1);
         let few = counted(Expiry { dupacks: 2, more: true, ..silent });

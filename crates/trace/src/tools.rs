@@ -1,8 +1,8 @@
-//! The tools that this crate is, for lists.
+//! Descriptors of the tools of this crate, for lists.
 
 use lasthop_proto::describe::{Kind, SIM, System};
 
-/// What can be seen of a run.
+/// Tools for the observation of a run.
 pub const TOOLS: &[System] = &[
     System::new(
         Kind::Tool,

@@ -1,6 +1,6 @@
-//! Wireshark reads our captures as they are meant.
+//! Wireshark reads the captures with the intended meaning.
 //!
-//! Without tshark this cannot run.
+//! Needs tshark.
 
 #[path = "../../checks/shared/can_run.rs"]
 mod can_run;

@@ -15,10 +15,10 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersi
 use super::{ROOM, whole};
 use crate::Error;
 
-/// Rows of a group: what is held before it is written.
+/// Rows of a group, which are buffered before they are written.
 const GROUP: usize = 1 << 16;
 
-/// A table as one Parquet file. Equal rows give equal bytes, in whatever pieces they come.
+/// A table as one Parquet file. Equal rows give equal bytes, for any division into pieces.
 pub struct Parquet<W: Write + Send>(ArrowWriter<W>);
 
 impl<W: Write + Send> Parquet<W> {
@@ -91,7 +91,7 @@ pub fn csv_heading(schema: &SchemaRef, to: &mut impl Write) -> io::Result<()> {
     writeln!(to, "{line}")
 }
 
-/// Writes rows as CSV. Numbers are those that read back as the very same ones; what is not there is empty.
+/// Writes rows as CSV. Numbers are parsed back to exactly the same values; a missing value is empty.
 ///
 /// # Errors
 ///
@@ -128,7 +128,7 @@ fn value(column: &Arc<dyn Array>, row: usize, line: &mut String) -> io::Result<(
     written.map_err(io::Error::other)
 }
 
-/// Quotes a field where CSV asks for it (RFC 4180 section 2).
+/// Quotes a field where CSV requires it (RFC 4180 section 2).
 fn quoted(field: &str, line: &mut String) {
     if field.contains([',', '"', '\n', '\r']) {
         *line += &format!("\"{}\"", field.replace('"', "\"\""));

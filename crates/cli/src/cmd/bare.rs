@@ -30,7 +30,7 @@ struct BareRun {
     wakes: u64,
     /// Bytes of all transfers together.
     delivered: u64,
-    /// Transfers that are complete, and how many there are.
+    /// Number of complete transfers, and of all.
     complete: usize,
     transfers: usize,
 }
@@ -50,7 +50,7 @@ impl BareRun {
     }
 }
 
-/// Makes the runs of `plan` in the simulator and prints what they carried.
+/// Makes the runs of `plan` in the simulator and prints the counts.
 pub fn run(
     plan: &Plan,
     jobs: usize,

@@ -1,4 +1,4 @@
-//! `lasthop battery`: how long a battery lasts that feeds a radio which reports.
+//! `lasthop battery`: the lifetime of a battery that feeds a periodically transmitting radio.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `lasthop compress`: whether compressing before sending spares a battery.
+//! `lasthop compress`: whether compression before sending saves energy.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::scenario::Text;
 use crate::{Outcome, format, output, style};
 
-/// No more of a file is looked at.
+/// Limit of bytes read from a file.
 const LONGEST: u64 = 8 << 20;
 
 const EXAMPLES: &str = "\
@@ -57,7 +57,7 @@ pub struct Args {
 struct CompressionAnswer {
     file: String,
     bytes: usize,
-    /// Instructions of a compressor that this machine does in a second.
+    /// Instructions per second of compression on this machine.
     machine_instructions_per_s: f64,
     levels: Vec<LevelMeasurement>,
     cells: Vec<Cell>,

@@ -1,4 +1,4 @@
-//! `lasthop ctl`: asks and changes a running station or testbed.
+//! `lasthop ctl`: queries and changes a running station or testbed.
 
 use std::io::{ErrorKind, IsTerminal as _};
 use std::path::{Path, PathBuf};
@@ -163,7 +163,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
                 last = Some(now);
                 left -= 1;
                 if left > 0 {
-                    // No sender exists, so this is a pause.
+                    // The channel has no sender, so this waits for the interval.
                     let _ = tick.recv_timeout(Duration::from_nanos(interval.0));
                 }
             }
@@ -206,7 +206,7 @@ fn status(ask: Ask<'_>) -> Result<Status, Failure> {
     }
 }
 
-/// The value of one key of the path, or else of the station's status.
+/// The value of a key of the path, or otherwise of the station's status.
 fn get(ask: Ask<'_>, key: &str, json: bool) -> Result<String, Failure> {
     let trouble = match ask(&Request::Get { key: key.to_owned() }) {
         Ok(Answer::Value(value)) => {
@@ -217,7 +217,7 @@ fn get(ask: Ask<'_>, key: &str, json: bool) -> Result<String, Failure> {
             };
         }
         Ok(_) => return Err(strange()),
-        // The path has no such key; perhaps the status has.
+        // An unknown key of the path may be one of the status.
         Err(RequestError::Trouble(trouble))
             if matches!(trouble.code.as_str(), "unknown-key" | "bad-axis") =>
         {
@@ -239,7 +239,7 @@ fn valued(key: &str, value: &impl serde::Serialize) -> Result<String, Failure> {
     output::json(&format::CTL.of(&serde_json::json!({ "key": key, "value": value })))
 }
 
-/// The value at a dotted key; entries of lists go by their number or their name.
+/// The value at a dotted key; entries of lists have a number or a name.
 fn find<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
     key.split('.').try_fold(value, |value, word| match value {
         Value::Array(items) => match word.parse::<usize>() {
@@ -250,7 +250,7 @@ fn find<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
     })
 }
 
-/// The only station that runs.
+/// The only running station.
 fn only(found: &[PathBuf]) -> Result<PathBuf, Failure> {
     match found {
         [one] => Ok(one.clone()),

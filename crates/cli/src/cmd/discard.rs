@@ -91,7 +91,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     }?;
     let stop = Stop::listen()?;
     let at = listener.local_addr().map_err(|error| Failure::input(error.to_string(), ""))?;
-    // Not among the transfers, so that a program reads nothing but those.
+    // On stderr, so that programs read only transfers from stdout.
     let both = if at.ip().is_unspecified() && at.is_ipv6() { " (IPv6 and IPv4)" } else { "" };
     eprintln!("listening on {at}{both}");
     let options = DiscardOptions {
@@ -150,7 +150,7 @@ impl DiscardObserver for TransferPrinter<'_> {
         };
         let print = if self.json { output::exact } else { output::print };
         if let Err(error) = print(&line) {
-            // Nobody reads any more.
+            // The reader of the output has exited.
             self.error.get_or_insert(error);
             self.stop.store(true, Ordering::Relaxed);
         }

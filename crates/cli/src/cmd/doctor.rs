@@ -1,4 +1,4 @@
-//! `lasthop doctor`: what this machine can run, with remedies for the rest.
+//! `lasthop doctor`: the abilities of this machine, with remedies for missing ones.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -26,18 +26,18 @@ pub struct Args {
     output: PathBuf,
 }
 
-/// Something that was looked at.
+/// A checked requirement.
 #[derive(Serialize, Debug)]
 struct Check {
     name: Cow<'static, str>,
     ok: bool,
     /// Whether simulations need it.
     required: bool,
-    /// What was found.
+    /// The finding.
     found: String,
-    /// What it is for.
+    /// Its purpose.
     purpose: Cow<'static, str>,
-    /// What to do, if it is missing.
+    /// The remedy, if it is missing.
     remedy: Cow<'static, str>,
 }
 
@@ -100,7 +100,7 @@ fn version() -> Check {
 }
 
 fn results(dir: &Path) -> Check {
-    // Looking must not leave a directory behind, so the nearest one that exists is tried.
+    // The check must not create a directory, so it tries the nearest existing parent.
     let exists = dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(Path::new("."));
     let ok = output::prepare(exists).is_ok();
     Check {

@@ -1,4 +1,4 @@
-//! `lasthop energy`: how long a battery lasts, where its joules go, and what would save most.
+//! `lasthop energy`: the lifetime of a battery, its consumers, and the most effective savings.
 
 use lasthop_proto::energy::{PRESETS, Preset};
 use lasthop_runs::Setup;

@@ -1,4 +1,4 @@
-//! `lasthop explore`: every combination of fates of the first packets.
+//! `lasthop explore`: all combinations of fates of the first packets.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -98,7 +98,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     arguments.push(Argument::Set("world=sim".to_owned()));
     let text = Text::load(&args.scenario, &arguments)?;
     let (plan, warnings) = text.plan(&arguments)?;
-    // A matrix has combinations without effect on purpose.
+    // Combinations of a matrix may have no effect on purpose.
     if !json && plan.cells.len() == 1 {
         text.warn(&warnings, &arguments);
     }
@@ -185,7 +185,7 @@ fn explore_cells(
     }))
 }
 
-/// The command that makes one run of a cell again.
+/// The command that repeats one run of a cell.
 fn command(args: &Args, plan: &Plan, labels: &[String], pattern: &Pattern) -> String {
     let mut words = vec![format!("lasthop run {}", output::quoted(&args.scenario))];
     let mut set: Vec<String> = args.set.clone();
@@ -199,7 +199,7 @@ fn command(args: &Args, plan: &Plan, labels: &[String], pattern: &Pattern) -> St
     words.join(" ")
 }
 
-/// Everything, for a terminal.
+/// The whole answer for a terminal.
 fn page(plan: &Plan, args: &Args, answer: &Answer) -> String {
     let axes = answer.axes.iter().map(Column::text);
     let columns = axes.chain([Column::number("runs"), Column::number("violations")]);

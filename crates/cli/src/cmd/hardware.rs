@@ -33,7 +33,7 @@ pub fn list(json: bool) -> Result<(), Failure> {
     let mut text = String::new();
     for Row { about, source, hardware } in rows {
         let Hardware { name, capacity, base, radio, segment } = hardware;
-        // Padded before it is painted: colours have no width.
+        // Padded before colours are added, which have no width.
         let _ = writeln!(text, "{}  {about}", style::heading(&format!("{name:<width$}")));
         let _ = writeln!(
             text,

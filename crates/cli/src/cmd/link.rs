@@ -1,4 +1,4 @@
-//! `lasthop link`: a tunnel to another host that repairs what the path between them loses.
+//! `lasthop link`: a tunnel to another host that repairs losses of the path.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
@@ -118,7 +118,7 @@ fn keygen(into: Option<&Path>, force: bool, json: bool) -> Result<(), Failure> {
     }
 }
 
-/// Writes the key into a file that only its owner may read. It is there whole or not at all.
+/// Writes the key atomically into a file that only its owner may read.
 fn keep(path: &Path, key: &str, force: bool) -> io::Result<()> {
     if !force && fs::symlink_metadata(path).is_ok() {
         return Err(io::Error::new(ErrorKind::AlreadyExists, "there is a file already"));
@@ -130,7 +130,7 @@ fn keep(path: &Path, key: &str, force: bool) -> io::Result<()> {
     let written =
         writeln!(file, "{key}").and_then(|()| file.sync_all()).and_then(|()| match force {
             true => fs::rename(&part, path),
-            // Somebody else may have made one in the meantime.
+            // Another process may have created the file meanwhile.
             false => fs::hard_link(&part, path).and_then(|()| fs::remove_file(&part)),
         });
     written.inspect_err(|_| drop(fs::remove_file(&part)))
@@ -183,8 +183,8 @@ fn key(from: &Key) -> Result<Option<[u8; 32]>, Failure> {
     Ok(Some(key))
 }
 
-/// Whether systemd hands this file on as a credential. A list of users says who may read it, and its mode shows the mask
-/// of that list.
+/// Whether systemd passes this file as a credential. Its ACL restricts access, and its mode shows only the
+/// mask of the ACL.
 fn is_credential(path: &Path) -> bool {
     let dir = std::env::var_os("CREDENTIALS_DIRECTORY").filter(|dir| !dir.is_empty());
     dir.is_some_and(|dir| path.parent() == Some(Path::new(&dir)))
@@ -197,7 +197,7 @@ fn digits(word: &str) -> Option<[u8; 32]> {
         let digit = |c: u8| char::from(c).to_digit(16);
         *byte = (digit(pair[0])? << 4 | digit(pair[1])?) as u8;
     }
-    // All zeros is the key of an open tunnel.
+    // A key of zeros means an open tunnel.
     (key != [0; 32]).then_some(key)
 }
 
@@ -217,7 +217,7 @@ fn check(path: &Path, file: &TunnelFile, json: bool) -> Result<(), Failure> {
     output::print(&format!("{}: good: {} | {peer}{open}\n", path.display(), file.tun))
 }
 
-/// A notice about messages of others, as text.
+/// A notice about foreign messages, as text.
 fn noticed(notice: &Notice) -> String {
     match notice {
         Notice::OtherKey(from) => format!(
@@ -237,7 +237,7 @@ fn noticed(notice: &Notice) -> String {
     }
 }
 
-/// Says what happens; a closed output is no reason to stop carrying packets.
+/// Prints an event. A closed output does not stop the tunnel.
 fn print_news(news: &News, json: bool) {
     let value = match news {
         News::Ready { tun, listen, socket, metrics } => {

@@ -176,7 +176,7 @@ fn title(kind: Kind) -> &'static str {
     }
 }
 
-/// Seven columns wide whatever its colour.
+/// Padded to seven columns without counting colours.
 fn status(status: Status) -> String {
     match status {
         Status::Implemented => style::good("runs   "),

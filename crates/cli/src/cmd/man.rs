@@ -1,4 +1,4 @@
-//! `lasthop man`: manual pages, made of the definition of the arguments.
+//! `lasthop man`: manual pages, generated from the definition of the arguments.
 
 use std::path::PathBuf;
 
@@ -34,7 +34,7 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// The program and every command that is shown, each before its own commands.
+/// The program and all visible commands, each before its subcommands.
 pub fn commands() -> Vec<Command> {
     fn add(command: &Command, all: &mut Vec<Command>) {
         all.push(command.clone());

@@ -1,4 +1,4 @@
-//! `lasthop packetdrill`: scripts in packetdrill's language, against lasthop's TCP and against the kernel's.
+//! `lasthop packetdrill`: packetdrill scripts against lasthop's TCP and the kernel's.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -190,7 +190,7 @@ fn one(
     };
     let ours = own.then(|| play(&script, &mut Own::default(), &rules));
     let theirs = kernel.then(|| on_kernel(text, &rules, args.tries, stop)).transpose()?;
-    // A run that stops where it fails has no trace behind that.
+    // A failed run has no trace after the failure.
     let difference = (own && kernel && theirs.is_some())
         .then(|| {
             let rules = Rules { observe: true, ..rules.clone() };

@@ -1,4 +1,4 @@
-//! A plan in words: what `lasthop run --dry-run` prints.
+//! A plan as text: the output of `lasthop run --dry-run`.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::style;
 
-/// The largest number of cells that are listed; of more only the number is printed.
+/// Limit of listed cells; of larger plans only the number is printed.
 const LISTED: usize = 40;
 
 /// A plan for a program.
@@ -20,13 +20,13 @@ pub struct PlanAnswer<'a> {
     #[serde(flatten)]
     plan: &'a Plan,
     total_runs: u64,
-    /// The first run of each cell: its key shows whether two plans are the same.
+    /// The first run of each cell: its key shows whether two plans are equal.
     first_runs: Vec<Run>,
     warnings: Vec<serde_json::Value>,
 }
 
 impl<'a> PlanAnswer<'a> {
-    /// The plan and the warnings about it.
+    /// A plan with its warnings.
     pub fn new(plan: &'a Plan, warnings: Vec<serde_json::Value>) -> PlanAnswer<'a> {
         let mut first_runs: Vec<Run> = Vec::with_capacity(plan.cells.len());
         for run in plan.runs() {

@@ -1,6 +1,6 @@
-//! `lasthop list presets`: two lists that must not be taken for each other.
+//! `lasthop list presets`: two separate lists.
 //!
-//! lasthop's TCP is a machine whose every rule can be chosen. The kernel's TCP has the knobs that it has.
+//! Every rule of lasthop's TCP can be chosen. The kernel's TCP has only its existing settings.
 
 use lasthop_proto::tcp::config::{PRESETS, TcpConfig};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! `lasthop replay`: does our TCP send what the kernel's sends when the same packets are lost?
+//! `lasthop replay`: compares lasthop's TCP with the kernel's under the same packet losses.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::stop::Stop;
 use crate::sweep::testbed::{self, Order as Runs};
 use crate::{Outcome, format, output, show};
 
-/// No recording is larger.
+/// Size limit of a recording, bytes.
 const LARGEST: u64 = 64 << 20;
 
 const EXAMPLES: &str = "\
@@ -71,15 +71,15 @@ pub struct ReplayAnswer {
     pub kernel: String,
     /// The kernel's release.
     pub release: String,
-    /// The word for our sender.
+    /// The name of lasthop's sender.
     pub ours: &'static str,
-    /// How many segments are compared.
+    /// Number of compared segments.
     pub segments: u32,
-    /// Patterns with nothing that differs.
+    /// Number of patterns without differences.
     pub equal: usize,
     /// Number of patterns of the command line.
     pub asked: usize,
-    /// Runs that were left out since the base station could not keep up.
+    /// Runs left out because the base station was too slow.
     pub spoiled: usize,
     /// The result of each pattern.
     pub patterns: Vec<Comparison>,
@@ -119,7 +119,7 @@ fn read(path: &Path) -> Result<Recording, Failure> {
     Ok(Recording::parse(&text)?)
 }
 
-/// The answer before the first pattern.
+/// The answer without any pattern.
 fn nothing_yet(
     args: &Args,
     kernel: &str,
@@ -153,7 +153,7 @@ impl ReplayAnswer {
     }
 }
 
-/// Ours compared with a record.
+/// Compares lasthop's TCP with a recording.
 fn against(args: &Args, recording: &Recording, stop: &Stop) -> Result<ReplayAnswer, Failure> {
     let Recording { kernel, release, patterns, .. } = recording;
     let mut shown = nothing_yet(args, kernel, release, patterns.len())?;
@@ -167,7 +167,7 @@ fn against(args: &Args, recording: &Recording, stop: &Stop) -> Result<ReplayAnsw
     Ok(shown)
 }
 
-/// Ours compared with the kernel of this machine.
+/// Compares lasthop's TCP with the kernel of this machine.
 fn live(
     args: &Args,
     json: bool,
@@ -197,7 +197,7 @@ fn live(
         };
         let mut kernel = Vec::new();
         let carried = testbed::carry_out_replay(&runs, stop, |order, lost_frames| {
-            // Frames were lost that no pattern names.
+            // Lost frames outside the pattern would falsify the run.
             if lost_frames == 0 {
                 kernel.push(order)
             } else {

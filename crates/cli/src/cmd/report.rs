@@ -20,7 +20,7 @@ Examples:
 Reads results.json and the time-sequence series under trace/; nothing is run again. Of several directories
 the same pictures show all: the combinations that they have in common, each with the name of its directory.";
 
-/// The largest number of results that a picture shows legibly.
+/// Limit of results in a legible picture.
 const MOST: usize = 6;
 
 /// Make a self-contained page with tables and plots from the results in a directory, or in several together
@@ -65,7 +65,7 @@ fn together(dirs: &[PathBuf]) -> Result<String, Failure> {
         let recorded = files::recorded(dir, &results)?;
         let short = dir.file_name().map(|name| name.to_string_lossy().into_owned());
         let taken = |name: &String| all.iter().any(|one| one.name == *name);
-        // Two directories may be called the same.
+        // Two directories may have the same name.
         let name = short.filter(|name| !taken(name)).unwrap_or_else(|| dir.display().to_string());
         if taken(&name) {
             let what = format!("{} is given twice", dir.display());

@@ -1,4 +1,4 @@
-//! `lasthop run`: a scenario, all its combinations, all its seeds.
+//! `lasthop run`: a scenario with all its combinations and seeds.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ use crate::sweep::testbed::Order;
 use crate::sweep::{self, Job, Traces, files};
 use crate::{Outcome, demo, format, output, show};
 
-/// The scenario of `lasthop run` without a name.
+/// The scenario of `lasthop run` without arguments.
 const DEMONSTRATION: &str = "quickstart";
 
 const EXAMPLES: &str = "\
@@ -105,8 +105,8 @@ impl Changes {
         self.set.is_empty() && self.vary.is_empty()
     }
 
-    /// As the scenario crate takes them. Values are set before axes are laid out, so their order among
-    /// each other does not matter.
+    /// The arguments for the scenario crate. Values are set before axes are expanded, so the relative order
+    /// of the two does not matter.
     pub fn arguments(&self) -> Vec<Argument> {
         let set = self.set.iter().cloned().map(Argument::Set);
         set.chain(self.vary.iter().cloned().map(Argument::Vary)).collect()
@@ -117,7 +117,7 @@ impl Changes {
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let mut arguments = args.changes.arguments();
     let text = Text::load(args.scenario.as_deref().unwrap_or(DEMONSTRATION), &arguments)?;
-    // Last, so that they also win over `--set runs=`; clap has checked them already.
+    // Last, so that they override `--set runs=`; clap has checked them already.
     for key in ["runs", "testbed-runs"] {
         arguments.extend(args.seeds.map(|seeds| Argument::Set(format!("{key}={seeds}"))));
     }
@@ -254,13 +254,13 @@ fn units(plan: &Plan, args: &Args) -> Units {
     }
 }
 
-/// Whether any run completed its transfers, if they have an end.
+/// Whether any run completed its finite transfers.
 fn outcome(results: &Results) -> Outcome {
     let none = results.cells.iter().all(|cell| cell.complete() == 0);
     if none && !results.setup.endless { Outcome::No } else { Outcome::Done }
 }
 
-/// Bytes of all files in a directory; none if it is not there.
+/// Total size of the files in a directory, bytes; zero if it does not exist.
 fn size(dir: &Path) -> u64 {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let of = |entry: std::fs::DirEntry| match entry.metadata() {
@@ -278,7 +278,7 @@ fn traces(job: &Job<'_>, dir: &Path) -> Result<bool, Failure> {
     let mut wanted: Vec<(Run, PathBuf)> = Vec::new();
     for run in job.plan.runs() {
         let first = last.replace(run.cell) != Some(run.cell);
-        // On real packets the trace was written when the run was made.
+        // On real packets the trace was written during the run.
         let simulated = job.plan.cells[run.cell].scenario.world == World::Sim;
         if simulated && (job.traces == Traces::All || (first && job.traces == Traces::First)) {
             let folder = folders[run.cell].display();
@@ -299,7 +299,7 @@ fn traces(job: &Job<'_>, dir: &Path) -> Result<bool, Failure> {
     Ok(!job.stop.requested())
 }
 
-/// Shows the results up to Ctrl-C, and how to resume. JSON output has no partial document.
+/// Prints the results up to Ctrl-C, and the command to resume. JSON output has no partial document.
 fn interrupted(
     job: &Job<'_>,
     results: &Results,
@@ -324,7 +324,7 @@ fn interrupted(
     Ok(Outcome::Interrupted)
 }
 
-/// The command that does the same again; how many threads and where to does not matter to results.
+/// The command that repeats the runs; options for threads and output do not affect results.
 fn command(args: &Args) -> String {
     let mut words = vec!["lasthop".to_owned(), "run".to_owned()];
     words.extend(args.scenario.as_deref().map(output::quoted));
@@ -343,7 +343,7 @@ fn as_given(text: &Text, args: &Args) -> String {
     format!("# {origin}, run with: {}\n\n{}", printable(&command(args)), text.text)
 }
 
-/// In one line, so that a comment stays a comment.
+/// On one line, so that a comment ends with it.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

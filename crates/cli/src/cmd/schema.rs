@@ -44,7 +44,8 @@ enum JsonOutput {
 }
 
 impl JsonOutput {
-    /// Its schema. tests/schemas.rs writes them from answers of the program, and holds other answers against them.
+    /// Its schema. tests/schemas.rs generates the schemas from answers of the program, and validates other
+    /// answers.
     fn schema(self) -> &'static str {
         match self {
             JsonOutput::Run => include_str!("schema/run.json"),

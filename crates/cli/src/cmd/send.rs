@@ -29,10 +29,10 @@ use crate::transfer::settings::{self, AMOUNT, Settings};
 use crate::transfer::{Destination, Family, shown};
 use crate::{Outcome, format, output};
 
-/// How often the control block is looked at with `--debug`.
+/// Interval of the control block's samples with `--debug`.
 const SAMPLE: Span = Span::millis(2);
 
-/// Where the menu's traces go.
+/// File name of the menu's traces.
 const TRACE: &str = "lasthop-send-tcb.csv";
 
 const EXAMPLES: &str = "\
@@ -151,7 +151,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     outcome
 }
 
-/// Asks, sends, and asks again.
+/// Shows the menu, sends, and repeats.
 fn with_menu(args: &Args) -> Result<Outcome, Failure> {
     let mut settings = settings::path().map_or_else(Settings::default, |path| {
         Settings::load(&path).unwrap_or_else(|why| {
@@ -196,7 +196,7 @@ fn with_menu(args: &Args) -> Result<Outcome, Failure> {
     }
 }
 
-/// For the next time. That it cannot be done is worth a word, but no more.
+/// Stores the settings for the next time. A failure is only a warning.
 fn remember(settings: &Settings, json: bool) {
     let Some(path) = settings::path() else { return };
     if let Err(error) = settings.save(&path) {
@@ -206,7 +206,7 @@ fn remember(settings: &Settings, json: bool) {
     }
 }
 
-/// The trace, shared by transfers at the same time.
+/// The trace, shared by simultaneous transfers.
 type Trace = Mutex<TcbCsv<AtomicFile>>;
 
 /// The size and form of the transfer.
@@ -219,7 +219,7 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Sends all and shows what became of it.
+    /// Makes all transfers and prints the results.
     fn run(&self, session: &Session<'_>) -> Result<Outcome, Failure> {
         let family = match (self.args.ipv4, self.args.ipv6) {
             (true, _) => Family::V4,
@@ -277,7 +277,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// As many transfers as there are to be at the same time.
+    /// Makes the simultaneous transfers of one round.
     fn round(
         &self,
         addresses: &[SocketAddr],
@@ -336,7 +336,7 @@ impl Job<'_> {
         })
     }
 
-    /// One transfer, to the first address that answers.
+    /// Makes one transfer to the first address that answers.
     fn transfer(
         &self,
         addresses: &[SocketAddr],

@@ -111,7 +111,7 @@ fn told(failure: &Failure) -> String {
     }
 }
 
-/// Says what the file asks for, and what it would meet here.
+/// Prints the content of the file and its findings on this machine.
 fn check(
     path: &Path,
     file: &StationFile,
@@ -161,13 +161,13 @@ fn check(
     Ok(outcome)
 }
 
-/// Where to listen for `lasthop ctl`: where the user says, or a place for `name`.
+/// Path of the socket for `lasthop ctl`: the user's choice, or the default for `name`.
 pub(super) fn socket(given: Option<PathBuf>, name: &str) -> Result<PathBuf, Failure> {
     if let Some(given) = given {
         return Ok(given);
     }
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-    // What systemd made for us; there may be several, separated by colons.
+    // Directory made by systemd; several are separated by colons.
     if let Some(dirs) = variable("RUNTIME_DIRECTORY") {
         let dirs = dirs.to_string_lossy().into_owned();
         let first = dirs.split(':').next().unwrap_or_default();
@@ -190,7 +190,7 @@ fn failed(fault: &Fault) -> Failure {
     Failure::input(fault.to_string(), fault.remedy())
 }
 
-/// What changed, as `lasthop ctl set` says it.
+/// Changed keys in the format of `lasthop ctl set`.
 fn shown(settings: &[Setting]) -> String {
     let lines = settings.iter().map(|Setting { key, old, new }| {
         format!("{key}: {} -> {new}", old.as_deref().unwrap_or("(default)"))
@@ -198,7 +198,7 @@ fn shown(settings: &[Setting]) -> String {
     lines.collect::<Vec<_>>().join(", ")
 }
 
-/// Says what happens; a closed output is no reason to stop carrying packets.
+/// Prints an event. A closed output does not stop the station.
 fn tell(news: &News, json: bool) {
     let result = match (news, json) {
         (News::Ready { socket, metrics }, true) => output::exact(

@@ -1,4 +1,4 @@
-//! `lasthop sweep` and `lasthop merge`: sweeps that outgrow one call or one machine.
+//! `lasthop sweep` and `lasthop merge`: sweeps too large for one call or one machine.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,8 @@
-//! `lasthop testbed-run`: what `lasthop run --world testbed` starts for each cell. Not for people.
+//! `lasthop testbed-run`: the hidden command that `lasthop run --world testbed` starts for each cell.
 //!
-//! A process of its own, because the base station of a testbed moves into namespaces. It reads what to do as one
-//! line of JSON from stdin, answers with a line for each run, and stops when stdin is closed: so it ends with the
-//! program that started it, however that ends.
+//! It is a separate process, because the base station of a testbed enters namespaces. It reads its order as
+//! one line of JSON from stdin, and writes one line per run. It stops when stdin is closed, so it ends with
+//! its parent, even after a crash.
 
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
@@ -46,7 +46,7 @@ fn runs(order: &Order) -> Result<(), Error> {
     let Some(scenario) = order.scenario() else {
         return Err(Error::new("the order names no cell of its scenario", ""));
     };
-    // First of all: this process may have no other thread yet.
+    // First, since this process must have a single thread.
     let mut world = World::enter(&scenario)?;
     let stop = Arc::new(AtomicBool::new(false));
     let raised = stop.clone();
@@ -85,7 +85,7 @@ fn runs(order: &Order) -> Result<(), Error> {
     Ok(())
 }
 
-/// Runs that report only the sender's segments.
+/// Makes runs that report only the sender's segments.
 fn replays(
     world: &mut World,
     scenario: &Scenario,
@@ -103,14 +103,14 @@ fn replays(
     Ok(())
 }
 
-/// Between two reports of how far a run is.
+/// Interval of progress reports.
 const REPORT: Span = Span::millis(250);
 
 /// Reports the progress of a run.
 struct Watched {
-    /// The flows of its transfers as the receivers see them.
+    /// Flows of the transfers, as the receivers see them.
     flows: Vec<FlowKey>,
-    /// Which stages are hosts.
+    /// Whether each stage is a host.
     hosts: Vec<bool>,
     progress: Progress,
     last: Time,
@@ -149,7 +149,7 @@ impl Sink for Watched {
 }
 
 impl Watched {
-    /// Reports the progress from time to time. Events of sockets come a little late, and with their own time.
+    /// Reports the progress at intervals. Events of sockets arrive slightly late, with their own times.
     fn look(&mut self, at: Time) {
         if at >= self.last + REPORT {
             self.last = at;
@@ -159,7 +159,7 @@ impl Watched {
     }
 }
 
-/// Makes a result of the metrics, once the sinks are free.
+/// Builds a result from the metrics after the sinks are released.
 type Finish = Box<dyn FnOnce(Metrics) -> RunResult>;
 
 fn one(

@@ -1,4 +1,4 @@
-//! `lasthop trace`: files that say when a link can carry how much.
+//! `lasthop trace`: files with the capacity of a link over time.
 
 use std::path::{Path, PathBuf};
 
@@ -199,7 +199,7 @@ pub struct TraceSummary {
     /// Its statistics.
     #[serde(flatten)]
     pub statistics: Statistics,
-    /// How a table or a result was understood.
+    /// Interpretation of a table or a result.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub understood: Vec<String>,
 }
@@ -256,7 +256,7 @@ fn millis(window: Span) -> u32 {
     u32::try_from(window.0 / 1_000_000).unwrap_or(u32::MAX)
 }
 
-/// The contents of a file. TOML of Rattan is converted to the equivalent JSON.
+/// Content of a file. Rattan's TOML is converted to the equivalent JSON.
 fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     let help =
         "give a trace of mm-link or Rattan, a capture, a result of `iperf3 --json` or a CSV file";
@@ -273,7 +273,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(table.map_or(bytes, |table| table.to_string().into_bytes()))
 }
 
-/// The kind of trace, if the file is one of Rattan.
+/// The kind of trace, if the file is one of Rattan's.
 fn replay(path: &Path) -> Result<Option<Replay>, Failure> {
     let value = serde_json::from_slice(&bytes(path)?).ok();
     let read = value.map(|value: serde_json::Value| Replay::read(&value)).transpose();
@@ -298,7 +298,7 @@ fn refused(path: &Path, error: lasthop_study::Error) -> Failure {
     }
 }
 
-/// Reads a trace or makes one of a file; says whether it was one.
+/// Reads a trace, or converts a file to one. Returns whether it was a trace.
 fn read(
     path: &Path,
     duration: Option<Span>,

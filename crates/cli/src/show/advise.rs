@@ -15,10 +15,10 @@ use lasthop_study::tables;
 use super::note;
 use crate::style;
 
-/// A sender with this share of the link's capacity copes.
+/// Minimum share of the link's capacity that needs no remedy.
 const COPES: f64 = 0.8;
 
-/// Everything, for a person.
+/// The whole answer for a terminal.
 pub fn text(
     advice: &Advice,
     link: &Link,
@@ -50,7 +50,7 @@ pub fn text(
     text += &advice.waiting.as_ref().map_or(String::new(), |all| waiting(all, advice.threshold));
     text += &sensitivity(advice);
     text += &flips(&advice.flips);
-    // Files stay as they are, to be copied.
+    // Contents of files are not wrapped, so that they can be copied.
     text = style::wrapped(&text);
     if !remedies.is_empty() {
         text += &format!("\n{}\n", style::heading("How to have it"));
@@ -71,7 +71,7 @@ pub fn text(
     text + &style::wrapped(&end)
 }
 
-/// Faults that the capture shows, each with its remedy.
+/// Faults in the capture with their remedies.
 fn repairs(faults: &[Fault]) -> String {
     if faults.is_empty() {
         return String::new();
@@ -85,7 +85,7 @@ fn repairs(faults: &[Fault]) -> String {
     text + "\n"
 }
 
-/// The whole answer where a fault decides the rate of the transfer.
+/// The whole answer if a fault determines the rate of the transfer.
 pub fn repair_first(all: &[Fault], notes: &[String]) -> String {
     let notes: String = notes.iter().map(|line| note(line)).collect();
     let end = "No scheme is simulated: the rate of this transfer is the fault's, not the link's. Capture again after the \
@@ -196,7 +196,7 @@ fn answer(advice: &Advice, place: &PointRanking, faulty: bool, units: Units) -> 
     text
 }
 
-/// How long data waits, and what would shorten that.
+/// Queueing delay and its remedies.
 fn waiting(all: &Waiting, threshold: f64) -> String {
     let &Waiting { delay, empty, ref shorter } = all;
     let mut text = format!(
@@ -224,7 +224,7 @@ fn waiting(all: &Waiting, threshold: f64) -> String {
     text
 }
 
-/// The reason for no advice: the sender copes, the runs are too few, or no scheme fits.
+/// Reason for no advice: the sender is fast enough, the runs are too few, or no scheme fits.
 fn nothing(advice: &Advice, place: &PointRanking, faulty: bool, percent: &str) -> String {
     let mut others = place.schemes.iter().filter(|row| row.name() != AS_IS);
     let best = others.find(|row| row.standing.ratio.is_some());
@@ -282,7 +282,7 @@ fn remedy_text(i: usize, row: &Row, all: &[&Row], units: Units) -> String {
     )
 }
 
-/// The best that asks one party alone to change.
+/// The best schemes that need a change by a single party.
 fn cheapest(all: &[&Row]) -> String {
     let mut parties: Vec<(&str, &Row)> = Vec::new();
     for row in all {
@@ -309,7 +309,7 @@ fn cheapest(all: &[&Row]) -> String {
     format!("If only one thing can be changed: {}\n", parties.join("; "))
 }
 
-/// Assumptions that would turn the advice over.
+/// Assumptions that would reverse the advice.
 fn flips(flips: &Flips) -> String {
     if flips.runs == 0 {
         return String::new();

@@ -8,10 +8,10 @@ use lasthop_study::capture::{Capture, DESCRIBED, summary};
 
 use crate::style;
 
-/// Directions that the table lists.
+/// Limit of directions in the table.
 const LISTED: usize = 20;
 
-/// Everything about a capture for a person.
+/// The whole analysis of a capture for a terminal.
 pub fn text(capture: &Capture) -> String {
     let mut text = String::new();
     let mut heading = capture.heading().into_iter();

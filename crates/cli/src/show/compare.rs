@@ -7,12 +7,12 @@ use lasthop_study::compare::{NOTE, Points, matrix, ranking, theory};
 use super::{missing, note, table, too_few};
 use crate::style;
 
-/// How the table of several points is to be read.
+/// Legend of the table of several points.
 const NOTE_OF_POINTS: &str = "\
 Mean throughput in KB/s (KB = 1024 B). *: the best at this point, or not told apart from it. +, -: better or worse
 than the baseline with confidence, all comparisons of the point together (Holm, 5 %).";
 
-/// Everything, for a terminal; nothing if the baseline is not finished.
+/// The whole answer for a terminal; empty if the baseline is not finished.
 pub fn text(document: &Document<Points>) -> String {
     let Points { axis, points } = &document.results;
     let Some(first) = points.first() else { return String::new() };

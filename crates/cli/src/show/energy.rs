@@ -7,10 +7,10 @@ use lasthop_study::energy::{Energy, NOTE, hosts, parts, ranking, verdict};
 use super::{missing, note, table, too_few};
 use crate::style;
 
-/// Runs shorter than this, in seconds, say much about how a transfer begins.
+/// Below this run time, seconds, the start of a transfer dominates the result.
 const SHORT: f64 = 300.0;
 
-/// Everything, for a terminal; nothing if the scenario as it is was not run.
+/// The whole answer for a terminal; empty if the unchanged scenario was not run.
 pub fn text(document: &Document<Energy>) -> String {
     let energy = &document.results;
     if energy.hosts.is_empty() {

@@ -14,7 +14,7 @@ use lasthop_study::Document;
 
 use crate::style;
 
-/// A table, as wide as the terminal allows.
+/// A table, limited to the terminal's width.
 fn table(table: &Table) -> String {
     render(table, style::look())
 }
@@ -24,7 +24,7 @@ fn note(text: &str) -> String {
     format!("{} {text}\n", style::bad("note:"))
 }
 
-/// A note that one run gives no interval; `seeds` would be enough.
+/// A note that a single run has no interval; `seeds` seeds would suffice.
 fn too_few<S>(document: &Document<S>, seeds: u32) -> String {
     match document.seeds.len() {
         0 | 1 => note(&format!("one run tells nothing about chance; `--seeds {seeds}` does")),

@@ -8,14 +8,14 @@ use super::{note, table};
 use crate::cmd::replay::ReplayAnswer;
 use crate::style;
 
-/// How the table is to be read.
+/// Legend of the table.
 const NOTE: &str = "\
 time: ours over the kernel's until half of the segments have been delivered.
 equal: segments that both send in the same order before the first difference.
 Then what each sends there: the segment (the first one is 0), why, and after how
 many milliseconds.";
 
-/// Everything, for a terminal.
+/// The whole answer for a terminal.
 pub fn text(answer: &ReplayAnswer) -> String {
     let rows = answer.patterns.iter().map(row);
     let columns = [
@@ -58,7 +58,7 @@ fn row(compared: &Comparison) -> Vec<String> {
     vec![lost(&compared.pattern), time, equal, sent(&compared.kernel), sent(&compared.ours)]
 }
 
-/// `3,8-10 ack 5`.
+/// Lost packets, such as `3,8-10 ack 5`.
 fn lost(pattern: &Pattern) -> String {
     let data = pattern.drop_data.replace(' ', "");
     match pattern.drop_acks.replace(' ', "") {
@@ -67,7 +67,7 @@ fn lost(pattern: &Pattern) -> String {
     }
 }
 
-/// `29 again 81`.
+/// A sent segment, such as `29 again 81`.
 fn sent(sent: &Option<SentSegment>) -> String {
     let Some(SentSegment { segment, cause, at_s }) = sent else { return String::new() };
     let why = match cause.as_str() {

@@ -9,7 +9,7 @@ use lasthop_study::sweep::{self, Room, remarks, table};
 use super::note;
 use crate::style;
 
-/// Everything, for a terminal.
+/// The whole answer for a terminal.
 pub fn text(results: &Results, units: Units) -> String {
     let (heading, table) = (style::heading(&results.name), terminal_table(results, units));
     let how = style::paragraph(&sweep::note(units));
@@ -28,7 +28,7 @@ fn explained(results: &Results) -> String {
     paragraphs.collect()
 }
 
-/// The table for stdout: as wide as the terminal allows.
+/// The table for stdout, limited to the terminal's width.
 fn terminal_table(results: &Results, units: Units) -> String {
     let (look, wide) = (style::look(), table(results, Room::Wide, units));
     match look {

@@ -44,7 +44,7 @@ pub fn text(summary: &TraceSummary) -> String {
 }
 
 fn rate(bps: f64) -> String {
-    // Three digits are enough to compare.
+    // Three digits suffice for a comparison.
     let bps = bps.round() as u64;
     let unit = 10_u64.pow(bps.checked_ilog10().unwrap_or(0).saturating_sub(2));
     let short = (bps + unit / 2) / unit * unit;

@@ -1,4 +1,4 @@
-//! How much of a run is written out: a bound on its files, and where they end.
+//! Size limit of the written files of a run, and the time at which they end.
 
 use std::cell::Cell;
 use std::fs;
@@ -13,18 +13,18 @@ use lasthop_proto::units::{Bytes, Time};
 use lasthop_proto::wire::Packet;
 use lasthop_trace::{Passage, Sink};
 
-/// In the folder of a run whose files end before it does: after how many bytes.
+/// Note in the folder of a run with truncated files: their size in bytes.
 const NOTE: &str = "ends-early.txt";
 
-/// The most that the files of all runs together may have; nothing is no bound.
+/// Limit of the total size of all runs' files; `None` for no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Most(Option<Bytes>);
 
 impl Most {
-    /// The default: enough for analysis, and quick to write and copy.
+    /// The default: sufficient for analysis, and quick to write and copy.
     pub const USUAL: Most = Most(Some(Bytes(100_000_000)));
 
-    /// The share of each of `runs` runs.
+    /// Share of each of `runs` runs, bytes.
     pub fn each(self, runs: u64) -> Option<u64> {
         self.0.map(|most| most.0 / runs.max(1))
     }
@@ -51,12 +51,12 @@ impl core::fmt::Display for Most {
     }
 }
 
-/// A file that adds the bytes written to it to a shared count.
+/// A file that adds written bytes to a shared counter.
 #[derive(Debug)]
 pub struct CountedFile<W> {
     /// The file.
     pub file: W,
-    /// Bytes written to all of them.
+    /// Bytes written to all files.
     pub bytes: Rc<Cell<u64>>,
 }
 
@@ -72,7 +72,7 @@ impl<W: Write> Write for CountedFile<W> {
     }
 }
 
-/// A sink that hears nothing more once its files have as many bytes as they may.
+/// A sink that ignores events once its files reach their limit.
 #[derive(Debug)]
 pub struct Bounded<S> {
     /// The sink.
@@ -81,7 +81,7 @@ pub struct Bounded<S> {
     pub bytes: Rc<Cell<u64>>,
     /// The limit of their size.
     pub most: Option<u64>,
-    /// From when on it has heard nothing.
+    /// Time of the first ignored event.
     pub ends: Option<Time>,
 }
 
@@ -93,7 +93,7 @@ impl<S: Sink> Bounded<S> {
         self.ends.is_none()
     }
 
-    /// Notes in the folder where its files end, if they do before the run.
+    /// Writes the note about the end of the files, if they end before the run.
     pub fn note(&self, dir: &Path) -> io::Result<()> {
         let (Some(most), Some(ends)) = (self.most, self.ends) else { return Ok(()) };
         let text = format!(
@@ -128,18 +128,18 @@ impl<S: Sink> Sink for Bounded<S> {
     }
 }
 
-/// After how many bytes the files of a folder end early, if they do.
+/// Size at which the files of a folder end early, if they do.
 fn ends_after(folder: &Path) -> Option<u64> {
     let note = fs::read_to_string(folder.join(NOTE)).ok()?;
     note.split_whitespace().next()?.parse().ok()
 }
 
-/// Whether the files of a folder have as much as `most` lets them have.
+/// Whether the files of a folder are as complete as `most` allows.
 pub fn is_enough(folder: &Path, most: Option<u64>) -> bool {
     ends_after(folder).is_none_or(|bytes| most.is_some_and(|most| most <= bytes))
 }
 
-/// How many folders in `dir` end early.
+/// Number of folders in `dir` that end early.
 pub fn early(dir: &Path) -> usize {
     let folders = fs::read_dir(dir).into_iter().flatten().flatten();
     folders.filter(|folder| ends_after(&folder.path()).is_some()).count()

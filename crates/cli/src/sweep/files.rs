@@ -1,4 +1,4 @@
-//! The first run of each cell, written out in full: events, control blocks, captures, time-sequence plots.
+//! Complete traces of the first run of each cell: events, control blocks, captures, time-sequence plots.
 
 use std::cell::Cell;
 use std::fs::{self, File};
@@ -22,12 +22,12 @@ use lasthop_trace::sequence::Series;
 use super::bound::{self, Bounded, CountedFile};
 use crate::failure::Failure;
 
-/// Which run a folder belongs to: a folder of another one is replaced.
+/// File with the key of a folder's run. A folder of another run is replaced.
 const KEY: &str = "run";
-/// Bytes of each packet's body in captures: only headers, since bodies are zeros.
+/// Bytes of each packet's body in captures: headers only, since bodies are zeros.
 const PAYLOAD: u32 = 0;
 
-/// The folders of traces in a directory of results, one for each cell, in the order of the cells.
+/// Folders of traces in a directory of results, one per cell, in the order of the cells.
 pub fn folders(dir: &Path, titles: impl Iterator<Item = String>) -> Vec<PathBuf> {
     let mut names: Vec<String> = Vec::new();
     for title in titles {
@@ -40,7 +40,7 @@ pub fn folders(dir: &Path, titles: impl Iterator<Item = String>) -> Vec<PathBuf>
     names.into_iter().map(|name| dir.join("trace").join(name)).collect()
 }
 
-/// A name that every file system takes: `agent=snoop_tcp=reno`.
+/// A valid name on every file system: `agent=snoop_tcp=reno`.
 fn file_name(title: &str) -> String {
     let safe = |c: char| match c {
         ' ' => '_',
@@ -51,7 +51,7 @@ fn file_name(title: &str) -> String {
     if name.is_empty() { "run".to_owned() } else { name }
 }
 
-/// Whether the folder holds the trace of `run`, as much of it as `most` bytes let it have.
+/// Whether the folder contains the trace of `run`, as complete as `most` allows.
 pub fn is_there(folder: &Path, run: &Run, most: Option<u64>) -> bool {
     let key = run.key.to_string();
     let found = fs::read_to_string(folder.join(KEY)).is_ok_and(|found| found.trim() == key);
@@ -64,13 +64,13 @@ pub fn title(plan: &Plan, run: &Run) -> String {
     format!("{}, seed {}", title.trim(), run.seed)
 }
 
-/// Where the trace of a folder is written before it is complete.
+/// Temporary path of an incomplete trace.
 pub fn temporary(folder: &Path) -> PathBuf {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     folder.with_file_name(format!(".{name}.{}.tmp", std::process::id()))
 }
 
-/// Writes the folder of one cell, unless it is there already.
+/// Writes the folder of one cell, unless it exists already.
 pub fn write(folder: &Path, plan: &Plan, run: &Run, most: Option<u64>) -> Result<(), Failure> {
     if is_there(folder, run, most) {
         return Ok(());
@@ -84,7 +84,7 @@ pub fn write(folder: &Path, plan: &Plan, run: &Run, most: Option<u64>) -> Result
     keep(folder, &temporary, run, traced)
 }
 
-/// Puts a trace that was written to `temporary` in its place, or takes it away if writing failed.
+/// Moves a trace from `temporary` to its folder, or removes it after an error.
 pub fn keep(
     folder: &Path,
     temporary: &Path,
@@ -107,9 +107,9 @@ pub fn keep(
     written.map_err(|error| Failure::file(folder, error, help))
 }
 
-/// Makes a run and writes what happens while it happens, so that memory does not grow with the run. `run` hands
-/// every event to the sink that it is given, and says when the run ended. Once events, control blocks and captures have
-/// `most` bytes together they end.
+/// Makes a run and writes its events immediately, so memory does not grow with the run. `run` passes every
+/// event to the given sink, and returns the end time. Events, control blocks and captures end at `most` bytes
+/// in total.
 pub fn contents(
     dir: &Path,
     layout: &Layout,
@@ -168,12 +168,12 @@ pub fn contents(
     Ok(())
 }
 
-/// The page about `results`, with rates in `units` and the traces that are in `dir`.
+/// The page about `results`, with rates in `units` and the traces in `dir`.
 pub fn page(dir: &Path, results: &Results, units: Units) -> Result<String, Failure> {
     Ok(lasthop_study::sweep::page(results, &recorded(dir, results)?, units))
 }
 
-/// The series of the first runs of each cell, as far as they are in `dir`.
+/// Time-sequence series of the first run of each cell, if they are in `dir`.
 pub fn recorded(dir: &Path, results: &Results) -> Result<Vec<CellSeries>, Failure> {
     let titles = results.cells.iter().map(|cell| results.title(cell));
     let recorded = folders(dir, titles).into_iter().map(|path| {
@@ -183,7 +183,7 @@ pub fn recorded(dir: &Path, results: &Results) -> Result<Vec<CellSeries>, Failur
     recorded.collect()
 }
 
-/// The time-sequence series of a folder, as they were written; empty if there is no folder.
+/// Time-sequence series in a folder; empty if it does not exist.
 fn read_series(folder: &Path) -> Result<Vec<Series>, Failure> {
     let mut all = Vec::new();
     loop {

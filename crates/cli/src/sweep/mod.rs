@@ -1,4 +1,4 @@
-//! From a plan to results: runs on all threads, and files.
+//! Makes the runs of a plan on all threads, and writes results.
 
 pub mod bound;
 pub mod files;
@@ -36,7 +36,7 @@ pub enum Traces {
     All,
 }
 
-/// Everything that the runs need, resolved.
+/// All input of the runs, resolved.
 #[derive(Debug)]
 pub struct Job<'a> {
     /// The plan.
@@ -45,9 +45,9 @@ pub struct Job<'a> {
     pub order: Order,
     /// The runs that are traced, if results are written.
     pub traces: Traces,
-    /// Bytes of all their files together.
+    /// Limit of the total size of their files.
     pub most: Most,
-    /// Where results go; it exists and can be written to.
+    /// Directory of the results; it exists and is writable.
     pub output: Option<&'a Path>,
     /// Threads.
     pub jobs: usize,
@@ -58,7 +58,8 @@ pub struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Makes the runs that are not stored yet. Results are in the order of the plan; `None` is a run that Ctrl-C prevented.
+    /// Makes the runs that are not stored yet. Results are in the order of the plan; `None` is a run
+    /// prevented by Ctrl-C.
     pub fn measure(&self) -> Result<Vec<Option<RunResult>>, Failure> {
         let store = self.output.map(Store::open).transpose()?;
         let runs: Vec<Run> = self.plan.runs().collect();
@@ -90,7 +91,7 @@ impl Job<'_> {
         for (i, result) in missing.into_iter().zip(measured) {
             results[i] = result;
         }
-        // One after the other, when the machine is free of the simulated ones.
+        // Sequentially, after the simulated runs.
         for cell in live.chunk_by(|a, b| runs[*a].cell == runs[*b].cell) {
             let cell_runs: Vec<&Run> = cell.iter().map(|i| &runs[*i]).collect();
             let measured = self.measure_live(&cell_runs, store.as_ref())?;
@@ -101,7 +102,7 @@ impl Job<'_> {
         Ok(results)
     }
 
-    /// Runs of one cell in the testbed; fewer results than runs after Ctrl-C.
+    /// Makes runs of one cell in the testbed. Returns fewer results than runs after Ctrl-C.
     fn measure_live(
         &self,
         runs: &[&Run],
@@ -111,7 +112,7 @@ impl Job<'_> {
             return Ok(Vec::new());
         };
         let cell = &self.plan.cells[first.cell];
-        // A run on real packets is not made a second time for its trace.
+        // The trace of a run on real packets is written during the run.
         let folder = self
             .output
             .filter(|_| self.traces != Traces::None)
@@ -151,7 +152,7 @@ impl Job<'_> {
             results.push(result);
             store.map_or(Ok(()), |store| store.save(run, &results[results.len() - 1]))
         });
-        // The process takes away what it did not finish. If it was killed it could not.
+        // Removes the remains of a killed process; otherwise it has removed them itself.
         if let Some(temporary) = temporary.filter(|_| results.is_empty()) {
             let _ = std::fs::remove_dir_all(temporary);
         }
@@ -159,7 +160,7 @@ impl Job<'_> {
         Ok(results)
     }
 
-    /// Bytes of the files of one run.
+    /// Limit of the file size of one run, bytes.
     pub fn most_each(&self) -> Option<u64> {
         let runs = match self.traces {
             Traces::All => self.plan.count(),

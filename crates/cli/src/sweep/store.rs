@@ -1,4 +1,4 @@
-//! Finished runs on disk, a line each in `runs.jsonl`, so that a sweep continues where it stopped.
+//! Finished runs on disk, one per line of `runs.jsonl`, so that a sweep resumes after an interruption.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 /// Name of the file in a directory of results.
 pub const KEPT: &str = "runs.jsonl";
 
-/// A line. The key covers all that bears on a result.
+/// A line. The key covers everything that affects the result.
 #[derive(Serialize, Deserialize)]
 struct Line<R> {
     key: String,
@@ -32,8 +32,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// The store in a directory of results; made if it is not there. A line that does not read as a run counts as
-    /// missing: the last one may be half a one.
+    /// Opens the store in a directory of results; creates it if needed. An unreadable line counts as missing,
+    /// since the last one may be incomplete.
     pub fn open(results: &Path) -> Result<Store, Failure> {
         for dir in [results, &results.join("trace")] {
             remove_abandoned(dir);
@@ -55,7 +55,7 @@ impl Store {
         Ok(Store { path, kept, file: Mutex::new(file) })
     }
 
-    /// The result of `run` if it was there.
+    /// The stored result of `run`, if there is one.
     pub fn load(&self, run: &Run) -> Option<RunResult> {
         let result = self.kept.get(&run.key.to_string())?;
         (result.seed == run.seed).then(|| result.clone())

@@ -1,4 +1,4 @@
-//! Runs in the testbed: a process for each cell, one after the other, since each has the machine to itself.
+//! Runs in the testbed: one process per cell, sequentially, so that each has the machine to itself.
 
 use std::path::PathBuf;
 
@@ -23,11 +23,11 @@ pub struct Order {
     pub set: Vec<String>,
     /// `--vary` arguments in order.
     pub vary: Vec<String>,
-    /// Which cell of the plan.
+    /// Index of the cell in the plan.
     pub cell: usize,
     /// Seeds of the runs.
     pub seeds: Vec<u64>,
-    /// Where the trace of the first run goes.
+    /// Destination of the first run's trace.
     pub trace: Option<Trace>,
     /// Report only the sender's segments of each run: [`Line::Sent`] replaces [`Line::Run`].
     #[serde(default)]
@@ -41,7 +41,7 @@ impl Order {
         set.chain(self.vary.iter().cloned().map(Argument::Vary)).collect()
     }
 
-    /// The scenario of the cell, if text and arguments have such a one.
+    /// The scenario of the cell; `None` if it does not exist.
     pub fn scenario(&self) -> Option<Scenario> {
         let (mut plan, _) =
             lasthop_scenario::parse(&self.text, &self.name, &self.arguments()).ok()?;
@@ -49,15 +49,15 @@ impl Order {
     }
 }
 
-/// Where a trace goes.
+/// Destination of a trace.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
-    /// A folder that does not exist yet.
+    /// Path of a folder that does not exist yet.
     pub folder: PathBuf,
     /// Title of its plots.
     pub title: String,
-    /// Bytes of its files.
+    /// Size limit of its files, bytes.
     pub most: Option<u64>,
 }
 
@@ -67,16 +67,16 @@ pub struct Trace {
 pub enum Line {
     /// Progress of a run.
     Progress(Progress),
-    /// A run is done.
+    /// A finished run.
     Run(Box<RunResult>),
-    /// A run of a replay is done; `lost_frames`: those that the base station lost.
+    /// A finished run of a replay.
     Sent {
         /// The segments that the sender sent.
         order: replay::Order,
-        /// Frames that the base station lost because it could not keep up.
+        /// Frames that the base station lost because it was too slow.
         lost_frames: u64,
     },
-    /// It cannot continue.
+    /// The end of the runs by an error.
     Error {
         /// The error.
         message: String,
@@ -85,16 +85,16 @@ pub enum Line {
     },
 }
 
-/// How far a run is: it takes as long as its transfers do, and somebody may be waiting.
+/// Progress of a run, which lasts as long as its transfers.
 #[derive(Clone, Copy, Serialize, Deserialize, Debug)]
 pub struct Progress {
     /// Its seed.
     pub seed: u64,
-    /// Bytes that have arrived, of all transfers.
+    /// Delivered bytes of all transfers.
     pub delivered: u64,
-    /// Bytes that will; `None` where a transfer has no end.
+    /// Total bytes; `None` if a transfer has no end.
     pub wanted: Option<u64>,
-    /// Seconds since it began.
+    /// Seconds since the start.
     pub seconds: f64,
 }
 
@@ -112,7 +112,8 @@ pub fn carry_out(
     })
 }
 
-/// The same for a replay: `done` is handed what each run's sender sent, and how many frames the base station lost.
+/// Like `carry_out` for a replay: `done` receives the sender's segments of each run, and the number of frames
+/// that the base station lost.
 pub fn carry_out_replay(
     order: &Order,
     stop: &Stop,
@@ -129,7 +130,7 @@ pub fn carry_out_replay(
     )
 }
 
-/// Hands the line of each finished run to `done`.
+/// Calls `done` with the line of each finished run.
 fn converse(
     order: &Order,
     stop: &Stop,

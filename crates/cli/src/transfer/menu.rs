@@ -1,4 +1,4 @@
-//! The text menu of the test sender (west97 4.5): where to, how much, with or without a trace, start, quit.
+//! The text menu of the test sender (west97 4.5): destination, size, trace, start and quit.
 
 use std::io::{self, Read as _, Write};
 use std::os::fd::AsFd as _;
@@ -7,7 +7,7 @@ use lasthop_live::endpoint::Session;
 
 use super::settings::Settings;
 
-/// Longer lines are no answers.
+/// Size limit of an input line, bytes.
 const LONGEST: usize = 4096;
 
 /// One input of the user.
@@ -68,15 +68,15 @@ impl InputSource for Terminal<'_> {
 /// The choice of the user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Choice {
-    /// Send, to the destination that there is now for sure.
+    /// Send to the destination, which is set.
     Start,
-    /// No more.
+    /// Quit.
     Quit,
     /// Ctrl-C.
     Interrupted,
 }
 
-/// Shows the menu and changes `settings`, until the user chooses an action.
+/// Shows the menu and changes `settings` until the user selects an action.
 pub fn choose(
     settings: &mut Settings,
     trace: &str,
@@ -130,7 +130,7 @@ fn show(settings: &Settings, trace: &str, out: &mut dyn Write) -> io::Result<()>
     writeln!(out, "  5  quit\n")
 }
 
-/// An answer, or what its absence means.
+/// Reads an answer, or the meaning of its absence.
 fn ask(
     answers: &mut dyn InputSource,
     out: &mut dyn Write,

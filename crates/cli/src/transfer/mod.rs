@@ -68,10 +68,10 @@ impl fmt::Display for Destination {
     }
 }
 
-/// Which protocols may be used.
+/// Permitted address families.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Family {
-    /// Whatever the name has.
+    /// All addresses of the name.
     Any,
     /// IPv4.
     V4,
@@ -80,7 +80,7 @@ pub enum Family {
 }
 
 impl Destination {
-    /// Its addresses, in the order in which they should be tried.
+    /// Its addresses, in the order of preference.
     pub fn addresses(&self, family: Family) -> Result<Vec<SocketAddr>, Failure> {
         let found = (self.host.as_str(), self.port).to_socket_addrs().map_err(|error| {
             Failure::input(

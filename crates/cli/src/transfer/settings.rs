@@ -1,7 +1,7 @@
-//! Settings that `lasthop send` stores for the next time: destination, size, and trace.
+//! Stored settings of `lasthop send`: destination, size, and trace.
 //!
-//! A small file that only its owner may read, in `$XDG_STATE_HOME/lasthop/send.toml`. Nothing depends on it: one
-//! that is damaged or of another version is reported and ignored.
+//! The file `$XDG_STATE_HOME/lasthop/send.toml` is small and private to its owner. A damaged file, or one of
+//! another version, is reported and ignored.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read as _, Write as _};
@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use super::Destination;
 use crate::output::AtomicFile;
 
-/// Of the file's form.
+/// Version of the file format.
 const VERSION: u32 = 1;
 
-/// More than this is no settings file.
+/// Size limit of a settings file, bytes.
 const LONGEST: u64 = 1 << 16;
 
 /// The default size of a transfer, as in the measurements of west97.
@@ -26,9 +26,9 @@ pub const AMOUNT: Bytes = Bytes(2_000_000);
 /// Stored settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// Where to; `None` before the first time.
+    /// Destination; `None` before the first time.
     pub destination: Option<Destination>,
-    /// How much.
+    /// Size of the transfer.
     pub amount: Bytes,
     /// Whether the control block is traced.
     pub debugging: bool,
@@ -50,15 +50,15 @@ struct SettingsFile {
     debug: bool,
 }
 
-/// Only the version, whatever else is there.
+/// Reads only the version, and ignores all other keys.
 #[derive(Deserialize)]
 struct Version {
     version: u32,
 }
 
-/// Where the settings are, if the environment says.
+/// Path of the settings, if the environment defines one.
 pub fn path() -> Option<PathBuf> {
-    // The directory must be absolute, or it counts as not set (XDG Base Directory Specification).
+    // A relative directory counts as not set (XDG Base Directory Specification).
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
     let state = absolute("XDG_STATE_HOME")
@@ -67,11 +67,11 @@ pub fn path() -> Option<PathBuf> {
 }
 
 impl Settings {
-    /// The settings in `path`; the defaults if there is no file.
+    /// Loads the settings from `path`; returns the defaults if the file does not exist.
     ///
     /// # Errors
     ///
-    /// Why the file is of no use.
+    /// Reason why the file is unusable.
     pub fn load(path: &Path) -> Result<Settings, String> {
         let mut text = String::new();
         match File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text)) {
@@ -97,11 +97,11 @@ impl Settings {
         })
     }
 
-    /// Remembers in `path`.
+    /// Saves the settings to `path`.
     ///
     /// # Errors
     ///
-    /// The system's error.
+    /// Errors of the system.
     pub fn save(&self, path: &Path) -> io::Result<()> {
         if let Some(directory) = path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(directory)?;

@@ -14,7 +14,7 @@ fn rate(throughput: Option<f64>, units: Units) -> String {
     throughput.map_or_else(|| "–".to_owned(), |rate| format!("{:.2}", rate / units.size()))
 }
 
-/// To the millisecond, as west97 4.5 times transfers.
+/// Seconds with three decimals, the resolution of west97 4.5.
 fn seconds(span: Span) -> String {
     format!("{:.3}", span.as_secs_f64())
 }
@@ -73,7 +73,7 @@ pub fn table(reports: &[SendReport], units: Units) -> String {
     text
 }
 
-/// A transfer that was sent, for a program: times in seconds, rates in bytes per second.
+/// A sent transfer in JSON: times in seconds, rates in bytes per second.
 pub fn sent(report: &SendReport) -> Value {
     let time = |span: Option<Span>| span.map(Span::as_secs_f64);
     json!({
@@ -96,7 +96,7 @@ pub fn sent(report: &SendReport) -> Value {
     })
 }
 
-/// A transfer that was received, in one line.
+/// A received transfer on one line.
 pub fn line(received: &Received, verified: bool, units: Units) -> String {
     let Received { number, peer, bytes, sha256, end, .. } = received;
     let time = seconds(received.seconds);
@@ -117,7 +117,7 @@ pub fn line(received: &Received, verified: bool, units: Units) -> String {
     format!("{text}  sha256 {sha256}\n")
 }
 
-/// A transfer that was received, for a program: one line of JSON.
+/// A received transfer on one line of JSON.
 pub fn received(received: &Received) -> String {
     let value = json!({
         "number": received.number,

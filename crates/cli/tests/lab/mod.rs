@@ -1,4 +1,4 @@
-//! `lasthop lab` as a browser meets it, and as somebody else's page does.
+//! `lasthop lab` with requests of a browser, and of a foreign page.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use lasthop_web::{answer, envelope};
 use serde_json::json;
 
-/// The program, ended with the test.
+/// The program, which ends with the test.
 struct Served {
     child: Child,
     host: String,
@@ -30,7 +30,7 @@ fn serve(directory: &std::path::Path) -> Served {
         .expect("the program starts");
     let mut told = String::new();
     let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
-    // The address may stand on several lines.
+    // The address may extend over several lines.
     while !told.trim_end().ends_with('}') {
         assert!(stdout.read_line(&mut told).expect("it says where it is") > 0, "it ended: {told}");
     }
@@ -40,7 +40,7 @@ fn serve(directory: &std::path::Path) -> Served {
     Served { child, host }
 }
 
-/// Status and body of an answer.
+/// Status and body of a response.
 fn asked(served: &Served, line: &str, headers: &str, body: &[u8]) -> (u16, Vec<u8>) {
     let mut stream = TcpStream::connect(&served.host).expect("it listens");
     let length = body.len();
@@ -99,7 +99,7 @@ fn ctrl_c_ends_it_as_it_ends_a_station() {
     let mut served = serve(directory.path());
     let host = format!("Host: {}\r\n", served.host);
     assert_eq!(asked(&served, "GET /", &host, &[]).0, 200);
-    // A connection that is open and says nothing does not hold it up.
+    // An idle connection does not delay the end.
     let silent = TcpStream::connect(&served.host).expect("it listens");
     let pid = nix::unistd::Pid::from_raw(served.child.id().cast_signed());
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("it is there");

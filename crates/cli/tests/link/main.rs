@@ -1,10 +1,10 @@
-//! `lasthop link` between two hosts, over a path where a station loses packets in both directions.
+//! `lasthop link` between two hosts, over a path on which a station drops packets in both directions.
 //!
 //! ```text
 //!   a (10.9.0.1, inside 10.8.0.1) -- sa | station | sb -- (10.9.0.2, inside 10.8.0.2) b -- (10.7.0.0/24) -- c
 //! ```
 //!
-//! It needs root and /dev/net/tun. Where there is none, only refusals are tried.
+//! It needs root and /dev/net/tun; otherwise it tests refusals only.
 #![cfg(live)]
 
 #[path = "../../../checks/shared/can_run.rs"]
@@ -48,12 +48,12 @@ fn choose(stream: &TcpStream, control: Option<&str>) {
     }
 }
 
-/// Host `b` sends back all that comes; `a` sends a file and compares what comes back.
+/// Host `b` echoes a file that `a` sends, and `a` compares the echo.
 fn there_and_back(address: &'static str, control: Option<&'static str>, bytes: usize, seed: u64) {
     with_a_pause("b", address, control, &noise(bytes, seed), || {});
 }
 
-/// The same with another host; `halfway` happens when half of the file has been written.
+/// The same with another host; calls `halfway` after half of the file was written.
 fn with_a_pause(
     host: &str,
     address: &'static str,
@@ -176,7 +176,7 @@ fn a_path_that_becomes_narrower_is_noticed() {
     inside("a_path_that_becomes_narrower_is_noticed", || {
         world();
         let _station = station();
-        // `b` is a router between the ends: it tells by ICMP what does not fit its way to `c`.
+        // `b` is a router between the ends: it reports packets that are too long for its link to `c` by ICMP.
         sh("ip netns exec b sh -c 'echo 1 > /proc/sys/net/ipv4/ip_forward'; \
             ip -n a route add 10.7.0.0/24 via 10.9.0.2; ip -n c route add 10.9.0.0/24 via 10.7.0.2; \
             sed 's/, .fd08[^]]*//' /run/b.toml > /run/c.toml; \
@@ -192,7 +192,8 @@ fn a_path_that_becomes_narrower_is_noticed() {
             assert_eq!(count(&status("a"), "refused", "sent-in-pieces"), 0);
             sh("ip -n b link set eth1 mtu 1280; ip -n c link set eth0 mtu 1280");
         });
-        // What the path carries less 28 of IPv4 and UDP, 30 of the tunnel, 15 and a bit for each of 256 packets.
+        // The path MTU minus 28 bytes of IPv4 and UDP, 30 of the tunnel, and a little more than 15 bits for
+        // each of 256 packets.
         let left = 1280 - 28 - 30 - 15 - 32;
         for host in ["a", "c"] {
             until("the interface is narrower", || status(host)["mtu"] == left);
@@ -202,7 +203,7 @@ fn a_path_that_becomes_narrower_is_noticed() {
             let told = status(host);
             assert_eq!(count(&told, "session", "sessions"), 1, "{told}");
         }
-        // What was on its way was too long by then, and had to get through all the same.
+        // Datagrams in flight were too long then, but had to arrive nevertheless.
         let told = status("a");
         assert!(count(&told, "refused", "sent-in-pieces") > 0, "{told}");
         with_a_pause("c", "10.8.0.2", None, &noise(200_000, 2), || {});
@@ -224,7 +225,7 @@ fn a_connection_outlives_an_end_that_is_killed() {
         let (mut server, _) = listener.accept().unwrap();
         let mut client = client.join().unwrap();
         for round in 0..2_u8 {
-            // The socket of `b` was bound to the interface's address, which comes back with it.
+            // The socket of `b` was bound to the interface's address, which returns with the interface.
             b.end(Signal::SIGKILL);
             b = link("b");
             a.says("up");
@@ -237,7 +238,7 @@ fn a_connection_outlives_an_end_that_is_killed() {
         }
         until("three sessions", || count(&status("a"), "session", "sessions") == 3);
         assert_eq!(count(&status("a"), "session", "forgotten"), 2);
-        // Killed, the caller is met anew at once; ended, it takes its leave.
+        // After a kill the caller reconnects immediately; a normal end closes the session.
         let before = count(&status("b"), "session", "sessions");
         a.end(Signal::SIGKILL);
         let a = link("a");
@@ -287,7 +288,7 @@ fn strangers_are_counted_and_heard_no_further() {
         assert!(dump.wait().unwrap().success());
         let datagrams = datagrams(&fs::read("/run/dump").unwrap());
         assert_eq!(datagrams.len(), 60);
-        // What is shown is a picture of a moment ago.
+        // The status is slightly older than the present.
         until("b has seen it all", || count(&status("b"), "packets", "packets-out") > 60);
         let before = status("b");
         let told = on("c", move || {
@@ -295,7 +296,7 @@ fn strangers_are_counted_and_heard_no_further() {
             for datagram in &datagrams {
                 let mut forged = datagram.clone();
                 *forged.last_mut().unwrap() ^= 1;
-                // As if it were the newest.
+                // Claims to be the newest version.
                 if forged[0] == 4 {
                     forged[6] = 1;
                 }
@@ -319,7 +320,7 @@ fn strangers_are_counted_and_heard_no_further() {
     });
 }
 
-/// The UDP payloads of a capture of Ethernet with IPv4 without options.
+/// The UDP payloads of an Ethernet capture with IPv4 without options.
 fn datagrams(pcap: &[u8]) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     let mut rest = &pcap[24..];
@@ -358,7 +359,7 @@ fn what_is_missing_is_told_with_its_remedy() {
     assert!(refused(&["link", &file, "--check"], 2).contains("others may read"));
     fs::set_permissions(path("key"), fs::Permissions::from_mode(0o640)).unwrap();
     assert!(refused(&["link", &file, "--check"], 2).contains("chmod 600"));
-    // Nobody writes to the pipe: whoever waits for it waits for ever.
+    // The pipe has no writer, so a reader would block forever.
     let made = Command::new("mkfifo").arg(path("pipe")).status().unwrap();
     assert!(made.success());
     for words in [["link", &path("pipe"), "--check"], ["station", &path("pipe"), "--check"]] {

@@ -1,4 +1,4 @@
-//! Ends that move, strangers with other keys, echoes, and lies by ICMP.
+//! Ends that change their address, strangers with other keys, replays, and false ICMP messages.
 
 use std::fs::{self, File};
 use std::net::UdpSocket;
@@ -32,7 +32,7 @@ fn an_end_that_moves_is_followed() {
             there_and_back("10.8.0.2", None, 50_000, 1);
         }
         until("b has it", || count(&status("b"), "session", "moved") == 2);
-        // The end that is called may move as well, while it is spoken to from its new place.
+        // The called end may change its address too, while the caller uses the new one.
         sh("ip -n b address flush dev eth0; ip -n b address add 10.9.0.22/24 dev eth0");
         assert!(a.says("moved").contains("10.9.0.22"));
         there_and_back("10.8.0.2", None, 50_000, 2);
@@ -42,7 +42,7 @@ fn an_end_that_moves_is_followed() {
     });
 }
 
-/// A child that does not outlive its test.
+/// A child process that ends with its test.
 struct Ending(Child);
 
 impl Drop for Ending {
@@ -77,7 +77,7 @@ fn another_key_is_told_on_both_sides_once() {
                 told(host).contains(words)
             });
         }
-        // There are more calls, of which nothing is said.
+        // Further calls are not logged.
         let calls = || count(&status("b"), "session", "bad-tag");
         let before = calls();
         until("more calls", || calls() > before + 1);
@@ -113,7 +113,7 @@ fn an_echo_is_not_a_peer() {
     });
 }
 
-/// "Fragmentation needed": the way from `a` to `b` takes so many bytes only.
+/// "Fragmentation needed": the path from `a` to `b` has this MTU.
 fn too_big(mtu: u16) -> Vec<u8> {
     let mut message = vec![3, 4, 0, 0, 0, 0];
     message.extend(mtu.to_be_bytes());
@@ -146,7 +146,7 @@ fn a_lie_by_icmp_does_not_change_the_mtu() {
         });
         forger.join().unwrap();
         until("the kernel believes it", || sh("ip -n a route get 10.9.0.2").contains("mtu 600"));
-        // Twice as long as the kernel's word needs to be heard of.
+        // Twice the interval at which the kernel's value is read.
         let before = status("a")["uptime_ns"].as_u64().unwrap();
         until("time has passed", || {
             let now = status("a");

@@ -1,4 +1,4 @@
-//! Namespaces of a test's own, the hosts in them, and the programs that run there.
+//! Private namespaces of a test, their hosts, and the programs that run there.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
@@ -16,10 +16,10 @@ use crate::can_run::can_run;
 
 pub const LASTHOP: &str = env!("CARGO_BIN_EXE_lasthop");
 
-/// Which test runs inside of its namespaces.
+/// Environment variable with the test that runs inside its namespaces.
 const INSIDE: &str = "LASTHOP_TEST_INSIDE";
 
-/// Runs `body` in namespaces of its own: the test is started once more by `unshare`, and then is inside.
+/// Runs `body` in private namespaces: `unshare` starts the test again, which then runs inside.
 pub fn inside(test: &str, body: impl FnOnce()) {
     if std::env::var(INSIDE).is_ok_and(|name| name == test) {
         body();
@@ -27,7 +27,7 @@ pub fn inside(test: &str, body: impl FnOnce()) {
     }
     let there = Uid::effective().is_root() && Path::new("/dev/net/tun").exists();
     if !can_run(there, "root and /dev/net/tun") {
-        // A namespace of an ordinary user cannot open the device: what is left is that it says so.
+        // In an ordinary user's namespace the device cannot be opened; only the error can be tested.
         let done = Command::new(LASTHOP).args(["link", "--keygen"]).output().expect("it starts");
         assert_eq!(done.stdout.len(), 65, "a key");
         return;
@@ -54,7 +54,7 @@ pub fn sh(command: &str) -> String {
     String::from_utf8_lossy(&done.stdout).into_owned()
 }
 
-/// Does `work` on a host, in a thread of its own.
+/// Runs `work` on a host, in a separate thread.
 pub fn on<T: Send + 'static>(
     host: &str,
     work: impl FnOnce() -> T + Send + 'static,
@@ -66,10 +66,10 @@ pub fn on<T: Send + 'static>(
     })
 }
 
-/// A program that is ended with the test.
+/// A program that ends with the test.
 pub struct Running {
     child: Child,
-    /// What it prints, a line each.
+    /// Its output by lines.
     lines: std::sync::mpsc::Receiver<String>,
 }
 
@@ -96,7 +96,7 @@ impl Running {
         Running { child, lines }
     }
 
-    /// Waits until it prints a line with `word` in it.
+    /// Waits until it prints a line that contains `word`.
     pub fn says(&self, word: &str) -> String {
         loop {
             let line = self.lines.recv_timeout(Duration::from_secs(180));
@@ -133,7 +133,7 @@ pub fn world() {
         ip -n b link set eth1 up; ip -n c link set eth0 up; \
         ip -n b addr add 10.7.0.2/24 dev eth1; ip -n c addr add 10.7.0.3/24 dev eth0");
     sh(&format!("{LASTHOP} link --keygen /run/key"));
-    // A busy machine is silent at times: nobody may take it for dead.
+    // A busy machine may pause, so the limit for a dead peer is long.
     let common = "key-file = \"/run/key\"\nrate = \"45mbit\"\nkeep-alive = \"200ms\"\ndead-after = \"60s\"\n";
     let b = format!(
         "listen = \"0.0.0.0:4747\"\naddresses = [\"10.8.0.2/24\", \"fd08::2/64\"]\n{common}"
@@ -178,9 +178,9 @@ pub fn count(status: &Value, group: &str, key: &str) -> u64 {
     status[group][key].as_u64().unwrap_or(0)
 }
 
-/// Asks until it is so; within a minute.
+/// Polls until the condition is true; at most a minute.
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    // Each question starts a program, which is pause enough.
+    // Each poll starts a program, which is a sufficient pause.
     for _ in 0..3000 {
         if is_so() {
             return;

@@ -1,4 +1,5 @@
-//! Connections that end at the station, between two kernels: whatever becomes of the agent, they are told or go on.
+//! Connections of two kernels that end at the station: after any change of the agent they are reset or
+//! continue.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -11,15 +12,15 @@ use nix::sys::socket::{MsgFlags, recv, send};
 
 use super::world::{World, enter, inside};
 
-/// A connection between the kernels of `a` and `b`, over which nothing is said unless the test says so.
+/// A connection between the kernels of `a` and `b`, idle unless the test sends data.
 struct Quiet {
-    /// What each end hears at last.
+    /// Final result of each end.
     ends: [JoinHandle<Result<String, ErrorKind>>; 2],
-    /// What `a` has to say; dropped, it closes.
+    /// Data for `a` to send; when dropped, `a` closes.
     say: Sender<&'static str>,
 }
 
-/// Reads until the end, or until it is cut off.
+/// Reads until the end or an error.
 fn hear(mut stream: TcpStream) -> Result<String, ErrorKind> {
     stream.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
     let mut text = String::new();
@@ -66,14 +67,14 @@ impl Quiet {
         Quiet { ends: [a, b], say }
     }
 
-    /// Says `text`, closes, and tells what both ends heard.
+    /// Sends `text`, closes, and returns the results of both ends.
     fn close(self, text: &'static str) -> [Result<String, ErrorKind>; 2] {
         let _ = self.say.send(text);
         drop(self.say);
         self.ends.map(|end| end.join().unwrap())
     }
 
-    /// What both ends hear when nothing is said: `b` waits for more and is told at once.
+    /// Results of both ends of an idle connection: `b` waits for more and notices the end immediately.
     fn cut(self) -> [Result<String, ErrorKind>; 2] {
         let [a, b] = self.ends;
         let b = b.join().unwrap();
@@ -82,11 +83,11 @@ impl Quiet {
     }
 }
 
-/// What both ends hear of a reset; `b` had said all that it had to say.
+/// Results of both ends after a reset; `b` had sent all its data.
 const RESET: [Result<String, ErrorKind>; 2] =
     [Err(ErrorKind::BrokenPipe), Err(ErrorKind::ConnectionReset)];
 
-/// Out-of-band data (MSG_OOB) is not found among the rest, and neither is anything lost.
+/// Out-of-band data (MSG_OOB) is not part of the stream, and no data is lost.
 #[test]
 fn urgent_data_stays_out_of_band() {
     inside("endings::urgent_data_stays_out_of_band", || {
@@ -136,7 +137,7 @@ fn a_set_that_would_cut_connections_off_asks_what_to_do() {
         assert_eq!(world.ctl(&["get", "agent"]), "split\n");
         assert_eq!(world.fails(&["ctl", "set", "agent=none", "--drain", "--reset"]).0, Some(2));
         assert_eq!(quiet.close("hello"), [Ok("welcome".to_owned()), Ok("hello".to_owned())]);
-        // Nothing hangs on it any more.
+        // No connection ends here any more.
         assert!(world.wait(|status| status["stages"][1]["flows"] == 0));
         assert_eq!(world.ctl(&["set", "agent=none"]), "agent: split -> none\n");
     });
@@ -165,13 +166,13 @@ fn connections_drain_when_asked_for() {
         let quiet = Quiet::open(5011);
         let told = world.ctl(&["set", "agent=snoop", "--drain"]);
         assert!(told.contains("until they are over: 1"), "{told}");
-        // The new agent has the new connections ...
+        // The new agent handles the new connections ...
         assert_eq!(world.transfer(300_000).join().unwrap(), 300_000);
         let note = |name: &str| world.status()["stages"][1]["right"]["originated"][name].clone();
         let split = note("split-data");
         assert_eq!(world.transfer(300_000).join().unwrap(), 300_000);
         assert_eq!(note("split-data"), split);
-        // ... and another change asks again, since the old one still ends here.
+        // ... and another change needs a new decision, since the old connection still ends here.
         let (_, told) = world.fails(&["ctl", "set", "agent=none"]);
         assert!(told.contains("1 connection ends"), "{told}");
         world.write(&world.text().replace("split", "none"));

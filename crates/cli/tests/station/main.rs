@@ -1,6 +1,6 @@
-//! `lasthop station` and `lasthop ctl` between two namespaces: a station is run, changed, watched, killed.
+//! `lasthop station` and `lasthop ctl` between two namespaces: a station is run, changed, watched and killed.
 //!
-//! Every test runs in namespaces that it makes and that end with it; without them it fails. As root it needs a mount
+//! Every test runs in its own namespaces, which end with it; without them it fails. As root it needs a mount
 //! and a network namespace, otherwise a user namespace as well.
 #![cfg(live)]
 
@@ -25,7 +25,7 @@ const PATH: &str =
 #[test]
 fn an_agent_and_errors_change_while_a_transfer_runs() {
     inside("an_agent_and_errors_change_while_a_transfer_runs", || {
-        // Half a minute of it, so that all happens while it runs; the last change lets it end.
+        // Half a minute of transmission, longer than the changes; the last change lets it end.
         let world = World::new(&PATH.replace("20mbit", "2mbit"));
         let station = world.station(&[]);
         let transfer = world.transfer(8_000_000);
@@ -39,7 +39,7 @@ fn an_agent_and_errors_change_while_a_transfer_runs() {
         }));
         assert_eq!(world.ctl(&["get", "errors-data.mean"]), "64KiB\n");
         world.ctl(&["set", "errors-data=none", "radio.rate=50mbit"]);
-        // Every byte arrives, as it was sent, over the connection that was there before.
+        // Every byte arrives unchanged over the old connection.
         assert_eq!(transfer.join().expect("the transfer is whole"), 8_000_000);
         let status = world.status();
         let host = &status["stages"][3]["notes"];
@@ -58,7 +58,7 @@ fn an_agent_and_errors_change_while_a_transfer_runs() {
     });
 }
 
-/// What the kernel of the sender takes for the largest segment of its connection.
+/// The kernel's maximum segment size of the sender's connection.
 fn kernel_mss() -> Option<u32> {
     let words = ["netns", "exec", "a", "ss", "-Htin", "dport = :5001"];
     let output =
@@ -76,8 +76,8 @@ fn connections_keep_to_the_good_packet_size() {
              [[path]]\nradio = { rate = \"2mbit\", delay = \"1ms\" }\n",
         );
         let station = world.station(&[]);
-        // The table of the paper, then another state of the channel, then one size: each for new connections. The
-        // kernel's timestamps take 12 bytes of each segment.
+        // The table of the paper, then another state of the channel, then a fixed size, each for new
+        // connections. The kernel's timestamps use 12 bytes of each segment.
         for (i, (set, size)) in
             [("bad-period=1s", 512), ("bad-period=4s", 384), ("bad-period=500ms", 512)]
                 .into_iter()
@@ -118,7 +118,7 @@ fn nothing_is_lost_with_a_link_that_is_replaced() {
             world.ctl(&["set", &format!("link.rate={rate}")]);
         }
         assert_eq!(transfer.join().expect("the transfer is whole"), 2_500_000);
-        // The last ACKs may still be on their way.
+        // The last ACKs may still be under way.
         let all_departed = |status: &serde_json::Value| {
             let packets = &status["stages"][1]["packets"];
             packets["arrived"] == packets["departed"] && packets["held"] == 0
@@ -144,7 +144,7 @@ fn a_radio_gets_a_link_layer_while_a_transfer_runs() {
             };
             assert!(world.wait(carried), "{:#}", world.status());
         };
-        // A dead channel, over which a link layer tries again and again; with another one what it holds comes through.
+        // A dead channel on which a link layer retries. After the change its buffered packets arrive.
         for (i, sets) in [
             &["link-layer=tulip", "errors={ model = \"packet-loss\", p = 0.05 }"][..],
             &["errors.p=1"],
@@ -195,8 +195,8 @@ fn the_socket_belongs_to_one_station() {
             told.contains("another station listens there") && told.contains("[control]"),
             "{told}"
         );
-        // Even a socket that is open to all is for its owner: the kernel tells who asks. Who is root only in
-        // here has no second user to ask as.
+        // Even an open socket serves its owner only: the kernel reports the user of the peer. A user who is
+        // root only in a namespace has no second user to test with.
         if std::fs::read_to_string("/proc/self/uid_map").unwrap().contains("4294967295") {
             std::fs::set_permissions("/run/lasthop", PermissionsExt::from_mode(0o755)).unwrap();
             std::fs::set_permissions(world.socket(), PermissionsExt::from_mode(0o666)).unwrap();
@@ -204,7 +204,7 @@ fn the_socket_belongs_to_one_station() {
                 world.as_nobody(&["ctl", "--socket", "/run/lasthop/base.sock", "get", "agent"]);
             assert!(told.contains("this station is not yours"), "{told}");
         }
-        // It was not disturbed.
+        // The first station was not affected.
         assert_eq!(world.ctl(&["get", "agent"]), "none\n");
         assert_eq!(first.end("KILL"), None);
         assert!(world.socket().exists(), "killed, it could not remove its socket");
@@ -242,7 +242,7 @@ fn what_cannot_run_says_why() {
         world.ip("link set rx up");
         world.ip("link set lx mtu 1500");
         world.write(&world.text().replace("lx", "nosuch"));
-        // The file is right, only the interface is not here.
+        // The file is valid, but the interface is missing here.
         let (code, told) = world.says_no(&["station", "FILE", "--check"]);
         assert_eq!(code, Some(1));
         assert!(told.contains("good") && told.contains("no interface `nosuch`"), "{told}");
@@ -285,7 +285,7 @@ fn the_kernel_forwards_for_who_is_not_root() {
         assert_eq!(world.transfer(2_000_000).join().expect("the transfer is whole"), 2_000_000);
         assert!(plane("copied") > Some(0), "{:?}", plane("copied"));
         assert_eq!(station.end("TERM"), Some(0));
-        // With less, packet sockets do it, and it says what is missing.
+        // With fewer capabilities packet sockets are used, and a message names the missing ones.
         for less in ["+net_raw", "+net_raw,+net_admin", "+net_raw,+bpf"] {
             let station = world.station_of_nobody(less);
             assert!(station.said("since the kernel cannot by itself"), "{less}");
@@ -373,7 +373,7 @@ fn it_is_watched_captured_and_scraped() {
         for file in &files {
             assert!(file.metadata().unwrap().len() < 200 << 10);
         }
-        // What stands in them are connections that make sense.
+        // They contain plausible connections.
         let radio = names.iter().rev().find(|name| name.starts_with("right.")).unwrap();
         let analysis = world.lasthop(&["analyze", &format!("/run/captures/{radio}")]);
         assert!(analysis.contains("10.9.0.2"), "{analysis}");
@@ -415,7 +415,7 @@ fn a_service_manager_is_told() {
         }
         assert_eq!(heard[0], "READY=1");
         assert!(heard[1..].iter().all(|word| word == "WATCHDOG=1"), "{heard:?}");
-        // One directory deeper, as a unit of systemd has it.
+        // One directory deeper, as in a systemd unit.
         assert_eq!(world.ctl(&["get", "agent"]), "none\n");
         station.kill().unwrap();
         station.wait().unwrap();

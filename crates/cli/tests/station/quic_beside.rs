@@ -1,4 +1,4 @@
-//! QUIC in the simulator beside quinn with sockets of its own, through a station with the same path.
+//! QUIC in the simulator, compared with quinn on sockets through a station with the same path.
 
 use std::net::Ipv4Addr;
 use std::sync::mpsc::channel;
@@ -13,12 +13,12 @@ use super::world::{World, enter, inside};
 
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 
-/// Runs in the simulator, where one takes a moment, and by sockets. Sixteen of each were too few: with losses at random the
-/// first sixteen seeds are a tenth above the mean of all.
+/// Number of runs in the simulator, where one takes a moment, and on sockets. Sixteen of each were too few:
+/// with random losses, the mean of the first sixteen seeds is a tenth above the mean of all.
 const SIMULATED: u64 = 300;
 const MEASURED: u64 = 48;
 
-/// A path of a rate and a delay each way, with losses.
+/// A path with a rate, a one-way delay in each direction, and losses.
 struct Link {
     rate: u32,
     delay: u32,
@@ -39,7 +39,7 @@ impl Link {
         (self.megabytes * 1_000_000) as usize
     }
 
-    /// Rates in Mb/s of the transfers that the simulator makes, from the call until all is acknowledged.
+    /// Rates in Mb/s of simulated transfers, from the call until all data is acknowledged.
     fn simulated(&self) -> Vec<f64> {
         let text = format!(
             "horizon = \"600s\"\n\
@@ -53,7 +53,7 @@ impl Link {
         (1..=SIMULATED).map(|seed| measured(seed).metrics.flows[0].throughput * 8e-6).collect()
     }
 
-    /// The same with quinn's sockets, through a station.
+    /// Rates of transfers on quinn's sockets, through a station.
     fn measured(&self, world: &World, runs: u64) -> Vec<f64> {
         world
             .write(&format!("left = \"lx\"\nright = \"rx\"\nplane = \"sockets\"\n{}", self.path()));
@@ -65,7 +65,7 @@ impl Link {
     }
 }
 
-/// Seconds from the call until all `bytes` of a stream, sent by who calls, are acknowledged.
+/// Seconds from the call until all `bytes` of the caller's stream are acknowledged.
 fn transfer(bytes: usize) -> f64 {
     let (ready, is_ready) = channel();
     let server = thread::spawn(move || {
@@ -99,7 +99,7 @@ fn transfer(bytes: usize) -> f64 {
         };
         let ((endpoint, connection), seconds) = timed(work);
         connection.close(0_u32.into(), b"done");
-        // The server hears of it.
+        // Waits until the server has received the close.
         runtime.block_on(endpoint.wait_idle());
         seconds
     });
@@ -133,7 +133,8 @@ fn quic_beside_the_simulator() {
     });
 }
 
-/// Without losses it is the same but for what the clock of a busy machine adds: there are more until it adds little.
+/// Without losses the results are equal, except for the delays of a busy machine: the test repeats until
+/// these are small.
 #[test]
 fn sockets_are_as_fast_as_the_simulator() {
     inside("quic_beside::sockets_are_as_fast_as_the_simulator", || {

@@ -1,5 +1,5 @@
-//! What a base station knows is soft state, or it is not: the station is killed in the middle of a transfer and
-//! started again, as a supervisor does.
+//! Soft state of base stations, and its absence: the station is killed in the middle of a transfer and
+//! restarted, as by a supervisor.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -14,13 +14,13 @@ use sha2::{Digest as _, Sha256};
 
 use super::world::{World, enter, inside, pattern};
 
-/// Five seconds of it: a busy machine kills the station late.
+/// Five seconds of transmission, since a busy machine kills the station late.
 const BYTES: usize = 2_500_000;
 
-/// Far enough for every buffer to be full.
+/// Enough bytes to fill every buffer.
 const MIDST: usize = 400_000;
 
-/// A transfer from `a` to `b` that somebody watches.
+/// An observed transfer from `a` to `b`.
 struct Transfer {
     got: Arc<AtomicUsize>,
     hash: Arc<Mutex<Sha256>>,
@@ -44,7 +44,7 @@ impl Transfer {
             }
         });
         listening.recv().unwrap();
-        // A test that has seen enough leaves it.
+        // The test may end before the transfer.
         thread::spawn(|| {
             enter("a");
             let mut stream = TcpStream::connect("10.9.0.2:5001").unwrap();
@@ -65,13 +65,13 @@ impl Transfer {
     }
 }
 
-/// What the kernel of the sender takes for delivered.
+/// Bytes that the kernel of the sender regards as acknowledged.
 fn acknowledged() -> usize {
     let words = ["netns", "exec", "a", "ss", "-Htin", "dport = :5001"];
     let output = Command::new("ip").args(words).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let count = text.split_whitespace().find_map(|word| word.strip_prefix("bytes_acked:"));
-    // The SYN counts as one.
+    // The SYN counts as one byte.
     count.unwrap_or_else(|| panic!("ss says {text}")).parse::<usize>().unwrap() - 1
 }
 
@@ -82,7 +82,7 @@ fn path(agent: &str) -> String {
     )
 }
 
-/// A transfer that survives the station.
+/// Tests a transfer that survives the station.
 fn survives(test: &str, path: &str) {
     inside(&format!("soft_state::{test}"), || {
         let world = World::new(path);
@@ -90,7 +90,7 @@ fn survives(test: &str, path: &str) {
         let transfer = Transfer::start();
         transfer.reach(MIDST);
         assert_eq!(station.end("KILL"), None);
-        // What lies in the receiver's kernel is read by and by; nothing else comes without a station.
+        // The receiver's kernel still delivers its buffered data; without a station nothing else arrives.
         assert!(transfer.got() < BYTES, "it was over before the station was killed");
         let _second = world.station(&[]);
         transfer.receiver.join().unwrap();
@@ -101,7 +101,7 @@ fn survives(test: &str, path: &str) {
     });
 }
 
-/// A transfer whose sender was told that bytes have arrived which never will.
+/// Tests a transfer whose sender received an ACK for bytes that were lost.
 fn loses(test: &str, path: &str) {
     inside(&format!("soft_state::{test}"), || {
         let world = World::new(path);
@@ -110,16 +110,16 @@ fn loses(test: &str, path: &str) {
         transfer.reach(MIDST);
         assert_eq!(station.end("KILL"), None);
         let _second = world.station(&[]);
-        // The sender goes on behind the hole, and the second station hands that on untouched.
+        // The sender continues behind the hole, and the second station forwards its segments unchanged.
         let departed = |status: &Value| status["stages"][1]["packets"]["departed"].as_u64();
-        // Each time-out is twice as long as the one before.
+        // Each timeout is twice as long as the previous one.
         let more = |than| (0..50).any(|_| world.wait(|status| departed(status) > than));
         assert!(more(Some(1)));
         assert_eq!(world.status()["stages"][1]["right"]["originated"], serde_json::json!({}));
         let (acknowledged, got) = (acknowledged(), transfer.got());
         assert!(acknowledged > got, "{acknowledged} acknowledged, {got} received");
         println!("{test}: {} bytes acknowledged and lost", acknowledged - got);
-        // Nobody has these bytes any more: what still comes is behind the hole.
+        // These bytes are lost: all later data is behind the hole.
         assert!(more(departed(&world.status())));
         assert_eq!(transfer.got(), got);
         assert!(!transfer.receiver.is_finished());
@@ -146,7 +146,7 @@ fn snoop_with_negative_acknowledgements() {
     survives("snoop_with_negative_acknowledgements", &path("snoop-nack"));
 }
 
-/// It splits, and yet the sender is told only of what the mobile host has.
+/// It splits connections, but acknowledges only data that the mobile host has received.
 #[test]
 fn m_tcp() {
     survives("m_tcp", &path("m-tcp"));

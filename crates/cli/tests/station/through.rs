@@ -1,11 +1,11 @@
-//! Programs that everybody has, through the station: with the kernel as data plane and with packet sockets, with every
-//! agent. What arrives is what was sent.
+//! Common programs through the station, with the kernel as data plane and with packet sockets, with every
+//! agent. Data must arrive unchanged.
 //!
 //! ```text
 //! a 10.9.0.1, the servers -- lx | station | rx -- 10.9.0.2 b, the clients
 //! ```
 //!
-//! It needs root: the kernel's data plane does, and a server of SSH.
+//! It needs root, for the kernel's data plane and for an SSH server.
 
 mod ends;
 pub use ends::timed;
@@ -19,38 +19,38 @@ use super::can_run::can_run;
 use super::world::{Running, World, inside};
 use servers::Servers;
 
-/// Both ends of everything, ready for a station or a bridge between them.
+/// Servers and clients, ready for a station or a bridge between them.
 pub struct Bench {
     pub world: World,
     _servers: Servers,
 }
 
-/// What a program found.
+/// Result of a program.
 type Found = Result<(), String>;
 
-/// A program, and what it must find.
+/// A program with its name.
 type Program = (&'static str, fn(&Scale) -> Found);
 
-/// How much is moved.
+/// Size and options of a test.
 pub struct Scale {
     /// Bytes of a large transfer.
     pub bytes: usize,
-    /// Whether segments pass as they are: what hosts agree on in the options of a SYN then holds.
+    /// Whether segments pass unchanged, so that negotiated SYN options are effective.
     pub whole: bool,
-    /// Whether super-packets may come in tunnels.
+    /// Whether tunnels may carry super-packets.
     pub wrapped: bool,
 }
 
-/// Bytes of a large transfer where only equality counts.
+/// Bytes of a large transfer in tests of equality.
 const BYTES: usize = 2_000_000;
 
-/// Small files.
+/// Number of small files.
 const FILES: usize = 300;
 
-/// What every agent must let through.
+/// Tests for all agents.
 const BASIC: [Program; 2] = [("iperf3", ends::iperf3), ("curl", ends::small_files)];
 
-/// What is tried where nothing but a repair may happen to packets.
+/// Tests for paths that only repair losses.
 const MORE: [Program; 13] = [
     ("iperf3, UDP", ends::iperf3_udp),
     ("curl, at once", ends::small_files_at_once),
@@ -67,7 +67,7 @@ const MORE: [Program; 13] = [
     ("fragments", ends::fragments),
 ];
 
-/// Runs a program on a host, for five minutes at most; what it prints.
+/// Runs a program on a host, for five minutes at most. Returns its output.
 pub fn on(host: &str, words: &[&str]) -> Result<String, String> {
     let mut command = Command::new("ip");
     command.args(["netns", "exec", host, "timeout", "300"]).args(words);
@@ -80,7 +80,7 @@ pub fn on(host: &str, words: &[&str]) -> Result<String, String> {
     Err(format!("{words:?} on {host}: {}: {out}{err}", done.status))
 }
 
-/// Whether this machine has what is asked of it.
+/// Whether this machine meets the requirements.
 fn has_all() -> bool {
     let places = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"].map(Path::new);
     let there = |program: &&str| places.iter().any(|place| place.join(program).exists());
@@ -94,7 +94,7 @@ fn has_kernel() -> bool {
 }
 
 impl Bench {
-    /// Two hosts with servers, and the file of a station in whose path `agent` stands.
+    /// Two hosts with servers, and the file of a station with `agent` in its path.
     fn new(plane: &str, agent: &str, bytes: usize) -> Bench {
         let world = World::new(&format!("[[path]]\nagent = \"{agent}\"\n"));
         world.write(&world.text().replace("\"sockets\"", &format!("\"{plane}\"")));
@@ -120,7 +120,7 @@ impl Bench {
     }
 }
 
-/// Everything with one agent on one plane.
+/// Runs everything with one agent on one data plane.
 fn everything(test: &str, plane: &str, agent: &str) {
     if !has_all() {
         return;
@@ -158,7 +158,7 @@ fn everything_passes_snoop_at_packet_sockets() {
     everything("through::everything_passes_snoop_at_packet_sockets", "sockets", "snoop");
 }
 
-/// The words of all agents that stand in a path without a radio.
+/// Names of all agents for a path without a radio.
 fn agents(station: &Bench) -> Vec<&'static str> {
     let words = lasthop_proto::agent::words().map(|descriptor| descriptor.word);
     let stands = |word: &&str| {
@@ -168,7 +168,7 @@ fn agents(station: &Bench) -> Vec<&'static str> {
     words.filter(stands).collect()
 }
 
-/// One after the other in a station that runs.
+/// Runs all agents in sequence in a running station.
 fn with_every_agent(test: &str, plane: &str) {
     if !has_all() {
         return;
@@ -199,7 +199,7 @@ fn packet_sockets_carry_files_for_every_agent() {
     with_every_agent("through::packet_sockets_carry_files_for_every_agent", "sockets");
 }
 
-/// How long each program takes with a bridge of the kernel and with stations, by turns.
+/// Run times of programs with a kernel bridge and with stations, interleaved.
 #[test]
 #[ignore = "takes minutes: cargo test --profile quick -p lasthop --test station -- --ignored --nocapture programs_take"]
 fn how_long_programs_take() {

@@ -1,4 +1,4 @@
-//! A world for one test: namespaces `a` and `b`, and between them the interfaces `lx` and `rx` of a station.
+//! A world for one test: namespaces `a` and `b`, with the interfaces `lx` and `rx` of a station between them.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -17,10 +17,10 @@ use serde_json::Value;
 
 const LASTHOP: &str = env!("CARGO_BIN_EXE_lasthop");
 
-/// Which test runs inside of its namespaces.
+/// Environment variable with the test that runs inside its namespaces.
 const INSIDE: &str = "LASTHOP_TEST_INSIDE";
 
-/// Runs `body` in namespaces of its own: the test is started once more by `unshare`, and then is inside.
+/// Runs `body` in private namespaces: `unshare` starts the test again, which then runs inside.
 pub fn inside(test: &str, body: impl FnOnce()) {
     if std::env::var(INSIDE).is_ok_and(|name| name == test) {
         body();
@@ -40,7 +40,7 @@ pub fn inside(test: &str, body: impl FnOnce()) {
         String::from_utf8_lossy(&done.stderr)
     );
     assert!(done.status.success() && told.contains("1 passed"), "in its namespaces:\n{told}");
-    // What it measured, for who asks with --nocapture.
+    // Measured values, visible with --nocapture.
     print!("{told}");
 }
 
@@ -77,7 +77,7 @@ impl World {
         world
     }
 
-    /// Interfaces and a file, `/run/second.toml`, for another station.
+    /// Makes interfaces and a file, `/run/second.toml`, for another station.
     pub fn second_interfaces(&self) {
         run("ip link add name l2 type veth peer name r2");
         for name in ["l2", "r2"] {
@@ -109,7 +109,7 @@ impl World {
         let file = self.file.to_str().unwrap();
         command.args(arguments.iter().map(|word| if *word == "FILE" { file } else { word }));
         command.env("NO_COLOR", "1").env("XDG_RUNTIME_DIR", "/run/user").stdin(Stdio::null());
-        // Otherwise a user who is root only in here has no place for sockets.
+        // Otherwise a user who is root only in a namespace has no place for sockets.
         command.env_remove("RUNTIME_DIRECTORY").env_remove("NOTIFY_SOCKET");
         command
     }
@@ -125,20 +125,20 @@ impl World {
         self.lasthop(&[&["ctl"], arguments].concat())
     }
 
-    /// A command that fails: its exit code and what it said.
+    /// Runs a failing command. Returns its exit code and error output.
     pub fn fails(&self, arguments: &[&str]) -> (Option<i32>, String) {
         let done = self.command(arguments).output().expect("it starts");
         assert!(!done.status.success(), "{arguments:?}");
         (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned())
     }
 
-    /// A command whose answer is no: its exit code and what it printed.
+    /// Runs a command with a negative answer. Returns its exit code and output.
     pub fn says_no(&self, arguments: &[&str]) -> (Option<i32>, String) {
         let done = self.command(arguments).output().expect("it starts");
         (done.status.code(), String::from_utf8_lossy(&done.stdout).into_owned())
     }
 
-    /// What it says without any capability.
+    /// Output of a command without capabilities.
     pub fn without_rights(&self, arguments: &[&str]) -> String {
         let command = self.command(arguments);
         let done = Command::new("setpriv")
@@ -152,9 +152,9 @@ impl World {
         String::from_utf8_lossy(&done.stderr).into_owned()
     }
 
-    /// What it says to somebody else.
+    /// Output of a command as another user.
     pub fn as_nobody(&self, arguments: &[&str]) -> String {
-        // Where the program lies, nobody may not be allowed to go.
+        // The user `nobody` may lack access to the program's directory.
         fs::copy(LASTHOP, "/run/program").unwrap();
         let done = Command::new("setpriv")
             .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--", "/run/program"])
@@ -165,21 +165,21 @@ impl World {
         String::from_utf8_lossy(&done.stderr).into_owned()
     }
 
-    /// A station that runs.
+    /// Starts a station.
     pub fn station(&self, more: &[&str]) -> Running {
         self.station_of("FILE", more)
     }
 
-    /// A station of another file.
+    /// Starts a station of another file.
     pub fn station_of(&self, file: &str, more: &[&str]) -> Running {
         start(self.command(&[&["station", file], more].concat()))
     }
 
-    /// A station of somebody who is not root and has these capabilities.
+    /// Starts a station as an ordinary user with these capabilities.
     pub fn station_of_nobody(&self, capabilities: &str) -> Running {
         fs::create_dir_all("/run/user").unwrap();
         std::os::unix::fs::chown("/run/user", Some(65_534), Some(65_534)).unwrap();
-        // Where the program lies, nobody may not be allowed to go.
+        // The user `nobody` may lack access to the program's directory.
         fs::copy(LASTHOP, "/run/program").unwrap();
         let own = self.command(&["station", "FILE", "--socket", "/run/user/base.sock"]);
         let mut command = Command::new("setpriv");
@@ -216,12 +216,12 @@ impl World {
         serde_json::from_str(&self.ctl(&["get", "--json"])).expect("JSON")
     }
 
-    /// Whether the status becomes so within some time.
+    /// Whether the status fulfils the condition within some time.
     pub fn wait(&self, so: impl Fn(&Value) -> bool) -> bool {
         (0..8000).any(|_| so(&self.status()))
     }
 
-    /// A status in which no stage holds a packet. It is one look: by the next one another packet may have come.
+    /// A status without a packet in any stage. At the next poll another packet may have arrived.
     pub fn at_rest(&self) -> Value {
         let empty = |status: &Value| {
             let mut stages = status["stages"].as_array().unwrap().iter();
@@ -231,12 +231,12 @@ impl World {
         looks.find(empty).expect("the packets leave the station")
     }
 
-    /// Sends bytes from `a` to `b` over one connection; the answer is how many arrived as they were sent.
+    /// Sends bytes from `a` to `b` over one connection. Returns how many arrived unchanged.
     pub fn transfer(&self, bytes: usize) -> JoinHandle<usize> {
         self.transfer_until(bytes, || {})
     }
 
-    /// The same over a connection that stays open after the last byte until `close` returns.
+    /// Like `transfer`, over a connection that stays open after the last byte until `close` returns.
     pub fn transfer_until(
         &self,
         bytes: usize,
@@ -279,7 +279,7 @@ pub fn pattern(i: usize) -> u8 {
     (i % 251) as u8
 }
 
-/// This thread moves into the namespace.
+/// Moves the calling thread into the namespace.
 pub fn enter(name: &str) {
     let namespace = File::open(format!("/run/netns/{name}")).unwrap();
     setns(namespace, CloneFlags::CLONE_NEWNET).unwrap();
@@ -297,7 +297,7 @@ impl Running {
         kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
     }
 
-    /// Whether it says so, now or within some time.
+    /// Whether the output contains `words`, now or within some time.
     pub fn said(&self, words: &str) -> bool {
         let mut heard = self.heard.lock().unwrap();
         loop {
@@ -312,7 +312,7 @@ impl Running {
         }
     }
 
-    /// Ends it and gives its exit code.
+    /// Ends the station. Returns its exit code.
     pub fn end(mut self, signal: &str) -> Option<i32> {
         self.signal(signal);
         self.child.wait().unwrap().code()
@@ -321,7 +321,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // When a test fails; otherwise it is gone.
+        // Only after a failed test is it still running.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,7 +1,7 @@
-//! Users with testbeds of their own: as root and without.
+//! Users with their own testbeds: as root and without.
 //!
-//! Each has a directory of its own for what is known of its testbeds, so that tests do not see each other's, nor
-//! those of whoever runs them.
+//! Each has a separate directory for records of testbeds, so that tests do not see each other's testbeds, nor
+//! those of the user who runs them.
 #![allow(dead_code, reason = "no test uses all of it")]
 
 use std::fs;
@@ -21,7 +21,7 @@ pub enum User {
     Nobody,
 }
 
-/// A user with a directory for testbeds, and the program where that user may read it.
+/// A user with a directory for testbeds, and a copy of the program that this user may read.
 pub struct World {
     pub user: User,
     pub base: PathBuf,
@@ -34,7 +34,8 @@ impl World {
         let world = World { user, base };
         fs::create_dir(&world.base).expect("a temporary directory");
         fs::set_permissions(&world.base, fs::Permissions::from_mode(0o755)).expect("its mode");
-        // By another process: a file that one thread has open for writing cannot be started by the next.
+        // Copied by another process: a file that one thread has open for writing cannot be executed by the
+        // next.
         let mut copy = Command::new("cp");
         copy.arg(env!("CARGO_BIN_EXE_lasthop")).arg(world.program());
         assert!(copy.status().expect("cp runs").success());
@@ -65,12 +66,12 @@ impl World {
         command
     }
 
-    /// A program as the user runs it.
+    /// A command that runs a program as the user.
     pub fn runs(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir("/").env("NO_COLOR", "1").stdin(Stdio::null());
         command.env("XDG_RUNTIME_DIR", self.runtime());
-        // A directory in it that nobody may search would change what a missing program is called.
+        // A directory in PATH without search permission would change the error for a missing program.
         command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
         if self.drops() {
             command.uid(NOBODY).gid(NOBODY);
@@ -82,7 +83,7 @@ impl World {
         self.command(arguments).output().expect("the program starts")
     }
 
-    /// Runs a command that must succeed, and returns what it prints.
+    /// Runs a command that must succeed. Returns its output.
     pub fn good(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         let (out, err) = said(&output);
@@ -94,7 +95,7 @@ impl World {
         serde_json::from_str(&self.good(&[arguments, &["--json"]].concat())).expect("JSON")
     }
 
-    /// Runs a command that must be refused as bad input, and returns what it says.
+    /// Runs a command that must be rejected as bad input. Returns its error.
     pub fn refused(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         let (out, err) = said(&output);
@@ -102,7 +103,7 @@ impl World {
         err
     }
 
-    /// What is left of testbeds: names of directories.
+    /// Remains of testbeds: names of directories.
     pub fn left(&self) -> Vec<String> {
         let entries = fs::read_dir(self.runtime().join("lasthop")).expect("the directory is there");
         let names =
@@ -113,7 +114,7 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        // A test that failed half way leaves nothing either.
+        // A failed test must not leave anything either.
         if let Ok(list) =
             serde_json::from_slice::<Value>(&self.run(&["testbed", "list", "--json"]).stdout)
         {
@@ -134,14 +135,14 @@ pub fn said(output: &Output) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
-/// Numbers of the network namespaces of a testbed.
+/// Numbers of a testbed's network namespaces.
 pub fn namespaces(record: &Value) -> Vec<u64> {
     let hosts = record["hosts"].as_array().expect("hosts");
     hosts.iter().map(|host| host["namespace"].as_u64().expect("a number")).collect()
 }
 
-/// Processes of this world in these namespaces: where they stand in /proc. Numbers of namespaces are given again, to
-/// those of another world too.
+/// Processes of this world in these namespaces, by their paths in /proc. Numbers of namespaces are reused,
+/// also by other worlds.
 pub fn inside(world: &World, namespaces: &[u64]) -> Vec<String> {
     let own = world.runtime().display().to_string();
     let is_own = |process: &Path| {
@@ -156,7 +157,7 @@ pub fn inside(world: &World, namespaces: &[u64]) -> Vec<String> {
     within.map(|process| process.display().to_string()).collect()
 }
 
-/// Starts `sleep` on a host, and returns when it runs.
+/// Starts `sleep` on a host. Returns when it runs.
 pub fn sleeper(world: &World, name: &str, host: &str) -> std::process::Child {
     let script = "echo runs; exec sleep 1000";
     let mut child = world
@@ -172,8 +173,8 @@ pub fn sleeper(world: &World, name: &str, host: &str) -> std::process::Child {
 }
 
 pub fn each(test: &str, f: fn(&World)) {
-    // An ordinary user can only be that: who is root in a user namespace of each command is somebody else each time.
-    // The tests of lasthop-live have a root there too.
+    // An ordinary user runs only as that user, since each command has its own user namespace. The tests of
+    // lasthop-live include root there too.
     let users = if is_root() { &[User::Root, User::Nobody][..] } else { &[User::Nobody] };
     for user in users {
         f(&World::new(test, *user));

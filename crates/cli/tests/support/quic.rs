@@ -1,4 +1,4 @@
-//! Two ends of QUIC (RFC 9000), as the tests and `examples/quic.rs` need them.
+//! Two ends of QUIC (RFC 9000), for the tests and `examples/quic.rs`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use tokio::runtime::{Builder, Runtime};
 /// The name in the certificate.
 const NAME: &str = "lasthop.test";
 
-/// What quinn runs in: one thread, so that its sockets are of the network namespace of that thread.
+/// quinn's runtime: one thread, so that its sockets are in the network namespace of that thread.
 pub fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
-/// Waits for connections at `address`; the certificate, made for this, by which others know it.
+/// Listens at `address`. Returns the newly made certificate, which clients need.
 pub fn serve(address: SocketAddr) -> (Endpoint, CertificateDer<'static>) {
     let made = rcgen::generate_simple_self_signed([NAME.to_owned()]).expect("a certificate");
     let certificate = made.cert.der().clone();
@@ -26,7 +26,7 @@ pub fn serve(address: SocketAddr) -> (Endpoint, CertificateDer<'static>) {
     (endpoint.expect("it listens"), certificate)
 }
 
-/// Connects to who has `certificate`.
+/// Connects to the server with `certificate`.
 pub async fn call(
     address: SocketAddr,
     certificate: CertificateDer<'static>,

@@ -1,17 +1,17 @@
-//! The commands that the documentation shows: lines of the code blocks of README.md and of the book that begin with
-//! `lasthop`, a prompt or `sudo` before it.
+//! Commands in the documentation: lines in code blocks of README.md and of the book that begin with
+//! `lasthop`, optionally after a prompt or `sudo`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A command that a page shows.
+/// A command on a page.
 #[derive(Debug)]
 pub struct Shown {
     /// The page, from the root of the repository.
     pub page: String,
-    /// The number of its line there, from 1.
+    /// Its line number, from 1.
     pub line: usize,
-    /// The command as it would be typed, without prompt and comment.
+    /// The command without prompt and comment.
     pub command: String,
 }
 
@@ -44,7 +44,7 @@ fn of_page(page: &str) -> Vec<Shown> {
     of_text(page, &fs::read_to_string(root().join(page)).expect("a page can be read"))
 }
 
-/// The commands in the code blocks of a text, which `page` names.
+/// The commands in the code blocks of a text; `page` is its name.
 pub fn of_text(page: &str, text: &str) -> Vec<Shown> {
     let (mut fenced, mut indented, mut blank) = (false, false, true);
     let mut found: Vec<Shown> = Vec::new();
@@ -73,7 +73,7 @@ pub fn of_text(page: &str, text: &str) -> Vec<Shown> {
     found
 }
 
-/// The command of a line, if it is one of ours.
+/// The command of a line, if it is one of lasthop.
 fn command(line: &str) -> Option<String> {
     let line = line.strip_prefix("$ ").unwrap_or(line);
     if let Some(rest) = line.strip_prefix("cargo run --profile quick -- ") {
@@ -83,7 +83,7 @@ fn command(line: &str) -> Option<String> {
     bare.starts_with("lasthop ").then(|| line.to_owned())
 }
 
-/// A line up to a comment: a `#` behind a blank, or what stands apart by two blanks, outside of quotes.
+/// Removes a comment: a `#` after a blank, or text after two blanks, outside of quotes.
 fn without_comment(line: &str) -> &str {
     let (mut quote, mut last) = (None, '\0');
     for (at, c) in line.char_indices() {

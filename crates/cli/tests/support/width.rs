@@ -1,4 +1,4 @@
-//! What commands print on terminals of different widths: lines fit, and no word is cut.
+//! Output on terminals of different widths: lines fit, and no word is truncated.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -16,22 +16,22 @@ fn command(dir: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// What a command prints on a terminal of so many columns.
+/// Output of a command on a terminal with `columns` columns.
 fn on_terminal(dir: &Path, arguments: &[&str], columns: u16) -> String {
     let size = nix::pty::Winsize { ws_row: 50, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     let pty = nix::pty::openpty(Some(&size), None).expect("a pseudo-terminal");
     let mut command = command(dir, arguments);
     let mut child = command.stdout(Stdio::from(pty.slave)).spawn().expect("it starts");
-    // The command holds the terminal open as well.
+    // The command also holds the terminal open.
     drop(command);
     let mut shown = Vec::new();
-    // Linux tells the end of a pseudo-terminal by an error.
+    // Linux reports the end of a pseudo-terminal as an error.
     let _ = File::from(pty.master).read_to_end(&mut shown);
     child.wait().expect("it ends");
     String::from_utf8_lossy(&shown).replace('\r', "")
 }
 
-/// Words without the lines around cells, the colons behind names of cells, and pictures.
+/// Words without the borders of cells, the colons after names of cells, and pictures.
 fn words(text: &str) -> BTreeSet<String> {
     let drawn = |c: char| ('\u{2500}'..='\u{28ff}').contains(&c) || c == '×' || c == '…';
     let split = text.split(|c: char| c.is_whitespace() && c != '\u{2009}' || drawn(c));
@@ -48,7 +48,7 @@ fn fits(what: &[&str], text: &str, width: u16) {
     }
 }
 
-/// The main output of each command that needs neither network nor rights.
+/// The main output of each command that needs neither network nor privileges.
 #[test]
 fn tables_and_words_fit_the_terminal() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -127,7 +127,7 @@ fn tables_and_words_fit_the_terminal() {
     for arguments in commands {
         let piped = command(here, arguments).output().expect("it runs").stdout;
         let wide = on_terminal(here, arguments, 300);
-        // Where there is little room, headings are others than where there is much.
+        // Narrow tables have other headings than wide ones.
         let narrow =
             "done wired gp wireless fast rx short 2/2 20/20 0/2 1/2 terminal colours with without";
         let mut known = words(&String::from_utf8_lossy(&piped));
@@ -136,7 +136,7 @@ fn tables_and_words_fit_the_terminal() {
         for width in WIDTHS {
             let text = on_terminal(here, arguments, width);
             fits(arguments, &text, width);
-            // Pictures have scales of their own, and numbers with intervals other digits; free memory changes.
+            // Pictures have their own scales, and numbers with intervals other digits; free memory changes.
             let numbers = |word: &String| {
                 word.trim_end_matches("MiB").chars().all(|c| c.is_ascii_digit() || c == '.')
             };
@@ -147,7 +147,7 @@ fn tables_and_words_fit_the_terminal() {
     }
 }
 
-/// What programs read does not depend on who looks.
+/// Output for programs does not depend on the terminal.
 #[test]
 fn what_programs_read_is_whole_on_any_terminal() {
     let dir = tempfile::tempdir().expect("a directory");

@@ -1,4 +1,4 @@
-//! A station in a process of its own, for benches: it is changed, measured, killed.
+//! A station in a separate process, for benches that change, measure or kill it.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -19,8 +19,8 @@ use nix::unistd::Pid;
 
 use crate::common::{By, link, none, path_of, snoop};
 
-/// Whether this process is done: it was started as a station, or has started itself in namespaces of its own. In
-/// those it goes on.
+/// Whether this process is done: it was started as a station, or it has started itself again in its own
+/// namespaces. The inner process continues.
 pub fn station_or_inside(args: &[String]) -> bool {
     if let [role, by, agent] = args
         && role == "station"
@@ -44,7 +44,7 @@ pub fn station_or_inside(args: &[String]) -> bool {
     std::process::exit(status.code().unwrap_or(1));
 }
 
-/// A station in a process of its own.
+/// A station in a separate process.
 pub struct Far {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -54,7 +54,7 @@ pub struct Far {
 impl Far {
     pub fn start(by: By, agent: &str) -> Far {
         let by = if by == By::Kernel { "kernel" } else { "sockets" };
-        // Without `ip netns exec` around it, signals reach it.
+        // Without an outer `ip netns exec`, signals reach the station.
         let mut child = Command::new("nsenter")
             .arg("--net=/run/netns/bs")
             .arg(std::env::current_exe().unwrap())
@@ -79,25 +79,25 @@ impl Far {
         kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
     }
 
-    /// Another agent takes over.
+    /// Replaces the agent.
     pub fn set(&mut self, agent: &str) {
         writeln!(self.child.stdin.as_mut().unwrap(), "{agent}").unwrap();
         self.hear("set");
     }
 
-    /// Its memory, in bytes.
+    /// Its resident memory, bytes.
     pub fn resident(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
     }
 
-    /// Waits until it is gone that was killed.
+    /// Waits for the end of a killed station.
     pub fn gone(mut self) {
         self.child.wait().unwrap();
     }
 
-    /// Ends it; its processor seconds.
+    /// Stops the station. Returns its processor time, seconds.
     pub fn stop(mut self) -> f64 {
         drop(self.child.stdin.take());
         let mut said = String::new();
@@ -107,7 +107,7 @@ impl Far {
     }
 }
 
-/// As `agent = "split"` in a file.
+/// The stage of `agent = "split"` in a file.
 fn split() -> Stage {
     let own = SplitConfig::new(TcpConfig::linux());
     let config = SplitConfig { largest: Some(Bytes(4 << 20)), ..own };
@@ -134,7 +134,7 @@ fn run_station(by: By, agent: &str) {
     if by == By::Kernel {
         station.set_plane(Plane::start(["bl", "br"].map(index)).unwrap()).unwrap();
     }
-    // As the service counts: of frames alone, where no stage looks into them.
+    // As in the service: only frames are counted if no stage inspects them.
     let counters = Counters::new(3);
     counters.set_idle(agent == "none");
     let idle = counters.clone();

@@ -1,4 +1,4 @@
-//! The other end of the control socket.
+//! The client of a control socket.
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::protocol::{Answer, Request};
 use crate::testbed::keep::Home;
 
-/// No answer is longer.
+/// Size limit of an answer, bytes.
 const MAX_ANSWER: u64 = 16 << 20;
 
 /// A connection to a running station.
@@ -23,7 +23,7 @@ impl Client {
     /// Connects to the station at the socket `path`.
     ///
     /// # Errors
-    /// When nobody listens there, or others may not.
+    /// If no process listens there, or the user may not connect.
     pub fn connect(path: &Path) -> io::Result<Client> {
         let stream = UnixStream::connect(path)?;
         stream.set_read_timeout(Some(Duration::from_secs(20)))?;
@@ -31,14 +31,14 @@ impl Client {
         Ok(Client { stream: BufReader::new(stream) })
     }
 
-    /// Asks.
+    /// Sends a request and reads the answer.
     ///
     /// # Errors
-    /// When the station goes away, or answers what this version does not understand (`InvalidData`).
+    /// If the station closes the connection, or sends an answer of an unknown form (`InvalidData`).
     pub fn ask(&mut self, request: &Request) -> io::Result<Answer> {
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
-        // A client that is refused gets its answer unasked, on a connection that is closed already.
+        // A refused client receives its answer without a request, on a connection that is already closed.
         let sent = self.stream.get_mut().write_all(&line);
         let mut line = Vec::new();
         let read = self.stream.by_ref().take(MAX_ANSWER).read_until(b'\n', &mut line);
@@ -50,17 +50,17 @@ impl Client {
     }
 }
 
-/// The directories that sockets are looked for in: the system's, and that of the user's testbeds.
+/// Directories of control sockets: the system's, and that of the user's testbeds.
 pub fn directories() -> Vec<PathBuf> {
     let user = Home::open().ok().map(|home| home.dir().to_owned());
     [PathBuf::from("/run/lasthop")].into_iter().chain(user).collect()
 }
 
-/// The sockets under `dirs` that a station listens on, in order; also those that may not be opened.
+/// Sockets under `dirs` with a listening station, sorted, including those that the user may not open.
 pub fn listening(dirs: &[PathBuf]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for dir in dirs {
-        // A unit of systemd has a directory of its own for each instance.
+        // A systemd unit has a directory for each instance.
         let inner = entries(dir).filter(|path| path.is_dir());
         for dir in [dir.clone()].into_iter().chain(inner) {
             found.extend(entries(&dir).filter(|path| is_alive(path)));

@@ -1,7 +1,7 @@
-//! The control socket: a running station is asked and changed over it.
+//! The control socket: clients query and change a running station over it.
 //!
-//! A socket in the file system, for its owner and root only. Each client has a thread of its own, since there are
-//! few and a slow one must not hold up another; none of them can hold up the station, which is only asked between
+//! It is a socket in the file system, for its owner and root only. Each client has a thread, since clients
+//! are few and a slow one must not delay another. No client delays the station, which answers only between
 //! two rounds of its loop.
 
 pub mod client;
@@ -15,12 +15,12 @@ pub use running::{About, Running};
 pub(crate) use server::who;
 pub use server::{Guard, MAX_CLIENTS, serve};
 
-/// What can be asked over a control socket.
+/// A program that answers requests over a control socket.
 pub trait Served: Send + Sync {
     /// Answers a request.
     fn answer(&self, request: &Request) -> Answer;
 
-    /// Hears that `who` has changed something.
+    /// Called after the client `who` has changed a setting.
     fn changed(&self, who: &str, changed: &Changed) {
         let _ = (who, changed);
     }

@@ -1,4 +1,4 @@
-//! What is said over the control socket: one JSON object a line, a request each, an answer each.
+//! The protocol of the control socket: one JSON object per line, one answer per request.
 //!
 //! ```text
 //! {"do":"get","key":"agent"}                       {"value":"snoop"}
@@ -7,10 +7,10 @@
 //! {"do":"status"}                                  {"status":{"version":"0.1.0", ...
 //! ```
 //!
-//! Requests carry no version. Both sides may be of another one: what there is keeps its name and its meaning, and new
-//! requests, keys of answers and answers come beside it. A station refuses a request that it does not know, or a key in
-//! one, before it does anything, and says of which version it is. A client passes over keys of an answer that it does not
-//! know, and says of which version the station is if it understands no answer ([`Answer::parse`]).
+//! Requests carry no version, and both sides may have different ones. Existing names and meanings never
+//! change; new requests, keys and answers are added. A station refuses an unknown request or an unknown key
+//! in a request before it does anything, and reports its version. A client ignores unknown keys of an answer.
+//! It reports the station's version if it understands no answer ([`Answer::parse`]).
 
 use std::fmt;
 
@@ -19,51 +19,51 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::status::{Counts, PortStatus, StageStatus, Status, TunnelStatus};
 
-/// Longest request in bytes.
+/// Size limit of a request, bytes.
 pub const MAX_REQUEST: usize = 16 << 10;
 
-/// The version that answers.
+/// Version of this side.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Most values set by one request.
+/// Limit of values in one request.
 pub const MAX_VALUES: usize = 64;
 
-/// What a client asks.
+/// A request of a client.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
-    /// Everything there is to know.
+    /// The whole status.
     Status {},
     /// The value of one key of the path.
     Get {
         /// The key, as `--set` takes it.
         key: String,
     },
-    /// Changes to the path, all or none.
+    /// Changes of the path, all or none.
     Set {
-        /// Each `KEY=VALUE`.
+        /// Each of the form `KEY=VALUE`.
         values: Vec<String>,
-        /// What becomes of connections that end at an agent which is replaced.
+        /// Treatment of connections that end at a replaced agent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         endings: Option<Endings>,
     },
 }
 
-/// What becomes of the connections that end at an agent which is replaced (split connections).
+/// Treatment of connections that end at a replaced agent (split connections).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Endings {
-    /// Both ends are told that the connection is over.
+    /// Both hosts receive a reset.
     Reset,
-    /// They go on at the old agent until they are over; the new one has all others.
+    /// They remain at the old agent until they close; the new agent handles all others.
     Drain,
 }
 
 impl Request {
-    /// Reads a line.
+    /// Parses a line.
     ///
     /// # Errors
-    /// When it is no request; says what one is.
+    /// If the line is no valid request. The help describes one.
     pub fn parse(line: &[u8]) -> Result<Request, Trouble> {
         let trouble = |message: String| Trouble {
             code: "bad-request".to_owned(),
@@ -93,27 +93,27 @@ impl Request {
     }
 }
 
-/// What the station answers.
+/// An answer of the station.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// Everything there is to know.
+    /// The status of a station.
     Status(Box<Status>),
-    /// The same of a tunnel.
+    /// The status of a tunnel.
     Link(Box<TunnelStatus>),
-    /// The value of a key, as it would be written; nothing where the default holds.
+    /// The value of a key in the form that `--set` accepts; `None` means the default.
     Value(Option<String>),
-    /// What was changed.
+    /// The changes made.
     Changed(Changed),
-    /// Why nothing was done.
+    /// A rejected request.
     Error(Trouble),
 }
 
 impl Answer {
-    /// Reads a line.
+    /// Parses a line.
     ///
     /// # Errors
-    /// When it is no answer that this version understands; of which version the station is, where the line tells.
+    /// If this version does not understand the line; with the station's version, where the line contains it.
     pub fn parse(line: &[u8]) -> Result<Answer, String> {
         serde_json::from_slice(line).map_err(|error| {
             let value: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
@@ -126,44 +126,44 @@ impl Answer {
     }
 }
 
-/// What a request has changed.
+/// The changes of a request.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Changed {
-    /// The keys, with what they were and are.
+    /// The keys with their old and new values.
     pub settings: Vec<Setting>,
-    /// What is probably not meant.
+    /// Warnings about probable mistakes.
     pub warnings: Vec<String>,
-    /// Packets that were lost with the state of a replaced agent; links lose none.
+    /// Packets lost with the state of a replaced agent; replaced links lose none.
     pub lost: usize,
-    /// Connections that ended at a replaced agent, and what becomes of them.
+    /// Treatment and number of connections that ended at a replaced agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endings: Option<(Endings, usize)>,
 }
 
-/// Why a request was not done.
+/// A rejected request.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Trouble {
-    /// A stable word for scripts.
+    /// A stable identifier for scripts.
     pub code: String,
     /// What is wrong.
     pub message: String,
     /// The key concerned; empty if there is none.
     pub key: String,
-    /// What was expected, with an example.
+    /// The expected form, with an example.
     pub help: String,
-    /// Where, if it is about one of the values.
+    /// Location of the error, if one of the values is wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<At>,
 }
 
-/// A place in the values of a request.
+/// A byte range in one value of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct At {
-    /// Which of the values, from 0.
+    /// Index of the value, from 0.
     pub value: u32,
-    /// First byte of it.
+    /// First byte.
     pub from: u32,
-    /// Behind the last.
+    /// First byte after the range.
     pub to: u32,
 }
 
@@ -209,9 +209,9 @@ impl fmt::Display for Trouble {
 mod tests {
     use super::*;
 
-    /// What was said to a station and a tunnel of 0.1.0, and what they answered (`kept/control` in the tests of the
-    /// command). Whoever changes requests or answers must still read these, so that a client and a station of two
-    /// releases understand each other.
+    /// Requests to a station and a tunnel of 0.1.0, with their answers (`kept/control` in the tests of the
+    /// command). A change of requests or answers must still accept these, so that two releases understand
+    /// each other.
     #[test]
     fn what_an_earlier_client_asks_and_an_earlier_station_answers_is_understood() {
         let kept = |name: &str| {
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn another_version_is_told() {
-        // What a later station tells beside what is known does no harm.
+        // Additional keys of a later station are ignored.
         let more = r#"{"changed":{"settings":[],"warnings":[],"lost":0,"moved":3}}"#;
         assert!(Answer::parse(more.as_bytes()).is_ok());
         let parse = |line: &str| Answer::parse(line.as_bytes()).unwrap_err();
@@ -294,7 +294,7 @@ mod tests {
         let many = serde_json::json!({ "do": "set", "values": many }).to_string();
         assert!(parse(&many).unwrap_err().message.contains("at once"));
         assert!(Request::parse(&vec![b' '; MAX_REQUEST + 1]).is_err());
-        // Nesting is bounded by the reader.
+        // The JSON reader limits nesting.
         assert!(Request::parse("[".repeat(10_000).as_bytes()).is_err());
     }
 }

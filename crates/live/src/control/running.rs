@@ -1,4 +1,4 @@
-//! A running station as others see it: what it is, how it fares, and how its path is changed.
+//! A running station as a client sees it: identity, status and changes of its path.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -18,7 +18,7 @@ use crate::recorder::Recorded;
 use crate::station::{Handle, Station};
 use crate::status::PlaneStatus;
 
-/// What a station is called and where it came from.
+/// Identity of a station.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct About {
     /// `station` or `testbed`.
@@ -36,15 +36,15 @@ pub struct Running {
     counters: Arc<Counters>,
     recorded: Option<Recorded>,
     path: Mutex<LivePath>,
-    /// Who is told what others have changed.
+    /// Logs changes by clients.
     log: OnceLock<Log>,
 }
 
-/// Hears who has changed what.
+/// Called with the client and its changes.
 type Log = Box<dyn Fn(&str, &Changed) + Send + Sync>;
 
 impl Running {
-    /// The station behind `handle`, whose inner stages are those of `path`.
+    /// Controls the station behind `handle`. Its inner stages are those of `path`.
     pub fn new(
         about: About,
         handle: Handle,
@@ -59,22 +59,22 @@ impl Running {
     }
 
     fn path(&self) -> std::sync::MutexGuard<'_, LivePath> {
-        // A path is replaced as a whole, so it is never half-changed.
+        // A path is replaced as a whole, so a poisoned lock holds no half-changed one.
         self.path.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Without a stage that does anything, and nobody who records, frames need not be looked at.
+    /// With only empty stages and no recorder, frames need no inspection.
     fn note_idleness(&self, path: &LivePath) {
         let does_nothing = |kind: &StageKind| matches!(kind, StageKind::Agent(AgentConfig::None));
         let idle = path.stages().iter().all(|stage| does_nothing(&stage.kind));
         self.counters.set_idle(idle && self.recorded.is_none());
     }
 
-    /// Sets keys of the path, all or none. `endings` is what becomes of connections that end at an agent which is
-    /// replaced by that.
+    /// Sets keys of the path, all or none. `endings` is the treatment of connections that end at an agent
+    /// replaced by the change.
     ///
     /// # Errors
-    /// When a value is wrong, there are such connections and nothing is said of them, or the station is gone.
+    /// If a value is wrong, the station has exited, or such connections exist without `endings`.
     pub fn set(&self, values: &[String], endings: Option<Endings>) -> Result<Changed, Trouble> {
         let mut path = self.path();
         let (new, settings, warnings) = path.set(values)?;
@@ -85,16 +85,16 @@ impl Running {
         Ok(Changed { settings, warnings, lost, endings })
     }
 
-    /// From now on `log` hears who has changed what over the control socket.
+    /// Installs a log of changes over the control socket. Only the first call has an effect.
     pub fn log_changes(&self, log: impl Fn(&str, &Changed) + Send + Sync + 'static) {
         let _ = self.log.set(Box::new(log));
     }
 
-    /// Runs on with another path of the same shape; says which stages are new, and which keys. Connections that end at an
-    /// agent go on there until they are over.
+    /// Replaces the path by another of the same shape. Returns the new stages and the changed keys.
+    /// Connections that end at an agent remain there until they close.
     ///
     /// # Errors
-    /// When the shape differs, or the station is gone.
+    /// If the shape differs, or the station has exited.
     pub fn replace(&self, new: LivePath) -> Result<(Vec<String>, Vec<Setting>), Trouble> {
         let mut path = self.path();
         if let Some(why) = path.differs_in_shape(&new) {
@@ -108,8 +108,8 @@ impl Running {
         Ok((names, settings))
     }
 
-    /// Puts the stages that differ into the path; says how many packets an agent held, and how many connections ended
-    /// there.
+    /// Replaces the stages that differ. Returns the number of packets that an agent held, and of connections
+    /// that ended there.
     fn change(
         &self,
         old: &LivePath,
@@ -148,12 +148,12 @@ impl Running {
         Ok(done)
     }
 
-    /// Everything there is to know.
+    /// The whole status.
     ///
     /// # Errors
-    /// When the station is gone.
+    /// If the station has exited.
     pub fn status(&self) -> Result<Status, Trouble> {
-        // The path stays as it is until both are read.
+        // The lock keeps the path unchanged until both are read.
         let path = self.path();
         let seen = self.handle.ask(Seen::of).ok_or_else(gone)?;
         let models = path.stages();
@@ -209,7 +209,7 @@ fn gone() -> Trouble {
     Trouble::new("gone", "the station has stopped", "start it again: `lasthop station FILE`")
 }
 
-/// What only the station's own loop can tell.
+/// The part of the status that only the station's loop can read.
 struct Seen {
     first: usize,
     uptime_ns: u64,

@@ -1,4 +1,4 @@
-//! Who may connect, how long they may take, and what becomes of a line.
+//! The server of a control socket: access, limits and request handling.
 
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
@@ -22,33 +22,33 @@ use super::Served;
 use super::protocol::{Answer, MAX_REQUEST, Request, Trouble};
 use crate::clock::Clock;
 
-/// Clients at once; one more if root asks.
+/// Client limit; root has one more.
 pub const MAX_CLIENTS: usize = 16;
 
-/// A client that has asked nothing for so long makes room for another when all places are taken.
+/// A client that is idle for longer makes room for another at the limit.
 const MAKES_ROOM: Span = Span::secs(3);
 
-/// A client that asks nothing for so long is sent away.
+/// Idle time after which a client is disconnected.
 const IDLE: Span = Span::secs(120);
 
-/// From the first byte of a request to its end.
+/// Time limit from the first byte of a request to its last.
 const SLOWEST: Span = Span::secs(10);
 
-/// How often a waiting thread looks whether it is over.
+/// Interval at which a waiting thread checks for the end, ms.
 const GLANCE_MS: u16 = 200;
 
-/// A control socket that is being served; dropped, it ends and removes the socket.
+/// A served control socket. Dropping it closes and removes the socket.
 #[derive(Debug)]
 pub struct Guard {
     path: PathBuf,
-    /// Identity of the socket's file: whoever put another in its place keeps that.
+    /// Inode of the socket's file. A file of another inode at the path is not removed.
     inode: u64,
     over: Arc<AtomicBool>,
     listening: Option<JoinHandle<()>>,
 }
 
 impl Guard {
-    /// Where it listens.
+    /// Path of the socket.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -66,18 +66,19 @@ impl Drop for Guard {
     }
 }
 
-/// Serves `running` at the socket `path`: mode 0600, in a directory that is made with mode 0700 if it is not there.
+/// Serves `running` at the socket `path` with mode 0600. Creates the directory with mode 0700 if it is
+/// missing.
 ///
 /// # Errors
-/// `AddrInUse` when somebody serves this socket, `PermissionDenied` when others may write to the directory, and
-/// those of the system.
+/// `AddrInUse` if another process serves this socket, `PermissionDenied` if other users may write to the
+/// directory, and errors of the system.
 pub fn serve(running: Arc<dyn Served>, path: &Path) -> io::Result<Guard> {
     let listener = bind(path)?;
     listener.set_nonblocking(true)?;
     let inode = fs::symlink_metadata(path)?.ino();
     let over = Arc::new(AtomicBool::new(false));
     let ended = over.clone();
-    // From here on the socket goes with its guard, also where there is no thread to be had.
+    // From here on the guard removes the socket, also if no thread can be started.
     let mut guard = Guard { path: path.to_owned(), inode, over, listening: None };
     let thread = thread::Builder::new().name("control".to_owned());
     guard.listening = Some(thread.spawn(move || listen(&listener, &running, &ended))?);
@@ -101,7 +102,7 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
         }
         match UnixStream::connect(path) {
             Ok(_) => return Err(in_use("another station listens there")),
-            // Left behind by one that was killed.
+            // The previous server was killed and left its socket.
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path)?,
             Err(error) => return Err(error),
         }
@@ -111,7 +112,7 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Waits until there is something to read; whether there is.
+/// Waits for input for a limited time. Returns whether there is some.
 fn readable(socket: &impl AsFd) -> bool {
     let mut fds = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
     matches!(poll(&mut fds, PollTimeout::from(GLANCE_MS)), Ok(n) if n > 0)
@@ -131,7 +132,7 @@ fn listen(listener: &UnixListener, running: &Arc<dyn Served>, over: &Arc<AtomicB
         let (running, over) = (running.clone(), over.clone());
         let client = Client { stream, running, over, clients: clients.clone() };
         let taken = clients.taken.load(Ordering::Relaxed);
-        // The place that somebody leaves is for who comes next.
+        // At the limit an idle client must leave, so that the next one is served.
         clients.wanted.store(taken >= MAX_CLIENTS, Ordering::Relaxed);
         if let Some(refused) = client.refused(taken) {
             let mut client = client;
@@ -139,7 +140,7 @@ fn listen(listener: &UnixListener, running: &Arc<dyn Served>, over: &Arc<AtomicB
             continue;
         }
         let place = Place::taken(&clients);
-        // Without a thread the client is dropped, and sees its connection closed.
+        // Without a thread the client is dropped, which closes its connection.
         let _ = thread::Builder::new().name("control-client".to_owned()).spawn(move || {
             let _place = place;
             let mut client = client;
@@ -148,15 +149,15 @@ fn listen(listener: &UnixListener, running: &Arc<dyn Served>, over: &Arc<AtomicB
     }
 }
 
-/// Who is here.
+/// The connected clients.
 #[derive(Default)]
 struct Clients {
     taken: AtomicUsize,
-    /// Somebody found all places taken: one of those who say nothing is to go.
+    /// The client limit was reached: the next idle client leaves.
     wanted: AtomicBool,
 }
 
-/// One of the places for clients; free again when dropped.
+/// One of the client slots; dropping it frees the slot.
 struct Place(Arc<Clients>);
 
 impl Place {
@@ -172,12 +173,12 @@ impl Drop for Place {
     }
 }
 
-/// A user and a process, as they are named in the log.
+/// Name of a user and a process for the log.
 pub(crate) fn who(uid: u32, pid: i32) -> String {
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     let user = User::from_uid(Uid::from_raw(uid)).ok().flatten();
     let user = user.map_or_else(|| uid.to_string(), |user| user.name);
-    // A program that has sent a signal may be gone.
+    // The process that sent a signal may have exited.
     let name = if name.is_empty() { "?" } else { name.trim() };
     format!("{user} ({name}, process {pid})")
 }
@@ -190,13 +191,13 @@ struct Client {
 }
 
 impl Client {
-    /// Who it is, as the kernel says.
+    /// User and process of the peer, from the kernel.
     fn who(&self) -> String {
         let Ok(peer) = getsockopt(&self.stream, PeerCredentials) else { return "?".to_owned() };
         who(peer.uid(), peer.pid())
     }
 
-    /// Why this client is not served, with `others` already there.
+    /// Reason to refuse this client, with `others` connected.
     fn refused(&self, others: usize) -> Option<Trouble> {
         let uid = getsockopt(&self.stream, PeerCredentials).ok().map(|peer| peer.uid());
         if uid != Some(0) && uid != Some(Uid::effective().as_raw()) {
@@ -217,7 +218,7 @@ impl Client {
         self.stream.write_all(&line)
     }
 
-    /// Answers requests until the client goes, or must.
+    /// Answers requests until the client disconnects or exceeds a limit.
     fn attend(&mut self) -> io::Result<()> {
         let clock = Clock::start();
         let mut pending = Vec::new();
@@ -259,7 +260,8 @@ impl Client {
         Ok(())
     }
 
-    /// Whether this client, of which nothing was heard for so long, goes because others wait. One goes for each that waits.
+    /// Whether this client, idle for `silent`, leaves for a waiting one. One client leaves for each that
+    /// waits.
     fn makes_room(&self, silent: Span) -> bool {
         silent > MAKES_ROOM && self.clients.wanted.swap(false, Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! The discard receiver (RFC 863): takes connections, reads, counts, and throws away.
+//! The discard receiver (RFC 863): accepts connections, reads, counts and discards.
 
 use std::io::{self, ErrorKind, Read as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,26 +14,27 @@ use super::part::Part;
 use super::socket::{self, LOOK};
 use super::{CHUNK, End, Pattern, Session, hex};
 
-/// Pieces that are read from one connection before the next has its turn.
+/// Reads per connection before the next one has its turn.
 const TURN: usize = 16;
 
-/// How the receiver works.
+/// Limits and options of the receiver.
 #[derive(Clone, Debug)]
 pub struct DiscardOptions {
-    /// Connections at a time; further ones wait to be accepted.
+    /// Limit of simultaneous connections; further ones wait to be accepted.
     pub at_once: usize,
-    /// Ends after so many transfers.
+    /// Number of transfers after which the receiver ends; `None` for no limit.
     pub count: Option<u64>,
-    /// Compares what comes with this pattern.
+    /// Pattern to which received bytes are compared.
     pub verify: Option<Pattern>,
-    /// Keeps each complete transfer as a file in this directory.
+    /// Directory that stores each complete transfer as a file.
     pub directory: Option<PathBuf>,
-    /// Gives a connection up on which nothing came for so long.
+    /// Time without data after which a connection is dropped.
     pub idle: Option<Span>,
 }
 
 impl Default for DiscardOptions {
-    /// Up to 64 connections at a time for ever, five minutes of patience with each, nothing compared or kept.
+    /// At most 64 connections at a time, no limit of transfers, five minutes without data, no comparison and
+    /// no files.
     fn default() -> DiscardOptions {
         DiscardOptions {
             at_once: 64,
@@ -45,63 +46,63 @@ impl Default for DiscardOptions {
     }
 }
 
-/// The first byte that is not the pattern's.
+/// The first byte that differs from the pattern.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Wrong {
-    /// Bytes before it.
+    /// Number of bytes before it.
     pub position: u64,
-    /// The byte that came.
+    /// The received byte.
     pub got: u8,
     /// The byte of the pattern.
     pub expected: u8,
 }
 
-/// A transfer that ended.
+/// A finished transfer.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Received {
-    /// Which one, counted from 1 as they were accepted.
+    /// Number of the connection in order of acceptance, from 1.
     pub number: u64,
-    /// Where from.
+    /// Address of the sender.
     pub peer: SocketAddr,
-    /// Where to.
+    /// Address of this end.
     pub local: SocketAddr,
-    /// How it ended; `Closed` if the peer said that this is all.
+    /// How it ended; `Closed` if the peer closed its direction.
     pub end: End,
-    /// Bytes that came.
+    /// Number of received bytes.
     pub bytes: u64,
-    /// SHA-256 of them in hexadecimal.
+    /// SHA-256 of the received bytes in hexadecimal.
     pub sha256: String,
-    /// When the connection was accepted, on the session's clock.
+    /// Time of acceptance, on the session's clock.
     pub accepted: Time,
-    /// From then to the first byte.
+    /// Time from acceptance to the first byte.
     pub first_byte: Option<Span>,
-    /// From then to the end.
+    /// Time from acceptance to the end.
     pub seconds: Span,
-    /// The first byte that is not the pattern's; `None` if all are, or if nothing is compared.
+    /// The first byte that differs from the pattern; `None` if there is none or no comparison.
     pub wrong: Option<Wrong>,
-    /// The file that holds the bytes.
+    /// The file with the received bytes.
     pub file: Option<PathBuf>,
 }
 
 impl Received {
-    /// Whether it is complete and, if it was compared, as it should be.
+    /// Whether the transfer is complete and equals the pattern, if there is one.
     pub fn is_good(&self) -> bool {
         self.end == End::Closed && self.wrong.is_none()
     }
 
-    /// Bytes per second from the acceptance to the end; `None` if that took no time.
+    /// Bytes per second from acceptance to the end; `None` for zero time.
     pub fn throughput(&self) -> Option<f64> {
         (self.seconds != Span::ZERO).then(|| self.bytes as f64 / self.seconds.as_secs_f64())
     }
 }
 
-/// Is told what the receiver does.
+/// Observes a receiver.
 pub trait DiscardObserver {
-    /// A connection was accepted.
+    /// Called after a connection was accepted.
     fn accepted(&mut self, number: u64, peer: SocketAddr) {
         let _ = (number, peer);
     }
-    /// A transfer ended.
+    /// Called at the end of a transfer.
     fn received(&mut self, transfer: &Received);
 }
 
@@ -111,23 +112,23 @@ impl DiscardObserver for Vec<Received> {
     }
 }
 
-/// All transfers together.
+/// Sums over all transfers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Totals {
-    /// Transfers that ended, in whatever way.
+    /// Transfers that ended, for whatever reason.
     pub transfers: u64,
-    /// Transfers of them that are not complete or not as they should be.
+    /// Incomplete or wrong transfers.
     pub bad: u64,
-    /// Bytes that came.
+    /// Received bytes.
     pub bytes: u64,
 }
 
-/// Takes connections until it has had as many as it should or is stopped. `listener` must not block, as those
-/// of [`super::listen`] do not.
+/// Accepts connections until `options.count` is reached or the session is stopped. `listener` must be
+/// non-blocking, like those of [`super::listen`].
 ///
 /// # Errors
 ///
-/// What the system says about the listener; what is wrong with a connection stands in its report.
+/// Errors of the listener. Errors of a connection appear in its report.
 pub fn discard(
     listener: &TcpListener,
     options: &DiscardOptions,
@@ -183,7 +184,7 @@ struct Connection {
 }
 
 impl Receiver<'_> {
-    /// Waits for something to come, and takes it in.
+    /// Waits for input and reads it.
     fn turn(&mut self, listener: &TcpListener) -> io::Result<()> {
         let now = self.session.clock.now();
         let room = self.open.len() < self.options.at_once.max(1)
@@ -199,7 +200,7 @@ impl Receiver<'_> {
         let ready: Vec<bool> = watched.iter().map(|one| one.any().unwrap_or(false)).collect();
         drop(watched);
         let now = self.session.clock.now();
-        // From the last, so that removing one moves none that is still to be looked at.
+        // In descending order, so that a removal does not change the indices to come.
         for index in (0..self.open.len()).rev() {
             let end = if ready.get(index) == Some(&true) { self.read(index) } else { None };
             let idle = now.since(self.open[index].last);
@@ -227,7 +228,7 @@ impl Receiver<'_> {
                 return Ok(());
             }
         };
-        // An IPv4 peer of a listener for both.
+        // Converts the mapped address of an IPv4 peer at a dual-stack listener.
         let plain =
             |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
         let peer = plain(peer);
@@ -259,7 +260,7 @@ impl Receiver<'_> {
         Ok(())
     }
 
-    /// Reads what there is; the end, if it has come.
+    /// Reads pending data. Returns the end of the connection, if reached.
     fn read(&mut self, index: usize) -> Option<End> {
         let failed = |what: &str, error: io::Error| End::Failed { why: format!("{what}{error}") };
         for _ in 0..TURN {
@@ -323,7 +324,7 @@ impl Receiver<'_> {
     }
 }
 
-/// The first difference between `got`, which begins at `position`, and what was expected.
+/// The first difference between `got`, which begins at `position`, and `expected`.
 fn difference(position: u64, got: &[u8], expected: &[u8]) -> Option<Wrong> {
     if got == expected {
         return None;
@@ -333,8 +334,8 @@ fn difference(position: u64, got: &[u8], expected: &[u8]) -> Option<Wrong> {
     Some(Wrong { position: position + index as u64, got: *got, expected: *expected })
 }
 
-/// Whether such an error of `accept` will come again for ever. The others are network errors of a connection that is not ours
-/// yet, or too many open files: later.
+/// Whether an error of `accept` is permanent. All others are transient: network errors of a connection in
+/// progress, or too many open files.
 fn is_of_the_listener(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::InvalidInput | ErrorKind::Unsupported)
 }
@@ -344,7 +345,7 @@ mod tests {
     use super::*;
     use nix::errno::Errno;
 
-    /// By the numbers that accept(2) names.
+    /// The error numbers are those of accept(2).
     #[test]
     fn a_receiver_goes_on_unless_it_is_the_listener_that_is_at_fault() {
         let ends = |error: Errno| is_of_the_listener(io::Error::from(error).kind());

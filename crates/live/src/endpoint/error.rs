@@ -1,69 +1,69 @@
-//! Why an end point could not begin, and what to do about it.
+//! Errors at the start of an end point, with remedies.
 
 use std::io;
 use std::net::SocketAddr;
 
 use lasthop_proto::units::Span;
 
-/// Why an end point could not begin.
+/// Reason why an end point cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
-    /// Nobody listens there.
+    /// No process listens there.
     #[error("{0} refused the connection: nobody listens there")]
     Refused(SocketAddr),
-    /// No way to it, or no answer.
+    /// There is no route, or no answer.
     #[error("{to} cannot be reached: {error}")]
     Unreachable {
-        /// Where to.
+        /// Destination.
         to: SocketAddr,
-        /// What the system says.
+        /// Error of the system.
         error: io::Error,
     },
-    /// No answer in time.
+    /// The handshake exceeded its time limit.
     #[error("{to} did not answer within {after}")]
     TimedOut {
-        /// Where to.
+        /// Destination.
         to: SocketAddr,
-        /// How long was waited.
+        /// Waiting time.
         after: Span,
     },
-    /// This end was asked to stop before there was a connection.
+    /// The session was stopped before the connection was established.
     #[error("stopped before {0} answered")]
     Stopped(SocketAddr),
-    /// The kernel has no such congestion control, or may not give it to everybody.
+    /// The kernel lacks this congestion control, or restricts it to root.
     #[error("congestion control `{name}` is not available: {error}")]
     Congestion {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// Those that the kernel has loaded.
+        /// Congestion controls that the kernel has loaded.
         available: Vec<String>,
-        /// What the system says.
+        /// Error of the system.
         error: io::Error,
     },
-    /// A segment size that the kernel refuses.
+    /// The kernel refuses this segment size.
     #[error("the kernel refuses an MSS of {0}")]
     Mss(u16),
-    /// Somebody else listens there.
+    /// Another process listens there.
     #[error("{0} is in use: another program listens there")]
     InUse(SocketAddr),
-    /// A port below 1024, without the right to it.
+    /// A port below 1024 without the needed privilege.
     #[error("{0} may not be used without privileges")]
     Forbidden(SocketAddr),
-    /// This machine does not have the address.
+    /// The address does not belong to this machine.
     #[error("{address} cannot be used: {error}")]
     Address {
-        /// Which one.
+        /// The requested address.
         address: SocketAddr,
-        /// What the system says.
+        /// Error of the system.
         error: io::Error,
     },
-    /// Something else about the socket.
+    /// Any other error of a socket.
     #[error("cannot set up the socket: {0}")]
     Socket(#[from] io::Error),
 }
 
 impl EndpointError {
-    /// Whether another address of the same host may fare better.
+    /// Whether another address of the same host may succeed.
     pub fn is_of_the_way(&self) -> bool {
         matches!(
             self,
@@ -73,7 +73,7 @@ impl EndpointError {
         )
     }
 
-    /// What to do about it.
+    /// The remedy, as a phrase for users.
     pub fn help(&self) -> String {
         match self {
             EndpointError::Refused(to) => format!(

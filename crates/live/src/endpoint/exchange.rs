@@ -1,7 +1,8 @@
-//! Requests and responses on the kernel's TCP: a client that queries, and a server that answers at once. Both ends know the
-//! sizes from the scenario, as the simulator's hosts do; the bytes mean nothing.
+//! Requests and responses on the kernel's TCP: a client that sends queries, and a server that answers at
+//! once. Both ends take the sizes from the scenario, as the simulator's hosts do. The content of the bytes is
+//! arbitrary.
 //!
-//! Nagle's algorithm is off at both ends, as it is in the simulator.
+//! Nagle's algorithm is off at both ends, as in the simulator.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -18,44 +19,44 @@ use super::send::is_later;
 use super::socket::{self, LOOK};
 use super::{CHUNK, EndpointError, SendOptions, Session, flow};
 
-/// Connections of an end at a time; a client asks on no further one, and a server accepts none.
+/// Limit of simultaneous connections of an end. A client opens no more, and a server accepts no more.
 const MOST: usize = 1000;
 
-/// How long a client waits for a connection.
+/// Time limit of a handshake.
 const PATIENCE: Span = Span::secs(300);
 
 /// A client and its server.
 #[derive(Clone, Copy, Debug)]
 pub struct Client {
-    /// What is exchanged, and when.
+    /// Sizes and times of the exchanges.
     pub exchange: Exchange,
     /// The server.
     pub to: SocketAddr,
-    /// The time of the first request.
+    /// Time of the first request.
     pub start: Time,
-    /// No request begins from then on.
+    /// Time of the end: no later request starts.
     pub stop: Option<Time>,
 }
 
-/// One end of a connection with exchanges.
+/// One end of a connection.
 struct Talk {
     stream: TcpStream,
     flow: Option<FlowKey>,
-    /// Bytes that this end sends and gets in each exchange.
+    /// Bytes that this end sends and receives in each exchange.
     sends: u64,
     gets: u64,
-    /// Bytes that wait to be written, and bytes that have come.
+    /// Bytes still to write, and total of received bytes.
     due: u64,
     got: u64,
-    /// Requests that were made, and exchanges whose part from the peer has come in full.
+    /// Number of requests, and of exchanges that have received the peer's part completely.
     asked: u64,
     done: u64,
-    /// This end closes its direction once nothing is due.
+    /// Whether this end closes its direction after its last byte.
     closes: bool,
-    /// The directions that are closed: this end's and the peer's.
+    /// Whether this end, and the peer, have closed their directions.
     shut: bool,
     peer_closed: bool,
-    /// When the handshake is given up, while it lasts.
+    /// Deadline of the handshake, while it lasts.
     opening: Option<Time>,
 }
 
@@ -91,11 +92,11 @@ impl Talk {
         if self.due > 0 || self.opening.is_some() {
             wanted |= PollFlags::POLLOUT;
         }
-        // A closed socket would be ready at once, for nothing.
+        // With both directions closed, `poll` would return at once.
         (!wanted.is_empty()).then(|| PollFd::new(self.stream.as_fd(), wanted))
     }
 
-    /// Writes and reads what the kernel takes and has. Returns how many exchanges have come in full since.
+    /// Writes and reads without blocking. Returns the number of exchanges that completed.
     fn act(&mut self, buffer: &mut [u8]) -> io::Result<u64> {
         if self.opening.is_some() {
             if let Some(error) = self.stream.take_error()? {
@@ -145,7 +146,8 @@ impl Talk {
     }
 }
 
-/// Waits until one of `talks` or the listener is ready, or until `due`; the flag of the session is looked at.
+/// Waits until one of `talks` or the listener is ready, or until `due`. Returns early if the session is
+/// stopped.
 fn wait(
     talks: &VecDeque<Talk>,
     listener: Option<&TcpListener>,
@@ -158,11 +160,11 @@ fn wait(
     socket::wait(&mut watched, left.min(LOOK))
 }
 
-/// Answers requests on connections that `listener` accepts, until it is stopped. A connection that breaks is dropped.
+/// Answers requests on connections of `listener` until the session is stopped. Drops broken connections.
 ///
 /// # Errors
 ///
-/// What the system says about the listener.
+/// Errors of the listener.
 pub fn answer(
     listener: &TcpListener,
     exchange: &Exchange,
@@ -191,12 +193,12 @@ pub fn answer(
     Ok(())
 }
 
-/// Asks as `client` says, until all exchanges are over or it is stopped; `tell` gets each request and each complete
-/// answer with its time.
+/// Sends the requests of `client` until all exchanges are over or the session is stopped. `tell` receives
+/// each request and each complete response with its time.
 ///
 /// # Errors
 ///
-/// [`EndpointError`] if no socket can be had.
+/// [`EndpointError`] if no socket can be made.
 pub fn ask(
     client: &Client,
     session: &Session<'_>,
@@ -223,11 +225,11 @@ pub fn ask(
             talk.asked += 1;
             asked += 1;
             talk.flow.into_iter().for_each(|flow| tell(now, flow, TcpKind::Asked));
-            // Periods do not drift, however late this thread wakes.
+            // Periods do not drift, however late this thread runs.
             next = exchange.every.map(|every| at + every);
             next = next.filter(|at| may_ask(&exchange, stop, asked, *at));
         }
-        // A persistent connection stays until no request will follow and all answers have come.
+        // A persistent connection stays open until the last response.
         let ends = exchange.every.is_some() && next.is_none();
         let waits = next.is_none() && !ends;
         let mut idle = None;
@@ -235,7 +237,7 @@ pub fn ask(
             let late = talk.opening.is_some_and(|give_up| give_up <= now);
             let done = talk.act(&mut buffer).ok().filter(|_| !late);
             let at = session.clock.now();
-            // After an answer, or a connection that broke, the client continues.
+            // The client continues after a response or a broken connection.
             if waits && done != Some(0) {
                 idle = Some(at + exchange.think);
             }
@@ -262,12 +264,12 @@ pub fn ask(
     }
 }
 
-/// Whether a client that has asked so often asks once more at `at`.
+/// Whether a client with `asked` requests sends another one at `at`.
 fn may_ask(exchange: &Exchange, stop: Option<Time>, asked: u32, at: Time) -> bool {
     exchange.exchanges.is_none_or(|most| asked < most) && stop.is_none_or(|stop| at < stop)
 }
 
-/// A connection to the server of `client` whose handshake has begun.
+/// Opens a connection to the server of `client`; the handshake is not complete yet.
 fn opened(client: &Client, now: Time) -> Result<Talk, EndpointError> {
     let Client { exchange, to, .. } = client;
     let options = SendOptions { no_delay: true, ..SendOptions::new(*to) };

@@ -1,10 +1,10 @@
-//! The ends of a path: the test sender and the discard receiver (west97 4.5), on the kernel's TCP.
+//! End points on the kernel's TCP: the test sender and the discard receiver (west97 4.5).
 //!
-//! [`send()`] opens one connection, sends, closes its direction and waits until the peer has closed too, so that
-//! its times cover delivery. [`discard()`] takes any number of connections, reads and counts. [`ask()`] and [`answer()`] exchange
-//! requests and responses. Each is one loop
-//! in the thread that calls it, so a thread that has entered a network namespace stays in it. All stop
-//! within a tenth of a second when their flag is raised.
+//! [`send()`] opens one connection, sends, closes its direction and waits until the peer has closed too, so
+//! that its times cover delivery. [`discard()`] accepts any number of connections, reads and counts.
+//! [`ask()`] and [`answer()`] exchange requests and responses. Each is one loop in the calling thread, so a
+//! thread that has entered a network namespace remains in it. All stop within a tenth of a second after their
+//! flag is raised.
 
 mod discard;
 mod error;
@@ -38,12 +38,12 @@ pub(crate) use socket::{LOOK, connected, wait};
 pub use source::{Pattern, Source};
 pub use tcp_info::{CaState, TcpInfo};
 
-/// What a sender or receiver runs by.
+/// Clock and stop flag of a sender or receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct Session<'a> {
-    /// Gives the time of events.
+    /// Source of the times of events.
     pub clock: Clock,
-    /// Raised by somebody who wants it to end.
+    /// Raised to end the loop.
     pub stop: &'a AtomicBool,
 }
 
@@ -52,11 +52,11 @@ impl Session<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Waits until `time`; false if it was stopped before.
+    /// Waits until `time`. Returns false if the session was stopped before.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Errors of the system.
     pub fn wait_until(&self, time: Time) -> io::Result<bool> {
         while !self.stopped() {
             let left = time.since(self.clock.now());
@@ -68,11 +68,11 @@ impl Session<'_> {
         Ok(false)
     }
 
-    /// Waits until something can be read from `file`, be it its end; false if it was stopped before.
+    /// Waits until `file` is readable or at its end. Returns false if the session was stopped before.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Errors of the system.
     pub fn wait_for(&self, file: &impl AsFd) -> io::Result<bool> {
         while !self.stopped() {
             let mut watched = [PollFd::new(file.as_fd(), PollFlags::POLLIN)];
@@ -89,15 +89,15 @@ impl Session<'_> {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "how")]
 pub enum End {
-    /// Both ends closed: everything arrived.
+    /// Both ends closed: all data arrived.
     Closed,
-    /// This end was asked to stop.
+    /// The session was stopped.
     Stopped,
-    /// Nothing moved for as long as was allowed.
+    /// There was no progress for the allowed time.
     Idle,
-    /// The connection broke, or the file did.
+    /// The connection or the file failed.
     Failed {
-        /// What the system says.
+        /// Error of the system.
         why: String,
     },
 }
@@ -113,7 +113,7 @@ impl std::fmt::Display for End {
     }
 }
 
-/// Bytes that are moved at a time.
+/// Size of a read or write, bytes.
 const CHUNK: usize = 1 << 16;
 
 /// A digest in hexadecimal.

@@ -1,21 +1,22 @@
-//! A received file that has its name only when it is complete.
+//! A received file that gets its name only when it is complete.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// A file that grows as `NAME.part` and becomes `NAME` when it is kept; otherwise it is removed.
+/// A file that grows as `NAME.part`. [`Part::keep`] renames it to `NAME`; otherwise it is removed when
+/// dropped.
 #[derive(Debug)]
 pub(super) struct Part {
-    /// `None` once kept.
+    /// `None` after the rename.
     file: Option<File>,
     temporary: PathBuf,
     target: PathBuf,
 }
 
 impl Part {
-    /// A file for what `peer` sends, in a name that is still free: `ADDRESS-PORT-NUMBER`.
+    /// Creates a file for data of `peer` under an unused name, `ADDRESS-PORT-NUMBER`.
     pub(super) fn create(directory: &Path, peer: SocketAddr, number: u64) -> io::Result<Part> {
         let address = peer.ip().to_string().replace(':', "_");
         for attempt in 0..1000 {
@@ -39,9 +40,9 @@ impl Part {
         self.file.as_mut().map_or(Ok(()), |file| file.write_all(bytes))
     }
 
-    /// Gives the complete file its name.
+    /// Renames the complete file to its final name.
     pub(super) fn keep(mut self) -> io::Result<PathBuf> {
-        // On failure the file stays where it is until it is dropped.
+        // After an error the file is removed when this is dropped.
         fs::rename(&self.temporary, &self.target)?;
         self.file = None;
         Ok(self.target.clone())
@@ -60,7 +61,7 @@ impl Drop for Part {
 mod tests {
     use super::*;
 
-    /// A name that is taken, by a file or by one that still grows, is not written to.
+    /// A name of a complete or of a growing file is not reused.
     #[test]
     fn names_that_are_taken_are_left_alone() {
         let dir = tempfile::tempdir().expect("a directory");

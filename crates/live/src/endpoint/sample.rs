@@ -1,8 +1,8 @@
 //! The control block of a live connection over time, as rows of the simulator's trace.
 //!
-//! The kernel tells its state when asked, not its events. So it is asked again and again, and what differs
-//! from the last answer becomes an event: two time-outs show as two, since the kernel counts them, but a fast
-//! recovery that begins and ends between two answers is not seen.
+//! The kernel reports its state on request, but not its events. So the state is polled, and differences
+//! become events. Two timeouts between two polls show as two, since the kernel counts them. A fast recovery
+//! that begins and ends between two polls is missed.
 
 use lasthop_proto::event::{Event, Tcb, TcpEvent, TcpKind, What};
 use lasthop_proto::place::StageId;
@@ -12,7 +12,7 @@ use lasthop_proto::wire::FlowKey;
 
 use super::{CaState, TcpInfo};
 
-/// Turns snapshots of one connection into events.
+/// Converts snapshots of one connection to events.
 #[derive(Clone, Debug)]
 pub struct Sampler {
     flow: FlowKey,
@@ -24,30 +24,30 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// For the connection whose flow from this end is `flow`, looked at each `every`.
+    /// A sampler for the connection with the flow `flow`, as seen from this end, with a poll each `every`.
     pub fn new(flow: FlowKey, stage: StageId, every: Span) -> Sampler {
         Sampler { flow, stage, every, next: Time::ZERO, last: None, beside: false }
     }
 
-    /// Tells only what the kernel's tracepoints do not tell: of time-outs and recoveries nothing, of the window what
-    /// changes when this end has closed its direction.
+    /// With `beside`, emits only what tracepoints lack: no timeouts or recoveries, and changes of the window
+    /// only after this end has closed its direction.
     #[must_use]
     pub fn beside_tracepoints(self, beside: bool) -> Sampler {
         Sampler { beside, ..self }
     }
 
-    /// When the next snapshot is due.
+    /// Time of the next snapshot.
     pub fn next(&self) -> Time {
         self.next
     }
 
-    /// The SYN went out just now.
+    /// Emits the event of the SYN.
     pub fn opening(&self, now: Time, info: &TcpInfo, mut out: impl FnMut(Event)) {
         out(self.event(now, TcpKind::Opening, info.tcb()));
     }
 
-    /// A snapshot of the connection, taken at `now`: hands on an event for each thing that differs from the last one,
-    /// all with the block of now.
+    /// Compares a snapshot of time `now` with the last one, and emits an event for each difference, all with
+    /// the new block.
     pub fn look(&mut self, now: Time, info: &TcpInfo, mut out: impl FnMut(Event)) {
         self.next = now + self.every;
         let tcb = info.tcb();
@@ -60,7 +60,7 @@ impl Sampler {
         if recovery(info) && !recovery(&last) {
             kinds.push(TcpKind::FastRetransmit);
         }
-        // Out of recovery by a time-out is not the end of a fast recovery.
+        // A recovery that a timeout ends does not end as a fast recovery.
         if recovery(&last) && matches!(info.ca_state, CaState::Open | CaState::Disorder) {
             kinds.push(TcpKind::RecoveryEnded);
         }
@@ -84,7 +84,7 @@ impl Sampler {
         }
     }
 
-    /// Something that only this end knows, with the last block that was seen.
+    /// Emits an event that only this end knows, with the latest block.
     pub fn tell(&self, now: Time, kind: TcpKind, mut out: impl FnMut(Event)) {
         if let Some(info) = &self.last {
             out(self.event(now, kind, info.tcb()));
@@ -97,8 +97,8 @@ impl Sampler {
     }
 }
 
-/// Expirations of the retransmission timer between two snapshots: counted by the kernel since 6.7, before that
-/// at least one where a count of those without progress grew.
+/// Number of timeouts between two snapshots. Before Linux 6.7 there is no counter, and the result is 1 where
+/// the count of timeouts without progress grew.
 fn timeouts(last: &TcpInfo, info: &TcpInfo) -> u16 {
     match (last.total_rto, info.total_rto) {
         (Some(before), Some(after)) => after.wrapping_sub(before),
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(kinds(&[open, twice, twice]), [Established, Timeout, Timeout]);
         let broken = TcpInfo { ca_state: CaState::Recovery, ..open };
         assert_eq!(kinds(&[broken, twice]), [Established, Timeout, Timeout]);
-        // The kernel's count has 16 bits.
+        // The kernel's counter has 16 bits.
         let many = TcpInfo { total_rto: Some(u16::MAX), ..open };
         let wrapped = TcpInfo { total_rto: Some(0), ..open };
         assert_eq!(kinds(&[many, wrapped]), [Established, Timeout]);

@@ -16,34 +16,34 @@ use super::socket::{self, LOOK};
 use super::{CHUNK, End, EndpointError, Sampler, Session, Source, TcpInfo, hex};
 use crate::sys::outq::unacknowledged;
 
-/// How a transfer is to be made. What is `None` is left to the system.
+/// Options of a transfer. `None` leaves the system's default.
 #[derive(Clone, Debug)]
 pub struct SendOptions {
-    /// Where to.
+    /// Destination.
     pub to: SocketAddr,
-    /// Address to send from; port 0 takes any.
+    /// Source address; port 0 means any port.
     pub from: Option<SocketAddr>,
-    /// Congestion control by its name in the kernel, such as `reno`.
+    /// Name of the kernel's congestion control, such as `reno`.
     pub congestion: Option<String>,
     /// Upper bound of the segment size in bytes (TCP_MAXSEG).
     pub mss: Option<u16>,
-    /// Send buffer (SO_SNDBUF; the kernel doubles it for its own needs).
+    /// Send buffer (SO_SNDBUF; the kernel doubles it for its overhead).
     pub send_buffer: Option<Bytes>,
-    /// Whether small segments go out at once (TCP_NODELAY).
+    /// Whether small segments are sent at once (TCP_NODELAY).
     pub no_delay: bool,
-    /// How long to wait for the handshake.
+    /// Time limit of the handshake.
     pub connect_timeout: Span,
-    /// Gives up when nothing was taken, acknowledged or received for so long.
+    /// Time without any progress after which the transfer fails.
     pub idle: Option<Span>,
-    /// How often the control block is looked at for the trace; `None` makes no trace.
+    /// Interval of the control block's samples for the trace; `None` makes no trace.
     pub sample: Option<Span>,
-    /// The stage that events of the trace name.
+    /// The stage in events of the trace.
     pub stage: StageId,
 }
 
 impl SendOptions {
-    /// A transfer to `to` with everything left to the system, no trace, 10 s for the handshake and no end of
-    /// patience.
+    /// A transfer to `to` with the system's defaults, no trace, 10 s for the handshake and no limit of idle
+    /// time.
     pub fn new(to: SocketAddr) -> SendOptions {
         SendOptions {
             to,
@@ -60,32 +60,32 @@ impl SendOptions {
     }
 }
 
-/// How far a transfer is.
+/// Progress of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
-    /// Bytes that the kernel has taken.
+    /// Bytes that the kernel has accepted.
     pub written: u64,
-    /// Bytes of them that the peer has acknowledged.
+    /// Bytes that the peer has acknowledged.
     pub acked: u64,
-    /// Bytes in all, if that is known.
+    /// Total number of bytes, if known.
     pub of: Option<u64>,
 }
 
-/// Is told what a transfer does.
+/// Observes a transfer.
 pub trait SendObserver {
-    /// The SYN went out just now. Returns whether the connection is told of by the kernel's tracepoints: then the
-    /// trace of [`SendOptions::sample`] has only what they lack.
+    /// Called after the SYN was sent. Returns whether tracepoints report this connection: then the trace of
+    /// [`SendOptions::sample`] contains only what they lack.
     fn opened(&mut self, stream: &TcpStream) -> bool {
         let _ = stream;
         false
     }
-    /// The connection is about to be given up: nobody may hold it any more.
+    /// Called before the socket is closed. The observer must drop its copies of the socket.
     fn closing(&mut self) {}
-    /// How far it is; about twenty times a second, and at the end.
+    /// Called about twenty times per second, and at the end.
     fn progress(&mut self, progress: Progress) {
         let _ = progress;
     }
-    /// The next event of the trace, if [`SendOptions::sample`] asks for one.
+    /// Called with each event of the trace, if [`SendOptions::sample`] is set.
     fn event(&mut self, event: &Event) {
         let _ = event;
     }
@@ -93,57 +93,57 @@ pub trait SendObserver {
 
 impl SendObserver for () {}
 
-/// What became of a transfer. Times count from just before the SYN.
+/// Result of a transfer. Times are relative to the moment before the SYN.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SendReport {
-    /// This end.
+    /// Address of this end.
     pub local: SocketAddr,
-    /// The other end.
+    /// Address of the peer.
     pub peer: SocketAddr,
-    /// How it ended; anything but `Closed` means that not all was delivered.
+    /// How it ended; only after `Closed` all data is delivered.
     pub end: End,
-    /// Bytes that the kernel took.
+    /// Bytes that the kernel accepted.
     pub bytes: u64,
-    /// Bytes of them that the peer acknowledged.
+    /// Bytes that the peer acknowledged.
     pub acked: u64,
-    /// SHA-256 of the bytes that the kernel took, in hexadecimal.
+    /// SHA-256 of the accepted bytes in hexadecimal.
     pub sha256: String,
-    /// When the transfer began, on the session's clock.
+    /// Start of the transfer, on the session's clock.
     pub began: Time,
-    /// Until the handshake was complete.
+    /// Time until the handshake was complete.
     pub connected: Span,
-    /// Until the kernel took the first byte.
+    /// Time until the kernel accepted the first byte.
     pub first_byte: Option<Span>,
-    /// Until the kernel took the last byte.
+    /// Time until the kernel accepted the last byte.
     pub last_byte: Option<Span>,
-    /// Until all was acknowledged; seen within a millisecond or two.
+    /// Time until all bytes were acknowledged; accurate to two milliseconds.
     pub all_acked: Option<Span>,
-    /// Until the end, whatever it was; of a complete transfer, until the peer had closed.
+    /// Time until the end; for a complete transfer, until the peer closed.
     pub ended: Span,
     /// The congestion control in force.
     pub congestion: Option<String>,
-    /// Expirations of the retransmission timer; `None` if the kernel does not count them (before 6.7).
+    /// Number of retransmission timeouts; `None` before Linux 6.7, which does not count them.
     pub timeouts: Option<u64>,
-    /// The control block at the end, if it could be had.
+    /// The control block at the end, if available.
     pub tcp: Option<TcpInfo>,
 }
 
 impl SendReport {
-    /// Bytes per second from the SYN until the peer closed; `None` unless the transfer is complete.
+    /// Bytes per second from the SYN until the peer closed; `None` for an incomplete transfer.
     pub fn throughput(&self) -> Option<f64> {
         (self.end == End::Closed && self.ended != Span::ZERO)
             .then(|| self.bytes as f64 / self.ended.as_secs_f64())
     }
 }
 
-/// Opens a connection, sends, half-closes, and waits until the peer has closed.
+/// Opens a connection, sends, closes its direction, and waits until the peer has closed.
 ///
-/// Whatever stops it once there is a connection stands in the report. A transfer that does not become complete
-/// is ended by RST, so that the peer knows. Without a connection nothing is taken from `source`.
+/// Failures after the handshake appear in the report. An incomplete transfer ends with RST, so that the peer
+/// notices. Without a connection nothing is read from `source`.
 ///
 /// # Errors
 ///
-/// [`EndpointError`] if there is no connection.
+/// [`EndpointError`] if the connection cannot be established.
 pub fn send(
     options: &SendOptions,
     source: &mut Source,
@@ -222,7 +222,7 @@ pub fn send(
     Ok(report)
 }
 
-/// The flow from one end to the other.
+/// The flow from `from` to `to`.
 pub(crate) fn flow(from: SocketAddr, to: SocketAddr) -> FlowKey {
     FlowKey {
         src: from.ip().into(),
@@ -232,7 +232,7 @@ pub(crate) fn flow(from: SocketAddr, to: SocketAddr) -> FlowKey {
     }
 }
 
-/// A transfer on its connection.
+/// A transfer with its connection.
 struct Transfer<'a> {
     options: &'a SendOptions,
     session: &'a Session<'a>,
@@ -241,12 +241,12 @@ struct Transfer<'a> {
     of: Option<u64>,
     stream: &'a TcpStream,
     sampler: Option<Sampler>,
-    /// Bytes of the source, of which the kernel has taken the first `taken`.
+    /// Bytes of the source. The kernel has accepted the first `taken`.
     chunk: Vec<u8>,
     taken: usize,
-    /// The source is at its end, and our direction is closed.
+    /// The source is at its end, and this end has closed its direction.
     exhausted: bool,
-    /// The peer's direction is closed.
+    /// The peer has closed its direction.
     peer_closed: bool,
     written: u64,
     acked: u64,
@@ -254,9 +254,9 @@ struct Transfer<'a> {
     first_byte: Option<Time>,
     last_byte: Option<Time>,
     all_acked: Option<Time>,
-    /// When something last moved.
+    /// Time of the latest progress.
     moved: Time,
-    /// When progress was last told.
+    /// Time of the latest progress report.
     told: Time,
 }
 
@@ -279,7 +279,7 @@ impl Transfer<'_> {
         }
     }
 
-    /// Waits for something to do, and does it.
+    /// Waits for readiness, then reads, writes and samples.
     fn turn(&mut self, now: Time) -> io::Result<()> {
         let mut wanted = PollFlags::empty();
         if !self.peer_closed {
@@ -290,7 +290,7 @@ impl Transfer<'_> {
             wanted |= PollFlags::POLLOUT;
         }
         let mut watched = Vec::with_capacity(2);
-        // A closed socket would be ready at once, for nothing.
+        // With both directions closed, `poll` would return at once.
         if !wanted.is_empty() {
             watched.push(PollFd::new(self.stream.as_fd(), wanted));
         }
@@ -321,7 +321,7 @@ impl Transfer<'_> {
         self.count_acked()
     }
 
-    /// How long to wait for the kernel: short while something is to be seen to the millisecond.
+    /// Time limit of the next wait: 1 ms while the time of the last ACK is to be measured.
     fn patience(&self, now: Time) -> Span {
         let look = if self.exhausted && self.all_acked.is_none() { Span::millis(1) } else { LOOK };
         match &self.sampler {
@@ -330,7 +330,7 @@ impl Transfer<'_> {
         }
     }
 
-    /// The next bytes of the source; at its end closes our direction.
+    /// Reads the next bytes of the source. At its end closes this end's direction.
     fn refill(&mut self) -> io::Result<()> {
         let from_source = |error: io::Error| {
             io::Error::new(error.kind(), format!("cannot read what is to be sent: {error}"))
@@ -373,8 +373,8 @@ impl Transfer<'_> {
         Ok(())
     }
 
-    /// Takes in what the peer sends, which means nothing, until it closes. One piece a turn, so that a peer
-    /// that never stops does not keep us.
+    /// Reads and ignores data of the peer until it closes. One read per turn, so that a peer without end does
+    /// not block the loop.
     fn read(&mut self) -> io::Result<()> {
         let mut piece = [0; 4096];
         let mut stream = self.stream;
@@ -391,7 +391,7 @@ impl Transfer<'_> {
     fn count_acked(&mut self) -> io::Result<()> {
         let now = self.session.clock.now();
         let waiting = unacknowledged(self.stream.as_fd())?;
-        // Our FIN waits to be acknowledged like a byte.
+        // The FIN counts as one unacknowledged byte.
         let sent = self.written + u64::from(self.exhausted);
         let acked = sent.saturating_sub(waiting).min(self.written);
         if acked > self.acked {
@@ -405,7 +405,7 @@ impl Transfer<'_> {
         Ok(())
     }
 
-    /// Looks at the control block, if it is time to or if it `must` be.
+    /// Samples the control block, if a sample is due or `must` is set.
     fn look(&mut self, now: Time, must: bool) {
         let Some(sampler) = &mut self.sampler else { return };
         if must || now >= sampler.next() {
@@ -430,7 +430,7 @@ impl Transfer<'_> {
     }
 }
 
-/// Whether to try again later.
+/// Whether the call may succeed later.
 pub(super) fn is_later(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }

@@ -1,4 +1,4 @@
-//! Sockets with their options set before the handshake, and waiting for them.
+//! Sockets with options that are set before the handshake.
 
 use std::ffi::OsString;
 use std::io;
@@ -19,23 +19,23 @@ use nix::sys::time::TimeSpec;
 
 use super::{EndpointError, SendOptions, Session};
 
-/// Where [`crate::endpoint::discard()`] listens unless told otherwise: the discard service has port 9 (RFC 863),
-/// which takes privileges.
+/// Default port of [`crate::endpoint::discard()`]. The discard service has port 9 (RFC 863), which needs
+/// privileges.
 pub const DEFAULT_PORT: u16 = 9009;
 
-/// Connections that wait to be accepted.
+/// Limit of connections that wait to be accepted.
 const BACKLOG: i32 = 128;
 
-/// How often a flag is looked at.
+/// Interval at which a flag is checked.
 pub(crate) const LOOK: Span = Span::millis(50);
 
-/// Congestion controls that the kernel has loaded, in its order; empty if they cannot be read.
+/// Congestion controls that the kernel has loaded, in its order; empty if unknown.
 pub fn available_congestion() -> Vec<String> {
     let names = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     names.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
 }
 
-/// Every address of the kind of `address`, at its port.
+/// The wildcard address of the family of `address`, with its port.
 pub(super) fn any_at(address: SocketAddr) -> SocketAddr {
     let any = match address {
         SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -58,17 +58,17 @@ fn bound(socket: &OwnedFd, address: SocketAddr) -> Result<(), EndpointError> {
     })
 }
 
-/// Listens on one address; `[::]` takes IPv4 too. The listener does not block.
+/// Listens on one address; `[::]` includes IPv4. The listener is non-blocking.
 ///
 /// # Errors
 ///
-/// [`EndpointError`] says what is wrong with the address and what to do.
+/// [`EndpointError`] with the problem of the address and its remedy.
 pub fn listen(address: SocketAddr) -> Result<TcpListener, EndpointError> {
     let socket = new(address).map_err(|error| match error {
         Errno::EAFNOSUPPORT => EndpointError::Address { address, error: error.into() },
         other => EndpointError::Socket(other.into()),
     })?;
-    // Connections of a receiver that ended a moment ago must not keep the port.
+    // Connections of an earlier receiver may still be in TIME-WAIT.
     setsockopt(&socket, ReuseAddr, &true).map_err(io::Error::from)?;
     if address.is_ipv6() {
         setsockopt(&socket, Ipv6V6Only, &!address.ip().is_unspecified())
@@ -83,7 +83,7 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener, EndpointError> {
     Ok(TcpListener::from(socket))
 }
 
-/// Listens on all addresses: IPv6 and IPv4, or IPv4 alone where there is no IPv6.
+/// Listens on all addresses: IPv6 and IPv4, or IPv4 alone if the kernel has no IPv6.
 ///
 /// # Errors
 ///
@@ -97,7 +97,7 @@ pub fn listen_everywhere(port: u16) -> Result<TcpListener, EndpointError> {
     }
 }
 
-/// A connection whose handshake has begun, with the options set before the SYN, so that they hold for the handshake too.
+/// Starts a connection. Options are set before the SYN, since they affect the handshake.
 pub(super) fn connecting(options: &SendOptions) -> Result<TcpStream, EndpointError> {
     let to = options.to;
     let unreachable = |error: Errno| EndpointError::Unreachable { to, error: error.into() };
@@ -133,7 +133,7 @@ pub(super) fn connecting(options: &SendOptions) -> Result<TcpStream, EndpointErr
     }
 }
 
-/// A connection; `opened` is called once its handshake has begun.
+/// Establishes a connection. Calls `opened` after the SYN was sent.
 pub(crate) fn connected(
     options: &SendOptions,
     session: &Session<'_>,
@@ -144,7 +144,7 @@ pub(crate) fn connected(
     opened(&stream);
     let give_up = session.clock.now() + options.connect_timeout;
     loop {
-        // Who has answered before the end was asked for has a connection, and is told as one.
+        // A handshake that completes before the stop counts as a connection.
         let stopped = session.stopped();
         let left = give_up.since(session.clock.now());
         let mut watched = [PollFd::new(stream.as_fd(), PollFlags::POLLOUT)];
@@ -171,16 +171,16 @@ fn refused(to: SocketAddr, error: Errno) -> EndpointError {
     }
 }
 
-/// Which congestion control a connection has.
+/// The congestion control of a connection.
 pub(super) fn congestion(stream: &TcpStream) -> Option<String> {
     let name = getsockopt(stream, TcpCongestion).ok()?;
     Some(name.to_string_lossy().trim_end_matches('\0').to_owned())
 }
 
-/// Ends a connection so that the peer sees it as broken, not as complete: by RST.
+/// Closes a connection with RST, so that the peer sees an incomplete transfer.
 pub(super) fn abort(stream: TcpStream) {
     let now = libc::linger { l_onoff: 1, l_linger: 0 };
-    // Where this fails the peer sees an early end, which it must expect anyway.
+    // If this fails, the peer sees an early FIN, which it must handle anyway.
     let _ = setsockopt(&stream, Linger, &now);
 }
 
@@ -191,7 +191,7 @@ pub(crate) fn wait(watched: &mut [PollFd<'_>], span: Span) -> io::Result<()> {
     match ppoll(watched, Some(time), None) {
         Ok(_) => Ok(()),
         Err(Errno::EINTR) => {
-            // What was ready is not told; nothing is, then.
+            // The kernel did not report readiness, so clear it.
             Ok(())
         }
         Err(error) => Err(error.into()),

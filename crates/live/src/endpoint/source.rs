@@ -1,4 +1,4 @@
-//! Where the bytes come from, and what they should be.
+//! Sources of the transferred bytes.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -7,10 +7,10 @@ use lasthop_proto::wire::Body;
 
 use super::CHUNK;
 
-/// The deterministic bytes of [`Body::Pattern`], so that a receiver can check them without a file.
+/// The deterministic bytes of [`Body::Pattern`], which a receiver can verify without a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pattern {
-    /// Which of the streams.
+    /// Number of the random stream.
     pub stream: u32,
 }
 
@@ -23,22 +23,22 @@ impl Pattern {
     }
 }
 
-/// Where the bytes come from.
+/// A source of bytes.
 #[derive(Debug)]
 pub enum Source {
-    /// So many bytes of the pattern.
+    /// A prefix of the pattern.
     Pattern {
-        /// Which pattern.
+        /// The pattern.
         pattern: Pattern,
-        /// How many bytes.
+        /// Length.
         bytes: u64,
     },
-    /// A file, a pipe or a terminal, to its end.
+    /// A file, a pipe or a terminal, read to its end.
     File(File),
 }
 
 impl Source {
-    /// How many bytes there will be, if that is known.
+    /// Total number of bytes, if known.
     pub fn bytes(&self) -> Option<u64> {
         match self {
             Source::Pattern { bytes, .. } => Some(*bytes),
@@ -49,7 +49,8 @@ impl Source {
         }
     }
 
-    /// The next bytes; `position` is how many came before. None is the end.
+    /// Reads the next bytes into `into`; `position` is the number of bytes before. An empty result is the
+    /// end.
     pub(super) fn next(&mut self, position: u64, into: &mut Vec<u8>) -> io::Result<()> {
         match self {
             Source::Pattern { pattern, bytes } => {

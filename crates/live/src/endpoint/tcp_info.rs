@@ -1,7 +1,7 @@
-//! What the kernel's TCP says about a connection (`TCP_INFO`), as a typed structure.
+//! The kernel's `TCP_INFO` of a connection, as a typed structure.
 //!
-//! The kernel appends fields at the end, so a field is found by its place, and one that lies beyond what the
-//! kernel wrote is `None` (or zero where every kernel since 4.9 has it).
+//! The kernel appends fields at the end, so a field has a constant offset. A field beyond the length that the
+//! kernel wrote is `None`, or zero if every kernel since 4.9 has it.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -17,32 +17,32 @@ use crate::sys;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CaState {
-    /// Nothing is amiss.
+    /// No anomaly.
     Open,
-    /// Duplicate ACKs or SACK blocks, fewer than retransmission needs.
+    /// Duplicate ACKs or SACK blocks, below the threshold of retransmission.
     Disorder,
     /// The window is being reduced because of ECN or a local queue.
     Cwr,
     /// Fast recovery.
     Recovery,
-    /// After a time-out.
+    /// After a timeout.
     Loss,
-    /// A number that this program does not know.
+    /// A number unknown to this version.
     Unknown,
 }
 
 /// A snapshot of `struct tcp_info`.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct TcpInfo {
-    /// State of the connection; `None` for one that RFC 9293 does not know, as LISTEN's request sockets.
+    /// State of the connection; `None` for states outside RFC 9293.
     pub state: Option<State>,
     /// State of congestion control.
     pub ca_state: CaState,
     /// Expirations of the retransmission timer since the last progress.
     pub retransmits: u8,
-    /// Window or keep-alive probes that are not answered yet.
+    /// Unanswered window or keep-alive probes.
     pub probes: u8,
-    /// How often the time-out has been doubled.
+    /// Number of doublings of the timeout.
     pub backoff: u8,
     /// Whether both ends agreed on SACK.
     pub sack: bool,
@@ -50,62 +50,62 @@ pub struct TcpInfo {
     pub timestamps: bool,
     /// Whether both ends agreed on window scaling.
     pub window_scaling: bool,
-    /// Retransmission time-out in force, back-off included.
+    /// Current retransmission timeout, with backoff.
     pub rto: Span,
-    /// Largest payload that is sent in one segment, in bytes.
+    /// Largest payload of a sent segment, bytes.
     pub snd_mss: u32,
-    /// Segments that are sent and not acknowledged.
+    /// Unacknowledged segments.
     pub unacked: u32,
-    /// Segments of them that SACK reported; without SACK, duplicate ACKs.
+    /// Unacknowledged segments that SACK reported; without SACK, duplicate ACKs.
     pub sacked: u32,
-    /// Segments of them that are taken for lost.
+    /// Unacknowledged segments that are marked lost.
     pub lost: u32,
-    /// Segments of them that are retransmitted.
+    /// Unacknowledged segments that were retransmitted.
     pub retrans: u32,
-    /// Path MTU in bytes.
+    /// Path MTU, bytes.
     pub pmtu: u32,
     /// Smoothed round-trip time.
     pub srtt: Span,
     /// Variation of the round-trip time.
     pub rttvar: Span,
-    /// Slow-start threshold in segments; 2^31 - 1 before the first loss.
+    /// Slow-start threshold, segments; 2^31 - 1 before the first loss.
     pub ssthresh: u32,
-    /// Congestion window in segments.
+    /// Congestion window, segments.
     pub cwnd: u32,
-    /// Segments retransmitted in all.
+    /// Total number of retransmitted segments.
     pub total_retrans: u32,
-    /// Bytes that the peer acknowledged; the SYN of the end that opened counts as one.
+    /// Bytes that the peer acknowledged; the opener's SYN counts as one.
     pub bytes_acked: u64,
-    /// Bytes that came in in order.
+    /// Bytes received in order.
     pub bytes_received: u64,
-    /// Bytes that are written and were never sent.
+    /// Written bytes that were never sent.
     pub notsent: u32,
-    /// Least round-trip time seen.
+    /// Minimum round-trip time.
     pub min_rtt: Span,
-    /// Rate of delivery of the last flight in bytes per second (4.9).
+    /// Delivery rate of the last flight, bytes per second (4.10).
     pub delivery_rate: Option<u64>,
-    /// How long data was waiting or unacknowledged, in whole ticks of the kernel (4.10).
+    /// Time with data waiting or unacknowledged, in ticks of the kernel (4.10).
     pub busy: Option<Span>,
-    /// Of that, how long the peer's window was full (4.10).
+    /// Part of `busy` with a full peer's window (4.10).
     pub rwnd_limited: Option<Span>,
-    /// Of that, how long the send buffer was full and nothing else limited (4.10).
+    /// Part of `busy` limited only by a full send buffer (4.10).
     pub sndbuf_limited: Option<Span>,
     /// Payload bytes sent, retransmissions included (4.19).
     pub bytes_sent: Option<u64>,
-    /// Payload bytes sent again (4.19).
+    /// Retransmitted payload bytes (4.19).
     pub bytes_retrans: Option<u64>,
-    /// The window that the peer advertises, in bytes (5.4).
+    /// The peer's advertised window, bytes (5.4).
     pub snd_wnd: Option<u32>,
-    /// Expirations of the retransmission timer in all (6.7).
+    /// Total number of retransmission timeouts (6.7).
     pub total_rto: Option<u16>,
 }
 
 impl TcpInfo {
-    /// Asks the kernel about a TCP socket.
+    /// Reads the `TCP_INFO` of a socket.
     ///
     /// # Errors
     ///
-    /// What the system says; an unknown layout is `InvalidData`.
+    /// Errors of the system; an unknown layout is `InvalidData`.
     pub fn of(socket: &impl AsFd) -> io::Result<TcpInfo> {
         let mut room = [0; sys::tcp_info::ROOM];
         let length = sys::tcp_info::tcp_info(socket.as_fd(), &mut room)?;
@@ -114,8 +114,7 @@ impl TcpInfo {
         })
     }
 
-    /// Reads the structure from what the kernel wrote; `None` if it is shorter than any kernel makes it
-    /// (104 bytes, as of 2.6).
+    /// Parses the kernel's structure; `None` below 104 bytes, the length since Linux 2.6.
     pub fn parse(bytes: &[u8]) -> Option<TcpInfo> {
         let fields = Fields(bytes);
         let micros = |at| fields.u32(at).map(|n| Span::micros(n.into()));
@@ -157,19 +156,20 @@ impl TcpInfo {
         })
     }
 
-    /// Congestion window in bytes.
+    /// Congestion window, bytes.
     pub fn cwnd_bytes(&self) -> u32 {
         self.cwnd.saturating_mul(self.snd_mss)
     }
 
-    /// The control block as the simulator's trace has it, of the end that opened the connection. The kernel
-    /// never moves `snd_nxt` back, so it equals `snd_max`; a FIN is not counted. `dupacks` is known only
-    /// without SACK. `ssthresh` is the largest number before the first loss, `snd_wnd` zero if not known.
+    /// The control block in the form of the simulator's trace, for the end that opened the connection. The
+    /// kernel never moves `snd_nxt` back, so it equals `snd_max`; a FIN is not counted. `dupacks` is valid
+    /// only without SACK. `ssthresh` is the largest number before the first loss; an unknown `snd_wnd` is
+    /// zero.
     pub fn tcb(&self) -> Tcb {
         let sent = self.bytes_sent.zip(self.bytes_retrans);
         let snd_max = match sent {
             Some((sent, again)) => sent.saturating_sub(again).saturating_add(1),
-            // Full segments: right to within one.
+            // Full segments assumed: accurate to one segment.
             None => {
                 let flight = u64::from(self.unacked) * u64::from(self.snd_mss);
                 self.bytes_acked.saturating_add(flight)
@@ -194,7 +194,7 @@ impl TcpInfo {
     }
 }
 
-/// Numbers at fixed places, in the byte order of the machine.
+/// Numbers at constant offsets, in the machine's byte order.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
@@ -215,7 +215,7 @@ impl Fields<'_> {
     }
 }
 
-/// The kernel's numbers, `include/net/tcp_states.h`.
+/// Numbers of `include/net/tcp_states.h`.
 fn state(number: u8) -> Option<State> {
     Some(match number {
         1 => State::Established,
@@ -232,7 +232,7 @@ fn state(number: u8) -> Option<State> {
     })
 }
 
-/// The kernel's numbers, `enum tcp_ca_state` in `linux/tcp.h`.
+/// Numbers of `enum tcp_ca_state` in `linux/tcp.h`.
 fn ca_state(number: u8) -> CaState {
     match number {
         0 => CaState::Open,
@@ -295,14 +295,14 @@ mod tests {
         assert_eq!(info.tcb().snd_max, 14_481 + 10 * 1448);
         let info = TcpInfo::parse(&raw(104)).unwrap();
         assert_eq!((info.bytes_acked, info.delivery_rate), (0, None));
-        // Cut in the middle of a field.
+        // Truncated within a field.
         assert_eq!(TcpInfo::parse(&raw(230)).unwrap().snd_wnd, None);
         for length in 0..104 {
             assert_eq!(TcpInfo::parse(&raw(length)), None);
         }
     }
 
-    /// Each field by itself: the number that stands there, and no other field moves.
+    /// Sets each field alone: its value is read, and no other field changes.
     #[test]
     fn each_field_stands_at_its_place() {
         let zero = TcpInfo::parse(&[0; 256]).unwrap();

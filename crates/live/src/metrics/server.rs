@@ -1,8 +1,8 @@
-//! Who asks for the page, and how long they may take.
+//! The HTTP server of the metrics and its limits.
 //!
-//! One thread for all connections, none of which it waits for: each is read and written as far as it goes, within
-//! [`SLOWEST`]. When [`MAX_CONNECTIONS`] are open, the oldest makes room for the next, so that connections that say
-//! nothing keep nobody out. Requests are read up to the empty line and no further than [`MAX_REQUEST`].
+//! One thread serves all connections without blocking. Each is read and written as far as possible, within
+//! [`SLOWEST`]. At [`MAX_CONNECTIONS`] open connections, a new one replaces the oldest, so silent connections
+//! do not exclude others. A request is read up to its empty line, at most [`MAX_REQUEST`] bytes.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -18,19 +18,19 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use super::Figures;
 use crate::clock::Clock;
 
-/// Longest request in bytes.
+/// Size limit of a request, bytes.
 pub const MAX_REQUEST: usize = 8 << 10;
 
-/// Connections at once.
+/// Limit of open connections.
 pub const MAX_CONNECTIONS: usize = 32;
 
-/// From the beginning of a connection to its end.
+/// Time limit of a connection.
 const SLOWEST: Span = Span::secs(2);
 
-/// How often connections are looked at that say nothing.
+/// Interval at which silent connections are checked, ms.
 const GLANCE_MS: u16 = 200;
 
-/// An end point that is being served; dropped, it ends.
+/// A served end point. Dropping it stops the server.
 #[derive(Debug)]
 pub struct Endpoint {
     address: SocketAddr,
@@ -39,7 +39,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Where it listens.
+    /// The address of its listener.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -48,7 +48,7 @@ impl Endpoint {
 impl Drop for Endpoint {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
-        // Wakes the thread that waits.
+        // Wakes the waiting thread.
         let _ = TcpStream::connect_timeout(&self.address, Duration::from_millis(200));
         if let Some(listening) = self.listening.take() {
             let _ = listening.join();
@@ -56,10 +56,10 @@ impl Drop for Endpoint {
     }
 }
 
-/// Serves the figures of `running` at `address`.
+/// Serves the metrics of `running` at `address`.
 ///
 /// # Errors
-/// When the address is not one of this machine alone, or is in use.
+/// If the address is not a loopback address, or is in use.
 pub fn serve(running: Arc<dyn Figures>, address: SocketAddr) -> io::Result<Endpoint> {
     if !address.ip().is_loopback() {
         let why = format!("{} can be reached from outside", address.ip());
@@ -83,7 +83,7 @@ pub fn serve(running: Arc<dyn Figures>, address: SocketAddr) -> io::Result<Endpo
     Ok(Endpoint { address, over, listening: Some(listening) })
 }
 
-/// Waits until something can be done.
+/// Waits until a socket is ready.
 fn wait(listener: &TcpListener, open: &[Connection]) {
     let mut fds = vec![PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
     fds.extend(open.iter().map(|connection| {
@@ -98,7 +98,7 @@ fn wait(listener: &TcpListener, open: &[Connection]) {
     let _ = poll(&mut fds, timeout);
 }
 
-/// Takes in who waits. Who has been here longest goes when there are too many.
+/// Accepts waiting connections. At the limit the oldest one is dropped.
 fn take_in(listener: &TcpListener, now: Time, open: &mut Vec<Connection>) {
     for _ in 0..MAX_CONNECTIONS {
         let Ok((stream, _)) = listener.accept() else { return };
@@ -113,19 +113,19 @@ fn take_in(listener: &TcpListener, now: Time, open: &mut Vec<Connection>) {
     }
 }
 
-/// Somebody who asks.
+/// A connection of a client.
 struct Connection {
     stream: TcpStream,
     since: Time,
-    /// What was said so far.
+    /// Received part of the request.
     head: Vec<u8>,
-    /// What is answered, and how much of it has been taken.
+    /// The response, and the number of its bytes already written.
     answer: Vec<u8>,
     written: usize,
 }
 
 impl Connection {
-    /// Reads and writes as far as it goes; whether there is more to come.
+    /// Reads and writes as far as possible. Returns whether the connection remains open.
     fn go_on(&mut self, now: Time, running: &dyn Figures) -> bool {
         let late = now.since(self.since) > SLOWEST;
         if self.answer.is_empty() {
@@ -151,7 +151,7 @@ impl Connection {
         false
     }
 
-    /// The first line of the request, if it is whole; empty if it is not text.
+    /// The first line of a complete request; empty if it is not text.
     fn request(&mut self) -> io::Result<Option<String>> {
         let mut buffer = [0; 1024];
         while self.head.len() <= MAX_REQUEST {
@@ -206,7 +206,7 @@ mod tests {
 
     use super::*;
 
-    /// A page of as many bytes.
+    /// A page of this many bytes.
     struct Long(usize);
 
     impl Figures for Long {
@@ -215,7 +215,7 @@ mod tests {
         }
     }
 
-    /// Somebody who asks, and what answers.
+    /// A client and its connection.
     fn pair() -> (TcpStream, Connection) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -233,7 +233,7 @@ mod tests {
 
     const ASK: &[u8] = b"GET /metrics HTTP/1.1\r\n\r\n";
 
-    /// All that the client gets, and how often the connection had to go on.
+    /// Everything that the client receives, and the number of calls of `go_on`.
     fn all(
         mut client: TcpStream,
         mut connection: Connection,

@@ -1,4 +1,4 @@
-//! One capture of all that happened to the packets of a shell: what links carried, and what was lost, with the cause.
+//! The capture of a shell: packets that links carried, and lost packets with their causes.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -12,10 +12,11 @@ use lasthop_scenario::Stage;
 use lasthop_trace::Sink;
 use lasthop_trace::pcapng::{Interface, InterfaceId, Writer};
 
-/// The sink that writes it. The first error ends it, and comes out at the end.
+/// The sink that writes the capture. After the first error it writes nothing more; `finish` returns that
+/// error.
 pub(super) struct Capture {
     writer: Writer<BufWriter<File>>,
-    /// Of each stage of the path, hosts included.
+    /// One interface per stage of the path, hosts included.
     interfaces: Vec<InterfaceId>,
     /// The wall clock at time zero, in nanoseconds since 1970.
     epoch: u64,
@@ -23,7 +24,7 @@ pub(super) struct Capture {
 }
 
 impl Capture {
-    /// A new file at `path` for the `stages` between two hosts.
+    /// Creates the file `path` for the `stages` between two hosts.
     pub(super) fn create(path: &Path, stages: &[Stage], epoch: u64) -> io::Result<Capture> {
         let mut writer = Writer::new(BufWriter::new(File::create(path)?))?;
         let inner =
@@ -58,13 +59,13 @@ impl Capture {
         let Some(on) = self.interfaces.get(usize::from(stage.0)) else { return Ok(()) };
         let at = Time(at.0.saturating_add(self.epoch));
         match self.writer.packet(*on, at, side, packet, u32::MAX, &comment) {
-            // What cannot be put into bytes was none.
+            // A packet without an encoding is left out.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
             result => result,
         }
     }
 
-    /// Writes what is left.
+    /// Flushes the file. Returns the first error of any write.
     pub(super) fn finish(self) -> io::Result<()> {
         match self.failed {
             Some(error) => Err(error),
@@ -100,8 +101,8 @@ mod tests {
 
     use super::*;
 
-    /// What becomes of a packet stands beside it, at the interface of the stage where it happened; what passes on is not
-    /// written twice.
+    /// The fate of a packet is written at the interface of the stage where it happened. A forwarded packet is
+    /// written once.
     #[test]
     fn each_packet_that_comes_out_or_is_lost_is_written_with_the_cause() {
         let segment = Segment::new(1000, 80, Seq(1), Seq(2), Flags::ACK);

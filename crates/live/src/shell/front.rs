@@ -1,4 +1,4 @@
-//! The process that the user has started: it waits for the program, and is to the terminal what the program is.
+//! The process that the user starts. It waits for the program and represents it at the terminal.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Write as _};
@@ -17,19 +17,19 @@ use crate::testbed::Error;
 use crate::testbed::enter;
 use crate::testbed::error::Tried as _;
 
-/// How long after a program has been stopped is waited for the news that it goes on: whoever was stopped together with
-/// it, by the terminal, hears of both at once.
+/// Time in which a stopped program may continue before the front stops too, ms. A terminal stops and
+/// continues both at once.
 const TOGETHER_MS: u8 = 100;
 
-/// Signals that are for the program.
+/// Signals that are forwarded to the program.
 const SIGNALS: [Signal; 4] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM];
 
-/// Runs `wish` to its end. The calling process, which must not have other threads, changes its user namespace; `own` is
-/// this program with a hidden command, and `note` tells the user something.
+/// Runs `wish` to its end. The calling process changes its user namespace, so it must have a single thread.
+/// `own` runs this executable with a hidden command; `note` shows a message to the user.
 ///
 /// # Errors
 ///
-/// If it cannot be.
+/// If the keeper or the program cannot be started.
 pub fn front(
     wish: Wish,
     own: impl Fn(&[&str]) -> Command,
@@ -38,12 +38,12 @@ pub fn front(
     let user = enter::own_processes()?;
     let terminal = Terminal::of_stdin();
     let (mut keeper, mut words, lines) = start(&own)?;
-    // Later than the start of the keeper: the program must not inherit it.
+    // After the start of the keeper, since the program must not inherit the signal mask.
     let signals = SigSet::from_iter(SIGNALS);
     signals.thread_block().tried(|| "block signals")?;
     let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
     let signals = SignalFd::with_flags(&signals, flags).tried(|| "wait for signals")?;
-    // What it says of an order that it does not take is said in a line.
+    // A keeper that rejects the order reports the reason in a line.
     let _ = tell(&mut words, &Order { wish, user });
     let ended = converse(&signals, words, lines, note);
     if let Some(terminal) = terminal {
@@ -61,7 +61,7 @@ pub fn front(
     })
 }
 
-/// The keeper, what it is told by, and what it answers by.
+/// Starts the keeper. Returns it with the pipe for orders and the pipe for its lines.
 fn start(own: &impl Fn(&[&str]) -> Command) -> Result<(Child, File, File), Error> {
     let pipe = || pipe2(OFlag::O_CLOEXEC).tried(|| "make a pipe");
     let ((order, words), (lines, answer)) = (pipe()?, pipe()?);
@@ -79,7 +79,7 @@ fn tell(words: &mut File, what: &impl serde::Serialize) -> io::Result<()> {
     words.write_all(&line)
 }
 
-/// Goes on until the keeper is gone; what it told of the end.
+/// Forwards signals until the keeper exits. Returns the program's end, if the keeper reported it.
 fn converse(
     signals: &SignalFd,
     mut words: File,
@@ -92,7 +92,7 @@ fn converse(
         if lines.buffer().is_empty() {
             wait(&[signals.as_fd(), lines.get_ref().as_fd()], PollTimeout::NONE);
             while let Ok(Some(signal)) = signals.read_signal() {
-                // What the terminal sends, the program gets as well.
+                // The program does not share the terminal's signals, so each is forwarded.
                 if signal.ssi_code <= 0 {
                     let _ = tell(&mut words, &Word::Signal(signal.ssi_signo as i32));
                 }
@@ -111,8 +111,8 @@ fn converse(
                 let patience = PollTimeout::from(TOGETHER_MS);
                 let more = !lines.buffer().is_empty() || wait(&[lines.get_ref().as_fd()], patience);
                 if !more {
-                    // The program has stopped by itself, or somebody has stopped it alone: so do we, and whoever has
-                    // us go on means the program.
+                    // The program alone has stopped: the front stops too. A later SIGCONT for the front is
+                    // meant for the program.
                     let _ = raise(Signal::SIGSTOP);
                     let _ = tell(&mut words, &Word::Signal(Signal::SIGCONT as i32));
                 }
@@ -121,7 +121,7 @@ fn converse(
     }
 }
 
-/// The next line of the keeper; `None` when it is gone.
+/// Next line of the keeper; `None` after it has exited.
 fn next(lines: &mut BufReader<File>) -> Result<Option<Line>, Error> {
     let mut line = String::new();
     let read = lines.read_line(&mut line).tried(|| "hear what becomes of the program")?;
@@ -131,33 +131,35 @@ fn next(lines: &mut BufReader<File>) -> Result<Option<Line>, Error> {
     serde_json::from_str(&line).map(Some).tried(|| "understand what becomes of the program")
 }
 
-/// Whether one of these can be read, or is closed, within the time.
+/// Whether one of `fds` becomes readable or is closed within the time.
 fn wait(fds: &[BorrowedFd<'_>], most: PollTimeout) -> bool {
     let mut fds: Vec<_> = fds.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN)).collect();
-    // When it is interrupted, whoever asks asks again.
+    // After an interruption the caller polls again.
     poll(&mut fds, most).is_ok_and(|ready| ready > 0)
 }
 
-/// The terminal at the standard input, and whose it was.
+/// The terminal at the standard input, and its foreground process group.
 struct Terminal(Pid);
 
 impl Terminal {
-    /// `None` if there is no terminal, or it is not ours.
+    /// `None` if there is no terminal, or another process group is in the foreground.
     fn of_stdin() -> Option<Terminal> {
         let stdin = io::stdin();
         let group = tcgetpgrp(&stdin).ok().filter(|_| stdin.is_terminal())?;
         (group == getpgrp()).then_some(Terminal(group))
     }
 
-    /// A shell that had the terminal as its own may have ended without giving it back; it could not name us.
+    /// Restores the foreground group. A shell behind the link sees other process numbers, so it cannot do
+    /// that itself.
     fn take_back(self) {
         give_terminal(self.0);
     }
 }
 
-/// Gives the terminal at the standard input to `group`, whoever has it. Without a terminal nothing happens.
+/// Makes `group` the foreground process group of the terminal at the standard input. Does nothing without a
+/// terminal.
 pub(super) fn give_terminal(group: Pid) {
-    // Whoever is not in front and does that is stopped for it, unless the signal is blocked.
+    // A background process that does this is stopped by SIGTTOU, unless it blocks the signal.
     let mut blocked = SigSet::empty();
     blocked.add(Signal::SIGTTOU);
     if blocked.thread_block().is_ok() {
@@ -166,8 +168,8 @@ pub(super) fn give_terminal(group: Pid) {
     }
 }
 
-/// Ends the calling process by the signal `number`, without a core. Returns if it cannot: the signal is blocked, or
-/// ends nobody.
+/// Ends the calling process by the signal `number`, without a core dump. Returns if the signal is blocked or
+/// does not end a process.
 pub fn die_of(number: i32) {
     let Ok(signal) = Signal::try_from(number) else { return };
     let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);

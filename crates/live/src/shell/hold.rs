@@ -1,4 +1,5 @@
-//! The keeper: the first process of its namespace. It makes the network, is its base station and has the program run.
+//! The keeper: the first process of its namespace. It makes the network, runs the base station and starts the
+//! program.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -31,18 +32,19 @@ use crate::testbed::error::Tried as _;
 use crate::testbed::{self, Error, HostSpec, Net, NetSpec, enter, ip, preset};
 use crate::world::ports;
 
-/// How long a program that serves may take until it listens, and how often it is checked at least: on a busy machine a look
-/// takes long, and the program is late too.
+/// Time limit for a server to listen, and the minimum number of checks. A busy machine slows down both the
+/// checks and the server.
 const LISTENS: Span = Span::secs(3);
 const LOOKS: u32 = 100;
 
-/// The program's process once it runs. Locked while it starts: a signal that arrives meanwhile waits for the process.
+/// The program's process once it runs. The lock is held during the start, so that a signal waits for the
+/// process.
 type Program = Arc<Mutex<Option<Pid>>>;
 
-/// Makes a program of this one, with a hidden command.
+/// Makes a command that runs this executable with a hidden command.
 type Own<'a> = &'a dyn Fn(&[&str]) -> Command;
 
-/// What is said to the front.
+/// The pipe to the front.
 #[derive(Clone)]
 struct Answer(Arc<Mutex<File>>);
 
@@ -50,19 +52,19 @@ impl Answer {
     fn say(&self, line: &Line) {
         let mut text = serde_json::to_vec(line).unwrap_or_default();
         text.push(b'\n');
-        // If nobody listens any more, the end is near.
+        // A write error means that the front has exited, which ends this process too.
         let _ = self.0.lock().unwrap_or_else(PoisonError::into_inner).write_all(&text);
     }
 }
 
-/// What the process that the front starts does. It hears and answers at the descriptors `order` and `answer`.
+/// The keeper's main function. It reads orders from the descriptor `order` and writes lines to `answer`.
 ///
 /// # Errors
 ///
-/// When it is not started by a front; all else is told to that.
+/// When no front started this process. The front receives all other errors.
 pub fn hold(order: i32, answer: i32, own: Own<'_>) -> Result<(), Error> {
     let open = |fd: i32, write: bool| {
-        // Opened anew, since what was handed on must not be handed on again.
+        // Opened again with close-on-exec, since later children must not inherit inherited descriptors.
         let file = File::options().read(!write).write(write).open(format!("/proc/self/fd/{fd}"));
         let file = file.tried(|| "hear what to do; this command is for `lasthop shell`");
         let _ = close(fd);
@@ -96,7 +98,8 @@ fn kept(
         let start = |helper| Outside::start(helper, own, addresses, user.is_none());
         wish.outside.map(start).transpose()
     })?;
-    // Processes have other numbers here. Where that is forbidden, in containers, the old ones are seen.
+    // The namespace has its own process numbers. Some containers forbid this mount; the old numbers remain
+    // visible there.
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     let _ = mount(Some("proc"), "/proc", Some("proc"), flags, None::<&str>);
     let program = Program::default();
@@ -156,7 +159,7 @@ fn kept(
     Ok(Ended { end, seconds, cpu_seconds: cpu() - cpu_before, tallied, overrun })
 }
 
-/// What this process has cost the processor so far, seconds.
+/// Processor time of this process so far, seconds.
 fn cpu() -> f64 {
     let seconds =
         |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
@@ -164,7 +167,7 @@ fn cpu() -> f64 {
         .map_or(0.0, |usage| seconds(usage.user_time()) + seconds(usage.system_time()))
 }
 
-/// The two hosts. Behind the far one is nothing yet.
+/// Makes the two hosts. The far one has no route to the outside yet.
 fn network(addresses: Addresses) -> Result<Net, Error> {
     let ((far, far_v6), (near, near_v6)) = (addresses.far(), addresses.near());
     let host = |name, side, v4, v6| HostSpec::new(name, side, std::net::IpAddr::V4(v4)).v6(v6);
@@ -191,7 +194,7 @@ fn network(addresses: Addresses) -> Result<Net, Error> {
         ip::batch(&lines)
     })??;
     net.in_host(NEAR, || {
-        // Anybody may ping: the group is that of the user.
+        // All users may ping: the group is the user's.
         preset::write_sysctl("ipv4/ping_group_range", "0 0")?;
         let mut lines = vec![format!("route replace 0.0.0.0/0 via {far} dev eth0 onlink")];
         if has_v6 {
@@ -202,9 +205,9 @@ fn network(addresses: Addresses) -> Result<Net, Error> {
     Ok(net)
 }
 
-/// What sends data from the outside over the link. The helpers' own TCP reckons with a device that loses nothing: that
-/// of pasta has no congestion control, that of slirp4netns is old. So their connections end here, and the sender at the
-/// link is one of today.
+/// The split connection that sends data from the outside over the link. The TCP stacks of the helpers assume
+/// a lossless device: pasta has no congestion control, slirp4netns an old one. So their connections end here,
+/// and CUBIC sends over the link.
 fn sender() -> Result<Planned, Error> {
     let text = "left = 'a'\nright = 'b'\n[[path]]\nname = 'outside'\nagent = 'split'\nsplit-tcp = 'cubic'\n";
     let (file, _) = parse_station(text)
@@ -215,7 +218,7 @@ fn sender() -> Result<Planned, Error> {
     })
 }
 
-/// The base station between them. Whatever address a packet is for, the way to it is the link.
+/// The base station between the hosts. Every packet takes the link, whatever its destination address.
 fn station(net: &Net, path: &[Planned], seed: u64, clock: Clock) -> Result<Station, Error> {
     let host = |inward| Stage::Witness(Box::new(Witness::of_all(inward)));
     let mut stages = vec![host(Side::Right)];
@@ -233,7 +236,7 @@ fn serve(net: &Net, command: &str) -> Result<(), Error> {
         let before = listeners();
         let out =
             io::stderr().as_fd().try_clone_to_owned().tried(|| "hand on the standard error")?;
-        // Ctrl-C is for the program.
+        // Ctrl-C is meant for the program only.
         let mut child = Command::new("sh")
             .args(["-c", command])
             .stdin(Stdio::null())
@@ -263,21 +266,21 @@ fn pause(step: Duration) {
     thread::sleep(step);
 }
 
-/// Sockets of the calling thread's network that wait for somebody.
+/// Number of listening sockets in the calling thread's network.
 fn listeners() -> usize {
     listening(|name| {
         fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default()
     })
 }
 
-/// The same, of what `table` gives for each protocol.
+/// Like `listeners`, with `table` as the source of each protocol's socket table.
 fn listening(table: impl Fn(&str) -> String) -> usize {
     let count = |name: &str, state: &str| {
         let text = table(name);
         let states = text.lines().skip(1).filter_map(|line| line.split_ascii_whitespace().nth(3));
         states.filter(|found| *found == state).count()
     };
-    // LISTEN of TCP, and UDP without a peer.
+    // TCP sockets in LISTEN, and UDP sockets without a peer.
     count("tcp", "0A") + count("tcp6", "0A") + count("udp", "07") + count("udp6", "07")
 }
 
@@ -305,8 +308,8 @@ fn start(
     Ok(Pid::from_raw(child.id() as i32))
 }
 
-/// Collects all that ends in this process namespace; tells what becomes of `program`, and stops the station at its
-/// end.
+/// Reaps all children of this process namespace and reports each change of `program`. Stops the station at
+/// its end.
 fn attend(program: Pid, station: Handle, answer: Answer) -> thread::JoinHandle<Option<End>> {
     thread::spawn(move || {
         let flags = WaitPidFlag::WUNTRACED | WaitPidFlag::WCONTINUED;
@@ -322,14 +325,14 @@ fn attend(program: Pid, station: Handle, answer: Answer) -> thread::JoinHandle<O
                 Err(_) => break None,
             }
         };
-        // It answers once it runs.
+        // The station's loop may not have started yet.
         while station.ask(Station::stop).is_none() {}
         end
     })
 }
 
-/// Hands signals on to `program`; as long as there is none they end this process. That ends as well when the front is
-/// gone, and all with it.
+/// Forwards signals to `program`. A signal before its start ends this process. So does the end of the front,
+/// and then the kernel ends the namespace.
 fn obey(program: Program, words: BufReader<File>) {
     thread::spawn(move || {
         for line in words.lines().map_while(Result::ok) {
@@ -350,7 +353,7 @@ fn obey(program: Program, words: BufReader<File>) {
 mod tests {
     use super::*;
 
-    /// What waits for somebody is told from what is connected, by the state of each protocol.
+    /// Listening and connected sockets are distinguished by the state of each protocol.
     #[test]
     fn sockets_that_wait_are_counted_by_protocol() {
         let states = |name: &str| match name {
@@ -364,7 +367,7 @@ mod tests {
             let states = if only == name || only.is_empty() { states(name) } else { Vec::new() };
             let line =
                 |state| format!("   1: 0100007F:1F90 00000000:0000 {state} 00000000:0 00:0 0\n");
-            // The head's fourth word is `st`.
+            // The fourth word of the head is `st`.
             let lines: String = states.into_iter().map(line).collect();
             format!("  sl  local_address rem_address   0A 07 tx_queue\n{lines}")
         };

@@ -1,4 +1,4 @@
-//! A program behind a link: what runs in a network of its own, whose only way out is a station.
+//! A program behind a link: it runs in its own network, whose only way out is a station.
 //!
 //! ```text
 //!   namespace far            the keeper               namespace near
@@ -6,12 +6,12 @@
 //!   tap0: pasta or slirp4netns, where there is one; else nothing
 //! ```
 //!
-//! Three processes. The front is what the user has started: it waits, hands on signals, stops when the program stops,
-//! and tells its end. The keeper is the first process of a process namespace: it makes the network, is the base station
-//! and starts the program. Whatever ends the keeper ends everything in that namespace, and the front's end is the
-//! keeper's: the kernel sees to that, also after `kill -9`. All are in the group of processes that the user's shell
-//! made, so that the terminal is the program's as if it ran alone; the keeper, being a first process, goes on when that
-//! is stopped.
+//! There are three processes. The user starts the front: it waits, forwards signals, stops when the program
+//! stops, and exits with the program's status. The keeper is the first process of a process namespace: it
+//! makes the network, runs the base station and starts the program. When the keeper ends, the kernel ends all
+//! processes of that namespace. When the front ends, the kernel ends the keeper, even after `kill -9`. All
+//! are in the process group that the user's shell made, so the program owns the terminal as if it ran alone.
+//! As a first process the keeper is not stopped with that group.
 
 mod capture;
 mod front;
@@ -32,20 +32,20 @@ pub use outside::{Helper, outside};
 pub use run::run;
 pub use tally::{Direction, Tallied, Waits};
 
-/// Where the program is.
+/// Name of the host that runs the program.
 pub const NEAR: &str = "near";
-/// Where the other end of the link is.
+/// Name of the host at the other end of the link.
 pub const FAR: &str = "far";
-/// The variable that says how many links are around a program.
+/// Environment variable with the number of links around a program.
 pub const LEVEL: &str = "LASTHOP_SHELL_LEVEL";
-/// The hidden commands that a shell consists of.
+/// Hidden command that starts the keeper.
 pub const HOLD: &str = "shell-hold";
-/// See [`HOLD`].
+/// Hidden command that becomes the program.
 pub const RUN: &str = "shell-run";
-/// See [`HOLD`].
+/// Hidden command that becomes the helper to the outside.
 pub const OUTSIDE: &str = "shell-outside";
 
-/// What is wanted.
+/// A request for a shell.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Wish {
     /// Text of the scenario whose path is the link.
@@ -58,25 +58,25 @@ pub struct Wish {
     pub program: Vec<OsString>,
     /// Variables of its environment that are added.
     pub environment: Vec<(String, String)>,
-    /// Whether it is a shell at a terminal, which takes it as its own.
+    /// Whether the program is a shell that takes over the terminal.
     pub interactive: bool,
-    /// Commands of `sh` that run on the other side of the link meanwhile.
+    /// Commands of `sh` that run on the far host meanwhile.
     pub serve: Vec<String>,
-    /// Who carries packets to the outside; without it there are the two hosts only.
+    /// The helper that carries packets to the outside; `None` leaves the two hosts alone.
     pub outside: Option<Helper>,
-    /// Whether the program is root of its network, where the user is not root.
+    /// Whether the program appears as root of its network, where the user is not root.
     pub root: bool,
-    /// Where a capture goes.
+    /// File for a capture.
     pub capture: Option<PathBuf>,
-    /// How many links are around it already.
+    /// Number of links around this process already.
     pub level: u8,
 }
 
-/// The same with what only the front knows.
+/// A request, with the identity that only the front knows.
 #[derive(Serialize, Deserialize)]
 struct Order {
     wish: Wish,
-    /// The user and the group, if the keeper is in a user namespace.
+    /// User and group, if the keeper is in a user namespace.
     user: Option<(u32, u32)>,
 }
 
@@ -84,47 +84,47 @@ struct Order {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum End {
-    /// With this exit code.
+    /// Exit code.
     Exit(i32),
-    /// By this signal.
+    /// Number of the signal that ended it.
     Signal(i32),
 }
 
-/// What became of it all.
+/// Result of a shell.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Ended {
     /// How the program ended.
     pub end: End,
-    /// How long it ran, seconds.
+    /// Run time, seconds.
     pub seconds: f64,
-    /// What the station cost the processor meanwhile, seconds: its own and the kernel's for it.
+    /// Processor time of the station meanwhile, user and kernel, seconds.
     pub cpu_seconds: f64,
-    /// What its packets met.
+    /// Counts of the program's packets.
     #[serde(flatten)]
     pub tallied: Tallied,
-    /// Packets that the station lost because it could not keep up: then the figures say little.
+    /// Packets that the station lost because it was too slow. Above zero the counts are not reliable.
     pub overrun: u64,
 }
 
-/// A line of the keeper.
+/// A message of the keeper.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Line {
     /// The program runs.
     Runs,
-    /// Something that the user should know.
+    /// A message for the user.
     Note(String),
-    /// The program has been stopped.
+    /// The program was stopped by a signal.
     Stopped,
-    /// It goes on.
+    /// The stopped program has continued.
     Continued,
-    /// It is over.
+    /// The program has ended.
     Ended(Box<Ended>),
-    /// It cannot be.
+    /// The program cannot be started.
     Failed { message: String, help: String },
 }
 
-/// A line of the front.
+/// A message of the front.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Word {
@@ -132,17 +132,17 @@ enum Word {
     Signal(i32),
 }
 
-/// The addresses of a level: each has its own, so that one shell may run in another.
+/// Addresses of one nesting level. Each level has its own, so that a shell may run in a shell.
 #[derive(Clone, Copy, Debug)]
 struct Addresses(u8);
 
 impl Addresses {
-    /// The n-th address, of those that are shared among the customers of a carrier (RFC 6598).
+    /// The n-th address of the range for carrier-grade NAT (RFC 6598).
     fn v4(self, n: u8) -> Ipv4Addr {
         Ipv4Addr::new(100, 64, self.0, n)
     }
 
-    /// The n-th address, of those that are nobody's outside (RFC 4193).
+    /// The n-th unique local address (RFC 4193).
     fn v6(self, n: u8) -> Ipv6Addr {
         Ipv6Addr::new(0xfd6c, 0x6173, 0x7468, 0, 0, 0, self.0.into(), n.into())
     }

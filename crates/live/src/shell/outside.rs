@@ -1,5 +1,5 @@
-//! The way to the outside, where the machine has one: a program that carries packets between a TAP device on the other
-//! side of the link and sockets of the machine, and needs no rights for that.
+//! The way to the outside, if the machine has a helper: an unprivileged program that carries packets between
+//! a TAP device at the far host and sockets of the machine.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -17,17 +17,17 @@ use super::{Addresses, FAR, OUTSIDE};
 use crate::testbed::error::Tried as _;
 use crate::testbed::{Error, Net, ip, preset};
 
-/// The device on the other side of the link.
+/// The TAP device at the far host.
 const TAP: &str = "tap0";
-/// How long the helper may take to make it.
+/// Time limit for the helper to make the device.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// What is kept of what the helper complains of, in bytes.
+/// Size limit of a stored error message of the helper, bytes.
 const COMPLAINT: usize = 4096;
-/// Where the names of servers are asked for.
+/// Resolver configuration of the machine.
 const RESOLVER: &str = "/etc/resolv.conf";
 const OWN_RESOLVER: &str = "/run/lasthop-resolv.conf";
 
-/// Who carries packets to the outside.
+/// A program that carries packets to the outside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Helper {
     /// `pasta` of passt.
@@ -37,11 +37,11 @@ pub enum Helper {
 }
 
 impl Helper {
-    /// The better one of those that this machine has.
+    /// The preferred helper of those installed.
     ///
     /// # Errors
     ///
-    /// Why there is none.
+    /// If no helper can be used, with the reason.
     pub fn find() -> Result<Helper, String> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let is_there = |helper: &Helper| {
@@ -70,12 +70,13 @@ impl Helper {
         match self {
             Helper::Pasta => {
                 let Places { near, gateway, resolver, .. } = at;
-                // IPv6 did not pass by the builds of pasta that were tried; refused at once, programs fall back to IPv4.
+                // The tested builds of pasta did not carry IPv6. With IPv6 refused at once, programs fall
+                // back to IPv4.
                 let mut all = words("-4 -f -q -m 1500 -t none -u none -T none -U none --no-dhcp");
                 all.extend(words(&format!(
                     "-a {near} -n 255.255.255.0 -g {gateway} --dns-forward {resolver}"
                 )));
-                // Real root would become nobody, who may not enter the network.
+                // As root pasta would change to the user `nobody`, who may not enter the network.
                 if at.is_root {
                     all.extend(words("--runas 0:0"));
                 }
@@ -89,11 +90,11 @@ impl Helper {
     }
 }
 
-/// Who is where on the way to the outside.
+/// Addresses on the way to the outside.
 #[derive(Clone, Debug)]
 struct Places {
     near: Ipv4Addr,
-    /// The network between the other side of the link and the helper.
+    /// The network between the far host and the helper.
     network: String,
     tap: Ipv4Addr,
     gateway: Ipv4Addr,
@@ -103,7 +104,7 @@ struct Places {
 }
 
 impl Places {
-    /// Where slirp4netns has its gateway and resolver, which cannot be said; pasta is told to have them there too.
+    /// slirp4netns has fixed addresses for its gateway and its resolver; pasta is configured to use the same.
     fn new(addresses: Addresses, is_root: bool) -> Places {
         let [a, _, c, _] = addresses.v4(0).octets();
         let v4 = |n| Ipv4Addr::new(a, 65, c, n);
@@ -119,17 +120,17 @@ impl Places {
     }
 }
 
-/// Whether the network that the calling process is in has a way to the outside.
+/// Whether the calling process's network has a default route.
 fn has_route() -> bool {
     let lines = fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
-    // Interface, destination, gateway, flags, ..., mask.
+    // Fields: interface, destination, gateway, flags, ..., mask.
     lines.lines().skip(1).any(|line| {
         let words: Vec<_> = line.split_ascii_whitespace().collect();
         words.get(1) == Some(&"00000000") && words.get(7) == Some(&"00000000")
     })
 }
 
-/// A process that stays in the machine's network and waits to be told of ours.
+/// A helper process that stays in the machine's network and waits for its order to join the new one.
 pub(super) struct Outside {
     helper: Helper,
     child: Child,
@@ -137,7 +138,8 @@ pub(super) struct Outside {
 }
 
 impl Outside {
-    /// Starts it; before the calling process enters its own network. `own` is this program with a hidden command.
+    /// Starts the process. Must precede the caller's change of network. `own` runs this executable with a
+    /// hidden command.
     pub(super) fn start(
         helper: Helper,
         own: &dyn Fn(&[&str]) -> Command,
@@ -146,13 +148,13 @@ impl Outside {
     ) -> Result<Outside, Error> {
         let mut command = own(&[OUTSIDE]);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-        // The terminal's signals are for the program.
+        // The terminal's signals are meant for the program.
         command.process_group(0);
         let child = command.spawn().tried(|| format!("start {}", helper.program()))?;
         Ok(Outside { helper, child, places: Places::new(addresses, is_root) })
     }
 
-    /// Connects the other side of the link with the outside, and says how. When that fails the two hosts are alone.
+    /// Connects the far host with the outside. If that fails, the two hosts remain alone.
     pub(super) fn join(mut self, net: &Net) -> Result<Joined, Error> {
         let at = &self.places;
         if !at.has_route {
@@ -181,19 +183,19 @@ impl Outside {
     }
 }
 
-/// A way to the outside that works.
+/// A working way to the outside.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Joined {
     /// Who carries packets.
     pub helper: Helper,
-    /// Whether names are asked for behind the link.
+    /// Whether the helper has a resolver.
     pub names: bool,
-    /// Where the machine's own loopback is.
+    /// Address that the helper maps to the machine's loopback.
     pub gateway: Ipv4Addr,
 }
 
 impl Places {
-    /// What is for the outside goes there, and what comes from there to the near host.
+    /// Routes packets for the outside to the helper, and its packets to the near host.
     fn route_far(&self) -> Result<(), Error> {
         let Places { tap, gateway, .. } = self;
         let lines = [
@@ -201,12 +203,13 @@ impl Places {
             format!("link set dev {TAP} mtu 1500 up"),
             format!("route replace 0.0.0.0/0 via {gateway} dev {TAP}"),
         ];
-        // Whoever looks for the near host from there finds it here.
+        // The far host answers ARP requests for the near host.
         preset::write_sysctl(&format!("ipv4/conf/{TAP}/proxy_arp"), "1")?;
         ip::batch(&lines)
     }
 
-    /// Names are asked for where the helper answers; the rest of the machine's file stays.
+    /// Replaces the name servers in a copy of the machine's resolver configuration, and mounts it over the
+    /// original.
     fn cover_resolver(&self) -> std::io::Result<()> {
         let text = fs::read_to_string(RESOLVER)?;
         let rest = text.lines().filter(|line| !line.trim_start().starts_with("nameserver"));
@@ -219,7 +222,7 @@ impl Places {
     }
 }
 
-/// Reads until the helper ends; the beginning of what it said.
+/// Reads until the helper ends. Returns the beginning of its error output.
 fn drained(mut stderr: ChildStderr) -> String {
     let (mut said, mut piece) = (Vec::new(), [0; 1024]);
     while let Ok(count @ 1..) = stderr.read(&mut piece) {
@@ -228,7 +231,8 @@ fn drained(mut stderr: ChildStderr) -> String {
     String::from_utf8_lossy(&said).trim().replace('\n', "; ")
 }
 
-/// Waits for the device in the calling thread's network; false if the helper has ended or takes too long.
+/// Waits for the TAP device in the calling thread's network. Returns false if the helper has ended or exceeds
+/// the limit.
 #[expect(clippy::disallowed_methods, reason = "a program is waited for, outside of any experiment")]
 fn await_tap(helper: &mut Child) -> bool {
     let step = Duration::from_millis(5);
@@ -244,7 +248,8 @@ fn await_tap(helper: &mut Child) -> bool {
     false
 }
 
-/// What the process that was started so does: it waits for its order, and becomes the helper. Returns if there is none.
+/// Main function of the hidden command: waits for its order, then becomes the helper. Returns only without an
+/// order.
 pub fn outside() -> Option<String> {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).ok()?;

@@ -11,14 +11,14 @@ use nix::unistd::{getpgrp, getpid};
 use super::front::give_terminal;
 use crate::testbed::enter;
 
-/// Becomes `program`, as the user `user` with this group if they are given. Returns only if that fails: why, and the
-/// exit code that says so, as shells have it.
+/// Becomes `program`, as the user and group `user` if given. Returns only on failure: the reason, and the
+/// shell's exit code for it.
 pub fn run(user: Option<(u32, u32)>, program: &[OsString]) -> (String, u8) {
     if getpgrp() == getpid() {
-        // A shell. One that does not have the terminal when it begins stops itself.
+        // A shell that is not in the foreground at its start stops itself.
         give_terminal(getpid());
     }
-    // Its network belongs to the user namespace around it, so there it has no rights but a user's.
+    // The network belongs to the outer user namespace, so the program has only a user's rights in it.
     if let Some((uid, gid)) = user
         && let Err(error) = unshare(CloneFlags::CLONE_NEWUSER)
             .map_err(std::io::Error::from)

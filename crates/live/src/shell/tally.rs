@@ -1,4 +1,4 @@
-//! What the packets of a shell met: how many were carried, what became of the others, how long they waited.
+//! Counts of a shell's packets: carried, lost by cause, and queueing delays.
 
 use std::collections::BTreeMap;
 
@@ -11,37 +11,37 @@ use lasthop_trace::counts::CauseCounts;
 use lasthop_trace::{Passage, Sink};
 use serde::{Deserialize, Serialize};
 
-/// Packets of which it is known when they came to the next link; far more than a path holds.
+/// Number of packets whose arrival at the next link is stored; far more than a path holds.
 const FOLLOWED: usize = 1 << 16;
 
-/// A rate over less than this says nothing, seconds.
+/// Shortest time for a meaningful rate, seconds.
 const SHORTEST: f64 = 0.1;
 
-/// What became of the packets of one direction.
+/// Counts of one direction.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Direction {
-    /// Packets that came out at the end of the path.
+    /// Packets that left the path at its end.
     pub packets: u64,
     /// Their bytes, IP headers included.
     pub bytes: u64,
-    /// Bits per second from the first packet that came in to the last that came out; none where that is not 100 ms.
+    /// Bits per second from the first arrival to the last departure; `None` below 100 ms.
     pub rate: Option<f64>,
-    /// Packets that ended on the way, by cause.
+    /// Dropped packets by cause.
     pub lost: BTreeMap<String, u64>,
-    /// Packets that a link layer or an agent sent once more.
+    /// Retransmissions of link layers and agents.
     pub repeated: u64,
-    /// Packets that a queue marked: congestion experienced.
+    /// Packets that a queue marked with Congestion Experienced.
     pub marked: u64,
-    /// Packets that a radio damaged: they come out with a wrong checksum, and whoever gets them drops them.
+    /// Packets that a radio damaged: they arrive with a wrong checksum, and the receiving host drops them.
     pub damaged: u64,
-    /// How long packets waited at the links, their transmission included and propagation left out.
+    /// Waiting times at the links, with transmission and without propagation.
     pub queue_delay: Option<Waits>,
 }
 
-/// Lengths of time.
+/// Quantiles of waiting times.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Waits {
-    /// Median, ms; as all quantiles at most 0.8 % off.
+    /// Median, ms; all quantiles are accurate to 0.8 %.
     pub median_ms: f64,
     /// Quantile of 99 %, ms.
     pub p99_ms: f64,
@@ -49,24 +49,24 @@ pub struct Waits {
     pub max_ms: f64,
 }
 
-/// Both directions.
+/// Counts of both directions.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Tallied {
-    /// To the program.
+    /// Packets to the program.
     pub down: Direction,
-    /// From the program.
+    /// Packets from the program.
     pub up: Direction,
 }
 
-/// The sink that takes it all in.
+/// The sink that counts.
 pub(super) struct Tally {
-    /// Of each stage of the path, hosts included: the propagation delay, if it is a link.
+    /// Propagation delay of each stage that is a link; one entry per stage of the path, hosts included.
     delays: Vec<Option<Delay>>,
-    /// The stage where what comes from the program has been carried, if that is not the end of the path.
+    /// The stage after which packets of the program count as carried, if that is not the end of the path.
     counted_at: Option<usize>,
-    /// Packets on their way by the last digits of their number: when each came to where it is.
+    /// Arrival time of each packet at its current stage, indexed by the low bits of the packet number.
     followed: Vec<(PacketId, Time)>,
-    /// By the side that packets travel to.
+    /// Indexed by the side to which packets travel.
     directions: [Counts; 2],
 }
 
@@ -87,8 +87,8 @@ struct Counts {
 }
 
 impl Tally {
-    /// For the `stages` of a path between two hosts. What comes from the program counts behind the first link if
-    /// `ends` says that connections end at the stage before that.
+    /// Counts packets on the `stages` of a path between two hosts. If `ends`, connections end at the stage
+    /// behind the first link, and packets of the program count as carried there.
     pub(super) fn new(stages: &[Stage], ends: bool) -> Tally {
         let hosts = || std::iter::once(None);
         let delays: Vec<_> = hosts().chain(stages.iter().map(delay)).chain(hosts()).collect();
@@ -100,12 +100,12 @@ impl Tally {
         }
     }
 
-    /// The place where it stands when `id` came to where it is.
+    /// The entry of `id`; another packet may occupy it.
     fn place(&mut self, id: PacketId) -> &mut (PacketId, Time) {
         &mut self.followed[id.0 as usize % FOLLOWED]
     }
 
-    /// `packet` has come to the end of its way over the link.
+    /// Counts `packet` as carried over the whole path.
     fn carried(&mut self, at: Time, side: Side, packet: &Packet) {
         let counts = &mut self.directions[side.index()];
         counts.packets += 1;
@@ -113,7 +113,7 @@ impl Tally {
         counts.last = at;
     }
 
-    /// All of it; the program sat on the right.
+    /// The counts. The program is on the right.
     pub(super) fn tallied(&self) -> Tallied {
         let [left, right] =
             [Side::Left, Side::Right].map(|side| self.directions[side.index()].told());
@@ -121,7 +121,7 @@ impl Tally {
     }
 }
 
-/// The delay of `stage`, if it is a link.
+/// The propagation delay of `stage`, if it is a link.
 fn delay(stage: &Stage) -> Option<Delay> {
     let constant = |delay: Span| -> Option<Delay> { Some(Box::new(move |_| delay)) };
     match &stage.kind {
@@ -156,7 +156,7 @@ impl Sink for Tally {
                 else {
                     return;
                 };
-                // The delay that held when its last bit was sent.
+                // Delay at the time when the last bit was sent.
                 let propagation = delay(Time(at.0.saturating_sub(delay(at).0)));
                 let place = self.place(id);
                 if place.0 == id {
@@ -191,7 +191,7 @@ impl Sink for Tally {
     }
 }
 
-/// Whether a host put it into the path, which was told when it came in.
+/// Whether a host originated the packet. Its arrival at the path was reported already.
 fn is_of_a_host(cause: Cause) -> bool {
     use Cause::*;
     cause.is_host_retransmission() || matches!(cause, Data | Ack | Control | WindowProbe)
@@ -215,12 +215,12 @@ impl Counts {
     }
 }
 
-/// Classes in an octave: what is in the same one differs by 0.8 % at most.
+/// Classes per octave: values in one class differ by at most 0.8 %.
 const FINE: usize = 128;
-/// Octaves of microseconds: up to more than an hour.
+/// Octaves of microseconds, up to more than an hour.
 const OCTAVES: usize = 33;
 
-/// Lengths of time in classes, in constant memory.
+/// Durations in classes, in constant memory.
 struct Histogram {
     classes: Vec<u64>,
     count: u64,
@@ -235,7 +235,7 @@ impl Default for Histogram {
 
 impl Histogram {
     fn add(&mut self, span: Span) {
-        // Below FINE microseconds each has a class of its own.
+        // Each value below FINE microseconds has a separate class.
         let micros = (span.0 / 1000).max(1);
         let octave = (micros.ilog2() as usize).saturating_sub(FINE.ilog2() as usize);
         let class = octave * FINE + (micros >> octave) as usize;
@@ -246,7 +246,7 @@ impl Histogram {
         self.max = self.max.max(span);
     }
 
-    /// The middle of the class that holds the quantile `q`, ms.
+    /// Middle of the class that holds the quantile `q`, ms.
     fn quantile(&self, q: f64) -> f64 {
         let wanted = (q * self.count as f64).ceil().max(1.0) as u64;
         let mut below = 0;
@@ -275,7 +275,7 @@ mod tests {
     const WAN: u16 = 1;
     const RADIO: u16 = 3;
 
-    /// A host, a link of 5 ms, an agent, a link of 2 ms, a host.
+    /// Stages: a host, a link of 5 ms, an agent, a link of 2 ms, a host.
     fn tally(ends: bool) -> Tally {
         let delay = |ms| -> Option<Delay> { Some(Box::new(move |_| Span::millis(ms))) };
         let delays = vec![None, delay(5), None, delay(2), None];
@@ -311,7 +311,7 @@ mod tests {
         let one = packet(7, 960);
         let bytes = u64::from(one.wire_len());
         tally.passage(at(100), Side::Right, &one, Passage::In);
-        // Sent on after 5 ms of waiting and 5 of propagation, and after 10 and 2.
+        // Forwarded after 5 ms of waiting and 5 ms of propagation, then after 10 ms and 2 ms.
         happens(&mut tally, 110, WAN, Op::Transmitted, Side::Right, &one);
         happens(&mut tally, 122, RADIO, Op::Transmitted, Side::Right, &one);
         assert_eq!(tally.tallied().down.packets, 0, "it is still on its way");
@@ -328,11 +328,11 @@ mod tests {
         tally.passage(at(180), Side::Right, &two, Passage::In);
         tally.passage(at(200), Side::Right, &two, Passage::Out);
         let down = tally.tallied().down;
-        // From the first that came in to the last that came out: 100 ms.
+        // From the first arrival to the last departure: 100 ms.
         assert_eq!((down.packets, down.rate), (2, Some(bytes as f64 * 2.0 * 8.0 / 0.1)));
     }
 
-    /// Another packet has the place of one whose number ends alike: what is not known is not said.
+    /// A packet with equal low bits of its number has taken the entry, so there is no waiting time.
     #[test]
     fn a_packet_that_is_no_longer_followed_has_no_wait() {
         let mut tally = tally(false);
@@ -396,7 +396,8 @@ mod tests {
         assert_eq!(up, Direction::default());
     }
 
-    /// What an agent puts into the path waits from then on; what a host does was told when it came in.
+    /// A packet of an agent waits from its origination. A packet of a host waits from its arrival, which was
+    /// reported earlier.
     #[test]
     fn an_agents_packet_waits_from_when_it_is_made() {
         let mut tally = tally(false);

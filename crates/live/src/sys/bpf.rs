@@ -1,4 +1,4 @@
-//! bpf(2): programs, maps, links, and the memory that programs and the station share.
+//! bpf(2): programs, maps, links, and memory that is shared with programs.
 #![expect(unsafe_code, reason = "bpf(2) and memory shared with the kernel have no safe interface")]
 
 use std::io;
@@ -16,7 +16,7 @@ const MAP_UPDATE: u32 = 2;
 const PROG_LOAD: u32 = 5;
 const LINK_CREATE: u32 = 28;
 
-/// Programs of the traffic control, and where they are attached.
+/// Type and attach point of traffic-control programs.
 const SCHED_CLS: u32 = 3;
 const TCX_INGRESS: u32 = 46;
 
@@ -24,16 +24,16 @@ const TCX_INGRESS: u32 = 46;
 pub const ARRAY: u32 = 2;
 /// An array with a value for each processor.
 pub const PERCPU_ARRAY: u32 = 6;
-/// A hash map that forgets the least recently used.
+/// A ring buffer of records.
 pub const LRU_HASH: u32 = 9;
 /// A ring of records.
 pub const RINGBUF: u32 = 27;
-/// The map can be mapped into memory.
+/// Flag: the map can be mapped into memory.
 pub const MMAPABLE: u32 = 1 << 10;
 
 const PAGE: usize = 4096;
 
-/// The argument of bpf(2), as wide as we need it.
+/// The argument of bpf(2), up to the last field in use.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
 struct Attr([u8; 144]);
@@ -53,24 +53,25 @@ impl Attr {
     /// # Safety
     /// Every address in it must point to memory of the length that goes with it, alive for the call.
     unsafe fn call(&mut self, command: u32) -> io::Result<i32> {
-        // SAFETY: the attribute is alive and of the size given; what it points to is the caller's promise.
+        // SAFETY: the attribute is alive and of the given size; the caller guarantees the memory behind its
+        // addresses.
         let result = unsafe {
             libc::syscall(libc::SYS_bpf, command as libc::c_long, self.0.as_mut_ptr(), self.0.len())
         };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as i32) }
     }
 
-    /// A call that gives a descriptor.
+    /// A call that returns a descriptor.
     ///
     /// # Safety
-    /// That of [`Attr::call`].
+    /// As for [`Attr::call`].
     unsafe fn open(mut self, command: u32) -> io::Result<OwnedFd> {
-        // SAFETY: the caller's promise; the descriptor that comes back is new and nobody else's.
+        // SAFETY: the caller's guarantee; the returned descriptor is new and has no other owner.
         unsafe { self.call(command).map(|fd| OwnedFd::from_raw_fd(fd)) }
     }
 }
 
-/// What a map is to be.
+/// Specification of a map.
 #[derive(Clone, Copy, Debug)]
 pub struct MapKind {
     /// [`ARRAY`] and others.
@@ -79,7 +80,7 @@ pub struct MapKind {
     pub key: u32,
     /// Bytes of a value.
     pub value: u32,
-    /// Entries; of a ring, its bytes.
+    /// Number of entries; size in bytes for a ring.
     pub entries: u32,
     /// [`MMAPABLE`] or 0.
     pub flags: u32,
@@ -96,10 +97,10 @@ pub fn map(kind: MapKind) -> io::Result<OwnedFd> {
     unsafe { Attr::new(&words, &[]).open(MAP_CREATE) }
 }
 
-/// Puts `value` at `key` of an array.
+/// Stores `value` at `key` of an array.
 ///
 /// # Errors
-/// Those of the system.
+/// Errors of the system.
 pub fn set(map: &impl AsFd, key: u32, value: u32) -> io::Result<()> {
     let words = [(0, map.as_fd().as_raw_fd() as u32)];
     let wide = [(8, (&raw const key) as u64), (16, (&raw const value) as u64)];
@@ -107,11 +108,11 @@ pub fn set(map: &impl AsFd, key: u32, value: u32) -> io::Result<()> {
     unsafe { Attr::new(&words, &wide).call(MAP_UPDATE) }.map(drop)
 }
 
-/// The sums over all processors of the words of the only value of a per-processor array. `processors` is how many the
-/// system may have.
+/// Sums over all processors of each word in the only value of a per-processor array. `processors` is the
+/// number of possible processors.
 ///
 /// # Errors
-/// Those of the system.
+/// Errors of the system.
 pub fn sums<const N: usize>(map: &impl AsFd, processors: usize) -> io::Result<[u64; N]> {
     let key = 0_u32;
     let mut values = vec![0_u64; N * processors];
@@ -126,10 +127,10 @@ pub fn sums<const N: usize>(map: &impl AsFd, processors: usize) -> io::Result<[u
     Ok(sums)
 }
 
-/// Loads a program of the traffic control.
+/// Loads a traffic-control program.
 ///
 /// # Errors
-/// What the system says; where the verifier refused it, the end of what that said.
+/// Errors of the system. If the verifier rejects the program, the end of its log.
 pub fn load(instructions: &[u8], license: &std::ffi::CStr, name: &str) -> io::Result<OwnedFd> {
     let load = |log: &mut [u8]| {
         let words = [
@@ -162,8 +163,8 @@ pub fn load(instructions: &[u8], license: &std::ffi::CStr, name: &str) -> io::Re
     })
 }
 
-/// Has `program` see what arrives at the interface, before the filters of the traffic control, for as long as the
-/// descriptor is open.
+/// Attaches `program` to packets that arrive at the interface, before traffic-control filters, until the
+/// descriptor is closed.
 ///
 /// # Errors
 /// Without CAP_NET_ADMIN, or before Linux 6.6.
@@ -180,15 +181,15 @@ struct Mapping {
     len: usize,
 }
 
-// SAFETY: the memory belongs to the process, not to a thread; it is read and written through atomics, or read where
-// nobody writes.
+// SAFETY: the memory belongs to the process, not to a thread. It is accessed through atomics, or read while
+// no writer exists.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
     fn new(fd: &impl AsFd, len: usize, write: bool, offset: i64) -> io::Result<Mapping> {
         let length = NonZeroUsize::new(len).ok_or(io::ErrorKind::InvalidInput)?;
         let write = if write { ProtFlags::PROT_WRITE } else { ProtFlags::empty() };
-        // SAFETY: a new mapping at a place of the kernel's choice; nothing that exists is touched.
+        // SAFETY: a new mapping at an address of the kernel's choice; no existing memory is touched.
         let at = unsafe {
             mmap(None, length, ProtFlags::PROT_READ | write, MapFlags::MAP_SHARED, fd, offset)?
         };
@@ -198,13 +199,13 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and whoever borrowed from it is gone. It cannot fail.
+        // SAFETY: it was mapped with this length, and no borrow of it remains. It cannot fail.
         let _ = unsafe { munmap(self.at, self.len) };
     }
 }
 
-/// The state of the program: `struct control` of `bpf/shared.h`, which says what its fields mean. Nothing but atomic
-/// integers, so that all bytes are valid and the kernel may write at any time.
+/// State of the program: `struct control` of `bpf/shared.h`, which documents its fields. All fields are
+/// atomic integers, so all bytes are valid and the kernel may write at any time.
 #[repr(C)]
 #[derive(Debug)]
 #[expect(missing_docs, reason = "each is described in bpf/shared.h")]
@@ -226,7 +227,7 @@ pub struct Control {
     pub seen_at: AtomicU64,
 }
 
-/// The state of the program, mapped into memory.
+/// The program's state, mapped into memory.
 #[derive(Debug)]
 pub struct SharedControl(Mapping);
 
@@ -234,7 +235,7 @@ impl SharedControl {
     /// Maps the only value of the array `map`.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn new(map: &impl AsFd) -> io::Result<SharedControl> {
         Mapping::new(map, PAGE, true, 0).map(SharedControl)
     }
@@ -249,55 +250,55 @@ impl std::ops::Deref for SharedControl {
     }
 }
 
-/// The reader's side of a ring of records. Positions count the bytes of the ring since its beginning.
+/// Reader of a ring buffer. Positions are bytes since the start of the ring.
 ///
-/// The kernel writes only where no record lies that was committed and not released, so what lies between the released
-/// position and the one that was read to does not change: it can be lent.
+/// The kernel does not write to records that are committed and not released. So the bytes between the
+/// released position and the read position are constant and may be borrowed.
 #[derive(Debug)]
 pub struct Ring {
     consumer: Mapping,
-    /// The producer's page, then the data twice in a row.
+    /// The producer's page, then the data, mapped twice in a row.
     data: Mapping,
     size: u64,
     released: u64,
     read: u64,
 }
 
-/// A record is not complete yet, or was given up by its writer.
+/// Header flags: the record is incomplete, or its writer has discarded it.
 const BUSY: u32 = 1 << 31;
 const DISCARDED: u32 = 1 << 30;
 
-/// Length of the kernel's header of a record.
+/// Length of the kernel's record header, bytes.
 pub const HEADER: u64 = 8;
 
 impl Ring {
     /// Maps the ring `map` of `size` bytes.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn new(map: &impl AsFd, size: u32) -> io::Result<Ring> {
         let data = Mapping::new(map, PAGE + 2 * size as usize, false, PAGE as i64)?;
         let consumer = Mapping::new(map, PAGE, true, 0)?;
         Ok(Ring { consumer, data, size: size.into(), released: 0, read: 0 })
     }
 
-    /// How far it has been read.
+    /// Read position.
     pub fn position(&self) -> u64 {
         self.read
     }
 
-    /// How far it has been given back.
+    /// Released position.
     pub fn released(&self) -> u64 {
         self.released
     }
 
-    /// How far it has been written.
+    /// Position of the writer.
     pub fn written(&self) -> u64 {
         // SAFETY: the mapping begins with the producer's position, which the kernel writes atomically.
         unsafe { self.data.at.cast::<AtomicU64>().as_ref() }.load(Ordering::Acquire)
     }
 
-    /// Goes on to the next record, and says where it is; the answer's record may have been given up by its writer.
+    /// Moves to the next record and returns its position. The writer may have discarded that record.
     pub fn advance(&mut self) -> Option<u64> {
         let at = self.read;
         if at >= self.written() {
@@ -311,7 +312,7 @@ impl Ring {
         Some(at)
     }
 
-    /// Where the record after that at `at` begins, if `at` has been read and not given back.
+    /// Position of the record after that at `at`, if `at` is read and not released.
     pub fn after(&self, at: u64) -> Option<u64> {
         if at < self.released || at >= self.read || !at.is_multiple_of(8) {
             return None;
@@ -320,7 +321,7 @@ impl Ring {
         Some(at + (HEADER + len).next_multiple_of(8))
     }
 
-    /// The bytes of the record at `at`; `None` if it has been given back, or given up by its writer.
+    /// Bytes of the record at `at`; `None` if it is released or discarded.
     pub fn record(&self, at: u64) -> Option<&[u8]> {
         if at < self.released || at >= self.read || !at.is_multiple_of(8) {
             return None;
@@ -331,9 +332,9 @@ impl Ring {
             return None;
         }
         let from = PAGE + (at % self.size + HEADER) as usize;
-        // SAFETY: the record ends before what was read, so it is shorter than the ring, which is mapped twice in a
-        // row: it lies within the mapping. It was committed and is not given back (giving back takes `&mut self`), so
-        // nobody writes to it while it is lent.
+        // SAFETY: the record ends before the read position, so it is shorter than the ring. The ring is
+        // mapped twice in a row, so the record lies within the mapping. It is committed and not released (a
+        // release needs `&mut self`), so it has no writer while it is borrowed.
         Some(unsafe {
             std::slice::from_raw_parts(self.data.at.cast::<u8>().add(from).as_ptr(), len as usize)
         })
@@ -341,13 +342,13 @@ impl Ring {
 
     fn header(&self, at: u64) -> u32 {
         let from = PAGE + (at % self.size) as usize;
-        // SAFETY: records are aligned to 8 bytes (callers keep to it), and `from` lies within the mapping; the kernel
-        // writes the word atomically.
+        // SAFETY: records are aligned to 8 bytes (guaranteed by the callers), and `from` lies within the
+        // mapping; the kernel writes the word atomically.
         unsafe { self.data.at.cast::<u8>().add(from).cast::<AtomicU32>().as_ref() }
             .load(Ordering::Acquire)
     }
 
-    /// Gives back what lies before the record at `to`, which has been read.
+    /// Releases all records before that at `to`, which has been read.
     pub fn release(&mut self, to: u64) {
         self.released = to.clamp(self.released, self.read);
         // SAFETY: the consumer's page begins with its position, which the kernel reads atomically.

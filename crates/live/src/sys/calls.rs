@@ -1,4 +1,5 @@
-//! Socket calls with arguments that a script chooses: safe wrappers check types that a test wants to get wrong.
+//! Socket calls with arbitrary arguments of a script; safe wrappers would reject values that a test gets
+//! wrong on purpose.
 #![expect(unsafe_code, reason = "no safe interface takes any level, name and flags")]
 
 use std::io;
@@ -26,7 +27,7 @@ const ADDRESS: libc::socklen_t = size_of::<libc::sockaddr_in>() as libc::socklen
 /// `socket`.
 ///
 /// # Errors
-/// As for all calls here: what the system says.
+/// As for all calls here: errors of the system.
 pub fn socket(domain: i32, kind: i32, protocol: i32) -> Result {
     // SAFETY: no pointers.
     answer(unsafe { libc::socket(domain, kind, protocol) }.into())
@@ -35,7 +36,7 @@ pub fn socket(domain: i32, kind: i32, protocol: i32) -> Result {
 /// `bind` to an IPv4 address.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system call.
 pub fn bind(fd: i32, to: SocketAddrV4) -> Result {
     let raw = address(to);
     // SAFETY: the address lives during the call and has this length.
@@ -45,7 +46,7 @@ pub fn bind(fd: i32, to: SocketAddrV4) -> Result {
 /// `connect` to an IPv4 address.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system call.
 pub fn connect(fd: i32, to: SocketAddrV4) -> Result {
     let raw = address(to);
     // SAFETY: the address lives during the call and has this length.
@@ -55,7 +56,7 @@ pub fn connect(fd: i32, to: SocketAddrV4) -> Result {
 /// `listen`.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system call.
 pub fn listen(fd: i32, backlog: i32) -> Result {
     // SAFETY: no pointers.
     answer(unsafe { libc::listen(fd, backlog) }.into())
@@ -64,9 +65,9 @@ pub fn listen(fd: i32, backlog: i32) -> Result {
 /// `accept4`.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system call.
 pub fn accept(fd: i32, flags: i32) -> Result {
-    // SAFETY: the address is not asked for.
+    // SAFETY: null pointers mean that no address is returned.
     let fd = unsafe { libc::accept4(fd, std::ptr::null_mut(), std::ptr::null_mut(), flags) };
     answer(fd.into())
 }
@@ -74,7 +75,7 @@ pub fn accept(fd: i32, flags: i32) -> Result {
 /// `sendto` of `bytes`, to an address if one is given.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system call.
 pub fn send(fd: i32, bytes: &[u8], flags: i32, to: Option<SocketAddrV4>) -> Result {
     let raw = to.map(address);
     let (pointer, len) = match &raw {
@@ -89,7 +90,7 @@ pub fn send(fd: i32, bytes: &[u8], flags: i32, to: Option<SocketAddrV4>) -> Resu
 /// `recv` into `room`.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system call.
 pub fn recv(fd: i32, room: &mut [u8], flags: i32) -> Result {
     // SAFETY: the buffer is writable and has this length.
     answer(unsafe { libc::recv(fd, room.as_mut_ptr().cast(), room.len(), flags) } as i64)
@@ -98,7 +99,7 @@ pub fn recv(fd: i32, room: &mut [u8], flags: i32) -> Result {
 /// `shutdown`.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system call.
 pub fn shutdown(fd: i32, how: i32) -> Result {
     // SAFETY: no pointers.
     answer(unsafe { libc::shutdown(fd, how) }.into())
@@ -107,16 +108,16 @@ pub fn shutdown(fd: i32, how: i32) -> Result {
 /// `close`.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system call.
 pub fn close(fd: i32) -> Result {
-    // SAFETY: callers own the descriptors of the script that they play, and use none after this.
+    // SAFETY: callers own the descriptors of their script, and use none after this.
     answer(unsafe { libc::close(fd) }.into())
 }
 
 /// `setsockopt` with any bytes.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system call.
 pub fn setsockopt(fd: i32, level: i32, name: i32, value: &[u8]) -> Result {
     let len = value.len() as libc::socklen_t;
     // SAFETY: the value is readable for this length.
@@ -126,7 +127,7 @@ pub fn setsockopt(fd: i32, level: i32, name: i32, value: &[u8]) -> Result {
 /// `getsockopt` of a number.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system call.
 pub fn getsockopt(fd: i32, level: i32, name: i32) -> Result {
     let mut value = 0i32;
     let mut len = size_of::<i32>() as libc::socklen_t;
@@ -139,7 +140,7 @@ pub fn getsockopt(fd: i32, level: i32, name: i32) -> Result {
 /// `fcntl(F_GETFL)`, or `F_SETFL` with flags.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system call.
 pub fn flags(fd: i32, set: Option<i32>) -> Result {
     // SAFETY: no pointers.
     let result = unsafe {
@@ -154,7 +155,7 @@ pub fn flags(fd: i32, set: Option<i32>) -> Result {
 /// An `ioctl` that writes a number.
 ///
 /// # Errors
-/// What the system says; `InvalidInput` for requests that do not write a number.
+/// Errors of the system; `InvalidInput` for requests that do not write a number.
 pub fn ioctl(fd: i32, request: u64) -> Result {
     const NUMBERS: [u64; 3] = [0x541b, 0x5411, 0x894b];
     if !NUMBERS.contains(&request) {
@@ -166,10 +167,10 @@ pub fn ioctl(fd: i32, request: u64) -> Result {
     answer(result.into()).map(|_| value.into())
 }
 
-/// `poll` of descriptors with events; the events of each that are ready.
+/// `poll` of descriptors with events. Returns the ready events of each.
 ///
 /// # Errors
-/// What the system says.
+/// Errors of the system.
 pub fn poll(fds: &[(i32, i16)], timeout: i32) -> io::Result<(i64, Vec<i16>)> {
     let mut raw: Vec<libc::pollfd> = fds
         .iter()
@@ -180,10 +181,10 @@ pub fn poll(fds: &[(i32, i16)], timeout: i32) -> io::Result<(i64, Vec<i16>)> {
     answer(count.into()).map(|count| (count, raw.iter().map(|fd| fd.revents).collect()))
 }
 
-/// `tcp_info` of a descriptor, as the bytes that the kernel wrote.
+/// `tcp_info` of a descriptor, as raw bytes.
 ///
 /// # Errors
-/// What the system says.
+/// Errors of the system.
 pub fn tcp_info(fd: i32) -> io::Result<Vec<u8>> {
     let mut room = [0u8; super::tcp_info::ROOM];
     let mut len = room.len() as libc::socklen_t;
@@ -201,7 +202,7 @@ pub fn tcp_info(fd: i32) -> io::Result<Vec<u8>> {
     Ok(room[..(len as usize).min(room.len())].to_vec())
 }
 
-/// The name of an error in C, for those that sockets have.
+/// The C name of an error that sockets return.
 pub fn errno_name(error: &io::Error) -> String {
     const NAMES: &[(i32, &str)] = &[
         (libc::EAGAIN, "EAGAIN"),

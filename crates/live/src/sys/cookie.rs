@@ -1,14 +1,14 @@
-//! `getsockopt(SO_COOKIE)`: the number that a socket keeps for life and shares with no other.
+//! `getsockopt(SO_COOKIE)`: the unique and constant number of a socket.
 #![expect(unsafe_code, reason = "no safe interface has this option")]
 
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
-/// The cookie of a socket, the same that the kernel's tracepoints show.
+/// The cookie of a socket, which tracepoints also show.
 ///
 /// # Errors
 ///
-/// What the system says; `ENOPROTOOPT` before Linux 4.12.
+/// Errors of the system; `ENOPROTOOPT` before Linux 4.12.
 pub fn cookie(socket: BorrowedFd<'_>) -> io::Result<u64> {
     let mut cookie = 0_u64;
     let mut length = size_of::<u64>() as libc::socklen_t;

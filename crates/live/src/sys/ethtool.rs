@@ -6,27 +6,27 @@ use std::os::fd::AsRawFd as _;
 
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
-/// What an interface does to packets that no wire would carry.
+/// Offload features that defer or batch work on packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Offload {
-    /// Leaves received checksums unchecked where the sender vouches for them.
+    /// Reception without verification of checksums that the sender guarantees.
     RxChecksum,
-    /// Sends TCP and UDP checksums unfinished.
+    /// Transmission with incomplete TCP and UDP checksums.
     TxChecksum,
-    /// Takes TCP segments larger than the MTU.
+    /// Transmission of TCP segments larger than the MTU.
     Tso,
-    /// Cuts large segments as late as possible.
+    /// Segmentation as late as possible.
     Gso,
-    /// Joins received segments to larger ones.
+    /// Merging of received segments.
     Gro,
 }
 
 impl Offload {
-    /// In the order in which they can be switched on: TSO needs checksums. Off they go in any order.
+    /// In an order in which they can be enabled: TSO needs checksums. They can be disabled in any order.
     pub const ALL: [Offload; 5] =
         [Offload::RxChecksum, Offload::TxChecksum, Offload::Gso, Offload::Tso, Offload::Gro];
 
-    /// The commands that get and set it, from linux/ethtool.h.
+    /// The commands to get and set it, from linux/ethtool.h.
     fn commands(self) -> (u32, u32) {
         match self {
             Offload::RxChecksum => (0x14, 0x15),
@@ -38,16 +38,16 @@ impl Offload {
     }
 }
 
-/// Switches all offloads of an interface, in the namespace of the calling thread.
+/// Sets all offloads of an interface, in the calling thread's namespace.
 ///
 /// # Errors
 ///
-/// If there is no such interface, if it cannot do so, or without the right to.
+/// If the interface does not exist, lacks an offload, or the process lacks the right.
 pub fn set_offloads(interface: &str, on: bool) -> io::Result<()> {
     Offload::ALL.into_iter().try_for_each(|offload| set_offload(interface, offload, on))
 }
 
-/// Switches one offload of an interface, in the namespace of the calling thread.
+/// Sets one offload of an interface, in the calling thread's namespace.
 ///
 /// # Errors
 ///
@@ -60,12 +60,12 @@ pub fn set_offload(interface: &str, offload: Offload, on: bool) -> io::Result<()
 ///
 /// # Errors
 ///
-/// If there is no such interface, or if it does not know.
+/// If the interface does not exist or does not report it.
 pub fn offload(interface: &str, offload: Offload) -> io::Result<bool> {
     call(interface, offload.commands().0, 0).map(|value| value != 0)
 }
 
-/// Whether the interface merges packets that it receives beyond recognition (LRO); `None` if it does not say.
+/// Whether the interface merges received packets irreversibly (LRO); `None` if it does not report it.
 pub fn large_receive_offload(interface: &str) -> Option<bool> {
     // ETHTOOL_GFLAGS and ETH_FLAG_LRO
     call(interface, 0x25, 0).ok().map(|flags| flags & 1 << 15 != 0)
@@ -73,11 +73,11 @@ pub fn large_receive_offload(interface: &str) -> Option<bool> {
 
 /// Whether both ends of an interface's cable are up.
 ///
-/// Newer kernels also do now what they would have done about it within a second: packets are carried then.
+/// Newer kernels also finish pending link work at once, so packets are carried afterwards.
 ///
 /// # Errors
 ///
-/// If there is no such interface, or if it does not know.
+/// If the interface does not exist or does not report it.
 pub fn link_is_up(interface: &str) -> io::Result<bool> {
     // ETHTOOL_GLINK
     call(interface, 0x0a, 0).map(|value| value != 0)
@@ -91,7 +91,7 @@ struct Value {
 }
 
 fn call(interface: &str, command: u32, data: u32) -> io::Result<u32> {
-    // The field is longer than the longest name and its final zero.
+    // The field has room for the longest name and its final zero.
     if interface.is_empty() || interface.len() >= libc::IFNAMSIZ {
         return Err(io::Error::from_raw_os_error(libc::ENODEV));
     }
@@ -114,7 +114,7 @@ fn call(interface: &str, command: u32, data: u32) -> io::Result<u32> {
 mod tests {
     use super::*;
 
-    /// As linux/ethtool.h numbers them.
+    /// Numbers from linux/ethtool.h.
     #[test]
     fn each_offload_has_its_commands() {
         let numbers = Offload::ALL.map(Offload::commands);
@@ -131,7 +131,7 @@ mod tests {
             assert!(link_is_up(name).is_err_and(no), "{name}");
             assert_eq!(large_receive_offload(name), None, "{name}");
         }
-        // The loopback device says for itself what it does; nothing is changed.
+        // The loopback device reports its state; nothing is changed.
         assert!(link_is_up("lo").is_ok());
     }
 }

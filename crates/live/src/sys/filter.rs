@@ -1,15 +1,16 @@
-//! Calls that a station never makes are refused by the kernel (seccomp(2)), so that a fault in it cannot be used to make them.
+//! Seccomp filter (seccomp(2)) of system calls that a station never makes, so that an attacker cannot use
+//! them through a fault in it.
 //!
-//! The unit of systemd has a list of what is allowed. This one is for a station without the unit: it lists what is refused, with
-//! EPERM, so that a library that makes another harmless call does not end the station.
+//! The systemd unit has a list of allowed calls. This filter is for a station without the unit. It lists
+//! forbidden calls and returns EPERM, so a library that makes another harmless call does not end the station.
 
 use std::collections::BTreeMap;
 use std::io;
 
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
 
-/// Running programs, looking into processes, mounting, namespaces, modules, the clock, keys, users, and interfaces of the
-/// kernel with a history of faults.
+/// Calls for execution, process inspection, mounts, namespaces, modules, the clock, keys and users, and
+/// interfaces of the kernel with a history of faults.
 const REFUSED: &[libc::c_long] = &[
     libc::SYS_execve,
     libc::SYS_execveat,
@@ -65,18 +66,18 @@ const REFUSED: &[libc::c_long] = &[
 ];
 
 fn program() -> Result<Option<BpfProgram>, seccompiler::BackendError> {
-    // On other processors there is no filter.
+    // Other processors have no filter.
     let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else { return Ok(None) };
     let rules: BTreeMap<i64, Vec<_>> = REFUSED.iter().map(|call| (*call, vec![])).collect();
     let refused = SeccompAction::Errno(libc::EPERM as u32);
     SeccompFilter::new(rules, SeccompAction::Allow, refused, arch)?.try_into().map(Some)
 }
 
-/// Has the kernel refuse what a station never calls, for the calling thread and those that it starts from now on. Needs
+/// Makes the kernel refuse the listed calls, for the calling thread and its future children. Needs
 /// `no_new_privs`.
 ///
 /// # Errors
-/// Those of the system; a kernel without seccomp is one of them.
+/// Errors of the system, for example without seccomp.
 pub fn refuse_unused() -> io::Result<()> {
     match program().map_err(io::Error::other)? {
         Some(program) => seccompiler::apply_filter(&program).map_err(io::Error::other),
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
     use crate::sys::privileges;
 
-    /// On a thread of its own, since a filter stays with its thread.
+    /// On a separate thread, since a filter cannot be removed.
     #[test]
     fn what_is_never_called_is_refused_and_all_else_goes_on() {
         let check = || {

@@ -7,10 +7,10 @@ use std::os::fd::AsRawFd as _;
 
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
-/// Whether the interface `name` takes in frames for anybody, by its flag; `set` changes that. What it was before.
+/// Whether the interface `name` is promiscuous by its flag; `set` changes the flag. Returns the old state.
 ///
 /// # Errors
-/// When there is no such interface; without CAP_NET_ADMIN, if it is to be changed.
+/// If the interface does not exist; for a change without CAP_NET_ADMIN.
 pub fn promiscuous(name: &str, set: Option<bool>) -> io::Result<bool> {
     let fd = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
     // SAFETY: all zeros is a valid ifreq.
@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn the_loopback_device_does_not_listen_to_all_and_others_are_not_there() {
         assert!(!promiscuous("lo", None).unwrap());
-        // What is so already is not set again, which would take a right.
+        // An unchanged flag is not set again, which would need a privilege.
         assert!(!promiscuous("lo", Some(false)).unwrap());
         let kind = |name| promiscuous(name, None).unwrap_err();
         assert_eq!(kind("abcdefghijklmno").raw_os_error(), Some(libc::ENODEV));

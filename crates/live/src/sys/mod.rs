@@ -1,4 +1,4 @@
-//! The system calls that no safe interface offers: the only place with `unsafe`, one small file per need.
+//! System calls without a safe interface: the only module with `unsafe`, one small file per need.
 
 pub mod bpf;
 pub mod calls;

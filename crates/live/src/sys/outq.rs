@@ -1,14 +1,14 @@
-//! `ioctl(SIOCOUTQ)`: what a TCP socket has taken and its peer has not acknowledged.
+//! `ioctl(SIOCOUTQ)`: unacknowledged bytes of a TCP socket.
 #![expect(unsafe_code, reason = "no safe interface has this ioctl")]
 
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
-/// Bytes in the send queue of a TCP socket, sent or not, that are not acknowledged; a FIN counts as one.
+/// Unacknowledged bytes in the send queue of a TCP socket, sent or unsent; a FIN counts as one.
 ///
 /// # Errors
 ///
-/// What the system says, for example `EINVAL` for a socket that listens.
+/// Errors of the system, for example `EINVAL` for a listening socket.
 pub fn unacknowledged(socket: BorrowedFd<'_>) -> io::Result<u64> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the request writes one `int` to the pointer, which is valid for the call, and the descriptor is

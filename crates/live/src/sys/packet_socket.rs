@@ -1,8 +1,8 @@
 //! Packet sockets (packet(7)): whole frames of one interface, in batches, with virtio headers.
 //!
-//! A frame here is what the kernel calls one: a virtio header of [`VNET`] bytes, which says whether the checksum
-//! is still to be completed and whether the frame is a super-packet to be split, then the Ethernet frame. VLAN
-//! tags that the kernel has taken out of the frame are put back in.
+//! A frame consists of a virtio header of [`VNET`] bytes and the Ethernet frame. The virtio header says
+//! whether the checksum is incomplete, and whether the frame is a super-packet. VLAN tags that the kernel
+//! removed from the frame are restored.
 #![expect(
     unsafe_code,
     reason = "recvmmsg with control data and sockaddr_ll have no safe interface"
@@ -14,25 +14,25 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::header::{VNET, VnetHeader};
 
-/// Largest frame: a super-packet of 64 KiB with its headers.
+/// Size limit of a frame, bytes: a super-packet of 64 KiB with its headers.
 const FRAME_MAX: usize = VNET + 65_536 + 64;
 
-/// Room before each frame for a VLAN tag that is put back in.
+/// Space before each frame for a restored VLAN tag, bytes.
 const HEADROOM: usize = 4;
 
-/// Frames that are received or sent by one system call.
+/// Frames per system call.
 pub const BATCH: usize = 64;
 
-/// Where in a frame the VLAN tag stands: after the virtio header and both addresses.
+/// Offset of the VLAN tag in a frame: after the virtio header and both addresses.
 const TAG_AT: usize = VNET + 12;
 
-/// A protocol of which no frame ever is (card specific control frames): a socket that had a protocol cannot go back to
-/// none.
+/// A protocol without any frames (card specific control frames): a socket that had a protocol cannot return
+/// to none.
 const NOBODY: libc::c_int = 0x0016;
 
 const ON: libc::c_int = 1;
 
-/// A packet socket bound to one interface; it sees what arrives there, not what is sent.
+/// A packet socket bound to one interface; it receives arriving frames, not sent ones.
 #[derive(Debug)]
 pub struct PacketSocket {
     fd: OwnedFd,
@@ -65,7 +65,7 @@ impl PacketSocket {
     pub fn open(ifindex: u32) -> io::Result<PacketSocket> {
         let socket = PacketSocket::unbound(ifindex)?;
         let fd = socket.fd.as_fd();
-        // Without it every frame that is sent would come back as received.
+        // Otherwise every sent frame would come back as received.
         option(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &ON)?;
         let membership = libc::packet_mreq {
             mr_ifindex: ifindex as i32,
@@ -78,7 +78,8 @@ impl PacketSocket {
         Ok(socket)
     }
 
-    /// Looks on at the interface with this index: what arrives for this machine, and `also_sent` what is sent there.
+    /// A passive socket at the interface with this index. It receives frames that arrive for this machine,
+    /// and with `also_sent` frames that are sent there.
     ///
     /// # Errors
     /// As [`PacketSocket::open`].
@@ -91,19 +92,19 @@ impl PacketSocket {
         Ok(socket)
     }
 
-    /// A socket for the interface that receives nothing yet.
+    /// A socket for the interface that does not receive yet.
     fn unbound(ifindex: u32) -> io::Result<PacketSocket> {
         let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: a plain call; protocol 0 receives nothing until bind.
         let fd = check(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
-        // SAFETY: the descriptor was just made and nobody else has it.
+        // SAFETY: the new descriptor has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let socket = fd.as_fd();
         option(socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &ON)?;
         option(socket, libc::SOL_PACKET, libc::PACKET_AUXDATA, &ON)?;
         let buffer: libc::c_int = 32 << 20;
         if option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &buffer).is_err() {
-            // Without root the kernel cuts it to net.core.rmem_max.
+            // Without root the kernel limits it to net.core.rmem_max.
             option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &buffer)?;
         }
         if option(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &buffer).is_err() {
@@ -112,10 +113,10 @@ impl PacketSocket {
         Ok(PacketSocket { fd, ifindex: ifindex as i32 })
     }
 
-    /// Has it receive, or only send. What it received already stays.
+    /// Enables or disables reception. Frames received earlier remain readable.
     ///
     /// # Errors
-    /// When there is no such interface.
+    /// If the interface does not exist.
     pub fn listen(&self, on: bool) -> io::Result<()> {
         // SAFETY: all zeros is a valid sockaddr_ll.
         let mut address: libc::sockaddr_ll = unsafe { zeroed() };
@@ -133,15 +134,15 @@ impl PacketSocket {
         Ok(())
     }
 
-    /// The index of its interface.
+    /// Index of its interface.
     pub fn ifindex(&self) -> u32 {
         self.ifindex as u32
     }
 
-    /// Frames that the kernel dropped since the last call because its receive buffer was full.
+    /// Frames dropped at a full receive buffer since the last call.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn take_drops(&self) -> io::Result<u32> {
         let mut stats = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut len = size_of::<libc::tpacket_stats>() as libc::socklen_t;
@@ -158,10 +159,10 @@ impl PacketSocket {
         Ok(stats.tp_drops)
     }
 
-    /// Sends frames, at most [`BATCH`] of them; says how many were sent before the first that could not be.
+    /// Sends at most [`BATCH`] frames. Returns the number of frames sent before the first failure.
     ///
     /// # Errors
-    /// Of the first frame.
+    /// The error of the first frame.
     pub fn send<T: AsRef<[u8]>>(&self, frames: &[T]) -> io::Result<usize> {
         let count = frames.len().min(BATCH);
         // SAFETY: all zeros are valid headers: no address, no buffers, no control data.
@@ -181,7 +182,7 @@ impl PacketSocket {
         Ok(sent as usize)
     }
 
-    /// Whether the interface no longer exists. One that is only down comes up again by itself.
+    /// Whether the interface no longer exists. One that is only down may come up again.
     pub fn is_gone(&self) -> bool {
         // SAFETY: all zeros is a valid sockaddr_ll.
         let mut address: libc::sockaddr_ll = unsafe { zeroed() };
@@ -190,14 +191,14 @@ impl PacketSocket {
         let result = unsafe {
             libc::getsockname(self.fd.as_raw_fd(), (&raw mut address).cast(), &raw mut len)
         };
-        // The kernel unbinds the socket for ever when the interface goes.
+        // The kernel unbinds the socket when the interface is removed.
         result < 0 || address.sll_ifindex != self.ifindex
     }
 
-    /// The longest IP packet that the interface takes.
+    /// The MTU of the interface, bytes.
     ///
     /// # Errors
-    /// When the interface is gone.
+    /// If the interface no longer exists.
     pub fn mtu(&self) -> io::Result<usize> {
         // SAFETY: all zeros is a valid ifreq.
         let mut request: libc::ifreq = unsafe { zeroed() };
@@ -218,7 +219,7 @@ impl AsFd for PacketSocket {
     }
 }
 
-/// Room for the control data of one frame.
+/// Space for the control data of one frame.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
 struct Control([u8; 64]);
@@ -227,13 +228,13 @@ struct Control([u8; 64]);
 pub struct Inbox {
     bytes: Vec<u8>,
     controls: Vec<Control>,
-    /// Of each frame of the last batch: where it begins and ends in `bytes`.
+    /// Start and end of each frame of the last batch in `bytes`.
     spans: Vec<(usize, usize)>,
     malformed: u64,
 }
 
 impl Inbox {
-    /// Room for a batch.
+    /// Buffers for one batch.
     pub fn new() -> Inbox {
         Inbox {
             bytes: vec![0; BATCH * (HEADROOM + FRAME_MAX)],
@@ -243,11 +244,11 @@ impl Inbox {
         }
     }
 
-    /// Receives what is there, at most a batch, in place of the last batch. Says how many frames there were, those
-    /// that could not be read included.
+    /// Receives at most one batch, which replaces the last one. Returns the number of frames, including
+    /// malformed ones.
     ///
     /// # Errors
-    /// Those of the system; that nothing is there is no error.
+    /// Errors of the system. An empty queue is no error.
     pub fn receive(&mut self, socket: &PacketSocket) -> io::Result<usize> {
         self.spans.clear();
         // SAFETY: all zeros are valid headers.
@@ -303,7 +304,7 @@ impl Inbox {
         self.spans.iter().map(|(from, to)| &self.bytes[*from..*to])
     }
 
-    /// Frames that were too long or too short to be frames, so far.
+    /// Total number of frames with an impossible length.
     pub fn malformed(&self) -> u64 {
         self.malformed
     }
@@ -315,7 +316,7 @@ impl Default for Inbox {
     }
 }
 
-/// The VLAN tag that the kernel has taken out of a frame: protocol and control information.
+/// The VLAN tag that the kernel removed from a frame: protocol and control information.
 fn vlan(header: &libc::msghdr) -> Option<[u8; 4]> {
     const VALID: u32 = libc::TP_STATUS_VLAN_VALID;
     const TPID_VALID: u32 = libc::TP_STATUS_VLAN_TPID_VALID;
@@ -342,12 +343,13 @@ fn vlan(header: &libc::msghdr) -> Option<[u8; 4]> {
     Some([a, b, c, d])
 }
 
-/// Puts a VLAN tag back: `room` is the headroom and the frame behind it, which afterwards begins with the room.
+/// Restores a VLAN tag. `room` is the headroom with the frame behind it; afterwards the frame begins at its
+/// start.
 fn restore(room: &mut [u8], tag: [u8; 4]) -> Option<()> {
     room.get(TAG_AT + HEADROOM..)?;
     room.copy_within(HEADROOM..HEADROOM + TAG_AT, 0);
     room[TAG_AT..TAG_AT + 4].copy_from_slice(&tag);
-    // Lengths and offsets of the virtio header count from the start of the Ethernet frame.
+    // Offsets in the virtio header count from the start of the Ethernet frame.
     let head = VnetHeader::read(room)?;
     head.shifted(4).write(room);
     Some(())

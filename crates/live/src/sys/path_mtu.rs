@@ -17,24 +17,24 @@ fn set(socket: &UdpSocket, level: i32, name: i32, value: libc::c_int) -> io::Res
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Whether the kernel may cut datagrams that do not fit the path. Otherwise it sends them whole, whatever ICMP says about
-/// the path, and refuses those with `EMSGSIZE` that are too long for the interface.
+/// Sets whether the kernel may fragment datagrams that exceed the path MTU. Otherwise it sends them whole,
+/// whatever ICMP reports, and refuses those beyond the interface's MTU with `EMSGSIZE`.
 ///
 /// # Errors
-/// Those of the system.
+/// Errors of the system.
 pub fn may_fragment(socket: &UdpSocket, may: bool) -> io::Result<()> {
     let v4 = if may { libc::IP_PMTUDISC_DONT } else { libc::IP_PMTUDISC_PROBE };
     if socket.local_addr()?.is_ipv6() {
         let v6 = if may { libc::IPV6_PMTUDISC_DONT } else { libc::IPV6_PMTUDISC_PROBE };
         set(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, v6)?;
-        // A peer in IPv4 on a socket of IPv6; a socket of IPv6 alone has no such option.
+        // For IPv4 peers on an IPv6 socket; a socket for IPv6 alone lacks this option.
         let _ = set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, v4);
         return Ok(());
     }
     set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, v4)
 }
 
-/// Larger buffers, as far as we may.
+/// Enlarges the buffers as far as allowed.
 pub fn enlarge_buffers(socket: &UdpSocket) {
     for (force, plain) in
         [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
@@ -46,7 +46,7 @@ pub fn enlarge_buffers(socket: &UdpSocket) {
     }
 }
 
-/// A socket as the kernel would use it to speak to `peer`. Nothing is sent.
+/// A socket with the source address that the kernel selects for `peer`. Nothing is sent.
 fn towards(peer: SocketAddr) -> io::Result<UdpSocket> {
     let any: SocketAddr = match peer {
         SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
@@ -57,7 +57,7 @@ fn towards(peer: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// The longest IP packet that the interface towards `peer` takes, which nobody elsewhere can change.
+/// MTU of the interface towards `peer`, bytes, which remote hosts cannot influence.
 pub fn below(peer: SocketAddr) -> Option<u32> {
     let own = towards(peer).and_then(|socket| socket.local_addr()).ok()?.ip();
     let interface = getifaddrs().ok()?.find(|interface| {
@@ -70,10 +70,10 @@ pub fn below(peer: SocketAddr) -> Option<u32> {
     mtu(&interface.interface_name).ok()
 }
 
-/// The longest IP packet that an interface of the calling thread's namespace takes.
+/// MTU of an interface of the calling thread's namespace, bytes.
 ///
 /// # Errors
-/// When there is no such interface.
+/// If the interface does not exist.
 pub fn mtu(interface: &str) -> io::Result<u32> {
     if interface.is_empty() || interface.len() >= libc::IFNAMSIZ {
         return Err(io::Error::from_raw_os_error(libc::ENODEV));
@@ -92,14 +92,14 @@ pub fn mtu(interface: &str) -> io::Result<u32> {
     }
     // SAFETY: SIOCGIFMTU has written this field.
     let mtu = unsafe { request.ifr_ifru.ifru_mtu };
-    // The longest packet of IP there is; loopback has one byte more.
+    // The longest IP packet; the loopback device reports one byte more.
     Ok(u32::try_from(mtu).unwrap_or(0).min(65_535))
 }
 
-/// What the kernel takes the path to `peer` to carry, by its routes and by ICMP: the longest IP packet.
+/// The kernel's path MTU to `peer` from routes and ICMP, bytes.
 ///
 /// # Errors
-/// When there is no way to it.
+/// If there is no route to it.
 pub fn path_mtu(peer: SocketAddr) -> io::Result<u32> {
     let socket = towards(peer)?;
     let (level, name) = match peer {
@@ -122,7 +122,7 @@ pub fn path_mtu(peer: SocketAddr) -> io::Result<u32> {
 mod tests {
     use super::*;
 
-    /// The way to oneself carries what the loopback interface takes.
+    /// The path to the machine itself has the MTU of the loopback device.
     #[test]
     fn the_kernel_tells_what_a_path_carries() {
         let oneself = SocketAddr::from(([127, 0, 0, 1], 9));

@@ -1,10 +1,10 @@
-//! A station keeps the rights that it uses, and no others (capabilities(7)).
+//! Drops all capabilities that a station does not use (capabilities(7)).
 #![expect(unsafe_code, reason = "no safe interface sets capabilities")]
 
 use std::io;
 
-/// What a station uses while it runs: sockets for packets, settings of interfaces, programs for the kernel, a low port
-/// for figures. By their number in linux/capability.h.
+/// Capabilities of a running station, by number in linux/capability.h: packet sockets, interface settings,
+/// kernel programs, and a low port for metrics.
 const USED: [u32; 4] = [NET_BIND_SERVICE, NET_ADMIN, NET_RAW, BPF];
 const NET_BIND_SERVICE: u32 = 10;
 const NET_ADMIN: u32 = 12;
@@ -43,11 +43,11 @@ fn write(words: &[Word; 2]) -> io::Result<()> {
     if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Gives up the capabilities that a station does not use, and the right to gain any by running a program. For the calling
-/// thread and those that it starts from now on.
+/// Drops unused capabilities, and the right to gain any by executing a program. Affects the calling thread
+/// and its future children.
 ///
 /// # Errors
-/// Those of the system.
+/// Errors of the system.
 pub fn drop_unused() -> io::Result<()> {
     let before = read()?;
     let mut words = before;
@@ -58,7 +58,7 @@ pub fn drop_unused() -> io::Result<()> {
         word.permitted &= mask;
         word.inheritable &= mask;
     }
-    // The filter of calls of the systemd unit refuses `capset`, and its bounding set has left nothing to give up.
+    // The systemd unit's filter refuses `capset`, but its bounding set leaves nothing to drop.
     if words != before {
         write(&words)?;
     }
@@ -69,7 +69,7 @@ pub fn drop_unused() -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// On a thread of its own: capabilities belong to threads.
+    /// On a separate thread: capabilities belong to threads.
     #[test]
     fn what_is_not_used_is_gone_and_cannot_be_had_again() {
         let check = || {
@@ -84,7 +84,7 @@ mod tests {
             assert!(nix::sys::prctl::get_no_new_privs().unwrap());
             let more = [Word { permitted: before[0].permitted | 1, ..after[0] }, after[1]];
             assert!(before[0].permitted & 1 == 0 || write(&more).is_err());
-            // A second time nothing changes.
+            // A second call changes nothing.
             drop_unused().unwrap();
             assert_eq!(read().unwrap(), after);
             let inner = std::thread::spawn(read).join().unwrap().unwrap();

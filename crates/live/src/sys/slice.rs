@@ -1,9 +1,9 @@
-//! `sched_setattr(2)`: how long a thread runs at a time, and so how soon it is scheduled when it wakes.
+//! `sched_setattr(2)`: the time slice of a thread, which determines its wakeup latency.
 #![expect(unsafe_code, reason = "no safe interface has sched_setattr")]
 
 use std::io;
 
-/// `struct sched_attr` as far as it is used here.
+/// The used fields of `struct sched_attr`.
 #[repr(C)]
 #[derive(Default)]
 struct Attributes {
@@ -17,15 +17,15 @@ struct Attributes {
     period: u64,
 }
 
-/// The policy of all threads for whom nobody has chosen another.
+/// The default scheduling policy.
 const OTHER: u32 = libc::SCHED_OTHER as u32;
 
-/// Has this thread run for 100 microseconds at a time, the least there is: of two that wait, the one with the shorter
-/// slice goes first, and it may interrupt one that runs. Its share of the processor stays what it was. Anybody may ask
-/// for that; before Linux 6.12 it does nothing.
+/// Sets the time slice of this thread to 100 microseconds, the minimum. The scheduler prefers the thread with
+/// the shorter slice, which may preempt a running one. The share of the processor is unchanged. Needs no
+/// privilege; has no effect before Linux 6.12.
 ///
 /// # Errors
-/// Those of the system.
+/// Errors of the system.
 pub fn shorten() -> io::Result<()> {
     let size = size_of::<Attributes>() as u32;
     let mut attributes = Attributes { size, ..Attributes::default() };
@@ -35,7 +35,7 @@ pub fn shorten() -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     if attributes.policy != OTHER {
-        // Somebody has chosen something better.
+        // An explicitly chosen policy is kept.
         return Ok(());
     }
     attributes.runtime = 100_000;

@@ -1,18 +1,18 @@
-//! `getsockopt(TCP_INFO)`, as the bytes that the kernel gives.
+//! `getsockopt(TCP_INFO)`, as raw bytes of the kernel.
 #![expect(unsafe_code, reason = "no safe interface gives the length that the kernel wrote")]
 
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
-/// Room for what the longest structure in use needs, and as much again.
+/// Buffer size, bytes: twice the longest known structure.
 pub const ROOM: usize = 512;
 
-/// Reads `struct tcp_info` of a TCP socket into `into` and says how many bytes of it the kernel filled: an
-/// older kernel knows fewer fields, a newer one is cut to the room.
+/// Reads `struct tcp_info` of a TCP socket into `into`, and returns the number of bytes written. An older
+/// kernel writes fewer fields; the structure of a newer one is truncated.
 ///
 /// # Errors
 ///
-/// What the system says; `ENOPROTOOPT` or `EOPNOTSUPP` if the socket is not TCP.
+/// Errors of the system; `ENOPROTOOPT` or `EOPNOTSUPP` for a socket other than TCP.
 pub fn tcp_info(socket: BorrowedFd<'_>, into: &mut [u8; ROOM]) -> io::Result<usize> {
     let mut length = ROOM as libc::socklen_t;
     // SAFETY: `into` is writable for `length` bytes during the call, the kernel writes no more than that and

@@ -6,11 +6,11 @@ use std::io;
 use std::mem::zeroed;
 use std::os::fd::AsRawFd as _;
 
-/// Makes the open file of `/dev/net/tun` an interface called `name` that gives and takes whole IP packets, with
-/// nothing before them. It goes when the file is closed. `%d` in the name becomes a number. The name that it got.
+/// Makes the open file of `/dev/net/tun` an interface `name` for plain IP packets without any header. The
+/// interface is removed when the file is closed. `%d` in the name becomes a number. Returns the final name.
 ///
 /// # Errors
-/// Without CAP_NET_ADMIN, or when there is an interface of that name already.
+/// Without CAP_NET_ADMIN, or if an interface has this name already.
 pub fn attach(file: &File, name: &str) -> io::Result<String> {
     // SAFETY: all zeros is a valid ifreq.
     let mut request: libc::ifreq = unsafe { zeroed() };

@@ -1,4 +1,4 @@
-//! What the kernel of a host counted.
+//! Counters of a host's kernel.
 
 use std::fs;
 
@@ -9,8 +9,8 @@ use super::net::Net;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $field:ident = $table:literal $name:literal,)*) => {
-        /// Counters of a host's TCP and of ICMPv4, as `nstat` shows them. Gauges are not among them, so that a
-        /// difference always has a meaning.
+        /// TCP and ICMPv4 counters of a host, as `nstat` shows them. Gauges are excluded, so every difference
+        /// has a meaning.
         #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
         #[serde(default)]
         pub struct Counters {
@@ -18,19 +18,19 @@ macro_rules! counters {
         }
 
         impl Counters {
-            /// What was counted since an earlier reading.
+            /// Differences to an earlier reading.
             #[must_use]
             pub fn since(&self, earlier: &Counters) -> Counters {
                 Counters { $($field: self.$field.saturating_sub(earlier.$field),)* }
             }
 
-            /// Each counter with the kernel's name for it, for example `TcpExtTCPTimeouts`.
+            /// Each counter with the kernel's name, for example `TcpExtTCPTimeouts`.
             pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
                 [$((concat!($table, $name), self.$field),)*].into_iter()
             }
 
             fn parse(tables: &str) -> Counters {
-                // A kernel that does not have a counter has counted nothing by it.
+                // A counter that the kernel lacks is zero.
                 Counters { $($field: find(tables, $table, $name).unwrap_or(0),)* }
             }
         }
@@ -38,61 +38,61 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Connections that were opened from here.
+    /// Connections opened by the host.
     active_opens = "Tcp" "ActiveOpens",
-    /// Connections that were accepted.
+    /// Connections accepted by the host.
     passive_opens = "Tcp" "PassiveOpens",
-    /// Resets that were sent.
+    /// Sent resets.
     out_resets = "Tcp" "OutRsts",
-    /// Segments that came in, damaged ones included.
+    /// Received segments, damaged ones included.
     in_segments = "Tcp" "InSegs",
-    /// Segments that were sent, without retransmissions.
+    /// Sent segments without retransmissions.
     out_segments = "Tcp" "OutSegs",
-    /// Segments that were sent again, for whatever reason.
+    /// Retransmitted segments of all kinds.
     retransmitted = "Tcp" "RetransSegs",
-    /// Segments that were thrown away for a fault in their header or checksum.
+    /// Segments dropped for an error in header or checksum.
     in_errors = "Tcp" "InErrs",
-    /// Those of them whose checksum was wrong.
+    /// Segments dropped for a wrong checksum.
     in_checksum_errors = "Tcp" "InCsumErrors",
-    /// Retransmission time-outs.
+    /// Retransmission timeouts.
     timeouts = "TcpExt" "TCPTimeouts",
-    /// Time-outs that F-RTO or timestamps found to be unnecessary.
+    /// Timeouts that F-RTO or timestamps showed to be spurious.
     spurious_timeouts = "TcpExt" "TCPSpuriousRTOs",
     /// Retransmissions in fast recovery.
     fast_retransmitted = "TcpExt" "TCPFastRetrans",
-    /// Retransmissions after a time-out.
+    /// Retransmissions after a timeout.
     slow_start_retransmitted = "TcpExt" "TCPSlowStartRetrans",
-    /// Retransmissions that were lost again.
+    /// Lost retransmissions.
     lost_retransmissions = "TcpExt" "TCPLostRetransmit",
-    /// Times that fast recovery began without SACK.
+    /// Starts of fast recovery without SACK.
     reno_recoveries = "TcpExt" "TCPRenoRecovery",
-    /// Times that fast recovery began with SACK.
+    /// Starts of fast recovery with SACK.
     sack_recoveries = "TcpExt" "TCPSackRecovery",
     /// Tail loss probes.
     loss_probes = "TcpExt" "TCPLossProbes",
-    /// Duplicates that the other side reported.
+    /// Duplicates that the peer reported.
     dsacks_received = "TcpExt" "TCPDSACKRecv",
-    /// ACKs that waited for their timer.
+    /// ACKs sent by the delayed-ACK timer.
     delayed_acks = "TcpExt" "DelayedACKs",
-    /// Segments that lay in the queue for reordering.
+    /// Segments put into the out-of-order queue.
     out_of_order = "TcpExt" "TCPOFOQueue",
-    /// Connections that were given up because of time-outs.
+    /// Connections aborted after timeouts.
     aborted_on_timeout = "TcpExt" "TCPAbortOnTimeout",
-    /// ICMP messages that came in, damaged ones included.
+    /// Received ICMP messages, damaged ones included.
     icmp_in = "Icmp" "InMsgs",
-    /// Those of them whose checksum was wrong.
+    /// ICMP messages with a wrong checksum.
     icmp_checksum_errors = "Icmp" "InCsumErrors",
 }
 
 impl Net {
-    /// What the kernel of a host has counted until now.
+    /// Current counters of a host's kernel.
     ///
     /// # Errors
     ///
-    /// If there is no such host, or if the kernel does not say.
+    /// If the host does not exist, or the kernel does not provide counters.
     pub fn counters(&self, host: &str) -> Result<Counters, Error> {
         self.in_host(host, || {
-            // `/proc/net` belongs to the process, whose main thread is at the base station.
+            // `/proc/net` shows the namespace of the main thread, which is the base station's.
             let read = |name: &str| {
                 let path = format!("/proc/thread-self/net/{name}");
                 fs::read_to_string(&path).tried(|| format!("read {path}"))
@@ -102,7 +102,7 @@ impl Net {
     }
 }
 
-/// A value from pairs of lines such as `Tcp: InSegs OutSegs` and `Tcp: 3 4`.
+/// Finds a value in pairs of lines such as `Tcp: InSegs OutSegs` and `Tcp: 3 4`.
 fn find(tables: &str, table: &str, name: &str) -> Option<u64> {
     let mut lines = tables.lines().filter_map(|line| line.split_once(": "));
     let (_, names) = lines.find(|(found, _)| *found == table)?;

@@ -1,4 +1,4 @@
-//! How a process leaves the machine's network for one of its own.
+//! Moves a process from the machine's network to a private one.
 
 use std::fs;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -14,22 +14,22 @@ use nix::unistd::{getegid, geteuid};
 
 use super::error::{Error, Tried as _};
 
-/// Where `ip netns` looks for namespaces.
+/// Directory in which `ip netns` looks for namespaces.
 pub(super) const NAMESPACES: &str = "/run/netns";
 
-/// Puts the calling process into new network and mount namespaces; without root into a new user namespace first,
-/// where it is root.
+/// Moves the calling process to new network and mount namespaces. Without root it enters a new user namespace
+/// first, where it is root.
 ///
 /// # Errors
 ///
-/// What forbids it, and how to mend that.
+/// The obstacle, with its remedy.
 pub(super) fn enter() -> Result<(), Error> {
     apart(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET)?;
     own_mounts()
 }
 
-/// Has the next process that is started be the first of a process namespace; without root that is in a new user
-/// namespace, where the calling process becomes root. The user and the group that it was then.
+/// Makes the next child the first process of a new process namespace. Without root the calling process enters
+/// a new user namespace, where it is root. Returns its former user and group in that case.
 ///
 /// # Errors
 ///
@@ -38,12 +38,12 @@ pub(crate) fn own_processes() -> Result<Option<(u32, u32)>, Error> {
     apart(CloneFlags::CLONE_NEWPID)
 }
 
-/// The same as [`enter`] where the calling process is root of a user namespace already: `between` is done when it has
-/// mounts of its own, and still the network that it came from.
+/// Like [`enter`], for a process that is root of a user namespace already. Calls `between` with the new
+/// mounts but still in the old network.
 ///
 /// # Errors
 ///
-/// As [`enter`], and those of `between`.
+/// As [`enter`], and errors of `between`.
 pub(crate) fn enter_after<T>(between: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     unshare(CloneFlags::CLONE_NEWNS).map_err(refused)?;
     own_mounts()?;
@@ -52,7 +52,8 @@ pub(crate) fn enter_after<T>(between: impl FnOnce() -> Result<T, Error>) -> Resu
     Ok(done)
 }
 
-/// Puts the calling process into new namespaces, if need be in a new user namespace; who it was then.
+/// Moves the calling process to new namespaces, if needed in a new user namespace. Returns its former user
+/// and group in that case.
 fn apart(own: CloneFlags) -> Result<Option<(u32, u32)>, Error> {
     let threads = status("Threads").unwrap_or_default();
     if threads != "1" {
@@ -61,11 +62,11 @@ fn apart(own: CloneFlags) -> Result<Option<(u32, u32)>, Error> {
             "this is a fault of the program: a testbed is entered before the first thread is started",
         ));
     }
-    // Root in a container may lack the right, and still be allowed a user namespace.
+    // Root in a container may lack this right but still be allowed to make a user namespace.
     if geteuid().is_root() && unshare(own).is_ok() {
         return Ok(None);
     }
-    // They must be read first: inside, nobody is mapped yet.
+    // Read first: inside the new namespace no user is mapped yet.
     let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
     unshare(CloneFlags::CLONE_NEWUSER | own).map_err(refused)?;
     map_user((0, uid), (0, gid))
@@ -73,10 +74,10 @@ fn apart(own: CloneFlags) -> Result<Option<(u32, u32)>, Error> {
     Ok(Some((uid, gid)))
 }
 
-/// Says who the calling process is in its new user namespace: what user and group it has there, and outside.
+/// Maps user and group of the calling process in its new user namespace: first inside, then outside.
 pub(crate) fn map_user(user: (u32, u32), group: (u32, u32)) -> std::io::Result<()> {
     let line = |(inside, outside): (u32, u32)| format!("{inside} {outside} 1\n");
-    // Without the first the kernel refuses the third: a group that denies access must not be shed.
+    // Without `deny` the kernel refuses `gid_map`, since a group that denies access must not be dropped.
     for (file, text) in
         [("setgroups", "deny".to_owned()), ("uid_map", line(user)), ("gid_map", line(group))]
     {
@@ -85,15 +86,15 @@ pub(crate) fn map_user(user: (u32, u32), group: (u32, u32)) -> std::io::Result<(
     Ok(())
 }
 
-/// Keeps what is mounted from now on to the calling process, and gives it a /run of its own.
+/// Makes later mounts private to the calling process, and mounts a private /run.
 fn own_mounts() -> Result<(), Error> {
     let none = None::<&str>;
-    // Ubuntu lets anybody make a user namespace and then takes its rights away: the first use shows it.
+    // Ubuntu lets all users make a user namespace but then removes its rights, which shows at the first use.
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).map_err(refused)?;
     own_run()
 }
 
-/// Mounts a /run of our own with /run/netns in it. What was in /run is carried over, since name resolution,
+/// Mounts a private /run with /run/netns in it. The old entries are bound into it, since name resolution,
 /// agents and desktops have their sockets there.
 fn own_run() -> Result<(), Error> {
     let run = Path::new("/run");
@@ -110,7 +111,7 @@ fn own_run() -> Result<(), Error> {
         .tried(|| "mount a tmpfs on /run")?;
     let old = PathBuf::from(format!("/proc/self/fd/{}", old.as_raw_fd()));
     for entry in entries {
-        // What cannot be carried over, a directory of another user's for example, is not there.
+        // An entry that cannot be bound, such as another user's directory, is missing in the new /run.
         let _ = carry_over(&old.join(entry.file_name()), &run.join(entry.file_name()));
     }
     fs::create_dir(NAMESPACES).tried(|| format!("create {NAMESPACES}"))
@@ -133,14 +134,14 @@ fn carry_over(from: &Path, to: &Path) -> std::io::Result<()> {
     })
 }
 
-/// A line of /proc/self/status.
+/// Value of a key in /proc/self/status.
 fn status(key: &str) -> Option<String> {
     let text = fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find(|line| line.split(':').next() == Some(key))?;
     Some(line.split(':').nth(1)?.trim().to_owned())
 }
 
-/// Which of the known obstacles the kernel's answer is.
+/// Identifies the obstacle behind an error of the kernel.
 fn refused(errno: Errno) -> Error {
     let setting =
         |path: &str| -> Option<u64> { fs::read_to_string(path).ok()?.trim().parse().ok() };
@@ -163,7 +164,7 @@ fn refused(errno: Errno) -> Error {
     )
 }
 
-/// What bears on the kernel's answer.
+/// Conditions that explain an error of the kernel.
 struct Signs {
     errno: Errno,
     most_user: Option<u64>,

@@ -1,14 +1,14 @@
-//! What went wrong with a testbed, and what to do about it.
+//! Errors of a testbed, with remedies.
 
 use std::fmt::Display;
 
-/// Why a testbed cannot be had as it was asked for.
+/// Reason why a testbed cannot be made.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
-    /// What was tried, and what the system answered.
+    /// The attempted action and the system's error.
     pub message: String,
-    /// What to do about it; may be empty.
+    /// The remedy; may be empty.
     pub help: String,
 }
 
@@ -19,9 +19,9 @@ impl Error {
     }
 }
 
-/// Says what was tried when the system refused, where no better remedy is known than the system's words.
+/// Adds the attempted action to an error of the system, without a remedy.
 pub(crate) trait Tried<T> {
-    /// `what` completes "cannot ...".
+    /// `what` completes the phrase "cannot ...".
     fn tried<D: Display>(self, what: impl FnOnce() -> D) -> Result<T, Error>;
 }
 

@@ -1,4 +1,4 @@
-//! Hosts: what is asked for, and what they have become.
+//! Hosts: their specification and the made ones.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::error::Error;
 use super::preset::Preset;
 
-/// Which side of the base station a host hangs on.
+/// The side of the base station that a host is connected to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
@@ -30,34 +30,34 @@ impl From<HostSide> for Side {
     }
 }
 
-/// A host that is asked for.
+/// Specification of a host.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct HostSpec {
     /// Name of its namespace, of the base station's end of its cable, and in /etc/hosts.
     pub name: String,
-    /// Which side it hangs on.
+    /// Side of the base station.
     pub side: Side,
-    /// Its address in IPv4.
+    /// IPv4 address.
     pub v4: Option<Ipv4Addr>,
-    /// Its address in IPv6; left out where the kernel has none.
+    /// IPv6 address; ignored if the kernel has no IPv6.
     pub v6: Option<Ipv6Addr>,
-    /// Largest IP packet on its cable, bytes.
+    /// MTU of its cable, bytes.
     pub mtu: u32,
-    /// How its TCP is set; `None` leaves the kernel's own settings.
+    /// Preset of its TCP; `None` keeps the kernel's defaults.
     pub preset: Option<Preset>,
-    /// Sysctls below `net.ipv4` that differ from the preset, and their values.
+    /// Sysctls below `net.ipv4` with values that override the preset.
     pub sysctls: Vec<(String, String)>,
-    /// Attributes of its default routes that differ from the preset, and their values.
+    /// Attributes of its default routes that override the preset.
     pub route: Vec<(String, String)>,
-    /// The congestion control, if it is not the preset's.
+    /// Congestion control that overrides the preset.
     pub congestion: Option<String>,
-    /// Whether the kernel is its TCP. A host whose TCP is lasthop's own machine has an address and a MAC
-    /// address that the others know, but neither namespace nor cable.
+    /// Whether the kernel is its TCP. A host with lasthop's TCP has addresses that the others know, but no
+    /// namespace and no cable.
     pub kernel: bool,
 }
 
 impl HostSpec {
-    /// A host with the kernel's TCP as it is, on an Ethernet of 1500 bytes.
+    /// A host with the kernel's default TCP on an Ethernet with an MTU of 1500 bytes.
     pub fn new(name: &str, side: Side, address: IpAddr) -> HostSpec {
         let (v4, v6) = match address {
             IpAddr::V4(v4) => (Some(v4), None),
@@ -77,19 +77,19 @@ impl HostSpec {
         }
     }
 
-    /// The same with an address in IPv6 too.
+    /// Sets the IPv6 address.
     pub fn v6(mut self, address: Ipv6Addr) -> HostSpec {
         self.v6 = Some(address);
         self
     }
 
-    /// The same with its TCP set so.
+    /// Sets the preset.
     pub fn preset(mut self, preset: Preset) -> HostSpec {
         self.preset = Some(preset);
         self
     }
 
-    /// The same with this setting instead of the preset's.
+    /// Overrides one setting of the preset.
     pub fn setting(mut self, setting: &KernelSetting) -> HostSpec {
         let pair = (setting.key.to_owned(), setting.value.clone());
         match setting.knob {
@@ -100,7 +100,7 @@ impl HostSpec {
         self
     }
 
-    /// The same with lasthop's TCP instead of the kernel's.
+    /// Replaces the kernel's TCP by lasthop's.
     pub fn without_kernel(mut self) -> HostSpec {
         self.kernel = false;
         self
@@ -125,7 +125,8 @@ impl HostSpec {
                 "give it one, for example 10.0.0.1",
             ));
         }
-        // IPv6 needs 1280 bytes (RFC 8200 section 5), IPv4 68 (RFC 791); 65535 is the longest packet.
+        // Minimum MTU: 1280 bytes for IPv6 (RFC 8200 section 5), 68 for IPv4 (RFC 791). Maximum: the longest
+        // packet, 65535.
         let least = if self.v6.is_some() { 1280 } else { 68 };
         if !(least..=65_535).contains(mtu) {
             return Err(Error::new(
@@ -137,8 +138,8 @@ impl HostSpec {
     }
 }
 
-/// Whether a host or a base station may be called so. The name becomes that of an interface, whose names are
-/// short, of a file, and of a directory in /proc/sys.
+/// Whether `name` is a valid name of a host or base station. It names an interface, which limits its length,
+/// a file, and a directory in /proc/sys.
 pub fn is_host_name(name: &str) -> bool {
     name.len() <= 15
         && name.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -152,8 +153,8 @@ pub fn is_host_name(name: &str) -> bool {
 pub struct Mac(pub [u8; 6]);
 
 impl Mac {
-    /// The address of the host at this position: the same in every testbed, so that captures compare. Locally
-    /// administered; the second and third byte spell `lh`.
+    /// The address of the host at this position: equal in every testbed, so that captures are comparable.
+    /// Locally administered; the second and third byte spell `lh`.
     pub fn host(position: u16) -> Mac {
         let [high, low] = position.to_be_bytes();
         Mac([0x02, b'l', b'h', 0, high, low])
@@ -191,12 +192,12 @@ pub struct TestbedHost {
     pub(super) spec: HostSpec,
     pub(super) mac: Mac,
     pub(super) station_mac: Mac,
-    /// Its namespace, if it has one.
+    /// Its namespace; `None` for a host without kernel.
     pub(super) namespace: Option<OwnedFd>,
 }
 
 impl TestbedHost {
-    /// What was asked for.
+    /// Its specification.
     pub fn spec(&self) -> &HostSpec {
         &self.spec
     }
@@ -206,12 +207,12 @@ impl TestbedHost {
         &self.spec.name
     }
 
-    /// Its own Ethernet address: where frames for it are sent.
+    /// Its Ethernet address, the destination of frames for the host.
     pub fn mac(&self) -> Mac {
         self.mac
     }
 
-    /// The Ethernet address of the base station's end of its cable. Nobody sends frames there.
+    /// The Ethernet address of the base station's end of its cable. No host sends frames there.
     pub fn station_mac(&self) -> Mac {
         self.station_mac
     }
@@ -261,7 +262,7 @@ mod tests {
         assert_eq!(written, r#""02:6c:68:00:01:02""#);
     }
 
-    /// RFC 791: 68 bytes; RFC 8200: 1280; no packet is longer than 65535.
+    /// Bounds: 68 bytes (RFC 791), 1280 bytes (RFC 8200), 65535 bytes.
     #[test]
     fn a_host_needs_an_address_and_an_mtu_that_its_ip_allows() {
         let v4: IpAddr = "10.0.0.1".parse().unwrap();

@@ -1,4 +1,4 @@
-//! The program `ip`, which knows how links, addresses and routes are made.
+//! Runs the program `ip`, which configures links, addresses and routes.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -6,10 +6,10 @@ use std::process::{Command, Output, Stdio};
 
 use super::error::Error;
 
-/// What to do when there is no `ip`.
+/// Remedy for a missing `ip`.
 const INSTALL: &str = "install it: `apt install iproute2`, or `iproute2` or `iproute` elsewhere";
 
-/// Where the program is. `sbin` is often not in the path of ordinary users, though its programs work for them.
+/// Path of the program. `sbin` is often missing in an ordinary user's PATH.
 pub(super) fn program() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
@@ -18,16 +18,16 @@ pub(super) fn program() -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// That there is none.
+/// The error for a missing `ip`.
 pub(super) fn missing() -> Error {
     Error::new("there is no program `ip` on this machine", INSTALL)
 }
 
-/// Carries out commands in order, in the namespace of the calling thread; stops at the first that fails.
+/// Runs commands in order, in the calling thread's namespace. Stops at the first that fails.
 ///
 /// # Errors
 ///
-/// The command that failed, in `ip`'s words.
+/// The failed command, with the message of `ip`.
 pub(crate) fn batch(lines: &[String]) -> Result<(), Error> {
     let text = lines.join("\n") + "\n";
     let output = run(&["-batch", "-"], &text)?;
@@ -37,9 +37,9 @@ pub(crate) fn batch(lines: &[String]) -> Result<(), Error> {
     Err(failure(lines, &String::from_utf8_lossy(&output.stderr)))
 }
 
-/// Which of the commands failed and why, from what `ip` said.
+/// Finds the failed command and its reason in the output of `ip`.
 fn failure(lines: &[String], said: &str) -> Error {
-    // "Command failed -:3"
+    // For example "Command failed -:3".
     let failed = said
         .lines()
         .filter_map(|line| line.rsplit_once(':'))
@@ -55,10 +55,10 @@ fn failure(lines: &[String], said: &str) -> Error {
     Error::new(format!("{command} failed: {why}"), help)
 }
 
-/// What a command prints, as JSON.
+/// Output of a command, parsed as JSON.
 pub(super) fn json(arguments: &[&str]) -> Result<serde_json::Value, Error> {
     let output = run(arguments, "")?;
-    // Nothing to show is printed as nothing by older versions.
+    // Older versions print an empty result as no output.
     if output.status.success() && output.stdout.trim_ascii().is_empty() {
         return Ok(serde_json::Value::Array(Vec::new()));
     }
@@ -85,7 +85,7 @@ fn run(arguments: &[&str], input: &str) -> Result<Output, Error> {
         .spawn()
         .map_err(failed)?;
     if let Some(mut stdin) = child.stdin.take() {
-        // It stops reading at the first command that fails, and then says which on stderr.
+        // `ip` stops reading at the first failed command, and reports it on stderr.
         let _ = stdin.write_all(input.as_bytes());
     }
     child.wait_with_output().map_err(failed)
@@ -95,7 +95,7 @@ fn run(arguments: &[&str], input: &str) -> Result<Output, Error> {
 mod tests {
     use super::*;
 
-    /// The number that `ip` tells is that of a line, from one; what it said first is why.
+    /// `ip` prints the line number of the command, from 1, after the reason.
     #[test]
     fn the_command_that_failed_is_named_with_its_reason() {
         let lines = ["link add a", "link set b up", "addr add c"].map(str::to_owned);

@@ -6,14 +6,14 @@
 //!            veth                                      veth
 //! ```
 //!
-//! [`Net::enter`] makes the calling process the base station of a network of its own; [`Net::add_hosts`] hangs
-//! hosts on both sides of it. A host is a network namespace with one interface. The base station's ends of the
-//! cables have no address and the kernel forwards nothing between them: what crosses, crosses because somebody
-//! reads frames from one interface and writes them to another.
+//! [`Net::enter`] makes the calling process the base station of a private network; [`Net::add_hosts`]
+//! connects hosts to both sides of it. A host is a network namespace with one interface. The base station's
+//! ends of the cables have no address, and the kernel forwards nothing between them. Packets cross only
+//! because the process reads frames from one interface and writes them to another.
 //!
-//! Nothing of it can be seen from outside and nothing outlives the process: interfaces, namespaces and mounts
-//! are its own, and the kernel takes them away with it, also after `kill -9`. It works without root where the
-//! kernel lets users make namespaces, and says what forbids it where not.
+//! The network is invisible from outside and ends with the process. The kernel removes its interfaces,
+//! namespaces and mounts, even after `kill -9`. It works without root if the kernel lets users make
+//! namespaces; otherwise an error names the obstacle.
 
 pub mod counters;
 pub mod cpu_bench;

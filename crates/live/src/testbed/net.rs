@@ -1,4 +1,4 @@
-//! The network of a testbed, as seen from the process that is its base station.
+//! The network of a testbed, from the view of the base station's process.
 
 use std::fs;
 use std::net::IpAddr;
@@ -19,19 +19,20 @@ use super::host::{HostSpec, Mac, TestbedHost, is_host_name};
 use super::{ip, preset};
 use crate::sys::ethtool;
 
-/// Our /etc/hosts, where it can be bound over the machine's.
+/// The private /etc/hosts, bound over the machine's.
 const HOSTS_FILE: &str = "/run/lasthop-hosts";
 
-/// More hosts than this are a mistake; each costs a namespace.
+/// Limit of hosts; each needs a namespace.
 const MOST_HOSTS: usize = 250;
 
-/// A network that is asked for.
+/// Specification of a network.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct NetSpec {
     /// Name of the base station's namespace.
     pub station: String,
-    /// Whether cables carry packets larger than the MTU with unfinished checksums, as the kernel likes to do
-    /// between interfaces of one machine. Faster, but a base station then sees packets that no wire carries.
+    /// Whether cables carry packets larger than the MTU with incomplete checksums, the kernel's default
+    /// between interfaces of one machine. This is faster, but the base station sees packets that no real wire
+    /// carries.
     pub offloads: bool,
     /// The hosts.
     pub hosts: Vec<HostSpec>,
@@ -43,7 +44,8 @@ pub struct Net {
     station: String,
     offloads: bool,
     hosts: Vec<TestbedHost>,
-    /// The machine's /etc/hosts, which ours begins before; `None` where it cannot be covered.
+    /// Content of the machine's /etc/hosts, which follows the hosts of the network; `None` if it cannot be
+    /// replaced.
     names: Option<String>,
     has_v6: bool,
 }
@@ -51,13 +53,13 @@ pub struct Net {
 impl Net {
     /// Makes the calling process the base station of a new private network, and adds its hosts.
     ///
-    /// From then on every thread of the process that is started is in the base station's namespace, sees a /run
-    /// of its own (with /run/netns, so that `ip netns exec` works) and an /etc/hosts with the names of the hosts.
+    /// Later threads of the process are in the base station's namespace. They see a private /run (with
+    /// /run/netns, so that `ip netns exec` works) and an /etc/hosts with the names of the hosts.
     ///
     /// # Errors
     ///
-    /// If the process has threads already, if the kernel forbids it, if `ip` is missing, or if a host is asked
-    /// for that cannot be. After an error the process may be half way in; it should end.
+    /// If the process has several threads, the kernel forbids it, `ip` is missing, or a host's specification
+    /// is invalid. After an error the process may be in an intermediate state and should end.
     pub fn enter(spec: &NetSpec) -> Result<Net, Error> {
         let station = &spec.station;
         if !is_host_name(station) {
@@ -70,7 +72,7 @@ impl Net {
         Net::populate(spec)
     }
 
-    /// Makes the network, when the process is already in namespaces of its own.
+    /// Makes the network in a process that is in private namespaces already.
     pub(crate) fn populate(spec: &NetSpec) -> Result<Net, Error> {
         let NetSpec { station, offloads, hosts } = spec;
         bind_namespace(station)?;
@@ -82,7 +84,7 @@ impl Net {
             names,
             has_v6: Path::new("/proc/sys/net/ipv6/conf/default").exists(),
         };
-        // The base station is a bump in the wire: its kernel neither forwards nor speaks.
+        // The base station is a bump in the wire: its kernel neither forwards nor sends packets.
         preset::write_sysctl("ipv4/ip_forward", "0")?;
         if net.has_v6 {
             preset::write_sysctl("ipv6/conf/default/disable_ipv6", "1")?;
@@ -102,18 +104,18 @@ impl Net {
     ///
     /// # Errors
     ///
-    /// If it cannot be made.
+    /// As [`Net::add_hosts`].
     pub fn add_host(&mut self, spec: &HostSpec) -> Result<(), Error> {
         self.add_hosts(std::slice::from_ref(spec))
     }
 
-    /// Adds hosts: for each a namespace of its name with one interface, `eth0`, whose other end is in the base
-    /// station's namespace and named after the host. Every host knows the Ethernet addresses of all hosts on the
-    /// other side, so nobody has to answer ARP.
+    /// Adds hosts. Each gets a namespace of its name with one interface, `eth0`. The other end is in the base
+    /// station's namespace and has the host's name. Every host has static neighbour entries of all hosts on
+    /// the other side, so ARP is not needed.
     ///
     /// # Errors
     ///
-    /// If a name or an address is taken or impossible, or if the kernel refuses.
+    /// If a name or an address is taken or invalid, or the kernel refuses.
     pub fn add_hosts(&mut self, specs: &[HostSpec]) -> Result<(), Error> {
         for (index, spec) in specs.iter().enumerate() {
             spec.check()?;
@@ -156,7 +158,7 @@ impl Net {
                 self.make(usize::from(position))?;
             }
         }
-        // Neighbours come last, when all are there: new ones learn of everybody, old ones of the new.
+        // Neighbour entries follow when all hosts exist: new hosts get all, old hosts only the new ones.
         for (position, host) in self.hosts.iter().enumerate().filter(|(_, host)| host.spec.kernel) {
             let first = if position < before { before } else { 0 };
             let across =
@@ -176,15 +178,15 @@ impl Net {
             self.write_names()?;
         }
         for host in self.hosts[before..].iter().filter(|host| host.spec.kernel) {
-            // A cable is up when both ends are, and each end learns of it a moment later. Until then the kernel
-            // throws away what is sent.
+            // A cable is up when both ends are, and each end notices it a moment later. Until then the kernel
+            // drops packets.
             wait_until_running(host.name())?;
             self.in_host(host.name(), || wait_until_running("eth0"))??;
         }
         Ok(())
     }
 
-    /// Makes the namespace and the cable of the host at this index.
+    /// Makes namespace and cable of the host at this index.
     fn make(&mut self, index: usize) -> Result<(), Error> {
         let TestbedHost { spec, mac, station_mac, .. } = &self.hosts[index];
         let name = spec.name.clone();
@@ -198,7 +200,7 @@ impl Net {
             bind_namespace(&name)
         })??;
         let HostSpec { mtu, .. } = spec;
-        // `name` and `dev` are spelled out: `ip` takes a host called `a` for an abbreviation otherwise.
+        // Without `name` and `dev`, `ip` would take a host called `a` for an abbreviation.
         ip::batch(&[format!(
             "link add name {name} address {station_mac} mtu {mtu} type veth \
              peer name eth0 address {mac} mtu {mtu} netns {name}"
@@ -217,7 +219,7 @@ impl Net {
                 preset::write_sysctl(&format!("ipv4/{key}"), value)?;
             }
             if has_v6 {
-                // No router will ever answer, and no address but the given one is wanted.
+                // There is no router, and only the given address is allowed.
                 for (key, value) in
                     [("accept_ra", "0"), ("router_solicitations", "0"), ("addr_gen_mode", "1")]
                 {
@@ -230,7 +232,7 @@ impl Net {
                 vec!["link set dev lo up".to_owned(), "link set dev eth0 up".to_owned()];
             let metrics = preset::route_metrics(spec)?;
             for address in spec.addresses().filter(|address| has_v6 || address.is_ipv4()) {
-                // Duplicate address detection would wait a second for an answer that cannot come.
+                // Duplicate address detection would wait a second without effect.
                 let (rest, everything) = match address {
                     IpAddr::V4(_) => ("/32", "0.0.0.0/0"),
                     IpAddr::V6(_) => ("/128 nodad", "::/0"),
@@ -240,23 +242,24 @@ impl Net {
             }
             ip::batch(&lines)
         })??;
-        // The base station's end speaks no IPv6 (its namespace's default), so coming up it says nothing.
+        // IPv6 is off at the base station's end by its namespace's default, so it sends nothing when it comes
+        // up.
         ethtool::set_offloads(&name, offloads)
             .tried(|| format!("set the offloads of the base station's end, `{name}`"))?;
         ip::batch(&[format!("link set dev {name} up")])
     }
 
-    /// The base station's name.
+    /// Name of the base station.
     pub fn station(&self) -> &str {
         &self.station
     }
 
-    /// The hosts, in the order in which they were added: a host's index is its position.
+    /// The hosts in the order of addition: a host's index is its position.
     pub fn hosts(&self) -> &[TestbedHost] {
         &self.hosts
     }
 
-    /// Whether the kernel speaks IPv6.
+    /// Whether the kernel has IPv6.
     pub(crate) fn has_v6(&self) -> bool {
         self.has_v6
     }
@@ -270,7 +273,7 @@ impl Net {
     ///
     /// # Errors
     ///
-    /// If there is none; the error names those that there are.
+    /// If it does not exist; the error lists the existing ones.
     pub fn host(&self, name: &str) -> Result<&TestbedHost, Error> {
         self.hosts.iter().find(|host| host.name() == name).ok_or_else(|| {
             let names: Vec<_> = self.hosts.iter().map(TestbedHost::name).collect();
@@ -281,16 +284,16 @@ impl Net {
         })
     }
 
-    /// Runs a closure on a thread inside a host, and waits for it. Sockets that it makes and programs that it
-    /// starts are in that host and stay there.
+    /// Runs a closure on a thread inside a host, and waits for it. Its sockets and child processes are in
+    /// that host and remain there.
     ///
     /// # Errors
     ///
-    /// If there is no such host, or if its TCP is not the kernel's.
+    /// If the host does not exist, or has no kernel TCP.
     ///
     /// # Panics
     ///
-    /// If the closure does.
+    /// If the closure panics.
     pub fn in_host<T: Send>(&self, name: &str, f: impl FnOnce() -> T + Send) -> Result<T, Error> {
         let Some(namespace) = &self.host(name)?.namespace else {
             return Err(Error::new(
@@ -305,26 +308,26 @@ impl Net {
         })?
     }
 
-    /// Like [`Net::in_host`] without waiting: the closure goes on on a thread of its own.
+    /// Like [`Net::in_host`] without waiting: the closure continues on a separate thread.
     ///
     /// # Errors
     ///
-    /// As [`Net::in_host`]; or if no thread can be had.
+    /// As [`Net::in_host`]; also if no thread can be started.
     pub fn spawn_in<T: Send + 'static>(
         &self,
         name: &str,
         f: impl FnOnce() -> T + Send + 'static,
     ) -> Result<thread::JoinHandle<T>, Error> {
-        // A new thread is where its maker is.
+        // A new thread inherits the namespaces of its creator.
         self.in_host(name, || thread::Builder::new().name(name.to_owned()).spawn(f))?
             .tried(|| "start a thread")
     }
 
-    /// Reads back what a host's preset has set.
+    /// Reads back the settings of a host's preset.
     ///
     /// # Errors
     ///
-    /// If there is no such host.
+    /// If the host does not exist.
     pub fn read_preset(&self, host: &str) -> Result<Vec<preset::Found>, Error> {
         let Some(preset) = self.host(host)?.spec().preset else {
             return Ok(Vec::new());
@@ -354,7 +357,7 @@ impl Net {
         })?
     }
 
-    /// Ours first, so that a name of the machine's own network does not hide a host.
+    /// The hosts precede the machine's entries, which could hide them otherwise.
     fn write_names(&self) -> Result<(), Error> {
         let mut text = String::new();
         for host in &self.hosts {
@@ -363,12 +366,12 @@ impl Net {
             }
         }
         text += self.names.as_deref().unwrap_or_default();
-        // In place: the file is bound over /etc/hosts, a new one would not be.
+        // Written in place, since the mount refers to this file.
         fs::write(HOSTS_FILE, text).tried(|| format!("write {HOSTS_FILE}"))
     }
 }
 
-/// Gives the calling thread's network namespace a name.
+/// Names the calling thread's network namespace.
 fn bind_namespace(name: &str) -> Result<(), Error> {
     let path = Path::new(NAMESPACES).join(name);
     fs::File::create_new(&path).tried(|| format!("create {}", path.display()))?;
@@ -383,7 +386,7 @@ fn bind_namespace(name: &str) -> Result<(), Error> {
 )]
 pub(super) fn wait_until_running(interface: &str) -> Result<(), Error> {
     for _ in 0..1000 {
-        // Asked this way, the kernel does not put it off.
+        // This query makes the kernel update the link's state at once.
         ethtool::link_is_up(interface).tried(|| format!("ask for the link of {interface}"))?;
         let mut all = getifaddrs().tried(|| "list the interfaces")?;
         if all.any(|one| {
@@ -399,7 +402,7 @@ pub(super) fn wait_until_running(interface: &str) -> Result<(), Error> {
     ))
 }
 
-/// Runs a closure on a thread of its own, whose namespace it may change.
+/// Runs a closure on a separate thread, whose namespace it may change.
 fn on_thread<T: Send>(f: impl FnOnce() -> T + Send) -> Result<T, Error> {
     thread::scope(|scope| {
         let handle = thread::Builder::new().spawn_scoped(scope, f).tried(|| "start a thread")?;

@@ -1,11 +1,12 @@
-//! How the kernel's TCP of a host is set: the table of presets.
+//! Presets of the kernel's TCP of a host.
 //!
 //! These are settings of Linux. The presets of lasthop's own TCP (`lasthop_proto::tcp::config::PRESETS`) are
-//! another list, with other names.
+//! a separate list with other names.
 //!
-//! No setting makes a current kernel the TCP of an old paper. Partial ACKs after RFC 6582 and limited transmit
-//! (RFC 3042) are always on, the first RTO is 1 s, and the clock is fine. `linux-1997` switches off all that can
-//! be switched off; where a paper's collapse depends on the rest, let lasthop's TCP be the end point.
+//! No setting turns a current kernel into the TCP of an old paper. Partial ACKs after RFC 6582 and limited
+//! transmit (RFC 3042) are always on, the first RTO is 1 s, and the clock is fine. `linux-1997` disables all
+//! features that can be disabled. Where a paper's collapse depends on the others, use lasthop's TCP at the
+//! end point.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,55 +20,55 @@ use super::host::HostSpec;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
-    /// As near as Linux comes to the TCPs of 1997.
+    /// The closest to the TCPs of 1997 that Linux offers.
     #[serde(rename = "linux-1997")]
     Linux1997,
-    /// Linux as it comes, with Reno.
+    /// Default Linux with Reno.
     LinuxReno,
-    /// Linux as it comes.
+    /// Default Linux.
     LinuxCubic,
     /// Linux with BBR.
     LinuxBbr,
 }
 
-/// Where a setting is made.
+/// Mechanism of a setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Knob {
-    /// A file below /proc/sys/net/ipv4, which holds for IPv6 too.
+    /// A file below /proc/sys/net/ipv4, which also affects IPv6.
     Sysctl,
     /// A metric of the default routes.
     Route,
-    /// The congestion control: a sysctl where the machine allows users this one, else a metric of the routes.
+    /// The congestion control: a sysctl if the machine allows it to users, else a metric of the routes.
     CongestionControl,
 }
 
 /// One line of a preset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Setting {
-    /// Where it is made.
+    /// Its mechanism.
     pub knob: Knob,
     /// Name of the sysctl or of the metric.
     pub key: &'static str,
-    /// Its value, as it reads back.
+    /// Its value, in the form in which the kernel returns it.
     pub value: &'static str,
-    /// Whether a kernel that does not have it behaves as if it had this value.
+    /// Whether a kernel without the setting behaves as with this value.
     pub optional: bool,
-    /// Why this value.
+    /// Reason for this value.
     pub why: &'static str,
 }
 
-/// A setting as it was found on a host.
+/// A setting as found on a host.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Found {
-    /// What was asked for.
+    /// The requested setting.
     pub setting: Setting,
-    /// What is there; `None` where the kernel does not have it.
+    /// The found value; `None` if the kernel lacks the setting.
     pub value: Option<String>,
 }
 
 impl Found {
-    /// Whether what is there is what was asked for.
+    /// Whether the found value is the requested one.
     pub fn holds(&self) -> bool {
         match &self.value {
             Some(value) => value == self.setting.value,
@@ -89,7 +90,7 @@ const fn congestion(value: &'static str, why: &'static str) -> Setting {
     Setting { knob: Knob::CongestionControl, key, value, optional: false, why }
 }
 
-/// What all presets share: what makes runs differ from each other, and what would blur a comparison.
+/// Settings of all presets: they remove differences between runs and disturbances of a comparison.
 const EVERY: &[Setting] = &[
     sysctl("tcp_no_metrics_save", "1", "a run must not begin with what an earlier one measured"),
     sysctl("tcp_mtu_probing", "0", "segments keep their size, so that losses stay comparable"),
@@ -160,7 +161,7 @@ const CUBIC: &[Setting] = &[congestion("cubic", "the kernel's own default (RFC 9
 const BBR: &[Setting] = &[congestion("bbr", "does not take single losses for congestion")];
 
 impl Preset {
-    /// All of them.
+    /// All presets.
     pub const ALL: [Preset; 4] =
         [Preset::Linux1997, Preset::LinuxReno, Preset::LinuxCubic, Preset::LinuxBbr];
 
@@ -174,7 +175,7 @@ impl Preset {
         }
     }
 
-    /// What it is, in a line.
+    /// A description in one line.
     pub fn what(self) -> &'static str {
         match self {
             Preset::Linux1997 => {
@@ -191,7 +192,7 @@ impl Preset {
         Preset::ALL.into_iter().find(|preset| preset.name() == name)
     }
 
-    /// Everything that it sets.
+    /// All its settings.
     pub fn settings(self) -> impl Iterator<Item = Setting> {
         let (own, shared): (_, &[Setting]) = match self {
             Preset::Linux1997 => (OF_1997, &[]),
@@ -202,7 +203,7 @@ impl Preset {
         own.iter().chain(shared).chain(EVERY).copied()
     }
 
-    /// Makes the settings that are sysctls, in the namespace of the calling thread.
+    /// Applies the settings that are sysctls, in the calling thread's namespace.
     pub(super) fn set_sysctls(self) -> Result<(), Error> {
         self.settings()
             .filter(|setting| setting.knob == Knob::Sysctl)
@@ -211,13 +212,13 @@ impl Preset {
     }
 }
 
-/// Sets the congestion control of the calling thread's namespace where a sysctl does, and gives the words that a route of
-/// this host needs for the rest.
+/// Sets the congestion control of the calling thread's namespace if a sysctl can, and returns the route
+/// attributes for the other settings of this host.
 pub(super) fn route_metrics(spec: &HostSpec) -> Result<String, Error> {
     route_words(spec, |path, value| std::fs::write(path, value))
 }
 
-/// The words of a route; `write` sets the sysctl of the congestion control.
+/// The route attributes; `write` sets the sysctl of the congestion control.
 fn route_words(
     spec: &HostSpec,
     write: impl Fn(&Path, &str) -> io::Result<()>,
@@ -240,8 +241,8 @@ fn route_words(
         let path = Path::new("/proc/sys/net/ipv4/tcp_congestion_control");
         match write(path, control) {
             Ok(()) => {}
-            // Only the machine itself may make one the default that is not in
-            // tcp_allowed_congestion_control. A route may, in anybody's namespace.
+            // Only the machine's root may select a default outside of tcp_allowed_congestion_control. A route
+            // may select it in any namespace.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 words.insert(0, ("congctl", control.to_owned()));
             }
@@ -260,13 +261,13 @@ pub(super) fn path(setting: Setting) -> PathBuf {
     Path::new("/proc/sys/net").join(file(setting))
 }
 
-/// Writes a setting below /proc/sys/net, in the namespace of the calling thread.
+/// Writes a setting below /proc/sys/net, in the calling thread's namespace.
 pub(crate) fn write_sysctl(key: &str, value: &str) -> Result<(), Error> {
     let path = Path::new("/proc/sys/net").join(key);
     std::fs::write(&path, value).map_err(|error| refused(&path, value, &error))
 }
 
-/// Why a setting below /proc/sys could not be made, and what then to do.
+/// The error for a setting below /proc/sys, with its remedy.
 pub(super) fn refused(path: &Path, value: &str, error: &io::Error) -> Error {
     let key = path.strip_prefix("/proc/sys/").unwrap_or(path).to_string_lossy().replace('/', ".");
     let congestion = key.ends_with("tcp_congestion_control");
@@ -323,7 +324,7 @@ mod tests {
         assert_eq!(held, [[true, true], [false, false], [false, true]]);
     }
 
-    /// Where each setting is made, and what belongs to all or to one.
+    /// Mechanism and scope of each setting.
     #[test]
     fn each_preset_has_its_share() {
         for preset in Preset::ALL {
@@ -404,7 +405,7 @@ mod tests {
         assert!(error.help.contains("modprobe tcp_hybla"), "{}", error.help);
     }
 
-    /// What a route carries, whether or not the congestion control may be set as a sysctl.
+    /// Route attributes with and without permission to set the congestion control as a sysctl.
     #[test]
     fn a_route_carries_what_no_sysctl_sets() {
         let cases = [

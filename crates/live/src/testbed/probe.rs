@@ -1,4 +1,4 @@
-//! Trying what a testbed needs, on this machine and for this user.
+//! Checks the requirements of a testbed, for this machine and user.
 
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use serde::{Deserialize, Serialize};
@@ -9,23 +9,23 @@ use super::net::{Net, NetSpec};
 use super::preset::Preset;
 use super::{enter, ip};
 
-/// Something that a testbed needs, and whether it is there.
+/// A requirement of a testbed and its check.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Probe {
-    /// What it is.
+    /// Name of the requirement.
     pub name: String,
-    /// Whether it is there.
+    /// Whether it is met.
     pub ok: bool,
-    /// What was found, or what went wrong.
+    /// The finding, or the error.
     pub found: String,
-    /// What it is for.
+    /// Its purpose.
     pub purpose: String,
-    /// What to do, if it is missing.
+    /// The remedy.
     pub remedy: String,
 }
 
-/// Makes a small testbed and looks at each step. The calling process must have no threads, and should end
-/// afterwards: it is in a network of its own then.
+/// Makes a small testbed and checks each step. The calling process must have a single thread, and should end
+/// afterwards, since it is in a private network then.
 pub fn probe() -> Vec<Probe> {
     let mut probes = Vec::new();
     let mut note = |name: &str, purpose: &str, result: Result<String, Error>| {
@@ -102,7 +102,8 @@ pub fn probe() -> Vec<Probe> {
 mod tests {
     use super::*;
 
-    /// A test has threads, and so nothing can be entered: that is said with its remedy, and what needs it is not tried.
+    /// A test has several threads, so no namespace can be entered. The probe reports that with its remedy,
+    /// and skips dependent checks.
     #[test]
     fn what_is_missing_is_said_with_what_to_do() {
         let probes = probe();

@@ -1,4 +1,4 @@
-//! A network of one interface whose other end is this process: the kernel's TCP as scripts see it.
+//! A network with one interface whose other end is this process: the kernel's TCP under test scripts.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -7,7 +7,7 @@ use super::error::{Error, Tried as _};
 use super::{enter, ip};
 use crate::sys::tun;
 
-/// The interface of the kernel.
+/// Name of the kernel's interface.
 const NAME: &str = "tun0";
 
 /// The other end of the interface.
@@ -17,12 +17,12 @@ pub struct Tunnelled {
 }
 
 impl Tunnelled {
-    /// Moves the calling process into a network of its own with one interface: `local` is its address with a prefix,
-    /// `gateway` the router to everything else.
+    /// Moves the calling process to a private network with one interface: `local` is its address with a
+    /// prefix, `gateway` its default router.
     ///
     /// # Errors
     ///
-    /// If the process has threads already, if the kernel forbids it, or if /dev/net/tun cannot be opened.
+    /// If the process has several threads, the kernel forbids it, or /dev/net/tun cannot be opened.
     pub fn enter(local: &str, gateway: &str) -> Result<Tunnelled, Error> {
         enter::enter()?;
         let file = File::options().read(true).write(true).open("/dev/net/tun").map_err(|error| {
@@ -37,13 +37,13 @@ impl Tunnelled {
             format!("addr add {local} dev {NAME}"),
             format!("link set dev {NAME} mtu 1500 up"),
             format!("route add default via {gateway} dev {NAME}"),
-            // Scripts change this one.
+            // Scripts change this route.
             format!("route add 192.0.2.1 via {gateway} dev {NAME}"),
         ])?;
         Ok(Tunnelled { file })
     }
 
-    /// Sets a value below `net.ipv4`. False if there is none of that name, or it cannot have this value.
+    /// Sets a value below `net.ipv4`. Returns false for an unknown name or an invalid value.
     pub fn set(name: &str, value: &str) -> bool {
         let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         plain && fs::write(format!("/proc/sys/net/ipv4/{name}"), value).is_ok()
@@ -53,16 +53,16 @@ impl Tunnelled {
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Errors of the system.
     pub fn share(&self) -> io::Result<Tunnelled> {
         self.file.try_clone().map(|file| Tunnelled { file })
     }
 
-    /// The next packet that the kernel sends; waits for it.
+    /// Waits for the next packet of the kernel.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Errors of the system.
     pub fn read(&self) -> io::Result<Vec<u8>> {
         let mut room = vec![0; 65_536];
         let len = (&self.file).read(&mut room)?;
@@ -70,11 +70,11 @@ impl Tunnelled {
         Ok(room)
     }
 
-    /// Gives the kernel a packet.
+    /// Delivers a packet to the kernel.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Errors of the system.
     pub fn write(&self, packet: &[u8]) -> io::Result<()> {
         (&self.file).write(packet).map(drop)
     }

@@ -1,13 +1,13 @@
-//! From what tracepoints tell to events of a connection, each with the control block right after it.
+//! Converts tracepoint lines to events of a connection, each with the control block right after it.
 //!
-//! A tracepoint tells that something happens, not what comes of it: `tcp_probe` shows the block before its segment
-//! is looked at, and a change of state shows no block at all. So each waits for the block: that of the next
-//! `tcp_probe` of the socket, or an answer of `TCP_INFO` before anything else happened to it. The time is the
-//! tracepoint's in either case.
+//! A tracepoint reports an event but not its effect. `tcp_probe` shows the block before its segment is
+//! processed, and a change of state shows no block. So each event waits for a block: that of the socket's
+//! next `tcp_probe`, or a result of `TCP_INFO` before the next event. The time is the tracepoint's in either
+//! case.
 //!
-//! Sequence numbers become stream positions by pairing: as long as nothing has come in since an answer of
-//! `TCP_INFO`, the next `tcp_probe` shows the `snd_una` that belongs to its count of acknowledged bytes. At the
-//! first `tcp_probe` of a connection that count is one, the SYN.
+//! Sequence numbers become stream positions by pairing. While no segment has arrived since a result of
+//! `TCP_INFO`, the next `tcp_probe` shows the `snd_una` that belongs to its count of acknowledged bytes. At
+//! the first `tcp_probe` of a connection that count is one, for the SYN.
 
 use std::collections::VecDeque;
 
@@ -20,7 +20,7 @@ use lasthop_proto::wire::FlowKey;
 use super::line::{Point, Probe, Raw};
 use crate::endpoint::{CaState, TcpInfo};
 
-/// What is kept of sockets that are not known: the most recent lines, since some may be ours and told late.
+/// Number of lines buffered for unknown sockets. Some may belong to a connection that is registered later.
 const UNKNOWN: usize = 4096;
 
 /// `TCP_CA_Recovery` and `TCP_CA_Loss`.
@@ -30,23 +30,23 @@ const LOSS: u8 = 4;
 /// A connection that is followed.
 #[derive(Clone, Copy, Debug)]
 pub struct Followed {
-    /// The number that it is called by here.
+    /// Identifier of the connection here.
     pub id: u64,
-    /// The flow from this end.
+    /// The flow as seen from this end.
     pub flow: FlowKey,
-    /// The stage that events name.
+    /// The stage in its events.
     pub stage: StageId,
     /// The thread that opens it.
     pub thread: i32,
-    /// The cookie of its socket.
+    /// The socket's cookie.
     pub cookie: u64,
 }
 
-/// Something that waits for the block after it.
+/// An event that waits for the block after it.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     at: Time,
-    /// `None` for a segment that came in: what came of it shows in the block.
+    /// `None` for an arrived segment: its effect shows in the block.
     kind: Option<TcpKind>,
     in_recovery: bool,
 }
@@ -54,11 +54,11 @@ struct Waiting {
 #[derive(Debug)]
 struct Flow {
     about: Followed,
-    /// Where its socket lies in the kernel, once that is known.
+    /// Kernel address of its socket, once known.
     socket: Option<u64>,
-    /// The last answer of TCP_INFO.
+    /// Latest TCP_INFO.
     info: Option<TcpInfo>,
-    /// When it was given, while nothing is known to have happened since.
+    /// Time of the latest TCP_INFO; `None` after a later event.
     asked: Option<Time>,
     state: u8,
     /// Sequence number of position 0.
@@ -75,15 +75,15 @@ struct Flow {
 #[derive(Debug, Default)]
 pub struct Follower {
     flows: Vec<Flow>,
-    /// Lines in the order in which they were read, which is not quite that of their times: each processor has a
-    /// buffer of its own.
+    /// Lines in reading order. It differs slightly from their order in time, since each processor has its own
+    /// buffer.
     lines: Vec<(Time, Raw)>,
     unknown: VecDeque<(Time, Raw)>,
     lost: u64,
 }
 
 impl Follower {
-    /// Begins to follow a connection; its SYN may have been told already.
+    /// Starts to follow a connection. The tracepoint of its SYN may have been read already.
     pub fn follow(&mut self, about: Followed) {
         self.flows.push(Flow {
             about,
@@ -100,12 +100,12 @@ impl Follower {
         });
     }
 
-    /// Takes in a line.
+    /// Adds a line.
     pub fn read(&mut self, at: Time, raw: Raw) {
         self.lines.push((at, raw));
     }
 
-    /// Events were lost before they could be read.
+    /// Records events that were lost before they could be read.
     pub fn lost(&mut self, events: u64) {
         self.lost = self.lost.saturating_add(events);
         for flow in &mut self.flows {
@@ -113,12 +113,12 @@ impl Follower {
         }
     }
 
-    /// Events that were lost.
+    /// Number of lost events.
     pub fn events_lost(&self) -> u64 {
         self.lost
     }
 
-    /// Connections whose TCP_INFO is wanted now.
+    /// Connections that need a TCP_INFO now.
     pub fn wanted(&self) -> impl Iterator<Item = u64> {
         let wanted = |f: &&Flow| {
             f.closed.is_none() && f.asked.is_none() && (!f.waiting.is_empty() || f.info.is_none())
@@ -126,7 +126,7 @@ impl Follower {
         self.flows.iter().filter(wanted).map(|f| f.about.id)
     }
 
-    /// The answer, which was there at `at`.
+    /// Stores the TCP_INFO of a connection, read at `at`.
     pub fn answer(&mut self, id: u64, at: Time, info: TcpInfo) {
         if let Some(flow) = self.flows.iter_mut().find(|f| f.about.id == id) {
             flow.info = Some(info);
@@ -134,7 +134,7 @@ impl Follower {
         }
     }
 
-    /// The connection is about to be closed for good; `info` is the last that can be had of it.
+    /// Marks the connection as about to close; `info` is its last TCP_INFO.
     pub fn close(&mut self, id: u64, at: Time, info: Option<TcpInfo>) {
         if let Some(flow) = self.flows.iter_mut().find(|f| f.about.id == id) {
             flow.closed = Some(at);
@@ -143,9 +143,9 @@ impl Follower {
         }
     }
 
-    /// All lines of before `until` have been read: hands on the events that are known by them.
+    /// Emits the events that the lines before `until` determine. All those lines must have been read.
     pub fn advance(&mut self, until: Time, mut out: impl FnMut(Event)) {
-        // Lines of one time stay in the order in which they were read.
+        // The sort is stable: lines of equal time remain in reading order.
         self.lines.sort_by_key(|(at, _)| *at);
         let ready = self.lines.partition_point(|(at, _)| *at < until);
         let rest = self.lines.split_off(ready);
@@ -153,13 +153,14 @@ impl Follower {
             self.line(at, raw, &mut out);
         }
         for flow in &mut self.flows {
-            // Of a socket that is not known it cannot be told whether something happened to it.
+            // For an unknown socket there may be later events that are not assigned to it yet.
             if flow.socket.is_some() && flow.asked.is_some_and(|at| at < until) {
                 flow.settle_by_info(&mut out);
             }
             if flow.closed.is_some_and(|at| at < until) {
                 flow.settle_by_info(&mut out);
-                // Where nothing was lost on the way, what the kernel counted must have been told.
+                // If no line was lost, every timeout that the kernel counted was seen. Missing ones count as
+                // lost.
                 let counted = flow.info.and_then(|info| info.total_rto).unwrap_or(0);
                 if self.lost == 0 {
                     self.lost += u64::from(counted).saturating_sub(flow.timeouts);
@@ -169,8 +170,8 @@ impl Follower {
         self.flows.retain(|f| f.closed.is_none_or(|at| at >= until));
     }
 
-    /// Up to when all events have been handed on, once [`advance`](Follower::advance) was called with `until`: those
-    /// that still wait for their block come later.
+    /// After [`advance`](Follower::advance) to `until`: the time before which all events are emitted. Events
+    /// that wait for a block follow later.
     pub fn complete_until(&self, until: Time) -> Time {
         let waiting = self.flows.iter().flat_map(|flow| &flow.waiting).map(|waiting| waiting.at);
         waiting.fold(until, Time::min)
@@ -189,7 +190,7 @@ impl Follower {
             return;
         };
         flow.socket = Some(raw.socket);
-        // What was told of it before it was known.
+        // Lines of this socket from before its registration.
         let (earlier, others) =
             self.unknown.drain(..).partition(|(_, other)| other.socket == raw.socket);
         self.unknown = others;
@@ -202,7 +203,7 @@ impl Follower {
 }
 
 impl Flow {
-    /// Whether this line shows which socket is ours.
+    /// Whether this line identifies the socket of the connection.
     fn is(&self, raw: &Raw) -> bool {
         raw.port == self.about.flow.src_port
             && match raw.what {
@@ -227,7 +228,7 @@ impl Flow {
                 self.pair = Some(1);
                 return;
             }
-            // Another socket, in the place of ours.
+            // Another socket reuses the kernel address.
             Point::Probe(probe) if probe.cookie != self.about.cookie => return,
             Point::Probe(probe) => {
                 self.settle_by_probe(&probe, out);
@@ -236,7 +237,7 @@ impl Flow {
             Point::State(state) => {
                 let before = std::mem::replace(&mut self.state, state);
                 match (before, state) {
-                    // Told at each expiration, also if it follows another.
+                    // The kernel reports each expiration, also repeated ones.
                     (_, LOSS) => Some(TcpKind::Timeout),
                     (RECOVERY, RECOVERY) => return,
                     (_, RECOVERY) => Some(TcpKind::FastRetransmit),
@@ -278,7 +279,7 @@ impl Flow {
         self.settle(info.tcb(), out);
     }
 
-    /// Tells what has waited for this block.
+    /// Emits the events that waited for this block.
     fn settle(&mut self, tcb: Tcb, out: &mut impl FnMut(Event)) {
         for waiting in std::mem::take(&mut self.waiting) {
             let tcb = Tcb { in_recovery: waiting.in_recovery, ..tcb };
@@ -296,10 +297,10 @@ impl Flow {
     }
 }
 
-/// The block that a probe shows; what it does not tell is that of the last answer of TCP_INFO.
+/// The block of a probe. Fields that it lacks are from the latest TCP_INFO.
 fn block(probe: &Probe, iss: u32, info: &TcpInfo, last: Option<Tcb>) -> Tcb {
     let base = info.tcb();
-    // The position next to one that is known, since 32 bits come round every 4 GiB.
+    // The nearest position to the last one, since 32-bit numbers wrap every 4 GiB.
     let near = last.map_or(0, |last| last.snd_una);
     let position = |seq: u32| {
         let ahead = seq.wrapping_sub(iss).wrapping_sub(near as u32) as i32;
@@ -359,7 +360,7 @@ mod tests {
         told
     }
 
-    /// A connection that is known, with its first segment at 10.
+    /// A connection with a known socket, and its first segment at time 10.
     fn opened() -> Follower {
         let mut follower = Follower::default();
         follower.follow(about());
@@ -376,7 +377,7 @@ mod tests {
         follower.read(Time(30), raw(1, probe(70, 3001, 6)));
         use TcpKind::Acked;
         assert_eq!(advance(&mut follower, 100), [(10, Acked, 1001, 5000), (20, Acked, 3001, 6000)]);
-        // The last waits for an answer, and that until all of before it is read.
+        // The last event waits for a TCP_INFO, and for all lines before that.
         assert_eq!(follower.wanted().collect::<Vec<_>>(), [0]);
         follower.answer(0, Time(110), info(4001, 7));
         assert_eq!(advance(&mut follower, 110), []);
@@ -415,7 +416,7 @@ mod tests {
         let mut follower = opened();
         follower.read(Time(20), raw(1, Point::State(4)));
         assert_eq!(advance(&mut follower, 25), []);
-        // Read late: another processor was slow to write it down.
+        // Read late: another processor was slow to write the line.
         follower.answer(0, Time(40), info(1, 1));
         follower.read(Time(35), raw(1, probe(70, 1, 2)));
         let told = advance(&mut follower, 100);
@@ -428,7 +429,7 @@ mod tests {
         let other = Raw { thread: 8, ..raw(2, Point::Opening) };
         follower.read(Time(1), other);
         follower.read(Time(2), raw(2, Point::State(4)));
-        // Ours opens before we know of it.
+        // The socket opens before the connection is registered.
         follower.read(Time(3), raw(1, Point::Opening));
         follower.read(Time(4), raw(1, Point::State(4)));
         assert_eq!(advance(&mut follower, 10), []);

@@ -1,4 +1,4 @@
-//! A ring buffer of our own in tracefs, and what is left of those of processes that were killed.
+//! A private ring buffer in tracefs, and the removal of those that killed processes left.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _};
@@ -12,18 +12,18 @@ use nix::sched::{CloneFlags, unshare};
 use super::line::{POINTS, missing};
 use crate::testbed::keep::Process;
 
-/// Where every kernel with tracefs has a directory for it.
+/// Mount point that every kernel with tracefs provides.
 const TRACEFS: &str = "/sys/kernel/tracing";
 
-/// Begins the name of each instance; the number and the start of its process follow.
+/// Prefix of each instance's name; the number and the start time of its process follow.
 const PREFIX: &str = "lasthop-";
 
-/// Ring buffers of all processors together, in KiB; one has no more than [`MOST_KIB`].
+/// Size of the ring buffers of all processors together, KiB; each has at most [`MOST_KIB`].
 const ALL_KIB: usize = 16 << 10;
 const MOST_KIB: usize = 2 << 10;
 const LEAST_KIB: usize = 128;
 
-/// A private ring buffer with the events of some ports. It ends when it is dropped.
+/// A private ring buffer with the events of a range of ports. Dropping it removes the buffer.
 #[derive(Debug)]
 pub struct Instance {
     path: PathBuf,
@@ -31,11 +31,11 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Opens one for the TCP senders that have these ports. The calling process must have a mount namespace of its
-    /// own, since tracefs is mounted in it if it is not there.
+    /// Opens a buffer for TCP senders on `ports`. The calling process must have its own mount namespace,
+    /// since a missing tracefs is mounted there.
     ///
     /// # Errors
-    /// What is missing, as a clause.
+    /// If a requirement is missing, with its description as a clause.
     pub fn open(ports: &Range<u16>) -> Result<Instance, String> {
         let root = mounted()?;
         for (group, name, fields) in POINTS {
@@ -59,9 +59,9 @@ impl Instance {
         let processors = fs::read_dir(self.path.join("per_cpu")).map_or(1, Iterator::count).max(1);
         let size = (ALL_KIB / processors).clamp(LEAST_KIB, MOST_KIB);
         self.set("buffer_size_kb", &size.to_string())?;
-        // The clock of the run.
+        // The same clock as that of the run.
         self.set("trace_clock", "mono")?;
-        // The usual text has no address of the socket (since 6.4).
+        // The default text has no socket address (since Linux 6.4).
         self.set("options/fields", "1")?;
         let range = format!("sport >= {} && sport < {}", ports.start, ports.end);
         for (group, name, _) in POINTS {
@@ -81,7 +81,7 @@ impl Instance {
     }
 
     fn set(&self, file: &str, value: &str) -> Result<(), String> {
-        // Not `fs::write`, which would create what is not there.
+        // Not `fs::write`, which would create a missing file.
         let file = self.path.join(file);
         let written = OpenOptions::new()
             .write(true)
@@ -90,10 +90,10 @@ impl Instance {
         written.map_err(|error| format!("{} cannot be set to `{value}`: {error}", file.display()))
     }
 
-    /// Reads what is there, at most `room`; 0 if nothing is.
+    /// Reads at most `room` bytes; returns 0 without pending input.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     pub fn read(&self, room: &mut [u8]) -> io::Result<usize> {
         let Some(mut pipe) = self.pipe.as_ref() else { return Ok(0) };
         loop {
@@ -109,14 +109,14 @@ impl Instance {
 impl Drop for Instance {
     fn drop(&mut self) {
         let _ = self.set("events/enable", "0");
-        // One whose buffer is being read cannot be removed.
+        // A buffer with an open reader cannot be removed.
         self.pipe = None;
-        // What stays is found by the next one.
+        // A later sweep removes a remaining one.
         let _ = fs::remove_dir(&self.path);
     }
 }
 
-/// Where tracefs is; mounts it where it is not.
+/// The path of tracefs; mounts it if needed.
 fn mounted() -> Result<PathBuf, String> {
     let root = PathBuf::from(TRACEFS);
     let instances = root.join("instances");
@@ -130,8 +130,8 @@ fn mounted() -> Result<PathBuf, String> {
     Ok(root)
 }
 
-/// Removes the trace buffers of runs that were killed, and says of which processes they were. Finds none without the
-/// right to see them. Nothing of it can be seen on the machine: tracefs is mounted for a thread of ours alone.
+/// Removes trace buffers of killed runs, and returns the numbers of their processes. Returns none without the
+/// needed rights. The machine's mounts are unchanged: tracefs is mounted for a separate thread only.
 pub fn sweep() -> Vec<i32> {
     let alone = || {
         let none = None::<&str>;
@@ -146,13 +146,13 @@ fn sweep_in(root: &Path) -> Vec<i32> {
     let entries = fs::read_dir(root.join("instances")).into_iter().flatten();
     let dead = entries.filter_map(Result::ok).filter_map(|entry| {
         let process = owner(entry.file_name().to_str()?)?;
-        // One of a process that only seems to be gone, in a container, is being read and stays.
+        // In a container a live process may look dead; its buffer is in use, so the removal fails.
         (!process.runs() && fs::remove_dir(entry.path()).is_ok()).then_some(process.pid)
     });
     dead.collect()
 }
 
-/// Whose an instance is, from its name; `None` if it is not ours.
+/// The process that owns an instance, from its name; `None` for a foreign name.
 fn owner(name: &str) -> Option<Process> {
     let (pid, start) = name.strip_prefix(PREFIX)?.split_once('-')?;
     Some(Process { pid: pid.parse().ok()?, start: start.parse().ok()? })
@@ -170,7 +170,7 @@ mod tests {
         }
     }
 
-    /// A directory with the files that tracefs has in an instance, each with other text in it.
+    /// A directory with the files of a tracefs instance, each with different content.
     fn directory(processors: usize) -> (tempfile::TempDir, Instance) {
         let dir = tempfile::tempdir().unwrap();
         let mut files = vec!["buffer_size_kb", "trace_clock", "options/fields", "trace_pipe"];
@@ -194,7 +194,7 @@ mod tests {
         (dir, instance)
     }
 
-    /// What each file of an instance is set to.
+    /// Expected content of each file of an instance.
     #[test]
     fn an_instance_is_set_up_for_the_ports() {
         for (processors, size) in
@@ -234,13 +234,13 @@ mod tests {
         assert!(!dir.path().join("trace_clock").exists(), "a file was made");
     }
 
-    /// Of a process that is gone the buffer goes too; ours and those of others stay.
+    /// The buffer of a dead process is removed; those of this and other processes remain.
     #[test]
     fn what_killed_runs_have_left_is_removed() {
         let dir = tempfile::tempdir().unwrap();
         let own = Process::own().unwrap();
         let ours = format!("{PREFIX}{}-{}", own.pid, own.start);
-        // The number of this process, which began at another time.
+        // The number of this process with another start time.
         let dead = format!("{PREFIX}{}-{}", own.pid, own.start + 1);
         for name in [ours.as_str(), dead.as_str(), "other-1-2"] {
             fs::create_dir_all(dir.path().join("instances").join(name)).unwrap();

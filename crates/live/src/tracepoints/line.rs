@@ -5,48 +5,48 @@
 //! CPU:0 [LOST 31 EVENTS]
 //! ```
 //!
-//! The name of the process in front may contain anything, but it has 16 columns.
+//! The process name in front may contain any bytes, but has 16 columns.
 
-/// One line.
+/// A parsed line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Line {
-    /// An event of one of the tracepoints that are asked for.
+    /// An event of one of the enabled tracepoints.
     Event(Raw),
-    /// So many events fell out of the ring buffer before they were read.
+    /// Number of events that left the ring buffer unread.
     Lost(u64),
-    /// One of those tracepoints, but not all of its fields can be read.
+    /// An enabled tracepoint with an unreadable field.
     Damaged,
-    /// Something else.
+    /// Any other line.
     Other,
 }
 
-/// What a tracepoint told.
+/// An event of a tracepoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Raw {
-    /// When, in nanoseconds of the system's monotonic clock; told to the microsecond.
+    /// Time in nanoseconds of the monotonic clock; the resolution is one microsecond.
     pub at: u64,
-    /// The thread in whose time it happened, whatever that was doing.
+    /// The thread that ran at that time, which may be unrelated.
     pub thread: i32,
-    /// Where the socket lies in the kernel: the same for all events of a socket that lives.
+    /// Kernel address of the socket: constant during the socket's lifetime.
     pub socket: u64,
-    /// The port of this end.
+    /// Local port.
     pub port: u16,
-    /// What happened.
+    /// Tracepoint and fields.
     pub what: Point,
 }
 
 /// A tracepoint with its fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Point {
-    /// `inet_sock_set_state` to SYN-SENT: a connection is opened, by the thread that is named.
+    /// `inet_sock_set_state` to SYN-SENT: the named thread opens a connection.
     Opening,
-    /// `tcp_cong_state_set`, with the number of the state; told again if it is the same.
+    /// `tcp_cong_state_set` with the number of the state; also emitted if the state is unchanged.
     State(u8),
-    /// `tcp_probe`: a segment came in on an established connection. This is the control block before it.
+    /// `tcp_probe`: a segment arrived on an established connection. Shows the control block before it.
     Probe(Probe),
 }
 
-/// The control block as `tcp_probe` tells it.
+/// The control block in a `tcp_probe`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Probe {
     /// The socket's cookie.
@@ -65,7 +65,7 @@ pub struct Probe {
     pub srtt: u32,
 }
 
-/// The tracepoints that are read, with their groups and the fields that must be there.
+/// The enabled tracepoints, with their groups and required fields.
 pub const POINTS: [(&str, &str, &[&str]); 3] = [
     ("sock", "inet_sock_set_state", &["skaddr", "newstate", "sport"]),
     ("tcp", "tcp_cong_state_set", &["skaddr", "sport", "cong_state"]),
@@ -86,7 +86,7 @@ pub const POINTS: [(&str, &str, &[&str]); 3] = [
     ),
 ];
 
-/// The first of `wanted` that a tracepoint's `format` does not have.
+/// The first of `wanted` that is missing in a tracepoint's `format`.
 pub fn missing<'a>(format: &str, wanted: &[&'a str]) -> Option<&'a str> {
     let names: Vec<&str> = format
         .lines()
@@ -97,7 +97,7 @@ pub fn missing<'a>(format: &str, wanted: &[&'a str]) -> Option<&'a str> {
     wanted.iter().copied().find(|name| !names.contains(name))
 }
 
-/// Reads a line; the end of the line need not be there.
+/// Parses a line, with or without its newline.
 pub fn parse(line: &[u8]) -> Line {
     if let Some(lost) = lost(line) {
         return Line::Lost(lost);
@@ -112,9 +112,9 @@ fn lost(line: &[u8]) -> Option<u64> {
     if text.is_empty() { Some(1) } else { text.parse().ok() }
 }
 
-/// `None` if it is none of the tracepoints.
+/// `None` for any other tracepoint.
 fn event(line: &[u8]) -> Option<Line> {
-    // `%16s-%-7d`: what stands before the number of the thread is of no use and not to be trusted.
+    // `%16s-%-7d`: the text before the thread's number is unused and untrusted.
     let rest = line.get(16..)?.strip_prefix(b"-")?;
     let rest = std::str::from_utf8(rest).ok()?;
     let (thread, rest) = rest.split_once(' ')?;
@@ -158,7 +158,7 @@ fn event(line: &[u8]) -> Option<Line> {
     Some(read().unwrap_or(Line::Damaged))
 }
 
-/// `6496.122235`, seconds.
+/// Parses seconds such as `6496.122235`.
 fn nanoseconds(text: &str) -> Option<u64> {
     let (seconds, micros) = text.split_once('.')?;
     if micros.len() != 6 {
@@ -168,16 +168,16 @@ fn nanoseconds(text: &str) -> Option<u64> {
     seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(micros * 1000)
 }
 
-/// A field: `0x1f (31)`, or `(31)` where it has one byte. A number whose sign was not asked for is signed in
-/// decimal, so the hexadecimal one is read.
+/// Parses a field: `0x1f (31)`, or `(31)` for one byte. The decimal form may be signed, so the hexadecimal
+/// one is used.
 fn field(fields: &str, name: &str) -> Option<u64> {
     let mut words = fields.split_ascii_whitespace();
     let value = words.find_map(|word| word.strip_prefix(name)?.strip_prefix('='))?;
     if let Some(hex) = value.strip_prefix("0x") {
-        // Without what follows it may have been cut.
+        // At the end of the text the number may be truncated.
         return u64::from_str_radix(hex, 16).ok().filter(|_| words.next().is_some());
     }
-    // A byte that is a printable character has that before the bracket.
+    // A printable byte appears as a character before the bracket.
     value.rsplit_once('(')?.1.strip_suffix(')')?.parse().ok()
 }
 
@@ -258,7 +258,7 @@ mod tests {
             for length in 0..line.len() {
                 let found = parse(&line.as_bytes()[..length]);
                 if let Line::Event(found) = found {
-                    // Only what nobody asks for was cut, or the last digits of a number in brackets.
+                    // Only unused fields were cut, or the last digits of a number in brackets.
                     assert_eq!(found, raw(line), "{}", &line[..length]);
                 }
             }
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(missing("", &["sport"]), Some("sport"));
     }
 
-    /// Each byte of each line changed in turn: what is read of it is what was read before, or it is told as damaged.
+    /// Changes each byte of each line in turn: the line gives the same fields, or counts as damaged.
     #[test]
     fn every_field_is_where_it_stands() {
         for (line, name, value) in [
@@ -295,7 +295,7 @@ mod tests {
             let to = from + line[from..].find(' ').unwrap_or(line.len() - 1 - from);
             let changed = format!("{}{value}{}", &line[..from], &line[to..]);
             let wanted = match name {
-                // Another socket, and a state that is no opening.
+                // Another socket, and a state other than opening.
                 "skaddr" => Line::Event(Raw { socket: 7, ..raw(OPENING) }),
                 "newstate" => Line::Other,
                 _ => Line::Damaged,

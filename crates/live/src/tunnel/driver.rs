@@ -1,4 +1,4 @@
-//! The loop of a tunnel.
+//! The event loop of a tunnel.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -22,28 +22,28 @@ use crate::status::TunnelStatus;
 use crate::sys::path_mtu;
 use crate::testbed::ip;
 
-/// Packets or datagrams taken in a row; then others have their turn.
+/// Limit of packets or datagrams per source and round.
 const BATCH: usize = 64;
 
-/// How often the picture for others is renewed.
+/// Interval of status updates.
 const RENEW: Span = Span::millis(100);
 
-/// How often the kernel is asked what it has learnt by ICMP, which is tried and not believed.
+/// Interval at which the kernel's path MTU is read. ICMP determines it, so it is probed and not trusted.
 const ASK: Span = Span::secs(1);
 
 const TUN: u64 = 0;
 const UDP: u64 = 1;
 const TIMER: u64 = 2;
 
-/// The machine and what lies around it.
+/// The tunnel's machine with its interface and socket.
 pub(super) struct Driver {
     tun: File,
     udp: UdpSocket,
     tunnel: Tunnel<Ciphers>,
     clock: Clock,
-    /// What the interface has now.
+    /// Current MTU of the interface.
     mtu: u16,
-    /// Datagrams may not be cut.
+    /// Whether datagrams must not be fragmented.
     whole: bool,
     peer: Option<SocketAddr>,
     status: TunnelStatus,
@@ -87,10 +87,10 @@ impl Driver {
         *self.status.refused.entry(what.to_owned()).or_default() += 1;
     }
 
-    /// Runs until `over`; then says goodbye.
+    /// Runs until `over`, then closes the session.
     ///
     /// # Errors
-    /// When the interface disappears or the system refuses to wait.
+    /// If the interface disappears, or the system's wait fails.
     pub fn run(
         &mut self,
         over: &AtomicBool,
@@ -161,7 +161,7 @@ impl Driver {
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => break,
                     ErrorKind::Interrupted => {}
-                    // What ICMP told of an earlier datagram; the session has timers of its own.
+                    // An ICMP error for an earlier datagram. The session relies on its own timers.
                     _ => self.refuse("told-by-icmp"),
                 },
             }
@@ -169,7 +169,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Hands on what the machine has for others.
+    /// Writes the machine's datagrams and packets to socket and interface.
     fn flush(&mut self) -> io::Result<()> {
         let mut datagrams = core::mem::take(&mut self.datagrams);
         self.tunnel.take_datagrams(&mut datagrams);
@@ -188,7 +188,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Sends a datagram. What was made before the path became narrower must get through: this once in pieces.
+    /// Sends a datagram. A datagram from before a decrease of the path MTU may be fragmented, so that it
+    /// arrives.
     fn send(&mut self, Datagram { to, bytes, whole }: &Datagram) -> io::Result<()> {
         if !whole {
             self.refuse("sent-in-pieces");
@@ -241,7 +242,7 @@ impl Driver {
         }
     }
 
-    /// Fits the interface to the path and to what was agreed upon. It keeps what it has when the peer is gone.
+    /// Sets the interface's MTU to that of path and session. Keeps the MTU after the peer is lost.
     fn fit(&mut self, tell: &dyn Fn(News)) {
         let mtu = self.tunnel.mtu();
         if mtu == self.mtu || self.peer.is_none() {
@@ -253,7 +254,7 @@ impl Driver {
                 tell(News::Mtu(mtu));
             }
             Err(error) => {
-                // Once, until it is to be another.
+                // No second attempt with the same MTU.
                 self.mtu = mtu;
                 tell(News::Warning(error.message));
             }
@@ -261,7 +262,7 @@ impl Driver {
     }
 }
 
-/// Why the interface gave no packet, where that is no fault.
+/// Harmless reasons for a read without a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Unread {
     Empty,
@@ -272,13 +273,13 @@ fn unread(error: io::Error) -> io::Result<Unread> {
     match error.kind() {
         ErrorKind::WouldBlock => Ok(Unread::Empty),
         ErrorKind::Interrupted => Ok(Unread::Interrupted),
-        // An interface that somebody took down has nothing to give; one that is gone says EBADFD.
+        // An interface that is down has no packets; a removed one returns EBADFD.
         _ if error.raw_os_error() == Some(Errno::EIO as i32) => Ok(Unread::Empty),
         _ => Err(error),
     }
 }
 
-/// What a packet that the interface did not take is counted as.
+/// Counter of a packet that the interface refused.
 fn not_taken(error: &io::Error) -> &'static str {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EIO) => "tun-down",
@@ -287,10 +288,10 @@ fn not_taken(error: &io::Error) -> &'static str {
     }
 }
 
-/// What a datagram that the socket did not take is counted as.
+/// Counter of a datagram that the socket refused.
 fn not_sent(error: &io::Error) -> &'static str {
     match error.raw_os_error().map(Errno::from_raw) {
-        // The interface below has changed; what is too long for it is noticed like what is lost.
+        // The interface below has changed its MTU. The session notices the drop like a loss.
         Some(Errno::EMSGSIZE) => "too-long-for-the-interface",
         Some(Errno::EAGAIN | Errno::ENOBUFS) => "socket-full",
         Some(Errno::ENETUNREACH | Errno::EHOSTUNREACH | Errno::ENETDOWN) => "no-way-to-the-peer",
@@ -303,7 +304,7 @@ fn not_sent(error: &io::Error) -> &'static str {
 mod tests {
     use super::*;
 
-    /// An interface that is down has no packets and may come up again; one that is gone ends the tunnel.
+    /// An interface that is down may come up again; a removed one ends the tunnel.
     #[test]
     fn an_interface_without_packets_is_told_from_one_that_is_gone() {
         let of = |errno: Errno| unread(errno.into()).map_err(|error| error.raw_os_error());

@@ -1,8 +1,9 @@
 //! A tunnel between two hosts: the machine of `lasthop_proto::tunnel` between an interface and a socket.
 //!
-//! One thread waits for packets of the interface, for datagrams of the peer, and for the machine's next wake. Datagrams
-//! may not be cut on the way; when the machine finds that the path takes less, the interface learns a smaller MTU, so
-//! that TCP inside sends what fits, and the kernel tells others by ICMP. What ICMP tells us is not believed.
+//! One thread waits for packets of the interface, datagrams of the peer, and the machine's next timer.
+//! Datagrams must not be fragmented. When the machine detects a smaller path MTU, it lowers the interface's
+//! MTU. Then the inner TCP sends segments that fit, and the kernel notifies other senders by ICMP. Received
+//! ICMP messages are not trusted.
 
 mod driver;
 pub mod seal;
@@ -34,53 +35,53 @@ use driver::Driver;
 use seal::{Ciphers, KEY};
 use status::Shown;
 
-/// A path whose MTU nobody knows yet.
+/// Initial assumption for an unknown path MTU, bytes.
 const ETHERNET: u32 = 1500;
 
-/// After so many messages keys are made anew; far below what the counter and the cipher stand.
+/// Messages after which keys are renewed; far below the limits of counter and cipher.
 const WORN: u64 = 1 << 48;
 
-/// Age of keys, and messages under them, after which the caller agrees on new ones.
+/// Age of keys, and messages under them, after which the initiator renews them.
 const RENEW_AFTER: Span = Span::secs(120);
 const RENEW_COUNT: u64 = 1 << 32;
 
-/// Why a tunnel cannot run.
+/// Reason why a tunnel cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// There is no interface to be had.
+    /// The interface cannot be created.
     #[error("{what}: {error}")]
     Tun {
-        /// What was tried.
+        /// The attempted action.
         what: String,
-        /// What the system says.
+        /// Error of the system.
         error: io::Error,
     },
-    /// The interface cannot be set up.
+    /// The interface cannot be configured.
     #[error("{0}")]
     Setup(#[from] crate::testbed::Error),
-    /// Something to listen on cannot be had.
+    /// A socket cannot listen.
     #[error("{at}: {error}")]
     Listen {
-        /// Where.
+        /// Its address.
         at: String,
-        /// Why.
+        /// Error of the system.
         error: io::Error,
     },
-    /// Packets would have to be shorter than IP allows.
+    /// The inner MTU would be below IP's minimum.
     #[error("a path of {path} bytes leaves {inner} bytes for packets")]
     Narrow {
-        /// Longest packet of the path.
+        /// Longest packet of the path, bytes.
         path: u32,
-        /// What is left.
+        /// Resulting inner MTU, bytes.
         inner: u32,
     },
-    /// The system gives out.
+    /// Any other error of the system.
     #[error("{0}")]
     System(#[from] io::Error),
 }
 
 impl Fault {
-    /// What to do about it.
+    /// The remedy.
     pub fn remedy(&self) -> String {
         if let Fault::Tun { error, .. } | Fault::Listen { error, .. } | Fault::System(error) = self
         {
@@ -112,57 +113,57 @@ impl Fault {
     }
 }
 
-/// What happens to a tunnel that its owner should read.
+/// Events of a tunnel for its log.
 #[derive(Debug)]
 pub enum News {
-    /// It runs.
+    /// The tunnel runs.
     Ready {
-        /// Its interface.
+        /// Name of its interface.
         tun: String,
-        /// Where it waits for datagrams.
+        /// Address at which it receives datagrams.
         listen: SocketAddr,
-        /// The control socket.
+        /// Path of the control socket.
         socket: PathBuf,
-        /// Where Prometheus is answered.
+        /// Address of the Prometheus exporter.
         metrics: Option<SocketAddr>,
     },
-    /// The peer is there.
+    /// The session with the peer is established.
     Up {
-        /// Where.
+        /// Address of the peer.
         peer: SocketAddr,
-        /// Longest packet inside.
+        /// Inner MTU, bytes.
         mtu: u16,
-        /// Window in packets.
+        /// Window, packets.
         window: u16,
     },
-    /// The peer is gone.
+    /// The session with the peer has ended.
     Down,
-    /// The path takes other lengths than before.
+    /// The inner MTU has changed, bytes.
     Mtu(u16),
-    /// The peer is heard from another address, and answered there.
+    /// The peer has a new address, to which datagrams are sent now.
     Moved(SocketAddr),
-    /// Somebody else speaks here; it is not told again soon.
+    /// An unexpected datagram from another sender; repeated notices are suppressed.
     Notice(Notice),
-    /// Something to mind, with its remedy.
+    /// A warning with its remedy.
     Warning(String),
 }
 
-/// 32 bytes that nobody can guess.
+/// 32 unpredictable random bytes.
 ///
 /// # Errors
-/// When the system has none.
+/// If the system has no random source.
 pub fn random() -> io::Result<[u8; KEY]> {
     let mut bytes = [0; KEY];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Bytes of IP and UDP before each datagram.
+/// Bytes of IP and UDP headers before each datagram.
 fn framing(listen: SocketAddr) -> u32 {
     if listen.is_ipv6() { 48 } else { 28 }
 }
 
-/// Opens the interface and sets it up.
+/// Creates and configures the interface.
 fn device(file: &TunnelFile, mtu: u16) -> Result<(File, String), Fault> {
     let path = "/dev/net/tun";
     let fault = |what: &str| {
@@ -176,7 +177,7 @@ fn device(file: &TunnelFile, mtu: u16) -> Result<(File, String), Fault> {
     Ok((device, name))
 }
 
-/// The commands of `ip` that set up the interface.
+/// The commands of `ip` that configure the interface.
 fn set_up(addresses: &[String], name: &str, mtu: u16) -> Vec<String> {
     let mut lines = Vec::new();
     for address in addresses {
@@ -191,7 +192,7 @@ fn is_v6(address: &str) -> bool {
     address.contains(':')
 }
 
-/// Longest packet inside, where the path takes `path` bytes.
+/// Inner MTU for a path MTU of `path` bytes.
 fn inside(file: &TunnelFile, path: u32, framing: u32) -> Result<u16, Fault> {
     let mtu = file.mtu.map_or(inner(path, framing, file.window), u32::from);
     if mtu < LEAST {
@@ -200,7 +201,7 @@ fn inside(file: &TunnelFile, path: u32, framing: u32) -> Result<u16, Fault> {
     Ok(u16::try_from(mtu).unwrap_or(u16::MAX))
 }
 
-/// What is to be minded where IPv6 has an address and packets may not be as long as it needs.
+/// Warning if IPv6 has an address but the MTU is below its minimum.
 fn narrow_for_v6(mtu: u16, addresses: &[String]) -> Option<String> {
     //= rfc8200#section-5: every link carries 1280 bytes
     (mtu < 1280 && addresses.iter().any(|address| is_v6(address))).then(|| {
@@ -213,7 +214,7 @@ fn narrow_for_v6(mtu: u16, addresses: &[String]) -> Option<String> {
 /// Runs the tunnel of `file` until SIGTERM or SIGINT, with its control socket at `socket`.
 ///
 /// # Errors
-/// When something that it needs is not there; nothing is left behind then.
+/// If a requirement is missing. Nothing remains on the machine then.
 pub fn run(
     name: &str,
     file: &TunnelFile,
@@ -222,7 +223,7 @@ pub fn run(
     tell: impl Fn(News) + Send + Sync + 'static,
 ) -> Result<(), Fault> {
     let signals: SigSet = [Signal::SIGTERM, Signal::SIGINT].into_iter().collect();
-    // Before any thread begins, so that all of them leave these signals alone.
+    // Before the first thread starts, so that all threads inherit the mask.
     signals.thread_block().map_err(io::Error::from)?;
     let listen = |error| Fault::Listen { at: file.listen.to_string(), error };
     let udp = UdpSocket::bind(file.listen).map_err(listen)?;
@@ -313,7 +314,7 @@ mod tests {
         lasthop_scenario::parse_tunnel(&text).unwrap_or_else(|error| panic!("{error:?}"))
     }
 
-    /// IP's header and UDP's: 20 and 8, or 40 and 8 (RFC 791, 768, 8200).
+    /// Headers of IP and UDP: 20 and 8 bytes, or 40 and 8 (RFC 791, 768, 8200).
     #[test]
     fn the_way_below_adds_the_headers_of_its_ip_and_udp() {
         assert_eq!(framing("0.0.0.0:1".parse().unwrap()), 20 + 8);
@@ -332,7 +333,7 @@ mod tests {
         assert_eq!(set_up(&[], "x", 9), ["link set x mtu 9 up"]);
     }
 
-    /// What the file says holds; else it is what the path leaves, and that may be too little.
+    /// The file's MTU has precedence; otherwise the path determines it, and the result may be too small.
     #[test]
     fn a_packet_inside_is_as_long_as_the_path_leaves() {
         let own = inner(1500, 28, file("").window);
@@ -355,7 +356,7 @@ mod tests {
         assert_eq!(narrow_for_v6(600, &v4), None);
     }
 
-    /// Each key of a file arrives where the machine looks for it.
+    /// Each key of a file reaches its field in the machine's configuration.
     #[test]
     fn the_machine_is_told_what_the_file_says() {
         let plain = config(&file(""), 1400, 28, 1500);

@@ -1,8 +1,8 @@
-//! The ciphers of a tunnel: Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s by the crate `snow`, for the handshake and for what is
-//! said after it; HMAC-SHA-256 for the codes around it. None of it is ours.
+//! The ciphers of a tunnel. The handshake and the session use Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s of the
+//! crate `snow`; the outer codes use HMAC-SHA-256. No cipher is implemented here.
 //!
-//! Two keys are derived from the shared one, so that neither codes nor Noise know what the other makes of it, and neither
-//! has to do with what the first version of the protocol made of it.
+//! Two keys are derived from the shared one. So the codes and Noise use independent keys, which also differ
+//! from those of the first protocol version.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use lasthop_proto::tunnel::message::{OFFER, VERSION};
@@ -11,18 +11,18 @@ use sha2::Sha256;
 use snow::params::NoiseParams;
 use snow::{Builder, HandshakeState, StatelessTransportState};
 
-/// Length of the key that both ends share.
+/// Length of the shared key, bytes.
 pub const KEY: usize = 32;
 
-/// What is done: an ephemeral key of each end, and the shared one before both.
+/// Noise pattern: an ephemeral key of each end, with the shared key mixed in first.
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
 
-/// The shared key at work.
+/// The ciphers with the shared key.
 pub struct Ciphers {
     codes: [u8; KEY],
     noise: [u8; KEY],
     params: NoiseParams,
-    /// Protocol, version and who speaks first, which both ends must mean alike.
+    /// Protocol, version and role of the initiator, which both ends must agree on.
     prologue: Vec<u8>,
 }
 
@@ -39,7 +39,7 @@ fn code(key: &[u8; KEY], bytes: &[u8]) -> [u8; 32] {
 }
 
 impl Ciphers {
-    /// With this key; without one, with a key that everybody knows: then nothing is secret and nobody is proven.
+    /// The ciphers of this key. `None` means a public key: no secrecy and no authentication.
     pub fn new(key: Option<[u8; KEY]>) -> Ciphers {
         let shared = key.unwrap_or([0; KEY]);
         let Ok(params) = PATTERN.parse() else { unreachable!("the pattern is well-formed") };
@@ -56,7 +56,7 @@ impl Ciphers {
     }
 }
 
-/// Appends a message of the handshake that carries `offer`.
+/// Writes a handshake message that carries `offer`.
 fn write(state: &mut HandshakeState, offer: &[u8]) -> Option<Vec<u8>> {
     let mut message = vec![0; NOISE + offer.len()];
     let len = state.write_message(offer, &mut message).ok()?;
@@ -72,7 +72,7 @@ fn read(state: &mut HandshakeState, message: &[u8]) -> Option<Vec<u8>> {
 }
 
 impl Seal for Ciphers {
-    /// Empty when it has been answered.
+    /// Empty after a valid answer.
     type Call = Option<HandshakeState>;
     type Answer = HandshakeState;
     type Keys = Both;
@@ -111,7 +111,7 @@ impl Seal for Ciphers {
     }
 }
 
-/// Both directions of a session.
+/// The keys of both directions of a session.
 pub struct Both(StatelessTransportState);
 
 impl SessionKeys for Both {
@@ -141,7 +141,7 @@ mod tests {
         let (answer, offer) = callee.hear(&first)?;
         assert_eq!(offer, [1; OFFER]);
         let (theirs, second) = callee.answer(answer, &[2; OFFER]).unwrap();
-        // What somebody else says does not end the call.
+        // A forged answer does not end the call.
         assert!(caller.finish(&mut call, &first).is_none());
         let (ours, offer) = caller.finish(&mut call, &second).unwrap();
         assert_eq!(offer, [2; OFFER]);

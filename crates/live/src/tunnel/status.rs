@@ -1,4 +1,4 @@
-//! How a tunnel fares, for people and for Prometheus.
+//! Status of a tunnel, for users and for Prometheus.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -19,7 +19,7 @@ fn counted(counts: &impl Serialize) -> Counts {
 }
 
 impl TunnelStatus {
-    /// Takes in how `tunnel` fares.
+    /// Updates the status from `tunnel`.
     pub(super) fn update(&mut self, tunnel: &Tunnel<Ciphers>, uptime_ns: u64) {
         let session = tunnel.session();
         let agreed = session.agreed();
@@ -61,7 +61,7 @@ impl TunnelStatus {
     }
 }
 
-/// A running tunnel as others see it: a picture that its loop renews.
+/// The latest status of a running tunnel, renewed by its loop.
 #[derive(Debug, Default)]
 pub(super) struct Shown(Mutex<TunnelStatus>);
 
@@ -129,7 +129,7 @@ mod tests {
         assert!(status.page().contains("lasthop_link_up 0\n"), "{}", status.page());
     }
 
-    /// Others see the last picture, as it was put; what a tunnel does not have is said.
+    /// Readers see the latest stored status; unavailable values produce an error.
     #[test]
     fn what_is_shown_is_the_last_picture() {
         let shown = Shown::default();

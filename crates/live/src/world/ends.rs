@@ -1,4 +1,4 @@
-//! The applications at hosts whose TCP is the kernel's.
+//! The applications at hosts with the kernel's TCP.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::endpoint::{
 use crate::testbed::{Error, Net};
 use crate::tracepoints::Watcher;
 
-/// The applications on kernel hosts, a thread each.
+/// The applications on kernel hosts, one thread each.
 pub(super) struct Ends {
     stop: Arc<AtomicBool>,
     unfinished: Arc<AtomicUsize>,
@@ -43,7 +43,7 @@ impl Ends {
         machines: Vec<(usize, Machine)>,
     ) -> Result<Ends, Error> {
         let mut threads = Vec::new();
-        // Receivers first: a sender must find them.
+        // Receivers first, so that they listen when senders connect.
         for (i, host) in scenario.hosts.iter().enumerate().filter(|(i, _)| has_tcp(scenario, *i)) {
             let expected: u32 =
                 scenario.transfers.iter().filter(|t| t.to == i).map(|t| t.connections()).sum();
@@ -82,22 +82,22 @@ impl Ends {
         Ok(Ends { stop, unfinished, threads: threads.into(), news })
     }
 
-    /// Applications that have not ended.
+    /// Number of running applications.
     pub(super) fn unfinished(&self) -> usize {
         self.unfinished.load(Ordering::Acquire)
     }
 
-    /// Ends those that have not ended and waits for them.
+    /// Stops the running applications and waits for them.
     pub(super) fn finish(&self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.borrow_mut().drain(..) {
-            // A thread that panicked has told why on stderr, and its transfer counts as missing.
+            // A panicked thread has printed its message to stderr, and its transfer counts as missing.
             let _ = thread.join();
         }
     }
 }
 
-/// What every application needs.
+/// Shared state of all applications.
 #[derive(Clone)]
 pub(super) struct Shared {
     clock: Clock,
@@ -107,7 +107,7 @@ pub(super) struct Shared {
     watcher: Option<Watcher>,
 }
 
-/// Counts an application as ended when it goes, however that happens.
+/// Counts an application as ended when it is dropped, even by a panic.
 struct Counted(Arc<AtomicUsize>);
 
 impl Drop for Counted {
@@ -116,7 +116,7 @@ impl Drop for Counted {
     }
 }
 
-/// Sends on what a receiver tells.
+/// Forwards the transfers of a receiver.
 struct Telling(Sender<News>);
 
 impl DiscardObserver for Telling {
@@ -157,12 +157,12 @@ impl Shared {
         net.spawn_in(host, move || {
             let _counted = counted;
             let session = Session { clock: shared.clock, stop: &shared.stop };
-            // What is wrong with the listener shows as transfers that are missing.
+            // A failed listener shows as missing transfers.
             let _ = discard(&listener, &options, &session, &mut Telling(shared.tell));
         })
     }
 
-    /// The server of a table of exchanges, until the run is over.
+    /// Runs the server of a table of exchanges until the end of the run.
     fn answer(
         &self,
         net: &Net,
@@ -176,12 +176,12 @@ impl Shared {
         let shared = self.clone();
         net.spawn_in(host, move || {
             let session = Session { clock: shared.clock, stop: &shared.stop };
-            // What is wrong with the listener shows as answers that are missing.
+            // A failed listener shows as missing responses.
             let _ = answer(&listener, &exchange, &session);
         })
     }
 
-    /// A client of such a server, at `stage`.
+    /// Runs a client of such a server, at `stage`.
     fn ask(
         &self,
         net: &Net,
@@ -201,12 +201,12 @@ impl Shared {
                 let what = What::Tcp(TcpEvent { flow, kind, tcb: Tcb::default() });
                 let _ = shared.tell.send(News::Event(Event { at, stage, what }));
             };
-            // A connection that breaks shows as answers that are missing.
+            // A broken connection shows as missing responses.
             let _ = ask(&client, &session, tell);
         })
     }
 
-    /// Lets the machine of host number `host` run.
+    /// Runs the machine of host `host`.
     fn drive(
         &self,
         net: &Net,
@@ -239,7 +239,7 @@ impl Shared {
         let stage = lasthop_path::host_stage(scenario, scenario.transfers[transfer].from);
         let options = SendOptions {
             from: Some(SocketAddr::new(from.addr.ip(), port)),
-            // A lossy path may take long to answer.
+            // A handshake over a lossy path may take long.
             connect_timeout: Span::secs(300),
             sample: Some(SAMPLE),
             stage,

@@ -1,14 +1,14 @@
-//! What the senders of a run waited for: the kernel's counters of time, and those of our TCP.
+//! Limiting factors of the senders of a run, from the kernel's time counters and from lasthop's TCP.
 
 use lasthop_proto::units::Span;
 use lasthop_trace::metrics::Limits;
 
 use crate::endpoint::SendReport;
 
-/// The shares of one direction of a connection, with the bytes that it carried.
+/// The shares of one direction of a connection, with its bytes.
 type Share = (u64, Limits);
 
-/// The mean over directions, each with its bytes. The share of pacing is known if it is for all of them.
+/// Mean over directions, weighted by their bytes. The share of pacing is defined if all directions have one.
 pub(super) fn mean(directions: impl Iterator<Item = Share>) -> Option<Limits> {
     let mut all = Limits { pacing: Some(0.0), ..Limits::default() };
     let mut carried = 0.0;
@@ -30,9 +30,11 @@ pub(super) fn mean(directions: impl Iterator<Item = Share>) -> Option<Limits> {
     })
 }
 
-/// Those of a sender in the kernel, from its first data until all was acknowledged. Kernels before 4.10 count nothing.
+/// Shares of a kernel sender, from its first data until the last acknowledgement. Kernels before 4.10 do not
+/// count them.
 ///
-/// The kernel's clock for this ticks every 1 to 10 ms, so that short transfers may have waited for longer than they took.
+/// The kernel counts in ticks of 1 to 10 ms, so the waiting times of a short transfer may exceed its
+/// duration.
 pub(super) fn of_kernel(report: &SendReport) -> Option<Share> {
     let info = report.tcp?;
     let times = [info.busy?, info.rwnd_limited?, info.sndbuf_limited?].map(Span::as_secs_f64);
@@ -41,8 +43,8 @@ pub(super) fn of_kernel(report: &SendReport) -> Option<Share> {
     Some((report.acked, shares(took.as_secs_f64(), times)?))
 }
 
-/// The shares of a transfer that took `took` seconds, by how long it was busy, the peer's window was full, and the send
-/// buffer was full.
+/// Shares of a transfer that took `took` seconds: its times with data outstanding, with the peer's window
+/// full, and with the send buffer full.
 fn shares(took: f64, [busy, receive_window, send_buffer]: [f64; 3]) -> Option<Limits> {
     let all = took.max(busy);
     (all > 0.0).then(|| Limits {
@@ -54,7 +56,7 @@ fn shares(took: f64, [busy, receive_window, send_buffer]: [f64; 3]) -> Option<Li
     })
 }
 
-/// Those of a sender of ours.
+/// Shares of a sender of lasthop's TCP.
 pub(super) fn of_ours(
     bytes: u64,
     times: lasthop_proto::tcp::sender::limits::LimitTimes,
@@ -78,7 +80,7 @@ pub(super) fn of_ours(
 mod tests {
     use super::*;
 
-    /// Ten seconds with data outstanding for eight, of which the window was full for one and the buffer for two.
+    /// Ten seconds, with data outstanding for eight; one of these limited by the window, two by the buffer.
     #[test]
     fn times_of_the_kernel_become_shares() {
         let found = shares(10.0, [8.0, 1.0, 2.0]).unwrap();
@@ -90,7 +92,7 @@ mod tests {
             pacing: None,
         };
         assert_eq!(found, wanted);
-        // A tick more than the transfer took.
+        // One tick more than the transfer took.
         let short = shares(0.003, [0.004, 0.0, 0.0]).unwrap();
         assert_eq!((short.application, short.congestion_window), (0.0, 1.0));
         assert_eq!(shares(0.0, [0.0; 3]), None);

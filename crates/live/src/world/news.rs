@@ -1,4 +1,4 @@
-//! What the threads at hosts tell the run.
+//! Reports of the threads at hosts.
 
 use std::io;
 
@@ -7,11 +7,11 @@ use lasthop_proto::event::Event;
 use super::sockets::Stood;
 use crate::endpoint::{Received, SendReport};
 
-/// What a thread at a host tells.
+/// A report of a thread at a host.
 pub(super) enum News {
     Event(Event),
     Sent(usize, Result<Box<SendReport>, String>),
     Received(Received),
-    /// How a host with a stack of its own stood at the end, by its number.
+    /// Final state of a host with its own stack, with the host's index.
     Stood(usize, io::Result<Stood>),
 }

@@ -1,4 +1,4 @@
-//! What arrives at hosts whose TCP is ours: each byte is hashed, so that it can be compared with what was sent.
+//! Data that arrives at hosts with lasthop's TCP. It is hashed, for comparison with the sent data.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -11,14 +11,14 @@ use sha2::{Digest as _, Sha256};
 use crate::endpoint::hex;
 use crate::station::Station;
 
-/// One connection that came in.
+/// An incoming connection.
 struct Arrived {
     flow: FlowKey,
     hash: Sha256,
     closed: bool,
 }
 
-/// The connections that came in at our hosts, by the stage of the host and the connection's number there.
+/// Incoming connections of lasthop's hosts, by the host's stage and the connection's index there.
 #[derive(Default)]
 pub(super) struct Ours {
     stages: Vec<usize>,
@@ -28,7 +28,7 @@ pub(super) struct Ours {
 }
 
 impl Ours {
-    /// Lets the hosts of `path` that are ours keep what they are sent.
+    /// Makes the lasthop hosts of `path` store received data.
     pub(super) fn watch(path: &mut Path) -> Ours {
         let mut ours = Ours::default();
         for i in path.host_stages().to_vec() {
@@ -40,7 +40,7 @@ impl Ours {
         ours
     }
 
-    /// Takes what was delivered since the last time.
+    /// Hashes the data that was delivered since the last call.
     pub(super) fn take(&mut self, station: &mut Station, sink: &mut dyn Sink) {
         let Ours { stages, arrived, bodies, bytes } = self;
         if stages.is_empty() || !station.path_mut().take_host_called() {
@@ -72,8 +72,8 @@ impl Ours {
         }
     }
 
-    /// SHA-256 of what came from `peer` to `host`, and whether the peer has said that it was all. Of several
-    /// connections with the same ports the last one counts.
+    /// SHA-256 of the data from `peer` to `host`, and whether the peer has closed its direction. The latest
+    /// of several connections with the same ports counts.
     pub(super) fn received(&self, peer: SocketAddr, host: Addr) -> Option<(String, bool)> {
         let from = |flow: FlowKey| SocketAddr::new(flow.dst.ip(), flow.dst_port);
         let mut last = self.arrived.values().rev();
@@ -86,7 +86,7 @@ impl Ours {
 mod tests {
     use super::*;
 
-    /// What came from a peer is what the last connection between the two has hashed.
+    /// The hash of the latest connection between the two hosts counts.
     #[test]
     fn what_arrived_is_known_by_both_ends_of_its_connection() {
         let (host, other) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));

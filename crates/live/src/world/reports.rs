@@ -1,4 +1,4 @@
-//! What the applications have told, and whether what arrived is what was sent.
+//! Reports of the applications, and the comparison of received with sent data.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -36,13 +36,13 @@ fn pattern_sha256(pattern: Pattern, bytes: u64) -> String {
     hex(hash)
 }
 
-/// What the applications have told.
+/// Collected reports of the applications.
 #[derive(Default)]
 pub(super) struct Reports {
     sent: BTreeMap<usize, Result<SendReport, String>>,
     received: Vec<Received>,
     stood: BTreeMap<usize, io::Result<Stood>>,
-    /// What senders in the kernel did, until it can be put in order.
+    /// Events of kernel senders that are not in order yet.
     events: Vec<Event>,
 }
 
@@ -62,8 +62,8 @@ impl Reports {
         }
     }
 
-    /// Forwards events in order: those of before `complete`, up to which tracepoints have been read, and of so long
-    /// before `now` that the threads of senders have reported theirs.
+    /// Forwards events in order: those before `complete`, up to which tracepoints were read, and before `now`
+    /// minus the delay of the senders' reports.
     pub(super) fn tell(&mut self, now: Time, complete: Time, sink: &mut dyn Sink) {
         self.events.sort_by_key(|event| event.at);
         let is_known = |event: &Event| event.at < complete && event.at + SETTLED <= now;
@@ -73,7 +73,7 @@ impl Reports {
         }
     }
 
-    /// What the senders waited for until `at`, other people's left out.
+    /// Limiting factors of the senders until `at`, without cross traffic.
     pub(super) fn limits(
         &self,
         scenario: &Scenario,
@@ -102,7 +102,7 @@ impl Reports {
         limits::mean(kernel.chain(ours))
     }
 
-    /// What did not arrive as it was sent.
+    /// Incorrect transfers, one line each.
     pub(super) fn wrong(&self, scenario: &Scenario, ours: &Ours) -> Vec<String> {
         let mut wrong = sockets::wrong(scenario, &self.stood);
         let mut opened = vec![0; scenario.hosts.len()];
@@ -167,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    /// Three transfers to a host whose TCP is the kernel's; `stack` is the sender's.
+    /// Three transfers to a host with the kernel's TCP; `stack` is the sender's.
     fn scenario(stack: &str) -> Scenario {
         let transfer = |kib| {
             format!("[[transfer]]\nfrom = \"fixed\"\nto = \"mobile\"\nbytes = \"{kib}KiB\"\n")
@@ -218,7 +218,7 @@ mod tests {
         }
     }
 
-    /// Tracepoints that are read late on a busy machine still come before what senders report of later.
+    /// Tracepoints that are read late on a busy machine still precede later reports of senders.
     #[test]
     fn events_are_in_order_however_late_tracepoints_are_read() {
         use lasthop_proto::event::{Wants, What};
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(wrong(&|r| r.received.swap(0, 1)), none, "in whatever order they end");
     }
 
-    /// Of a sender whose TCP is ours there is no report: its port and its bytes are known beforehand.
+    /// A lasthop sender sends no report: its port and its bytes are known from the scenario.
     #[test]
     fn what_ours_sends_is_compared_with_its_pattern() {
         let scenario = scenario("lasthop");

@@ -1,8 +1,8 @@
-//! Hosts with a stack of their own ([`End`]: QUIC) that send and take datagrams through UDP sockets of the kernel.
+//! Hosts with their own stack ([`End`]: QUIC) that exchange datagrams through UDP sockets of the kernel.
 //!
-//! The machine is the simulator's. Its packets leave as datagrams of the host's namespace, so that the kernel makes
-//! the headers and fragments nothing; what the sockets hear goes to it as packets, with the marks of ECN. Its time is
-//! the clock's.
+//! The machine is the simulator's. Its packets leave as datagrams in the host's namespace, so the kernel
+//! makes the headers and does not fragment. Received datagrams reach the machine as packets, with their ECN
+//! codepoints. The machine's time is that of the clock.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, IoSliceMut};
@@ -24,7 +24,7 @@ use super::news::News;
 use crate::clock::Clock;
 use crate::endpoint::{LOOK, wait};
 
-/// The largest datagram, and how many are taken from a socket at once.
+/// Largest datagram, bytes, and datagrams per read.
 const LARGEST: usize = 65_536;
 const BATCH: usize = 16;
 
@@ -37,7 +37,7 @@ struct Socket {
 impl Socket {
     fn bind(address: SocketAddr) -> io::Result<Socket> {
         let socket = UdpSocket::bind(address)?;
-        // It asks for marks, forbids fragments and never waits.
+        // It enables ECN codepoints, disables fragmentation and is non-blocking.
         let state = UdpSocketState::new((&socket).into())?;
         Ok(Socket { socket, state })
     }
@@ -47,23 +47,24 @@ impl Socket {
 pub(super) struct Machine {
     end: Box<dyn End>,
     sockets: BTreeMap<u16, Socket>,
-    /// Whether all bytes that it has read were those that had been sent.
+    /// Whether all delivered bytes equal the sent ones.
     right: bool,
     out: Out,
     stage: StageId,
 }
 
-/// How a host stood when its run was over.
+/// Final state of a host.
 #[derive(Debug)]
 pub(super) struct Stood {
     /// Its machine.
     pub end: Box<dyn End>,
-    /// Whether all bytes that it read were those that had been sent.
+    /// Whether all delivered bytes equal the sent ones.
     pub right: bool,
 }
 
 impl Machine {
-    /// The machine `end` of host number `host`, with the sockets that its transfers need, in the namespace of who calls.
+    /// Binds the sockets that the transfers of host `host` need for the machine `end`, in the caller's
+    /// namespace.
     pub(super) fn bind(
         scenario: &Scenario,
         host: usize,
@@ -81,7 +82,7 @@ impl Machine {
         Ok(Machine { end, sockets, right: true, out: Out::new(wants), stage })
     }
 
-    /// Runs it until `stopped` says so; `idle` is called when its transfers are over.
+    /// Runs the machine until `stopped` returns true. Calls `idle` when its transfers are over.
     pub(super) fn run(
         mut self,
         clock: Clock,
@@ -114,7 +115,7 @@ impl Machine {
         Ok(Stood { end: self.end, right: self.right })
     }
 
-    /// Hands the machine what has come.
+    /// Passes received datagrams to the machine.
     fn hear(
         &mut self,
         clock: Clock,
@@ -131,7 +132,7 @@ impl Machine {
                     Ok(count) => count,
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                     Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                    // A peer that has gone, as ICMP says: QUIC does not believe it.
+                    // ICMP reports an unreachable peer. QUIC does not trust this.
                     Err(error) if error.kind() == ErrorKind::ConnectionRefused => continue,
                     Err(error) => return Err(error),
                 };
@@ -140,7 +141,7 @@ impl Machine {
                     for datagram in piece[..meta.len].chunks(meta.stride.max(1)) {
                         let packet = packet(meta, self.end.addr(), port, datagram);
                         self.out.begin(self.stage, now);
-                        // The side only says in whose direction its own packets are told of.
+                        // The side only sets the direction in the events of its own packets.
                         self.end.on_packet(now, Side::Right, packet, &mut self.out);
                         self.drain(tell)?;
                     }
@@ -150,7 +151,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Sends what the machine has to send, and tells what its connections did.
+    /// Sends the machine's packets, and reports the events of its connections.
     fn drain(&mut self, tell: &mut impl FnMut(News)) -> io::Result<()> {
         for (_, packet) in self.out.sends.drain(..) {
             let Some(flow) = packet.datagram_flow() else { continue };
@@ -165,7 +166,7 @@ impl Machine {
             };
             match state.try_send(socket.into(), &transmit) {
                 Ok(()) => {}
-                // As if it were lost at once: a socket's buffer is full, or a probe for a larger packet was too large.
+                // Counts as an immediate loss: the socket's buffer is full, or a path MTU probe is too large.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => {}
                 Err(error) => return Err(error),
@@ -173,7 +174,7 @@ impl Machine {
         }
         self.out.signals.clear();
         for event in self.out.events.drain(..) {
-            // What becomes of packets is told where they pass.
+            // Packets are reported by the stages that carry them.
             if let What::Tcp(said) = &event.what {
                 self.right &= said.kind != TcpKind::Corrupted;
                 tell(News::Event(event));
@@ -183,7 +184,7 @@ impl Machine {
     }
 }
 
-/// A datagram as the machine takes it.
+/// Converts a datagram to a packet for the machine.
 fn packet(meta: &RecvMeta, here: Addr, port: u16, datagram: &[u8]) -> Packet {
     let (src, src_port) = (Addr::from(meta.addr.ip()), meta.addr.port());
     let mut bytes = vec![0; udp::HEADER as usize];
@@ -192,7 +193,7 @@ fn packet(meta: &RecvMeta, here: Addr, port: u16, datagram: &[u8]) -> Packet {
     udp::packet(flow, bytes).with(|packet| packet.tos = meta.ecn.map_or(0, |ecn| ecn as u8))
 }
 
-/// What of the transfers of `scenario` did not arrive as it was sent.
+/// Incorrect transfers of `scenario`, one line each.
 pub(super) fn wrong(
     scenario: &Scenario,
     stood: &BTreeMap<usize, io::Result<Stood>>,
@@ -218,7 +219,7 @@ pub(super) fn wrong(
     wrong
 }
 
-/// What is wrong with transfer number `nth` of the first of two hosts to the second.
+/// The problem of transfer number `nth` from the first to the second host.
 fn one(ends: [Option<&io::Result<Stood>>; 2], nth: usize, bytes: Option<Bytes>) -> Option<String> {
     let [from, to] = match ends {
         [Some(Ok(from)), Some(Ok(to))] => [from, to],

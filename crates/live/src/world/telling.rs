@@ -1,4 +1,4 @@
-//! What senders in the kernel do, told from the best place that this machine offers.
+//! Events of kernel senders, from the best source of this machine.
 
 use std::net::{SocketAddr, TcpStream};
 use std::ops::Range;
@@ -14,23 +14,23 @@ use crate::clock::Clock;
 use crate::endpoint::{SendObserver, flow};
 use crate::tracepoints::{Tracer, Watched, Watcher};
 
-/// The kernel's tracepoints, or why they cannot be had.
+/// The source of events: the kernel's tracepoints, or the reason why they are unavailable.
 pub(super) enum Tracing {
-    /// There is no sender in the kernel.
+    /// There is no kernel sender.
     Needless,
     Tracepoints(Tracer),
     TcpInfo(String),
 }
 
 impl Tracing {
-    /// For senders with these ports.
+    /// Follows senders with these ports.
     pub(super) fn start(ports: Range<u16>, clock: Clock, tell: &Sender<News>) -> Tracing {
         if ports.is_empty() {
             return Tracing::Needless;
         }
         let tell = tell.clone();
         let told = move |event| {
-            // Nobody listens any more once the run is over.
+            // After the end of the run the channel has no receiver.
             let _ = tell.send(News::Event(event));
         };
         Tracer::start(&ports, clock, told).map_or_else(Tracing::TcpInfo, Tracing::Tracepoints)
@@ -43,7 +43,7 @@ impl Tracing {
         }
     }
 
-    /// Up to when all events have been told.
+    /// All events before this time were emitted.
     pub(super) fn complete_until(&self) -> Time {
         match self {
             Tracing::Tracepoints(tracer) => tracer.complete_until(),
@@ -51,7 +51,7 @@ impl Tracing {
         }
     }
 
-    /// Tells what is left.
+    /// Emits the remaining events.
     pub(super) fn finish(self) -> Option<TcpEvents> {
         let (source, why, lost) = match self {
             Tracing::Needless => return None,
@@ -62,7 +62,7 @@ impl Tracing {
     }
 }
 
-/// Sends on what a sender tells.
+/// Forwards the events of a sender.
 pub(super) struct Sending {
     pub(super) tell: Sender<News>,
     pub(super) to: SocketAddr,
@@ -84,7 +84,7 @@ impl SendObserver for Sending {
     }
 
     fn event(&mut self, event: &Event) {
-        // Nobody listens any more once the run is over.
+        // After the end of the run the channel has no receiver.
         let _ = self.tell.send(News::Event(event.clone()));
     }
 }

@@ -1,4 +1,4 @@
-//! What comes from attackers: packets of connections that nobody has, and garbage.
+//! Packets of attackers: forged connections and garbage.
 
 use lasthop_live::header::VNET;
 use lasthop_live::sys::packet_socket::{BATCH, PacketSocket};
@@ -9,7 +9,7 @@ use lasthop_proto::wire::{Addr, Body, Flags, Packet, Segment, Seq};
 
 use super::{send_all, sh};
 
-/// The address of an interface.
+/// Link-layer address of an interface.
 pub fn mac(namespace: &str, dev: &str) -> [u8; 6] {
     let text = sh(&format!("ip -n {namespace} -o link show dev {dev}"));
     let mut words = text.split_whitespace().skip_while(|word| *word != "link/ether");
@@ -19,7 +19,7 @@ pub fn mac(namespace: &str, dev: &str) -> [u8; 6] {
     bytes.try_into().unwrap()
 }
 
-/// A frame for the socket with this packet.
+/// A frame with this packet, for a packet socket.
 pub fn frame_of(packet: &Packet, dst: [u8; 6], src: [u8; 6]) -> Vec<u8> {
     let mut frame = vec![0; VNET];
     frame.extend([&dst[..], &src, &[8, 0]].concat());
@@ -27,7 +27,7 @@ pub fn frame_of(packet: &Packet, dst: [u8; 6], src: [u8; 6]) -> Vec<u8> {
     frame
 }
 
-/// Sends `count` frames that `make` writes, in batches.
+/// Sends `count` frames in batches; `make` writes each.
 pub fn flood(socket: &PacketSocket, count: u32, mut make: impl FnMut(u32, &mut Vec<u8>)) {
     let mut batch: Vec<Vec<u8>> = vec![Vec::new(); BATCH];
     let mut i = 0;
@@ -44,7 +44,8 @@ fn server() -> Addr {
     Addr::v4(10, 9, 0, 2)
 }
 
-/// SYNs to the mobile host from addresses and ports at random; `ends` are the addresses of frames, to and from.
+/// SYNs to the mobile host from random addresses and ports; `ends` are the link-layer addresses, destination
+/// first.
 pub fn spoofed_connections(ends: [[u8; 6]; 2], seed: u64) -> impl FnMut(u32, &mut Vec<u8>) {
     let mut chance = Stream::new(seed, "flood");
     let segment = Segment::new(1, 9, Seq(0), Seq(0), Flags::SYN);
@@ -52,7 +53,7 @@ pub fn spoofed_connections(ends: [[u8; 6]; 2], seed: u64) -> impl FnMut(u32, &mu
     let mut syn = frame_of(&packet, ends[0], ends[1]);
     let (addr_at, port_at) = (VNET + 14 + 12, VNET + 14 + 20);
     move |_, frame| {
-        // Neither sum is right, and the virtio header says that both are.
+        // Both checksums are wrong, but the virtio header claims that they are valid.
         syn[0] = 2;
         let x = chance.below(1 << 40).to_be_bytes();
         syn[addr_at + 1..addr_at + 4].copy_from_slice(&x[3..6]);
@@ -65,7 +66,7 @@ pub fn spoofed_connections(ends: [[u8; 6]; 2], seed: u64) -> impl FnMut(u32, &mu
     }
 }
 
-/// Data with payloads of `len`, `each` packets of a flow, with a trailer of `trailer` bytes.
+/// Data segments with `len` bytes of payload, `each` packets per flow, with a trailer of `trailer` bytes.
 pub fn spoofed_data(
     ends: [[u8; 6]; 2],
     len: u32,
@@ -82,7 +83,7 @@ pub fn spoofed_data(
     }
 }
 
-/// A packet cut anywhere, with a few bytes changed anywhere: headers, lengths, options, tags.
+/// Truncated packets with a few random changes in headers, lengths, options and tags.
 pub fn garbage(ends: [[u8; 6]; 2]) -> impl FnMut(u32, &mut Vec<u8>) {
     let mut chance = Stream::new(7, "garbage");
     let mut segment = Segment::new(1, 9, Seq(5), Seq(6), Flags::ACK);

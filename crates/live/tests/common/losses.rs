@@ -1,4 +1,4 @@
-//! Losses of a hop by pattern: which segments are lost, and how often, depends on their place in the transfer alone.
+//! Deterministic losses of a hop: the index of a segment in its transfer determines how often it is lost.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
@@ -6,15 +6,16 @@ use lasthop_live::sys::bpf::{self, MapKind};
 
 use super::inside;
 
-/// Payload of a segment of a wire with 1500 bytes, with timestamps.
+/// Payload of a segment with timestamps at an MTU of 1500, bytes.
 const SEGMENT: u32 = 1448;
 
-/// Multipliers and shift of a hash that leaves gaps of all lengths between losses, as chance would.
+/// Multiplier and shift of a hash whose losses have gaps of all lengths, like random ones.
 const SPREAD: u32 = 0x9e37_79b1;
 const SHIFT: u32 = 15;
 const MIX: u32 = 0x85eb_ca6b;
 
-/// How often the segment with this number, from 0 on, is lost: one of 128 once, and one of eight of these twice.
+/// Number of losses of segment `number`, counted from 0: one of 128 is lost once, and one of eight of these
+/// twice.
 pub fn losses(number: u32) -> u32 {
     let hash = (number + 1).wrapping_mul(SPREAD);
     let hash = (hash ^ hash >> SHIFT).wrapping_mul(MIX);
@@ -25,14 +26,14 @@ pub fn losses(number: u32) -> u32 {
     }
 }
 
-/// How many transmissions are lost of a transfer of `len` bytes.
+/// Number of lost transmissions in a transfer of `len` bytes.
 pub fn losses_of(len: usize) -> u64 {
     (0..(len as u32).div_ceil(SEGMENT)).map(|number| u64::from(losses(number))).sum()
 }
 
 const HASH: u32 = 1;
 
-/// Instructions of BPF, and the places that jumps lead to.
+/// BPF instructions and the labels of jumps.
 #[derive(Default)]
 struct Code {
     bytes: Vec<[u8; 8]>,
@@ -55,7 +56,7 @@ impl Code {
         self.labels.push((name, self.bytes.len()));
     }
 
-    /// Calls a helper with a map, a key and perhaps a value on the stack.
+    /// Calls a helper with a map, a key and optionally a value on the stack.
     fn map_call(&mut self, helper: u32, map: &OwnedFd, key: i32, value: Option<(i32, u32)>) {
         self.op(0x18, 1, 1, 0, map.as_raw_fd() as u32);
         self.op(0, 0, 0, 0, 0);
@@ -69,7 +70,7 @@ impl Code {
         self.op(0x85, 0, 0, 0, helper);
     }
 
-    /// Loads `len` bytes of the packet from `from` to the stack, and leaves if they are not there.
+    /// Loads `len` bytes of the packet at `from` to the stack; exits if the packet is shorter.
     fn load(&mut self, from: u32, to: i32, len: u32) {
         self.op(0xbf, 1, 6, 0, 0);
         self.op(0xb7, 2, 0, 0, from);
@@ -90,8 +91,8 @@ impl Code {
     }
 }
 
-/// Loses data that arrives at `dev`, as [`losses`] has it, for as long as it lives. It is for one connection over IPv4,
-/// whose SYN it must see.
+/// Drops data that arrives at `dev` as [`losses`] determines, until it is dropped itself. It handles one IPv4
+/// connection, whose SYN it must see.
 pub struct Losses(#[expect(dead_code, reason = "they stay open")] Vec<OwnedFd>);
 
 impl Losses {

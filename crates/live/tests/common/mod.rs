@@ -4,8 +4,8 @@
 //! fh: fl 10.9.0.1 --- bs: bl | station | br --- mh: mr 10.9.0.2
 //! ```
 //!
-//! A test runs itself again in namespaces of its own (`unshare`), with root or without. What it makes there ends
-//! with it, whatever happens.
+//! A test runs itself again in its own namespaces (`unshare`), with or without root. They end with the test,
+//! even after a crash.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use std::fs::File;
@@ -44,7 +44,7 @@ use can_run::can_run;
 
 const INSIDE: &str = "LASTHOP_TEST_INSIDE";
 
-/// Runs the test `name` in namespaces of its own. `name` must be that of the test function.
+/// Runs the test `name` in its own namespaces. `name` must be that of the test function.
 pub fn alone(name: &str, test: impl FnOnce()) {
     run_alone(name, &["--map-root-user", "--net", "--mount"], test);
 }
@@ -74,14 +74,14 @@ fn run_alone(name: &str, namespaces: &[&str], test: impl FnOnce()) {
     print!("{text}");
 }
 
-/// The same with the rights of root outside of its namespaces, which the kernel's data plane asks for.
+/// Like `alone`, with the rights of root outside the namespaces, which the kernel's data plane needs.
 pub fn alone_as_root(name: &str, test: impl FnOnce()) {
     if std::env::var_os(INSIDE).is_some() || has_kernel_plane() {
         run_alone(name, &["--net", "--mount"], test);
     }
 }
 
-/// Runs a line of shell; fails with what it said.
+/// Runs a line of shell. Panics with its output if it fails.
 pub fn sh(line: &str) -> String {
     let output = Command::new("sh").args(["-ec", line]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -106,11 +106,11 @@ pub fn inside<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + '
     within(name, work).join().unwrap()
 }
 
-/// How the interfaces are to be.
+/// Properties of the interfaces.
 #[derive(Clone, Copy)]
 pub struct Wires {
     pub mtu: u32,
-    /// Checksum and segmentation left to the "network cards".
+    /// Whether checksums and segmentation are left to the "network cards".
     pub offload: bool,
     pub ipv6: bool,
 }
@@ -121,7 +121,7 @@ impl Default for Wires {
     }
 }
 
-/// Makes the namespaces and what lies between them.
+/// Makes the namespaces and the interfaces between them.
 pub fn wire(wires: Wires) {
     for name in ["fh", "bs", "mh"] {
         sh(&format!("ip netns add {name}; ip -n {name} link set dev lo up"));
@@ -132,7 +132,7 @@ pub fn wire(wires: Wires) {
         }
         sh(&format!("ip netns exec {name} sysctl -qw net.ipv6.conf.default.accept_dad=0"));
     }
-    // Nobody is to speak for himself at the station's own ends.
+    // The station's own ends must not send packets.
     sh("ip netns exec bs sysctl -qw net.ipv6.conf.default.disable_ipv6=1");
     for (host, end, inner, addr) in [("fh", "fl", "bl", 1), ("mh", "mr", "br", 2)] {
         let mtu = wires.mtu;
@@ -157,7 +157,7 @@ pub fn wire(wires: Wires) {
     wait_up(&[("fh", "fl"), ("bs", "bl"), ("bs", "br"), ("mh", "mr")]);
 }
 
-/// Waits until the interfaces carry frames; the kernel takes a moment after it was told.
+/// Waits until the interfaces carry frames, which takes the kernel a moment.
 pub fn wait_up(interfaces: &[(&str, &str)]) {
     for (name, dev) in interfaces {
         let up = || sh(&format!("ip -n {name} -o link show dev {dev}")).contains("state UP");
@@ -174,14 +174,14 @@ pub fn path_of(inner: Vec<Stage>, wants: Wants) -> Path {
     Path::new(stages, 1..count + 1, vec![0, count + 1], wants)
 }
 
-/// What forwards in a station of a test.
+/// The data plane of a tested station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum By {
     Sockets,
     Kernel,
 }
 
-/// Whether a test can run whose station has the kernel forward. Rights in a user namespace do not do.
+/// Whether a test with the kernel's data plane can run. Rights in a user namespace do not suffice.
 pub fn has_kernel_plane() -> bool {
     let probe = lasthop_live::plane::probe();
     if let Err(refusal) = &probe {
@@ -215,13 +215,13 @@ pub fn link() -> Stage {
     }))
 }
 
-/// A station that runs on a thread of its own.
+/// A station on a separate thread.
 pub struct Running<S> {
     pub handle: Handle,
     thread: JoinHandle<(std::io::Result<()>, S, Ended)>,
 }
 
-/// What a station says at its end.
+/// Final counters of a station.
 #[derive(Debug, Clone)]
 pub struct Ended {
     pub ports: Vec<(String, PortCounts)>,
@@ -234,7 +234,7 @@ impl Ended {
         self.ports.iter().find(|(port, _)| port == name).unwrap().1
     }
 
-    /// Nothing was lost at any interface.
+    /// Asserts that no frame was lost at any interface.
     pub fn assert_no_loss(&self) {
         assert_eq!(self.unroutable, 0);
         for (name, port) in &self.ports {
@@ -252,7 +252,7 @@ pub fn ended(station: &Station) -> Ended {
     Ended { ports, unroutable: station.unroutable(), plane: station.plane_counts() }
 }
 
-/// Starts a station with the stages that `inner` makes.
+/// Starts a station with packet sockets and the stages that `inner` makes.
 pub fn station<S: Sink + Send + 'static>(
     sink: S,
     inner: impl FnOnce() -> Vec<Stage> + Send + 'static,
@@ -260,7 +260,7 @@ pub fn station<S: Sink + Send + 'static>(
     station_by(By::Sockets, sink, inner)
 }
 
-/// The same where packet sockets forward, or the kernel.
+/// Starts a station with this data plane.
 pub fn station_by<S: Sink + Send + 'static>(
     by: By,
     mut sink: S,
@@ -287,37 +287,37 @@ pub fn station_by<S: Sink + Send + 'static>(
         (result, sink, ended(&station))
     });
     let handle: Handle = told.recv().unwrap();
-    // Its loop runs, so the program in the kernel knows what to show.
+    // Its loop runs, so the kernel's program is configured.
     assert_eq!(handle.ask(|_| ()), Some(()), "the station did not begin");
     Running { handle, thread }
 }
 
-/// A station that nobody watches.
+/// A station without a sink.
 pub fn quiet(stage: fn() -> Stage) -> Running<Nothing> {
     station(Nothing, move || vec![stage()])
 }
 
 impl<S> Running<S> {
-    /// Ends the station.
+    /// Stops the station and returns its sink and counters.
     pub fn stop(self) -> (S, Ended) {
         assert_eq!(self.handle.ask(|station| station.stop()), Some(()), "the station ended before");
         self.finished()
     }
 
-    /// What a station leaves that was told to stop.
+    /// Sink and counters of a stopped station.
     pub fn finished(self) -> (S, Ended) {
         let (result, sink, ended) = self.thread.join().unwrap();
         result.unwrap();
         (sink, ended)
     }
 
-    /// Waits until the station ends by itself.
+    /// Waits until the station ends without a request.
     pub fn join(self) -> (std::io::Result<()>, Ended) {
         let (result, _, ended) = self.thread.join().unwrap();
         (result, ended)
     }
 
-    /// The counts now.
+    /// The present counters.
     pub fn ended(&self) -> Ended {
         self.handle.ask(|station| ended(station)).unwrap()
     }
@@ -330,14 +330,14 @@ pub fn socket(namespace: &str, dev: &'static str) -> PacketSocket {
     })
 }
 
-/// Sends frames that begin at their Ethernet header.
+/// Sends frames that start with the Ethernet header.
 pub fn send_plain(socket: &PacketSocket, frames: &[Vec<u8>]) {
     let frames: Vec<Vec<u8>> =
         frames.iter().map(|frame| [&[0; VNET][..], frame].concat()).collect();
     send_all(socket, &frames);
 }
 
-/// Sends frames that begin with a virtio header.
+/// Sends frames that start with a virtio header.
 pub fn send_all<T: AsRef<[u8]>>(socket: &PacketSocket, mut frames: &[T]) {
     while !frames.is_empty() {
         match socket.send(frames) {
@@ -348,7 +348,7 @@ pub fn send_all<T: AsRef<[u8]>>(socket: &PacketSocket, mut frames: &[T]) {
     }
 }
 
-/// Receives until there are `count` frames, or nothing has come for half a minute. They begin with a virtio header.
+/// Receives `count` frames, which start with a virtio header. Gives up after half a minute without a frame.
 pub fn receive(socket: &PacketSocket, count: usize) -> Vec<Vec<u8>> {
     let mut inbox = Inbox::new();
     let mut frames = Vec::new();
@@ -381,12 +381,13 @@ pub fn until(what: &str, mut done: impl FnMut() -> bool) {
     panic!("waited in vain: {what}");
 }
 
-/// Transfers `len` bytes from `from` to `to` (its address and namespace), and checks each of them.
+/// Transfers `len` bytes from `from` to `to` (namespaces; `addr` is the address of `to`), and verifies each
+/// byte.
 pub fn transfer(from: &str, to: &str, addr: &'static str, len: usize) {
     watched_transfer(from, to, addr, len, &Arc::default());
 }
 
-/// The same; `received` is how many bytes have arrived.
+/// Like `transfer`; `received` is the number of arrived bytes.
 pub fn watched_transfer(
     from: &str,
     to: &str,
@@ -400,7 +401,7 @@ pub fn watched_transfer(
     let server = within(to, move || {
         let listener = std::net::TcpListener::bind((addr, 0)).unwrap();
         tell.send(listener.local_addr().unwrap()).unwrap();
-        // A transfer that stands still, or never begins, fails instead of waiting for ever.
+        // A transfer that stalls or never begins fails after this time.
         let patience = nix::sys::time::TimeVal::new(300, 0);
         setsockopt(&listener, ReceiveTimeout, &patience).unwrap();
         let (mut stream, _) = listener.accept().unwrap();
@@ -432,7 +433,7 @@ pub fn watched_transfer(
     assert_eq!(server.join().unwrap(), len);
 }
 
-/// The numbers that the kernels of client and server drew, from the server's SYN.
+/// Initial sequence numbers of client and server, from the server's SYN.
 fn initial_numbers(tap: &PacketSocket, server: u16) -> Option<(u32, u32)> {
     let mut inbox = Inbox::new();
     inbox.receive(tap).unwrap();

@@ -1,5 +1,5 @@
-//! A net over what becomes of the bytes of frames: each kind, whole, cut, and with each of its bytes changed in turn.
-//! Figures of all of that are kept in `tests/net/frames.txt`; `make figures` writes them anew.
+//! Regression net over the processing of frames: each kind, whole, truncated, and with each of its bytes
+//! changed in turn. `tests/net/frames.txt` has the expected figures; `make figures` regenerates them.
 
 #[path = "../../../checks/shared/golden.rs"]
 mod golden;
@@ -92,7 +92,7 @@ impl Seen {
     }
 }
 
-/// Compares the figures of `frames` with those that are kept.
+/// Compares the figures of `frames` with the expected ones.
 pub fn net(frames: &[(String, Vec<u8>)]) {
     let mut blocks = Vec::new();
     for (name, bytes) in frames {

@@ -1,8 +1,8 @@
-//! Runs tests that need a process of their own: each once as root and once as an ordinary user.
+//! Runs tests that need a separate process: each once as root and once as an ordinary user.
 //!
-//! The usual harness runs tests on threads, and a process with threads may not make namespaces. So this one
-//! starts itself for every test. Started by root, the second run is nobody's; started by an ordinary user, the
-//! first one is root in a user namespace.
+//! The usual harness runs tests on threads, and a process with threads cannot make namespaces. So this
+//! harness starts itself for every test. Started by root, the second run is that of the user `nobody`; started
+//! by an ordinary user, the first run is root in a user namespace.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -12,21 +12,21 @@ use std::process::{Command, ExitCode, Stdio};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{getegid, geteuid};
 
-/// A test: its name, and what it does on the main thread of its process.
+/// A test: its name, and its function for the main thread of its process.
 pub type Test = (&'static str, fn());
 
 const CHILD: &str = "LASTHOP_TEST_CHILD";
 const BECOME_ROOT: &str = "LASTHOP_TEST_BECOME_ROOT";
 const NOBODY: u32 = 65_534;
 
-/// Who runs a test.
+/// The user of a test run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum User {
     Root,
     Nobody,
 }
 
-/// Runs the tests whose names contain the first argument, or, in a child, the one that it is for.
+/// Runs the tests whose names contain the first argument. A child process runs a single one.
 pub fn main(tests: &[Test]) -> ExitCode {
     if std::env::var_os(BECOME_ROOT).is_some() {
         become_root();
@@ -63,7 +63,7 @@ pub fn main(tests: &[Test]) -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// This program, where nobody may read it: the build directory may lie in somebody's home.
+/// A copy of this program that all users may read, since the build directory may be in a private home.
 pub struct Program {
     dir: PathBuf,
 }

@@ -1,8 +1,9 @@
 //! A small evaluator of the statements in `%{ ... }%`.
 //!
-//! Scripts write them in Python over the names of `tcp_info`. Understood are `assert`, `print`, assignments, numbers,
-//! texts, tuples, comparisons (chained as in Python), `and`, `or`, `not`, `in`, arithmetic on integers and floats, bit
-//! operations, and the functions `abs`, `min`, `max`, `int` and `float`. Everything else is refused by name.
+//! Scripts write them in Python over the names of `tcp_info`. Supported are `assert`, `print`, assignments,
+//! numbers, texts, tuples, comparisons (chained as in Python), `and`, `or`, `not`, `in`, arithmetic on
+//! integers and floats, bit operations, and the functions `abs`, `min`, `max`, `int` and `float`. Everything
+//! else is rejected by name.
 
 mod parse;
 mod value;
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 use parse::{Expr, Statement};
 pub use value::Value;
 
-/// Why code does not hold.
+/// Why code fails.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refusal {
     /// An assertion is false: its text and the values of its message.
@@ -23,12 +24,12 @@ pub enum Refusal {
     Unsupported(String),
 }
 
-/// Evaluates `code`. Names that `lookup` does not have are constants of the socket layer or variables of the code.
+/// Evaluates `code`. Names unknown to `lookup` are constants of the socket layer or variables of the code.
 /// Returns the printed lines.
 ///
 /// # Errors
 ///
-/// The first assertion that fails, and everything that cannot be evaluated.
+/// The first failed assertion, and everything that cannot be evaluated.
 pub fn run(
     code: &str,
     lookup: &dyn Fn(&str) -> Option<i64>,
@@ -118,7 +119,7 @@ impl Scope<'_> {
     }
 }
 
-/// Names that have the same value everywhere (`linux/tcp.h`, `net/tcp_states.h`).
+/// Names with a fixed value (`linux/tcp.h`, `net/tcp_states.h`).
 const CONSTANTS: &[(&str, i64)] = &[
     ("True", 1),
     ("False", 0),

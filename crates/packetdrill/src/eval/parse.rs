@@ -25,7 +25,7 @@ pub(super) enum Expr {
     Call(String, Vec<Expr>),
 }
 
-/// The deepest nesting, and the most statements.
+/// Maximum nesting, and maximum number of statements.
 const DEPTH_MAX: u32 = 32;
 const STATEMENTS_MAX: usize = 1000;
 

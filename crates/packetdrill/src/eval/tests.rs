@@ -68,7 +68,7 @@ fn what_is_missing_is_named() {
 }
 
 proptest! {
-    /// Whatever code comes, it is evaluated or refused.
+    /// Any code is evaluated or rejected.
     #[test]
     fn any_code_is_evaluated_or_refused(code in "[ -~\n]{0,120}") {
         let _ = eval(&code);

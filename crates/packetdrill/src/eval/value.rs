@@ -1,4 +1,4 @@
-//! Values and what can be done with them.
+//! Values and their operations.
 
 use core::fmt;
 
@@ -22,7 +22,7 @@ fn wrong(what: impl Into<String>) -> Refusal {
 }
 
 impl Value {
-    /// What counts as true in Python.
+    /// Truth value as in Python.
     pub(super) fn truth(&self) -> bool {
         match self {
             Value::Int(n) => *n != 0,
@@ -76,7 +76,7 @@ impl Value {
 
     pub(super) fn binary(&self, op: &str, other: &Value) -> Result<Value, Refusal> {
         if let (Value::Text(text), "%") = (self, op) {
-            // A format: the values behind it say enough.
+            // A format: the text and its values suffice.
             return Ok(Value::Text(format!("{text} {other}")));
         }
         if let (Value::Int(a), Value::Int(b)) = (self, other) {

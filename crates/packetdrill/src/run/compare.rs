@@ -1,4 +1,4 @@
-//! Whether what was sent is what the script expects.
+//! Comparison of sent packets with the script's expectations.
 
 use lasthop_proto::wire::Flags;
 
@@ -6,10 +6,10 @@ use super::wire::Segment;
 use super::{Nanos, Rules};
 use crate::script::{Packet, Tcp, TcpOption, Tos, When};
 
-/// The first field that differs: its name, what is expected and what was sent.
+/// The first field that differs: its name, its expected value and its sent value.
 pub(super) type Difference = (&'static str, String, String);
 
-/// Compares a segment, with the numbers of the script, with what is expected. `at` is the time of the run.
+/// Compares a segment, with the numbers of the script, with the expectation. `at` is the time of the run.
 pub(super) fn segment(
     packet: &Packet,
     tcp: &Tcp,
@@ -137,17 +137,17 @@ fn same(a: &TcpOption, b: &TcpOption, at: Nanos, rules: &Rules) -> bool {
     }
 }
 
-/// When an event is expected.
+/// Time at which an event is expected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Window {
-    /// From this time on, `None` for any.
+    /// The range of times; `None` for any.
     pub(super) range: Option<(Nanos, Nanos)>,
-    /// What it may differ by.
+    /// Tolerance on both sides.
     pub(super) tolerance: Nanos,
 }
 
 impl Window {
-    /// The time of an event whose offsets count from `base`; `last` is the time of the event before.
+    /// The time of an event whose offsets count from `base`; `last` is the time of the previous event.
     pub(super) fn new(when: When, base: Nanos, last: Option<Nanos>, rules: &Rules) -> Window {
         let range = match when {
             When::At(at) => Some((at, at)),
@@ -165,7 +165,7 @@ impl Window {
         self.range.map_or(now, |(from, _)| from)
     }
 
-    /// The last moment that is allowed.
+    /// The latest valid time.
     pub(super) fn end(&self) -> Option<Nanos> {
         self.range.map(|(_, to)| to + self.tolerance)
     }

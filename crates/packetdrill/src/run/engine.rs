@@ -13,13 +13,13 @@ use crate::eval::{self, Refusal, Value};
 use crate::script::shell::{self, Command};
 use crate::script::{Action, Call, Event, Expr, Packet, Script, Tcp, Transport, When};
 
-/// How much longer a packet that is late is waited for, to say when it came.
+/// Additional wait for a late packet, to report its time.
 const LATE: Nanos = 2_000_000_000;
-/// Segments of one write leave within this time.
+/// Maximum duration of a train of segments from one write.
 const TRAIN: Nanos = 2_000_000;
-/// `*` waits no longer than this.
+/// Maximum wait for `*`.
 const ANY: Nanos = 60_000_000_000;
-/// The most entries of a trace.
+/// Maximum number of entries of a trace.
 const TRACE_MAX: usize = 100_000;
 
 /// Plays `script` in `world`.
@@ -53,10 +53,10 @@ struct Play<'a> {
     rules: Rules,
     ends: wire::Ends,
     flows: Flows,
-    /// The time of the event before, and whether a packet arrived then.
+    /// The time of the previous event, and whether a packet arrived then.
     last: Option<(Nanos, bool)>,
     blocked: Option<(u32, Call, Window)>,
-    /// Packets that were taken from the world and not matched.
+    /// Packets taken from the world and not matched.
     taken: VecDeque<(Nanos, Vec<u8>)>,
     variables: BTreeMap<String, Value>,
     outcome: Outcome,
@@ -87,7 +87,7 @@ impl Play<'_> {
         self.wait_for_call()
     }
 
-    /// The first failure counts.
+    /// Records a failure; the first one counts.
     fn note_failure(&mut self, stop: Stop) {
         if self.outcome.verdict != Verdict::Pass {
             return;
@@ -161,7 +161,7 @@ impl Play<'_> {
     fn event(&mut self, event: &Event) -> Result<(), Stop> {
         let arrives = matches!(&event.action, Action::Packet(packet) if packet.inbound);
         let now = self.world.now();
-        // Packets that arrive one after the other keep the distances of the script.
+        // Consecutive arrivals preserve the intervals of the script.
         let base = match self.last {
             Some((at, true)) if arrives => at,
             _ => now,
@@ -195,7 +195,7 @@ impl Play<'_> {
 
     fn arrive(&mut self, line: u32, packet: &Packet) -> Result<(), Stop> {
         let now = self.world.now();
-        // The numbers of the host are known from what it has sent.
+        // The numbers of the host follow from its packets.
         self.learn();
         let (bytes, text) = match &packet.transport {
             Transport::Tcp(tcp) => {
@@ -222,7 +222,7 @@ impl Play<'_> {
         Ok(())
     }
 
-    /// Reads packets that were sent and are not matched yet, so that initial sequence numbers are known.
+    /// Reads sent packets that are not matched yet, to determine initial sequence numbers.
     fn learn(&mut self) {
         let now = self.world.now();
         while let Some(sent) = self.world.sent(now) {
@@ -237,7 +237,7 @@ impl Play<'_> {
         }
     }
 
-    /// The next TCP segment that was sent, waiting until `until`.
+    /// The next sent TCP segment, waiting until `until`.
     fn next(&mut self, until: Nanos) -> Option<(Nanos, Segment)> {
         loop {
             let (at, bytes) = match self.taken.pop_front() {
@@ -254,7 +254,7 @@ impl Play<'_> {
         }
     }
 
-    /// The same of the connection that `packet` means. Segments of others are noted, if `packet` names no ports.
+    /// The same for the connection of `packet`. Segments of others are noted, if `packet` names no ports.
     fn next_of(&mut self, packet: &Packet, until: Nanos) -> Option<(Nanos, Segment)> {
         loop {
             let (at, segment) = self.next(until)?;
@@ -307,7 +307,8 @@ impl Play<'_> {
         Ok(fallback)
     }
 
-    /// Joins segments of one size that left together, as a card would have cut them, up to the expected length.
+    /// Joins segments of one size that were sent together, as a card would have split them, up to the
+    /// expected length.
     fn assemble(&mut self, tcp: &Tcp, at: Nanos, first: Segment) -> Segment {
         let piece = first.len;
         let mut whole = first;
@@ -374,7 +375,7 @@ impl Play<'_> {
         }
     }
 
-    /// A call that may block returns neither late nor, by more than the tolerance, early.
+    /// A blocking call must not return late, nor early by more than the tolerance.
     fn in_time(&self, line: u32, call: &Call, window: &Window, at: Nanos) -> Result<(), Stop> {
         if window.allows(at) {
             return Ok(());
@@ -383,7 +384,7 @@ impl Play<'_> {
         Err(Stop::Fail { line, expected, got: format!("it returned at {:.6} s", at as f64 / 1e9) })
     }
 
-    /// Waits for the call that blocks.
+    /// Waits for the blocking call.
     fn wait_for_call(&mut self) -> Result<(), Stop> {
         let Some((line, call, window)) = self.blocked.take() else { return Ok(()) };
         let end = window.end().unwrap_or(0).max(self.world.now()) + LATE;
@@ -411,7 +412,7 @@ impl Play<'_> {
                 a == b || matches!((a.as_str(), b.as_str()), ("EWOULDBLOCK", "EAGAIN"))
             }
             (None, None) => true,
-            // A script may leave the error open.
+            // A script may omit the error.
             (None, Some(_)) => true,
             (Some(_), None) => false,
         };
@@ -456,7 +457,7 @@ impl Play<'_> {
         }
     }
 
-    /// What was sent and no line expects goes into the trace.
+    /// Adds sent packets without an expectation to the trace.
     fn rest(&mut self) {
         let now = self.world.now();
         while let Some((at, segment)) = self.next(now) {
@@ -473,7 +474,7 @@ fn address(text: &str) -> Option<[u8; 4]> {
     text.parse().ok().map(|address: core::net::Ipv4Addr| address.octets())
 }
 
-/// What a line expects, in the language of scripts.
+/// The expectation of a line, in the language of scripts.
 fn expectation(packet: &Packet, tcp: &Tcp) -> String {
     let ecn = match packet.tos {
         Some(crate::script::Tos::Ecn(bits)) => bits,

@@ -1,15 +1,16 @@
-//! Which connection a packet belongs to, and how its numbers map to those of the script.
+//! Mapping of packets to connections, and of their numbers to those of the script.
 //!
-//! A script counts from its own initial sequence numbers and knows neither the ports nor the timestamps of a run.
+//! A script counts from its own initial sequence numbers and contains neither the ports nor the timestamps of
+//! a run.
 
 use lasthop_proto::wire::Flags;
 
 use super::wire::Segment;
 use crate::script::{Packet, Tcp, TcpOption};
 
-/// The port that a listener without an address gets, and the one that is connected to.
+/// The default port of a listener, and of a connection's destination.
 pub const PORT: u16 = 8080;
-/// The first port of the peer for a connection that it opens.
+/// First port of the peer for a connection that it opens.
 const EPHEMERAL: u16 = 49_152;
 
 /// A connection.
@@ -17,7 +18,7 @@ const EPHEMERAL: u16 = 49_152;
 pub(super) struct Flow {
     /// Ports of the host and of the peer.
     pub(super) ports: (u16, u16),
-    /// Those of the script, if it gives them.
+    /// Ports in the script, if given.
     named: Option<(u16, u16)>,
     /// The host's initial sequence number in the run and in the script.
     isn: Option<(u32, u32)>,
@@ -25,7 +26,7 @@ pub(super) struct Flow {
     peer: Option<u32>,
     /// The first timestamps sent: in the run, and in the script.
     stamps: Option<(u32, u32)>,
-    /// Timestamps that a script expects, and those that were sent for them.
+    /// Timestamps that a script expects, with those that were sent for them.
     known: Vec<(u32, u32)>,
 }
 
@@ -35,17 +36,17 @@ pub(super) struct Flows {
     all: Vec<Flow>,
     /// The connection under test, if it exists.
     current: Option<usize>,
-    /// A socket listens and no connection has come in.
+    /// Port of a listening socket without an incoming connection.
     pub(super) listening: Option<u16>,
-    /// A socket opens and its SYN was not seen.
+    /// Whether a socket is opening and its SYN has not been seen.
     connecting: bool,
 }
 
-/// Timestamps remembered for one connection.
+/// Maximum number of timestamps stored for one connection.
 const KNOWN_MAX: usize = 4096;
 
 impl Flows {
-    /// A socket was made: the connections so far are no longer under test.
+    /// Handles a new socket: earlier connections are no longer under test.
     pub(super) fn renew(&mut self) {
         self.current = None;
         (self.listening, self.connecting) = (None, false);
@@ -60,7 +61,7 @@ impl Flows {
         self.current.and_then(|index| self.all.get(index))
     }
 
-    /// The flow of a packet of the script, by its ports or by being under test.
+    /// The flow of a packet of the script, by its ports, else the one under test.
     fn of(&self, packet: &Packet) -> Option<usize> {
         let named = packet.ports.map(|(a, b)| if packet.inbound { (b, a) } else { (a, b) });
         match named {
@@ -73,7 +74,7 @@ impl Flows {
         }
     }
 
-    /// The flow on which a packet of the script arrives; a SYN for a listener makes one.
+    /// The flow on which a packet of the script arrives; a SYN for a listener creates one.
     pub(super) fn arriving(&mut self, packet: &Packet, tcp: &Tcp) -> Option<usize> {
         let opens = tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::ACK);
         let named = packet.ports.map(|(peer, host)| (host, peer));
@@ -90,7 +91,7 @@ impl Flows {
         self.of(packet)
     }
 
-    /// The flow of a packet that was sent. A SYN of a socket that opens makes one.
+    /// The flow of a sent packet. A SYN of an opening socket creates one.
     pub(super) fn sent(&mut self, segment: &Segment) -> Option<usize> {
         let found = self.all.iter().rposition(|flow| flow.ports == segment.ports);
         let fresh = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
@@ -103,7 +104,7 @@ impl Flows {
         found
     }
 
-    /// Whether a packet that was sent belongs to the connection that the script means.
+    /// Whether a sent packet belongs to the connection of the script's packet.
     pub(super) fn is_of(&mut self, packet: &Packet, index: usize) -> bool {
         if let (Some(ports), Some(flow)) = (packet.ports, self.all.get_mut(index))
             && flow.named.is_none()
@@ -119,7 +120,8 @@ impl Flows {
 }
 
 impl Flow {
-    /// The offset from sequence numbers of the script to those of the host. Only packets with SYN have absolute ones.
+    /// The offset from sequence numbers of the script to those of the host. Only packets with SYN have
+    /// absolute ones.
     fn offset(&self, syn: bool) -> u32 {
         self.isn.map_or(0, |(run, script)| if syn { run.wrapping_sub(script) } else { run })
     }
@@ -224,7 +226,7 @@ impl Flow {
         mapped
     }
 
-    /// A sequence number of the script, as the host knows it.
+    /// A sequence number of the script in the numbers of the host.
     pub(super) fn seq(&self, seq: u32) -> u32 {
         seq.wrapping_add(self.offset(false))
     }

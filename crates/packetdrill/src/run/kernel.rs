@@ -1,6 +1,7 @@
-//! The world of the machine's TCP: real sockets in a network namespace, whose only interface ends in this process.
+//! The world of the machine's TCP: real sockets in a network namespace, whose only interface ends in this
+//! process.
 //!
-//! The calling process must not have threads yet: it moves into namespaces of its own, which end with it.
+//! The calling process must not have threads yet: it moves into new namespaces, which end with it.
 
 mod calls;
 
@@ -16,13 +17,13 @@ use super::{Info, Nanos, Reply, Started, World};
 use crate::script::Call;
 use crate::script::shell::DEFAULTS;
 
-/// A call that a script does not mark as blocking is waited for this long.
+/// Maximum wait for a call that a script does not mark as blocking.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The option with the name of a socket's congestion control.
 const TCP_CONGESTION: i32 = 13;
 
-/// Whether sockets can have this congestion control.
+/// Whether sockets can use this congestion control.
 fn has_congestion_control(name: &str) -> bool {
     let Ok(fd) = sys::socket(2, 1, 6) else { return false };
     let set = sys::setsockopt(fd as i32, 6, TCP_CONGESTION, name.as_bytes()).is_ok();
@@ -39,20 +40,20 @@ pub struct Kernel {
     /// Descriptors of the script and of the process.
     fds: BTreeMap<i64, i32>,
     last: Option<i32>,
-    /// The congestion control of new sockets: a network of its own may not change its default.
+    /// The congestion control of new sockets: a separate network may not change its default.
     congestion: Option<String>,
-    /// Settings that every run begins with and that were refused.
+    /// Initial settings of every run that were rejected.
     refused: Vec<String>,
-    /// The call that blocks, and the descriptor that the script expects of it.
+    /// The blocking call, and the descriptor that the script expects from it.
     waiting: Option<(Call, Receiver<(Instant, Reply)>)>,
 }
 
 impl Kernel {
-    /// Moves the process into a network of its own, with the settings with which scripts usually begin.
+    /// Moves the process into a separate network, with the usual initial settings of scripts.
     ///
     /// # Errors
     ///
-    /// What forbids it, and how to allow it.
+    /// What the system forbids, and how to allow it.
     pub fn enter() -> Result<Kernel, Error> {
         let device = Tunnelled::enter("192.168.0.1/16", "192.168.0.2")?;
         let reader = device
@@ -93,7 +94,7 @@ impl Kernel {
         Duration::from_nanos(until.saturating_sub(self.now()))
     }
 
-    /// Takes note of what a call has made.
+    /// Records the descriptor that a call has created.
     fn note(&mut self, call: &Call, reply: Reply) -> Reply {
         let makes = matches!(call.name.as_str(), "socket" | "accept" | "accept4");
         if !makes || reply.value < 0 {
@@ -101,7 +102,7 @@ impl Kernel {
         }
         let real = reply.value as i32;
         if let (Some(name), "socket") = (&self.congestion, call.name.as_str()) {
-            // The name was tried when it was set.
+            // The name was validated when it was set.
             let _ = sys::setsockopt(real, 6, TCP_CONGESTION, name.as_bytes());
         }
         self.last = Some(real);
@@ -148,7 +149,7 @@ impl World for Kernel {
     }
 
     fn arrive(&mut self, bytes: Vec<u8>) {
-        // A packet that the kernel refuses is one that it drops.
+        // A packet rejected by the kernel counts as dropped by it.
         let _ = self.device.write(&bytes);
     }
 
@@ -164,7 +165,7 @@ impl World for Kernel {
             let reply = job();
             let _ = tell.send((now(), reply));
         });
-        // One that may block is given a moment, so that it is in the kernel before the next packet arrives.
+        // A blocking call gets a moment to enter the kernel before the next packet arrives.
         let patience = if call.until.is_some() { Duration::from_millis(1) } else { PATIENCE };
         match heard.recv_timeout(patience) {
             Ok((_, reply)) => Ok(Started::Done(self.note(call, reply))),

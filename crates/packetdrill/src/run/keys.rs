@@ -8,7 +8,7 @@ use lasthop_proto::units::Span;
 /// The configuration of the host under test.
 #[derive(Clone, Debug)]
 pub struct Keys {
-    /// TCP of connections without options of their own.
+    /// TCP of connections without separate options.
     pub tcp: TcpConfig,
     /// The congestion control.
     pub word: &'static Word,
@@ -29,7 +29,7 @@ pub struct Keys {
 }
 
 impl Default for Keys {
-    /// The settings with which scripts usually begin.
+    /// The usual initial settings of scripts.
     fn default() -> Keys {
         let tcp = TcpConfig {
             mss: 1460,
@@ -57,7 +57,7 @@ impl Default for Keys {
     }
 }
 
-/// The congestion control of a name of Linux.
+/// The congestion control with this name in Linux.
 pub fn word(name: &str) -> Option<&'static Word> {
     let key = match name {
         // Linux without a model is RACK with Reno's window.
@@ -100,7 +100,7 @@ impl Keys {
         tcp.dsack = dsack;
         tcp.rto_rule = RtoRule::Linux;
         tcp.ecn = self.ecn != 0;
-        // Sockets of their own say whether they open with data.
+        // Each socket decides whether it opens with data.
         tcp.fast_open = true;
         tcp
     }
@@ -137,7 +137,7 @@ impl Keys {
                 tcp.slow_start_after_idle =
                     if n > 0 { IdleRestart::Decay } else { IdleRestart::Off };
             }
-            // What this TCP does anyway.
+            // Fixed behaviour of this TCP.
             "tcp_recovery" => return Some(n == 1),
             "tcp_early_retrans" if n == 0 || n == 3 || n == 4 => self.tail_probes = n != 0,
             "tcp_frto" => return Some(n > 0),

@@ -1,4 +1,4 @@
-//! A run of a script: events in their order, in one of two worlds.
+//! A run of a script: events in order, in one of two worlds.
 
 mod compare;
 mod engine;
@@ -17,48 +17,48 @@ use serde::{Deserialize, Serialize};
 use crate::script::{Call, Expr};
 pub use engine::play;
 
-/// A moment of a run: nanoseconds since its start.
+/// A time of a run: nanoseconds since its start.
 pub type Nanos = u64;
 
-/// How a run judges.
+/// Rules of a run's comparison.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Rules {
     /// Times may differ by this many nanoseconds.
     pub tolerance: Nanos,
-    /// Times may also differ by this share of the step since the event before, in percent.
+    /// Further tolerance of times: this share of the step since the previous event, in percent.
     pub percent: f64,
-    /// PSH, the order of options and echoed timestamps count too.
+    /// Whether PSH, the order of options and echoed timestamps count too.
     pub strict: bool,
-    /// Timestamps that were sent are compared, and count in this unit (`--tcp_ts_tick_usecs`).
+    /// Unit of sent timestamps, which are then compared (`--tcp_ts_tick_usecs`).
     pub tick: Option<Nanos>,
-    /// Timestamps that arrive and echo none that a line expects keep their distance to the first one
-    /// (`--tcp_ts_ecr_scaled`); others arrive as they are.
+    /// Whether arriving timestamps with an unexpected echo preserve their distance to the first one
+    /// (`--tcp_ts_ecr_scaled`); otherwise they are unchanged.
     pub scaled: bool,
-    /// The run continues after an expectation that does not hold, so that the whole trace can be compared.
+    /// Whether the run continues after a failed expectation, so that the whole trace can be compared.
     pub observe: bool,
 }
 
 impl Default for Rules {
-    /// Those of packetdrill: 4 ms, or an eighth of the step.
+    /// The rules of packetdrill: 4 ms, or an eighth of the step.
     fn default() -> Rules {
         let (tick, scaled, strict, observe) = (None, false, false, false);
         Rules { tolerance: 4_000_000, percent: 12.5, strict, tick, scaled, observe }
     }
 }
 
-/// How a script ended.
+/// Result of a script.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "verdict")]
 pub enum Verdict {
-    /// Everything was as expected.
+    /// All expectations held.
     Pass,
-    /// Something was not.
+    /// An expectation failed.
     Fail {
         /// The line of the script, from 1.
         line: u32,
-        /// What the script expects.
+        /// The expectation of the script.
         expected: String,
-        /// What happened.
+        /// The actual event.
         got: String,
     },
     /// The script cannot be run here.
@@ -70,16 +70,16 @@ pub enum Verdict {
     },
 }
 
-/// Something that happened in a run.
+/// An event of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Entry {
-    /// When, in nanoseconds.
+    /// Time in nanoseconds.
     pub at: Nanos,
-    /// The line of the script that it belongs to; `None` for a packet that no line expects.
+    /// Its line of the script; `None` for a packet without an expectation.
     pub line: Option<u32>,
-    /// What it was.
+    /// Kind of event.
     pub kind: EntryKind,
-    /// It in the language of scripts, with the script's numbers.
+    /// The event in the language of scripts, with the script's numbers.
     pub text: String,
 }
 
@@ -93,30 +93,30 @@ pub enum EntryKind {
     Sent,
     /// A call returned.
     Called,
-    /// A script printed something.
+    /// A script printed text.
     Printed,
 }
 
 /// The result of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Outcome {
-    /// How it ended.
+    /// Verdict of the run.
     #[serde(flatten)]
     pub verdict: Verdict,
-    /// What was not applied: a line and a setting or a command.
+    /// Settings and commands without effect, with their lines.
     pub notes: Vec<(u32, String)>,
-    /// What happened.
+    /// All events.
     pub trace: Vec<Entry>,
 }
 
-/// What a call of the socket layer answered.
+/// Result of a call of the socket layer.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Reply {
     /// Its value.
     pub value: i64,
     /// The name of the error.
     pub errno: Option<String>,
-    /// Values that the call wrote: the index of the argument and the value.
+    /// Values written by the call, with the index of the argument.
     pub written: Vec<(usize, Expr)>,
 }
 
@@ -135,9 +135,9 @@ impl Reply {
 /// Whether a call has returned.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Started {
-    /// It has.
+    /// It has returned.
     Done(Reply),
-    /// It waits; see [`World::finished`].
+    /// It is waiting; see [`World::finished`].
     Blocks,
 }
 
@@ -149,44 +149,44 @@ pub trait World {
     /// The time.
     fn now(&mut self) -> Nanos;
 
-    /// Lets time pass until `at`.
+    /// Advances time to `at`.
     fn wait(&mut self, at: Nanos);
 
-    /// The next packet that the host has sent, as bytes with its time. Waits until `until`.
+    /// The next packet sent by the host, in bytes, with its time. Waits until `until`.
     fn sent(&mut self, until: Nanos) -> Option<(Nanos, Vec<u8>)>;
 
-    /// A packet arrives at the host now.
+    /// Delivers a packet to the host now.
     fn arrive(&mut self, bytes: Vec<u8>);
 
-    /// The application calls. A call that may block says so by [`Call::until`].
+    /// Makes a call of the application. [`Call::until`] marks a call that may block.
     ///
     /// # Errors
     ///
-    /// The name of a feature that this world does not have.
+    /// The name of a missing feature of this world.
     fn call(&mut self, call: &Call) -> Result<Started, String>;
 
-    /// The answer to the call that blocks, and when it came. Waits until `until`.
+    /// The result of the blocking call, and its time. Waits until `until`.
     fn finished(&mut self, until: Nanos) -> Option<(Nanos, Reply)>;
 
-    /// `tcp_info` of the socket that was made last.
+    /// `tcp_info` of the latest socket.
     ///
     /// # Errors
     ///
     /// Why there is none.
     fn info(&mut self) -> Result<Info, String>;
 
-    /// Sets the addresses of the host and of its peer before the first call. False if they are given.
+    /// Sets the addresses of the host and of its peer before the first call. False if they are fixed.
     fn set_addresses(&mut self, host: [u8; 4], peer: [u8; 4]) -> bool {
         let _ = (host, peer);
         false
     }
 
-    /// Forgets what is cached of servers. False if that cannot be done.
+    /// Discards the cached state of servers. False if that is impossible.
     fn forget_servers(&mut self) -> bool {
         false
     }
 
-    /// Settings that every run begins with and that the host refused.
+    /// Initial settings of every run that the host rejected.
     fn refused(&self) -> &[String] {
         &[]
     }

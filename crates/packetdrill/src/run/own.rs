@@ -25,9 +25,9 @@ use super::wire::{self, Ends, LOCAL, REMOTE};
 use super::{Info, Nanos, Reply, Started, World};
 use crate::script::Call;
 
-/// The run begins at this time, so that no timer lies before zero.
+/// Start time of the run, so that no timer is before zero.
 const START: Nanos = 1_000_000_000;
-/// Steps between two events of a script; a host that takes more is stuck.
+/// Maximum number of steps between two events of a script; a host with more is stuck.
 const STEPS_MAX: usize = 1_000_000;
 
 /// A descriptor of the application.
@@ -39,7 +39,7 @@ struct Fd {
     port: Option<u16>,
     /// `TCP_FASTOPEN_CONNECT`: the connection opens with the first write.
     deferred: bool,
-    /// What `listen` was called with.
+    /// Backlog argument of `listen`.
     backlog: u32,
     /// `SO_ZEROCOPY`.
     zerocopy: bool,
@@ -74,7 +74,7 @@ impl Fd {
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
     Fresh,
-    /// `connect` was called, and the SYN goes with the first write.
+    /// `connect` was called, and the SYN is sent with the first write.
     Deferred,
     Listening(u16),
     Connection(usize),
@@ -91,15 +91,15 @@ pub struct Own {
     now: Nanos,
     sent: VecDeque<(Nanos, Vec<u8>)>,
     fds: BTreeMap<i64, Fd>,
-    /// The connection whose `tcp_info` a script means.
+    /// The connection of a script's `tcp_info`.
     last: Option<usize>,
     blocked: Option<Call>,
-    /// Bytes that a blocked write has written so far.
+    /// Bytes written so far by a blocked write.
     written: i64,
     done: Option<(Nanos, Reply)>,
     /// Addresses of the host and of its peer.
     ends: Ends,
-    /// What connections report by `MSG_ERRQUEUE`.
+    /// Reports of connections for `MSG_ERRQUEUE`.
     queues: BTreeMap<usize, messages::ErrorQueue>,
     /// `IP_TOS` of connections.
     services: BTreeMap<FlowKey, u8>,
@@ -141,7 +141,7 @@ fn host(keys: &Keys, at: [u8; 4]) -> Sockets {
 }
 
 impl Own {
-    /// The host; it is made with the settings in force when it is first needed.
+    /// The host; it is created on first use with the current settings.
     fn sockets(&mut self) -> &mut Sockets {
         let (keys, at) = (&self.keys, self.ends.0);
         self.sockets.get_or_insert_with(|| host(keys, at))
@@ -156,7 +156,7 @@ impl Own {
         Time(self.now)
     }
 
-    /// Does something with the host, and takes what it sends.
+    /// Acts on the host, and collects its packets.
     fn act<T>(&mut self, action: impl FnOnce(&mut Sockets, Time, &mut Out) -> T) -> T {
         let now = self.time();
         self.out.begin(StageId(0), now);
@@ -182,12 +182,12 @@ impl Own {
         self.out.signals.clear();
     }
 
-    /// Runs what is due now.
+    /// Handles everything that is due now.
     fn settle(&mut self) {
         self.run(self.now - START, |_| false);
     }
 
-    /// Runs timers up to `until`; stops early as soon as `enough` says so.
+    /// Runs timers up to `until`; stops early when `enough` returns true.
     fn run(&mut self, until: Nanos, enough: impl Fn(&Own) -> bool) {
         let until = until.saturating_add(START);
         for _ in 0..STEPS_MAX {
@@ -208,7 +208,7 @@ impl Own {
         self.retry();
     }
 
-    /// The call that blocks may be able to return.
+    /// Retries the blocking call.
     fn retry(&mut self) {
         let Some(call) = self.blocked.take() else { return };
         match self.attempt(&call) {
@@ -224,8 +224,8 @@ impl World for Own {
         self.now - START
     }
 
-    /// Timers that are due at the same instant expire after what the script does then, as those of a kernel do, whose ticks
-    /// come later.
+    /// Timers due at the same instant expire after the script's actions, like those of a kernel, whose ticks
+    /// are later.
     fn wait(&mut self, at: Nanos) {
         let at = at.max(self.now - START);
         if at > self.now - START {
@@ -251,7 +251,7 @@ impl World for Own {
             self.settle();
             return;
         }
-        // What the host would refuse to read never reaches its TCP.
+        // A packet that the host cannot parse never reaches its TCP.
         let Ok(packet) = parse::parse(&Arc::from(bytes), 0, true) else { return };
         self.act(|sockets, now, out| sockets.on_packet(now, Side::Right, packet, out));
         self.settle();

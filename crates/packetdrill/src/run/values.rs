@@ -1,4 +1,4 @@
-//! Arguments and results: their values, and whether an answer is the expected one.
+//! Arguments and results: their values, and comparison with the expectation.
 
 use crate::script::Expr;
 
@@ -107,7 +107,7 @@ const NAMES: &[(&str, i64)] = &[
     ("SOF_TIMESTAMPING_TX_ACK", 1 << 9),
 ];
 
-/// The number that `expr` stands for.
+/// The number that `expr` represents.
 pub fn number(expr: &Expr) -> Option<i64> {
     match expr {
         Expr::Int(n) => Some(*n),
@@ -118,7 +118,7 @@ pub fn number(expr: &Expr) -> Option<i64> {
     }
 }
 
-/// The bytes of a text, in which `\x0a` stands for one.
+/// The bytes of a text, in which `\x0a` represents one byte.
 pub fn bytes_of(text: &str) -> Vec<u8> {
     let mut pieces = text.split("\\x");
     let mut bytes = pieces.next().unwrap_or("").as_bytes().to_vec();
@@ -142,7 +142,7 @@ pub fn word(expr: &Expr) -> Option<&str> {
     }
 }
 
-/// Whether `got` is what `expected` allows.
+/// Whether `got` satisfies `expected`.
 pub fn matches(expected: &Expr, got: &Expr) -> bool {
     match (expected, got) {
         (Expr::Any, _) => true,

@@ -1,6 +1,6 @@
-//! IPv4 packets as bytes: what arrives is written, what is sent is read.
+//! IPv4 packets in bytes: arriving ones are written, sent ones are parsed.
 //!
-//! A script says options in any order and with any padding, so packets are made here and not by a TCP.
+//! A script has options in any order and with any padding, so packets are built here and not by a TCP.
 
 use lasthop_proto::wire::Flags;
 use lasthop_proto::wire::checksum::checksum;
@@ -15,12 +15,12 @@ pub const REMOTE: [u8; 4] = [192, 0, 2, 1];
 /// Addresses of the host and of its peer.
 pub type Ends = ([u8; 4], [u8; 4]);
 
-/// A TCP segment as it is on the wire.
+/// A TCP segment in its wire form.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Segment {
     /// Traffic class.
     pub tos: u8,
-    /// Hops left.
+    /// Remaining hops (TTL).
     pub ttl: u8,
     /// Source and destination port.
     pub ports: (u16, u16),
@@ -142,8 +142,8 @@ pub fn unreachable(ends: Ends, kind: (u8, u8), mtu: u16, ports: (u16, u16), seq:
     ip(ends, 0, 64, 1, &icmp)
 }
 
-/// What an ICMP error message of type 3 says: its code, the MTU, and of the segment that it quotes the ports and the
-/// sequence number.
+/// The contents of an ICMP error message of type 3: its code, the MTU, and the ports and sequence number of
+/// the quoted segment.
 pub fn read_unreachable(bytes: &[u8]) -> Option<(u8, u16, (u16, u16), u32)> {
     let header = usize::from(*bytes.first()? & 0x0f) * 4;
     let icmp = bytes.get(header..).filter(|_| header >= 20 && bytes.get(9) == Some(&1))?;
@@ -153,7 +153,7 @@ pub fn read_unreachable(bytes: &[u8]) -> Option<(u8, u16, (u16, u16), u32)> {
     Some((icmp[1], pair(icmp, 6)?, ports, quad(tcp, 4)?))
 }
 
-/// Puts the differentiated services field `tos` into an IPv4 packet; its ECN bits stay.
+/// Sets the differentiated services field of an IPv4 packet to `tos`; its ECN bits are unchanged.
 pub fn set_services(bytes: &mut [u8], tos: u8) {
     let header = usize::from(bytes.first().map_or(0, |first| first & 0x0f)) * 4;
     if header < 20 || bytes.len() < header {

@@ -3,7 +3,7 @@
 use super::scan::Scan;
 use super::{Call, Expr, Fault};
 
-/// The deepest nesting of arguments, and the most of them in one list.
+/// Maximum nesting of arguments, and maximum length of one list.
 const DEPTH_MAX: u32 = 8;
 const LIST_MAX: usize = 64;
 
@@ -96,7 +96,7 @@ fn single(scan: &mut Scan<'_>, depth: u32) -> Result<Expr, Fault> {
     }
 }
 
-/// `name=value` pairs or plain values, behind `{`.
+/// `name=value` pairs or plain values, after `{`.
 fn braces(scan: &mut Scan<'_>, depth: u32) -> Result<Expr, Fault> {
     let (mut fields, mut values) = (Vec::new(), Vec::new());
     if scan.eat("}")? {

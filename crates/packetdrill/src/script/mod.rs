@@ -1,4 +1,4 @@
-//! The script language: what a script says, and its parser.
+//! The script language: its data types and its parser.
 //!
 //! The parser accepts the language of packetdrill as of 2025 as far as a TCP needs it. Parts of the language that this
 //! crate cannot run (GRE, MPLS, IPv6 headers) are rejected with [`FaultKind::Unsupported`] and their name.
@@ -15,11 +15,11 @@ use lasthop_proto::wire::Flags;
 
 pub use packet::TFO_COOKIE;
 
-/// The largest script in bytes.
+/// Maximum size of a script in bytes.
 pub const SCRIPT_MAX: usize = 1 << 20;
-/// The most events of a script.
+/// Maximum number of events of a script.
 pub const EVENTS_MAX: usize = 20_000;
-/// The latest time of a script in seconds: one day.
+/// Maximum time of a script in seconds: one day.
 pub const SECONDS_MAX: u64 = 86_400;
 
 /// A script.
@@ -34,11 +34,11 @@ pub struct Script {
 }
 
 impl Script {
-    /// Reads a script.
+    /// Parses a script.
     ///
     /// # Errors
     ///
-    /// The first line that is wrong or unsupported.
+    /// The first wrong or unsupported line.
     pub fn parse(text: &str) -> Result<Script, Fault> {
         read::script(text)
     }
@@ -49,28 +49,28 @@ impl Script {
 pub struct Event {
     /// Its line, from 1.
     pub line: u32,
-    /// When it happens.
+    /// Its time.
     pub when: When,
-    /// What happens.
+    /// Its action.
     pub action: Action,
 }
 
-/// When an event happens, in nanoseconds.
+/// Time of an event, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum When {
     /// `1.5`: at this time of the script.
     At(u64),
     /// `1.5~2`: between two times of the script.
     Between(u64, u64),
-    /// `+.1`: after the event before it.
+    /// `+.1`: after the previous event.
     After(u64),
-    /// `+.1~+.2`: between two times after the event before it.
+    /// `+.1~+.2`: between two times after the previous event.
     AfterBetween(u64, u64),
     /// `*`: at any time.
     Any,
 }
 
-/// What happens in an event.
+/// Action of an event.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Action {
     /// A packet arrives or is expected.
@@ -98,7 +98,7 @@ pub struct Packet {
     pub transport: Transport,
 }
 
-/// What a script says about the traffic class of a packet.
+/// The traffic class of a script's packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tos {
     /// These ECN bits.
@@ -176,7 +176,7 @@ pub struct Icmp {
     pub kind: (u8, u8),
     /// MTU of the next hop, if given.
     pub mtu: Option<u16>,
-    /// Sequence number of the TCP segment that it quotes.
+    /// Sequence number of the quoted TCP segment.
     pub seq: u32,
 }
 
@@ -187,7 +187,8 @@ pub struct Call {
     pub name: String,
     /// Its arguments.
     pub args: Vec<Expr>,
-    /// `...`: it may block until this time, in nanoseconds, counted as the event's own time is.
+    /// `...`: it may block until this time, in nanoseconds, relative to the same base as the event's own
+    /// time.
     pub until: Option<u64>,
     /// The expected result.
     pub result: Expr,
@@ -233,7 +234,7 @@ pub struct Fault {
     pub line: u32,
     /// Whether the script is wrong or the feature is missing.
     pub kind: FaultKind,
-    /// What is wrong, or the name of the missing feature.
+    /// The fault, or the name of the missing feature.
     pub what: String,
 }
 
@@ -242,7 +243,7 @@ pub struct Fault {
 pub enum FaultKind {
     /// The script is not in the language.
     Syntax,
-    /// The script uses a feature that this crate does not have.
+    /// The script uses a missing feature.
     Unsupported,
 }
 

@@ -7,7 +7,7 @@ use super::{Fault, Icmp, Packet, Tcp, TcpOption, Tos, Transport};
 
 /// `TFO_COOKIE`: the Fast Open cookie of Linux for 192.0.2.1 at 192.168.0.1 with the key of `defaults.sh`.
 pub const TFO_COOKIE: [u8; 8] = [0x30, 0x21, 0xb9, 0xd8, 0x89, 0x01, 0x7e, 0xeb];
-/// The most SACK blocks and options of one packet.
+/// Maximum number of SACK blocks and options of one packet.
 const OPTIONS_MAX: usize = 40;
 
 pub(super) fn packet(scan: &mut Scan<'_>) -> Result<Packet, Fault> {
@@ -159,7 +159,7 @@ fn sequence(scan: &mut Scan<'_>, flags: Flags) -> Result<(u32, u32), Fault> {
     Ok((from, len))
 }
 
-/// The options behind `<`; `None` for `...`.
+/// The options after `<`; `None` for `...`.
 fn options(scan: &mut Scan<'_>) -> Result<Option<Vec<TcpOption>>, Fault> {
     if scan.eat("...")? {
         scan.expect(">")?;
@@ -239,7 +239,7 @@ fn bytes(scan: &mut Scan<'_>) -> Result<Vec<u8>, Fault> {
     Ok((0..text.len()).step_by(2).map(digit).collect())
 }
 
-/// `unreachable frag_needed mtu 1000 [1:1001(1000)]` behind `icmp`.
+/// `unreachable frag_needed mtu 1000 [1:1001(1000)]` after `icmp`.
 fn icmp(scan: &mut Scan<'_>) -> Result<Icmp, Fault> {
     scan.blanks()?;
     let (line, before) = (scan.line(), *scan);

@@ -30,7 +30,7 @@ pub(super) fn script(text: &str) -> Result<Script, Fault> {
     }
 }
 
-/// `name`, `name=value` or `name=name=value`, behind `--`.
+/// `name`, `name=value` or `name=name=value`, after `--`.
 fn option(scan: &mut Scan<'_>, line: u32) -> Result<(u32, String, Option<String>), Fault> {
     let name = scan.run(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-').to_owned();
     if name.is_empty() {

@@ -24,7 +24,7 @@ impl<'a> Scan<'a> {
         self.line
     }
 
-    /// The text from here on.
+    /// The remaining text.
     pub(super) fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or("")
     }
@@ -60,7 +60,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Skips `what` behind blanks, if it is next.
+    /// Skips blanks and `what`, if it is next.
     pub(super) fn eat(&mut self, what: &str) -> Result<bool, Fault> {
         self.blanks()?;
         let found = self.rest().starts_with(what);

@@ -1,24 +1,24 @@
 //! The shell commands of a script, as far as they are settings of TCP.
 //!
-//! Nothing is ever handed to a shell. `sysctl -q name=value`, `set_sysctls.py /proc/sys/...=value` and the usual
-//! `defaults.sh` become [`Command::Setting`]; commands that change nothing in a network of its own are ignored; all
-//! others are [`Command::Refused`], so that a run can report them.
+//! No command is passed to a shell. `sysctl -q name=value`, `set_sysctls.py /proc/sys/...=value` and the
+//! usual `defaults.sh` become [`Command::Setting`]. Commands without an effect in a separate network are
+//! ignored; all others are [`Command::Refused`], so that a run can report them.
 
-/// What a piece of a shell command means.
+/// Meaning of a piece of a shell command.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Command {
     /// A setting below `net.ipv4`: its name without that prefix, and its value.
     Setting(String, String),
-    /// What is cached of servers is forgotten: segment sizes and Fast Open cookies.
+    /// The cached state of servers is discarded: segment sizes and Fast Open cookies.
     ForgetServers,
-    /// It is not carried out.
+    /// It is not executed.
     Refused(String),
 }
 
-/// The most pieces of one command.
+/// Maximum number of pieces of one command.
 const PIECES_MAX: usize = 256;
 
-/// The settings with which scripts usually begin.
+/// The usual initial settings of scripts.
 pub const DEFAULTS: &[(&str, &str)] = &[
     ("tcp_rmem", "4096 540000 15728640"),
     ("tcp_wmem", "4096 262144 4194304"),
@@ -45,7 +45,7 @@ pub const DEFAULTS: &[(&str, &str)] = &[
     ("tcp_syncookies", "1"),
 ];
 
-/// What the commands of `text` mean, in their order.
+/// The meanings of the commands of `text`, in order.
 pub fn commands(text: &str) -> Vec<Command> {
     let text = text.replace("\\\n", " ");
     let mut all = Vec::new();
@@ -129,7 +129,7 @@ fn command(words: &[String], all: &mut Vec<Command>) {
         ),
         "ip" if whole.starts_with("ip tcp_metrics flush") => all.push(Command::ForgetServers),
         "true" | ":" => {}
-        // Each run has a network of its own, without offloads, behind a plain queue.
+        // Each run has a separate network, without offloads, behind a plain queue.
         _ if name.starts_with("sysctl_restore_") => {}
         "ethtool" => {}
         "ip" if words.get(1).is_some_and(|word| word == "tcp_metrics") => {}

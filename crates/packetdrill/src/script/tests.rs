@@ -162,7 +162,7 @@ fn of_shell_commands_settings_alone_are_carried_out() {
 }
 
 proptest! {
-    /// Whatever bytes come, the answer is a script or a fault.
+    /// Any bytes result in a script or a fault.
     #[test]
     fn any_text_is_parsed_or_refused(text in ".{0,200}") {
         let _ = Script::parse(&text);

@@ -1,23 +1,24 @@
-//! ACK reconstruction: behind a slow return link, the ACKs that filtering took out are filled in again.
+//! ACK reconstruction: behind a slow return link, ACKs that a filter removed are regenerated.
 //!
-//! A sender that counts ACKs opens its window slowly when few come, and sends a burst at each. This agent stands
-//! between the return link and the sender (RFC 3449 5.3.1; H. Balakrishnan, V. Padmanabhan and R. Katz, "The Effects of
-//! Asymmetry on TCP Performance", MOBICOM 1997). Where an ACK acknowledges more than `thresh` segments it is held, ACKs
-//! for that many segments each go before it, and it goes last. They are spread over the time that lies between two ACKs
-//! of the return link, as a moving average has it.
+//! A sender that counts ACKs opens its window slowly when few arrive, and sends a burst at each. This agent
+//! is located between the return link and the sender (RFC 3449 5.3.1; H. Balakrishnan, V. Padmanabhan and R.
+//! Katz, "The Effects of Asymmetry on TCP Performance", MOBICOM 1997). An ACK for more than `thresh` segments
+//! is delayed. ACKs for that many segments each precede it, and it is sent last. They are spread over the
+//! average time between two ACKs of the return link.
 //!
-//! **End to end.** A reconstructed ACK acknowledges less than one of the receiver that has arrived here, never more. It
-//! repeats that one's timestamps and window, so it is only made while the window stands still: its right edge is then
-//! one that the receiver has promised.
+//! **End to end.** A reconstructed ACK acknowledges less than an ACK of the receiver that has arrived here,
+//! never more. It repeats that ACK's timestamps and window, so it is only made while the window is constant:
+//! its right edge is then one that the receiver has advertised.
 //!
-//! **What passes unchanged**: duplicates, ACKs with SACK blocks, ECN marks, notifications or unknown options, window
-//! updates, data, SYN, FIN, RST. Such a segment makes what is held go first, at once, so that order is kept. Nothing is
-//! filled in before an ACK that would need more than a thousand others: with tiny segments it could be millions. A newer
-//! plain ACK takes the place of the one that is held (cause `superseded-ack`): it says the same and more.
+//! **Unchanged**: duplicates, ACKs with SACK blocks, ECN marks, notifications or unknown options, window
+//! updates, data, SYN, FIN, RST. Before such a segment the delayed ACK is sent immediately, so the order is
+//! preserved. An ACK that would need more than a thousand others is not filled in: with tiny segments it
+//! could be millions. A newer plain ACK replaces the delayed one (cause `superseded-ack`), since it repeats
+//! all of its information.
 //!
-//! **State** is soft: the last ACK of each connection and at most one packet. Without it ACKs just pass. The length of
-//! a segment is that of the longest one seen in the direction of the data. A connection is forgotten when the sender has
-//! got the ACK of its FIN, or by a reset.
+//! **State** is soft: the last ACK of each connection and at most one packet. Without it ACKs pass unchanged.
+//! The segment size is that of the longest segment seen in the direction of the data. A connection is removed
+//! after its sender has received the ACK of its FIN, or by a reset.
 
 use serde::Serialize;
 
@@ -33,23 +34,23 @@ use crate::units::{Span, Time};
 use crate::wake::WakeTree;
 use crate::wire::{Body, Damage, Flags, FlowKey, Packet, Segment, Seq};
 
-/// Share of a new measurement in the average: 1/4. The specification leaves it open.
+/// Weight of a new measurement in the average: 1/4. The specification leaves it open.
 const SHARE: u64 = 4;
-/// ACKs that are further apart do not clock a sender: the connection paused.
+/// ACKs further apart do not clock a sender: the connection paused.
 const PAUSE: Span = Span::secs(1);
 
-/// The most that go before one ACK of the receiver.
+/// Limit of reconstructed ACKs per ACK of the receiver.
 const FILLS_MAX: u32 = 1024;
 
 /// Configuration of the agent.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Reconstruction {
-    /// Segments that one ACK to the sender acknowledges at most.
+    /// Largest number of segments that one ACK to the sender acknowledges.
     //= rfc3449#section-5.3.1: ack_thresh is typically two segments
     pub thresh: u32,
-    /// Time between reconstructed ACKs; measured if it is not given.
+    /// Time between reconstructed ACKs; measured if it is `None`.
     pub interval: Option<Span>,
-    /// Connections watched at once; the least recently used is forgotten first.
+    /// Limit of tracked connections; the least recently used is evicted.
     pub flows: usize,
 }
 
@@ -91,22 +92,22 @@ impl Config for Reconstruction {
     }
 }
 
-/// What is known of a connection, in the direction of its ACKs.
+/// State of a connection in the direction of its ACKs.
 #[derive(Clone, Debug, Default)]
 struct Flow {
-    /// Longest payload of the data that it acknowledges.
+    /// Longest payload of the acknowledged data.
     segment: u32,
-    /// The acknowledgement and window of the last ACK that went to the sender.
+    /// Acknowledgement and window of the last ACK sent to the sender.
     sent: Option<(Seq, u16)>,
-    /// When the last one that acknowledges more came from the receiver.
+    /// Arrival time of the receiver's last advancing ACK.
     heard: Option<Time>,
-    /// Average time between them.
+    /// Average time between advancing ACKs.
     interval: Option<Span>,
-    /// The receiver's ACK that goes after those that are filled in.
+    /// The receiver's ACK that follows the reconstructed ones.
     held: Option<Packet>,
-    /// One past the FIN of the data, once it has passed.
+    /// One past the FIN of the data, after it has passed.
     fin: Option<Seq>,
-    /// When the next ACK goes, and the time between them.
+    /// Time of the next ACK, and the time between them.
     due: Time,
     spacing: Span,
 }
@@ -123,7 +124,7 @@ pub struct AckReconstruction {
 }
 
 impl AckReconstruction {
-    /// An agent that watches nothing yet.
+    /// An agent without connections.
     pub fn new(config: &Reconstruction) -> AckReconstruction {
         AckReconstruction {
             config: config.clone(),
@@ -135,7 +136,7 @@ impl AckReconstruction {
         }
     }
 
-    /// What is held goes at once.
+    /// Sends the delayed ACK immediately.
     fn flush(&mut self, i: usize, out: &mut Out) {
         if let Some(packet) = self.flows[i].held.take() {
             self.holds -= 1;
@@ -147,7 +148,7 @@ impl AckReconstruction {
         }
     }
 
-    /// Forgets the connection if the last ACK that went to the sender covers its FIN.
+    /// Removes the connection if the last ACK sent to the sender covers its FIN.
     fn end(&mut self, i: usize, out: &mut Out) {
         let Flow { fin, sent, held, .. } = &self.flows[i];
         let covered = fin.is_some_and(|fin| sent.is_some_and(|(ack, _)| fin.le(ack)));
@@ -166,7 +167,7 @@ impl AckReconstruction {
         self.flows.remove(i);
     }
 
-    /// Data towards the receiver: `key` is the flow of its ACKs.
+    /// Learns from data towards the receiver; `key` is the flow of its ACKs.
     fn learn(&mut self, key: FlowKey, bytes: u32, out: &mut Out) {
         let i = match self.flows.find(key) {
             Some(i) => i,
@@ -222,7 +223,7 @@ impl AckReconstruction {
             return out.send(Side::Left, packet);
         };
         if packet.damage != Damage::None {
-            // Whatever it says, its receiver will not read it.
+            // The receiver will drop a damaged packet.
             return out.send(Side::Left, packet);
         }
         if segment.flags.any(Flags::SYN | Flags::RST) {
@@ -254,7 +255,7 @@ impl AckReconstruction {
         self.hold(now, i, packet, (ack, window), out);
     }
 
-    /// A plain ACK that acknowledges more than any before it.
+    /// Handles a plain ACK that acknowledges more than all before it.
     fn hold(&mut self, now: Time, i: usize, packet: Packet, said: (Seq, u16), out: &mut Out) {
         let (ack, window) = said;
         let flow = &mut self.flows[i];
@@ -274,7 +275,7 @@ impl AckReconstruction {
             self.wakes.set(i, None);
             return out.send(Side::Left, packet);
         };
-        // Those that were to go when this one came are not put off by it.
+        // ACKs that were due when this one arrived are not delayed by it.
         let begun = flow.due > now && flow.spacing > Span::ZERO;
         flow.spacing = Span(spread.min(PAUSE).0 / u64::from(fills + 1));
         if !begun || flow.due.since(now) > flow.spacing {
@@ -287,7 +288,7 @@ impl AckReconstruction {
         self.send_due(now, i, out);
     }
 
-    /// The time between ACKs of the receiver that acknowledge more.
+    /// Measures the time between the receiver's advancing ACKs.
     fn measure(&mut self, now: Time, i: usize) {
         let flow = &mut self.flows[i];
         let gap = flow.heard.replace(now).map(|heard| now.since(heard));
@@ -317,7 +318,7 @@ impl AckReconstruction {
     }
 }
 
-/// An ACK up to `ack`, in the words of the receiver's ACK `real`, which says more.
+/// An ACK up to `ack`, with the fields of the receiver's later ACK `real`.
 //= rfc3449#section-5.3.1: the semantics of end-to-end ACKs are kept
 fn forge(held: &Packet, real: &Segment, ack: Seq) -> Packet {
     let mut segment = Segment::new(real.src_port, real.dst_port, real.seq, ack, Flags::ACK);
@@ -334,12 +335,12 @@ impl BaseStation for AckReconstruction {
         self.flows.len()
     }
 
-    /// Bytes of state: a record for each connection, and the headers of what is held.
+    /// Bytes of state: a record for each connection, and the headers of delayed ACKs.
     fn state_bytes(&self) -> usize {
         self.flows.len() * size_of::<Flow>() + self.holds * size_of::<Segment>()
     }
 
-    /// The most that [`AckReconstruction::state_bytes`] ever was.
+    /// Maximum of [`AckReconstruction::state_bytes`] so far.
     fn peak_state_bytes(&self) -> usize {
         self.peak
     }

@@ -1,7 +1,7 @@
-//! Partial acknowledgements (west97 3): when to forge one, and how it looks.
+//! Partial acknowledgements (west97 3): when to forge one, and its form.
 //!
-//! A partial ACK tells the sender that its data has reached the base station, which is having trouble with
-//! the wireless link, so that it does not time out. It works on top of the cache of [`super::snoop`].
+//! A partial ACK notifies the sender that its data has reached the base station, which has trouble with the
+//! wireless link, so that the sender does not time out. It works on top of the cache of [`super::snoop`].
 
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ use crate::wire::{
 pub enum AckpMode {
     /// The algorithm of west97 3.3: delayed-ACK timer, `lastackp`, only to senders that offered the option.
     Full,
-    /// The first implementation of west97 4.2: one for every data packet.
+    /// The first implementation, west97 4.2: one for every data packet.
     EveryPacket,
 }
 
@@ -49,7 +49,7 @@ pub(super) const WORD: Descriptor<Read> = Descriptor {
     },
 };
 
-/// Partial acknowledgements go only to senders that offered the option.
+/// Partial acknowledgements are sent only to senders that offered the option.
 pub(super) fn idle(ends: &Ends<'_>) -> Option<Idle> {
     let (name, sender) = ends.from;
     (ends.rightwards && sender.ackp == AckpReaction::Off).then(|| Idle {
@@ -61,38 +61,38 @@ pub(super) fn idle(ends: &Ends<'_>) -> Option<Idle> {
     })
 }
 
-/// What the window of an ACK says beside those of others with the same number.
+/// Relation of an ACK's window to those of other ACKs with the same number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum WindowNews {
-    /// Nothing: the ACK is a duplicate.
+    /// Equal: the ACK is a duplicate.
     Same,
-    /// The ACK was sent before one with a larger window, and overtaken by it. Linux counts it as a duplicate, but it
-    /// shows no loss.
+    /// The ACK was sent before one with a larger window, and overtaken by it. Linux counts it as a duplicate,
+    /// but it shows no loss.
     Overtaken,
     /// The window opens or closes.
     Changed,
 }
 
-/// What a base station must know of a receiver to write an ACK in its name.
+/// State of a receiver, to write an ACK in its name.
 //= west97#4.2: the base station is no part of the connection, its packet must look like the receiver's
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Receiver {
-    /// The sequence number it would send next.
+    /// Its next sequence number.
     seq: Option<Seq>,
-    /// The window field it sent last.
+    /// Its last window field.
     window: Option<u16>,
-    /// The timestamps it sent last.
+    /// Its last timestamps.
     timestamps: Option<Timestamps>,
-    /// The number that it acknowledged last, and the largest window field that came with that.
+    /// Its last acknowledgement, and the largest window field with that number.
     widest: Option<(Seq, u16)>,
 }
 
 impl Receiver {
-    /// The receiver sent `segment` with `body` bytes of payload.
+    /// Records that the receiver sent `segment` with `body` bytes of payload.
     #[inline]
     pub(super) fn sent(&mut self, segment: &Segment, body: u32) {
         let next = segment.seq + segment.seq_len(body);
-        // A retransmission of its own data must not take its sequence number back.
+        // A retransmission of the receiver's data must not decrease its sequence number.
         if self.seq.is_none_or(|seq| seq.lt(next)) {
             self.seq = Some(next);
         }
@@ -103,7 +103,7 @@ impl Receiver {
         self.widest = Some((segment.ack, segment.window.max(before)));
     }
 
-    /// What the window of `segment` says, which acknowledges what was acknowledged before.
+    /// Compares the window of `segment`, which repeats the last acknowledgement.
     //= rfc9293#section-3.8.6: a receiver should not shrink its window, so the right edge does not move back
     #[inline]
     pub(super) fn compare_window(&self, segment: &Segment) -> WindowNews {
@@ -117,7 +117,7 @@ impl Receiver {
         }
     }
 
-    /// The sender's data says which sequence number it expects next from the receiver.
+    /// Learns the receiver's next sequence number from the sender's acknowledgement.
     #[inline]
     pub(super) fn expected(&mut self, segment: &Segment) {
         if segment.flags.has(Flags::ACK) {
@@ -125,23 +125,23 @@ impl Receiver {
         }
     }
 
-    /// The timestamp of the sender that it echoed last.
+    /// The sender's timestamp that it echoed last.
     pub(super) fn echo(&self) -> Option<u32> {
         self.timestamps.map(|timestamps| timestamps.echo)
     }
 
-    /// Its own timestamp that it sent last.
+    /// Its own last timestamp.
     pub(super) fn stamp(&self) -> Option<u32> {
         self.timestamps.map(|timestamps| timestamps.value)
     }
 
-    /// The window field it sent last.
+    /// Its last window field.
     #[inline]
     pub(super) fn window(&self) -> Option<u16> {
         self.window
     }
 
-    /// An ACK for the data of `flow`, written in the name of its receiver.
+    /// An ACK for the data of `flow`, in the name of its receiver.
     fn ack(&self, flow: FlowKey, ack: Seq, mark: impl FnOnce(&mut Options)) -> Packet {
         let from = flow.reversed();
         let seq = self.seq.unwrap_or_default();
@@ -152,18 +152,18 @@ impl Receiver {
         Packet::tcp(from.src, from.dst, segment, Body::EMPTY)
     }
 
-    /// The partial ACK that says: everything below `ack` has reached the base station.
+    /// A partial ACK: everything below `ack` has reached the base station.
     pub(super) fn partial_ack(&self, flow: FlowKey, ack: Seq) -> Packet {
         self.ack(flow, ack, |options| options.ackp = Some(Ackp::Partial))
     }
 
-    /// The negative ACK that says: the ranges of `missing` were lost on their way to the base station.
+    /// A negative ACK: the ranges of `missing` were lost on their way to the base station.
     pub(super) fn negative_ack(&self, flow: FlowKey, ack: Seq, missing: SackBlocks) -> Packet {
         self.ack(flow, ack, |options| options.nack = Some(Nack::Missing(missing)))
     }
 
-    /// The notification that says: the segment at `lost`, which is next to be acknowledged, was lost on the
-    /// wireless link.
+    /// A loss notification: the segment at `lost`, the next to be acknowledged, was lost on the wireless
+    /// link.
     pub(super) fn loss_notification(&self, flow: FlowKey, lost: Seq) -> Packet {
         self.ack(flow, lost, |options| options.eln = Some(Eln::Lost(lost)))
     }
@@ -171,7 +171,7 @@ impl Receiver {
 
 travels!(Receiver { seq, window, timestamps, .. });
 
-/// The partial-acknowledgement state of one flow.
+/// State of partial acknowledgement of one flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Partial {
     /// Whether the sender's SYN carried the option.
@@ -184,13 +184,14 @@ pub(super) struct Partial {
 travels!(Partial { permitted, last });
 
 impl Partial {
-    /// Whether its position is one.
+    /// Whether its position is plausible.
     pub(super) fn is_sound(&self) -> bool {
         self.last < FAR
     }
 
-    /// The local retransmission timer, which doubles as the delayed-ACK timer, expired without an ACK of the
-    /// receiver. The bytes from `acked` to `contiguous` are cached without a hole. Returns the position that a
+    /// Handles an expiration of the local retransmission timer, which is also the delayed-ACK timer, without
+    /// an ACK of the receiver. The bytes from `acked` to `contiguous` are cached without a hole. Returns the
+    /// position of a due partial ACK.
     /// partial ACK is due for.
     //= west97#3.3: one is due only if the highest contiguous packet lies above lastackp, so that it is news
     pub(super) fn due(&mut self, acked: u64, contiguous: u64) -> Option<u64> {
@@ -202,8 +203,8 @@ impl Partial {
     }
 }
 
-/// Whether `packet` is a partial acknowledgement of a base station further on: not the receiver's word, so
-/// other agents take nothing from it.
+/// Whether `packet` is a partial acknowledgement of a base station further on. It is not from the receiver,
+/// so other agents ignore it.
 pub(super) fn is_partial(packet: &Packet) -> bool {
     packet.segment().is_some_and(|segment| segment.options().ackp == Some(Ackp::Partial))
 }

@@ -1,8 +1,8 @@
-//! Explicit feedback: after each failed attempt of the link layer the base station sends the source a message,
-//! explicit bad state notification (bakshi96 4.2.3) or source quench (bakshi96 4.2.2).
+//! Explicit feedback: after each failed attempt of the link layer the base station sends the source a
+//! message, explicit bad state notification (bakshi96 4.2.3) or source quench (bakshi96 4.2.2).
 //!
-//! It keeps nothing about connections: which datagram is meant the link layer says, and the message quotes it.
-//! Needs a link layer on the right that tells of its attempts ([`Signal::AttemptFailed`]); without one it is a
+//! It has no state per connection: the link layer's signal names the packet, and the message quotes it. Needs
+//! a link layer on the right that signals its attempts ([`Signal::AttemptFailed`]); without one it is a
 //! router.
 
 use serde::Serialize;
@@ -15,10 +15,10 @@ use crate::machine::{Machine, Out, Side, Signal};
 use crate::units::{Span, Time};
 use crate::wire::{Notice, Packet, Quote};
 
-/// The source is told of each failed attempt of the link layer (bakshi96 4.2.3).
+/// Notification of the source after each failed attempt of the link layer (bakshi96 4.2.3).
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Ebsn {
-    /// No message follows another one sooner; zero sends each.
+    /// Minimum time between two messages; zero sends each.
     pub spacing: Span,
 }
 
@@ -45,7 +45,7 @@ impl Config for Ebsn {
     }
 }
 
-/// What a base station says is for senders that heed it.
+/// Messages of a base station need a sender that processes them.
 pub(super) fn unheeded(agent: &str, key: &str, heeds: bool, ends: &Ends<'_>) -> Option<Idle> {
     let name = ends.from.0;
     (ends.rightwards && !heeds).then(|| Idle {
@@ -67,12 +67,12 @@ pub(super) fn spacing(k: &mut Keys<'_>) -> Span {
 pub struct Notifier {
     notice: Notice,
     spacing: Span,
-    /// When it sent the last one, to whomever.
+    /// Time of the last message to any source.
     last: Option<Time>,
 }
 
 impl Notifier {
-    /// An agent that sends `notice`, and after each one no other for `spacing`.
+    /// An agent that sends `notice`, with `spacing` as the minimum time between two messages.
     pub fn new(notice: Notice, spacing: Span) -> Notifier {
         Notifier { notice, spacing, last: None }
     }
@@ -109,7 +109,7 @@ impl Machine for Notifier {
 
     fn on_signal(&mut self, now: Time, from: Side, signal: Signal, out: &mut Out) {
         match signal {
-            // A base station further on need not tell the source once more.
+            // A base station further on need not notify the source again.
             Signal::AttemptFailed { flow, seq, len, .. } if from == Side::Right => {
                 self.tell(now, &Quote { flow, seq, len }, out);
             }

@@ -1,4 +1,4 @@
-//! The flows that an agent watches: a bounded table that forgets the least recently used.
+//! The flows of an agent: a bounded table that evicts the least recently used.
 
 use crate::describe::Keys;
 use crate::units::Bytes;
@@ -6,16 +6,16 @@ use core::ops::{Index, IndexMut};
 
 use super::i_tcp_handoff::is_of;
 
-/// Flows that an agent watches at once, where the file does not say.
+/// Default limit of tracked flows.
 pub(super) const WATCHED: usize = 1024;
 
-/// The key of how many flows an agent watches.
+/// Reads the key of the limit of tracked flows.
 pub(super) fn watched(k: &mut Keys<'_>, slot: &mut usize) {
     let what = "flows watched at once; the least recently used is forgotten first";
     k.count("flows", slot, 1..=1_000_000, what);
 }
 
-/// The key of how much an agent keeps.
+/// Reads the key of the cache size.
 pub(super) fn cached(k: &mut Keys<'_>, slot: &mut Bytes) {
     let what = "bytes kept over all flows";
     k.within("cache", slot, Bytes(1500)..=Bytes(1 << 40), what);
@@ -31,14 +31,14 @@ const NONE: u32 = u32::MAX;
 struct Slot<F> {
     key: FlowKey,
     flow: F,
-    /// The slot used next after this one.
+    /// The next more recently used slot.
     newer: u32,
-    /// The slot used last before this one.
+    /// The next less recently used slot.
     older: u32,
 }
 
-/// At most `limit` flows, found by key at a cost that does not grow with their number. A flow's slot keeps
-/// its number for as long as the flow is watched, and its memory when another flow takes its place.
+/// At most `limit` flows with constant-time look-up by key. A flow's slot has a constant number while the
+/// flow is tracked. The slot's memory is reused for later flows.
 #[derive(Clone, Debug)]
 pub struct Flows<F> {
     slots: Vec<Slot<F>>,
@@ -47,7 +47,7 @@ pub struct Flows<F> {
     newest: u32,
     oldest: u32,
     limit: usize,
-    /// Packets come in trains: the last answer is the likeliest next one.
+    /// The last result: packets come in trains, so it is probably the next one.
     last: Option<(FlowKey, u32)>,
 }
 
@@ -65,28 +65,28 @@ impl<F: Default> Flows<F> {
         }
     }
 
-    /// Flows watched now.
+    /// Number of tracked flows.
     #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Slots ever used: one more than the highest number handed out.
+    /// Number of slots ever used.
     pub fn slots(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether another flow only fits in place of an old one.
+    /// Whether another flow would need an eviction.
     pub fn is_full(&self) -> bool {
         self.len() == self.limit
     }
 
-    /// The flow unused for longest.
+    /// The least recently used flow.
     pub fn oldest(&self) -> Option<usize> {
         (self.oldest != NONE).then_some(self.oldest as usize)
     }
 
-    /// The slots of the flows from `host` or to it, the least recently used first.
+    /// The slots of the flows from or to `host`, the least recently used first.
     pub(super) fn of_host(&self, host: Addr) -> Vec<usize> {
         let next = |i: u32| Some(self.slots.get(i as usize)?.newer);
         let all = core::iter::successors(Some(self.oldest), |i| next(*i));
@@ -96,13 +96,14 @@ impl<F: Default> Flows<F> {
             .collect()
     }
 
-    /// Takes the flows from `host` or to it out of their slots, which are to be removed: slot, key and flow.
+    /// Takes the flows from or to `host` out of their slots, which the caller must remove: slot, key and
+    /// flow.
     pub(super) fn take_of(&mut self, host: Addr) -> Vec<(usize, FlowKey, F)> {
         let slots = self.of_host(host).into_iter();
         slots.map(|i| (i, self.slots[i].key, core::mem::take(&mut self.slots[i].flow))).collect()
     }
 
-    /// The slots of the flows that are watched, in the order of their numbers.
+    /// The slots of all tracked flows, in the order of their numbers.
     pub(super) fn watched(&self) -> Vec<usize> {
         let next = |i: &u32| Some(self.slots.get(*i as usize)?.newer);
         let all = core::iter::successors(Some(self.oldest), next).map(|i| i as usize);
@@ -131,8 +132,8 @@ impl<F: Default> Flows<F> {
         Some(i as usize)
     }
 
-    /// Gives `key`, which is not watched, a slot. The caller has made room; the flow in the slot is whatever
-    /// was left there, so that its buffers can be used again.
+    /// Assigns a slot to `key`, which must not be tracked; the caller must have made room. The slot contains
+    /// an old flow, so that its buffers can be reused.
     pub fn insert(&mut self, key: FlowKey) -> usize {
         debug_assert!(!self.is_full() && !self.places.contains_key(&key));
         let i = self.free.pop().unwrap_or_else(|| {
@@ -146,7 +147,7 @@ impl<F: Default> Flows<F> {
         i as usize
     }
 
-    /// Forgets the flow in slot `i`.
+    /// Removes the flow in slot `i`.
     pub fn remove(&mut self, i: usize) {
         self.last = None;
         self.places.remove(&self.slots[i].key);

@@ -1,9 +1,9 @@
 //! A good packet size for the state of the channel (bakshi96 4.1).
 //!
-//! The paper proposes a fixed table at the base station that maps an error characteristic of the wireless link to
-//! the packet size that is best for it, and leaves open how sources learn of it. Here the base station lowers the
-//! largest segment (MSS) that SYNs announce as they pass, in both directions, as today's routers do for tunnels: no
-//! host changes, and no state about connections is kept. It concerns connections that begin from then on.
+//! The paper proposes a fixed table at the base station that maps an error characteristic of the wireless
+//! link to its best packet size, and leaves open how sources learn of it. Here the base station lowers the
+//! maximum segment size (MSS) in passing SYNs, in both directions, as current routers do for tunnels. No host
+//! changes, and no state per connection is needed. It affects later connections only.
 
 use serde::Serialize;
 
@@ -15,19 +15,19 @@ use crate::machine::{Machine, Out, Side};
 use crate::units::{Bytes, Span, Time};
 use crate::wire::{Damage, Flags, Packet, Segment, Transport};
 
-/// What the base station knows of the channel, and which packets are good for it.
+/// State of the channel, and a table of good packet sizes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct PacketSizes {
-    /// Mean length of a bad period, in ascending order, and the good packet size from there on: bytes of an IP
-    /// packet, headers included. Never empty.
+    /// Mean lengths of a bad period, ascending, each with the good packet size from there on: bytes of an IP
+    /// packet with headers. Never empty.
     pub table: Vec<(Span, u32)>,
-    /// The mean length of bad periods that the channel has now.
+    /// Present mean length of bad periods.
     pub bad_period: Span,
 }
 
 impl PacketSizes {
-    /// The packet sizes with the highest throughput for a mean good period of 10 s, as far as bakshi96 5.1 tells
-    /// them: 512 bytes for a mean bad period of 1 s, 384 for 3 s.
+    /// The packet sizes with the highest throughput for a mean good period of 10 s, as far as bakshi96 5.1
+    /// contains them: 512 bytes for a mean bad period of 1 s, 384 for 3 s.
     pub fn bakshi96() -> PacketSizes {
         PacketSizes {
             table: vec![(Span::secs(1), 512), (Span::secs(3), 384)],
@@ -35,14 +35,14 @@ impl PacketSizes {
         }
     }
 
-    /// The good packet size for the state that the channel has now: that of the last row not beyond it, and of the
+    /// The good packet size for the present state of the channel, bytes: the last row not beyond it, or the
     /// first row for shorter bad periods.
     pub fn now(&self) -> u32 {
         let row = self.table.iter().rev().find(|(period, _)| *period <= self.bad_period);
         row.or(self.table.first()).map_or(u32::MAX, |(_, size)| *size)
     }
 
-    /// The MSS with which a full packet has the good size, in IPv4 or in IPv6.
+    /// The MSS that gives a full packet the good size, in IPv4 or in IPv6.
     //= rfc9293#section-3.7.1: the MSS is what is left beside the IP and TCP headers without options
     pub fn mss(&self, v4: bool) -> u16 {
         let headers = if v4 { 40 } else { 60 };
@@ -77,12 +77,12 @@ impl Config for PacketSizes {
     }
 }
 
-/// Rows of a table of packet sizes.
+/// Limit of rows in a table of packet sizes.
 const MAX_ROWS: usize = 100;
 
-/// One size, or a table and the state.
+/// Reads a single size, or a table and the state.
 fn read(k: &mut Keys<'_>) -> AgentConfig {
-    // The smallest packet that a host must take (RFC 791), with room for payload; and the largest.
+    // The smallest MTU of IPv4 (RFC 791), with room for payload, and the largest packet.
     const SIZES: core::ops::RangeInclusive<Bytes> = Bytes(68)..=Bytes(65_535);
     const ROWS: &str = "a row for each state of the channel, by ascending mean bad period, for example \
         `packet-sizes = [{ bad = \"1s\", size = \"512B\" }, { bad = \"3s\", size = \"384B\" }]`";
@@ -96,7 +96,7 @@ fn read(k: &mut Keys<'_>) -> AgentConfig {
         let bad = (Span::secs(1), "\"1s\"");
         let bad = row.needed("bad", bad, Span::ZERO..=Span(u64::MAX), "the mean bad period");
         let size = row.needed("size", (Bytes(512), "\"512B\""), SIZES, "the size of an IP packet");
-        // Where keys are listed there is no row.
+        // A list of keys has no row.
         if !row.has("bad") {
             return;
         }
@@ -130,19 +130,19 @@ fn read(k: &mut Keys<'_>) -> AgentConfig {
     AgentConfig::GoodPacketSize(sizes)
 }
 
-/// What a host assumes of a peer that announces no MSS.
+/// The default MSS of a peer without the option.
 //= rfc9293#section-3.7.1: 536 for IPv4 and 1220 for IPv6
 const fn assumed_mss(v4: bool) -> u16 {
     if v4 { 536 } else { 1220 }
 }
 
-/// Room for options in a TCP header, in bytes; the MSS option takes four.
+/// Limit of a TCP header with options, bytes; the MSS option takes four.
 const HEADER_MAX: u32 = 60;
 
 /// The agent that clamps the MSS of passing SYNs.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketSize {
-    /// What SYNs may announce: over IPv6, over IPv4.
+    /// Limits of the announced MSS: over IPv6, over IPv4.
     mss: [u16; 2],
 }
 
@@ -178,9 +178,9 @@ impl BaseStation for PacketSize {}
 impl Machine for PacketSize {
     fn on_packet(&mut self, _now: Time, from: Side, packet: Packet, out: &mut Out) {
         let Some(mut packet) = admit(from, packet, out) else { return };
-        // A damaged segment would be given a right checksum, and its damage go unnoticed.
+        // A damaged segment would get a correct checksum, which would hide its damage.
         let opens = packet.segment().is_some_and(|segment| segment.flags.has(Flags::SYN));
-        // A signature covers what would be changed.
+        // The signature covers the changed bytes.
         let signed = packet.segment().is_some_and(Segment::is_signed);
         if opens && !signed && packet.damage == Damage::None {
             self.clamp(&mut packet, out);

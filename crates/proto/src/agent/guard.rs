@@ -1,69 +1,70 @@
-//! Which segments an agent may believe: those that the hosts themselves would accept.
+//! Tests whether an agent may rely on a segment: only if the hosts would accept it.
 //!
-//! An agent sees every packet with the right addresses and ports, also those that a third party invents. A host accepts a
-//! segment if it begins in the receive window and acknowledges data in flight. Both bounds are known on the way: each end
-//! announces them to the other (G. van Rooij, "Real Stateful TCP Packet Filtering in IP Filter", 2000). A segment outside of
-//! them passes unchanged, and the agent learns nothing from it:
+//! An agent sees every packet with the right addresses and ports, including forged ones. A host accepts a
+//! segment if it begins in the receive window and acknowledges data in flight. Both bounds are known on the
+//! path: each end announces them to the other (G. van Rooij, "Real Stateful TCP Packet Filtering in IP
+//! Filter", 2000). A segment outside of them passes unchanged, and does not change the agent's state:
 //!
-//! - data or an ACK whose sequence number lies outside the window of its receiver, or whose acknowledgement lies outside
-//!   `SND.UNA - MAX.SND.WND .. SND.NXT` of its receiver (RFC 5961 section 5.2);
-//! - an RST, unless its number is exactly the one expected (RFC 5961 section 3.2);
-//! - a SYN for a connection that is known: only the answer to it, a SYN-ACK, shows that it was accepted (section 4.2);
+//! - data or an ACK whose sequence number is outside the window of its receiver, or whose acknowledgement is
+//!   outside `SND.UNA - MAX.SND.WND .. SND.NXT` of its receiver (RFC 5961 section 5.2);
+//! - an RST, unless its number is exactly the expected one (RFC 5961 section 3.2);
+//! - a SYN for a known connection: only a SYN-ACK in response shows that it was accepted (section 4.2);
 //! - a segment with a signature (RFC 2385, RFC 5925), which must pass unchanged whatever its numbers are.
 //!
-//! A connection is learned from its SYNs, or from the first segment seen. Without SYNs the shift of the windows is unknown,
-//! and the bound is `UNSCALED`. If nothing acceptable came for `SILENT`, the numbers were learned wrongly or the agent
-//! was by-passed: it forgets the connection and learns it anew.
+//! A connection is learned from its SYNs, or from the first segment seen. Without SYNs the shift of the
+//! windows is unknown, and the bound is `UNSCALED`. If no acceptable segment arrives for `SILENT`, the
+//! numbers were learned wrongly or the agent was bypassed: it removes the connection and learns it again.
 
 use super::flows::Flows;
 use crate::machine::Side;
 use crate::units::{Span, Time};
 use crate::wire::{Addr, Flags, FlowKey, Packet, Segment, Seq};
 
-/// The window assumed of an end whose SYN was not seen: the largest send buffer that Linux gives a socket by itself.
+/// Assumed window of an end without a seen SYN, bytes: the largest send buffer that Linux gives a socket by
+/// default.
 const UNSCALED: u32 = 4 << 20;
 
 /// The largest shift of a window.
 //= rfc7323#section-2.3: a shift above 14 counts as 14
 const SHIFT_MAX: u8 = 14;
 
-/// How long a connection may be without an acceptable segment, while others come, before it is learned anew.
+/// Time without an acceptable segment, while others arrive, after which a connection is learned again.
 const SILENT: Span = Span::secs(3);
 
-/// What a segment is to an agent.
+/// Relation of a segment to its connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Standing {
     /// A host accepts it.
     Good,
-    /// Its receiver has its data already: a retransmission, whose acknowledgement is not processed.
+    /// Its receiver has all its data already: a retransmission, whose acknowledgement is ignored.
     Old,
-    /// It passes unchanged, and nothing is learned from it.
+    /// It passes unchanged, and the agent ignores it.
     Doubtful,
-    /// The same, and the agent forgets the connection.
+    /// As `Doubtful`, and the agent removes the connection.
     Lost,
-    /// It accepts this SYN, which came from the other side and replaces the connection that was known.
+    /// It accepts this SYN of the other side, which replaces the known connection.
     Reopened(Packet),
 }
 
-/// What is known of one end.
+/// State of one end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct End {
-    /// The number of its SYN, if that was seen.
+    /// The sequence number of its SYN, if seen.
     pub iss: Option<Seq>,
-    /// One past the highest number that it has sent.
+    /// One past its highest sent sequence number.
     pub next: Option<Seq>,
-    /// How far its peer has acknowledged that: `SND.UNA`, and `RCV.NXT` of the peer at least.
+    /// Acknowledgement by its peer: `SND.UNA`, and at least `RCV.NXT` of the peer.
     pub acked: Option<Seq>,
-    /// The right edge of the windows that its peer has promised.
+    /// Right edge of the windows that its peer has advertised.
     pub edge: Seq,
-    /// The largest window that its peer has promised, in bytes.
+    /// Largest window that its peer has advertised, bytes.
     pub widest: u32,
-    /// The shift of the windows that it announces itself; unknown if its SYN was not seen.
+    /// Shift of its own window field; `None` without a seen SYN.
     pub shift: Option<u8>,
 }
 
 impl End {
-    /// Its peer acknowledges `ack` and offers `window` bytes beyond.
+    /// Records that its peer acknowledges `ack` with a window of `window` bytes.
     fn hear(&mut self, ack: Seq, window: u32) {
         let edge = ack + window;
         if self.acked.is_none_or(|acked| acked.lt(ack)) {
@@ -76,20 +77,20 @@ impl End {
     }
 }
 
-/// A SYN that waits for its answer.
+/// A SYN without an answer yet.
 #[derive(Clone, Debug)]
 struct Opening {
     from: Side,
     packet: Packet,
 }
 
-/// What is known of a connection.
+/// State of a connection.
 #[derive(Clone, Debug, Default)]
 struct Track {
-    /// By side.
+    /// Indexed by side.
     ends: [End; 2],
     opening: Option<Box<Opening>>,
-    /// When something acceptable came last.
+    /// Time of the last acceptable segment.
     good: Time,
 }
 
@@ -98,7 +99,7 @@ fn shift_of(segment: &Segment) -> Option<u8> {
 }
 
 impl Track {
-    /// A segment from one end is acceptable: what it says is known from now on.
+    /// Updates the state from an acceptable segment of one end.
     fn learn(&mut self, from: Side, segment: &Segment, len: u32) {
         let next = segment.seq + segment.seq_len(len);
         let own = &mut self.ends[from.index()];
@@ -118,13 +119,14 @@ impl Track {
         }
     }
 
-    /// Whether the acknowledgement of a segment from one end lies where that end can acknowledge.
+    /// Whether the acknowledgement of a segment from one end is in the acceptable range.
     fn acknowledges(&self, from: Side, segment: &Segment) -> bool {
         let peer = &self.ends[from.other().index()];
         if !segment.flags.has(Flags::ACK) {
             return true;
         }
-        // Whoever came late, or is not shown what the right sends without news, may have missed data within the window.
+        // Data in the window may have been missed by an agent that joined late, or that does not see every
+        // packet of the left end.
         let misses = peer.iss.is_none() || from == Side::Left;
         let edge = peer.acked.filter(|_| misses).map(|_| peer.edge);
         let near = peer.acked.is_none() && misses;
@@ -139,7 +141,8 @@ impl Track {
         sent && oldest.is_none_or(|oldest| oldest.le(segment.ack))
     }
 
-    /// Whether the receiver of a segment from one end accepts it, and whether it only answers it since it has everything.
+    /// Whether the receiver of a segment from one end accepts it, or at least answers it because it has all
+    /// its data.
     fn places(&self, from: Side, segment: &Segment, len: u32) -> bool {
         let own = &self.ends[from.index()];
         let len = segment.seq_len(len);
@@ -147,27 +150,28 @@ impl Track {
             let near = |next: Seq| (segment.seq - next).unsigned_abs() <= UNSCALED;
             return own.next.is_none_or(near);
         };
-        // Zeros and probes of a closed window lie at the edge.
+        // Zero-length segments and window probes may be at the edge.
         let before_edge = segment.seq.le(own.edge);
         let end = segment.seq + len;
         //= rfc9293#section-3.4: which segments are acceptable
         if len == 0 {
             before_edge && acked.le(segment.seq)
         } else {
-            // What the receiver has already is still a retransmission that the agent may see.
+            // Data that the receiver already has may still be a retransmission for the agent.
             let oldest = Seq(acked.0.wrapping_sub(own.widest));
             before_edge && oldest.le(end)
         }
     }
 
-    /// Whether all that a segment from one end carries was acknowledged before, so that its receiver ignores what it says.
+    /// Whether everything in a segment from one end was acknowledged before, so that its receiver ignores its
+    /// acknowledgement.
     fn is_old(&self, from: Side, segment: &Segment, len: u32) -> bool {
         let len = segment.seq_len(len);
         let end = segment.seq + len;
         self.ends[from.index()].acked.is_some_and(|acked| end.le(acked)) && len > 0
     }
 
-    /// Whether a SYN-ACK or a reset from one end acknowledges the SYN that waits.
+    /// Whether a SYN-ACK or a reset from one end acknowledges the unanswered SYN.
     fn answers_opening(&self, from: Side, segment: &Segment) -> bool {
         let Some(opening) = self.opening.as_ref().filter(|opening| opening.from != from) else {
             return false;
@@ -178,7 +182,7 @@ impl Track {
         })
     }
 
-    /// A SYN of one end is believed: its numbers and its shift are known.
+    /// Accepts a SYN of one end: learns its numbers and its shift.
     fn begin(&mut self, from: Side, syn: &Segment, len: u32) {
         let end = &mut self.ends[from.index()];
         if end.iss.is_some_and(|iss| iss != syn.seq) {
@@ -193,12 +197,12 @@ impl Track {
         let len = packet.body.len();
         let (own, peer) = (self.ends[from.index()], self.ends[from.other().index()]);
         let again = own.iss == Some(segment.seq) && self.acknowledges(from, segment);
-        // Nobody has answered its earlier SYN, if there was one.
+        // An earlier SYN, if there was one, has no answer.
         let is_fresh = own.acked.is_none_or(|acked| {
             own.next.is_none() && [segment.seq, segment.seq + 1].contains(&acked)
         });
         if again && (is_fresh || segment.flags.has(Flags::ACK)) {
-            // Maybe with less data than the first time.
+            // Possibly with less data than the first time.
             return Standing::Good;
         }
         if !segment.flags.has(Flags::ACK) {
@@ -208,7 +212,8 @@ impl Track {
             }
             let packet = packet.clone();
             self.opening = Some(Box::new(Opening { from, packet }));
-            // The number of a SYN that comes again may begin another connection: a SYN-ACK with another number shows it.
+            // A repeated SYN with this number may begin another connection: a SYN-ACK with another number
+            // would show it.
             return if again { Standing::Good } else { Standing::Doubtful };
         }
         let answers = peer.iss.is_none_or(|iss| (iss + 1).le(segment.ack));
@@ -229,12 +234,12 @@ impl Track {
         Standing::Reopened(syn)
     }
 
-    /// A SYN-ACK from one end is believed: both ends scale their windows, or none does.
+    /// Accepts a SYN-ACK from one end: both ends scale their windows, or none does.
     //= rfc7323#section-2.2: the option must be in both SYNs
     fn agree(&mut self, from: Side, syn_ack: &Segment, len: u32) {
         self.begin(from, syn_ack, len);
         if self.ends[from.other().index()].next.is_none() {
-            // What it answers was not seen, so its acknowledgement may be of anything.
+            // The SYN was not seen, so the acknowledgement may belong to another one.
             return;
         }
         if shift_of(syn_ack).is_none() {
@@ -244,24 +249,24 @@ impl Track {
     }
 }
 
-/// The check that all agents share: one record for each connection, by the flow from left to right.
+/// The check shared by all agents: one record per connection, by the flow from left to right.
 #[derive(Clone, Debug)]
 pub struct Guard {
     tracks: Flows<Track>,
 }
 
 impl Guard {
-    /// One for at most `flows` connections at once; the least recently used is forgotten first.
+    /// A guard for at most `flows` connections; the least recently used is evicted.
     pub fn new(flows: usize) -> Guard {
         Guard { tracks: Flows::new(flows) }
     }
 
-    /// What is known of both ends of a connection, by the flow from left to right; the left end first.
+    /// Both ends of a connection, given by the flow from left to right; the left end first.
     pub fn ends(&mut self, flow: FlowKey) -> Option<[End; 2]> {
         self.tracks.find(flow).map(|i| self.tracks[i].ends)
     }
 
-    /// The connections of `host` go on elsewhere, and are learned anew when it comes back.
+    /// Removes the connections of `host`, which moves elsewhere. They are learned again after its return.
     pub(super) fn leave(&mut self, host: Addr) {
         for i in self.tracks.of_host(host) {
             self.tracks.remove(i);
@@ -282,7 +287,7 @@ impl Guard {
         i
     }
 
-    /// What the TCP packet from `from`, which came undamaged, is to the agent.
+    /// Relation of an undamaged TCP packet from `from` to its connection.
     pub fn judge(&mut self, now: Time, from: Side, packet: &Packet) -> Standing {
         let (Some(segment), Some(flow)) = (packet.segment(), packet.flow()) else {
             return Standing::Doubtful;
@@ -332,7 +337,7 @@ impl Guard {
         let acks = segment.flags.has(Flags::ACK).then_some(segment.ack);
         let refuses = own.next.is_none() && acks == track.ends[from.other().index()].next;
         let near = |next: Seq| (segment.seq - next).unsigned_abs() <= UNSCALED;
-        // Nobody has answered it yet, or the numbers are not known from its beginning.
+        // Without an acknowledgement, or without the first numbers, the end is not certain.
         let unsure = own.acked.is_none() || own.iss.is_none();
         let early = unsure && own.next.is_some_and(near);
         if exact || early || refuses && acks.is_some() {
@@ -366,7 +371,7 @@ mod tests {
         Packet::tcp(src.0, dst.0, segment, Body::Pattern { stream: 1, len, offset: 0 })
     }
 
-    /// After the handshake, and data from the left of which half is acknowledged.
+    /// A connection after the handshake, with data from the left of which half is acknowledged.
     fn opened() -> Guard {
         let mut guard = Guard::new(4);
         for (from, flags, span, ack) in [
@@ -409,7 +414,7 @@ mod tests {
             let mut guard = opened();
             let packet = packet(from, Flags::ACK, span, ack);
             assert_eq!(guard.judge(Time(2), from, &packet), standing, "{from:?} {span:?} {ack}");
-            // Whatever was not believed has changed nothing.
+            // The rejected segments have changed nothing.
             let next = packet_next();
             assert_eq!(guard.judge(Time(3), right, &next), Standing::Good);
         }
@@ -441,7 +446,7 @@ mod tests {
         assert_eq!(guard.judge(Time(7), left, &data), Standing::Good);
     }
 
-    /// The agent was by-passed, or has learned the numbers of a third party.
+    /// The agent was bypassed, or has learned forged numbers.
     #[test]
     fn wrong_numbers_are_forgotten_after_a_while() {
         let mut guard = opened();

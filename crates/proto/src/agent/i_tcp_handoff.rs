@@ -1,26 +1,26 @@
-//! The state of an agent moves to the next base station when a mobile host does.
+//! Hand-off: the state of an agent moves to the next base station with the mobile host.
 //!
-//! I-TCP moves the sockets of a split connection: buffers, sequence numbers, what both halves have agreed on (A. Bakre
-//! and B. R. Badrinath, "Handoff and System Support for Indirect TCP/IP", USENIX Mobile and Location-Independent
-//! Computing 1995; west97 2.5: a hand-off needs a good deal of information exchange between base stations). For snoop
-//! the cache and the round-trip times may move (H. Balakrishnan, S. Seshan and R. Katz, ACM Wireless Networks 1(4),
-//! 1995).
+//! I-TCP moves the sockets of a split connection: buffers, sequence numbers, and negotiated options of both
+//! halves (A. Bakre and B. R. Badrinath, "Handoff and System Support for Indirect TCP/IP", USENIX Mobile and
+//! Location-Independent Computing 1995; west97 2.5: a hand-off needs a good deal of information exchange
+//! between base stations). For snoop the cache and the round-trip times may move (H. Balakrishnan, S. Seshan
+//! and R. Katz, ACM Wireless Networks 1(4), 1995).
 //!
-//! [`BaseStation::give_away`](super::BaseStation::give_away) takes what an agent knows of a mobile host out of it, and
-//! [`BaseStation::take_over`](super::BaseStation::take_over) puts it into another one of the same kind, which goes on.
-//! Between them it is a [`Handover`], in memory or as bytes. What moves:
+//! [`BaseStation::give_away`](super::BaseStation::give_away) exports an agent's state of a mobile host, and
+//! [`BaseStation::take_over`](super::BaseStation::take_over) imports it into another agent of the same kind.
+//! In between it is a [`Handover`], in memory or as bytes. It contains:
 //!
-//! - split connections: both TCPs of each, with state, numbers, windows, round trips, what the handshakes agreed on,
-//!   bytes behind a hole, and all bytes that were taken in and not acknowledged by the other end;
-//! - snoop and its relatives: the cached packets with their history, the last ACK, the account of duplicate ACKs, round
-//!   trips; of snoop for both directions also the holes of data from the mobile host;
-//! - seq-cache: which bytes have passed, what is known to be lost, round trips.
+//! - split connections: both TCPs of each, with state, numbers, windows, round trips, negotiated options,
+//!   bytes behind a hole, and all bytes received from one end and not acknowledged by the other;
+//! - snoop and its variants: the cached packets with their history, the last ACK, the account of duplicate
+//!   ACKs, round trips; for snoop in both directions also the holes of data from the mobile host;
+//! - seq-cache: the passed bytes, known losses, round trips.
 //!
-//! What does not: timers start anew, since clocks of base stations differ; no packet is being timed; a loss recovery of
-//! a split connection's own TCP begins anew, and what it had in flight counts as sent at the moment of the take-over.
-//! Of what the new base station has seen by itself before the state came, snoop's cache keeps the packets.
+//! It does not contain timers, since clocks of base stations differ, and no measurement in progress. A loss
+//! recovery of a split connection restarts, and its data in flight counts as sent at the time of the import.
+//! Packets in the cache of the new base station's snoop remain.
 //!
-//! The other agents keep nothing about connections, or nothing that is worth a packet.
+//! The other agents have no state per connection, or none that is worth a packet.
 
 use super::seq_cache::Flow as Seen;
 use super::snoop::flow::Flow as Snooped;
@@ -30,7 +30,7 @@ use crate::describe::{Kind, System};
 use crate::travel::{Reader, Travels, Writer};
 use crate::wire::{Addr, FlowKey};
 
-/// What it is, for lists.
+/// Descriptor for lists.
 pub const HANDOFF: System = System::new(
     Kind::Agent,
     "i-tcp-handoff",
@@ -41,47 +41,47 @@ pub const HANDOFF: System = System::new(
 .tier(2)
 .runs(crate::describe::SIM);
 
-/// What the bytes begin with, and which form they have.
+/// Magic number and version of the encoding.
 const FORM: u32 = 0x6c68_6f01;
 
-/// Bytes of payload and of headers of the packets in which state travels: TCP over IPv4 with timestamps on Ethernet's
-/// 1500 bytes.
+/// Bytes of payload and of headers of the packets that carry state: TCP over IPv4 with timestamps on Ethernet
+/// with an MTU of 1500 bytes.
 const PAYLOAD: u64 = 1448;
 const HEADERS: u64 = 52;
 
-/// Flows of a kind, the least recently used first.
+/// Flows with their states, the least recently used first.
 type Of<F> = Vec<(FlowKey, F)>;
 
 /// The state, by the kind of agent.
 #[derive(Clone, Debug)]
 pub(super) enum State {
-    /// Of snoop and its relatives.
+    /// State of snoop and its variants.
     Snoop(Of<Snooped>),
-    /// Of snoop for both directions.
+    /// State of snoop for both directions.
     SnoopNack(Of<Snooped>, Of<Asked>),
-    /// Of the cache of sequence numbers.
+    /// State of the cache of sequence numbers.
     SeqCache(Of<Seen>),
-    /// Of split connections.
+    /// State of split connections.
     Split(Of<Box<Moved>>),
 }
 
-/// What an agent knows of the connections of a mobile host, on its way to another base station.
+/// An agent's state of a mobile host's connections, on its way to another base station.
 #[derive(Clone, Debug)]
 pub struct Handover {
     host: Addr,
     pub(super) state: State,
 }
 
-/// Why bytes are no [`Handover`].
+/// Reason why bytes are no valid [`Handover`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Malformed {
-    /// They begin otherwise, or are of another version.
+    /// Wrong magic number or version.
     #[error("not the state of an agent, or of another version")]
     Form,
-    /// They end too early, go on too long, or hold what is never written.
+    /// Truncated, too long, or with invalid values.
     #[error("not whole")]
     Content,
-    /// What is written there contradicts itself.
+    /// Inconsistent values.
     #[error("contradicts itself")]
     Sense,
 }
@@ -97,7 +97,7 @@ impl Handover {
         self.host
     }
 
-    /// How many flows it tells of.
+    /// Number of flows.
     pub fn flows(&self) -> usize {
         match &self.state {
             State::Snoop(flows) => flows.len(),
@@ -107,15 +107,15 @@ impl Handover {
         }
     }
 
-    /// Bytes on the wired network between the base stations: [`Handover::encode`] in TCP segments of 1448 bytes with
-    /// 52 bytes of headers each. Payload counts in full, also where the simulation has no bytes for it.
+    /// Bytes on the wired network between the base stations: [`Handover::encode`] in TCP segments of 1448
+    /// bytes with 52 bytes of headers each. Payload counts in full, even if the simulation does not store it.
     pub fn bytes(&self) -> u64 {
         let written = self.written();
         let content = written.bytes.len() as u64 + written.patterns;
         content + content.div_ceil(PAYLOAD) * HEADERS
     }
 
-    /// The bytes that travel.
+    /// The encoded state.
     pub fn encode(&self) -> Vec<u8> {
         self.written().bytes
     }
@@ -139,8 +139,8 @@ impl Handover {
         to
     }
 
-    /// Reads what [`Handover::encode`] wrote. The bytes may come from anybody: what is read takes no more memory than a
-    /// small multiple of them, and makes sense for the agent that takes it over.
+    /// Decodes the output of [`Handover::encode`]. The bytes are untrusted: the result uses at most a small
+    /// multiple of their size, and is consistent for the importing agent.
     ///
     /// # Errors
     /// See [`Malformed`].
@@ -168,7 +168,7 @@ impl Handover {
         Some(Handover { host, state })
     }
 
-    /// Whether all flows are of this host, each is there once, and none contradicts itself.
+    /// Whether all flows belong to this host, occur once, and are consistent.
     fn makes_sense(&self) -> bool {
         fn all<F>(host: Addr, flows: &Of<F>, sound: impl Fn(FlowKey, &F) -> bool) -> bool {
             let mut keys: Vec<FlowKey> = flows.iter().map(|(key, _)| *key).collect();
@@ -189,7 +189,7 @@ impl Handover {
     }
 }
 
-/// Whether a flow is one of `host`.
+/// Whether `host` is an end of the flow.
 pub(super) fn is_of(host: Addr, key: FlowKey) -> bool {
     key.src == host || key.dst == host
 }

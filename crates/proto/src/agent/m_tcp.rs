@@ -1,24 +1,26 @@
-//! M-TCP: a split connection that keeps TCP's promise end to end, and outlives disconnections (K. Brown and S. Singh,
-//! "M-TCP: TCP for Mobile Cellular Networks", ACM Computer Communication Review 27(5), 1997). The machine is that of
-//! [`super::split`].
+//! M-TCP: a split connection that preserves TCP's end-to-end semantics and survives disconnections (K. Brown
+//! and S. Singh, "M-TCP: TCP for Mobile Cellular Networks", ACM Computer Communication Review 27(5), 1997).
+//! The machine is that of [`super::split`].
 //!
-//! - Nothing is acknowledged to the fixed host but what the mobile host has acknowledged, less one byte as long as more
-//!   is under way to it. The same holds the other way, without an end: what the mobile host sends is acknowledged when
-//!   the fixed host has it.
-//! - When the mobile host is gone that byte is acknowledged, with a window of zero. A sender whose window is closed
-//!   neither times out nor shrinks its congestion window: it probes (4.4BSD enters persist mode although data is under
-//!   way, and so do the senders here that have its timers; others wait for their timer first).
-//! - When it is back the window is opened, by an ACK that says nothing else, and what was outstanding over the air is
-//!   sent again at once, with the windows of before.
+//! - The fixed host receives acknowledgements only for data that the mobile host has acknowledged, less one
+//!   byte while more data is under way to it. In the other direction the mobile host's data is acknowledged
+//!   after the fixed host has acknowledged it.
+//! - When the mobile host is lost, that byte is acknowledged with a window of zero. A sender with a closed
+//!   window neither times out nor shrinks its congestion window: it probes. 4.4BSD enters persist mode
+//!   although data is under way, and so do the senders here with its timers; others wait for their timer
+//!   first.
+//! - When the mobile host returns, an ACK without other information opens the window, and outstanding data on
+//!   the air is retransmitted at once, with the old windows.
 //!
-//! The mobile host counts as gone when the half towards it would time out, by its own round trips, or when the radio
-//! says that its channel is bad (`channel-signals`). It is back when anything comes from it, or when the channel is
-//! good. While it is gone the oldest outstanding segment is sent to it every so often (`knock`): what answers it tells.
+//! The mobile host counts as lost when the half towards it would time out, by its own round trips, or when
+//! the radio signals a bad channel (`channel-signals`). It returns with any packet from it, or with a good
+//! channel. While it is lost the oldest outstanding segment is sent to it at an interval (`knock`), and an
+//! answer shows its return.
 //!
-//! Of the paper no more than the abstract and its authors' summary could be read. There the mobile host has a TCP of
-//! its own, which freezes when its radio tells it of the disconnection and greets the base station when it is back.
-//! Here it is an ordinary host. And there the radio's link layer repairs losses, so a time-out means a disconnection.
-//! Here it may be a loss, and then the pause is as short as the answer to the first knock.
+//! Only the abstract of the paper and its authors' summary were available. There the mobile host has a
+//! special TCP, which freezes when its radio reports the disconnection, and contacts the base station on its
+//! return. Here it is an ordinary host. There the radio's link layer repairs losses, so a timeout means a
+//! disconnection. Here it may be a loss, and then the pause lasts until the answer to the first segment.
 
 use serde::Serialize;
 
@@ -27,12 +29,12 @@ use super::{AgentConfig, Read};
 use crate::describe::{Descriptor, Kind, System};
 use crate::units::Span;
 
-/// What M-TCP adds to a split connection.
+/// Configuration of M-TCP on top of a split connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct MtcpConfig {
-    /// The time between two segments that are sent to a mobile host that is gone.
+    /// Interval of segments sent to a lost mobile host.
     pub knock: Span,
-    /// Whether the mobile host is gone as long as the channel of the radio is bad.
+    /// Whether the mobile host counts as lost while the channel of the radio is bad.
     pub channel_signals: bool,
 }
 

@@ -1,9 +1,9 @@
-//! Base-station agents. Each sits between the wired side and the wireless side of a path.
+//! Base-station agents. Each is located between the wired side and the wireless side of a path.
 //!
 //! The wired side, with the fixed host, is on the left; the wireless side, with the mobile host, on the
-//! right. Most agents help data on its way from left to right; a split connection has an end on each side. Every
-//! agent is an IP hop as well: it drops packets with a damaged IP header, and passes on packets with a damaged TCP
-//! checksum without looking into them, unless they are for an end point of its own.
+//! right. Most agents help data from left to right; a split connection has an end on each side. Every agent
+//! is an IP hop as well: it drops packets with a damaged IP header. It forwards packets with a damaged TCP
+//! checksum without inspection, unless they are addressed to its own end point.
 
 mod ackp;
 pub mod flows;
@@ -37,175 +37,175 @@ pub use snoop::{DupAcks, Snoop, SnoopConfig, TimeoutRule};
 pub use snoop_nack::SnoopNack;
 pub use split::Split;
 
-/// Goes over the keys of an agent.
+/// Reads the keys of an agent.
 pub type Read = fn(&mut Keys<'_>) -> AgentConfig;
 
-/// Who sends data to whom past an agent: names and TCPs of both hosts.
+/// Sender and receiver of data that passes an agent: names and TCPs of both hosts.
 #[derive(Clone, Copy, Debug)]
 pub struct Ends<'a> {
     /// The sender.
     pub from: (&'a str, &'a TcpConfig),
     /// The receiver.
     pub to: (&'a str, &'a TcpConfig),
-    /// Whether the data travels from the wired to the wireless side.
+    /// Whether the data travels to the wireless side.
     pub rightwards: bool,
 }
 
-/// Why an agent does not do for somebody's data what it is there for.
+/// Reason why an agent does not help a flow of data.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Idle {
-    /// What is the case, in a sentence.
+    /// The reason in a sentence.
     pub message: String,
-    /// What that amounts to, in a few words.
+    /// The reason in a few words.
     pub label: &'static str,
-    /// What would help.
+    /// The remedy.
     pub help: String,
 }
 
-/// The configuration of an agent, and what there is to know about it.
+/// The configuration of an agent, with its descriptors.
 pub trait Config {
-    /// The words that stand for it.
+    /// Descriptors of its names.
     const WORDS: &'static [Descriptor<Read>];
     /// The agent.
     type Agent: BaseStation;
 
-    /// The agent, watching no flow yet.
+    /// The agent without flows.
     fn agent(&self) -> Self::Agent;
 
-    /// Its word.
+    /// Its name.
     fn word(&self) -> &'static str {
         Self::WORDS[0].word
     }
 
-    /// What the line of a plan says of it.
+    /// Its description in a plan.
     fn plan(&self) -> String {
         self.word().to_owned()
     }
 
-    /// What it lacks to be of use for data between these hosts, if it is of none.
+    /// The missing requirement for data between these hosts, if the agent would be useless.
     fn idle(&self, ends: &Ends<'_>) -> Option<Idle> {
         let _ = ends;
         None
     }
 
-    /// Whether it repairs what a radio on its right loses.
+    /// Whether it repairs losses of a radio on its right.
     fn needs_radio(&self) -> bool {
         true
     }
 
-    /// Whether it helps data on its way to the left as well.
+    /// Whether it also helps data to the left.
     fn helps_both_ways(&self) -> bool {
         false
     }
 }
 
-/// A packet that an agent keeps, to send it again.
+/// A packet that an agent stores for retransmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Kept {
     /// Its flow.
     pub flow: FlowKey,
-    /// The sequence number of its first byte.
+    /// Sequence number of its first byte.
     pub seq: Seq,
-    /// Its payload in bytes.
+    /// Length of its payload, bytes.
     pub len: u32,
-    /// How often it was retransmitted from here since the sender last sent it.
+    /// Retransmissions by the agent since the sender's last transmission.
     pub attempts: u32,
 }
 
-/// An agent, and what it keeps of the flows that it watches.
+/// An agent with its per-flow state.
 pub trait BaseStation: Machine + Debug {
-    /// Flows watched now.
+    /// Number of tracked flows.
     fn flows(&self) -> usize {
         0
     }
 
-    /// Bytes of state held for the flows watched now, headers and payload of cached packets included.
+    /// Bytes of state for the tracked flows, including headers and payload of cached packets.
     fn state_bytes(&self) -> usize {
         0
     }
 
-    /// The most that [`BaseStation::state_bytes`] ever was.
+    /// Maximum of [`BaseStation::state_bytes`] so far.
     fn peak_state_bytes(&self) -> usize {
         0
     }
 
-    /// Hands each packet that is kept for a retransmission to `each`, flow by flow, in the order of the bytes.
+    /// Calls `each` with each packet stored for retransmission, flow by flow, in the order of the bytes.
     fn kept(&self, each: &mut dyn FnMut(Kept)) {
         let _ = each;
     }
 
-    /// Whether super-packets may be put in: nothing but the connections that end here is looked into.
+    /// Whether it accepts super-packets: it inspects only packets of connections that end here.
     fn takes_bulk(&self) -> bool {
         false
     }
 
-    /// Connections that end here: without the agent they are dead.
+    /// Number of connections that end here, which would fail without the agent.
     fn endings(&self) -> usize {
         0
     }
 
-    /// Gives up the connections that end here and tells their ends by a reset.
+    /// Aborts the connections that end here, with a reset to both ends.
     fn reset_endings(&mut self, now: Time, out: &mut Out) {
         let _ = (now, out);
     }
 
-    /// From now on everything is for `next` but the connections that end here.
+    /// Passes everything to `next` except for connections that end here.
     ///
     /// # Errors
-    /// Gives it back if none does.
+    /// Returns `next` if there is no such connection.
     fn drain(&mut self, next: Agent) -> Result<(), Agent> {
         Err(next)
     }
 
-    /// The agent of [`BaseStation::drain`], once the last connection is over.
+    /// The agent of [`BaseStation::drain`], after the last connection has ended.
     fn successor(&mut self) -> Option<Agent> {
         None
     }
 
-    /// Takes what it knows of the connections of the mobile host `host` out, to be taken over by another agent. It knows
-    /// nothing of them afterwards. `None` if there is nothing that could move.
+    /// Exports the state of the connections of the mobile host `host`, and removes it here. `None` if there
+    /// is no state to move.
     fn give_away(&mut self, now: Time, host: Addr, out: &mut Out) -> Option<Handover> {
         let _ = (now, host, out);
         None
     }
 
-    /// What another agent knows of `host` is on its way here (`coming`), or is not coming after all. Who must not let
-    /// packets pass that belong to connections which he is about to take over drops them until then.
+    /// Announces that another agent's state of `host` is on its way (`coming`), or is cancelled. An agent
+    /// that will continue connections drops their packets until then.
     fn await_state(&mut self, host: Addr, coming: bool) {
         let _ = (host, coming);
     }
 
-    /// Goes on with what another agent has given away.
+    /// Imports the state that another agent has exported.
     ///
     /// # Errors
-    /// Gives it back if it is of another kind of agent. Then this one begins afresh.
+    /// Returns the state if it belongs to another kind of agent. Then this one begins without state.
     fn take_over(&mut self, now: Time, state: Handover, out: &mut Out) -> Result<(), Handover> {
         let _ = (now, out);
         Err(state)
     }
 
-    /// What was originated so far of the data of `flow` has left at `now`, behind all packets that were shown by then.
-    /// Only data planes report that which show packets after they have passed. Without it an agent's packets leave when
-    /// they are originated.
+    /// Reports that originated packets of the data of `flow` have left at `now`, after all packets seen until
+    /// then. Only data planes that show packets after forwarding report this. Otherwise an agent's packets
+    /// leave when they are originated.
     fn overtaken(&mut self, now: Time, flow: FlowKey) {
         let _ = (now, flow);
     }
 
-    /// The data plane gives back what it has of bytes before `place` ([`Body::held_at`](crate::wire::Body::held_at)):
-    /// nothing of it can be sent any more. How many cached bytes that concerns.
+    /// Releases the data plane's bytes before `place` ([`Body::held_at`](crate::wire::Body::held_at)), which
+    /// cannot be sent any more. Returns the number of affected cached bytes.
     fn forget_held(&mut self, place: u64, out: &mut Out) -> u64 {
         let _ = (place, out);
         0
     }
 }
 
-/// Makes the enums of all agents from the list of their files. Beside them stands a router without an agent.
+/// Generates the enums of all agents from the list of their files, with an additional plain router.
 macro_rules! agents {
     ($($Name:ident: $file:ident::$Config:ident,)*) => {
         $(mod $file;
         pub use $file::$Config;)*
 
-        /// The agent at a base station.
+        /// Configuration of the agent at a base station.
         #[derive(Clone, PartialEq, Debug, Serialize)]
         #[serde(rename_all = "kebab-case", tag = "agent")]
         #[expect(missing_docs, reason = "each is described by its configuration")]
@@ -224,13 +224,13 @@ macro_rules! agents {
             $($Name(Box<<$Config as Config>::Agent>),)*
         }
 
-        /// The words for an agent, in the order of the manual.
+        /// Descriptors of the agents, in the order of the manual.
         pub fn words() -> impl Iterator<Item = &'static Descriptor<Read>> {
             [core::slice::from_ref(&none::WORD), $($Config::WORDS),*].into_iter().flatten()
         }
 
         impl AgentConfig {
-            /// Its word.
+            /// Its name.
             pub fn word(&self) -> &'static str {
                 match self {
                     AgentConfig::None => "none",
@@ -238,7 +238,7 @@ macro_rules! agents {
                 }
             }
 
-            /// What the line of a plan says of it.
+            /// Its description in a plan.
             pub fn plan(&self) -> String {
                 match self {
                     AgentConfig::None => "no agent".to_owned(),
@@ -246,7 +246,7 @@ macro_rules! agents {
                 }
             }
 
-            /// What it lacks to be of use for data between these hosts, if it is of none.
+            /// The missing requirement for data between these hosts, if the agent would be useless.
             pub fn idle(&self, ends: &Ends<'_>) -> Option<Idle> {
                 match self {
                     AgentConfig::None => None,
@@ -254,7 +254,7 @@ macro_rules! agents {
                 }
             }
 
-            /// Whether it repairs what a radio on its right loses.
+            /// Whether it repairs losses of a radio on its right.
             pub fn needs_radio(&self) -> bool {
                 match self {
                     AgentConfig::None => false,
@@ -262,7 +262,7 @@ macro_rules! agents {
                 }
             }
 
-            /// Whether it helps data on its way to the left, or has nothing to help.
+            /// Whether it helps data to the left, or has no effect at all.
             pub fn helps_both_ways(&self) -> bool {
                 match self {
                     AgentConfig::None => true,
@@ -272,7 +272,7 @@ macro_rules! agents {
         }
 
         impl Agent {
-            /// What it must be shown. All words for a machine need the same.
+            /// The packets that it must inspect. All names of a machine need the same.
             pub fn needs(&self) -> Needs {
                 match self {
                     Agent::None(_) => none::WORD.system.needs,
@@ -280,7 +280,7 @@ macro_rules! agents {
                 }
             }
 
-            /// The agent of `config`, watching no flow yet.
+            /// The agent of `config` without flows.
             pub fn new(config: &AgentConfig) -> Agent {
                 match config {
                     AgentConfig::None => Agent::None(Router),

@@ -25,7 +25,7 @@ pub(super) const WORD: Descriptor<Read> = Descriptor {
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Router;
 
-/// What every IP hop does first: a packet with a wrong header checksum ends here.
+/// The first action of every IP hop: drops a packet with a wrong header checksum.
 //= west97#4.3: a packet whose IP header is damaged is dropped by the IP layer that receives it
 #[inline]
 pub(super) fn admit(from: Side, packet: Packet, out: &mut Out) -> Option<Packet> {

@@ -1,18 +1,19 @@
-//! A base station that keeps sequence numbers instead of packets, as west97 7.0 proposes and leaves open.
+//! A base station that stores sequence numbers instead of packets, as west97 7.0 proposes and leaves open.
 //!
-//! It knows which bytes have passed it, so it can tell a wireless loss from a congestive one as snoop does, by a
-//! duplicate ACK or by a local time-out. It hides the duplicate ACKs and tells the sender once per loss which
-//! segment was lost; the sender retransmits it without congestion control. Duplicate ACKs for bytes that never
-//! passed go through. Only flows whose sender put the option on its SYN are watched.
+//! It records which bytes have passed. So it can distinguish a wireless loss from a congestive one like snoop
+//! does, by a duplicate ACK or by a local timeout. It suppresses the duplicate ACKs and notifies the sender
+//! once per loss of the lost segment; the sender retransmits it without congestion control. Duplicate ACKs
+//! for bytes that never passed are forwarded. Only flows whose sender put the option on its SYN are tracked.
 //!
-//! What the paper leaves open, and the choice here:
+//! Choices where the paper is open:
 //!
-//! - After a notification the sender's retransmission takes a round trip over the wired side. Until it passes by,
-//!   all duplicate ACKs are hidden and no timer runs; a lost notification is left to the sender's own timer.
-//! - That a retransmission was lost as well shows as more duplicate ACKs than packets went ahead of it, or by the
-//!   local timer; then it counts as a new loss with a notification of its own.
-//! - A retransmission that the base station did not ask for is the sender's own doing, and the duplicate ACKs
-//!   that belong to it are forwarded.
+//! - After a notification the sender's retransmission takes a round trip over the wired side. Until it
+//!   passes, all duplicate ACKs are suppressed and no timer runs; a lost notification is left to the sender's
+//!   own timer.
+//! - The loss of a retransmission shows as more duplicate ACKs than packets were ahead of it, or by the local
+//!   timer. It counts as a new loss with a separate notification.
+//! - A retransmission without a notification is the sender's own decision, and the duplicate ACKs that belong
+//!   to it are forwarded.
 
 mod runs;
 mod travel;
@@ -38,10 +39,10 @@ use crate::wake::WakeTree;
 use crate::wire::{Addr, Damage, Eln, Flags, FlowKey, Packet, Seq};
 use runs::Runs;
 
-/// Sequence numbers only; the sender retransmits on a loss notification (west97 7.0).
+/// Sequence numbers only; the sender retransmits after a loss notification (west97 7.0).
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SeqCacheAgent {
-    /// Flows watched at once.
+    /// Limit of tracked flows.
     pub flows: usize,
 }
 
@@ -68,7 +69,7 @@ impl Config for SeqCacheAgent {
         SeqCache::new(self.flows)
     }
 
-    /// Senders are notified whose connections agreed on explicit loss notification.
+    /// Notifications are sent to senders whose connections agreed on explicit loss notification.
     fn idle(&self, ends: &Ends<'_>) -> Option<Idle> {
         let ((from, sender), (to, receiver)) = (ends.from, ends.to);
         let agreed = sender.eln != ElnMode::Off
@@ -86,20 +87,20 @@ impl Config for SeqCacheAgent {
     }
 }
 
-/// Position of the SYN: leaves room below, as in snoop.
+/// Position of the SYN, with room below, as in snoop.
 const FIRST: u64 = 1 << 32;
-/// What is known of the segment that the receiver waits for.
+/// State of the segment that the receiver waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Loss {
-    /// Nothing.
+    /// No known loss.
     #[default]
     None,
-    /// It was lost and the sender was told; its retransmission has not passed yet.
+    /// Lost, with a notification to the sender; its retransmission has not passed yet.
     Notified,
-    /// The retransmission passed. So many packets went ahead of it that may still cause duplicate ACKs, and
-    /// so many after it.
+    /// The retransmission passed. `ahead` packets before it and `after` packets behind it may still cause
+    /// duplicate ACKs.
     Resent { ahead: u32, after: u32 },
-    /// The sender retransmitted it of its own accord.
+    /// The sender retransmitted it without a notification.
     BySender,
 }
 
@@ -112,11 +113,11 @@ pub(super) struct Flow {
     receiver: Receiver,
     runs: Runs,
     loss: Loss,
-    /// While notified: packets on the wireless link that may still cause duplicate ACKs.
+    /// After a notification: packets on the wireless link that may still cause duplicate ACKs.
     ahead: u32,
-    /// Size of the last segment that passed.
+    /// Size of the last passed segment, bytes.
     segment: u32,
-    /// Duplicate ACKs that answer retransmissions of bytes acknowledged long ago.
+    /// Duplicate ACKs caused by retransmissions of bytes acknowledged long ago.
     answers: u32,
     rtt: Rtt,
     timer: Option<Time>,
@@ -128,7 +129,7 @@ impl Flow {
         seq.unwrap_near(self.origin, self.top)
     }
 
-    /// The segment that the receiver waits for has passed, and the wireless link has lost it.
+    /// Records that the wireless link has lost the passed segment that the receiver waits for.
     fn lose(&mut self, ahead: u32) {
         self.loss = Loss::Notified;
         self.ahead = ahead;
@@ -165,7 +166,7 @@ fn note(out: &mut Out, key: FlowKey, note: AgentNote) {
 }
 
 impl SeqCache {
-    /// An agent for at most `flows` flows, watching none yet.
+    /// An agent for at most `flows` flows, without any yet.
     pub fn new(flows: usize) -> SeqCache {
         let (guard, flows) = (Guard::new(flows), Flows::new(flows));
         SeqCache { guard, flows, wakes: WakeTree::new(1), peak: 0 }
@@ -207,7 +208,7 @@ impl SeqCache {
         self.flows[i] = Flow { origin: segment.seq, top, acked: FIRST, ..Flow::default() };
     }
 
-    /// A place for the flow of `key`.
+    /// A slot for the flow of `key`.
     fn watch(&mut self, key: FlowKey, out: &mut Out) -> usize {
         if self.flows.is_full()
             && let Some(oldest) = self.flows.oldest()
@@ -221,7 +222,7 @@ impl SeqCache {
         i
     }
 
-    /// A TCP packet from the fixed host, which will be forwarded.
+    /// Handles a TCP packet from the fixed host, before it is forwarded.
     fn on_data(&mut self, now: Time, packet: &Packet, out: &mut Out) {
         let (Some(segment), Some(key)) = (packet.segment(), packet.flow()) else { return };
         let len = segment.seq_len(packet.body.len());
@@ -263,7 +264,7 @@ impl SeqCache {
             flow.rtt.retransmitted(0, false);
             if start <= flow.acked {
                 flow.loss = match flow.loss {
-                    // Counted above as one of those ahead, which it is not.
+                    // It was counted above as one of those ahead, which it is not.
                     Loss::Notified => {
                         Loss::Resent { ahead: flow.ahead.saturating_sub(pieces), after: 0 }
                     }
@@ -282,7 +283,7 @@ impl SeqCache {
         self.set_wake(i);
     }
 
-    /// Acts on a TCP packet from the mobile host, and says why it must not reach the sender, if so.
+    /// Handles a TCP packet from the mobile host. Returns the cause if it must not reach the sender.
     fn on_ack(&mut self, now: Time, packet: &Packet, out: &mut Out) -> Option<Cause> {
         let segment = packet.segment()?;
         let i = self.flows.find(packet.flow()?.reversed())?;
@@ -339,7 +340,7 @@ impl SeqCache {
             return None;
         }
         if !flow.runs.has(flow.acked) {
-            // Nothing outstanding, or a congestive loss: the sender must act as it always does.
+            // Nothing is outstanding, or the loss is congestive: the sender must react normally.
             return None;
         }
         match &mut flow.loss {
@@ -347,13 +348,13 @@ impl SeqCache {
             Loss::Notified => flow.ahead = flow.ahead.saturating_sub(1),
             Loss::Resent { ahead, .. } if *ahead > 0 => *ahead -= 1,
             Loss::Resent { after, .. } => {
-                // All that went ahead is accounted for: this one stems from a packet after it.
+                // All packets ahead are accounted for, so a later packet caused this one.
                 let ahead = after.saturating_sub(1);
                 flow.lose(ahead);
                 self.notify(i, out);
             }
             Loss::None => {
-                // One for each packet behind the lost one, of which this is the first.
+                // One for each packet behind the lost one; this is the first.
                 let behind = (flow.top - flow.acked).div_ceil(flow.segment.max(1).into());
                 flow.lose(u32::try_from(behind.saturating_sub(2)).unwrap_or(u32::MAX));
                 self.notify(i, out);
@@ -384,12 +385,12 @@ impl BaseStation for SeqCache {
         self.flows.len()
     }
 
-    /// Bytes of state: a control block per flow, nothing else.
+    /// Bytes of state: one control block per flow.
     fn state_bytes(&self) -> usize {
         self.flows.len() * size_of::<Flow>()
     }
 
-    /// The most that [`SeqCache::state_bytes`] ever was.
+    /// Maximum of [`SeqCache::state_bytes`] so far.
     fn peak_state_bytes(&self) -> usize {
         self.peak
     }
@@ -409,7 +410,7 @@ impl Machine for SeqCache {
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let Some(packet) = admit(from, packet, out) else { return };
         let mut hidden = None;
-        // A damaged segment is not to be believed, neither its data nor its numbers.
+        // Neither data nor numbers of a damaged segment are reliable.
         if packet.damage != Damage::Tcp && !(from == Side::Right && is_partial(&packet)) {
             let standing = self.guard.judge(now, from, &packet);
             let flow = packet.flow();

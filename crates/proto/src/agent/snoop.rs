@@ -1,22 +1,23 @@
-//! Snoop: the base station caches data on its way to the mobile host, retransmits what the wireless link
-//! loses, and hides those losses from the sender (balakrishnan97 2; west97 2.6; parsa98 4).
+//! Snoop: the base station caches data on its way to the mobile host, retransmits losses of the wireless
+//! link, and hides them from the sender (balakrishnan97 2; west97 2.6; parsa98 4).
 //!
 //! Modelled as published, for data from the fixed to the mobile host:
 //!
-//! - data: cached and forwarded; a packet beyond a hole shows a loss before the base station; a retransmission
-//!   by the sender is recognised, and what answers it is not hidden from the sender;
+//! - data: cached and forwarded. A packet beyond a hole shows a loss before the base station. A
+//!   retransmission by the sender is recognised, and the ACKs that it causes are not hidden from the sender;
 //! - ACKs: a new one frees the cache and may complete a round-trip sample; an old one is dropped; a duplicate
-//!   one is hidden and answered with a local retransmission if the packet is cached, and forwarded otherwise;
-//! - a local retransmission timer, and a persist timer for a flow that has fallen silent.
+//!   is suppressed and causes a local retransmission if the packet is cached, and is forwarded otherwise;
+//! - a local retransmission timer, and a persist timer for a silent flow.
 //!
-//! Choices where accounts of snoop differ: bytes that were acknowledged before are forwarded when the sender
-//! repeats them, and the receiver's answer is let through (the first description forges that ACK instead).
-//! With a full cache newer packets pass uncached, since the oldest is the one needed next. While the receiver's
-//! window is closed, timers rest and duplicate ACKs pass: they belong to the sender's window probes.
+//! Choices where accounts of snoop differ: when the sender repeats acknowledged bytes, they are forwarded,
+//! and so is the receiver's answer (the first description forges that ACK instead). With a full cache newer
+//! packets pass uncached, since the oldest is needed next. While the receiver's window is closed, timers stop
+//! and duplicate ACKs pass, since they answer the sender's window probes.
 //!
-//! With partial acknowledgements (west97 3) the agent also tells the sender of its trouble; see [`super::ackp`]. With
-//! selective acknowledgements it knows which packets are missing; see [`super::snoop_smart`]. With duplicate ACKs let
-//! through it is the LL of balakrishnan97 3.1.1, a link layer that knows TCP's acknowledgements but not their meaning.
+//! With partial acknowledgements (west97 3) the agent also notifies the sender of its trouble; see
+//! [`super::ackp`]. With selective acknowledgements it knows the missing packets; see [`super::snoop_smart`].
+//! Without suppression of duplicate ACKs it is the LL of balakrishnan97 3.1.1, a link layer that uses TCP's
+//! acknowledgements without their semantics.
 
 mod blocks;
 pub(super) mod cache;
@@ -51,7 +52,7 @@ use reaction::Change;
 use serde::Serialize;
 pub use timeout::TimeoutRule;
 
-/// Local retransmission, with partial acknowledgements or without.
+/// Local retransmission, optionally with partial acknowledgements.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SnoopAgent {
     /// Caching and retransmission.
@@ -104,7 +105,7 @@ impl Config for SnoopAgent {
     }
 }
 
-/// The snoop agent, with partial acknowledgements or without.
+/// The snoop agent, optionally with partial acknowledgements.
 #[derive(Clone, Debug)]
 pub struct Snoop {
     config: SnoopConfig,
@@ -112,12 +113,12 @@ pub struct Snoop {
     guard: Guard,
     flows: Flows<Flow>,
     wakes: WakeTree,
-    /// Bytes cached over all flows.
+    /// Cached bytes of all flows.
     cached: u64,
     peak: usize,
 }
 
-/// Says what the agent noticed in the flow of `key`.
+/// Emits an event of the agent for the flow of `key`.
 fn note(out: &mut Out, key: FlowKey, note: AgentNote) {
     if out.wants(Wants::METRICS) {
         out.event(What::Agent { flow: key, note });
@@ -125,13 +126,13 @@ fn note(out: &mut Out, key: FlowKey, note: AgentNote) {
 }
 
 impl Snoop {
-    /// An agent that watches no flow yet.
+    /// An agent without flows.
     pub fn new(config: SnoopConfig, ackp: Option<AckpMode>) -> Snoop {
         let (flows, guard) = (Flows::new(config.flows), Guard::new(config.flows));
         Snoop { config, ackp, guard, flows, wakes: WakeTree::new(1), cached: 0, peak: 0 }
     }
 
-    /// Bytes cached now: headers and payload.
+    /// Cached bytes: headers and payload.
     pub fn cached_bytes(&self) -> u64 {
         self.cached
     }
@@ -157,7 +158,7 @@ impl Snoop {
         i
     }
 
-    /// Makes room for `bytes` of flow `i` by forgetting flows that were used less recently.
+    /// Makes room for `bytes` bytes of flow `i` by evicting less recently used flows.
     fn make_room(&mut self, i: usize, bytes: u64, out: &mut Out) -> bool {
         if bytes > self.config.cache.0 {
             return false;
@@ -175,7 +176,7 @@ impl Snoop {
         self.wakes.set(i, self.flows[i].wake(&self.config));
     }
 
-    /// Whether what a packet says is to be believed.
+    /// Relation of a packet to its connection.
     pub(super) fn standing(&mut self, now: Time, from: Side, packet: &Packet) -> Standing {
         let is_partial = from == Side::Right && is_partial(packet);
         match packet.damage == Damage::Tcp || is_partial {
@@ -184,7 +185,7 @@ impl Snoop {
         }
     }
 
-    /// A packet with an intact IP header, of which this was found.
+    /// Handles a packet with an intact IP header and the given relation to its connection.
     pub(super) fn on_judged(
         &mut self,
         now: Time,
@@ -206,7 +207,7 @@ impl Snoop {
         out.send(from.other(), packet);
     }
 
-    /// What is known of the connection of `packet` is wrong, or another one has begun with `syn`.
+    /// Restarts the state of the connection of `packet`: it was wrong, or `syn` has begun another connection.
     fn renew(
         &mut self,
         now: Time,
@@ -225,7 +226,7 @@ impl Snoop {
         }
     }
 
-    /// A TCP packet from the fixed host.
+    /// Handles a TCP packet from the fixed host.
     fn on_data(&mut self, now: Time, packet: Packet, out: &mut Out) {
         let (Some(segment), Some(key)) = (packet.segment(), packet.flow()) else { return };
         let (seq, flags) = (segment.seq, segment.flags);
@@ -258,11 +259,11 @@ impl Snoop {
         out.send(Side::Right, packet);
     }
 
-    /// A SYN, with an ACK or without, from the fixed host: its data will begin after this sequence number.
+    /// Handles a SYN, with or without ACK, from the fixed host: its data follows this sequence number.
     fn on_syn(&mut self, now: Time, key: FlowKey, packet: &Packet, out: &mut Out) {
         let Some(segment) = packet.segment() else { return };
         let i = match self.flows.find(key) {
-            // A retransmission of the SYN changes nothing.
+            // A retransmitted SYN changes nothing.
             Some(i) if self.flows[i].is_syn_of(segment.seq) => i,
             Some(i) => {
                 self.forget(i, out);
@@ -279,7 +280,7 @@ impl Snoop {
         self.peak = self.peak.max(self.state_bytes());
     }
 
-    /// `snoop_data`: data at the positions of `span` goes out on the wireless link.
+    /// `snoop_data`: caches data at the positions of `span` that is sent over the wireless link.
     fn keep(&mut self, now: Time, i: usize, span: [u64; 2], packet: &Packet, out: &mut Out) {
         let [start, end] = span;
         let key = self.flows.key(i);
@@ -292,7 +293,7 @@ impl Snoop {
             flow.fin = Some(end);
         }
         if flow.acked.is_some_and(|acked| end <= acked) {
-            // The receiver has it, so its ACK was lost on the way to the sender; it will answer again.
+            // The receiver has the data, so its ACK was lost on the way to the sender; it will answer again.
             note(out, key, AgentNote::SenderRetransmission);
             flow.expect_answer();
             self.set_wake(i);
@@ -313,16 +314,16 @@ impl Snoop {
 
         let before = flow.cache.bytes();
         if repeated && flow.store_again(span, packet, sent_as) {
-            // Cached before; the copy's headers were renewed.
+            // Already cached; the copy's headers were updated.
         } else if flow.is_alone() {
-            // Nothing of it will be repaired.
+            // None of its losses will be repaired.
         } else if flow.cache.len() >= config.flow_packets
             || !self.make_room(i, packet.wire_len().into(), out)
         {
             note(out, key, AgentNote::CacheEvicted);
         } else {
-            // What fills a hole is a retransmission by the sender, or came out of order. Either way duplicate
-            // ACKs for it are on their way that the sender has cause to expect.
+            // Data that fills a hole is a retransmission by the sender, or arrived out of order. In both
+            // cases duplicate ACKs are under way that the sender expects.
             self.flows[i].store(span, packet, sent_as, repeated);
         }
         let flow = &mut self.flows[i];
@@ -336,7 +337,7 @@ impl Snoop {
         self.peak = self.peak.max(self.state_bytes());
     }
 
-    /// Data at the positions of `span` shows what its sender does after losses.
+    /// Observes the sender's reaction to losses in the data at the positions of `span`.
     fn observe(&mut self, now: Time, i: usize, span: [u64; 2], packet: &Packet, out: &mut Out) {
         if !self.config.leave_loss_tolerant && !self.config.show_congestion {
             return;
@@ -356,8 +357,7 @@ impl Snoop {
         note(out, self.flows.key(i), news);
     }
 
-    /// A TCP packet from the mobile host; forwarded unless `snoop_ack` finds that the sender is better off
-    /// without it.
+    /// Handles a TCP packet from the mobile host. Forwards it unless `snoop_ack` suppresses it.
     fn on_ack(&mut self, now: Time, packet: Packet, out: &mut Out) {
         let (Some(segment), Some(key)) = (packet.segment(), packet.flow()) else { return };
         let key = key.reversed();
@@ -378,14 +378,14 @@ impl Snoop {
         }
     }
 
-    /// `snoop_ack`: acts on an ACK for flow `i`, and says why it must not reach the sender, if so.
+    /// `snoop_ack`: handles an ACK for flow `i`. Returns the cause if it must not reach the sender.
     fn judge(&mut self, now: Time, i: usize, packet: &Packet, out: &mut Out) -> Option<Cause> {
         let segment = packet.segment()?;
         let key = self.flows.key(i);
         let flow = &mut self.flows[i];
         let ack = flow.position(segment.ack)?;
         if flow.complete && ack > flow.top {
-            // Nobody can have received what has not passed here: a stray packet, not the receiver's word.
+            // Acknowledged data that has not passed here: a stray packet, not from the receiver.
             return None;
         }
         flow.touch(now);
@@ -425,7 +425,7 @@ impl Snoop {
             }
             self.repeat_moved(now, i, out);
         } else if flow.leaves() {
-            // Losses are the sender's matter.
+            // Losses are left to the sender.
         } else if pure && window != WindowNews::Changed && !flow.is_shut() {
             // A window update is not a duplicate ACK.
             let verdict = match window {
@@ -442,7 +442,7 @@ impl Snoop {
             }
             hidden = (hides && verdict != Verdict::Forward).then_some(Cause::SuppressedDupAck);
         } else if was_shut {
-            // The timers rested. What was sent into the closed window may have been thrown away.
+            // The timers were stopped. Segments sent into the closed window may have been dropped.
             flow.restart(now, &self.config);
         }
         if told && !self.flows[i].is_shut() && !self.flows[i].leaves() {
@@ -460,7 +460,7 @@ impl Snoop {
         }
     }
 
-    /// A timer of flow `i` has expired, unless something passed since it was set.
+    /// Handles a timer of flow `i` that has expired, unless a later packet has moved it.
     fn expire(&mut self, now: Time, i: usize, out: &mut Out) {
         if self.flows[i].wake(&self.config).is_none_or(|at| at > now) {
             self.set_wake(i);
@@ -500,7 +500,7 @@ impl BaseStation for Snoop {
         self.flows.len() * size_of::<Flow>() + self.cached as usize
     }
 
-    /// The most that [`Snoop::state_bytes`] ever was.
+    /// Maximum of [`Snoop::state_bytes`] so far.
     fn peak_state_bytes(&self) -> usize {
         self.peak
     }

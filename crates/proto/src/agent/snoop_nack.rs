@@ -1,19 +1,20 @@
-//! Snoop for both directions: local retransmission towards the mobile host, and negative acknowledgements for what the
-//! mobile host sends (balakrishnan97 2; west97 2.6).
+//! Snoop for both directions: local retransmission towards the mobile host, and negative acknowledgements for
+//! data from the mobile host (balakrishnan97 2; west97 2.6).
 //!
-//! The base station cannot retransmit data that it never received. It watches which bytes of the mobile host have come
-//! over the air, and at the first packet behind a hole it names the hole to the mobile host: an ACK in the receiver's
-//! name, with the missing ranges in an option. A mobile host that offered the option on its SYN sends them again at
-//! once and keeps its window ([`crate::tcp::sender::Sender::on_nack`]). The acknowledgement number is the receiver's
-//! last, so nothing is acknowledged that has not arrived there.
+//! The base station cannot retransmit data that it never received. It records which bytes of the mobile host
+//! have arrived over the air. At the first packet behind a hole it reports the hole to the mobile host: an
+//! ACK in the receiver's name, with the missing ranges in an option. A mobile host that offered the option on
+//! its SYN retransmits them at once without reducing its window ([`crate::tcp::sender::Sender::on_nack`]).
+//! The acknowledgement number is the receiver's last, so no data is acknowledged that has not arrived there.
 //!
-//! The papers name the mechanism and that it rests on selective acknowledgements; the choices here:
+//! The papers name the mechanism and its basis in selective acknowledgements. The choices here:
 //!
-//! - The mobile host sends in order, and so does the air. A hole that was named is named again when what was asked for
-//!   later has come, or after a local time-out of snoop's rule, measured from the naming to the filling.
-//! - A hole whose first byte has passed before the base station saw the connection, or for which there is no place, is
-//!   left to TCP. So is one that was named `max_retransmits` times.
-//! - Duplicate ACKs of the fixed host pass: the sender knows which segments it was asked for.
+//! - The mobile host sends in order, and the air preserves the order. A reported hole is reported again after
+//!   later requested data has arrived, or after a local timeout of snoop's rule, measured from the report to
+//!   the filling.
+//! - A hole is left to TCP if its first byte passed before the base station saw the connection, or if it
+//!   cannot be stored. So is one that was reported `max_retransmits` times.
+//! - Duplicate ACKs of the fixed host pass: the sender knows which segments were requested.
 
 mod travel;
 
@@ -36,10 +37,10 @@ use crate::units::{Span, Time};
 use crate::wake::WakeTree;
 use crate::wire::{Addr, Flags, FlowKey, Nack, Packet, SackBlocks, Seq};
 
-/// Snoop, and negative acknowledgements for what the mobile host sends.
+/// Snoop with negative acknowledgements for data from the mobile host.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct NackAgent {
-    /// Caching and retransmission; timers and bounds of both directions.
+    /// Caching and retransmission; timers and limits of both directions.
     pub snoop: SnoopConfig,
 }
 
@@ -63,7 +64,7 @@ impl Config for NackAgent {
         SnoopNack::new(self.snoop.clone())
     }
 
-    /// Negative acknowledgements are for senders on the wireless side that offer and heed them.
+    /// Negative acknowledgements need a sender on the wireless side that offers and processes them.
     fn idle(&self, ends: &Ends<'_>) -> Option<Idle> {
         let (name, sender) = ends.from;
         let label = "the same as `snoop` for this sender";
@@ -91,21 +92,21 @@ impl Config for NackAgent {
     }
 }
 
-/// Position of the SYN: leaves room below, as in snoop.
+/// Position of the SYN, with room below, as in snoop.
 const FIRST: u64 = 1 << 32;
-/// Holes remembered of a flow at once; beyond that the sender's own means must do.
+/// Limit of stored holes per flow; more are left to the sender's own mechanisms.
 const HOLES: usize = 32;
-/// Holes that one message names: with timestamps there is room for no more.
+/// Limit of holes per message, by the option space with timestamps.
 const NAMED: usize = 3;
 
-/// Bytes that have not come over the air, though later ones have.
+/// Missing bytes with later bytes received.
 #[derive(Clone, Copy, Debug)]
 struct Hole {
     start: u64,
     end: u64,
-    /// Which of the flow's requests named it last, counted from 1; 0 if none has.
+    /// Number of the flow's request that reported it last, from 1; 0 if none has.
     asked_as: u64,
-    /// How often it was named.
+    /// Number of reports.
     asked: u32,
 }
 
@@ -113,13 +114,13 @@ struct Hole {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flow {
     origin: Seq,
-    /// Position past the highest byte that came.
+    /// Position past the highest received byte.
     top: u64,
     /// Position of the receiver's last ACK.
     acked: Option<u64>,
     fin: Option<u64>,
     receiver: Receiver,
-    /// In order, disjoint.
+    /// Ordered and disjoint.
     holes: Vec<Hole>,
     requests: u64,
     rtt: Rtt,
@@ -137,7 +138,7 @@ impl Flow {
         seq.unwrap_near(self.origin, self.top)
     }
 
-    /// The bytes from `start` to `end` came; the latest request that they answer, if any.
+    /// Records the arrival of the bytes from `start` to `end`. Returns the latest request that they answer.
     fn came(&mut self, start: u64, end: u64) -> u64 {
         let mut answered = 0;
         if start > self.top && self.holes.len() < HOLES {
@@ -163,7 +164,7 @@ impl Flow {
         answered
     }
 
-    /// Names the holes for which `wants` says so; the message to the mobile host.
+    /// Reports the holes for which `wants` is true. Returns the message to the mobile host.
     fn ask(
         &mut self,
         now: Time,
@@ -207,7 +208,7 @@ pub struct SnoopNack {
 }
 
 impl SnoopNack {
-    /// An agent that watches no flow yet. Timers, bounds and tables are snoop's, for each direction.
+    /// An agent without flows. Timers, limits and tables are snoop's, for each direction.
     pub fn new(config: SnoopConfig) -> SnoopNack {
         SnoopNack {
             flows: Flows::new(config.flows),
@@ -218,7 +219,7 @@ impl SnoopNack {
         }
     }
 
-    /// Bytes cached now, of data to the mobile host.
+    /// Cached bytes of data to the mobile host.
     pub fn cached_bytes(&self) -> u64 {
         self.snoop.cached_bytes()
     }
@@ -235,7 +236,7 @@ impl SnoopNack {
         self.wakes.set(i, None);
     }
 
-    /// A SYN of the mobile host, with an ACK or without.
+    /// Handles a SYN of the mobile host, with or without ACK.
     fn on_syn(&mut self, key: FlowKey, seq: Seq, permitted: bool, out: &mut Out) {
         if let Some(i) = self.flows.find(key) {
             if self.flows[i].origin == seq && permitted {
@@ -250,7 +251,7 @@ impl SnoopNack {
         self.flows[i].open(seq);
     }
 
-    /// A place for the flow of `key`.
+    /// A slot for the flow of `key`.
     fn watch(&mut self, key: FlowKey, out: &mut Out) -> usize {
         if self.flows.is_full()
             && let Some(oldest) = self.flows.oldest()
@@ -263,7 +264,7 @@ impl SnoopNack {
         i
     }
 
-    /// What a packet says of the data of the mobile host.
+    /// Learns about the mobile host's data from a packet.
     fn see(&mut self, now: Time, from: Side, packet: &Packet, standing: &Standing, out: &mut Out) {
         let from_mobile = from == Side::Right;
         match standing {
@@ -289,7 +290,7 @@ impl SnoopNack {
         }
     }
 
-    /// A packet of the mobile host has come over the air, undamaged.
+    /// Handles an undamaged packet of the mobile host.
     fn see_data(&mut self, now: Time, packet: &Packet, out: &mut Out) {
         let (Some(segment), Some(key)) = (packet.segment(), packet.flow()) else { return };
         if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::RST) {
@@ -315,7 +316,7 @@ impl SnoopNack {
         {
             self.note(key, AgentNote::LocalRtt { rtt }, out);
         }
-        // New holes, and those that were asked for before what has just come.
+        // New holes, and holes that were requested before the newly arrived data.
         self.ask(now, i, |hole| hole.asked_as < answered || hole.asked == 0, out);
         let flow = &mut self.flows[i];
         if flow.holes.is_empty() {
@@ -324,7 +325,7 @@ impl SnoopNack {
         self.wakes.set(i, flow.due);
     }
 
-    /// A packet of the fixed host passes: what it acknowledges is no concern any more.
+    /// Handles a packet of the fixed host: acknowledged data needs no further tracking.
     fn see_ack(&mut self, packet: &Packet, out: &mut Out) {
         let (Some(segment), Some(key)) = (packet.segment(), packet.flow()) else { return };
         let Some(i) = self.flows.find(key.reversed()) else { return };
@@ -366,7 +367,7 @@ impl SnoopNack {
 }
 
 impl BaseStation for SnoopNack {
-    /// Flows watched now, in the direction of which there are more.
+    /// Number of tracked flows in the direction with more of them.
     fn flows(&self) -> usize {
         self.snoop.flows().max(self.flows.len())
     }
@@ -377,7 +378,7 @@ impl BaseStation for SnoopNack {
             + self.flows.len() * (size_of::<Flow>() + HOLES * size_of::<Hole>())
     }
 
-    /// The most that [`SnoopNack::state_bytes`] ever was.
+    /// Maximum of [`SnoopNack::state_bytes`] so far.
     fn peak_state_bytes(&self) -> usize {
         self.peak.max(self.snoop.peak_state_bytes())
     }

@@ -1,11 +1,11 @@
-//! Snoop with selective acknowledgements: LL-STCP-AWARE of balakrishnan97 3.1.1, called LL-SMART-TCP-AWARE in the
-//! comparison that the paper sums up.
+//! Snoop with selective acknowledgements: LL-STCP-AWARE of balakrishnan97 3.1.1, called LL-SMART-TCP-AWARE in
+//! the paper's summary.
 //!
-//! The duplicate ACKs of the mobile host say which packets it has behind a hole. The wireless link keeps the order of
-//! its packets, so whatever was put on it before one that has arrived, and is not reported, is lost: every hole is
-//! filled at once, and a local retransmission that was lost is seen as soon as something that followed it arrives.
-//! What is hidden from the sender, and the timers, are those of [`super::snoop`]. With a mobile host that reports
-//! nothing it is snoop.
+//! The duplicate ACKs of the mobile host report the packets that it has behind a hole. The wireless link
+//! preserves the order, so an unreported packet that was sent before an arrived one is lost. Every hole is
+//! filled at once, and the loss of a local retransmission shows as soon as a later packet arrives.
+//! Suppression of ACKs and timers are those of [`super::snoop`]. With a mobile host without reports it equals
+//! snoop.
 
 use super::snoop::cache::Entry;
 use super::snoop::{SnoopAgent, SnoopConfig};
@@ -29,7 +29,7 @@ pub(super) const WORD: Descriptor<Read> = Descriptor {
     },
 };
 
-/// It learns from SACK blocks.
+/// It needs SACK blocks.
 pub(super) fn idle(ends: &Ends<'_>) -> Option<Idle> {
     let ((from, sender), (to, receiver)) = (ends.from, ends.to);
     (ends.rightwards && !(sender.sack && receiver.sack)).then(|| Idle {
@@ -41,17 +41,17 @@ pub(super) fn idle(ends: &Ends<'_>) -> Option<Idle> {
     })
 }
 
-/// What reports tell of the wireless link.
+/// State of the wireless link from the reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reports {
-    /// The last of the flow's transmissions that is known to have arrived.
+    /// The latest of the flow's transmissions that is known to have arrived.
     arrived: u64,
 }
 
 travels!(Reports { arrived });
 
 impl Reports {
-    /// The receiver reports that it has the bytes from `start` to `end`.
+    /// Records the receiver's report of the bytes from `start` to `end`.
     pub(super) fn learn<'e>(
         &mut self,
         entries: impl Iterator<Item = &'e mut Entry>,
@@ -60,14 +60,14 @@ impl Reports {
     ) {
         for entry in entries.filter(|e| !e.reported && start <= e.start && e.end <= end) {
             entry.reported = true;
-            // Of a packet that was sent more than once it is not known which transmission arrived.
+            // For a retransmitted packet it is unknown which transmission arrived.
             if entry.attempts == 0 && !entry.by_sender {
                 self.arrived = self.arrived.max(entry.sent_as);
             }
         }
     }
 
-    /// Whether the last transmission of `entry` is lost: one that followed it has arrived.
+    /// Whether the last transmission of `entry` is lost: a later one has arrived.
     pub(super) fn is_lost(&self, entry: &Entry) -> bool {
         !entry.reported && entry.sent_as < self.arrived
     }

@@ -9,10 +9,10 @@ use crate::describe::{Descriptor, Kind, System};
 use crate::units::Span;
 use crate::wire::Notice;
 
-/// The source is told to slow down at each failed attempt of the link layer (bakshi96 4.2.2).
+/// Source quench to the source after each failed attempt of the link layer (bakshi96 4.2.2).
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SourceQuench {
-    /// No message follows another one sooner; zero sends each.
+    /// Minimum time between two messages; zero sends each.
     pub spacing: Span,
 }
 

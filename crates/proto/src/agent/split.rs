@@ -1,25 +1,26 @@
-//! Split connections (I-TCP; balakrishnan97 3.2; west97 2.5): the connection ends at the base station, which runs a
-//! second one over the air.
+//! Split connections (I-TCP; balakrishnan97 3.2; west97 2.5): the connection ends at the base station, which
+//! runs a second one over the air.
 //!
-//! Each of the two is a whole TCP of its own, [`crate::tcp::Connection`], under the addresses and ports of the
-//! real ends, which notice nothing. Data, FIN and RST pass from one to the other in both directions.
+//! Each of the two is a separate TCP, [`crate::tcp::Connection`], with the addresses and ports of the real
+//! ends, which do not notice. Data, FIN and RST pass from one to the other in both directions.
 //!
-//! - A SYN is opened onward first and answered when the far end has answered, so that a refusal or silence of the
-//!   far end is one for the opener as well.
-//! - Each half takes the initial sequence number of the end that it stands for. So the numbers agree on both
-//!   sides, and what has no part in the splitting, a capture or an end that outlives the base station, sees one
-//!   stream. What was acknowledged and is lost with the base station is a hole in it.
-//! - What came in from one end and was not acknowledged by the other is bounded by the buffer; the window
-//!   advertised is what is left of it. A buffer that may grow follows the path, see [`SplitConfig::largest`].
-//! - A pair is forgotten when both halves are done. There is no TIME-WAIT to fill the table with: the end that
-//!   closed first has its own, under the same numbers, and answers what comes late. A handshake lasts 75 s at
-//!   most. If the table is full, a pair silent for long is reset to make room; otherwise a new connection passes
-//!   untouched, as does one whose SYN was not seen. What has passed once stays unsplit.
-//! - A SYN with an option that this code does not know, or with flags that do not open a connection, passes untouched:
-//!   signatures (RFC 2385, RFC 5925) and MPTCP would not survive a split. See `passed.rs`.
+//! - A SYN is forwarded first, and answered after the far end has answered, so the opener also sees a refusal
+//!   or silence of the far end.
+//! - Each half uses the initial sequence number of the end that it represents. So the numbers agree on both
+//!   sides, and a capture, or an end that outlives the base station, sees one stream. Data that was
+//!   acknowledged and lost with the base station is a hole in it.
+//! - Data received from one end and unacknowledged by the other is bounded by the buffer; the advertised
+//!   window is its free space. A buffer that may grow follows the path, see [`SplitConfig::largest`].
+//! - A pair is removed when both halves have finished. No TIME-WAIT fills the table: the end that closed
+//!   first has its own, with the same numbers, and answers late segments. A handshake lasts at most 75 s. If
+//!   the table is full, a pair that was silent for long is reset to make room. Otherwise a new connection
+//!   passes unchanged, as does one whose SYN was not seen. A connection that has passed remains unsplit.
+//! - A SYN with an unknown option, or with flags that do not open a connection, passes unchanged: signatures
+//!   (RFC 2385, RFC 5925) and MPTCP would not survive a split. See `passed.rs`.
 //!
-//! As an end point the base station drops packets of its connections whose TCP checksum fails. The urgent pointer
-//! crosses as it is. No single packet of a third party ends, resets, or diverts a connection: see `pair/doubt.rs`.
+//! As an end point the base station drops packets of its connections with a wrong TCP checksum. The urgent
+//! pointer crosses unchanged. No single packet of a third party ends, resets, or diverts a connection: see
+//! `pair/claim.rs`.
 
 mod opening;
 mod pair;
@@ -60,22 +61,22 @@ pub struct SplitConfig {
     pub wired: TcpConfig,
     /// The base station's TCP towards the mobile host.
     pub wireless: TcpConfig,
-    /// Bytes that the base station holds for each direction of a connection: taken in from one end, not yet
-    /// acknowledged by the other. The window that it advertises is what is left of it.
+    /// Buffer size for each direction of a connection, bytes: received from one end, and unacknowledged by
+    /// the other. The advertised window is its free space.
     pub buffer: Bytes,
-    /// How far the buffer may grow with the path, if it may: to twice what the one end sends in a round trip and twice
-    /// the congestion window towards the other, as Linux sizes the buffers of a socket.
+    /// Limit of the buffer's growth, if it may grow. It grows to twice the data that one end sends in a round
+    /// trip, plus twice the congestion window towards the other, as Linux sizes socket buffers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub largest: Option<Bytes>,
-    /// Connections split at once.
+    /// Limit of split connections.
     pub flows: usize,
-    /// Bytes set aside for the buffers of all connections together.
+    /// Memory limit of the buffers of all connections, bytes.
     pub memory: Bytes,
-    /// What makes it M-TCP, if it is that.
+    /// Configuration of M-TCP, if it is that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtcp: Option<MtcpConfig>,
-    /// Whether two timeouts of full segments in a row make them smaller (RFC 4821). On for stations. Off for
-    /// scenarios: no link of theirs has an MTU, so their timeouts mean other things.
+    /// Whether two successive timeouts of full segments reduce the segment size (RFC 4821). On for stations.
+    /// Off for scenarios: their links have no MTU, so timeouts have other causes.
     #[serde(skip)]
     pub suspects_size: bool,
 }
@@ -100,7 +101,7 @@ impl SplitConfig {
         self.wireless.sack && !self.wired.sack
     }
 
-    /// Goes over the keys.
+    /// Reads the keys.
     pub fn keys(k: &mut Keys<'_>) -> SplitConfig {
         let presets = PRESETS.map(|(name, _)| (name, name));
         let mut preset = "linux";
@@ -161,10 +162,10 @@ impl Config for SplitConfig {
     }
 }
 
-/// How far a buffer grows by itself: the largest send buffer that Linux gives a socket by itself.
+/// Default limit of a buffer's growth: the largest send buffer that Linux gives a socket by default.
 const LARGEST: Bytes = Bytes(4 << 20);
 
-/// A pair that was silent for so long makes room for a new one when there is none.
+/// Silence after which a pair makes room for a new one, if there is none.
 //= rfc5382#section-5: an established connection may be forgotten after 2 hours and 4 minutes, not before
 const SILENT: Span = Span::secs(7440);
 
@@ -175,10 +176,10 @@ pub struct Split {
     /// By the flow from left to right.
     pairs: Flows<Option<Box<Pair>>>,
     wakes: WakeTree,
-    /// Pairs at once.
+    /// Limit of pairs.
     most: usize,
     memory: Memory,
-    /// Bytes held by all pairs.
+    /// Buffered bytes of all pairs.
     held: u64,
     peak: usize,
     scratch: Vec<Body>,
@@ -186,13 +187,14 @@ pub struct Split {
     passed: Passed,
     /// Hosts whose connections are on their way here.
     awaited: Vec<Addr>,
-    /// Who has everything but the pairs that there are, if this agent is to go.
+    /// The agent that handles everything except the existing pairs, if this one is being replaced.
     successor: Option<Box<Agent>>,
 }
 
-/// A TCP whose windows are the largest buffer, and its clocks. They beat from time zero: nothing is random here.
+/// A TCP with the largest buffer as its windows. Clocks start at time zero: there is no randomness here.
 fn end(tcp: &TcpConfig, largest: u32, deputy: bool) -> Arc<Settings> {
-    // The ends of M-TCP must be able to go on with each other, and each would take the other's clock for an old one.
+    // The ends of M-TCP must be able to continue without the base station, and would reject the other's
+    // timestamps as old.
     let timestamps = tcp.timestamps && !deputy;
     let tcp = TcpConfig { send_buffer: largest, recv_buffer: largest, timestamps, ..tcp.clone() };
     let beats = Beats::new(&tcp, |period| Beat::new(period, Span::ZERO));
@@ -200,7 +202,7 @@ fn end(tcp: &TcpConfig, largest: u32, deputy: bool) -> Arc<Settings> {
 }
 
 impl Split {
-    /// An agent that has split no connection yet.
+    /// An agent without connections.
     pub fn new(config: &SplitConfig) -> Split {
         let bytes = |bytes: Bytes| bytes.0.clamp(1, u64::from(u32::MAX / 2)) as u32;
         let buffer = bytes(config.buffer);
@@ -228,7 +230,7 @@ impl Split {
         }
     }
 
-    /// Bytes taken in from one end and not acknowledged by the other.
+    /// Bytes received from one end and unacknowledged by the other.
     pub fn held_bytes(&self) -> u64 {
         self.held
     }
@@ -239,7 +241,7 @@ impl Split {
         }
     }
 
-    /// Calls `action` on the pair in slot `i`, keeps the books, and forgets it if it is over.
+    /// Calls `action` on the pair in slot `i`, updates the counts, and removes the pair if it is over.
     fn act(
         &mut self,
         i: usize,
@@ -272,7 +274,8 @@ impl Split {
         self.wakes.set(i, None);
     }
 
-    /// Whether another pair with buffers of `bytes` fits, if need be in place of one that has been silent for long.
+    /// Whether another pair with buffers of `bytes` bytes fits, if needed in place of one that was silent for
+    /// long.
     fn has_room(&mut self, now: Time, bytes: u64, out: &mut Out) -> bool {
         if self.pairs.len() < self.most && self.memory.promised + bytes <= self.memory.all {
             return true;
@@ -286,7 +289,7 @@ impl Split {
         self.memory.promised + bytes <= self.memory.all
     }
 
-    /// Gives up the pair in slot `i` and tells both ends.
+    /// Aborts the pair in slot `i` with a reset to both ends.
     fn reset(&mut self, i: usize, now: Time, out: &mut Out) {
         self.act(i, out, |pair, _, out| {
             pair.reset(now, out);
@@ -294,11 +297,11 @@ impl Split {
         });
     }
 
-    /// A packet that belongs to no pair.
+    /// Handles a packet that belongs to no pair.
     fn pass(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         match &mut self.successor {
             Some(next) => next.on_packet(now, from, packet, out),
-            // What the ends say to each other would be unknown to the connection that comes.
+            // The imported connection would not know of segments between the ends.
             None if self.awaited.iter().any(|host| [packet.src, packet.dst].contains(host)) => {
                 out.discard(from.other(), packet, Cause::NoSuchConnection);
             }
@@ -313,18 +316,18 @@ impl BaseStation for Split {
         self.pairs.len() + self.successor.as_ref().map_or(0, |next| next.flows())
     }
 
-    /// Bytes of state: two control blocks per connection, and the data held.
+    /// Bytes of state: two control blocks per connection, and the buffered data.
     fn state_bytes(&self) -> usize {
         let next = self.successor.as_ref().map_or(0, |next| next.state_bytes());
         self.pairs.len() * size_of::<Pair>() + self.held as usize + next
     }
 
-    /// The most that [`Split::state_bytes`] ever was.
+    /// Maximum of [`Split::state_bytes`] so far.
     fn peak_state_bytes(&self) -> usize {
         self.peak
     }
 
-    /// What one end has written and the other has not acknowledged, cut as the wireless segments are.
+    /// Data written by one end and unacknowledged by the other, divided like the wireless segments.
     fn kept(&self, each: &mut dyn FnMut(Kept)) {
         for i in self.pairs.watched() {
             self.pairs[i].iter().for_each(|pair| pair.kept(each));

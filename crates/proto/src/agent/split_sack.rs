@@ -30,7 +30,7 @@ pub(super) const WORD: Descriptor<Read> = Descriptor {
 };
 
 impl SplitConfig {
-    /// The same with selective acknowledgements towards the mobile host.
+    /// Enables selective acknowledgements towards the mobile host.
     //= balakrishnan97#3.2: the wireless connection uses TCP Reno enhanced with selective acknowledgments
     pub fn selective(mut self) -> SplitConfig {
         if self.wireless.variant != Variant::Rack {
@@ -40,7 +40,7 @@ impl SplitConfig {
         self
     }
 
-    /// The same with SMART towards a mobile host that speaks it, and otherwise with the blocks of RFC 2018.
+    /// Enables SMART towards a mobile host that supports it, and SACK (RFC 2018) otherwise.
     //= balakrishnan97#3.2: the SMART-based selective acknowledgment scheme operating over the wireless link
     pub fn smart(self) -> SplitConfig {
         let mut split = self.selective();

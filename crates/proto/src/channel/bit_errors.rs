@@ -37,31 +37,31 @@ impl Model for BitErrors {
     }
 }
 
-/// The hazard of a bit error rate: the rate of the Poisson process that harms a bit with this probability.
+/// The hazard of a bit error rate: the rate of the Poisson process that damages a bit with this probability.
 /// 0 for a rate of 0, infinite for 1, and exact for rates far below the resolution of `1 - ber`.
 pub(super) fn hazard(ber: Probability) -> f64 {
     -libm::log1p(-ber.get())
 }
 
-/// Finds the first bit error of one packet with a single draw, however its bits divide among error rates.
+/// Finds the first bit error of one packet with a single draw, even if its bits have different error rates.
 ///
-/// The first error falls where the hazard summed over the bits so far exceeds a standard exponential draw:
-/// for `n` bits of one rate the chance of none is `exp(-n * hazard) = (1 - ber)^n`.
+/// The first error is at the bit where the sum of hazards exceeds a standard exponential draw. For `n` bits
+/// of one rate the probability of no error is `exp(-n * hazard) = (1 - ber)^n`.
 ///
-/// That draw is `-ln(1 - u)`, which is more than `u`: most frames are spared without a logarithm.
+/// That draw is `-ln(1 - u)`, which exceeds `u`, so most frames need no logarithm.
 #[derive(Clone, Debug)]
 pub(super) struct FirstError {
     /// The uniform draw.
     unit: f64,
-    /// Hazard left until the error, once that has been worked out.
+    /// Remaining hazard until the error, once computed.
     left: Option<f64>,
-    /// Hazard walked over before.
+    /// Hazard of the bits before.
     spared: f64,
-    /// Bits walked over so far.
+    /// Number of bits before.
     bits: f64,
 }
 
-/// Beyond rounding.
+/// Above any rounding error.
 const SURELY: f64 = 1.0 + 1e-9;
 
 impl FirstError {
@@ -69,9 +69,9 @@ impl FirstError {
         FirstError { unit: stream.unit(), left: None, spared: 0.0, bits: 0.0 }
     }
 
-    /// Walks over `bits` bits of this hazard; the index of the first damaged bit.
+    /// Passes `bits` bits of this hazard. Returns the index of the first damaged bit.
     pub(super) fn walk(&mut self, bits: f64, hazard: f64) -> Option<f64> {
-        // An infinite hazard over no bits would be NaN.
+        // Infinite hazard times zero bits would be NaN.
         let ahead = if bits > 0.0 { bits * hazard } else { 0.0 };
         let first = self.left.is_none() && self.spared == 0.0;
         if first && self.unit > ahead * SURELY {
@@ -88,17 +88,17 @@ impl FirstError {
     }
 }
 
-/// Finds every damaged byte of one packet; the first is where [`FirstError`] would find it.
+/// Finds every damaged byte of one packet; the first is the one that [`FirstError`] would find.
 ///
-/// What else happens to a byte that is damaged already does not matter, so the next draw begins behind it.
+/// Further errors in a damaged byte have no effect, so the next draw begins behind it.
 #[derive(Clone, Debug)]
 pub(super) struct EachError {
     bytes: u32,
-    /// Hazard left until the next error.
+    /// Remaining hazard until the next error.
     left: f64,
-    /// Bits walked over so far.
+    /// Number of bits before.
     bits: f64,
-    /// Bits before this one need not be looked at.
+    /// Bits before this one are skipped.
     from: f64,
 }
 
@@ -107,7 +107,7 @@ impl EachError {
         EachError { bytes, left: stream.exponential(1.0), bits: 0.0, from: 0.0 }
     }
 
-    /// Walks over `bits` bits of this hazard and tells `hit` each damaged byte, in order.
+    /// Passes `bits` bits of this hazard, and calls `hit` with each damaged byte, in order.
     pub(super) fn walk(
         &mut self,
         stream: &mut Stream,
@@ -117,7 +117,7 @@ impl EachError {
     ) {
         let end = self.bits + bits;
         let mut at = self.bits.max(self.from);
-        // Parts of a frame add up to its bits only but for rounding.
+        // The parts of a frame sum to its bits only up to rounding.
         let last = end.min(8.0 * f64::from(self.bytes));
         while at < last {
             let ahead = (last - at) * hazard;
@@ -135,7 +135,7 @@ impl EachError {
     }
 }
 
-/// The byte that holds `bit` in a packet of `bytes` bytes; rounding never leads out of the packet.
+/// The byte that contains `bit` in a packet of `bytes` bytes; rounding never exceeds the packet.
 pub(super) fn byte_of(bit: f64, bytes: u32) -> u32 {
     ((bit / 8.0) as u32).min(bytes.saturating_sub(1))
 }
@@ -155,7 +155,7 @@ impl IndependentErrors {
 }
 
 impl Errors for IndependentErrors {
-    /// There is a damaged byte with 1 - (1 - ber)^(8 bytes).
+    /// The probability of a damaged byte is 1 - (1 - ber)^(8 bytes).
     fn pass(&mut self, _: Time, _: Span, bytes: u32) -> Option<u32> {
         FirstError::draw(&mut self.stream)
             .walk(8.0 * f64::from(bytes), self.hazard)
@@ -183,13 +183,13 @@ mod tests {
     fn packets_are_lost_at_the_exact_rate() {
         // parsa98 Table 1: 1500-byte packets at 15.5e-6 are lost with 1 - (1 - 15.5e-6)^12000 = 0.1697.
         let hits = hits(15.5e-6, 1500, 200_000);
-        // Deviation of the share: 0.00084; tolerance four deviations.
+        // Standard deviation of the share: 0.00084; tolerance four deviations.
         assert!((hits.len() as f64 / 200_000.0 - 0.1697).abs() < 0.0034, "{}", hits.len());
     }
 
     #[test]
     fn the_first_error_is_geometric() {
-        // At 1e-3 a bit, byte 0 is first with 1 - 0.999^8 = 0.00797; nearly every packet has an error.
+        // At 1e-3 per bit, byte 0 is first with 1 - 0.999^8 = 0.00797; nearly every packet has an error.
         let hits = hits(1e-3, 1500, 200_000);
         let first = hits.iter().filter(|at| **at == 0).count() as f64 / 200_000.0;
         assert!((first - 0.00797).abs() < 0.0008, "{first}");

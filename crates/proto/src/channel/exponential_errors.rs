@@ -1,4 +1,4 @@
-//! Errors at exponential distances in bytes, the Poisson model of the Berkeley testbed.
+//! Errors at exponential distances in bytes: the Poisson model of the Berkeley testbed.
 
 use core::ops::RangeInclusive;
 
@@ -9,10 +9,10 @@ use crate::describe::{Kind, System};
 use crate::rng::Stream;
 use crate::units::{Bytes, Span, Time};
 
-/// Mean distances that a scenario may ask for.
+/// Allowed mean distances in a scenario.
 pub(super) const DISTANCES: RangeInclusive<Bytes> = Bytes(1)..=Bytes(1 << 50);
 
-/// Errors at exponential distances in bytes; each damages the one packet it falls into (west97 4.3).
+/// Errors at exponential distances in bytes; each damages the packet that contains it (west97 4.3).
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Exponential {
     /// Mean distance between errors.
@@ -43,10 +43,10 @@ impl Model for Exponential {
     }
 }
 
-/// Distances in bytes from one event to the next, along all the packets of one direction.
+/// Distances in bytes between successive events, over all packets of one direction.
 ///
-/// The distance is a real number, so events form a Poisson process over the byte stream and a byte may
-/// hold more than one.
+/// A distance is a real number, so events form a Poisson process over the byte stream, and a byte may contain
+/// several.
 #[derive(Clone, Debug)]
 pub(super) struct Gaps {
     stream: Stream,
@@ -57,7 +57,7 @@ pub(super) struct Gaps {
 }
 
 impl Gaps {
-    /// Gaps with this mean: exponential, or all equal when `uniform`.
+    /// Gaps with this mean: exponential, or constant if `uniform`.
     pub(super) fn new(mean: Bytes, uniform: bool, stream: Stream) -> Gaps {
         let mut gaps = Gaps { stream, mean: mean.0 as f64, uniform, next: 0.0 };
         gaps.next = gaps.draw();
@@ -68,13 +68,13 @@ impl Gaps {
         if self.uniform { self.mean } else { self.stream.exponential(self.mean) }
     }
 
-    /// Moves on by a packet of `bytes`; the position of the first event inside it.
+    /// Passes a packet of `bytes` bytes. Returns the position of the first event in it.
     #[inline]
     pub(super) fn pass(&mut self, bytes: u32) -> Option<u32> {
         self.each(bytes, |_| {})
     }
 
-    /// The same, and tells `hit` where each event lies, in order; several may share a byte.
+    /// Like `pass`, and calls `hit` with the position of each event, in order; several may be in one byte.
     #[inline]
     fn each(&mut self, bytes: u32, mut hit: impl FnMut(u32)) -> Option<u32> {
         let len = f64::from(bytes);
@@ -84,7 +84,7 @@ impl Gaps {
         }
         let first = self.next as u32;
         if self.mean < 1.0 {
-            // A mean of no bytes at all: every byte has an event, and drawing gaps would never end.
+            // With a mean of zero every byte has an event, and drawing gaps would never end.
             (0..bytes).for_each(hit);
             return Some(first);
         }
@@ -97,18 +97,18 @@ impl Gaps {
         Some(first)
     }
 
-    /// The draws of this model beside its gaps.
+    /// The stream for other draws of this model.
     pub(super) fn stream(&mut self) -> &mut Stream {
         &mut self.stream
     }
 }
 
-/// Errors at exponential distances; each damages the packet that it falls into (west97 4.3).
+/// Errors at exponential distances; each damages the packet that contains it (west97 4.3).
 #[derive(Clone, Debug)]
 pub struct ExponentialErrors(Gaps);
 
 impl ExponentialErrors {
-    /// Errors that lie `mean` bytes apart on average; with a mean of 0 every packet is damaged.
+    /// Errors at a mean distance of `mean` bytes; with 0 every packet is damaged.
     pub fn new(mean: Bytes, stream: Stream) -> ExponentialErrors {
         ExponentialErrors(Gaps::new(mean, false, stream))
     }
@@ -144,7 +144,7 @@ mod tests {
         // Expected: 400,000 * (1 - exp(-1500 / 65536)) = 9,052 with deviation 94; tolerance four deviations.
         assert!((hits.len() as f64 - 9_052.0).abs() < 380.0, "{}", hits.len());
         let mean = hits.iter().map(|p| f64::from(*p)).sum::<f64>() / hits.len() as f64;
-        // Uniform over 1500 bytes but for 0.6 %: mean 748, standard error 4.6.
+        // Uniform over 1500 bytes up to 0.6 %: mean 748, standard error 4.6.
         assert!((mean - 748.0).abs() < 20.0, "{mean}");
     }
 

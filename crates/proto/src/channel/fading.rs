@@ -1,16 +1,18 @@
-//! How often and for how long a walker's signal fades: level crossings of Rayleigh fading.
+//! Frequency and duration of fades for a moving receiver: level crossings of Rayleigh fading.
 //!
-//! The signal of somebody who moves at `v` on a carrier `f` fades at the pace of the Doppler shift `fd = v f / c`.
-//! With `rho` the ratio of a threshold to the root mean square of the envelope (`rho^2 = 10^(-margin / 10)`, where the
-//! fading margin says how far below the mean power the receiver fails), the envelope falls below it
+//! The signal of a receiver that moves at `v` on a carrier `f` fades at the rate of the Doppler shift
+//! `fd = v f / c`. Let `rho` be the ratio of a threshold to the root mean square of the envelope:
+//! `rho^2 = 10^(-margin / 10)`, where the fading margin is the distance from the mean power at which the
+//! receiver fails. The envelope falls below the threshold
 //!
 //! ```text
-//! N = sqrt(2 pi) fd rho exp(-rho^2)             times a second,
+//! N = sqrt(2 pi) fd rho exp(-rho^2)             times per second,
 //! T = (exp(rho^2) - 1) / (rho fd sqrt(2 pi))    seconds long on average,
 //! ```
 //!
-//! so that good periods last `1/N - T = 1 / (rho fd sqrt(2 pi))` (Clarke 1968; Jakes 1974; Wang and Moayeri 1995, eqs.
-//! 5 and 8, make the transition probabilities of a two-state chain of them: level crossings per symbol).
+//! so good periods last `1/N - T = 1 / (rho fd sqrt(2 pi))` (Clarke 1968; Jakes 1974). Wang and Moayeri
+//! (1995, eqs. 5 and 8) derive the transition probabilities of a two-state chain from them: level crossings
+//! per symbol.
 
 use core::f64::consts::PI;
 use core::ops::RangeInclusive;
@@ -18,13 +20,13 @@ use core::ops::RangeInclusive;
 use crate::describe::Keys;
 use crate::units::{Decibels, Frequency, Rate, Span, Speed};
 
-/// Somebody who walks, on the carrier of wireless LANs: what keys are listed with.
+/// Example values of the keys: a walker on the carrier of wireless LANs.
 pub(super) const WALK: (Speed, Frequency) = (Speed(555_556), Frequency(2_400_000_000));
 
-/// The keys of somebody who moves: how fast, and on which carrier. Neither has a default.
+/// The keys of a moving receiver, speed and carrier. Neither has a default.
 pub(super) fn motion(k: &mut Keys<'_>) -> (Option<Speed>, Option<Frequency>) {
     let (mut speed, mut carrier) = (None, None);
-    // From a centimetre a second, slower than anybody stands, to an aeroplane.
+    // From a centimetre per second, slower than a standing person moves, to an aeroplane.
     let speeds = Speed(10_000)..=Speed(1_000_000_000);
     let carriers = Frequency(1_000_000)..=Frequency(1_000_000_000_000);
     k.maybe("speed", &mut speed, speeds, "how fast the mobile host moves");
@@ -45,36 +47,37 @@ pub(super) fn decibels(
     ratio
 }
 
-/// Somebody who moves through Rayleigh fading, and how deep a fade the receiver bears.
+/// A receiver that moves through Rayleigh fading, with its fading margin.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Fading {
-    /// How fast.
+    /// Speed.
     pub speed: Speed,
-    /// On which carrier.
+    /// Carrier frequency.
     pub carrier: Frequency,
-    /// How far below its mean the received power may fall before the channel is bad.
+    /// Distance of the threshold of a bad channel from the mean received power.
     pub margin: Decibels,
 }
 
 impl Fading {
-    /// Mean lengths in seconds of a good and of a bad period.
+    /// Mean durations of a good and of a bad period, seconds.
     pub fn periods(&self) -> [f64; 2] {
         let rho_squared = 1.0 / self.margin.ratio();
         let pace = self.carrier.doppler(self.speed) * rho_squared.sqrt() * (2.0 * PI).sqrt();
         [1.0 / pace, libm::expm1(rho_squared) / pace]
     }
 
-    /// The same as times, at least a nanosecond.
+    /// Mean durations as time spans, at least a nanosecond.
     pub fn spans(&self) -> [Span; 2] {
         self.periods().map(|s| Span(libm::round(s * 1e9).max(1.0) as u64))
     }
 
-    /// The same as bits sent at `rate`, at least one. Their inverses are the transition probabilities after each bit.
+    /// Mean durations as bits sent at `rate`, at least one. Their inverses are the transition probabilities
+    /// after each bit.
     pub fn bits(&self, rate: Rate) -> [u64; 2] {
         self.periods().map(|s| libm::round(s * rate.bps() as f64).max(1.0) as u64)
     }
 
-    /// Share of the time in which the channel is bad: `1 - exp(-rho^2)`.
+    /// Share of the time in the bad state: `1 - exp(-rho^2)`.
     pub fn share_bad(&self) -> f64 {
         -libm::expm1(-1.0 / self.margin.ratio())
     }
@@ -94,8 +97,8 @@ mod tests {
 
     #[test]
     fn periods_are_those_of_the_formulas() {
-        // By hand: fd = 0.5556 * 2.4e9 / 2.998e8 = 4.4475 Hz, rho = 0.31623; 1 / (rho fd 2.50663) = 0.28366 s,
-        // and that times exp(0.1) - 1 = 0.105171.
+        // Computed by hand: fd = 0.5556 * 2.4e9 / 2.998e8 = 4.4475 Hz, rho = 0.31623; 1 / (rho fd 2.50663) =
+        // 0.28366 s, and that times exp(0.1) - 1 = 0.105171.
         let [good, bad] = walk("2.4GHz", "10dB").periods();
         assert!((good - 0.28366).abs() < 1e-4 && (bad - 0.029832).abs() < 1e-5, "{good} {bad}");
         let [good, bad] = walk("900MHz", "20dB").periods();
@@ -121,7 +124,7 @@ mod tests {
         let [good, bad] = fading.bits(Rate::from_bps(1_000_000).unwrap());
         assert!(good.abs_diff(283_660) < 100 && bad.abs_diff(29_832) < 10, "{good} {bad}");
         assert!((fading.spans()[0].0 / 1000).abs_diff(good) <= 1);
-        // A margin so deep and a rate so low that no bit is ever bad still makes a chain.
+        // A margin and a rate at which no bit is ever bad still give a valid chain.
         assert_eq!(walk("900MHz", "100dB").bits(Rate::from_bps(1).unwrap())[1], 1);
     }
 }

@@ -1,11 +1,11 @@
 //! The Gilbert-Elliott model of packet losses, with the parameters of netem's `gemodel`.
 //!
-//! A chain of two states takes a step with each packet: from good to bad with probability `p`, back with `r`. A packet
-//! passes with probability `k` in the good state and `h` in the bad one; tc writes `1-k` and `1-h`. As in netem
-//! (`loss_gilb_ell`), whether a packet passes is decided by the state in which it came, before the step.
+//! A chain of two states makes a step at each packet: from good to bad with probability `p`, back with `r`. A
+//! packet passes with probability `k` in the good state and `h` in the bad one; tc writes `1-k` and `1-h`. As
+//! in netem (`loss_gilb_ell`), the state before the step determines whether the packet passes.
 //!
-//! Left out, they are as in netem: `r` is `1 - p`, `h` is 0 and `k` is 1; with `p` alone that is independent loss.
-//! In the long run a share of `(p (1 - h) + r (1 - k)) / (p + r)` is lost.
+//! The defaults are those of netem: `r` is `1 - p`, `h` is 0 and `k` is 1; with `p` alone losses are
+//! independent. The long-term loss share is `(p (1 - h) + r (1 - k)) / (p + r)`.
 
 use serde::Serialize;
 
@@ -14,12 +14,12 @@ use crate::describe::{Form, Keys, Kind, Need, System, Value};
 use crate::rng::Stream;
 use crate::units::{Probability, Rate, Span, Time};
 
-/// Packet losses by a chain of two states that steps with each packet.
+/// Packet losses by a chain of two states that makes a step at each packet.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct GilbertElliott {
     /// Probability of the step from good to bad.
     pub p: Probability,
-    /// Probability of the step from bad to good; 1 - p without it.
+    /// Probability of the step from bad to good; `None` means 1 - p.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub r: Option<Probability>,
     /// Probability that a packet passes in the bad state.
@@ -62,13 +62,13 @@ fn read(k: &mut Keys<'_>, _: Rate) -> ErrorSpec {
 }
 
 impl GilbertElliott {
-    /// A chain with these steps that loses nothing in the good state, and everything in the bad one.
+    /// A chain with these steps that loses no packet in the good state and all in the bad one.
     pub fn of(p: Probability, r: Option<Probability>) -> GilbertElliott {
         let one = Probability::new(1.0).unwrap_or(Probability::ZERO);
         GilbertElliott { p, r, h: Probability::ZERO, k: one }
     }
 
-    /// The share of packets that it loses in the long run.
+    /// Long-term share of lost packets.
     pub fn share(&self) -> f64 {
         let p = self.p.get();
         let r = self.r.map_or(1.0 - p, Probability::get);
@@ -76,7 +76,7 @@ impl GilbertElliott {
         bad * (1.0 - self.h.get()) + (1.0 - bad) * (1.0 - self.k.get())
     }
 
-    /// Goes over the keys.
+    /// Reads the keys.
     pub fn keys(k: &mut Keys<'_>) -> GilbertElliott {
         let what = "the probability of a step from the good to the bad state";
         let p = k.needed_probability("p", "0.01", what);
@@ -101,7 +101,7 @@ pub struct Chain {
 }
 
 impl Errors for Chain {
-    /// A packet is damaged from its first byte on, since it is lost as a whole.
+    /// A lost packet counts as damaged from its first byte on.
     fn pass(&mut self, _: Time, _: Span, bytes: u32) -> Option<u32> {
         let GilbertElliott { p, r, h, k } = &self.config;
         let back = || r.map_or(1.0 - p.get(), Probability::get);
@@ -135,7 +135,7 @@ mod tests {
             let lost = losses(p, r, h, k, n).into_iter().filter(|lost| *lost).count();
             let want = (p * (1.0 - h) + r * (1.0 - k)) / (p + r);
             let share = lost as f64 / n as f64;
-            // The losses of a burst belong together, so that the deviation is a few times that of independent ones.
+            // Losses in a burst are correlated, so the deviation is a few times that of independent losses.
             assert!((share / want - 1.0).abs() < 0.04, "{share} instead of {want}");
         }
     }
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn the_first_packet_meets_the_good_state() {
-        // A packet is judged by the state in which it came: the one that turns the chain passes.
+        // The state before the step counts: the packet that changes the state passes.
         let lost = losses(1.0, 1.0, 0.0, 1.0, 6);
         assert_eq!(lost, [false, true, false, true, false, true]);
     }

@@ -1,11 +1,12 @@
-//! Channel models: which packets a radio damages, and where in the packet.
+//! Channel models: which packets a radio damages, and at which byte.
 //!
 //! A [`Channel`] is one direction of a radio link. It sees each packet once, in the order of transmission,
-//! and says whether and where the packet is damaged; [`damage_at`] then says which checksum that breaks.
+//! and returns whether and where the packet is damaged. [`damage_at`] maps the position to the checksum that
+//! the error breaks.
 //!
-//! A channel may concern only some kinds of frames ([`Channel::only`]): others neither suffer nor count, so whoever
-//! sends asks [`Channel::applies_to`] before [`Channel::pass`]. A layer that corrects errors asks
-//! [`Channel::pass_symbols`] instead, which tells every damaged byte.
+//! A channel may apply to some kinds of frames only ([`Channel::only`]). Other frames are neither damaged nor
+//! counted, so the sender checks [`Channel::applies_to`] before [`Channel::pass`]. A layer with error
+//! correction calls [`Channel::pass_symbols`] instead, which reports every damaged byte.
 
 mod fading;
 mod states;
@@ -24,41 +25,43 @@ pub use fading::Fading;
 pub use rayleigh::Modulation;
 pub use traffic::{Kinds, Traffic};
 
-/// Goes over the keys of a model, beside a radio of this rate.
+/// Reads the keys of a model, for a radio of this rate.
 pub type Read = fn(&mut Keys<'_>, Rate) -> ErrorSpec;
 
-/// The configuration of a model, and what there is to know about it.
+/// The configuration of a model, with its descriptors.
 pub trait Model {
-    /// The words that stand for it.
+    /// Descriptors of its names in scenario files.
     const WORDS: &'static [Descriptor<Read>];
-    /// What it does in a run.
+    /// Its error process in a run.
     type Errors: Errors + Clone + Debug;
-    /// Its errors, drawn from `stream`. If fades are to depend on the time alone, they are drawn from `states`.
+    /// Its error process, drawn from `stream`. With `states`, fades depend on the time alone and are drawn
+    /// from it.
     fn errors(&self, stream: Stream, states: Option<Stream>) -> Self::Errors;
 
-    /// Whether it changes with time even while nothing is sent: only then can both directions share its states.
+    /// Whether its state changes with time even without transmissions. Only then can both directions share
+    /// the state.
     fn goes_by_time(&self) -> bool {
         false
     }
 
-    /// Whether it is good or bad, so that turns can be told.
+    /// Whether it has a good and a bad state, whose changes can be reported.
     fn has_states(&self) -> bool {
         false
     }
 
-    /// Whether it knows only packets that are lost as a whole, and no bytes that a code could correct.
+    /// Whether it loses whole packets only, without damaged bytes that a code could correct.
     fn loses_whole_packets(&self) -> bool {
         false
     }
 }
 
-/// What a model does to the frames of one direction, in the order of their transmission.
+/// The error process of one direction, in the order of transmission.
 pub trait Errors {
-    /// The first damaged byte of a frame of `bytes` bytes that is on the air from `start` for `duration`.
+    /// The first damaged byte of a frame of `bytes` bytes that is sent from `start` for `duration`.
     fn pass(&mut self, start: Time, duration: Span, bytes: u32) -> Option<u32>;
 
-    /// Tells `hit` every damaged byte of such a frame. A model that knows only whole packets tells none; true if one of
-    /// those is lost.
+    /// Calls `hit` with every damaged byte of a frame. A model of whole packets calls it never; it returns
+    /// whether the packet is lost.
     fn pass_symbols(
         &mut self,
         start: Time,
@@ -70,34 +73,34 @@ pub trait Errors {
         self.pass(start, duration, bytes).is_some()
     }
 
-    /// Whether it is in its good state; one without states always is.
+    /// Whether it is in the good state; always true without states.
     fn is_good(&self) -> bool {
         true
     }
 
-    /// When the state will change, if that happens with time even while nothing is sent.
+    /// Time of the next change of state, if states change with time even without transmissions.
     fn next_turn(&self) -> Option<Time> {
         None
     }
 
-    /// Brings such a state up to `now`.
+    /// Updates such a state to `now`.
     fn advance(&mut self, now: Time) {
         let _ = now;
     }
 
-    /// Its turns from now on, where they depend on the time alone.
+    /// Future changes of state, if they depend on the time alone.
     fn turns(&self) -> Option<Turns> {
         None
     }
 }
 
-/// Makes the enums of all models from the list of their files.
+/// Generates the enums of all models from the list of their files.
 macro_rules! models {
     ($dollar:tt; $($file:ident::$Model:ident,)*) => {
         $(mod $file;
         pub use $file::$Model;)*
 
-        /// How errors come about in one direction of a radio link.
+        /// Error model of one direction of a radio link.
         #[derive(Clone, PartialEq, Debug, Serialize)]
         #[serde(tag = "model", rename_all = "kebab-case")]
         #[expect(missing_docs, reason = "each is described by its configuration")]
@@ -111,7 +114,7 @@ macro_rules! models {
             $($Model(<$Model as Model>::Errors),)*
         }
 
-        /// One match for whichever model it is, so that a frame costs no indirect call.
+        /// One match over all models, so that a frame needs no indirect call.
         macro_rules! each {
             ($dollar any:expr, $dollar errors:ident => $dollar call:expr) => {
                 match $dollar any {
@@ -120,7 +123,7 @@ macro_rules! models {
             };
         }
 
-        /// The words for a model, in the order of the manual.
+        /// Descriptors of all models, in the order of the manual.
         pub fn words() -> impl Iterator<Item = &'static Descriptor<Read>> {
             [$($Model::WORDS),*].into_iter().flatten()
         }
@@ -132,21 +135,22 @@ macro_rules! models {
                 }
             }
 
-            /// Whether it changes with time even while nothing is sent: only then can both directions share its states.
+            /// Whether its state changes with time even without transmissions. Only then can both directions
+            /// share the state.
             pub fn goes_by_time(&self) -> bool {
                 match self {
                     $(ErrorModel::$Model(model) => model.goes_by_time(),)*
                 }
             }
 
-            /// Whether it is good or bad, so that turns can be told.
+            /// Whether it has a good and a bad state, whose changes can be reported.
             pub fn has_states(&self) -> bool {
                 match self {
                     $(ErrorModel::$Model(model) => model.has_states(),)*
                 }
             }
 
-            /// Whether it knows only packets that are lost as a whole, and no bytes that a code could correct.
+            /// Whether it loses whole packets only, without damaged bytes that a code could correct.
             pub fn loses_whole_packets(&self) -> bool {
                 match self {
                     $(ErrorModel::$Model(model) => model.loses_whole_packets(),)*
@@ -168,46 +172,46 @@ models! {
     rayleigh::Rayleigh,
 }
 
-/// A channel model and what it applies to.
+/// A channel model and the frames to which it applies.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ErrorSpec {
-    /// How errors come about.
+    /// The error model.
     pub model: ErrorModel,
-    /// Which frames of the direction they concern; others neither suffer nor count.
+    /// Kinds of frames to which it applies; others are neither damaged nor counted.
     #[serde(skip_serializing_if = "Kinds::is_all")]
     pub only: Kinds,
     /// Whether both directions have the same fades.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub reciprocal: bool,
-    /// Whether turns are told when they happen, as events and to the neighbours of the radio.
+    /// Whether changes of state are reported immediately, as events and to the neighbours of the radio.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub tell_turns: bool,
 }
 
 impl From<ErrorModel> for ErrorSpec {
-    /// Errors for every frame, with fades of their own, told when a frame meets them.
+    /// Errors for every frame, with separate fades per direction, reported when a frame encounters them.
     fn from(model: ErrorModel) -> ErrorSpec {
         ErrorSpec { model, only: Kinds::ALL, reciprocal: false, tell_turns: false }
     }
 }
 
-/// What a channel did to one packet.
+/// Effect of a channel on one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Fate {
-    /// Index of the first damaged byte of the IP packet; `None` when it is unharmed.
+    /// Index of the first damaged byte of the IP packet; `None` if it is undamaged.
     pub damaged_at: Option<u32>,
-    /// The state after the packet, good (true) or bad, if it differs from the state before.
+    /// The state after the packet, good (true) or bad, if it has changed.
     pub turned: Option<bool>,
 }
 
-/// What a channel did to the bytes of one packet.
+/// Effect of a channel on the bytes of one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Harm {
-    /// Damaged bytes, each told on its own.
+    /// Number of damaged bytes that were reported.
     pub bytes: u32,
-    /// The packet is lost as a whole: the model knows no bytes, and no code helps.
+    /// Whether the packet is lost as a whole, so that no code helps.
     pub whole: bool,
-    /// The state after the packet, good (true) or bad, if it differs from the state before.
+    /// The state after the packet, good (true) or bad, if it has changed.
     pub turned: Option<bool>,
 }
 
@@ -217,7 +221,7 @@ pub fn damage_at(position: u32, packet: &Packet) -> Damage {
     if position < packet.ip_header_len() { Damage::Ip } else { Damage::Tcp }
 }
 
-/// One direction of a radio link, with its own stream of draws.
+/// One direction of a radio link, with a separate random stream.
 #[derive(Clone, Debug)]
 pub struct Channel {
     errors: AnyErrors,
@@ -226,46 +230,47 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// The channel of `model`, drawing from `stream`. It concerns every frame.
+    /// The channel of `model`, with draws from `stream`. It applies to every frame.
     pub fn new(model: &ErrorModel, stream: Stream) -> Channel {
         Channel { errors: model.errors(stream, None), only: Kinds::ALL, tells: false }
     }
 
-    /// The same, but fades are drawn from `states`, and depend on nothing but that and the time: two directions with
-    /// equal streams fade together (parsa98 5.3: "neither sender nor receiver can hear each other"), and turns can be
-    /// told when they happen. Models that do not go by time leave `states` unused.
+    /// Like [`Channel::new`], with fades drawn from `states` that depend on that stream and the time alone.
+    /// Two directions with equal streams fade together (parsa98 5.3: "neither sender nor receiver can hear
+    /// each other"), and changes can be reported immediately. Models whose states do not depend on time
+    /// ignore `states`.
     pub fn with_states(model: &ErrorModel, stream: Stream, states: Stream) -> Channel {
         Channel { errors: model.errors(stream, Some(states)), only: Kinds::ALL, tells: false }
     }
 
-    /// The same channel for frames of `kinds` only. The default is every frame in its direction.
+    /// Restricts the channel to frames of `kinds`.
     #[must_use]
     pub fn only(mut self, kinds: Kinds) -> Channel {
         self.only = kinds;
         self
     }
 
-    /// The same channel, whose radio tells its turns to the world and to its neighbours when they happen.
+    /// Makes the radio report changes of state immediately, to the world and to its neighbours.
     #[must_use]
     pub fn telling(mut self) -> Channel {
         self.tells = true;
         self
     }
 
-    /// Whether its turns are to be told.
+    /// Whether changes of state are reported immediately.
     pub fn tells(&self) -> bool {
         self.tells
     }
 
-    /// Whether frames of this kind pass through the channel at all. If not, [`Channel::pass`] must not be called for
-    /// one: it is neither damaged, nor does it take part in distances and bursts (parsa98 5.3.1: bursts of data
-    /// packets, every so many bytes of data).
+    /// Whether the channel applies to frames of this kind. If not, [`Channel::pass`] must not be called: such
+    /// a frame is not damaged, and does not count for distances and bursts (parsa98 5.3.1: bursts of data
+    /// packets, distances in bytes of data).
     #[inline]
     pub fn applies_to(&self, kind: Traffic) -> bool {
         self.only.has(kind)
     }
 
-    /// A packet of `bytes` bytes (IP header included) is on the air from `start` for `duration`.
+    /// Passes a packet of `bytes` bytes (IP header included) that is sent from `start` for `duration`.
     #[inline]
     pub fn pass(&mut self, start: Time, duration: Span, bytes: u32) -> Fate {
         let before = self.is_good();
@@ -274,9 +279,9 @@ impl Channel {
         Fate { damaged_at, turned: (after != before).then_some(after) }
     }
 
-    /// The same for a layer that corrects errors: `hit` is told every damaged byte, in order and once. The first is
-    /// the one that [`Channel::pass`] would have named; the draws for the others follow it. Models that know only
-    /// whole packets ([`PacketLoss`], [`PacketBursts`]) tell none and say so in [`Harm::whole`].
+    /// Like [`Channel::pass`], for a layer with error correction: calls `hit` with every damaged byte once,
+    /// in order. The first is the one that [`Channel::pass`] would return; the draws for the others follow
+    /// it. Models of whole packets ([`PacketLoss`], [`PacketBursts`]) set [`Harm::whole`] instead.
     pub fn pass_symbols(
         &mut self,
         start: Time,
@@ -296,18 +301,18 @@ impl Channel {
         Harm { bytes: count, whole, turned: (after != before).then_some(after) }
     }
 
-    /// Whether the channel is in its good state; channels without states always are.
+    /// Whether the channel is in the good state; always true without states.
     #[inline]
     pub fn is_good(&self) -> bool {
         each!(&self.errors, errors => errors.is_good())
     }
 
-    /// When the state will change, for channels that change with time even while nothing is sent.
+    /// Time of the next change of state, if states change with time even without transmissions.
     pub fn next_turn(&self) -> Option<Time> {
         each!(&self.errors, errors => errors.next_turn())
     }
 
-    /// Brings such a channel up to `now`; the new state if it differs.
+    /// Updates the state of such a channel to `now`. Returns the new state if it has changed.
     pub fn advance(&mut self, now: Time) -> Option<bool> {
         let before = self.is_good();
         each!(&mut self.errors, errors => errors.advance(now));
@@ -315,31 +320,31 @@ impl Channel {
         (after != before).then_some(after)
     }
 
-    /// The turns of a channel that has its states from a stream of their own, to be watched beside it: a frame takes
-    /// the channel to the frame's end, while its turns still lie ahead of whoever waits for them.
+    /// Changes of state from a separate stream, for observation in parallel. A frame advances the channel to
+    /// the frame's end, while changes during the frame are still in the observer's future.
     pub fn turns(&self) -> Option<Turns> {
         each!(&self.errors, errors => errors.turns())
     }
 }
 
-/// The good and bad periods of a channel, one after the other.
+/// The alternating good and bad periods of a channel.
 #[derive(Clone, Debug)]
 pub struct Turns(states::States);
 
 impl Turns {
-    /// When the state changes next; [`Time::NEVER`] if it does not.
+    /// Time of the next change; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next(&self) -> Time {
         self.0.until()
     }
 
-    /// Takes the next change if it is due at `now`: the new state. Call it until there is none.
+    /// Returns the new state of the next change if it is due at `now`. Call it until it returns `None`.
     pub fn take(&mut self, now: Time) -> Option<bool> {
         if self.0.until() > now || self.0.until() == Time::NEVER {
             return None;
         }
         if self.0.is_long(now.since(self.0.until())) {
-            // A channel that was made anew in a station long after its start: what has been is not told.
+            // In a channel made long after the station's start, past changes are not reported.
             let was = self.0.is_good();
             self.0.advance(now);
             return Some(self.0.is_good()).filter(|good| *good != was);

@@ -1,4 +1,4 @@
-//! Errors that each destroy several packets in a row.
+//! Errors that each destroy several successive packets.
 
 use serde::Serialize;
 
@@ -8,14 +8,14 @@ use crate::describe::{Form, Kind, Need, System, Value};
 use crate::rng::Stream;
 use crate::units::{Bytes, Span, Time};
 
-/// Each error destroys `packets` consecutive packets; distances are from onset to onset (west97 5.2.2).
+/// Each error destroys `packets` successive packets; distances are from onset to onset (west97 5.2.2).
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PacketBursts {
     /// Packets destroyed by one error.
     pub packets: u32,
     /// Mean distance between the onsets of two errors.
     pub mean: Bytes,
-    /// Whether the distances are all equal instead of exponential.
+    /// Whether the distances are constant instead of exponential.
     pub uniform: bool,
 }
 
@@ -60,11 +60,11 @@ impl Model for PacketBursts {
     }
 }
 
-/// Bursts of consecutive destroyed packets (west97 5.2.2, parsa98 5.3.1).
+/// Bursts of successive destroyed packets (west97 5.2.2, parsa98 5.3.1).
 ///
-/// Distances count from onset to onset, in bytes, over all packets including the destroyed ones. The packet
-/// with the onset is the burst's first. An onset inside a running burst starts its count anew: two bursts
-/// that overlap end when the later one ends, they do not add up.
+/// Distances are in bytes from onset to onset, over all packets including destroyed ones. The packet with the
+/// onset is the burst's first. An onset during a burst restarts its count: two overlapping bursts end when
+/// the later one ends.
 #[derive(Clone, Debug)]
 pub struct BurstErrors {
     onsets: Gaps,
@@ -73,7 +73,7 @@ pub struct BurstErrors {
 }
 
 impl BurstErrors {
-    /// Bursts of `packets` packets, `mean` bytes apart: exponentially, or exactly when `uniform`.
+    /// Bursts of `packets` packets at a mean distance of `mean` bytes: exponential, or constant if `uniform`.
     pub fn new(packets: u32, mean: Bytes, uniform: bool, stream: Stream) -> BurstErrors {
         BurstErrors { onsets: Gaps::new(mean, uniform, stream), packets, left: 0 }
     }

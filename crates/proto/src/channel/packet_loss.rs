@@ -1,4 +1,4 @@
-//! Each packet is lost or not, whatever its length.
+//! Independent packet losses, whatever the packet's length.
 
 use serde::Serialize;
 
@@ -57,7 +57,7 @@ impl PacketLosses {
 }
 
 impl Errors for PacketLosses {
-    /// A packet is damaged from its first byte on, since it is lost as a whole and nobody can read even its addresses.
+    /// A lost packet is damaged from its first byte on, so that even its addresses are unreadable.
     fn pass(&mut self, _: Time, _: Span, bytes: u32) -> Option<u32> {
         let lost = self.stream.chance(self.p) && bytes > 0;
         lost.then_some(0)
@@ -74,7 +74,7 @@ mod tests {
         let mut loss = PacketLosses::new(p, Stream::new(3, "radio"));
         let lost =
             (0..200_000).filter(|_| loss.pass(Time::ZERO, Span::ZERO, 40).is_some()).count() as f64;
-        // 4,000 with deviation 63; tolerance four deviations.
+        // 4,000 with standard deviation 63; tolerance four deviations.
         assert!((lost - 4_000.0).abs() < 250.0, "{lost}");
     }
 }

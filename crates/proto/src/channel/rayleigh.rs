@@ -1,11 +1,12 @@
-//! Rayleigh fading: the received power follows the sum of many reflections around somebody who moves.
+//! Rayleigh fading: the received power is the sum of many reflections around a moving receiver.
 //!
-//! The power is a sum of sinusoids after Clarke's model (Clarke 1968; Jakes 1974), with the Doppler frequencies of
-//! Paetzold's method of exact Doppler spread (Paetzold and others 1998), which gives the level-crossing rate of the
-//! theory exactly in the limit and keeps both quadratures uncorrelated. It is a function of time alone: only the phases
-//! are drawn, once. So both directions of a radio can have the same fades.
+//! The power is a sum of sinusoids after Clarke's model (Clarke 1968; Jakes 1974). The Doppler frequencies
+//! are those of Paetzold's method of exact Doppler spread (Paetzold and others 1998). It gives the
+//! theoretical level-crossing rate exactly in the limit, and keeps both quadratures uncorrelated. The power
+//! is a function of time alone: only the phases are drawn, once. So both directions of a radio can have the
+//! same fades.
 //!
-//! While a frame is on the air its power is sampled in the middle of equal parts, at least 64 to a Doppler period; each
+//! During a frame the power is sampled in the middle of equal parts, at least 64 per Doppler period. Each
 //! part has the bit error rate of its signal-to-noise ratio under the given modulation.
 //!
 //! Not modelled: a line of sight (Rice), shadowing, several taps (frequency selectivity), symbol timing.
@@ -21,17 +22,18 @@ use crate::describe::{Keys, Kind, System};
 use crate::rng::Stream;
 use crate::units::{Decibels, Frequency, Rate, Span, Speed, Time};
 
-/// Sinusoids of the in-phase part; the other has one more, so that no two frequencies are the same.
+/// Number of sinusoids of the in-phase part; the quadrature has one more, so that no two frequencies are
+/// equal.
 const IN_PHASE: usize = 16;
 const QUADRATURE: usize = IN_PHASE + 1;
 const WAVES: usize = IN_PHASE + QUADRATURE;
 
-/// Samples of the power to a Doppler period.
+/// Samples of the power per Doppler period.
 const RESOLUTION: f64 = 64.0;
-/// Most samples to a frame: one that lasts longer than 64 Doppler periods is sampled more sparsely.
+/// Limit of samples per frame: a frame longer than 64 Doppler periods is sampled less densely.
 const MOST_STEPS: u32 = 4096;
 
-/// How bits are put on the carrier: what a signal-to-noise ratio per bit means for them.
+/// Modulation, which maps a signal-to-noise ratio per bit to a bit error rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Modulation {
@@ -40,7 +42,7 @@ pub enum Modulation {
     Dbpsk,
     /// Coherent phase shift keying: `erfc(sqrt(snr)) / 2`.
     Bpsk,
-    /// Frequency shift keying without coherence: `exp(-snr / 2) / 2`.
+    /// Noncoherent frequency shift keying: `exp(-snr / 2) / 2`.
     Fsk,
 }
 
@@ -54,7 +56,7 @@ impl Modulation {
         }
     }
 
-    /// Its mean over Rayleigh fading with the mean ratio `snr` (Proakis, section 14.3).
+    /// Mean bit error rate over Rayleigh fading with the mean ratio `snr` (Proakis, section 14.3).
     pub fn mean_ber(self, snr: f64) -> f64 {
         match self {
             Modulation::Dbpsk => 0.5 / (1.0 + snr),
@@ -64,20 +66,20 @@ impl Modulation {
     }
 }
 
-/// The words for a modulation.
+/// Names of the modulations.
 const MODULATIONS: [(&str, Modulation); 3] =
     [("dbpsk", Modulation::Dbpsk), ("bpsk", Modulation::Bpsk), ("fsk", Modulation::Fsk)];
 
-/// The power fades as that of somebody who moves between reflections (parsa98 5.3).
+/// The power fades as for a receiver that moves between reflections (parsa98 5.3).
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Rayleigh {
-    /// How fast.
+    /// Speed.
     pub speed: Speed,
-    /// On which carrier.
+    /// Carrier frequency.
     pub carrier: Frequency,
     /// Mean signal-to-noise ratio per bit.
     pub snr: Decibels,
-    /// What that means for bits.
+    /// Modulation.
     pub modulation: Modulation,
 }
 
@@ -116,7 +118,7 @@ fn read(k: &mut Keys<'_>, _: Rate) -> ErrorSpec {
     let snr = k.demand("snr", snr, Decibels::ZERO);
     let mut modulation = Modulation::default();
     k.word("modulation", &mut modulation, &MODULATIONS, "how bits are put on the carrier");
-    // Waves take the same ways there and back.
+    // Reciprocity: waves take the same paths in both directions.
     let mut reciprocal = true;
     k.flag("reciprocal", &mut reciprocal, "whether both directions have the same fades");
     let model = ErrorModel::Rayleigh(Rayleigh { speed, carrier, snr, modulation });
@@ -130,7 +132,7 @@ struct Power {
     waves: [(f64, f64); WAVES],
 }
 
-/// The sinusoids at one moment, and how they turn from one sample to the next.
+/// The sinusoids at one time, and their rotation from one sample to the next.
 struct Phasors {
     now: [(f64, f64); WAVES],
     step: [(f64, f64); WAVES],
@@ -146,10 +148,10 @@ impl Power {
         Power { waves }
     }
 
-    /// The sinusoids at `at` nanoseconds, to be sampled every `step` nanoseconds.
+    /// The sinusoids at `at` nanoseconds, for samples every `step` nanoseconds.
     fn phasors(&self, at: f64, step: f64) -> Phasors {
         let circle = |cycles: f64| {
-            // Whole turns are taken off first: late in a long run the angle would lose its digits.
+            // Whole cycles are removed first: late in a long run the angle would lose precision.
             let (sin, cos) = libm::sincos(2.0 * PI * (cycles - cycles.floor()));
             (cos, sin)
         };
@@ -181,7 +183,7 @@ impl Phasors {
 pub struct RayleighErrors {
     stream: Stream,
     power: Power,
-    /// Largest Doppler shift in hertz.
+    /// Maximum Doppler shift, hertz.
     doppler: f64,
     /// Mean signal-to-noise ratio per bit.
     snr: f64,
@@ -189,8 +191,8 @@ pub struct RayleighErrors {
 }
 
 impl RayleighErrors {
-    /// A channel with the largest Doppler shift `doppler` in hertz and the mean signal-to-noise ratio `snr` per bit.
-    /// Errors are drawn from `stream`, the fading from `phases`.
+    /// A channel with the maximum Doppler shift `doppler` in hertz and the mean signal-to-noise ratio `snr`
+    /// per bit. Errors are drawn from `stream`, the fading from `phases`.
     pub fn new(
         doppler: f64,
         snr: Decibels,
@@ -207,14 +209,15 @@ impl RayleighErrors {
         }
     }
 
-    /// Into how many parts a frame is divided.
+    /// Number of parts of a frame.
     fn steps(&self, duration: Span) -> u32 {
         let steps = libm::ceil(duration.as_secs_f64() * self.doppler * RESOLUTION);
-        // A float beyond the range becomes its end.
+        // A float outside the range saturates.
         (steps as u32).clamp(1, MOST_STEPS)
     }
 
-    /// Tells `part` the hazard of a bit in each of the equal parts of a frame, until it says that it is enough.
+    /// Calls `part` with the hazard of a bit in each of the equal parts of a frame, until it returns that no
+    /// more are needed.
     fn divide(
         &self,
         start: Time,
@@ -286,7 +289,7 @@ mod tests {
         )
     }
 
-    /// Samples of the power, `per` of them to a Doppler period.
+    /// Samples of the power, `per` per Doppler period.
     fn samples(seed: u64, per: f64, n: usize) -> Vec<f64> {
         let power = Power::new(DOPPLER, Stream::new(seed, "radio.states"));
         let step = 1e9 / (DOPPLER * per);
@@ -295,7 +298,7 @@ mod tests {
 
     #[test]
     fn levels_are_crossed_as_the_theory_says() {
-        // parsa98 5.3.2 stands on these two figures: how often the envelope falls below a level, and for how long.
+        // parsa98 5.3.2 relies on these two figures: rate and duration of the envelope's fades below a level.
         let (per, n) = (400.0, 1_200_000);
         let powers = samples(1, per, n);
         for (margin, tolerance) in [(3.0, 0.03), (10.0, 0.05), (20.0, 0.08)] {
@@ -332,7 +335,7 @@ mod tests {
                 let mean = powers.iter().map(|p| modulation.ber(snr * p)).sum::<f64>()
                     / powers.len() as f64;
                 let want = modulation.mean_ber(snr);
-                // Sixteen sinusoids have their deepest fades some 2 % too seldom.
+                // With sixteen sinusoids the deepest fades are about 2 % too rare.
                 assert!((mean / want - 1.0).abs() < 0.05, "{modulation:?} {db} dB: {mean} {want}");
             }
         }
@@ -340,7 +343,7 @@ mod tests {
 
     #[test]
     fn frames_are_damaged_as_often_as_their_bits() {
-        // One-byte frames that do not see each other: eight bits at the mean rate, in fades all of them at once.
+        // One-byte frames with independent fading: eight bits at the mean rate, but all in the same fade.
         let mut channel = channel(10.0, Modulation::Dbpsk, 4);
         let n = 200_000_u64;
         let hits = (0..n)
@@ -373,7 +376,7 @@ mod tests {
         let high =
             high.into_iter().find(|at| channel.power.phasors(*at, 0.0).power() > 0.1).unwrap();
         assert_eq!(frame(&mut channel, high), None);
-        // A frame that begins on the height and ends in the fade is damaged near its end.
+        // A frame that begins at high power and ends in the fade is damaged near its end.
         let begin = (0..1_000).map(|i| deep - f64::from(i) * period / 100.0);
         let begin =
             begin.into_iter().find(|at| channel.power.phasors(*at, 0.0).power() > 0.1).unwrap();

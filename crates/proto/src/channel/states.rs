@@ -1,35 +1,35 @@
-//! States of a channel that goes by the clock, as a function of time alone.
+//! States of a channel as a function of time alone.
 //!
-//! What is sent does not move their draws. So both directions of a radio can have the same fades, and somebody can wait
-//! for a turn that no frame has met yet. Draws are made anew in each epoch of so many mean cycles, which bounds the
-//! work after a long silence: the state at its beginning is that of the long run, and what is left of an exponential
-//! time is exponential again.
+//! Transmissions do not influence the draws. So both directions of a radio can have the same fades, and an
+//! observer can wait for a change that no frame has encountered yet. Draws restart in each epoch of a fixed
+//! number of mean cycles, which bounds the work after a long silence. The state at the start of an epoch is
+//! drawn from the stationary distribution; the remainder of an exponential time is exponential again.
 
 use crate::rng::Stream;
 use crate::units::{Span, Time};
 
-/// Mean cycles in an epoch.
+/// Mean cycles per epoch.
 const EPOCH: u64 = 1024;
 
 /// Good and bad periods.
 #[derive(Clone, Debug)]
 pub(super) struct States {
-    /// Mean time in the bad (index 0) and in the good state (index 1), neither zero.
+    /// Mean time in the bad (index 0) and in the good state (index 1), both above zero.
     means: [Span; 2],
     deterministic: bool,
-    /// Names the streams of the epochs.
+    /// Identifies the streams of the epochs.
     base: u64,
     stream: Stream,
     epoch: u64,
-    /// The current draw lasts until then; the one after it may be of the same state, at the seam of two epochs.
+    /// End of the present draw; the next draw may have the same state, at the border of two epochs.
     drawn_to: Time,
     good: bool,
-    /// The state lasts until then.
+    /// End of the present state.
     until: Time,
 }
 
 impl States {
-    /// States that begin good at time zero; `None` where one of the mean times is zero and no state ever changes.
+    /// States that begin good at time zero; `None` if a mean time is zero, so that the state never changes.
     pub(super) fn new(
         [good, bad]: [Span; 2],
         deterministic: bool,
@@ -70,12 +70,12 @@ impl States {
         Span((libm::round(self.stream.exponential(mean.0 as f64)) as u64).max(1))
     }
 
-    /// The end of the epoch; saturates where there is no time behind it.
+    /// End of the epoch; saturates at the end of time.
     fn epoch_end(&self) -> Time {
         Time::ZERO + self.epoch_len() * (self.epoch + 1)
     }
 
-    /// Begins epoch `number`: its state at the start, and how long that lasts.
+    /// Starts epoch `number`. Returns its initial state.
     fn enter(&mut self, number: u64) -> bool {
         self.epoch = number;
         self.stream = epoch_stream(self.base, number);
@@ -86,7 +86,7 @@ impl States {
         good
     }
 
-    /// Finds when the current state ends, given how long its draw lasts: a draw ends with its epoch.
+    /// Finds the end of the present state from the present draw; a draw ends with its epoch.
     fn settle(&mut self) {
         while !self.deterministic && self.drawn_to >= self.epoch_end() {
             let seam = self.epoch_end();
@@ -96,7 +96,7 @@ impl States {
             }
             let was = (self.epoch, self.drawn_to, self.stream.clone());
             if self.enter(self.epoch + 1) != self.good {
-                // The turn is at the seam; it is taken when its time comes.
+                // The change is at the border of the epochs, and happens at its time.
                 (self.epoch, self.drawn_to, self.stream) = was;
                 self.until = seam;
                 return;
@@ -105,17 +105,17 @@ impl States {
         self.until = self.drawn_to;
     }
 
-    /// Whether the state is good as of the last call.
+    /// The state as of the last call.
     pub(super) fn is_good(&self) -> bool {
         self.good
     }
 
-    /// When it changes next.
+    /// Time of the next change.
     pub(super) fn until(&self) -> Time {
         self.until
     }
 
-    /// Takes the next change.
+    /// Makes the next change.
     pub(super) fn turn(&mut self) {
         if self.until == Time::NEVER {
             return;
@@ -131,9 +131,9 @@ impl States {
         self.settle();
     }
 
-    /// Brings the state up to `now`.
+    /// Updates the state to `now`.
     pub(super) fn advance(&mut self, now: Time) {
-        // `Time::NEVER` cannot be caught up with.
+        // `Time::NEVER` cannot be reached.
         let now = now.min(Time(Time::NEVER.0 - 1));
         if self.until > now {
             return;
@@ -155,12 +155,12 @@ impl States {
         }
     }
 
-    /// The share of the long run that is good.
+    /// Stationary share of the good state.
     pub(super) fn share_good(&self) -> f64 {
         self.means[1].0 as f64 / self.cycle().0 as f64
     }
 
-    /// Whether `duration` is so long that states are averaged over it instead of walked through.
+    /// Whether `duration` is so long that states are averaged over it instead of iterated.
     pub(super) fn is_long(&self, duration: Span) -> bool {
         duration > self.epoch_len()
     }
@@ -181,7 +181,7 @@ mod tests {
     }
 
     proptest! {
-        /// The whole point: who asks rarely sees what somebody sees who waits for every turn.
+        /// The purpose: rare queries see the same states as an observer of every change.
         #[test]
         fn states_depend_on_the_time_alone(
             good in 100u64..5000,
@@ -216,7 +216,8 @@ mod tests {
             last = states.until();
             states.turn();
         }
-        // Exponential times: the standard error of a mean over 200,000 is 0.22 %. One seam in 1024 cycles makes 0.04 %.
+        // Exponential times: the standard error of a mean over 200,000 is 0.22 %. One border per 1024 cycles
+        // adds 0.04 %.
         let mean = |i: usize| sums[i] as f64 / f64::from(turns / 2);
         assert!((mean(1) / 10_000.0 - 1.0).abs() < 0.01, "{}", mean(1));
         assert!((mean(0) / 4_000.0 - 1.0).abs() < 0.01, "{}", mean(0));

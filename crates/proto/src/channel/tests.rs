@@ -67,7 +67,8 @@ proptest! {
         }
     }
 
-    /// Whoever corrects errors sees the same first error, each once, and none behind the packet.
+    /// A layer with error correction sees the same first error, each damaged byte once, and none behind the
+    /// packet.
     #[test]
     fn symbols_begin_with_the_first_damage(
         model in model(),
@@ -119,7 +120,7 @@ fn turns_are_seen_beside_the_channel() {
     let mut channel = Channel::with_states(&model, Stream::new(1, "radio"), states);
     let mut turns = channel.turns().unwrap();
     let secs = |n| Time::ZERO + Span::secs(n);
-    // A frame of half an hour goes ahead; the turns do not.
+    // A frame of half an hour advances the channel, but not the observed changes.
     assert!(channel.pass(Time::ZERO, Span::secs(1800), 1500).damaged_at.is_some());
     assert_eq!((turns.next(), turns.take(secs(9))), (secs(10), None));
     assert_eq!((turns.take(secs(10)), turns.take(secs(10))), (Some(false), None));
@@ -167,12 +168,12 @@ fn the_draws_of_every_model_are_pinned() {
     });
     assert_eq!(got, PINNED);
 }
-/// Packets damaged of a thousand, and the sum of the positions.
+/// Number of damaged packets in a thousand, and the sum of the positions.
 const PINNED: [(u32, u64); 6] =
     [(172, 130_326), (173, 128_590), (136, 106_833), (308, 76_002), (207, 107_706), (106, 0)];
 
-/// Both directions can share a state that goes by time; turns are told of what is good or bad; a code corrects nothing of
-/// what knows only packets.
+/// Both directions can share a state that depends on time; changes of a state are reported; a code corrects
+/// nothing in a model of whole packets.
 #[test]
 fn each_model_says_what_can_be_asked_of_it() {
     let p = Probability::new(0.5).unwrap();

@@ -1,21 +1,21 @@
-//! What kinds of frames there are on a radio, and which of them a channel concerns.
+//! Kinds of frames on a radio, for channels that apply to some only.
 
 use serde::{Serialize, Serializer};
 
 use crate::wire::Packet;
 
-/// What a frame on a radio carries.
+/// Content of a frame on a radio.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Traffic {
-    /// A packet with data of a transfer ([`Packet::bears_data`]), whatever else the frame carries with it.
+    /// A packet with data of a transfer ([`Packet::bears_data`]), with or without further content.
     Data,
-    /// A packet without data: acknowledgements of the transport, SYN, FIN, RST. A link acknowledgement that it
-    /// carries along does not change that.
+    /// A packet without data: acknowledgements of the transport, SYN, FIN, RST; with or without a piggybacked
+    /// link acknowledgement.
     Ack,
-    /// An acknowledgement of the link layer alone.
+    /// A pure acknowledgement of the link layer.
     LinkAck,
-    /// What medium access sends: RTS, CTS, probes.
+    /// A frame of medium access: RTS, CTS, probes.
     Control,
 }
 
@@ -29,7 +29,7 @@ impl Traffic {
         if packet.bears_data() { Traffic::Data } else { Traffic::Ack }
     }
 
-    /// The word in scenario files.
+    /// Its name in scenario files.
     pub fn name(self) -> &'static str {
         match self {
             Traffic::Data => "data",
@@ -45,9 +45,9 @@ impl Traffic {
 pub struct Kinds(u8);
 
 impl Kinds {
-    /// Every frame of the direction.
+    /// All frames of the direction.
     pub const ALL: Kinds = Kinds(0b1111);
-    /// No frame at all.
+    /// No frames.
     pub const NONE: Kinds = Kinds(0);
 
     /// This set and `kind`.

@@ -1,4 +1,4 @@
-//! Channels that are good or bad in turn: by time (bakshi96 3.1) and by bit (parsa98 5.3.2).
+//! Channels that alternate between good and bad: by time (bakshi96 3.1) and by bit (parsa98 5.3.2).
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use crate::describe::{Keys, Kind, System};
 use crate::rng::Stream;
 use crate::units::{Decibels, Probability, Rate, Span, Time};
 
-/// A Markov channel that is good or bad for exponential times (bakshi96 3.1).
+/// A Markov channel with exponential good and bad periods (bakshi96 3.1).
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TwoState {
     /// Mean time in the good state.
@@ -59,14 +59,14 @@ impl Model for TwoState {
     }
 }
 
-/// Three ways to say how long the states last, each with its keys: by bits, by time, by speed.
+/// Three ways to specify the durations of the states, each with its keys: by bits, by time, by speed.
 const WAYS: [&[&str]; 3] = [
     &["good-bits", "bad-bits"],
     &["good", "bad", "deterministic"],
     &["speed", "carrier", "margin", "clock"],
 ];
 
-/// Every key is visited; which of them may stand together is seen afterwards.
+/// Reads every key; the combination is checked afterwards.
 fn read(k: &mut Keys<'_>, rate: Rate) -> ErrorSpec {
     let mut ber_good = Probability::ZERO;
     k.probability("ber-good", &mut ber_good, "the bit error rate in the good state");
@@ -146,7 +146,7 @@ fn read(k: &mut Keys<'_>, rate: Rate) -> ErrorSpec {
     spec
 }
 
-/// The periods of somebody who walks through Rayleigh fading (parsa98 5.3.2), in bits of a rate or in time.
+/// Periods of a walker in Rayleigh fading (parsa98 5.3.2), in bits of a rate or in time.
 fn walker(
     fading: &Fading,
     rate: Option<Rate>,
@@ -166,8 +166,8 @@ fn walker(
     }
 }
 
-/// Above so many mean cycles, the states in between are averaged instead of walked through: it bounds the
-/// work for a channel that changes every nanosecond, and after so many cycles no state remembers the first.
+/// Above this number of mean cycles, states are averaged instead of iterated. It bounds the work for a
+/// channel that changes every nanosecond; after so many cycles the state is independent of the first one.
 const MANY_CYCLES: u64 = 1024;
 
 /// Hazards of a bit in the bad (index 0) and in the good state (index 1).
@@ -175,7 +175,7 @@ pub(super) fn hazards(ber_good: Probability, ber_bad: Probability) -> [f64; 2] {
     [hazard(ber_bad), hazard(ber_good)]
 }
 
-/// A channel that stays good and bad for times of their own, whether or not anything is sent.
+/// A channel with good and bad periods that do not depend on transmissions.
 #[derive(Clone, Debug)]
 pub struct TwoStateErrors {
     stream: Stream,
@@ -184,8 +184,8 @@ pub struct TwoStateErrors {
 }
 
 impl TwoStateErrors {
-    /// A channel that begins good at time zero. A state with a mean time of zero never occurs; if both have
-    /// none the channel is always good. Errors and states are drawn from the same stream.
+    /// A channel that begins good at time zero. A state with a mean time of zero never occurs; if both are
+    /// zero, the channel is always good. Errors and states are drawn from the same stream.
     pub fn new(
         [good, bad]: [Span; 2],
         [ber_good, ber_bad]: [Probability; 2],
@@ -196,7 +196,7 @@ impl TwoStateErrors {
         TwoStateErrors { stream, hazards: hazards(ber_good, ber_bad), periods }
     }
 
-    /// The same, but with states from a stream of their own: they depend on the time alone.
+    /// Like [`TwoStateErrors::new`], with states from a separate stream, which depend on the time alone.
     pub fn with_states(
         means: [Span; 2],
         bers: [Probability; 2],
@@ -214,7 +214,7 @@ impl TwoStateErrors {
         }
     }
 
-    /// Tells `part` the bits of a frame and their hazard, state by state; the states end where the frame does.
+    /// Calls `part` with the bits of a frame and their hazard, state by state; the states end with the frame.
     fn divide(
         &mut self,
         start: Time,
@@ -230,7 +230,7 @@ impl TwoStateErrors {
             part(stream, bits, hazards[usize::from(periods.is_good())]);
             return;
         }
-        // The states divide the frame; its bits are spread evenly over its time.
+        // The states divide the frame; its bits are evenly distributed over its time.
         let rate = bits / duration.0 as f64;
         let mut from = start;
         if periods.is_long(duration) {
@@ -295,7 +295,7 @@ impl Errors for TwoStateErrors {
     }
 }
 
-/// Good and bad periods: drawn between the errors of frames, or apart from them.
+/// Good and bad periods: drawn between the errors of frames, or from a separate stream.
 #[derive(Clone, Debug)]
 enum Periods {
     Mixed(Mixed),
@@ -346,14 +346,14 @@ impl Periods {
     }
 }
 
-/// Periods whose draws come from the stream of the errors, as they are needed.
+/// Periods whose draws come from the stream of the errors when needed.
 #[derive(Clone, Debug)]
 struct Mixed {
     /// Mean time in the bad (index 0) and in the good state (index 1).
     means: [Span; 2],
     deterministic: bool,
     good: bool,
-    /// The state lasts until then.
+    /// End of the present state.
     until: Time,
 }
 
@@ -378,7 +378,7 @@ impl Mixed {
         } else {
             Span(libm::round(stream.exponential(mean.0 as f64)) as u64)
         };
-        // At least a nanosecond, so that time moves on.
+        // At least a nanosecond, so that time advances.
         Span(drawn.0.max(1))
     }
 
@@ -392,7 +392,7 @@ impl Mixed {
     }
 
     fn advance(&mut self, now: Time, stream: &mut Stream) {
-        // `Time::NEVER` stands for no change at all and cannot be caught up with.
+        // `Time::NEVER` means no change at all and cannot be reached.
         let now = now.min(Time(Time::NEVER.0 - 1));
         if self.until > now {
             return;
@@ -402,7 +402,7 @@ impl Mixed {
             // Whole cycles change nothing.
             self.until += self.cycle() * (behind.0 / self.cycle().0);
         } else if behind > self.cycle() * MANY_CYCLES {
-            // The state is that of the long run, and what is left of it is exponential again.
+            // The state has the stationary distribution, and its remainder is exponential again.
             let good = self.means[1].0 as f64 / self.cycle().0 as f64;
             self.good = stream.chance(good);
             self.until = now + self.sojourn(stream);

@@ -1,5 +1,5 @@
-//! A channel that is good or bad in turn and changes between bits (parsa98 5.3.2). Its word is `two-state`, as that of
-//! the channel that changes with time.
+//! A channel that alternates between good and bad at bit boundaries (parsa98 5.3.2). It shares the name
+//! `two-state` with the channel that changes with time.
 
 use serde::Serialize;
 
@@ -12,9 +12,9 @@ use crate::units::{Probability, Span, Time};
 /// A Markov channel that changes its state between bits (parsa98 5.3.2).
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TwoStateBits {
-    /// Mean length of a good period in bits.
+    /// Mean length of a good period, bits.
     pub good_bits: u64,
-    /// Mean length of a bad period in bits.
+    /// Mean length of a bad period, bits.
     pub bad_bits: u64,
     /// Bit error rate in the good state.
     pub ber_good: Probability,
@@ -37,20 +37,20 @@ impl Model for TwoStateBits {
     }
 }
 
-/// A Markov channel whose state may change after every bit sent, and only then (parsa98 5.3.2): first the
-/// error probability of the state is applied to the bit, then the change of state is decided.
+/// A Markov channel whose state may change after every sent bit, and only then (parsa98 5.3.2). The error
+/// probability of the state is applied to the bit before the change.
 #[derive(Clone, Debug)]
 pub struct TwoStateBitErrors {
     stream: Stream,
     means: [u64; 2],
     hazards: [f64; 2],
     good: bool,
-    /// Bits left in this state.
+    /// Remaining bits in this state.
     left: u64,
 }
 
 impl TwoStateBitErrors {
-    /// A channel that begins good. A state with a mean of zero bits never occurs; if both have none the
+    /// A channel that begins good. A state with a mean of zero bits never occurs; if both are zero, the
     /// channel is always good.
     pub fn new(
         [good_bits, bad_bits]: [u64; 2],
@@ -77,7 +77,7 @@ impl TwoStateBitErrors {
         ((self.stream.exponential(1.0) / leave) as u64).saturating_add(1)
     }
 
-    /// Tells `part` the bits of the next `bytes` bytes and their hazard, state by state.
+    /// Calls `part` with the bits of the next `bytes` bytes and their hazard, state by state.
     fn divide(&mut self, bytes: u32, mut part: impl FnMut(&mut Stream, f64, f64)) {
         let mut bits = 8 * u64::from(bytes);
         loop {
@@ -112,7 +112,7 @@ impl Errors for TwoStateBitErrors {
         false
     }
 
-    /// As of the last bit sent.
+    /// The state after the last sent bit.
     fn is_good(&self) -> bool {
         self.good
     }

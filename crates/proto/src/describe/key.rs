@@ -7,31 +7,31 @@ use crate::units::{
     Speed, Voltage,
 };
 
-/// A key and what may stand there.
+/// A key and its possible values.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Key {
     /// The key.
     pub name: &'static str,
-    /// What it means, for manuals and editors.
+    /// Meaning of the key, for manuals and editors.
     pub what: &'static str,
-    /// What may stand there.
+    /// Form of the value.
     pub form: Form,
-    /// What holds without it.
+    /// Meaning of a missing key.
     pub need: Need,
 }
 
-/// What holds where a key is left out.
+/// Meaning of a missing key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Need {
-    /// The value that the key is visited with.
+    /// The key has its default, the value that it is visited with.
     Default,
-    /// Nothing: the key must be there. An example as it would be written.
+    /// The key is required. The text is an example in the notation of a file.
     Required(&'static str),
-    /// Something that is no value of its own, in a few words; empty where the key's meaning says it.
+    /// A special meaning that is not a value, in a few words; empty where the key's description includes it.
     Else(&'static str),
 }
 
-/// What may stand at a key. Ranges are inclusive.
+/// Form of a key's value. Ranges are inclusive.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Form {
     /// `true` or `false`.
@@ -62,17 +62,18 @@ pub enum Form {
     Energy,
     /// A voltage.
     Voltage,
-    /// One of these words.
+    /// One of these keywords.
     Word(Vec<&'static str>),
-    /// One of these words, or a list of several.
+    /// One of these keywords, or a list of several.
     Words(Vec<&'static str>),
-    /// Any text, of which an example is given as it would be written.
+    /// Any text; the example is in the notation of a file.
     Text(&'static str),
-    /// A text, or the name of a file beside the scenario that has it; an example as it would be written.
+    /// A text, or the name of a file in the scenario's directory that contains it; the example is in the
+    /// notation of a file.
     File(&'static str),
     /// A list of texts.
     Texts(&'static str),
-    /// One of these words, or the other form.
+    /// One of these keywords, or the other form.
     Or(Vec<&'static str>, Box<Form>),
     /// A table of keys.
     Table,
@@ -82,11 +83,11 @@ pub enum Form {
     Tables,
 }
 
-/// A value at a key.
+/// The value of a key.
 #[derive(Clone, PartialEq, Debug)]
 #[expect(missing_docs, reason = "each is what its type says")]
 pub enum Value {
-    /// Nothing.
+    /// No value.
     Absent,
     Flag(bool),
     Count(u64),
@@ -108,7 +109,7 @@ pub enum Value {
     Words(Vec<&'static str>),
     Text(String),
     Texts(Vec<String>),
-    /// What stands in a file.
+    /// The contents of a file.
     File {
         name: String,
         text: String,
@@ -117,9 +118,9 @@ pub enum Value {
 
 /// A number without a fraction.
 pub trait Whole: Copy {
-    /// As the largest of them.
+    /// Converts it to the largest type.
     fn wide(self) -> u64;
-    /// From the largest of them; what does not fit is cut off.
+    /// Converts from the largest type; excess bits are truncated.
     fn narrow(wide: u64) -> Self;
 }
 
@@ -139,11 +140,11 @@ whole!(u8 u16 u32 u64 usize);
 
 /// A quantity that a file gives with its unit.
 pub trait Quantity: Copy {
-    /// The form of a key that may be from `range`.
+    /// The form of a key with values in `range`.
     fn form(range: RangeInclusive<Self>) -> Form;
-    /// As a value.
+    /// Converts it to a value.
     fn value(self) -> Value;
-    /// From a value.
+    /// Converts it from a value.
     fn of(value: &Value) -> Option<Self>;
 }
 

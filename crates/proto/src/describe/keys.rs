@@ -1,56 +1,57 @@
-//! The keys of one table, gone over one by one, and who goes over them.
+//! The keys of one table as a sequence of calls, and the visitors that receive the calls.
 
 use core::ops::RangeInclusive;
 
 use super::key::{Form, Key, Need, Quantity, Value, Whole};
 use crate::units::{Bytes, Limit, Probability, Rate};
 
-/// Whoever goes over the keys of a configuration.
+/// A visitor of the keys of a configuration.
 ///
-/// A reader puts into the value what its file says. A lister changes nothing and notes what it sees. A visitor that has
-/// met a fault changes nothing from then on, so that a configuration's function needs not stop.
+/// A reader stores the values of its file. A lister changes nothing and records each key. After a fault a
+/// visitor changes nothing more, so that a configuration's function need not stop.
 pub trait Visitor {
     /// A key whose default is `value`.
     fn key(&mut self, key: &Key, value: &mut Value);
 
-    /// A key with a table, and what goes over the table's keys. A table of another form (see [`Form::TableOr`]) goes to
-    /// `value`. `inner` is called once if there is a table, and by a lister.
+    /// A key with a table; `inner` visits the table's keys. A table of another form (see [`Form::TableOr`])
+    /// is stored in `value`. `inner` is called once if there is a table, and by a lister.
     fn table(&mut self, key: &Key, value: &mut Value, inner: &mut dyn FnMut(&mut Keys<'_>));
 
     /// A key with a list of tables; `inner` is called for each of them.
     fn tables(&mut self, key: &Key, inner: &mut dyn FnMut(&mut Keys<'_>));
 
-    /// Whether the file has the key; a lister's has none.
+    /// Whether the file has the key; false in a lister.
     fn has(&self, key: &str) -> bool;
 
-    /// A key that was visited before must be there, others being as they are. `expected` says what instead of its form.
+    /// Reports that a key that was visited before is required because of the values of others. `expected`
+    /// replaces the description of its form.
     fn missing(&mut self, key: &str, expected: Option<(&str, &str)>);
 
-    /// Of a table of several kinds, this is the one called `kind`: keys that it has not, though others have, do not
-    /// belong.
+    /// Restricts a table of several kinds to the one called `kind`: keys that only other kinds have are
+    /// invalid.
     fn kind(&mut self, kind: &str, inner: &mut dyn FnMut(&mut Keys<'_>));
 
-    /// The key as it would be addressed from outside, for messages.
+    /// The full path of the key, for messages.
     fn path(&self, key: &str) -> String;
 
-    /// The value at `key` is out of range; `help` says what is right.
+    /// Reports that the value at `key` is out of range; `help` has the valid range.
     fn out_of_range(&mut self, key: &str, help: String);
 
-    /// What stands at `key` cannot be meant.
+    /// Rejects the value at `key`.
     fn refuse(&mut self, fault: Fault, key: &str, message: String, label: &str, help: String);
 }
 
-/// What is wrong with what stands at a key.
+/// Kind of fault at a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// The value.
+    /// The value is invalid.
     Value,
-    /// Something else that it needs is missing.
+    /// Something else that the value requires is missing.
     Missing,
 }
 
-/// The keys of one table, gone over one by one. Each method takes the key, the place of its value with the default in
-/// it, what may stand there, and what it means.
+/// The keys of one table, visited one by one. Each method takes the key, a slot with its default value, the
+/// valid values, and the meaning.
 pub struct Keys<'v>(&'v mut dyn Visitor);
 
 impl core::fmt::Debug for Keys<'_> {
@@ -70,7 +71,7 @@ fn named<T: Clone>(table: Words<'_, T>, word: &str) -> Option<T> {
 }
 
 impl<'v> Keys<'v> {
-    /// The keys that `visitor` goes over.
+    /// Wraps `visitor`.
     pub fn of(visitor: &'v mut dyn Visitor) -> Keys<'v> {
         Keys(visitor)
     }
@@ -88,7 +89,7 @@ impl<'v> Keys<'v> {
         value
     }
 
-    /// `true` or `false`.
+    /// Visits a flag: `true` or `false`.
     pub fn flag(&mut self, key: &'static str, slot: &mut bool, what: &'static str) {
         let value = self.visit(key, Form::Flag, Need::Default, Value::Flag(*slot), what);
         if let Value::Flag(flag) = value {
@@ -96,7 +97,7 @@ impl<'v> Keys<'v> {
         }
     }
 
-    /// A whole number.
+    /// Visits a whole number.
     pub fn count<N: Whole>(
         &mut self,
         key: &'static str,
@@ -111,7 +112,7 @@ impl<'v> Keys<'v> {
         }
     }
 
-    /// A whole number that may be left out, which means something else.
+    /// Visits an optional whole number; a missing one has a special meaning.
     pub fn maybe_count<N: Whole>(
         &mut self,
         key: &'static str,
@@ -127,7 +128,7 @@ impl<'v> Keys<'v> {
         }
     }
 
-    /// A quantity within limits.
+    /// Visits a quantity within limits.
     pub fn within<Q: Quantity>(
         &mut self,
         key: &'static str,
@@ -139,7 +140,7 @@ impl<'v> Keys<'v> {
         *slot = Q::of(&value).unwrap_or(*slot);
     }
 
-    /// A quantity that may be left out, which means something else.
+    /// Visits an optional quantity; a missing one has a special meaning.
     pub fn maybe<Q: Quantity>(
         &mut self,
         key: &'static str,
@@ -152,7 +153,7 @@ impl<'v> Keys<'v> {
         *slot = Q::of(&value).or(*slot);
     }
 
-    /// A quantity that must be there. `example` is what is used where only the keys are listed.
+    /// Visits a required quantity. A lister uses `example`.
     pub fn needed<Q: Quantity>(
         &mut self,
         key: &'static str,
@@ -165,7 +166,7 @@ impl<'v> Keys<'v> {
         Q::of(&value).unwrap_or(usual)
     }
 
-    /// A size that is kept in 32 bits.
+    /// Visits a size that is stored in 32 bits.
     pub fn bytes(
         &mut self,
         key: &'static str,
@@ -178,7 +179,7 @@ impl<'v> Keys<'v> {
         *slot = u32::narrow(size.0);
     }
 
-    /// A probability.
+    /// Visits a probability.
     pub fn probability(&mut self, key: &'static str, slot: &mut Probability, what: &'static str) {
         let default = Value::Probability(*slot);
         if let Value::Probability(p) =
@@ -188,7 +189,7 @@ impl<'v> Keys<'v> {
         }
     }
 
-    /// A probability that must be there.
+    /// Visits a required probability.
     pub fn needed_probability(
         &mut self,
         key: &'static str,
@@ -202,7 +203,7 @@ impl<'v> Keys<'v> {
         }
     }
 
-    /// A rate that may be left out.
+    /// Visits an optional rate.
     pub fn maybe_rate(&mut self, key: &'static str, slot: &mut Option<Rate>, what: &'static str) {
         let default = slot.map_or(Value::Absent, Value::Rate);
         if let Value::Rate(rate) = self.visit(key, Form::Rate, Need::Else(""), default, what) {
@@ -210,7 +211,7 @@ impl<'v> Keys<'v> {
         }
     }
 
-    /// The length of a queue.
+    /// Visits the length of a queue.
     pub fn limit(&mut self, key: &'static str, slot: &mut Limit, what: &'static str) {
         let value = self.visit(key, Form::Limit, Need::Default, Value::Limit(*slot), what);
         if let Value::Limit(limit) = value {
@@ -218,7 +219,7 @@ impl<'v> Keys<'v> {
         }
     }
 
-    /// One of several words, each with what it means; the default must be among them or is told by nothing.
+    /// Visits one of several keywords, each with its meaning. A default that is not among them is not listed.
     pub fn word<T: Clone + PartialEq>(
         &mut self,
         key: &'static str,
@@ -239,7 +240,7 @@ impl<'v> Keys<'v> {
         }
     }
 
-    /// One of several words, if the key is there.
+    /// Visits an optional keyword.
     pub fn maybe_word<T: Clone>(
         &mut self,
         key: &'static str,
@@ -253,7 +254,7 @@ impl<'v> Keys<'v> {
         }
     }
 
-    /// A value of any form; without the key it is the default.
+    /// Visits a value of any form; a missing key has the default.
     pub fn value(
         &mut self,
         key: &'static str,
@@ -265,7 +266,7 @@ impl<'v> Keys<'v> {
         self.visit(key, form, need, default, what)
     }
 
-    /// A table of keys.
+    /// Visits a table of keys.
     pub fn table(
         &mut self,
         key: &'static str,
@@ -276,7 +277,7 @@ impl<'v> Keys<'v> {
         self.0.table(&key, &mut Value::Absent, &mut inner);
     }
 
-    /// A table of keys, or a value of another form, which is the answer.
+    /// Visits a table of keys or a value of another form, and returns that value.
     pub fn table_or(
         &mut self,
         key: &'static str,
@@ -290,7 +291,7 @@ impl<'v> Keys<'v> {
         value
     }
 
-    /// A list of tables.
+    /// Visits a list of tables.
     pub fn tables(
         &mut self,
         key: &'static str,
@@ -301,8 +302,8 @@ impl<'v> Keys<'v> {
         self.0.tables(&key, &mut inner);
     }
 
-    /// The value of a key that was visited before and must be there, others being as they are; `listed` where only the
-    /// keys are listed.
+    /// The value of a key that was visited before and is required because of the values of others; `listed`
+    /// in a lister.
     pub fn demand<T>(&mut self, key: &str, value: Option<T>, listed: T) -> T {
         if value.is_none() {
             self.0.missing(key, None);
@@ -310,12 +311,12 @@ impl<'v> Keys<'v> {
         value.unwrap_or(listed)
     }
 
-    /// The key must be there: what was expected, and an example as it would be written.
+    /// Reports a missing key: its expected form, and an example in the notation of a file.
     pub fn missing(&mut self, key: &str, expected: &str, example: &str) {
         self.0.missing(key, Some((expected, example)));
     }
 
-    /// Of a table of several kinds, this is the one called `kind`. Keys of the others do not belong there.
+    /// Restricts a table of several kinds to the one called `kind`; keys of the others are invalid.
     pub fn kind(&mut self, kind: &str, mut inner: impl FnMut(&mut Keys<'_>)) {
         self.0.kind(kind, &mut inner);
     }
@@ -330,17 +331,17 @@ impl<'v> Keys<'v> {
         keys.iter().copied().find(|key| self.has(key))
     }
 
-    /// The key as it would be addressed from outside.
+    /// The full path of the key, for messages.
     pub fn path(&self, key: &str) -> String {
         self.0.path(key)
     }
 
-    /// The value at `key` is out of range.
+    /// Reports that the value at `key` is out of range.
     pub fn out_of_range(&mut self, key: &str, help: impl Into<String>) {
         self.0.out_of_range(key, help.into());
     }
 
-    /// What stands at `key` cannot be meant.
+    /// Rejects the value at `key`.
     pub fn refuse(
         &mut self,
         key: &str,
@@ -351,7 +352,7 @@ impl<'v> Keys<'v> {
         self.0.refuse(Fault::Value, key, message.into(), label, help.into());
     }
 
-    /// What stands at `key` needs something else.
+    /// Reports that the value at `key` requires something else.
     pub fn lacks(
         &mut self,
         key: &str,

@@ -1,11 +1,12 @@
-//! How systems describe themselves: what each is, and which keys its configuration has.
+//! Self-description of systems: their purpose, and the keys of their configuration.
 //!
-//! A system's file holds one [`Descriptor`], or several if several words stand for it. Everything that knows about the
-//! system is derived from that: what a file may say, how it is read and what is wrong with it, the lists of
-//! `lasthop list`, the tables of the manual, and the JSON Schema by which editors complete.
+//! A system's file has one [`Descriptor`], or several if the system has several keywords. All information
+//! about the system is derived from it: the syntax of its configuration, reading and fault messages, the
+//! lists of `lasthop list`, the tables of the manual, and the JSON Schema for completion in editors.
 //!
-//! The keys are stated by a function that goes over the configuration ([`Keys`]), one line for each key. Who called it,
-//! a [`Visitor`], reads values from a file, or lists the keys without any file. Nothing here knows a file format.
+//! A function visits the keys of the configuration ([`Keys`]), one line for each key. Its caller, a
+//! [`Visitor`], reads values from a file, or lists the keys without any file. This module is independent of
+//! file formats.
 
 mod key;
 mod keys;

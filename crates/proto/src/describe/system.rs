@@ -1,9 +1,9 @@
-//! What a system is.
+//! Description of a system.
 
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
-/// What part of a path a system is.
+/// The part of a path that a system belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -42,57 +42,58 @@ pub const LIVE: &[Where] = &[Where::Live];
 /// In both.
 pub const BOTH: &[Where] = &[Where::Sim, Where::Live];
 
-/// What an agent must be shown of the packets that pass a data plane, which may forward the others by itself. Each
+/// Packets that a data plane must pass to an agent; it may forward the others by itself. Each variant
 /// includes those before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Needs {
-    /// Nothing: it only forwards.
+    /// No packets: it only forwards.
     Nothing,
-    /// The headers of data to the right and of new ACKs to the left, in copies; it decides about duplicate ACKs.
+    /// Copies of the headers of data to the right and of new ACKs to the left; it decides about duplicate
+    /// ACKs.
     Heads,
-    /// The same with the payload, from which it retransmits.
+    /// Like [`Needs::Heads`] with the payload, from which it retransmits.
     Duplicates,
-    /// Every packet of both directions, to hold, change or drop it.
+    /// Every packet of both directions, which it may hold, change or drop.
     Everything,
 }
 
-/// Whether a system runs.
+/// Whether a system is implemented.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// In one of its worlds, by its scenario syntax or command.
     Implemented,
-    /// Not yet.
+    /// Not implemented yet.
     Planned,
 }
 
-/// A system, as it is listed.
+/// A system in the lists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct System {
     /// Its name everywhere in this project.
     pub key: &'static str,
-    /// What part of a path it is.
+    /// The part of a path that it belongs to.
     pub kind: Kind,
-    /// 1 if the papers built or measured it, 2 if they describe it as related work, 0 if it came after them;
-    /// [`System::UNLISTED`] for a word that is no system of its own.
+    /// 1 if the papers built or measured it, 2 if they describe it as related work, 0 if it is newer;
+    /// [`System::UNLISTED`] for a keyword without a separate system.
     pub tier: u8,
-    /// Where it is meant to run.
+    /// Worlds for which it is intended.
     pub worlds: &'static [Where],
-    /// Whether it runs.
+    /// Whether it is implemented.
     pub status: Status,
-    /// How a scenario file or a command asks for it, `*` being its key; empty as long as it is planned.
+    /// Scenario syntax or command that selects it, with `*` for its key; empty while it is planned.
     pub syntax: &'static str,
-    /// What it does, in a sentence.
+    /// Its function, in a sentence.
     pub what: &'static str,
-    /// Where it was described first: paper and section, or RFC.
+    /// First description: paper and section, or RFC.
     pub source: &'static str,
-    /// Of an agent: what it must be shown.
+    /// For an agent: the packets that it needs.
     pub needs: Needs,
 }
 
 impl System {
-    /// The tier of words that stand for nothing at all, or for several systems together.
+    /// The tier of keywords for no system, or for several systems together.
     pub const UNLISTED: u8 = u8::MAX;
 
     /// A system of the papers that runs in both worlds.
@@ -116,22 +117,22 @@ impl System {
         }
     }
 
-    /// The same of another tier; see [`System::tier`].
+    /// Sets the tier; see [`System::tier`].
     pub const fn tier(self, tier: u8) -> System {
         System { tier, ..self }
     }
 
-    /// The same in these worlds.
+    /// Sets the worlds.
     pub const fn runs(self, worlds: &'static [Where]) -> System {
         System { worlds, ..self }
     }
 
-    /// The same for an agent that must be shown no more than this.
+    /// Sets the packets that an agent needs.
     pub const fn needs(self, needs: Needs) -> System {
         System { needs, ..self }
     }
 
-    /// How a scenario file or a command asks for it.
+    /// Scenario syntax or command that selects it.
     pub fn asked(&self) -> String {
         self.syntax.replace('*', self.key)
     }
@@ -153,17 +154,17 @@ impl Serialize for System {
     }
 }
 
-/// A word of a file that stands for a system: what it is, and how its configuration is read.
+/// A keyword for a system in a file, with its description and the reader of its configuration.
 ///
-/// `R` is a function over [`Keys`](super::Keys) whose form depends on the family: an agent's needs nothing else, a
-/// channel's is told the rate of its radio.
+/// `R` is a function over [`Keys`](super::Keys) whose form depends on the family: an agent's has no other
+/// arguments, a channel's takes the rate of its radio.
 #[derive(Clone, Copy, Debug)]
 pub struct Descriptor<R: 'static> {
-    /// The word.
+    /// The keyword.
     pub word: &'static str,
-    /// The system that it stands for.
+    /// The system that it selects.
     pub system: System,
-    /// Goes over the keys and gives the configuration.
+    /// Visits the keys and returns the configuration.
     pub read: R,
 }
 

@@ -1,17 +1,17 @@
-//! What each operation takes, in instructions.
+//! Cost of each operation in instructions.
 //!
-//! The figures were counted by callgrind on the code of this stack: `make instructions` counts them again and prints
-//! the rows of the table. What is done for a segment is counted where it is done, as the difference that the operation
-//! makes. What is done for a byte is counted on loops that a machine with words of 32 bits runs, as that of agarwal00
-//! was (a Pentium at 90 MHz): words are copied and added up with the carry going round, and each half of a word is
-//! written to a register of a 16-bit card.
+//! callgrind counted the figures on the code of this stack: `make instructions` counts them again and prints
+//! the rows of the table. The cost of a segment's operation is the difference that the operation makes where
+//! it is done. The cost of a byte is counted on loops for a machine with 32-bit words, such as that of
+//! agarwal00 (a Pentium at 90 MHz): words are copied and added with end-around carry, and each half of a word
+//! is written to a register of a 16-bit card.
 //!
-//! They are relative prices. What an instruction costs in energy, [`super::Hardware::segment`] says.
+//! The figures are relative prices. [`super::Hardware::segment`] defines the energy of an instruction.
 
 use super::{Operation, Work};
 
-/// Every operation with its instructions, in the order of [`Operation::ALL`]. Of what is done in two ways it is the
-/// mean: data and ACKs that are taken in, options that are written and read.
+/// Instructions of every operation, in the order of [`Operation::ALL`]. An operation with two variants has
+/// their mean: receiving data and ACKs, writing and reading options.
 const TABLE: [(Operation, f64); Operation::ALL.len()] = [
     (Operation::Send, 745.0),
     (Operation::Predicted, 732.5),
@@ -28,20 +28,21 @@ const TABLE: [(Operation, f64); Operation::ALL.len()] = [
     (Operation::CardByte, 1.21),
 ];
 
-/// Instructions of the base path, by which energy is scaled: a segment of 1448 bytes is sent with timestamps over IPv4.
+/// Instructions of the base path, by which energy is scaled: sending a segment of 1448 bytes with timestamps
+/// over IPv4.
 pub const BASE: f64 = instructions(Operation::Send)
     + instructions(Operation::Timestamps)
     + 1448.0 * instructions(Operation::CopiedSummedByte)
     + 52.0 * instructions(Operation::SummedByte)
     + 1500.0 * instructions(Operation::CardByte);
 
-/// Instructions that `operation` takes once.
+/// Instructions of one `operation`.
 pub const fn instructions(operation: Operation) -> f64 {
     TABLE[operation as usize].1
 }
 
 impl Work {
-    /// Instructions that all of it takes.
+    /// Instructions of all operations.
     pub fn instructions(&self) -> f64 {
         self.counts().map(|(operation, times)| instructions(operation) * f64::from(times)).sum()
     }
@@ -72,7 +73,7 @@ mod tests {
             work.add(operation, times);
         }
         assert!((work.instructions() - BASE).abs() < 1e-6);
-        // One pass over a byte is cheaper than two, and a prediction cheaper than the whole procedure.
+        // One pass over a byte is cheaper than two, and a correct prediction cheaper than the full procedure.
         let two = instructions(Operation::CopiedByte) + instructions(Operation::SummedByte);
         assert!(instructions(Operation::CopiedSummedByte) < two);
         assert!(instructions(Operation::Predicted) < instructions(Operation::Processed));

@@ -1,4 +1,4 @@
-//! What a battery holds and what draws from it.
+//! Capacity of a battery and the power of its consumers.
 
 use serde::Serialize;
 
@@ -7,28 +7,28 @@ use crate::units::{Energy, Power};
 /// A host that runs on a battery.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Hardware {
-    /// Its preset, for tables.
+    /// Name of its preset, for tables.
     pub name: String,
-    /// What the full battery holds.
+    /// Energy of the full battery.
     pub capacity: Energy,
-    /// What the host draws whatever happens: everything but its radio and the work of its stack.
+    /// Power that the host draws all the time: everything except its radio and the work of its stack.
     pub base: Power,
-    /// What its radio draws.
+    /// Power of its radio.
     pub radio: RadioPower,
-    /// What the work on one full segment costs beyond `base`: sent with timestamps, with 1448 bytes of data, as the
-    /// stack of 2000 does it. All other work is charged in proportion to its instructions.
+    /// Energy of one full segment in addition to `base`: 1448 bytes of data sent with timestamps by a stack
+    /// of 2000. All other work is charged in proportion to its instructions.
     pub segment: Energy,
 }
 
-/// What a radio draws in each of its states.
+/// Power of a radio in each of its states.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct RadioPower {
-    /// It sleeps, and hears nothing.
+    /// Asleep; it receives nothing.
     pub doze: Power,
-    /// It listens, and nothing is on the air.
+    /// Listening; nothing is on the air.
     pub idle: Power,
-    /// It hears a frame, for whomever that is.
+    /// Receiving a frame for any station.
     pub receive: Power,
-    /// It sends.
+    /// Transmitting.
     pub transmit: Power,
 }

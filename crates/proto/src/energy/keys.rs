@@ -1,21 +1,21 @@
-//! The keys of a battery: a preset, and what a file changes about it.
+//! The keys of a battery: a preset and changes to it.
 
 use super::hardware::{Hardware, RadioPower};
 use super::presets::PRESETS;
 use crate::describe::{Form, Keys, Need, Value};
 use crate::units::{Energy, Power, Voltage};
 
-/// No preset and no laptop comes near these; they keep sums of a long run finite.
+/// Bounds that keep the sums of a long run finite; no preset and no laptop comes near them.
 const MOST_ENERGY: f64 = 1e12;
 const MOST_POWER: f64 = 1e6;
 
-/// The presets, for a word.
+/// The presets by keyword.
 fn presets() -> Vec<(&'static str, Hardware)> {
     PRESETS.iter().map(|preset| (preset.name, preset.hardware())).collect()
 }
 
 impl Hardware {
-    /// Goes over the key `battery`: the word of a preset, or a table.
+    /// Reads the key `battery`: the keyword of a preset, or a table.
     pub fn keys(k: &mut Keys<'_>) -> Option<Hardware> {
         let presets = presets();
         let words = presets.iter().map(|(name, _)| *name).collect();
@@ -31,7 +31,7 @@ impl Hardware {
     }
 }
 
-/// A battery in a table. Without a preset nothing has a default.
+/// Reads a battery from a table. Without a preset no key has a default.
 fn read(k: &mut Keys<'_>) -> Hardware {
     let base = k.maybe_word("preset", &presets(), "hardware whose figures are known");
     let supply = supply(k);
@@ -93,7 +93,7 @@ fn supply(k: &mut Keys<'_>) -> Option<Voltage> {
     Some(supply)
 }
 
-/// A value whose unit is that of a quantity which becomes what is wanted times the supply's voltage.
+/// Rejects a value whose unit must be multiplied by the supply voltage, if no supply is given.
 fn needs_supply(k: &mut Keys<'_>, key: &str, what: &str, instead: &str) {
     let message = format!("`{}` is {what}, and the battery has no `supply`", k.path(key));
     let help = format!("add the voltage, for example `supply = \"5V\"`, or write {instead}");

@@ -1,4 +1,4 @@
-//! The meter of one host: what it has drawn and what it has moved, from the events of a run.
+//! The energy meter of one host: energy drawn and data moved, computed from the events of a run.
 
 use std::collections::VecDeque;
 
@@ -10,26 +10,27 @@ use super::radio::{Antenna, RadioStates};
 use crate::air::AirEvent;
 use crate::units::Time;
 
-/// How many transmissions may be heard before they are settled, while the battery is far from empty.
+/// Maximum number of transmissions before they are settled, while the battery is far from empty.
 const PUT_OFF: u32 = 32;
-/// The share of its capacity that makes a battery far from empty: much more than what rounding does to a sum.
+/// Minimum share of its capacity for a battery that is far from empty: much more than the rounding error of a
+/// sum.
 const FAR: f64 = 1e-3;
 
-/// Measures one host. Events come in the order of their time.
+/// Measures one host. Events arrive in the order of their time.
 #[derive(Clone, Debug)]
 pub struct Meter {
-    /// Joules for an instruction.
+    /// Joules per instruction.
     price: f64,
-    /// The most that the host draws, in watts, beside the work of its stack.
+    /// Maximum power of the host in watts, without the work of its stack.
     most: f64,
-    /// What the battery held beyond [`FAR`] when it was last settled, less all that can have been drawn since then, in
-    /// joules.
+    /// Charge of the battery above [`FAR`] when it was last settled, less the maximum consumption since then,
+    /// in joules.
     ample: f64,
-    /// Events since then.
+    /// Events since the last settlement.
     put_off: u32,
     radio: Option<RadioStates>,
     battery: Battery,
-    /// What is not settled yet because the state of the radio at that time is not known yet.
+    /// Unsettled marks; the state of the radio at their time is not known yet.
     marks: VecDeque<(Time, Mark)>,
     settled: Time,
     totals: Totals,
@@ -42,7 +43,7 @@ enum Mark {
     Received(u64),
 }
 
-/// What was counted while the battery was not empty.
+/// Counts up to the time at which the battery became empty.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Totals {
     /// Instructions of the stack.
@@ -54,7 +55,7 @@ pub struct Totals {
 }
 
 impl Meter {
-    /// A host with a full battery; without `antenna` it hangs on a wire.
+    /// Creates the meter of a host with a full battery; a host without `antenna` is wired.
     pub fn new(hardware: Hardware, antenna: Option<Antenna>) -> Meter {
         let of = hardware.radio;
         let radio = [of.doze, of.idle, of.receive, of.transmit].map(|power| power.get());
@@ -71,7 +72,7 @@ impl Meter {
         }
     }
 
-    /// A transmission in the host's radio hop.
+    /// Records a transmission in the host's radio hop.
     pub fn air(&mut self, at: Time, event: &AirEvent) {
         if self.battery.empty().is_some() {
             return;
@@ -82,7 +83,7 @@ impl Meter {
         self.settle_known(at);
     }
 
-    /// The host's radio goes to sleep, or wakes up.
+    /// Records that the host's radio goes to sleep or wakes up.
     pub fn doze(&mut self, at: Time, asleep: bool) {
         if let Some(radio) = &mut self.radio {
             radio.doze(at, asleep);
@@ -90,17 +91,17 @@ impl Meter {
         self.settle_known(at);
     }
 
-    /// The host's stack has worked.
+    /// Records work of the host's stack.
     pub fn work(&mut self, at: Time, work: &Work) {
         self.mark(at, Mark::Instructions(work.instructions()));
     }
 
-    /// The other end has delivered `bytes` that this host sent.
+    /// Records that the other end has delivered `bytes` from this host.
     pub fn sent(&mut self, at: Time, bytes: u64) {
         self.mark(at, Mark::Sent(bytes));
     }
 
-    /// `bytes` have been delivered at this host.
+    /// Records that `bytes` have been delivered at this host.
     pub fn received(&mut self, at: Time, bytes: u64) {
         self.mark(at, Mark::Received(bytes));
     }
@@ -116,18 +117,18 @@ impl Meter {
         self.settle_known(at);
     }
 
-    /// Whether the battery is not empty by `now` whatever the radio has done meanwhile, nor by work worth `joules`:
-    /// then it does not matter when that is settled.
+    /// Whether the battery lasts until `now` for any behaviour of the radio and for work worth `joules`. If
+    /// so, the time of settlement does not matter.
     fn outlasts(&self, now: Time, joules: f64) -> bool {
         self.at_most(now) + joules < self.ample
     }
 
-    /// What the work costs.
+    /// Energy of the work in joules.
     fn joules(&self, mark: Mark) -> f64 {
         if let Mark::Instructions(count) = mark { count * self.price } else { 0.0 }
     }
 
-    /// What can have been drawn since what is settled, beside the work, in joules.
+    /// Maximum energy drawn since the last settlement, in joules, without work.
     fn at_most(&self, now: Time) -> f64 {
         self.most * now.since(self.settled).as_secs_f64()
     }
@@ -175,7 +176,7 @@ impl Meter {
         }
     }
 
-    /// Lets time pass until `until`.
+    /// Charges the radio states up to `until`.
     fn pass(&mut self, until: Time) {
         let sure = self.outlasts(until, 0.0);
         self.ample -= self.at_most(until);
@@ -192,7 +193,7 @@ impl Meter {
         self.settled = self.settled.max(until);
     }
 
-    /// The battery and the counts of a run that ended at `end`. A frame that was on the air then is not counted.
+    /// The battery and the counts of a run that ended at `end`. A frame on the air at the end is not counted.
     pub fn finish(&self, end: Time) -> (Battery, Totals) {
         let mut meter = self.clone();
         meter.settle(end);

@@ -1,7 +1,8 @@
-//! What a choice of TCP costs a battery (agarwal00).
+//! Energy consumption of TCP variants on a battery (agarwal00).
 //!
-//! Nothing here takes part in a run. A host tells what its stack does for each segment ([`Work`]), a radio hop what is
-//! on the air ([`crate::air::AirEvent`]); from the two an observer works out what a [`Hardware`] draws.
+//! The model has no influence on a run. A host reports the work of its stack for each segment ([`Work`]), and
+//! a radio hop reports transmissions ([`crate::air::AirEvent`]). An observer computes the consumption of a
+//! [`Hardware`] from both.
 
 mod battery;
 pub mod costs;
@@ -22,7 +23,7 @@ pub use operation::{Operation, Work};
 pub use presets::{PRESETS, Preset};
 pub use radio::{Antenna, RadioState, RadioStates, Told};
 
-/// What it is, for lists.
+/// Description of the model, for lists.
 pub const ENERGY_MODEL: System = System::new(
     Kind::Tool,
     "energy-model",

@@ -1,36 +1,37 @@
-//! What a stack does for a segment, counted in operations that have a price each.
+//! Operations of a stack for a segment, each with its own price.
 
 use serde::Serialize;
 
-/// Something that a stack does for a segment, or for a byte of it.
+/// An operation of a stack for a segment or for one of its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
-    /// A segment is sent: header, control block, hand-over to the interface. Options and bytes are charged apart.
+    /// Sending a segment: header, control block, transfer to the interface. Options and bytes are charged
+    /// separately.
     Send,
-    /// A segment is taken in on the fast path: header prediction was right (agarwal00 3.4).
+    /// Receiving a segment on the fast path: header prediction was right (agarwal00 3.4).
     Predicted,
-    /// A segment is taken in by the whole procedure.
+    /// Receiving a segment by the full procedure.
     Processed,
-    /// The control block is the one that was used last (agarwal00 3.2).
+    /// Finding the control block that was used last (agarwal00 3.2).
     LookupCached,
-    /// The control block is found by its hash.
+    /// Finding the control block by its hash.
     LookupHashed,
-    /// The timestamp of a segment is held against the last one (PAWS, agarwal00 4.1).
+    /// Comparing the timestamp of a segment with the last one (PAWS, agarwal00 4.1).
     Paws,
-    /// A timestamps option is written, or read with what it says of the round trip.
+    /// Writing a timestamps option, or reading it and updating the round-trip time.
     Timestamps,
-    /// A SACK block is written, or taken into the scoreboard.
+    /// Writing a SACK block, or adding it to the scoreboard.
     SackBlock,
-    /// A window is scaled.
+    /// Scaling a window.
     WindowScale,
-    /// A byte is copied between the application and the stack.
+    /// Copying a byte between the application and the stack.
     CopiedByte,
-    /// A byte is added to a checksum in a pass of its own.
+    /// Adding a byte to a checksum in a separate pass.
     SummedByte,
-    /// A byte is copied and added to the checksum in one pass (agarwal00 3.3).
+    /// Copying a byte and adding it to the checksum in one pass (agarwal00 3.3).
     CopiedSummedByte,
-    /// A byte goes to the card or comes from it.
+    /// Moving a byte to or from the card.
     CardByte,
 }
 
@@ -52,24 +53,24 @@ impl Operation {
         Operation::CardByte,
     ];
 
-    /// Its place in [`Operation::ALL`].
+    /// Its index in [`Operation::ALL`].
     pub fn index(self) -> usize {
         self as usize
     }
 }
 
-/// What a host's stack has done for one segment: how often each operation.
+/// Work of a host's stack for one segment: a count for each operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Work([u32; Operation::ALL.len()]);
 
 impl Work {
-    /// Counts `operation` `times` more.
+    /// Adds `times` to the count of `operation`.
     pub fn add(&mut self, operation: Operation, times: u32) {
         let count = &mut self.0[operation.index()];
         *count = count.saturating_add(times);
     }
 
-    /// How often `operation` was done.
+    /// Count of `operation`.
     pub fn count(&self, operation: Operation) -> u32 {
         self.0[operation.index()]
     }

@@ -1,4 +1,4 @@
-//! Hardware whose figures are known, each with where they come from. docs/how-to/energy.md tells more about each.
+//! Hardware with published figures and their sources. See docs/how-to/energy.md for details.
 
 use super::hardware::{Hardware, RadioPower};
 use crate::units::{Energy, Power};
@@ -8,13 +8,13 @@ use crate::units::{Energy, Power};
 pub struct Preset {
     /// Its name in a scenario.
     pub name: &'static str,
-    /// What it is.
+    /// Short description, for lists.
     pub about: &'static str,
-    /// Where its figures come from.
+    /// Source of its figures.
     pub source: &'static str,
-    /// What the full battery holds.
+    /// Energy of the full battery.
     capacity: Energy,
-    /// What is drawn whatever happens.
+    /// Power that the host draws all the time.
     base: Power,
     radio: RadioPower,
     segment: Energy,
@@ -26,7 +26,7 @@ impl Preset {
         PRESETS.iter().find(|preset| preset.name == name)
     }
 
-    /// What it is made of.
+    /// Its hardware figures.
     pub fn hardware(&self) -> Hardware {
         Hardware {
             name: self.name.to_owned(),
@@ -52,7 +52,7 @@ pub(super) const fn watts(watts: f64) -> Power {
     }
 }
 
-/// Doze, idle, receive and transmit in milliamperes at `volts`.
+/// Doze, idle, receive and transmit current in milliamperes at `volts`.
 const fn currents(volts: f64, ma: [f64; 4]) -> RadioPower {
     RadioPower {
         doze: watts(volts * ma[0] / 1e3),
@@ -62,19 +62,19 @@ const fn currents(volts: f64, ma: [f64; 4]) -> RadioPower {
     }
 }
 
-/// Every preset; the first is what `lasthop energy` takes where a file names none.
+/// Every preset; the first is the default of `lasthop energy`.
 pub const PRESETS: [Preset; 5] = [
     Preset {
         name: "sens-800",
         about: "laptop of 1996 with a WaveLAN card of 1999, screen off (90 MHz Pentium)",
         source: "agarwal00 5: currents and the two lifetimes; Intel's data sheet of the Pentium for `segment`",
-        // These two follow from the lifetimes: 223 min idle, 110 min sending. crates/sim/tests/calibration.rs works
-        // them out again.
+        // These two follow from the lifetimes: 223 min idle, 110 min sending. crates/sim/tests/calibration.rs
+        // derives them again.
         capacity: joules(94_390.0),
         base: watts(6.155),
-        // The card has no state of its own for listening without a frame (agarwal00 5).
+        // The card has no separate state for listening without a frame (agarwal00 5).
         radio: currents(5.0, [10.0, 180.0, 180.0, 280.0]),
-        // Chosen once, on physical grounds, before any experiment was run: docs/how-to/energy.md has the reasoning.
+        // Chosen on physical grounds before any experiment was run; docs/how-to/energy.md has the reasons.
         segment: joules(14e-3),
     },
     Preset {
@@ -112,9 +112,9 @@ pub const PRESETS: [Preset; 5] = [
         source: "Nordic Semiconductor, nRF9160 Product Specification (modem current consumption) \
                  and white paper nWP-034",
         capacity: joules(9.0 * 3600.0),
-        // The application's processor at work.
+        // The application processor in operation.
         base: watts(3.7 * 0.0022),
-        // While it is connected it listens; only power saving mode, here as doze, is less.
+        // While connected it listens; only power saving mode, modelled as doze, draws less.
         radio: currents(3.7, [0.0027, 45.0, 45.0, 300.0]),
         segment: joules(100e-6),
     },
@@ -123,8 +123,8 @@ pub const PRESETS: [Preset; 5] = [
         about: "microcontroller with Wi-Fi (ESP32), one 18650 cell",
         source: "Espressif, ESP32 Series Datasheet: current consumption depending on RF modes and on power modes",
         capacity: joules(9.6 * 3600.0),
-        // The processor at 80 MHz with the modem asleep, 20 mA; the radio's figures are those of the whole chip less
-        // that.
+        // The processor at 80 MHz with the modem asleep, 20 mA; the radio's figures are those of the whole
+        // chip less this current.
         base: watts(3.3 * 0.020),
         radio: currents(3.3, [0.0, 77.5, 77.5, 220.0]),
         segment: joules(150e-6),

@@ -1,24 +1,24 @@
-//! In which state a station's radio has been, from what was on the air.
+//! State of a station's radio over time, derived from the transmissions in its hop.
 //!
-//! Transmissions are told in the order of their ends (or, by media in which nothing collides, of their beginnings).
-//! Where they collide, one that began earlier may be told later, so what has happened is settled only up to the time
-//! from which on nothing can be told any more.
+//! Transmissions are reported in the order of their ends, or of their beginnings by collision-free media.
+//! With collisions a later report may concern an earlier beginning. States are therefore settled only up to
+//! the time that no later report can change.
 
 use std::collections::VecDeque;
 
 use crate::air::{AirEvent, Station};
 use crate::units::{Span, Time};
 
-/// What a radio does.
+/// State of a radio.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum RadioState {
-    /// It sleeps.
+    /// Asleep.
     Doze,
-    /// It listens, and nothing is on the air.
+    /// Listening; nothing is on the air.
     Idle,
-    /// It hears at least one frame, and does not send.
+    /// Receiving at least one frame, and not sending.
     Receive,
-    /// It sends.
+    /// Sending.
     Transmit,
 }
 
@@ -27,31 +27,31 @@ impl RadioState {
     pub const ALL: [RadioState; 4] =
         [RadioState::Doze, RadioState::Idle, RadioState::Receive, RadioState::Transmit];
 
-    /// Its place in [`RadioState::ALL`].
+    /// Its index in [`RadioState::ALL`].
     pub fn index(self) -> usize {
         self as usize
     }
 }
 
-/// A station's radio, and how its hop tells of the air.
+/// A station's radio, and when its hop reports transmissions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Antenna {
-    /// Which station it is.
+    /// The station.
     pub station: Station,
     /// Propagation delay between two stations.
     pub delay: Span,
-    /// When the hop tells of a transmission.
+    /// When the hop reports a transmission.
     pub told: Told,
 }
 
-/// When a hop tells of a transmission.
+/// When a hop reports a transmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Told {
-    /// When it begins, in media in which nothing collides.
+    /// At its beginning, in collision-free media.
     AtStart,
-    /// When its end has been heard; none is longer than `longest`.
+    /// After its end has been received; no transmission is longer than `longest`.
     AtEnd {
-        /// An upper bound of the time on the air.
+        /// Upper bound of the time on the air.
         longest: Span,
     },
 }
@@ -62,14 +62,14 @@ pub struct RadioStates {
     antenna: Antenna,
     own: Stretches,
     heard: Stretches,
-    /// When it falls asleep or wakes up, in order.
+    /// Times at which it falls asleep or wakes up, in order.
     dozes: VecDeque<(Time, bool)>,
     asleep: bool,
     settled: Time,
 }
 
 impl RadioStates {
-    /// A radio that listens from the beginning.
+    /// Creates a radio that listens from the beginning.
     pub fn new(antenna: Antenna) -> RadioStates {
         RadioStates {
             antenna,
@@ -81,7 +81,7 @@ impl RadioStates {
         }
     }
 
-    /// Somebody has sent, or begins to.
+    /// Records a transmission that any station has started or finished.
     pub fn air(&mut self, at: Time, event: &AirEvent) {
         let Antenna { station, delay, told } = self.antenna;
         let before = |span: Span| Time(at.0.saturating_sub(span.0));
@@ -96,12 +96,12 @@ impl RadioStates {
         stretches.add(from.max(self.settled), from + event.airtime);
     }
 
-    /// The radio goes to sleep, or wakes up. Times never go back.
+    /// Records that the radio goes to sleep or wakes up. Times must not decrease.
     pub fn doze(&mut self, at: Time, asleep: bool) {
         self.dozes.push_back((at.max(self.settled), asleep));
     }
 
-    /// Up to when everything is known, once all that happened until `now` has been told.
+    /// Time up to which all states are final, after all events until `now`.
     pub fn known(&self, now: Time) -> Time {
         match self.antenna.told {
             Told::AtStart => now,
@@ -111,8 +111,8 @@ impl RadioStates {
         }
     }
 
-    /// Settles everything up to `until` and tells each state with its beginning and its end, in order and without
-    /// gaps.
+    /// Settles everything up to `until` and reports each state with its beginning and end, in order and
+    /// without gaps.
     pub fn settle(&mut self, until: Time, mut tell: impl FnMut(RadioState, Time, Time)) {
         while self.settled < until {
             let from = self.settled;
@@ -136,12 +136,12 @@ impl RadioStates {
     }
 }
 
-/// Stretches of time that neither overlap nor touch, in order.
+/// Time intervals in order that neither overlap nor touch.
 #[derive(Clone, Debug, Default)]
 struct Stretches(VecDeque<(Time, Time)>);
 
 impl Stretches {
-    /// Adds one, joined with all that it touches.
+    /// Adds an interval and merges it with those that it touches.
     fn add(&mut self, mut from: Time, mut until: Time) {
         if until <= from {
             return;
@@ -160,7 +160,8 @@ impl Stretches {
         }
     }
 
-    /// Whether `at` lies in one, and when that changes. What is over by then is forgotten.
+    /// Whether an interval contains `at`, and the time of the next change. Intervals that are over by `at`
+    /// are discarded.
     fn look(&mut self, at: Time) -> (bool, Time) {
         while self.0.front().is_some_and(|(_, end)| *end <= at) {
             self.0.pop_front();
@@ -181,8 +182,8 @@ mod tests {
         RadioStates::new(Antenna { station: Station(0), delay: Span::micros(2), told })
     }
 
-    /// A hop that tells of a transmission at its end leaves open what the longest one may have been; never is less
-    /// known than was settled.
+    /// A hop that reports a transmission at its end leaves the duration of the longest one open. The settled
+    /// time never decreases.
     #[test]
     fn what_is_known_is_what_no_transmission_can_change() {
         let now = Time(1_000_000);

@@ -1,12 +1,12 @@
-//! Why packets come to be, are marked, and cease to be.
+//! Causes of the origination, marking and dropping of packets.
 
 use serde::Serialize;
 
-/// Makes [`Cause`] from the list of causes with their names, which are those that serde gives them. What stands above each is
-/// what a user is told.
+/// Generates [`Cause`] from the list of causes with their names, which serde uses too. The docstring of each
+/// is shown to users.
 macro_rules! causes {
     ($($(#[doc = $what:literal])* $Cause:ident = $name:literal,)*) => {
-        /// Why a packet came to be or ceased to be. Every cause is one a user can see.
+        /// Cause of the origination, marking or dropping of a packet. Every cause is visible to users.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Cause {
@@ -24,7 +24,7 @@ macro_rules! causes {
                 }
             }
 
-            /// What it means, in a sentence.
+            /// Its meaning, in a sentence.
             pub fn what(self) -> &'static str {
                 match self {
                     $(Cause::$Cause => concat!($($what),*).trim_ascii_start(),)*
@@ -166,13 +166,13 @@ causes! {
 }
 
 impl Cause {
-    /// Whether a host sent these bytes before.
+    /// Whether a host retransmits these bytes.
     pub fn is_host_retransmission(self) -> bool {
         use Cause::*;
         matches!(self, FastRetransmit | TimeoutRetransmit | ElnRetransmit | TailLossProbe)
     }
 
-    /// What a host's reason to send is called at the base station's end of a split connection.
+    /// The corresponding cause at a base station's end of a split connection.
     pub fn at_base_station(self) -> Cause {
         match self {
             Cause::Data => Cause::SplitData,
@@ -185,12 +185,13 @@ impl Cause {
         }
     }
 
-    /// Whether a packet that ended for this reason was lost to the connection: its bytes must be sent again.
+    /// Whether a packet dropped for this cause is lost to the connection, so that its bytes must be sent
+    /// again.
     pub fn is_loss(self) -> bool {
         !matches!(self, Cause::SplitTaken | Cause::HandoffStale)
     }
 
-    /// Whether the base station sent these bytes again.
+    /// Whether the base station retransmits these bytes.
     pub fn is_local_retransmission(self) -> bool {
         use Cause::*;
         matches!(self, LocalDupAck | LocalTimeout | LocalPersist | HandoffRepeated)

@@ -1,40 +1,40 @@
-//! What clients of pages and videos tell of themselves: what their users see.
+//! Events of clients of pages and videos, from the view of their users.
 
 use crate::units::Rate;
 use crate::wire::FlowKey;
 
-/// A client of a page or a video tells what its user sees.
+/// An event of a client of a page or a video.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientEvent {
-    /// Who asks whom: the port of the server is that of the table, the other one is the client's number.
+    /// Client and server: the server's port is that of the table, the client's port is the client's number.
     pub client: FlowKey,
-    /// What its user sees.
+    /// The event.
     pub news: ClientNews,
 }
 
-/// What a user sees.
+/// An event that a user sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientNews {
-    /// A page is asked for.
+    /// A page is requested.
     PageAsked,
-    /// Its first byte is there.
+    /// Its first byte has arrived.
     PageBegins,
-    /// All its objects are there.
+    /// All its objects have arrived.
     PageLoaded,
-    /// The first segment of a video is asked for.
+    /// The first segment of a video is requested.
     VideoAsked,
-    /// A segment of this rate is there.
+    /// A segment of this rate has arrived.
     Segment(Rate),
-    /// The video begins to play, or goes on.
+    /// The video starts or resumes.
     Plays,
-    /// The buffer is empty, and the picture stands still.
+    /// The buffer is empty, and playback stops.
     Stalls,
-    /// All was played.
+    /// Playback is complete.
     Ends,
 }
 
 impl ClientNews {
-    /// The word for it in traces.
+    /// Its name in traces.
     pub fn name(self) -> &'static str {
         match self {
             ClientNews::PageAsked => "page-asked",

@@ -1,4 +1,4 @@
-//! What lies around the medium of a radio hop: the channels, and those who are told.
+//! The surroundings of a radio hop's medium: the channels, and the receivers of its reports.
 
 use std::collections::VecDeque;
 
@@ -12,10 +12,10 @@ use crate::mac::{Air, Outcome};
 use crate::machine::{Out, Side};
 use crate::units::{Span, Time};
 
-/// The medium's view of what lies around it, during one call.
+/// The surroundings of the medium during one call.
 pub(super) struct AirView<'a> {
     pub coding: Coding,
-    /// By station: the code of the link layer over its frame, and how long that is without.
+    /// Indexed by station: the link layer's code of its frame, and the frame's length without it.
     pub codes: &'a [Option<(Code, u32)>],
     pub channels: &'a mut [Channels],
     pub outcomes: &'a mut VecDeque<Outcome>,
@@ -41,7 +41,7 @@ impl Air for AirView<'_> {
         if !channel.applies_to(kind.traffic()) {
             return false;
         }
-        // Behind a code of the radio that of a frame has nothing left to correct: what passes that is right or lost.
+        // With a code of the radio, the code of a frame has no effect: each frame is correct or lost.
         let code = match self.coding {
             _ if kind.traffic() == Traffic::Control => None,
             Coding::Block(code) => Some((code, bytes)),
@@ -59,7 +59,7 @@ impl Air for AirView<'_> {
                 (damaged_at.is_some(), turned)
             }
         };
-        // A channel whose turns can be told when they happen has told this one.
+        // A channel that reports its changes immediately has reported this one.
         if let Some(good) = turned
             && !(channel.tells() && channel.turns().is_some())
         {

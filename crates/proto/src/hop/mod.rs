@@ -1,8 +1,8 @@
-//! A radio hop with a link layer and medium access: the stations, what they say to each other, and the medium.
+//! A radio hop with a link layer and medium access: its stations, their frames, and the medium.
 //!
-//! Each station has a queue, a link layer's end, and a place in the medium. The hop hands what one tells to the
-//! others, in the order in which it happens. A hop without either is a [`Radio`](crate::link::Radio), which needs no
-//! more than a wake for each frame.
+//! Each station has a queue, an end of the link layer, and a medium access entity. The hop passes the output
+//! of each to the others, in the order of the events. A hop without both is a [`Radio`](crate::link::Radio),
+//! which needs only one deadline per frame.
 
 mod air;
 pub(crate) mod pieces;
@@ -36,18 +36,18 @@ pub use waiting::Tally;
 use waiting::{Scheduler, Waiting};
 use wakes::{Due, Said};
 
-/// What a radio hop has beside its medium.
+/// Configuration of a radio hop, in addition to its medium.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct HopConfig {
     /// Medium access.
     pub mac: MacConfig,
     /// Link layer.
     pub link: LinkLayerConfig,
-    /// Longest piece of a packet that a frame carries, in bytes; `None` cuts nothing.
+    /// Fragment size in bytes; `None` disables fragmentation.
     pub fragment: Option<u32>,
-    /// What is done to the bytes of a frame before they go on the air.
+    /// Coding of frames on the air.
     pub coding: Coding,
-    /// The mobile hosts that have stations of their own; without any, everything on the right is one station.
+    /// Mobile hosts with separate stations; if empty, all hosts on the right share one station.
     #[serde(serialize_with = "shown")]
     pub mobiles: Vec<Addr>,
 }
@@ -79,27 +79,28 @@ pub struct Hop {
     ends: Vec<LinkLayer>,
     medium: Medium,
     coding: Coding,
-    /// By station: what the link layer has coded its frame with, and how long that is without.
+    /// Indexed by station: the link layer's code of its present frame, and the frame's length without it.
     codes: Vec<Option<(Code, u32)>>,
-    /// By mobile station, the first being station 1.
+    /// Indexed by mobile station; the first is station 1.
     channels: Vec<Channels>,
-    /// The packets that ended last, by station.
+    /// Recently ended packets, by station.
     ended: Vec<Ended>,
-    /// The turns of the channels, where they are to be told when they happen; by mobile station and side.
+    /// Changes of the channels that are reported immediately, by mobile station and side.
     turns: Vec<(Side, Turns)>,
-    /// What the medium has told and has not been handled.
+    /// Unhandled outcomes of the medium.
     outcomes: VecDeque<Outcome>,
     inside: u64,
-    /// When medium access wants to be called, the first of the ends, and whoever is first of all. Each is asked when it
-    /// may have changed its mind; the driver and the hop itself ask more often.
+    /// Deadlines of medium access, of the ends, and the earliest of all. Each is updated only when it may
+    /// have changed, since the driver and the hop read them more often.
     due: Due,
-    /// By station: what its end has said last.
+    /// Cached poll results, by station.
     said: Vec<Said>,
 }
 
 impl Hop {
-    /// Hands each packet that the base station's end of the link layer keeps until it has crossed the hop to `tell`, and whether it
-    /// was or will be sent more than once. Of a packet in pieces the last one tells.
+    /// Calls `tell` with each packet that the base station's end of the link layer stores until it has
+    /// crossed the hop, and whether it is sent more than once. A fragmented packet is reported with its last
+    /// fragment.
     pub fn kept(&self, tell: &mut dyn FnMut(&Packet, bool)) {
         let Some(base) = self.ends.first() else { return };
         base.kept(&mut |load, again| {
@@ -108,7 +109,8 @@ impl Hop {
         });
     }
 
-    /// A silent hop; `channels` has those of each mobile station, and `stream` gives the random draws of its parts.
+    /// An idle hop. `channels` has those of each mobile station; `stream` returns the random streams of its
+    /// parts.
     pub fn new(
         radio: &RadioConfig,
         config: &HopConfig,
@@ -173,12 +175,12 @@ impl Hop {
         hop
     }
 
-    /// The link layer's ends, by station.
+    /// The ends of the link layer, by station.
     pub fn ends(&self) -> &[LinkLayer] {
         &self.ends
     }
 
-    /// What the base station's scheduler has done for each station, itself first; nothing if it has none.
+    /// Counts of the base station's scheduler for each station, itself first; empty without a scheduler.
     pub fn served(&self) -> Vec<Tally> {
         match &self.uppers[0].waiting {
             Waiting::Scheduled(scheduler) => scheduler.tallies().collect(),
@@ -186,15 +188,15 @@ impl Hop {
         }
     }
 
-    /// From now on nothing damages what goes over the hop: another takes its place, and this one has only to hand
-    /// on what it holds, however often its channel would have had that sent again.
+    /// Disables all further damage. Another hop replaces this one, which only forwards its remaining packets,
+    /// without retransmissions by its channel.
     pub fn forget_channels(&mut self) {
         self.channels.iter_mut().for_each(|pair| *pair = [None, None]);
         self.turns.clear();
         self.ask_when_due();
     }
 
-    /// The station of a mobile host; hosts that are not named share the first one.
+    /// The station of a mobile host; unlisted hosts share the first one.
     fn mobile(&self, addr: Addr) -> Station {
         let i = self.mobiles.iter().position(|m| *m == addr).unwrap_or(0);
         Station(i as u8 + 1)
@@ -225,7 +227,7 @@ impl Hop {
         call(&mut self.medium, &mut view);
     }
 
-    /// Hands a frame to medium access.
+    /// Passes a frame to medium access.
     fn request(&mut self, now: Time, frame: Frame, access: Access, out: &mut Out) {
         let packet = frame.load.packet();
         if let Some(packet) = packet.filter(|packet| packet.is_data())
@@ -239,9 +241,9 @@ impl Hop {
         self.with_medium(out, |mac, air| mac.request(now, frame, access, air));
     }
 
-    /// Handles what the medium has told, and hands frames to it, until nothing moves at `now`.
+    /// Handles outcomes of the medium and passes frames to it, until both are idle at `now`.
     fn exchange(&mut self, now: Time, out: &mut Out) {
-        // What may be sent, and to whom, may change without a word.
+        // Without reports of all changes, every idle station must be polled.
         let silent = self.is_scheduled() || !self.medium.tells_all();
         loop {
             while let Some(outcome) = self.outcomes.pop_front() {
@@ -290,7 +292,7 @@ impl Hop {
         self.with_end(station.index(), out, |end, above| end.on_mac(now, signal, above));
     }
 
-    /// A frame has reached its receiver.
+    /// Handles a frame that has reached its receiver.
     fn arrived(
         &mut self,
         now: Time,
@@ -341,13 +343,13 @@ impl Hop {
         }
     }
 
-    /// What `load` carries is lost for good.
+    /// Handles the final loss of `load`.
     fn lost(&mut self, from: Station, to: Station, load: Load, cause: Cause, out: &mut Out) {
         let side = self.uppers[from.index()].own.other();
         match load {
             Load::None => {}
             Load::Packet(packet) => out.discard(side, packet, cause),
-            // The other pieces are still on their way: the packet ends once, with its last one.
+            // The other fragments are still under way: the packet ends with its last one.
             Load::Piece(piece) => {
                 let gatherer = &mut self.uppers[to.index()].gatherers[from.index()];
                 gatherer.spoil(piece.id);
@@ -360,9 +362,9 @@ impl Hop {
     }
 }
 
-/// What the base station's scheduler learns.
+/// Input of the base station's scheduler.
 impl Hop {
-    /// It is `now`; the oracle tells of the channels, those that go by time.
+    /// Updates the scheduler's time; the oracle reports the channels whose states depend on time.
     fn tell_scheduler(&mut self, now: Time) {
         let Some(scheduler) = self.uppers[0].waiting.scheduler() else { return };
         scheduler.advance(now);
@@ -370,7 +372,7 @@ impl Hop {
             return;
         }
         for (i, pair) in self.channels.iter_mut().enumerate() {
-            // Data must get there, and the answer of medium access back.
+            // Data must arrive, and so must the answer of medium access.
             let needed = pair.iter_mut().zip([Traffic::Control, Traffic::Data]);
             let channels = needed.filter_map(|(c, kind)| c.as_mut().filter(|c| c.applies_to(kind)));
             let bad_until = channels.filter_map(|channel| {
@@ -382,7 +384,7 @@ impl Hop {
         }
     }
 
-    /// Medium access has sent a frame to `to` and says whether that has answered.
+    /// Handles the result of a transmission to `to`: whether the receiver has acknowledged it.
     fn judge(&mut self, station: Station, to: Station, acked: Option<bool>, out: &mut Out) {
         if station != Station::BASE {
             return;
@@ -397,7 +399,8 @@ impl Hop {
         }
     }
 
-    /// A frame that medium access gives up goes back to the scheduler; the answer is one that it does not take.
+    /// Returns a frame that medium access gave up to the scheduler. Returns the frame if the scheduler does
+    /// not accept it.
     fn put_back(&mut self, frame: Frame, cause: Cause, out: &mut Out) -> Option<Frame> {
         let scheduler = match self.uppers[0].waiting.scheduler() {
             Some(scheduler) if frame.from == Station::BASE => scheduler,

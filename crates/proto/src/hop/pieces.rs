@@ -1,8 +1,8 @@
-//! Packets in pieces: cut where a packet is longer than the link's frames, put together at the far end.
+//! Fragmentation: packets longer than the link's frames are fragmented, and reassembled at the far end.
 //!
-//! What a header takes in every piece counts as part of the link's overhead (bakshi96 3.1: "framing, error
-//! correction, segmentation and synchronization"), so the pieces of a packet have its bytes between them and no more.
-//! The loss of one piece loses the packet (bakshi96 4.1).
+//! The header of each fragment counts as part of the link's overhead (bakshi96 3.1: "framing, error
+//! correction, segmentation and synchronization"), so the fragments together have the bytes of their packet.
+//! The loss of one fragment loses the packet (bakshi96 4.1).
 
 use crate::describe::{Kind, System};
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use crate::air::Station;
 use crate::link::frame::{Load, Piece};
 use crate::wire::Packet;
 
-/// What it is, for lists.
+/// Descriptor for lists.
 pub const FRAGMENTATION: System = System::new(
     Kind::Link,
     "fragmentation",
@@ -20,31 +20,31 @@ pub const FRAGMENTATION: System = System::new(
     "bakshi96 3.1, 4.1",
 );
 
-/// Packets to be put together at once from one sender; the oldest makes room.
+/// Limit of packets under reassembly per sender; the oldest is evicted.
 const OPEN: usize = 64;
 
-/// Cuts packets at one station.
+/// Fragments packets at one station.
 #[derive(Clone, Debug)]
 pub(super) struct Cutter {
     limit: u32,
     next_id: u32,
-    /// The packet that is being cut, for each receiver, and how many of its pieces have been taken.
+    /// The present packet for each receiver, with its number and the number of fragments already sent.
     current: Vec<Option<(Packet, u32, u16)>>,
 }
 
 impl Cutter {
-    /// Cuts to pieces of at most `limit` bytes, for this many receivers.
+    /// Makes fragments of at most `limit` bytes, for `receivers` receivers.
     pub fn new(limit: u32, receivers: u8) -> Cutter {
         let current = (0..receivers).map(|_| None).collect();
         Cutter { limit: limit.max(1), next_id: 0, current }
     }
 
-    /// Whether pieces are left for `to`.
+    /// Whether fragments for `to` remain.
     pub fn is_busy(&self, to: Station) -> bool {
         self.current[to.index()].is_some()
     }
 
-    /// The next load for `to`, from the packet begun or from the one that `next` gives.
+    /// The next load for `to`, from the present packet or from the one that `next` returns.
     pub fn take(&mut self, to: Station, next: impl FnOnce() -> Option<Packet>) -> Option<Load> {
         let slot = &mut self.current[to.index()];
         let (packet, id, index) = match slot.take() {
@@ -59,7 +59,7 @@ impl Cutter {
             }
         };
         let len = packet.wire_len();
-        // A packet has at most 65,575 bytes and a piece at least one.
+        // A packet has at most 65,575 bytes, and a fragment at least one.
         let count = len.div_ceil(self.limit).min(u32::from(u16::MAX)) as u16;
         let bytes = (len - u32::from(index) * self.limit).min(self.limit);
         let piece = Piece { packet: packet.clone(), id, index, count, bytes };
@@ -69,7 +69,7 @@ impl Cutter {
         Some(Load::Piece(piece))
     }
 
-    /// Gives up what is left of the packet with this identity.
+    /// Discards the remaining fragments of the packet with this identity.
     pub fn abandon(&mut self, to: Station, id: u32) {
         let slot = &mut self.current[to.index()];
         if slot.as_ref().is_some_and(|(_, begun, _)| *begun == id) {
@@ -78,7 +78,7 @@ impl Cutter {
     }
 }
 
-/// A packet of which pieces have come.
+/// A packet under reassembly.
 #[derive(Clone, Debug)]
 struct Open {
     id: u32,
@@ -86,16 +86,16 @@ struct Open {
     left: u16,
 }
 
-/// Puts packets together at one station, from one sender.
+/// Reassembles packets at one station, from one sender.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gatherer {
     open: VecDeque<Open>,
-    /// Packets of which a piece was lost while others are on their way.
+    /// Packets with a lost fragment, while others are under way.
     spoilt: VecDeque<u32>,
 }
 
 impl Gatherer {
-    /// A piece has come: the packet, if it was the last one missing.
+    /// Adds a fragment. Returns the packet if it is complete.
     pub fn add(&mut self, piece: Piece) -> Option<Packet> {
         let i = match self.open.iter().position(|open| open.id == piece.id) {
             Some(i) => i,
@@ -120,19 +120,19 @@ impl Gatherer {
         Some(piece.packet)
     }
 
-    /// A piece of the packet with this identity was lost.
+    /// Records the loss of a fragment of the packet with this identity.
     pub fn spoil(&mut self, id: u32) {
         if !self.is_spoilt(id) {
             self.spoilt.push_back(id);
         }
     }
 
-    /// Whether a piece of it was lost.
+    /// Whether a fragment of the packet was lost.
     pub fn is_spoilt(&self, id: u32) -> bool {
         self.spoilt.contains(&id)
     }
 
-    /// The packet with this identity will not be completed.
+    /// Removes a packet that will not be complete.
     pub fn forget(&mut self, id: u32) {
         self.open.retain(|open| open.id != id);
         self.spoilt.retain(|spoilt| *spoilt != id);

@@ -1,4 +1,4 @@
-//! What stands above a link's end in a radio hop: queues, packets in pieces, and the stage's neighbours.
+//! The layer above a link's end in a radio hop: queues, fragmentation, and the stage's neighbours.
 
 use std::collections::VecDeque;
 
@@ -11,11 +11,11 @@ use crate::link::frame::Load;
 use crate::machine::{Out, Side, Signal};
 use crate::wire::PacketId;
 
-/// Packets of each kind that a station remembers.
+/// Limit of stored packet identities of each kind per station.
 const REMEMBERED: usize = 256;
 
-/// The last packets that came to an end at a station, either way: a link layer gives up what has arrived, where all
-/// acknowledgements were lost, and what was given up may arrive, where a copy was still on its way.
+/// Packets that ended recently at a station. A link layer may give up a packet that has arrived, if all
+/// acknowledgements were lost. And a packet that was given up may arrive, if a copy was still under way.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ended {
     handed_up: VecDeque<PacketId>,
@@ -29,26 +29,26 @@ fn remember(packets: &mut VecDeque<PacketId>, id: PacketId) {
     packets.push_back(id);
 }
 
-/// What stands above one end.
+/// The layer above one end.
 #[derive(Clone, Debug)]
 pub(super) struct Upper {
     pub station: Station,
-    /// Where the network layer is.
+    /// Side of the network layer.
     pub own: Side,
     pub waiting: Waiting,
     pub cutter: Option<Cutter>,
-    /// What is being put together, by sender.
+    /// Packets under reassembly, by sender.
     pub gatherers: Vec<Gatherer>,
-    /// Packets in pieces that were given up last.
+    /// Fragmented packets that were given up recently.
     pub given_up: VecDeque<u32>,
 }
 
-/// An end's view of what stands above it, during one call.
+/// The layer above an end, from the view of the end during one call.
 pub(super) struct UpperView<'a> {
     pub upper: &'a mut Upper,
     /// By station.
     pub ended: &'a mut [Ended],
-    /// Packets inside of the hop.
+    /// Number of packets inside the hop.
     pub inside: &'a mut u64,
     pub out: &'a mut Out,
 }
@@ -98,7 +98,7 @@ impl Above for UpperView<'_> {
         remember(&mut ended.handed_up, packet.id);
         let mut packet = packet;
         if let Some(i) = ended.given_up.iter().position(|id| *id == packet.id) {
-            // Its life has ended already: this is another one.
+            // Its first life has ended: this is a new one.
             ended.given_up.remove(i);
             *self.inside += 1;
             self.out.introduce(upper.own, &mut packet, Cause::LateCopy);
@@ -125,7 +125,7 @@ impl Above for UpperView<'_> {
                 piece.packet
             }
         };
-        // Only its acknowledgement was lost if it has been handed up.
+        // If it was delivered, only its acknowledgement was lost.
         let ended = &mut self.ended[to.index()];
         if !ended.handed_up.contains(&packet.id) {
             remember(&mut ended.given_up, packet.id);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     impl Bench {
-        /// A base station with two mobile ones.
+        /// A base station with two mobile stations.
         fn new(waiting: Waiting) -> Bench {
             let upper = Upper {
                 station: Station::BASE,
@@ -226,13 +226,13 @@ mod tests {
             }
         }
 
-        /// How many packets end when `load` is given up.
+        /// Number of packets that end when `load` is given up.
         fn give_up(&mut self, to: Station, load: Load) -> u64 {
             self.view().give_up(to, load, Cause::RetryLimit);
             self.out.take_tally().discarded
         }
 
-        /// How many packets end when `load` is handed up.
+        /// Number of packets that end when `load` is delivered.
         fn release(&mut self, load: Load) -> u64 {
             self.view().release(PEER, load);
             self.out.take_tally().discarded
@@ -261,7 +261,7 @@ mod tests {
         let mut bench = Bench::in_order();
         assert_eq!(bench.give_up(PEER, Load::None), 0);
         assert_eq!(bench.give_up(PEER, Load::Packet(packet(7))), 1);
-        // What was given up at another station is another matter.
+        // Packets given up at another station are unrelated.
         bench.ended.swap(1, 0);
         assert_eq!((bench.release(Load::Packet(packet(8))), bench.inside), (0, 0));
         assert_eq!((bench.release(Load::Packet(packet(7))), bench.inside), (0, 1), "a late copy");
@@ -306,7 +306,7 @@ mod tests {
             assert_eq!(bench.release(piece(5, index)), ended, "piece {index}");
         }
         assert!(!bench.upper.gatherers[from].is_spoilt(5));
-        // One without a loss is handed up whole.
+        // A packet without a loss is delivered completely.
         for index in 0..3 {
             let before = bench.ended[0].handed_up.len();
             assert_eq!(bench.release(piece(6, index)), 0);

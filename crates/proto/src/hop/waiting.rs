@@ -1,5 +1,5 @@
-//! What waits at one station of a radio hop: a queue for each receiver in the order of arrival, or scheduled by the
-//! state of the channels (see [`crate::queue::csdp`]).
+//! Waiting packets at one station of a radio hop: a queue per receiver served in the order of arrival, or
+//! scheduled by the state of the channels (see [`crate::queue::csdp`]).
 
 use std::collections::VecDeque;
 
@@ -10,27 +10,27 @@ use crate::queue::{Discipline, Limit, Queue, Room, Waiting as Packeted};
 use crate::units::{Span, Time};
 use crate::wire::{Packet, PacketId};
 
-/// What waits at one station.
+/// Waiting packets at one station.
 #[derive(Clone, Debug)]
 pub(super) enum Waiting {
     /// First in, first out.
     InOrder {
         /// By receiver.
         queues: Vec<Queue>,
-        /// Whom the waiting packets are for, oldest first.
+        /// Receivers of the waiting packets, oldest first.
         order: VecDeque<Station>,
     },
-    /// As the base station's scheduler has it.
+    /// Scheduled by the base station.
     Scheduled(Box<Scheduler>),
 }
 
 impl Waiting {
-    /// Nothing, at a station that has `queue` towards each of `count` stations.
+    /// An empty station with `queues` towards each station.
     pub fn new(queues: Vec<Queue>) -> Waiting {
         Waiting::InOrder { queues, order: VecDeque::new() }
     }
 
-    /// Nothing, at a base station that schedules for `stations`.
+    /// An empty base station with a scheduler for `stations`.
     pub fn scheduled(config: CsdpConfig, limit: Limit, stations: u8) -> Waiting {
         Waiting::Scheduled(Box::new(Scheduler {
             config,
@@ -46,7 +46,7 @@ impl Waiting {
         if let Waiting::Scheduled(scheduler) = self { Some(scheduler) } else { None }
     }
 
-    /// `packet` arrives for `to`, on its way to `side`.
+    /// Adds `packet` for `to`, on its way to `side`.
     pub fn enter(&mut self, now: Time, side: Side, to: Station, packet: Packet, out: &mut Out) {
         let bytes = packet.wire_len();
         let (queues, order) = match self {
@@ -56,7 +56,7 @@ impl Waiting {
         let queue = &mut queues[to.index()];
         let before = queue.len();
         queue.enter(now, side, packet, bytes, out);
-        // A discipline may have ended any number of those that waited.
+        // A discipline may have dropped any number of waiting packets.
         for _ in before..queue.len() {
             order.push_back(to);
         }
@@ -67,7 +67,7 @@ impl Waiting {
         }
     }
 
-    /// Whether something may be sent to `to`.
+    /// Whether a packet for `to` may be sent.
     pub fn waits(&self, to: Station) -> bool {
         match self {
             Waiting::InOrder { queues, .. } => !queues[to.index()].is_empty(),
@@ -75,7 +75,7 @@ impl Waiting {
         }
     }
 
-    /// Whom the packet is for that is to be sent next.
+    /// Receiver of the next packet.
     pub fn next(&self) -> Option<Station> {
         match self {
             Waiting::InOrder { order, .. } => order.front().copied(),
@@ -83,14 +83,14 @@ impl Waiting {
         }
     }
 
-    /// Takes the next packet for `to`.
+    /// Removes the next packet for `to`.
     pub fn take(&mut self, now: Time, side: Side, to: Station, out: &mut Out) -> Option<Packet> {
         match self {
             Waiting::InOrder { queues, order } => {
                 let queue = &mut queues[to.index()];
                 let before = queue.len();
                 let waiting = queue.leave(now, side, out);
-                // A discipline may have ended some before it.
+                // A discipline may have dropped some before it.
                 for _ in queue.len()..before {
                     if let Some(i) = order.iter().position(|s| *s == to) {
                         order.remove(i);
@@ -103,54 +103,54 @@ impl Waiting {
     }
 }
 
-/// What a base station has done for one mobile station.
+/// Counts of a base station for one mobile station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
-    /// Packets handed to the link layer, those that came back counted each time.
+    /// Packets passed to the link layer; returned packets count each time.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub bytes: u64,
-    /// Packets that medium access handed back.
+    /// Packets that medium access returned.
     pub returned: u64,
-    /// How often the channel was taken for bad.
+    /// Number of times the channel was regarded as bad.
     pub closed: u64,
 }
 
-/// What is known about one mobile station.
+/// State of one mobile station.
 #[derive(Clone, Debug, Default)]
 struct Served {
-    /// Nothing is sent to it before.
+    /// No packet is sent to it before this time.
     closed_until: Time,
-    /// When something came from it last.
+    /// Time of the last frame from it.
     heard: Option<Time>,
-    /// The packet that was taken last: its place in the order of arrival, and how often it was taken.
+    /// The last dequeued packet: its identity, its arrival number, and the number of attempts.
     taken: Option<(PacketId, u64, u32)>,
     tally: Tally,
 }
 
-/// Serves the mobile stations in turn, without those whose channel is bad.
+/// Serves the mobile stations in turn, except those with a bad channel.
 #[derive(Clone, Debug)]
 pub(super) struct Scheduler {
     config: CsdpConfig,
     queue: Csdp<Station>,
     room: Room,
-    /// As of the last step of the hop.
+    /// Time of the hop's last step.
     now: Time,
     served: Vec<Served>,
 }
 
 impl Scheduler {
-    /// It is `now`.
+    /// Updates the time.
     pub fn advance(&mut self, now: Time) {
         self.now = now.max(self.now);
     }
 
-    /// Whether the channels are to tell it their states.
+    /// Whether the scheduler uses the true states of the channels.
     pub fn asks_oracle(&self) -> bool {
         self.config.channel == Knowledge::Oracle
     }
 
-    /// After how many attempts medium access is to hand a frame back.
+    /// Number of attempts after which medium access returns a frame.
     pub fn attempts(config: &Discipline) -> Option<u32> {
         match config {
             Discipline::Csdp(csdp) if csdp.channel != Knowledge::None => Some(csdp.attempts),
@@ -158,23 +158,23 @@ impl Scheduler {
         }
     }
 
-    /// Whether anything may be sent to `to`.
+    /// Whether packets may be sent to `to`.
     pub fn is_open(&self, to: Station) -> bool {
         self.served[to.index()].closed_until <= self.now
     }
 
-    /// When the next station may be sent to again.
+    /// Time at which the next closed station opens.
     pub fn next_wake(&self) -> Option<Time> {
         let closed = self.served.iter().map(|served| served.closed_until);
         closed.filter(|until| *until > self.now && *until < Time::NEVER).min()
     }
 
-    /// What has been done for each station, the base station first.
+    /// Counts for each station, the base station first.
     pub fn tallies(&self) -> impl Iterator<Item = Tally> {
         self.served.iter().map(|served| served.tally)
     }
 
-    /// The oracle says that the channel to `to` is bad until then; a time that has passed means that it is good.
+    /// Records that the channel to `to` is bad until `until`; a time in the past means good.
     pub fn foretold(&mut self, to: Station, until: Time) {
         let open = self.is_open(to);
         self.served[to.index()].closed_until = until;
@@ -204,15 +204,15 @@ impl Scheduler {
         Some(packet)
     }
 
-    /// Whether `packet`, which medium access hands back, is to wait again: the last one taken, until it has been tried
-    /// often enough.
+    /// Whether a `packet` returned by medium access is queued again: it must be the last dequeued one, with
+    /// attempts left.
     pub fn takes_back(&self, to: Station, packet: &Packet) -> bool {
         let last = self.served[to.index()].taken;
         self.config.channel != Knowledge::None
             && last.is_some_and(|(id, _, times)| id == packet.id && times < self.config.tries)
     }
 
-    /// Puts such a packet back.
+    /// Queues such a packet again.
     pub fn put_back(&mut self, to: Station, packet: Packet) {
         let served = &mut self.served[to.index()];
         served.tally.returned += 1;
@@ -222,7 +222,7 @@ impl Scheduler {
         self.queue.put_back(to, stamp, Packeted { packet, bytes });
     }
 
-    /// Something has come from `from`, or has been acknowledged by it: its channel is good.
+    /// Records a frame or an acknowledgement from `from`: its channel is good.
     pub fn heard(&mut self, from: Station) {
         let served = &mut self.served[from.index()];
         served.heard = Some(self.now);
@@ -231,7 +231,7 @@ impl Scheduler {
         }
     }
 
-    /// An attempt to send to `to` has failed: whether its channel is taken for bad from now on.
+    /// Records a failed attempt to send to `to`. Returns whether its channel is regarded as bad from now on.
     pub fn failed(&mut self, to: Station) -> bool {
         if self.config.channel != Knowledge::Failures || !self.is_open(to) {
             return false;
@@ -242,8 +242,8 @@ impl Scheduler {
         true
     }
 
-    /// The link layer sends something to `to` once more. That a frame was lost says nothing of the channel by itself:
-    /// bad is one from which nothing has come either.
+    /// Records a retransmission of the link layer to `to`. A lost frame alone does not show a bad channel: it
+    /// is bad if no frame has arrived from it either.
     pub fn repeated(&mut self, to: Station) -> bool {
         let silent = |at: Time| self.now.since(at) >= self.config.backoff.max(Span(1));
         let quiet = self.served[to.index()].heard.is_none_or(silent);
@@ -255,8 +255,8 @@ impl Scheduler {
 mod tests {
     use super::*;
 
-    /// What a scheduler of this knowledge thinks of a station whose frame is sent once more `after` something came
-    /// from it.
+    /// Whether the scheduler closes the channel of a station that needs a retransmission `after` its last
+    /// frame.
     fn closes(channel: Knowledge, backoff: Span, after: Option<Span>) -> (bool, u64) {
         let config = CsdpConfig { channel, backoff, ..CsdpConfig::default() };
         let mut waiting = Waiting::scheduled(config, Limit::Packets(10), 3);
@@ -281,7 +281,7 @@ mod tests {
             (backoff, late(9_999_999), false),
             (backoff, late(10_000_000), true),
             (backoff, late(20_000_000), true),
-            // At the same instant something has been heard.
+            // A frame from the station arrived at the same instant.
             (Span::ZERO, late(0), false),
             (Span::ZERO, late(1), true),
         ];
@@ -298,8 +298,8 @@ mod tests {
         }
     }
 
-    /// Packets go in the order in which they came, whoever they are for; where a discipline ends some to let another one
-    /// in, turns of their receiver are gone and nobody else's.
+    /// Packets leave in the order of arrival, whatever their receiver. If a discipline drops some for a new
+    /// one, only their receiver's turns are removed.
     #[test]
     fn turns_are_those_of_the_packets_that_wait() {
         use crate::wire::{Addr, Body, Flags, Segment, Seq};
@@ -314,7 +314,7 @@ mod tests {
             || Queue::new(Limit::Bytes(crate::units::Bytes(2000)), Discipline::HeadDrop, stream);
         let mut waiting = Waiting::new(vec![queue(), queue(), queue()]);
         let mut out = Out::new(crate::event::Wants::METRICS);
-        // The fifth has room alone.
+        // The fifth only fits alone.
         for (id, to, bytes) in
             [(1, 1, 500), (2, 2, 500), (3, 1, 500), (4, 1, 500), (5, 1, 1900), (6, 2, 500)]
         {

@@ -1,4 +1,4 @@
-//! When a radio hop is to be called, and what it does then.
+//! Deadlines of a radio hop, and their handling.
 
 use super::Hop;
 use super::waiting::Waiting;
@@ -8,15 +8,15 @@ use crate::mac::Mac;
 use crate::machine::{Machine, Out, StageId};
 use crate::units::Time;
 
-/// So many events of wakes that concern nobody else are told together at most.
+/// Limit of events collected from internal deadlines before they are reported.
 const TOGETHER: usize = 64;
 
-/// The earliest wakes; [`Time::NEVER`] where there is none.
+/// The earliest deadlines; [`Time::NEVER`] if there is none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due {
     pub medium: Time,
     pub ends: Time,
-    /// The first turn of a channel that is told, or of the scheduler.
+    /// Next reported change of a channel, or deadline of the scheduler.
     pub others: Time,
     pub any: Time,
 }
@@ -26,20 +26,20 @@ impl Due {
         Due { medium: Time::NEVER, ends: Time::NEVER, others: Time::NEVER, any: Time::NEVER };
 }
 
-/// What an end has said, as long as nothing has happened to it since.
+/// Cached poll result of a link end; stale after any input.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Said {
-    /// When it wants to be called; whether something has happened since.
+    /// The end's deadline, and whether it is stale.
     pub wake: Time,
     pub stale: bool,
-    /// Whether it may have a frame to send: it did not say that it has none, or something has happened since.
+    /// Whether the end may have a frame to send: false after it returned none, until the next input.
     pub may_send: bool,
 }
 
 impl Said {
     pub const NOTHING: Said = Said { wake: Time::NEVER, stale: true, may_send: true };
 
-    /// Something has happened to the end, or to what waits above it.
+    /// Invalidates the cache after an input to the end or to the layer above it.
     pub fn forget(&mut self) {
         (self.stale, self.may_send) = (true, true);
     }
@@ -51,7 +51,7 @@ fn first(wakes: impl IntoIterator<Item = Option<Time>>) -> Time {
 }
 
 impl Hop {
-    /// Asks everybody when they want to be called next.
+    /// Updates the deadlines of all parts.
     pub(super) fn ask_when_due(&mut self) {
         self.due.ends = Time::NEVER;
         for (end, said) in self.ends.iter().zip(&mut self.said) {
@@ -69,15 +69,15 @@ impl Hop {
         self.ask_medium();
     }
 
-    /// Asks medium access alone.
+    /// Updates the deadline of medium access only.
     pub(super) fn ask_medium(&mut self) {
         self.due.medium = first([self.medium.next_wake()]);
         self.due.any = self.due.medium.min(self.due.ends).min(self.due.others);
     }
 
-    /// Does what [`Machine::on_wake`] does at `now`, and what it would do in wakes of its own before `until`, when nobody else is
-    /// called, as long as nothing leaves the hop: most of what stations do concerns the hop alone. `stage` is the hop's
-    /// own. The answer is the time of the last of these wakes, and how many they were.
+    /// Handles the deadline at `now` like [`Machine::on_wake`], and then later internal deadlines before
+    /// `until`, as long as no packet or signal leaves the hop. Most actions of stations concern the hop
+    /// alone. `stage` is the hop's own. Returns the time of the last deadline and the number of deadlines.
     pub fn on_wakes(
         &mut self,
         now: Time,
@@ -105,7 +105,7 @@ impl Hop {
         matches!(self.uppers[0].waiting, Waiting::Scheduled(_))
     }
 
-    /// Does what is due at `at`, the nominal time of the next wake.
+    /// Handles all deadlines due at `at`, the nominal time.
     pub(super) fn step(&mut self, at: Time, out: &mut Out) {
         for (side, turns) in &mut self.turns {
             while let Some(good) = turns.take(at) {
@@ -121,7 +121,7 @@ impl Hop {
         }
         let alone = self.due.ends.min(self.due.others) > at && !scheduled;
         if alone && self.outcomes.is_empty() && self.medium.tells_all() {
-            // Medium access was busy with itself: nobody else has anything new to say.
+            // Only medium access was affected, so all other deadlines are unchanged.
             return self.ask_medium();
         }
         if self.due.ends <= at {

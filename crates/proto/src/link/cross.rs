@@ -1,5 +1,5 @@
-//! A router that other people's traffic shares: it drops some packets, at random or those that a script names, and
-//! delays what passes.
+//! A router shared with cross traffic: it drops some packets, at random or by a script, and delays the
+//! others.
 
 use std::collections::VecDeque;
 
@@ -14,33 +14,34 @@ use crate::wire::{Damage, Flags, Packet};
 use super::fates::{Fate, Fates};
 use super::transmitter::Pipe;
 
-/// How much other traffic there is.
+/// Effects of cross traffic.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct CrossTraffic {
     /// Probability that a packet with data is dropped.
     pub loss: Probability,
-    /// Largest extra delay; each packet draws uniformly below it, and order is kept.
+    /// Maximum extra delay; each packet draws uniformly below it, and the order is preserved.
     pub jitter: Span,
-    /// Packets with data that are dropped as well: the first one that comes from either side is 1.
+    /// Ordinals of data packets that are also dropped; the first one from either side is 1.
     #[serde(skip_serializing_if = "Ordinals::is_empty")]
     pub drop_data: Ordinals,
-    /// TCP segments without data and without SYN that are dropped, counted for each side in the same way.
+    /// Ordinals of TCP segments without data and without SYN that are dropped, counted for each side in the
+    /// same way.
     #[serde(skip_serializing_if = "Ordinals::is_empty")]
     pub drop_acks: Ordinals,
-    /// What happens to the packets that a script names, by their places over both directions.
+    /// Scripted fates of packets, by ordinals over both directions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fates: Option<Box<Fates>>,
 }
 
-/// Which packets of a row, by their place in it from 1 on: ranges in ascending order.
+/// A set of ordinals from 1 on: ranges in ascending order.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Ordinals(Vec<(u64, u64)>);
 
-/// A script names no more ranges.
+/// Limit of ranges in a script.
 const RANGES_MAX: usize = 1 << 16;
 
 impl Ordinals {
-    /// As they are written: `3, 8-10`, ascending. `None` if that is not what `text` is.
+    /// Parses ordinals such as `3, 8-10`, ascending. `None` if `text` is invalid.
     pub fn parse(text: &str) -> Option<Ordinals> {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         for part in text.split(',').filter(|_| !text.trim().is_empty()) {
@@ -55,12 +56,12 @@ impl Ordinals {
         Some(Ordinals(ranges))
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether the one at `place` is among them.
+    /// Whether `place` is in the set.
     pub fn has(&self, place: u64) -> bool {
         let i = self.0.partition_point(|(_, to)| *to < place);
         self.0.get(i).is_some_and(|(from, _)| *from <= place)
@@ -73,45 +74,45 @@ pub struct Cross {
     config: CrossTraffic,
     chance: Stream,
     pipes: [Pipe; 2],
-    /// Packets with data, and others, that have come towards each side.
+    /// Number of data packets and of others towards each side.
     seen: [[u64; 2]; 2],
     /// Of a router with fates.
     choices: Option<Box<Choices>>,
 }
 
-/// Packets before their fates, and those that are late. One packet meets its fate at each wake, so that a run can be copied
-/// before each of them.
+/// Packets before their fates, and delayed packets. Each deadline decides one packet, so that a run can be
+/// copied before each decision.
 #[derive(Clone, Debug, Default)]
 struct Choices {
-    /// With arrival and direction.
+    /// With arrival time and direction.
     undecided: VecDeque<(Time, Side, Packet)>,
-    /// Packets that have met their fate.
+    /// Number of decided packets.
     decided: u64,
-    /// By direction.
+    /// Indexed by direction.
     late: [Pipe; 2],
 }
 
 impl Cross {
-    /// An empty router that draws from `chance`.
+    /// An empty router with draws from `chance`.
     pub fn new(config: CrossTraffic, chance: Stream) -> Cross {
         let choices = config.fates.is_some().then(Box::default);
         Cross { config, chance, pipes: Default::default(), seen: [[0; 2]; 2], choices }
     }
 
-    /// The place of the packet that meets its fate at the next wake.
+    /// Ordinal of the packet decided at the next deadline.
     pub fn choice(&self) -> Option<u64> {
         let choices = self.choices.as_ref()?;
         (!choices.undecided.is_empty()).then_some(choices.decided + 1)
     }
 
-    /// Decides about the packet at `place`, if the router has fates.
+    /// Sets the fate of the packet with ordinal `place`, if the router has fates.
     pub fn set_fate(&mut self, place: u64, fate: Fate) {
         if let Some(fates) = &mut self.config.fates {
             fates.set(place, fate);
         }
     }
 
-    /// The next packet that waits meets its fate.
+    /// Applies the fate of the next waiting packet.
     fn meet_fate(&mut self, now: Time, out: &mut Out) {
         let (Some(choices), Some(fates)) = (&mut self.choices, &self.config.fates) else { return };
         let Some((_, side, mut packet)) = choices.undecided.pop_front() else { return };
@@ -144,7 +145,7 @@ impl Cross {
         choices.late[side.index()].insert(at, packet);
     }
 
-    /// Drops the packet or lets it through after a delay.
+    /// Drops the packet, or forwards it after a delay.
     fn pass(&mut self, now: Time, side: Side, packet: Packet, out: &mut Out) {
         let named = self.is_named(side, &packet);
         if named || packet.bears_data() && self.chance.chance(self.config.loss.get()) {
@@ -157,7 +158,7 @@ impl Cross {
         pipe.push((now + delay).max(last), packet);
     }
 
-    /// Whether the script names this packet, the next one towards `side`.
+    /// Whether the script drops this packet, the next one towards `side`.
     fn is_named(&mut self, side: Side, packet: &Packet) -> bool {
         let row = match packet.segment() {
             Some(_) if packet.is_data() => 0,

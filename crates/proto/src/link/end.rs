@@ -1,106 +1,108 @@
-//! The contract of a link layer's end: one at each station of a radio hop, or at each end of a tunnel.
+//! The interface of a link layer's end: one at each station of a radio hop, or at each end of a tunnel.
 //!
-//! An end stands between the network layer above it and medium access below. Above, packets wait in a queue until
-//! the end takes them. Below, at most one frame is with medium access at a time; when that is free, the end is asked
-//! for the next frame, and may have none to give, because it has nothing to send or wants to wait.
+//! An end is located between the network layer above it and medium access below. Packets wait in a queue
+//! above until the end takes them. At most one frame is at medium access at a time. When medium access is
+//! idle, it polls the end for the next frame. The end may return none, if it has nothing to send or must
+//! wait.
 
 use super::frame::{Frame, Load};
 use crate::air::Station;
 use crate::event::{Cause, LinkNote};
 use crate::units::{Span, Time};
 
-/// What stands above a link's end: the network layer with its queue of packets.
+/// The layer above a link's end: the network layer with its queue of packets.
 pub trait Above {
-    /// Whether something waits for `to`.
+    /// Whether a load waits for `to`.
     fn waits(&self, to: Station) -> bool;
 
-    /// Whom the load that has waited longest is for.
+    /// Receiver of the oldest waiting load.
     fn next_destination(&self) -> Option<Station>;
 
-    /// Whether anything may be sent to `to` now, a repetition included: a base station may wait for a better channel.
+    /// Whether `to` may be served now, including retransmissions: a base station may wait for a better
+    /// channel.
     fn is_open(&self, to: Station) -> bool {
         let _ = to;
         true
     }
 
-    /// Takes what has waited longest for `to`.
+    /// Takes the oldest load for `to`.
     fn take(&mut self, to: Station) -> Option<Load>;
 
-    /// Hands up what came from `from`. No load may be handed up twice.
+    /// Delivers a load from `from`. No load may be delivered twice.
     fn release(&mut self, from: Station, load: Load);
 
-    /// Gives a load up after it may have been sent; whether it arrived is not known here.
+    /// Gives up a load that may have been sent; its arrival is unknown here.
     fn give_up(&mut self, to: Station, load: Load, cause: Cause);
 
-    /// The load is about to be sent once more.
+    /// Reports an imminent retransmission of the load.
     fn repeat(&mut self, to: Station, load: &Load, cause: Cause);
 
-    /// An attempt to get the load across has failed, the `tries`-th; `discarded` says that it was the last one.
+    /// Reports that attempt number `tries` for the load has failed; `discarded` for the last one.
     fn attempt_failed(&mut self, load: &Load, tries: u32, discarded: bool);
 
-    /// Something to be noted about the link to `peer`.
+    /// Reports an event of the link to `peer`.
     fn note(&mut self, peer: Station, note: LinkNote);
 }
 
-/// What medium access tells a link's end.
+/// A signal of medium access to a link's end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MacSignal {
-    /// TRANS (parsa98 3.2): the end's frame is about to be transmitted, and will be on the air for so long.
+    /// TRANS (parsa98 3.2): the end's frame is about to be sent, with this airtime.
     Trans {
-        /// Whom it is for.
+        /// Receiver of the frame.
         to: Station,
-        /// Its time on the air.
+        /// Airtime of the frame.
         airtime: Span,
     },
-    /// WAIT (parsa98 3.2): `from` will occupy the channel for so long beyond the time that a short answer takes.
+    /// WAIT (parsa98 3.2): `from` will occupy the channel for longer than a short answer.
     Wait {
-        /// Who has the channel.
+        /// The station that occupies the channel.
         from: Station,
-        /// For how long.
+        /// Additional time.
         hold: Span,
     },
-    /// The frame has left the transmitter; `acked` says what medium access knows about its arrival, if anything.
+    /// The transmission of the frame has ended.
     Done {
-        /// Whom it was for.
+        /// Receiver of the frame.
         to: Station,
-        /// Whether medium access itself was told that it arrived.
+        /// Whether medium access received an acknowledgement; `None` if it uses none.
         acked: Option<bool>,
     },
 }
 
 /// One end of a link layer.
 pub trait LinkEnd {
-    /// A frame for this station has arrived intact.
+    /// Handles an intact frame for this station.
     fn on_frame(&mut self, now: Time, frame: Frame, above: &mut dyn Above);
 
-    /// Medium access says something.
+    /// Handles a signal of medium access.
     fn on_mac(&mut self, now: Time, signal: MacSignal, above: &mut dyn Above);
 
-    /// The time that [`LinkEnd::next_wake`] named has come. A call with nothing due must do nothing.
+    /// Handles the deadline of [`LinkEnd::next_wake`]. A call without a due deadline must have no effect.
     fn on_wake(&mut self, now: Time, above: &mut dyn Above);
 
-    /// When this end wants to be called next.
+    /// The next deadline of this end.
     fn next_wake(&self) -> Option<Time>;
 
-    /// Medium access is free: the frame to be sent now, if any.
+    /// Medium access is idle: the frame to send now, if there is one.
     fn next_frame(&mut self, now: Time, above: &mut dyn Above) -> Option<Frame>;
 
-    /// The frame that answers the one just taken in, for a medium access that lets an answer go at once
-    /// (MAC acceleration, parsa98 3.3). By default there is none, and answers wait for [`LinkEnd::next_frame`].
+    /// A frame in answer to the one just received, for a medium access that permits immediate answers (MAC
+    /// acceleration, parsa98 3.3). The default is none, and answers wait for [`LinkEnd::next_frame`].
     fn reply(&mut self, now: Time, to: Station, above: &mut dyn Above) -> Option<Frame> {
         let _ = (now, to, above);
         None
     }
 
-    /// The same where medium access holds a frame of this end that it has not begun to send: `frame` may go as the
-    /// answer, with what has to be said to its receiver. Whether it shall.
+    /// Like [`LinkEnd::reply`] if medium access already holds a frame of this end that has not started. Adds
+    /// the acknowledgement to `frame`. Returns whether it may be sent as the answer.
     fn amend(&mut self, now: Time, frame: &mut Frame) -> bool {
         let _ = (now, frame);
         false
     }
 
-    /// Hands each load that is kept until the other end has it to `tell`, in the order of sending, and whether it was or will be
-    /// sent more than once. By default nothing is kept.
+    /// Calls `tell` with each load stored until the other end has it, in sending order, and whether it is
+    /// sent more than once. The default has no stored loads.
     fn kept(&self, tell: &mut dyn FnMut(&Load, bool)) {
         let _ = tell;
     }

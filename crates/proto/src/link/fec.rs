@@ -1,23 +1,23 @@
 //! Forward error correction as a layer: a block code over the bytes of a frame.
 //!
-//! The code is given by its numbers, as a Reed-Solomon code over bytes is: blocks of `n` bytes on the air carry `k` of
-//! the frame, and are decoded if and only if at most `t` of the `n` are wrong, whatever they should have been. So the
-//! fate of a frame follows from the places of its errors; no byte is encoded here.
+//! The code is specified by its numbers, like a Reed-Solomon code over bytes. Blocks of `n` bytes on the air
+//! carry `k` bytes of the frame, and are decoded if and only if at most `t` of the `n` bytes are wrong. So
+//! the positions of errors determine the fate of a frame; no byte is encoded here.
 //!
-//! What is modelled: the bytes on the air, the last block shortened; decoding up to half the distance, block by block;
-//! interleaving over a frame. What is not: the time that encoding and decoding take, decoding beyond half the
-//! distance, erasures, soft decisions, and blocks that are decoded to something else. A Reed-Solomon decoder does the
-//! last to about one of `t!` blocks that are beyond it; the frame's own check sequence finds them.
+//! Modelled: the bytes on the air, a shortened last block, decoding up to half the distance block by block,
+//! interleaving over a frame. Not modelled: the time for encoding and decoding, decoding beyond half the
+//! distance, erasures, soft decisions, and miscorrected blocks. A Reed-Solomon decoder miscorrects about one
+//! of `t!` blocks beyond its limit; the frame's check sequence detects them.
 //!
-//! A code with `t` of zero is pure overhead: for channels whose errors are given as what is left behind a code.
-//! That is how bakshi96 has it (3.1): packets are 1.5 times as long on the air, 19.2 kb/s leave 12.8.
+//! A code with `t` of zero is pure overhead, for channels whose errors are specified after decoding. bakshi96
+//! does so (3.1): packets are 1.5 times as long on the air, so 19.2 kb/s leave 12.8.
 
 use crate::describe::{Kind, System};
 use serde::Serialize;
 
 use crate::describe::{Form, Keys, Value};
 
-/// What it is, for lists.
+/// Descriptor for lists.
 pub const FEC: System = System::new(
     Kind::Link,
     "fec",
@@ -36,7 +36,7 @@ pub struct Code {
     interleaved: bool,
 }
 
-/// Numbers that make no code.
+/// Impossible parameters of a code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "no code of {n} bytes carries {k} and corrects {t}: expected 1 <= k <= n and 2 t <= n - k, \
@@ -45,17 +45,17 @@ pub struct Code {
 pub struct NoSuchCode {
     /// Bytes of a block on the air.
     pub n: u8,
-    /// Bytes of a block that are the frame's.
+    /// Bytes of the frame in a block.
     pub k: u8,
-    /// Wrong bytes that are corrected.
+    /// Number of correctable bytes.
     pub t: u8,
 }
 
 impl Code {
-    /// The code with blocks of `n` bytes, `k` of them the frame's, that corrects `t` wrong ones.
+    /// The code with blocks of `n` bytes, `k` of them of the frame, that corrects `t` wrong bytes.
     ///
     /// # Errors
-    /// When no code can do that: two check bytes are needed for each byte to be corrected (the Singleton bound).
+    /// If there is no such code: each correctable byte needs two check bytes (the Singleton bound).
     pub fn new(n: u8, k: u8, t: u8) -> Result<Code, NoSuchCode> {
         let possible = 1 <= k && k <= n && 2 * u16::from(t) <= u16::from(n - k);
         let code = Code { n, k, t, interleaved: false };
@@ -65,33 +65,35 @@ impl Code {
     /// The Reed-Solomon code with these blocks, which corrects half as many bytes as it has check bytes.
     ///
     /// # Errors
-    /// When `k` is zero or more than `n`.
+    /// If `k` is zero or more than `n`.
     pub fn reed_solomon(n: u8, k: u8) -> Result<Code, NoSuchCode> {
         Code::new(n, k, n.saturating_sub(k) / 2)
     }
 
-    /// The same code with its blocks interleaved over each frame: neighbours on the air belong to different blocks,
-    /// and a burst of errors is shared by all of them. The frame is spread evenly over as many blocks as it needs.
+    /// The code with its blocks interleaved over each frame: neighbouring bytes on the air belong to
+    /// different blocks, so a burst of errors is divided among all of them. The frame is distributed evenly
+    /// over its blocks.
     #[must_use]
     pub fn interleaved(self) -> Code {
         Code { interleaved: true, ..self }
     }
 
-    /// How many blocks a frame of `bytes` takes.
+    /// Number of blocks of a frame of `bytes` bytes.
     pub fn blocks(self, bytes: u32) -> u32 {
         bytes.div_ceil(self.k.into())
     }
 
-    /// Length on the air of a frame of `bytes`: each block that it begins brings all its check bytes.
+    /// Length on the air of a frame of `bytes` bytes: each started block has all its check bytes.
     pub fn on_air(self, bytes: u32) -> u32 {
         bytes.saturating_add(self.blocks(bytes).saturating_mul(u32::from(self.n - self.k)))
     }
 
-    /// Whether a frame of `bytes` is decoded when the bytes at `errors` are wrong. They count from the first byte on
-    /// the air, in order; one that comes several times in a row is one wrong byte, what lies beyond the frame none.
+    /// Whether a frame of `bytes` bytes is decoded when the bytes at `errors` are wrong. Positions count from
+    /// the first byte on the air, in order. Successive duplicates count once, and positions beyond the frame
+    /// not at all.
     pub fn survives(self, errors: impl IntoIterator<Item = u32>, bytes: u32) -> bool {
         let (on_air, blocks) = (self.on_air(bytes), self.blocks(bytes));
-        // Nothing is kept for a frame without errors.
+        // A frame without errors allocates no memory.
         let mut wrong: Vec<u8> = Vec::new();
         let mut last = None;
         for at in errors {
@@ -112,18 +114,18 @@ impl Code {
     }
 }
 
-/// What a radio makes of the bytes of a frame before they go on the air.
+/// Coding of a frame's bytes by the radio.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Coding {
-    /// Each byte takes so many on the air, and the errors of the channel are those left behind the code (bakshi96 3.1).
+    /// Bytes on the air per byte; the channel's errors are those after decoding (bakshi96 3.1).
     Overhead(f64),
-    /// A block code that meets the errors of the channel itself.
+    /// A block code; the channel's errors are those before decoding.
     Block(Code),
 }
 
 impl Coding {
-    /// Goes over the key `coding`: a number of bytes for each, or a block code in a table.
+    /// Reads the key `coding`: a factor, or a table with a block code.
     pub fn keys(k: &mut Keys<'_>) -> Coding {
         let mut code = None;
         let what = "bytes on the air for each byte of a frame, or a block code that meets the channel's errors itself";
@@ -136,10 +138,10 @@ impl Coding {
         }
     }
 
-    /// Bytes go on the air as they are.
+    /// No coding.
     pub const NONE: Coding = Coding::Overhead(1.0);
 
-    /// Length on the air of `bytes`.
+    /// Length on the air of `bytes` bytes.
     pub fn on_air(self, bytes: u32) -> u32 {
         match self {
             Coding::Overhead(factor) => libm::ceil(f64::from(bytes) * factor) as u32,
@@ -147,7 +149,7 @@ impl Coding {
         }
     }
 
-    /// Bytes on the air for each byte of a long frame.
+    /// Bytes on the air per byte of a long frame.
     pub fn factor(self) -> f64 {
         match self {
             Coding::Overhead(factor) => factor,
@@ -155,7 +157,7 @@ impl Coding {
         }
     }
 }
-/// A Reed-Solomon code, or another one that corrects `corrects` bytes.
+/// Reads a Reed-Solomon code, or another code that corrects `corrects` bytes.
 fn block_code(k: &mut Keys<'_>) -> Code {
     let (mut block, mut data) = (255_u8, 223_u8);
     k.count("block", &mut block, 1..=255, "bytes of a block on the air");

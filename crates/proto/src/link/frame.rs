@@ -1,4 +1,4 @@
-//! What travels between two stations of a radio hop: a link-layer frame and what it carries.
+//! A link-layer frame between two stations of a radio hop, and its load.
 
 use serde::Serialize;
 
@@ -10,25 +10,25 @@ use crate::wire::Packet;
 /// A frame between two stations.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Frame {
-    /// Who sends it.
+    /// The sender.
     pub from: Station,
-    /// Whom it is for.
+    /// The receiver.
     pub to: Station,
-    /// What the link layer says.
+    /// The link layer's header.
     pub header: Header,
     /// What it carries.
     pub load: Load,
-    /// Length in bytes without what medium access and coding add: the link layer's header and the load.
+    /// Length in bytes without medium access and coding: the link layer's header and the load.
     pub bytes: u32,
-    /// Whether the sending end keeps a copy. What is lost otherwise is lost for good.
+    /// Whether the sending end stores a copy. Otherwise a loss is final.
     pub kept: bool,
 }
 
 impl Frame {
-    /// What kind of frame this is.
+    /// The kind of this frame.
     pub fn kind(&self) -> FrameKind {
         match (&self.load, &self.header) {
-            // Parity stands for packets.
+            // Parity represents packets.
             (Load::None, Header::Airmail(header)) if header.parity.is_some() => FrameKind::Data,
             (Load::None, _) => FrameKind::LinkAck,
             (load, _) => match load.packet().is_some_and(Packet::is_data) {
@@ -39,34 +39,34 @@ impl Frame {
     }
 }
 
-/// What a frame carries.
+/// The load of a frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Load {
     /// Nothing.
     None,
     /// A packet.
     Packet(Packet),
-    /// A piece of a packet that is longer than the link's frames.
+    /// A fragment of a packet that exceeds the link's frames.
     Piece(Piece),
 }
 
-/// A piece of a packet.
+/// A fragment of a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Piece {
-    /// The whole packet; that it comes again with each piece costs nothing, its body is shared.
+    /// The whole packet; a copy per fragment is free, since the body is shared.
     pub packet: Packet,
-    /// Which packet of this sender it belongs to.
+    /// Number of the packet among those of this sender.
     pub id: u32,
-    /// Which piece it is, counted from 0.
+    /// Index of the fragment, from 0.
     pub index: u16,
-    /// How many pieces the packet has.
+    /// Number of fragments of the packet.
     pub count: u16,
-    /// Length of this piece in bytes.
+    /// Length of this fragment, bytes.
     pub bytes: u32,
 }
 
 impl Load {
-    /// Length in bytes.
+    /// Length, bytes.
     pub fn bytes(&self) -> u32 {
         match self {
             Load::None => 0,
@@ -75,7 +75,7 @@ impl Load {
         }
     }
 
-    /// The packet that it is, or is a piece of.
+    /// The packet, whole or fragmented.
     pub fn packet(&self) -> Option<&Packet> {
         match self {
             Load::None => None,
@@ -84,7 +84,7 @@ impl Load {
         }
     }
 
-    /// Whether the packet ends with this load: it is a whole one, or its last piece.
+    /// Whether this load ends its packet: a whole packet, or the last fragment.
     pub fn is_last(&self) -> bool {
         match self {
             Load::None => false,
@@ -94,26 +94,26 @@ impl Load {
     }
 }
 
-/// What the link layer says in a frame.
+/// The link layer's header of a frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Header {
-    /// Nothing: the load is all there is.
+    /// No header.
     Plain,
-    /// A protocol that retransmits.
+    /// A retransmitting protocol.
     Arq(ArqHeader),
     /// AIRMAIL.
     Airmail(AirmailHeader),
 }
 
-/// The header of a protocol that retransmits.
+/// The header of a retransmitting protocol.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ArqHeader {
-    /// Sequence number of the load, if it is under the reliable service.
+    /// Sequence number of the load, with the reliable service.
     pub seq: Option<u32>,
-    /// Number of this transmission: one more than that of the sender's last frame to this station that had a
-    /// sequence number, wrapping. A retransmission has a number of its own.
+    /// Number of this transmission: one more than that of the sender's last frame with a sequence number to
+    /// this station, wrapping. A retransmission has a new number.
     pub transmission: u32,
-    /// Acknowledgement of what came the other way.
+    /// Acknowledgement of the other direction.
     pub ack: Option<LinkAck>,
 }
 
@@ -122,14 +122,14 @@ pub struct ArqHeader {
 pub struct LinkAck {
     /// Sequence number of the last packet received in order.
     pub cumulative: u32,
-    /// Which of the packets behind it have been received: bit 0 stands for `cumulative + 1`.
+    /// Received packets behind it: bit 0 is `cumulative + 1`.
     pub vector: BitVector,
-    /// The highest transmission number heard: what was sent before it and is not acknowledged is lost, since the
-    /// link keeps the order.
+    /// The highest transmission number heard. Unacknowledged packets sent before it are lost, since the link
+    /// preserves the order.
     pub heard: u32,
 }
 
-/// A vector of bits. Up to 64 of them need no memory of their own.
+/// A bit vector. Up to 64 bits need no heap memory.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct BitVector {
     len: u16,
@@ -144,17 +144,17 @@ impl BitVector {
         BitVector { len, first: 0, rest: vec![0; words] }
     }
 
-    /// How many bits.
+    /// Number of bits.
     pub fn len(&self) -> u16 {
         self.len
     }
 
-    /// Whether it has none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Bit `i`; bits beyond the end are zero.
+    /// Bit `i`; zero beyond the end.
     pub fn get(&self, i: u16) -> bool {
         let word = match usize::from(i / 64) {
             _ if i >= self.len => 0,
@@ -164,7 +164,7 @@ impl BitVector {
         word >> (i % 64) & 1 == 1
     }
 
-    /// Sets bit `i`; beyond the end nothing happens.
+    /// Sets bit `i`; ignored beyond the end.
     pub fn set(&mut self, i: u16) {
         if i >= self.len {
             return;
@@ -177,31 +177,30 @@ impl BitVector {
     }
 }
 
-/// Length in bytes of the longest frame that counts as a short answer: a link-layer acknowledgement that carries a
-/// TCP ACK (parsa98 3.3: 40 B and the link's header). WAIT tells by how much longer somebody has the channel.
+/// Length in bytes of the longest short answer: a link-layer acknowledgement with a TCP ACK (parsa98 3.3: 40
+/// B and the link's header). WAIT reports the time for which a station has the channel beyond it.
 pub const SHORT_ANSWER: u32 = 50;
 
-/// What the physical layer and medium access take beside the bits of a frame: what a link layer computes its timers
-/// from.
+/// Times of the physical layer and of medium access, from which a link layer computes its timers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Timing {
-    /// Time on the air of one byte of a frame, coding included, in picoseconds.
+    /// Airtime of one byte of a frame in picoseconds, with coding.
     pub byte_ps: u64,
-    /// Time on the air that every frame takes beside its bytes: preamble, framing, headers of medium access.
+    /// Airtime of every frame in addition to its bytes: preamble, framing, headers of medium access.
     pub frame: Span,
-    /// Largest propagation delay over the hop.
+    /// Maximum propagation delay over the hop.
     pub propagation: Span,
     /// Radio ramp-up and ramp-down.
     pub turnaround: Span,
     /// Processing at sender and receiver.
     pub processing: Span,
-    /// How long it may take until a station that has its turn is heard: its longest back-off and its RTS. Zero where
-    /// nobody contends.
+    /// Maximum time until a station whose turn it is can be heard: its longest backoff and its RTS. Zero
+    /// without contention.
     pub turn: Span,
 }
 
 impl Timing {
-    /// How long a frame of `bytes` is on the air; seven months are as long as any.
+    /// Airtime of a frame of `bytes` bytes, at most seven months.
     pub fn on_air(&self, bytes: u32) -> Span {
         self.frame + Span(u64::from(bytes).saturating_mul(self.byte_ps).div_ceil(1000))
     }
@@ -211,7 +210,7 @@ impl Timing {
 mod tests {
     use super::*;
 
-    /// The longest frame at one bit a second, each bit of which is sent 35 times.
+    /// The longest frame at one bit per second, with each bit sent 35 times.
     #[test]
     fn the_slowest_frame_takes_months() {
         let timing = Timing {

@@ -1,8 +1,8 @@
 //! TCP/IP header compression (RFC 1144, Van Jacobson): headers of 40 bytes in 3 to 7.
 //!
-//! Both ends of a link keep the last header of each connection. What follows from it is not sent, what differs
-//! by little is sent as the difference. [`Compressor`] and [`Decompressor`] are the two ends; between them travel
-//! real bytes, so that the length on the air is exact and a real link can carry them.
+//! Both ends of a link store the last header of each connection. Fields that follow from it are omitted, and
+//! small changes are sent as differences. [`Compressor`] and [`Decompressor`] are the two ends. They exchange
+//! real bytes, so the length on the air is exact and a real link can carry them.
 //!
 //! # The compressed header
 //!
@@ -11,30 +11,30 @@
 //!      1 byte          if C          2 bytes      if U     if W    if A     if S      if I
 //! ```
 //!
-//! Differences take one byte from 1 to 255, else three: a zero and 16 bits. Two combinations that never occur
-//! mean the two most frequent cases: S, W and U that data was echoed ([`ECHOED`]), S, A, W and U that data goes
-//! one way ([`ONE_WAY`]); the differences are then the payload of the packet before.
+//! Differences from 1 to 255 take one byte, others three: a zero and 16 bits. Two combinations that never
+//! occur denote the two most frequent cases: S, W and U mean echoed data ([`ECHOED`]), S, A, W and U mean
+//! unidirectional data ([`ONE_WAY`]). The differences are then the payload of the previous packet.
 //!
-//! # What goes uncompressed
+//! # Uncompressed packets
 //!
-//! IPv6 and everything that is not TCP go as IP: RFC 1144 knows only TCP over IPv4. So do SYN, FIN, RST and segments
-//! without ACK. A difference that does not fit 16 bits, among them every step backwards of a retransmission, takes
-//! a whole header with the connection number in the place of the protocol. So does any change of options: with
-//! timestamps that is each time the clock has ticked, which the RFC of 1990 could not know.
+//! IPv6 and protocols other than TCP are sent as IP, since RFC 1144 supports only TCP over IPv4. So are SYN,
+//! FIN, RST and segments without ACK. A difference that exceeds 16 bits, such as every backward step of a
+//! retransmission, takes a whole header with the connection number in the protocol field. So does any change
+//! of options; with timestamps that is each clock tick, which the RFC of 1990 could not foresee.
 //!
-//! # What is particular here
+//! # Deviations
 //!
-//! - A [`Packet`] keeps no IPv4 identification. Each packet counts as one more than the one
-//!   before it on its connection, as today's Linux numbers them; then I is never sent. Who knows the real
-//!   number gives it to [`Compressor::compress_numbered`].
-//! - ECE and CWR (RFC 3168) are younger than RFC 1144, which has no bits for them. A segment whose differ from those
-//!   of the segment before goes uncompressed.
-//! - A packet that came damaged goes as IP: what its bytes say is not what its header here says.
+//! - A [`Packet`] does not store the IPv4 identification. Each packet counts as one more than the previous
+//!   one of its connection, as current Linux numbers them, so I is never sent. A caller that has the real
+//!   number uses [`Compressor::compress_numbered`].
+//! - ECE and CWR (RFC 3168) are younger than RFC 1144, which has no bits for them. A segment that changes
+//!   them is sent uncompressed.
+//! - A packet that arrived damaged is sent as IP, since its bytes differ from its header here.
 //!
 //! # Losses
 //!
-//! A difference that is lost puts the ends out of step, and every header after it comes out wrong. The TCP checksum
-//! tells, for it crosses the link unchanged. What happens then is [`Recovery`].
+//! A lost difference desynchronises the ends, and every later header is wrong. The TCP checksum, which
+//! crosses the link unchanged, detects this. [`Recovery`] determines the reaction.
 
 mod compressor;
 mod decompressor;
@@ -50,7 +50,7 @@ use crate::wire::{Addr, Body, Damage, Packet, PacketId, Parts, Segment, Transpor
 pub use compressor::Compressor;
 pub use decompressor::Decompressor;
 
-/// What it is, for lists.
+/// Descriptor for lists.
 pub const HEADER_COMPRESSION: System = System::new(
     describe::Kind::Link,
     "header-compression",
@@ -59,90 +59,93 @@ pub const HEADER_COMPRESSION: System = System::new(
     "RFC 1144",
 );
 
-/// The connection number is sent.
+/// Flag: the connection number is sent.
 pub const C: u8 = 0x40;
-/// The IP identification did not grow by one.
+/// Flag: the IP identification did not increase by one.
 pub const I: u8 = 0x20;
-/// PUSH.
+/// Flag: PUSH.
 pub const P: u8 = 0x10;
-/// The sequence number changed.
+/// Flag: the sequence number changed.
 pub const S: u8 = 0x08;
-/// The acknowledgement changed.
+/// Flag: the acknowledgement changed.
 pub const A: u8 = 0x04;
-/// The window changed.
+/// Flag: the window changed.
 pub const W: u8 = 0x02;
-/// URG: the urgent pointer is sent.
+/// Flag: URG; the urgent pointer is sent.
 pub const U: u8 = 0x01;
-/// Sequence and acknowledgement both grew by the payload of the packet before: echoed interactive traffic.
+/// Sequence and acknowledgement both grew by the payload of the previous packet: echoed interactive traffic.
 //= rfc1144#section-3.2.2: SWU and SAWU cannot occur, and stand for the two common cases
 pub const ECHOED: u8 = S | W | U;
-/// The sequence grew by the payload of the packet before: data one way.
+/// The sequence grew by the payload of the previous packet: unidirectional data.
 pub const ONE_WAY: u8 = S | A | W | U;
 
-/// The longest header that is sent: IPv4 without options, TCP with all the options it has room for.
+/// Length of the longest header, bytes: IPv4 without options, TCP with all option space.
 pub const MAX_HEADER: usize = 20 + 60;
-/// The longest compressed header: mask, connection, checksum and five differences of three bytes.
+/// Length of the longest compressed header, bytes: mask, connection, checksum and five differences of three
+/// bytes.
 pub const MAX_COMPRESSED: usize = 1 + 1 + 2 + 5 * 3;
-/// Most connections of which a link can keep the headers: the connection number has one byte.
+/// Limit of connections per link: the connection number has one byte.
 pub const MAX_SLOTS: u16 = 256;
 /// Bytes of a request for a whole header (RFC 2507's CONTEXT_STATE): type, count, one connection number.
 pub const REQUEST_LEN: u32 = 3;
-/// The type of a request that names TCP connections.
+/// Type of a request for TCP connections.
 const REQUEST_TCP: u8 = 3;
 
-/// What becomes of a connection after a difference was lost.
+/// Treatment of a connection after a lost difference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recovery {
-    /// RFC 1144 as it is written: wrong headers go on to the receiver, whose TCP checksum refuses them, until the
-    /// sender retransmits. That is a step backwards, and goes uncompressed.
+    /// RFC 1144 as written: wrong headers are forwarded to the receiver, which drops them by the TCP
+    /// checksum, until the sender retransmits. The retransmission is a backward step, so it is sent
+    /// uncompressed.
     //= rfc1144#section-4.2: TCP's retransmission puts the ends in step again
     #[default]
     Retransmission,
-    /// The twice algorithm: where the checksum fails, the same difference is taken to have been lost, and applied
-    /// a second time. What still fails is dropped.
+    /// The twice algorithm: after a checksum failure the same difference is assumed lost, and applied twice.
+    /// Remaining failures are dropped.
     //= rfc2507#section-10.1: one lost segment of a stream of equal ones is repaired so
     Twice,
-    /// The decompressor asks for a whole header, and drops what comes until then.
+    /// The decompressor requests a whole header, and drops packets until it arrives.
     //= rfc2507#section-10.2: header requests
     Feedback,
 }
 
 impl Recovery {
-    /// Whether a connection number may be left out when it is that of the frame before. After a loss that is a guess:
-    /// RFC 1144's decompressor tosses what has none then. RFC 2507, whose ways the others are, always sends it.
+    /// Whether a connection number may be omitted if it equals that of the previous frame. After a loss that
+    /// is uncertain, and RFC 1144's decompressor drops frames without a number. RFC 2507, the source of the
+    /// other variants, always sends it.
     //= rfc1332#section-4.1: the slot must not be left out where errors of reception are not indicated
     fn omits_connection(self) -> bool {
         self == Recovery::Retransmission
     }
 
-    /// Whether the decompressor asks for a whole header when it has none to restore with.
+    /// Whether the decompressor requests a whole header when it has none.
     fn asks_for_headers(self) -> bool {
         self == Recovery::Feedback
     }
 }
 
-/// What the checksum of a compressed header is taken over. Both ends must agree.
+/// Bytes covered by the checksum of a compressed header. Both ends must agree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Coverage {
-    /// The TCP checksum as it is: for a real link.
+    /// The whole segment, as in TCP: for a real link.
     #[default]
     Whole,
-    /// The headers alone, the payload counted as zeros. Where both ends have the same payload it cancels out, so the
-    /// sums agree exactly when those over everything do, and not a byte of payload need be made or read: for the
-    /// simulator, whose links know whether a payload was harmed.
+    /// The headers alone, with a payload of zeros. If both ends have the same payload it cancels out, so the
+    /// comparison has the same result as over everything, without any access to the payload. It is for the
+    /// simulator, whose links report damaged payload.
     Headers,
 }
 
-/// How headers are compressed on a link, in both directions and at both ends.
+/// Header compression of a link, for both directions and ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct CompressionConfig {
-    /// Connections whose headers are kept, 1 to [`MAX_SLOTS`].
+    /// Number of stored headers, 1 to [`MAX_SLOTS`].
     pub slots: u16,
-    /// What becomes of a connection after a loss.
+    /// Treatment of a connection after a loss.
     pub recovery: Recovery,
-    /// What the checksum is taken over.
+    /// Coverage of the checksum.
     pub coverage: Coverage,
 }
 
@@ -158,7 +161,7 @@ impl Default for CompressionConfig {
 }
 
 impl CompressionConfig {
-    /// Goes over the keys; nothing where headers are not compressed.
+    /// Reads the keys; `None` without header compression.
     pub fn keys(k: &mut Keys<'_>) -> Option<CompressionConfig> {
         let words = [
             ("none", None),
@@ -181,20 +184,20 @@ impl CompressionConfig {
     }
 }
 
-/// What a frame holds, which the link's framing has to say.
+/// Content of a frame, which the link's framing must indicate.
 //= rfc1144#section-3.2.2: the framer tells three types of packets apart
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// An IP packet as it is.
+    /// An unchanged IP packet.
     Ip,
-    /// An IP packet with the connection number in the place of its protocol.
+    /// An IP packet with the connection number in its protocol field.
     UncompressedTcp,
     /// A compressed header and the payload.
     CompressedTcp,
 }
 
-/// Bytes of a header. No heap is used for them.
+/// Bytes of a header, without heap memory.
 #[derive(Clone, Copy)]
 pub struct HeaderBytes {
     bytes: [u8; MAX_HEADER],
@@ -206,14 +209,14 @@ impl HeaderBytes {
 
     fn push(&mut self, bytes: &[u8]) {
         let at = usize::from(self.len);
-        // Callers keep within the bounds; a mistake there must not become a panic here.
+        // Callers respect the bounds; a violation must not panic here.
         if let Some(room) = self.bytes.get_mut(at..at + bytes.len()) {
             room.copy_from_slice(bytes);
             self.len += bytes.len() as u8;
         }
     }
 
-    /// A difference or the urgent pointer.
+    /// Appends a difference or the urgent pointer.
     //= rfc1144#section-3.2.2: 1 to 255 in one byte; zero and what is larger in three, the first of them zero
     fn push_delta(&mut self, delta: u16) {
         match u8::try_from(delta) {
@@ -247,20 +250,20 @@ impl PartialEq for HeaderBytes {
 
 impl Eq for HeaderBytes {}
 
-/// What a compressor made of a packet.
+/// Result of the compression of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Compressed {
-    /// What the frame holds.
+    /// Content of the frame.
     pub kind: Kind,
-    /// What stands in the place of the IP and TCP headers; the payload follows. Empty if the packet goes as it is.
+    /// Replacement of the IP and TCP headers; the payload follows. Empty for an unchanged packet.
     pub header: HeaderBytes,
 }
 
 impl Compressed {
-    /// A packet that goes as it is.
+    /// An unchanged packet.
     pub const IP: Compressed = Compressed { kind: Kind::Ip, header: HeaderBytes::EMPTY };
 
-    /// Length of `packet` on the air in this form, in bytes.
+    /// Length of `packet` on the air in this form, bytes.
     pub fn on_air(&self, packet: &Packet) -> u32 {
         match self.kind {
             Kind::Ip => packet.wire_len(),
@@ -269,25 +272,25 @@ impl Compressed {
     }
 }
 
-/// Why a frame did not become a packet.
+/// Reason why a frame did not become a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Lost {
-    /// After a frame that the link lost, one without a connection number is nobody's.
+    /// A frame without a connection number after a lost frame.
     //= rfc1144#section-4.1: tossed until a connection number comes
     #[error("a frame without connection number after a lost one")]
     Tossed,
-    /// No header of this connection has come.
+    /// A connection without a stored header.
     #[error("connection {0} has no header yet")]
     NoContext(u8),
-    /// The checksum fails: a difference before this one was lost.
+    /// A checksum failure: an earlier difference was lost.
     #[error("the header of connection {0} is out of step")]
     OutOfStep(u8),
-    /// Not what a compressor would send.
+    /// An invalid frame.
     #[error("not a frame of a compressor")]
     Malformed,
 }
 
-/// A header as one end keeps it.
+/// A stored header.
 #[derive(Clone, Debug)]
 struct Context {
     src: Addr,
@@ -296,7 +299,7 @@ struct Context {
     ttl: u8,
     ip_id: u16,
     segment: Segment,
-    /// Bytes of payload that the packet had.
+    /// Payload length of its packet, bytes.
     payload: u32,
 }
 
@@ -316,13 +319,13 @@ impl Context {
         })
     }
 
-    /// The checksum of this header before `body`; `None` if its options cannot be written.
+    /// The checksum of this header and `body`; `None` if its options cannot be encoded.
     fn checksum(&self, body: &Body, coverage: Coverage) -> Option<u16> {
         tcp_checksum(self.src, self.dst, &self.segment, body, coverage)
     }
 }
 
-/// The TCP checksum; `None` for options that cannot be written.
+/// The TCP checksum; `None` for options that cannot be encoded.
 fn tcp_checksum(
     src: Addr,
     dst: Addr,

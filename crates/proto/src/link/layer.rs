@@ -1,4 +1,4 @@
-//! The link layers that there are: one line each.
+//! The registry of link layers, one line each.
 
 use serde::Serialize;
 
@@ -15,13 +15,13 @@ use crate::describe::Keys;
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// Goes over the keys of a link layer whose frames carry pieces of at most so many bytes.
+/// Reads the keys of a link layer whose frames carry fragments of at most this many bytes.
 pub type Read = fn(&mut Keys<'_>, Option<u32>) -> LinkLayerConfig;
 
 family! {
     $ each;
 
-    /// Which link layer a radio hop has.
+    /// The link layer of a radio hop.
     #[derive(Clone, PartialEq, Debug, Default, Serialize)]
     #[serde(rename_all = "kebab-case", tag = "protocol")]
     config LinkLayerConfig;
@@ -30,26 +30,26 @@ family! {
     #[derive(Clone, Debug)]
     pub machine LinkLayer(station: Station, stations: u8, timing: Timing, chance: Stream);
 
-    /// The words for a link layer, in the order of the manual.
+    /// Descriptors of the link layers, in the order of the manual.
     words Read;
 
-    /// None: each packet is sent once.
+    /// No link layer: each packet is sent once.
     #[default]
     None => Plain = Plain::new(station), plain::WORDS;
-    /// Cumulative acknowledgements and timers, no order kept. See [`super::ll`].
+    /// Cumulative acknowledgements and timers, without order. See [`super::ll`].
     Ll(ll: LlConfig) => Box<Ll> = Box::new(Ll::new(ll, station, stations)), ll::WORDS;
-    /// Each frame is acknowledged and sent again a bounded number of times (bakshi96 4.2.1).
+    /// Each frame is acknowledged, with a limited number of retransmissions (bakshi96 4.2.1).
     LocalRecovery(recovery: LocalRecoveryConfig) => Box<LocalRecovery>
         = Box::new(LocalRecovery::new(recovery, station, stations, timing, chance)), local_recovery::WORDS;
     /// TULIP (parsa98).
     Tulip(tulip: TulipConfig) => Tulip = Tulip::new(tulip, station, stations, timing), tulip::WORDS;
-    /// AIRMAIL: the base station does the work. See [`super::airmail`].
+    /// AIRMAIL, controlled by the base station. See [`super::airmail`].
     Airmail(airmail: AirmailConfig) => Box<Airmail>
         = Box::new(Airmail::new(airmail, station, stations, timing)), airmail::WORDS;
 }
 
 impl LinkLayerConfig {
-    /// Whether its frames carry whole packets, however long.
+    /// Whether its frames carry whole packets of any length.
     pub fn takes_whole(&self) -> bool {
         matches!(self, LinkLayerConfig::LocalRecovery(config) if config.whole)
     }

@@ -1,12 +1,12 @@
-//! A serialising full-duplex line with a queue in front of each transmitter.
+//! A full-duplex serial line with a queue in front of each transmitter.
 //!
-//! A plain FIFO needs one event a hop: when a packet arrives, the time at which the line will have carried it
-//! is known, so it goes straight into the pipe and comes out by one wake.
+//! A plain FIFO needs one event per hop: the time of arrival at the far end is known when a packet enters. So
+//! the packet enters the pipe immediately, and leaves it at one deadline.
 //!
-//! Where another discipline decides who goes next, packets are kept until their transmission begins. That takes no
-//! wake of its own either: whoever waits does so behind a packet in the pipe, and when that comes out, or another
-//! packet arrives, all transmissions that have begun since are put into the pipe with the times of their beginning.
-//! Only a discipline that judges what leaves is woken for, so that what it drops is told at its time.
+//! With any other discipline, packets are stored until their transmission begins. That needs no separate
+//! deadline either, since a waiting packet is behind one in the pipe. When that one leaves, or another packet
+//! arrives, all transmissions that have begun since enter the pipe with their start times. Only a discipline
+//! that drops leaving packets needs a deadline, so that its drops have the right time.
 
 use crate::event::Cause;
 use crate::machine::{Machine, Out, Side};
@@ -20,7 +20,7 @@ use super::transmitter::Transmitter;
 
 #[derive(Clone, Debug)]
 struct Direction {
-    /// A plain FIFO: its packets are in the pipe already, and the transmitter's queue is not used.
+    /// A plain FIFO: its packets are in the pipe already, and the transmitter's queue is unused.
     schedule: Option<DropTail>,
     transmitter: Transmitter,
 }
@@ -29,17 +29,17 @@ struct Direction {
 #[derive(Clone, Debug)]
 pub struct Line {
     framing: u32,
-    /// By the side that packets travel to.
+    /// Indexed by the side to which packets travel.
     directions: [Direction; 2],
 }
 
 impl Line {
-    /// An idle line. Queues that leave something to chance draw as in a run with seed 0.
+    /// An idle line. Random queues draw as in a run with seed 0.
     pub fn new(config: LineConfig) -> Line {
         Line::seeded(config, |part| Stream::new(0, part))
     }
 
-    /// An idle line; `stream` gives the random draws of its parts.
+    /// An idle line; `stream` returns the random streams of its parts.
     pub fn seeded(config: LineConfig, stream: impl Fn(&str) -> Stream) -> Line {
         let directions = Side::BOTH.map(|side| Direction {
             schedule: config.discipline(side).is_fifo().then(|| DropTail::new(config.queue)),
@@ -50,8 +50,8 @@ impl Line {
 }
 
 impl Line {
-    /// The packet that comes out by `now`, and the side that it goes to, if a wake would hand on this one and do nothing
-    /// else. Then it is gone from here, and has been [transmitted](crate::event::Op::Transmitted).
+    /// Removes the packet that leaves by `now`, with its destination side, if the deadline would have no
+    /// other effect. The packet counts as [transmitted](crate::event::Op::Transmitted).
     #[inline]
     pub fn take_only(&mut self, now: Time) -> Option<(Side, Packet)> {
         let [left, right] = &mut self.directions;
@@ -64,8 +64,8 @@ impl Line {
         direction.transmitter.pipe.take_only(now).map(|packet| (side, packet))
     }
 
-    /// A packet arrives on its way to `side`, and nothing is to be told of it: it is on its way, or waits for its turn. Else it
-    /// comes back, and is for [`Machine::on_packet`].
+    /// Accepts a packet towards `side` if it needs no event: it enters the pipe or the queue. Otherwise the
+    /// packet is returned, for [`Machine::on_packet`].
     #[inline(always)]
     pub fn take_in(&mut self, now: Time, side: Side, packet: Packet) -> Result<(), Packet> {
         let Direction { schedule, transmitter } = &mut self.directions[side.index()];
@@ -82,20 +82,20 @@ impl Line {
 }
 
 impl Direction {
-    /// When something is to be done.
+    /// Time of the next action.
     #[inline]
     fn next(&self) -> Time {
         self.transmitter.pipe.next()
     }
 
-    /// A transmission of `bytes` begins at `start`.
+    /// Starts a transmission of `bytes` bytes at `start`.
     #[inline]
     fn transmit(&mut self, start: Time, packet: Packet, bytes: u32) {
         let airtime = self.transmitter.airtime(bytes);
         self.transmitter.transmit(start, airtime, packet);
     }
 
-    /// Begins what should have begun by `now` towards `side`.
+    /// Starts the transmissions towards `side` that should have begun by `now`.
     fn catch_up(&mut self, now: Time, side: Side, out: &mut Out) {
         self.transmitter.pipe.look_ahead();
         while let Some((start, waiting)) = self.transmitter.due(now, side, out) {
@@ -103,7 +103,7 @@ impl Direction {
         }
     }
 
-    /// Asks for a wake when a queue that judges what leaves is to be asked.
+    /// Adds a deadline for a queue that drops leaving packets.
     fn look_by_turn(&mut self) {
         self.transmitter.pipe.look_by(self.transmitter.turn());
     }

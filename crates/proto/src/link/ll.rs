@@ -1,10 +1,10 @@
-//! LL: a link layer with cumulative acknowledgements and timers that keeps no order (balakrishnan97 3.1.1).
+//! LL: a link layer with cumulative acknowledgements and timers, without order (balakrishnan97 3.1.1).
 //!
-//! Every packet has a sequence number and a timer of its own. The receiver hands packets up as they come, each once,
-//! and answers with the last one that it has in order. A packet whose timer expires is sent again; one behind a gap is
-//! sent again although it has arrived, since a cumulative acknowledgement cannot say so.
+//! Every packet has a sequence number and a separate timer. The receiver delivers packets as they arrive,
+//! each once, and acknowledges the last one in order. A packet whose timer expires is retransmitted. A packet
+//! behind a gap is retransmitted even if it has arrived, since a cumulative acknowledgement cannot report it.
 //!
-//! `ll-sack` is the same with acknowledgements that can.
+//! `ll-sack` is the variant with selective acknowledgements.
 
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ use crate::describe::{Descriptor, Keys, Kind, System};
 use crate::event::{Cause, LinkNote};
 use crate::units::{Span, Time};
 
-/// Length of the header in bytes: sequence number, transmission number, acknowledgement, and a check.
+/// Length of the header, bytes: sequence number, transmission number, acknowledgement, and a check.
 const HEADER: u32 = 12;
 
 pub(super) const WORDS: &[Descriptor<Read>] = &[
@@ -39,18 +39,18 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[
 /// Configuration of `ll` and of `ll-sack`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LlConfig {
-    /// Packets under way at once to one station.
+    /// Limit of unacknowledged packets to one station.
     pub window: u16,
-    /// Shortest time-out.
+    /// Minimum timeout.
     pub min_timeout: Span,
-    /// Time-out before the first measurement of a round trip.
+    /// Timeout before the first measurement of a round trip.
     pub initial_timeout: Span,
     /// Whether acknowledgements are selective.
     pub selective: bool,
 }
 
 impl LlConfig {
-    /// Goes over the keys, which `ll` and `ll-sack` have in common.
+    /// Reads the keys, which `ll` and `ll-sack` share.
     pub fn keys(k: &mut Keys<'_>) -> LlConfig {
         let mut c = LlConfig::new(false);
         k.table("ll", "options of `ll` and `ll-sack`", |k| {
@@ -63,7 +63,7 @@ impl LlConfig {
         c
     }
 
-    /// 32 packets, and a time-out of 200 ms at least: well below the 500 ms ticks of the TCPs above it.
+    /// 32 packets, and a timeout of at least 200 ms: well below the 500 ms ticks of the TCPs above.
     pub const fn new(selective: bool) -> LlConfig {
         LlConfig {
             window: 32,
@@ -80,18 +80,18 @@ pub struct Ll {
     config: LlConfig,
     station: Station,
     peers: Vec<Peer>,
-    /// The packet at medium access: whom it is for, and its sequence number.
+    /// The packet at medium access: its receiver and its sequence number.
     sending: Option<(Station, u32)>,
 }
 
 impl Ll {
-    /// The end at `station` of a hop with `stations` of them.
+    /// The end at `station` of a hop with `stations` stations.
     pub fn new(config: &LlConfig, station: Station, stations: u8) -> Ll {
         let peers = (0..stations).map(|_| Peer::new()).collect();
         Ll { config: config.clone(), station, peers, sending: None }
     }
 
-    /// A frame for `to` that carries packet `seq`, the number `i` of those under way.
+    /// A frame for `to` that carries packet `seq`, at index `i` of the unacknowledged ones.
     fn frame(&mut self, to: Station, i: usize) -> Frame {
         let peer = &mut self.peers[to.index()];
         peer.transmission = peer.transmission.wrapping_add(1);
@@ -109,7 +109,7 @@ impl Ll {
         Frame { from: self.station, to, header, load, bytes, kept: true }
     }
 
-    /// The oldest packet that is to be sent again.
+    /// The oldest packet with a pending retransmission.
     fn again(&self, above: &dyn Above) -> Option<(Station, usize, Cause)> {
         let waiting = |(k, peer): (usize, &Peer)| {
             if peer.sent.is_empty() || !above.is_open(Station(k as u8)) {
@@ -122,7 +122,7 @@ impl Ll {
         self.peers.iter().enumerate().find_map(waiting)
     }
 
-    /// A station that something waits for and whose window has room.
+    /// A station with a waiting packet and room in its window.
     fn has_room(&self, above: &dyn Above) -> Option<Station> {
         let window = usize::from(self.config.window);
         let room = |to: &Station| self.peers[to.index()].sent.len() < window;

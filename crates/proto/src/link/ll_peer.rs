@@ -1,4 +1,5 @@
-//! What an end of `ll` or `ll-sack` knows of another one: what is under way to it, and what has come from it.
+//! State of a peer in an end of `ll` or `ll-sack`: unacknowledged packets to it, and packets received from
+//! it.
 
 use std::collections::VecDeque;
 
@@ -6,35 +7,35 @@ use super::frame::{BitVector, LinkAck, Load};
 use crate::event::{Cause, LinkNote};
 use crate::units::{Span, Time};
 
-/// A packet that was sent and is not known to have arrived.
+/// A sent packet without an acknowledgement.
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
     pub load: Load,
     /// Number of its last transmission.
     pub transmission: u32,
-    /// When its timer expires; none while it waits to be sent again, or is at medium access.
+    /// Deadline of its timer; `None` while it waits for a retransmission, or is at medium access.
     pub deadline: Option<Time>,
-    /// When it left the transmitter, if it did so only once.
+    /// Time at which it left the transmitter, if it did so only once.
     pub left: Option<Time>,
     pub tries: u32,
     pub acked: bool,
-    /// Why it is to be sent again.
+    /// Cause of its pending retransmission.
     pub again: Option<Cause>,
 }
 
-/// What one end knows of another one.
+/// State of a peer.
 #[derive(Clone, Debug)]
 pub(super) struct Peer {
-    // As a sender.
+    // Sender.
     /// Sequence number of the first of `sent`.
     pub una: u32,
     pub sent: VecDeque<Sent>,
     pub transmission: u32,
     srtt: Option<(Span, Span)>,
-    // As a receiver.
+    // Receiver.
     /// Sequence number of the last packet received in order.
     cumulative: u32,
-    /// Which of the packets behind it have come.
+    /// Whether each of the packets behind it was received.
     beyond: VecDeque<bool>,
     heard: u32,
     pub owes_ack: bool,
@@ -54,7 +55,7 @@ impl Peer {
         }
     }
 
-    /// The time-out: `initial` before the first measurement, and never below `least`.
+    /// The timeout: `initial` before the first measurement, and at least `least`.
     pub fn timeout(&self, initial: Span, least: Span) -> Span {
         match self.srtt {
             None => initial,
@@ -62,7 +63,7 @@ impl Peer {
         }
     }
 
-    /// A round trip took `rtt`: the estimators of RFC 6298 section 2.
+    /// Adds a round-trip sample with the estimators of RFC 6298 section 2.
     fn measured(&mut self, rtt: Span) {
         self.srtt = Some(match self.srtt {
             None => (rtt, rtt / 2),
@@ -73,11 +74,11 @@ impl Peer {
         });
     }
 
-    /// Everything up to `cumulative` has arrived; whether that can be.
+    /// Handles an acknowledgement up to `cumulative`. Returns false if it is impossible.
     pub fn acknowledge(&mut self, now: Time, cumulative: u32) -> bool {
         let count = cumulative.wrapping_add(1).wrapping_sub(self.una);
         if count == 0 || count > u32::from(u16::MAX) {
-            // An old one.
+            // An old acknowledgement.
             return self.una.wrapping_sub(cumulative) <= 1 << 16;
         }
         if count as usize > self.sent.len() {
@@ -96,7 +97,7 @@ impl Peer {
         true
     }
 
-    /// The acknowledgement that is owed.
+    /// The pending acknowledgement.
     pub fn ack(&mut self, selective: bool) -> LinkAck {
         self.owes_ack = false;
         let mut vector = BitVector::zeros(if selective { self.beyond.len() as u16 } else { 0 });
@@ -108,7 +109,7 @@ impl Peer {
         LinkAck { cumulative: self.cumulative, vector, heard: self.heard }
     }
 
-    /// A packet with number `seq` came: whether it is a new one.
+    /// Handles a packet with number `seq`. Fails if it is not new.
     pub fn receive(&mut self, seq: u32, transmission: u32, window: u16) -> Result<(), LinkNote> {
         self.owes_ack = true;
         let ahead = seq.wrapping_sub(self.cumulative).wrapping_sub(1);
@@ -145,13 +146,14 @@ impl Peer {
 mod tests {
     use super::*;
 
-    /// RFC 6298 section 2: a quarter of each error goes into the variation, an eighth of each sample into the average.
+    /// RFC 6298 section 2: a quarter of each error is added to the variation, an eighth of each sample to the
+    /// average.
     #[test]
     fn the_time_out_follows_the_round_trip_as_rfc_6298_says() {
         let mut peer = Peer::new();
         let (initial, least) = (Span::millis(500), Span::millis(20));
         assert_eq!(peer.timeout(initial, least), initial, "nothing is known yet");
-        // Averages and variations: 80 and 40, 90 and 50, 80 and 57.5, all in ms.
+        // Averages and variations: 80 and 40, 90 and 50, 80 and 57.5, in ms.
         for (rtt, micros) in [(80, 240_000), (160, 290_000), (10, 310_000)] {
             peer.measured(Span::millis(rtt));
             assert_eq!(peer.timeout(initial, least), Span::micros(micros), "after {rtt} ms");

@@ -1,7 +1,7 @@
 //! LL-SACK: [`super::ll`] with selective acknowledgements (balakrishnan97 3.1.1).
 //!
-//! The receiver also says which packets behind the first gap have come. The sender sends the missing ones again at
-//! once and keeps those that have arrived from being sent again. Order is not kept either.
+//! The receiver also reports the received packets behind the first gap. The sender retransmits the missing
+//! ones immediately, and does not retransmit the others. The order is not preserved either.
 
 use super::frame::LinkAck;
 use super::layer::{LinkLayerConfig, Read};
@@ -22,14 +22,14 @@ pub(super) const WORD: Descriptor<Read> = Descriptor {
     read: |k, _| LinkLayerConfig::Ll(LlConfig { selective: true, ..LlConfig::keys(k) }),
 };
 
-/// Length in bytes of what selective acknowledgements add to a header.
+/// Bytes that selective acknowledgements add to a header.
 pub(super) fn vector_bytes(ack: &LinkAck) -> u32 {
     u32::from(ack.vector.len().div_ceil(8))
 }
 
-/// Takes in which packets behind the cumulative acknowledgement have arrived; whether they can have been sent.
+/// Handles the selective part of an acknowledgement. Returns false if it is impossible.
 pub(super) fn acknowledge(peer: &mut Peer, ack: &LinkAck) -> bool {
-    // An acknowledgement that was overtaken says nothing new.
+    // An overtaken acknowledgement has no new information.
     if ack.cumulative.wrapping_add(1) != peer.una {
         return true;
     }
@@ -44,7 +44,7 @@ pub(super) fn acknowledge(peer: &mut Peer, ack: &LinkAck) -> bool {
             && sent.deadline.is_some()
             && (ack.heard.wrapping_sub(sent.transmission) as i32) > 0
         {
-            // A later transmission has come: the link keeps the order, so this one is lost.
+            // A later transmission was received. The link preserves the order, so this one is lost.
             sent.deadline = None;
             sent.again = Some(Cause::LinkNack);
         }

@@ -1,13 +1,13 @@
-//! Local recovery (bakshi96 4.2.1): each frame is acknowledged, and sent again after a random back-off until it is or
-//! has been tried often enough.
+//! Local recovery (bakshi96 4.2.1): each frame is acknowledged. It is retransmitted after a random backoff
+//! until it is acknowledged, or has reached the limit of attempts.
 //!
-//! Stop-and-wait towards each station, in both directions. bakshi96 says what the protocol does ("aggressive
-//! retransmission with packet discards", after its reference 9) and not how long it waits. Where it is silent this
-//! takes what CDPD does, which it cites for the number of retransmissions: the back-off is uniform, and its limit
-//! doubles from 16 slots of 60 bits to 256 (50 ms to 800 ms at 19.2 kb/s).
+//! Stop-and-wait towards each station, in both directions. bakshi96 describes the protocol ("aggressive
+//! retransmission with packet discards", after its reference 9) but not its waiting times. These follow CDPD,
+//! which the paper cites for the number of retransmissions: the backoff is uniform, and its limit doubles
+//! from 16 slots of 60 bits to 256 (50 ms to 800 ms at 19.2 kb/s).
 //!
-//! Not modelled: carrying an acknowledgement in a data frame. Sequence numbers and checksums of data frames are part
-//! of what the link adds to each packet (bakshi96 3.1: "framing, error correction, segmentation").
+//! Not modelled: acknowledgements in data frames. Sequence numbers and checksums of data frames are part of
+//! the link's overhead per packet (bakshi96 3.1: "framing, error correction, segmentation").
 
 use std::collections::VecDeque;
 
@@ -34,30 +34,29 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
     read: |k, fragment| LinkLayerConfig::LocalRecovery(LocalRecoveryConfig::keys(k, fragment)),
 }];
 
-/// What local recovery does.
+/// Configuration of local recovery.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct LocalRecoveryConfig {
-    /// `RT_max`: how often a load is sent again before it is given up; the first transmission is not counted.
+    /// `RT_max`: limit of retransmissions of a load, without the first transmission.
     pub max_retransmits: u32,
-    /// Whether whole packets are sent again, not the pieces that the hop would cut them into: then it cuts nothing.
+    /// Whether whole packets are retransmitted, without fragmentation by the hop.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub whole: bool,
-    /// The back-off before the first retransmission is uniform between zero and this; the limit doubles with each
-    /// further one.
+    /// Limit of the uniform backoff before the first retransmission; it doubles with each further one.
     pub backoff: Span,
-    /// The limit doubles up to this.
+    /// Maximum of that limit.
     pub backoff_max: Span,
-    /// How long to wait for an acknowledgement from the end of the transmission on; `None` computes it from the
-    /// hop: the longest frames that may come before it, and the acknowledgements of all stations.
+    /// Time limit of an acknowledgement after the end of the transmission; `None` computes it from the hop:
+    /// the longest frames that may precede it, and the acknowledgements of all stations.
     pub timeout: Option<Span>,
-    /// Longest load, in bytes, that the peer may be sending; one that comes longer raises it.
+    /// Length of the longest load that the peer may be sending, bytes; a longer one raises it.
     pub longest: u32,
-    /// Length of an acknowledgement in bytes, coding excluded.
+    /// Length of an acknowledgement without coding, bytes.
     pub ack: u32,
 }
 
 impl LocalRecoveryConfig {
-    /// Goes over the keys; frames carry pieces of at most `fragment` bytes.
+    /// Reads the keys; frames carry fragments of at most `fragment` bytes.
     pub fn keys(k: &mut Keys<'_>, fragment: Option<u32>) -> LocalRecoveryConfig {
         let mut c = LocalRecoveryConfig::bakshi96();
         c.longest = fragment.unwrap_or(c.longest);
@@ -68,7 +67,7 @@ impl LocalRecoveryConfig {
             let units = [("fragment", false), ("packet", true)];
             k.word("unit", &mut c.whole, &units, "what is acknowledged and sent again: pieces, or whole packets");
             k.within("backoff", &mut c.backoff, times.clone(), "the limit of the random back-off begins with this");
-            // A back-off that begins beyond the usual limit does not grow, unless the file says so.
+            // A backoff that begins above the usual limit does not grow, unless the file sets the limit.
             c.backoff_max = c.backoff_max.max(c.backoff);
             k.within("backoff-max", &mut c.backoff_max, times.clone(), "the limit of the back-off doubles up to this");
             if c.backoff_max < c.backoff {
@@ -83,7 +82,7 @@ impl LocalRecoveryConfig {
         c
     }
 
-    /// bakshi96 4.2.1; the back-off is that of CDPD at 19.2 kb/s.
+    /// bakshi96 4.2.1, with the backoff of CDPD at 19.2 kb/s.
     pub fn bakshi96() -> LocalRecoveryConfig {
         LocalRecoveryConfig {
             max_retransmits: 13,
@@ -97,65 +96,65 @@ impl LocalRecoveryConfig {
     }
 }
 
-/// An end that recovers locally.
+/// An end with local recovery.
 #[derive(Clone, Debug)]
 pub struct LocalRecovery {
     config: LocalRecoveryConfig,
     station: Station,
     timing: Timing,
     stream: Stream,
-    /// Every station, this one included.
+    /// Every station, including this one.
     peers: Vec<Peer>,
-    /// Acknowledgements that wait for medium access; at most one for each peer, since a peer waits for it.
+    /// Acknowledgements that wait for medium access; at most one per peer, since a peer waits for it.
     owed: VecDeque<(Station, LinkAck)>,
-    /// Whose data frame is with medium access.
+    /// Receiver of the data frame at medium access.
     sending: Option<Station>,
-    /// The longest load that has come or was announced.
+    /// Length of the longest load that was received or announced, bytes.
     longest: u32,
-    /// Where the search for the next peer to serve begins.
+    /// Start of the search for the next peer to serve.
     turn: usize,
 }
 
-/// What is known about one peer.
+/// State of one peer.
 #[derive(Clone, Debug, Default)]
 struct Peer {
-    /// What is being sent to it.
+    /// The load being sent to it.
     current: Option<Outstanding>,
     /// Sequence number of the next load.
     next_seq: u32,
     /// Number of the next transmission.
     transmission: u32,
-    /// The sequence number that is expected from it.
+    /// Expected sequence number from it.
     expected: u32,
     /// The highest transmission number heard from it.
     heard: u32,
 }
 
-/// A load that is not acknowledged yet.
+/// An unacknowledged load.
 #[derive(Clone, Debug)]
 struct Outstanding {
     load: Load,
     seq: u32,
-    /// How often it has been sent.
+    /// Number of transmissions.
     tries: u32,
     stage: Stage,
 }
 
-/// Where an outstanding load stands.
+/// Stage of an unacknowledged load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
     /// It may be sent.
     Ready,
-    /// It is with medium access.
+    /// It is at medium access.
     Sending,
-    /// Its acknowledgement must come before then.
+    /// Deadline of its acknowledgement.
     Waiting(Time),
-    /// It is sent again then.
+    /// Time of its retransmission.
     BackingOff(Time),
 }
 
 impl LocalRecovery {
-    /// The end at `station` of a hop with `stations` of them.
+    /// The end at `station` of a hop with `stations` stations.
     pub fn new(
         config: &LocalRecoveryConfig,
         station: Station,
@@ -176,12 +175,13 @@ impl LocalRecovery {
         }
     }
 
-    /// How long an acknowledgement may take, from the end of the frame on.
+    /// Time limit of an acknowledgement, from the end of the frame on.
     fn timeout(&self) -> Span {
         let timing = &self.timing;
         self.config.timeout.unwrap_or_else(|| {
-            // It waits for the frame that its sender has already handed to medium access, and where stations share
-            // the medium each other one may have a frame before that and another after it. The byte is for rounding.
+            // It waits for a frame that its sender has already passed to medium access. Where stations share
+            // the medium, each other one may send a frame before that and another after it. The additional
+            // byte is for rounding.
             let stations = self.peers.len() as u64;
             let frames = 1 + 2 * stations.saturating_sub(2);
             timing.on_air(self.longest.saturating_add(1)) * frames
@@ -190,7 +190,7 @@ impl LocalRecovery {
         })
     }
 
-    /// The back-off after `tries` transmissions.
+    /// The backoff after `tries` transmissions.
     fn backoff(&mut self, tries: u32) -> Span {
         let LocalRecoveryConfig { backoff, backoff_max, .. } = self.config;
         let doubled = 1u64.checked_shl(tries.saturating_sub(1)).unwrap_or(u64::MAX);
@@ -198,7 +198,7 @@ impl LocalRecovery {
         Span(self.stream.below(limit.saturating_add(1)))
     }
 
-    /// No acknowledgement came from peer `i` in time.
+    /// Handles a missing acknowledgement of peer `i`.
     fn failed(&mut self, now: Time, i: usize, above: &mut dyn Above) {
         let to = Station(i as u8);
         let Some(mut current) = self.peers[i].current.take() else { return };
@@ -206,7 +206,7 @@ impl LocalRecovery {
         // At most RT_max successive retransmissions, then the packet is discarded.
         let discarded = current.tries > self.config.max_retransmits;
         //= bakshi96#4.2.3
-        // The source is told "after every unsuccessful attempt".
+        // The source is notified "after every unsuccessful attempt".
         above.attempt_failed(&current.load, current.tries, discarded);
         if discarded {
             above.give_up(to, current.load, Cause::LinkGaveUp);
@@ -216,7 +216,7 @@ impl LocalRecovery {
         }
     }
 
-    /// An acknowledgement has come from `from`.
+    /// Handles an acknowledgement from `from`.
     fn acknowledged(&mut self, from: Station, ack: &LinkAck, above: &mut dyn Above) {
         let peer = &mut self.peers[from.index()];
         let current = peer.current.as_ref().map(|current| current.seq);
@@ -227,7 +227,7 @@ impl LocalRecovery {
         }
     }
 
-    /// The frame that sends the current load of peer `i`.
+    /// The frame with the current load of peer `i`.
     fn send(&mut self, i: usize, above: &mut dyn Above) -> Option<Frame> {
         let to = Station(i as u8);
         let peer = &mut self.peers[i];
@@ -251,7 +251,7 @@ impl LocalRecovery {
         })
     }
 
-    /// The peer to whom a load may be sent that has not been sent yet.
+    /// A peer to which a new load may be sent.
     fn next_fresh(&self, above: &dyn Above) -> Option<Station> {
         let free = |s: &Station| {
             self.peers.get(s.index()).is_some_and(|peer| peer.current.is_none()) && above.waits(*s)
@@ -296,7 +296,7 @@ impl LinkEnd for LocalRecovery {
         let peer = &mut self.peers[from.index()];
         peer.heard = header.transmission;
         let heard = peer.heard;
-        // Numbers are left out where the peer gave a load up.
+        // Numbers are skipped after the peer gives up a load.
         if is_at_least(seq, peer.expected) {
             peer.expected = seq.wrapping_add(1);
             above.release(from, frame.load);
@@ -340,7 +340,7 @@ impl LinkEnd for LocalRecovery {
     }
 
     fn next_frame(&mut self, _: Time, above: &mut dyn Above) -> Option<Frame> {
-        // An acknowledgement goes first: the peer can do nothing without it, and there is one for a frame at most.
+        // An acknowledgement precedes data: the peer waits for it, and there is at most one per frame.
         if let Some((to, ack)) = self.owed.pop_front() {
             return Some(self.ack_frame(to, ack));
         }

@@ -1,8 +1,8 @@
-//! Links: how packets get from one stage to the next.
+//! Links between stages.
 //!
-//! A world may call late: a real clock wakes when it can. So a link reckons with the times at which things should
-//! have happened. A transmission that had to wait begins when the medium became free, not when the wake came, and
-//! lateness does not add up from packet to packet.
+//! A world may call late, since a real clock has delays. So a link uses the nominal times of events. A
+//! delayed transmission begins when the medium became free, not at the time of the call, and lateness does
+//! not accumulate over packets.
 
 pub mod airmail;
 pub mod cross;
@@ -41,34 +41,34 @@ pub use radio::Radio;
 pub use serial::{Serial, SerialConfig};
 pub use varied::{Varied, VariedConfig};
 
-/// A full-duplex line: each direction has its own transmitter and queue.
+/// A full-duplex line: each direction has a separate transmitter and queue.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct LineConfig {
-    /// Rate towards the right; `None` is infinitely fast.
+    /// Rate towards the right; `None` is infinite.
     pub rate_right: Option<Rate>,
-    /// Rate towards the left.
+    /// Rate towards the left; `None` is infinite.
     pub rate_left: Option<Rate>,
     /// Propagation delay.
     pub delay: Span,
-    /// Framing bytes added to each IP packet (14 for Ethernet without checksum).
+    /// Framing bytes per IP packet (14 for Ethernet without checksum).
     pub framing: u32,
     /// Queue in front of each transmitter.
     pub queue: Limit,
-    /// What the queue towards the right does with its packets.
+    /// Discipline of the queue towards the right.
     #[serde(skip_serializing_if = "Discipline::is_fifo")]
     pub discipline_right: Discipline,
-    /// What the queue towards the left does with its packets.
+    /// Discipline of the queue towards the left.
     #[serde(skip_serializing_if = "Discipline::is_fifo")]
     pub discipline_left: Discipline,
 }
 
 impl LineConfig {
-    /// What the queue towards `side` does with its packets.
+    /// Discipline of the queue towards `side`.
     fn discipline(&self, side: Side) -> Discipline {
         towards(side, self.discipline_left, self.discipline_right)
     }
 
-    /// The idle transmitter towards `side`, whose queue draws from `stream`.
+    /// The idle transmitter towards `side`, with a queue that draws from `stream`.
     fn transmitter<T>(&self, side: Side, stream: impl Fn(&str) -> Stream) -> Transmitter<T> {
         let rate = towards(side, self.rate_left, self.rate_right);
         let chance = || stream(&format!("queue.{}", side.word()));
@@ -77,35 +77,35 @@ impl LineConfig {
     }
 }
 
-/// A radio channel that both directions share: one frame at a time.
+/// A radio channel shared by both directions: one frame at a time.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RadioConfig {
     /// Rate of the medium.
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Span,
-    /// Time that each frame takes beside its bits: access, preamble, framing.
+    /// Time of each frame in addition to its bits: access, preamble, framing.
     pub overhead: Span,
-    /// Whether the two directions share the medium; otherwise each has its own.
+    /// Whether the two directions share the medium.
     pub half_duplex: bool,
     /// Queue in front of each station's transmitter.
     pub queue: Limit,
-    /// What the queue towards the right does with its packets.
+    /// Discipline of the queue towards the right.
     #[serde(skip_serializing_if = "Discipline::is_fifo")]
     pub discipline_right: Discipline,
-    /// What the queue towards the left does with its packets.
+    /// Discipline of the queue towards the left.
     #[serde(skip_serializing_if = "Discipline::is_fifo")]
     pub discipline_left: Discipline,
 }
 
 impl RadioConfig {
-    /// The empty queue in front of the transmitter towards `side`, which draws from `chance`.
+    /// The empty queue in front of the transmitter towards `side`, with draws from `chance`.
     pub(crate) fn queue(&self, side: Side, chance: impl Fn() -> Stream) -> Queue {
         let discipline = towards(side, self.discipline_left, self.discipline_right);
         Queue::new(self.queue, discipline, chance)
     }
 
-    /// The idle transmitter towards `side`, whose queue draws from `stream`.
+    /// The idle transmitter towards `side`, with a queue that draws from `stream`.
     fn transmitter(&self, side: Side, stream: impl Fn(&str) -> Stream) -> Transmitter {
         let queue = self.queue(side, || stream(&format!("queue.{}", side.word())));
         Transmitter::new(queue, Some(self.rate), self.overhead, self.delay)

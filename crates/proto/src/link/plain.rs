@@ -1,4 +1,4 @@
-//! No link layer: each packet is sent once, in the order in which it came.
+//! No link layer: each packet is sent once, in the order of arrival.
 
 use super::end::{Above, LinkEnd, MacSignal};
 use super::frame::{Frame, Header};

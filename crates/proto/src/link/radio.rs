@@ -1,8 +1,8 @@
 //! A radio hop: a medium that carries one frame at a time, with errors in each direction.
 //!
-//! Both stations may have frames waiting. When the medium becomes free and both do, they alternate, which is
-//! what fair contention gives in the long run; the time that access takes is part of the per-frame overhead.
-//! Collisions and back-off are not modelled here. What varies over time is looked at when a frame begins
+//! Both stations may have waiting frames. When the medium becomes free and both have, they alternate, which
+//! is the long-term result of fair contention. The time for access is part of the per-frame overhead.
+//! Collisions and backoff are not modelled here. Values that vary over time are read at the start of a frame
 //! ([`Radio::varied`]).
 
 use crate::channel::{Channel, Traffic, Turns, damage_at};
@@ -20,30 +20,30 @@ use super::varied::{Sky, Varying};
 struct Direction {
     transmitter: Transmitter,
     channel: Option<Channel>,
-    /// The turns of the channel, where they are to be told when they happen.
+    /// Changes of the channel, if they are reported immediately.
     turns: Option<Turns>,
 }
 
-/// A radio hop. One that varies is another type, so that others do not pay for it.
+/// A radio hop. A varying one is a separate type, so that others have no additional cost.
 #[derive(Clone, Debug)]
 pub struct Radio<const VARIES: bool = false> {
     half_duplex: bool,
-    /// By the side that packets travel to.
+    /// Indexed by the side to which packets travel.
     directions: [Direction; 2],
-    /// Whose turn it is when both have frames waiting.
+    /// The side that sends next if both have waiting frames.
     turn: Side,
-    /// What varies, if anything does.
+    /// Varying values, if there are any.
     sky: Option<Box<Sky>>,
 }
 
 impl Radio {
-    /// An idle radio; the channels damage what travels left and right. Queues that leave something to chance draw as
-    /// in a run with seed 0.
+    /// An idle radio; the channels damage packets to the left and to the right. Random queues draw as in a
+    /// run with seed 0.
     pub fn new(config: RadioConfig, left: Option<Channel>, right: Option<Channel>) -> Radio {
         Radio::seeded(config, left, right, |part| Stream::new(0, part))
     }
 
-    /// The same; `stream` gives the random draws of its queues.
+    /// An idle radio; `stream` returns the random streams of its queues.
     pub fn seeded(
         config: RadioConfig,
         left: Option<Channel>,
@@ -61,7 +61,7 @@ impl Radio {
 }
 
 impl Radio<true> {
-    /// One that varies over time.
+    /// A radio that varies over time.
     pub fn varied(
         config: &RadioConfig,
         left: Option<Channel>,
@@ -77,7 +77,7 @@ impl Radio<true> {
 }
 
 impl<const VARIES: bool> Radio<VARIES> {
-    /// Where no frame may begin yet, the medium is not free.
+    /// Delays the medium's free time until a frame may begin.
     fn wait_for_sky(&mut self, now: Time) {
         let Some(sky) = self.sky.as_ref().filter(|_| VARIES) else { return };
         for side in Side::BOTH {
@@ -130,7 +130,7 @@ impl<const VARIES: bool> Radio<VARIES> {
         }
     }
 
-    /// Tells the turns that are due.
+    /// Reports due changes of the channels.
     #[inline]
     fn tell_turns(&mut self, now: Time, out: &mut Out) {
         for side in Side::BOTH {
@@ -141,7 +141,7 @@ impl<const VARIES: bool> Radio<VARIES> {
         }
     }
 
-    /// Hands on what has arrived by `now`.
+    /// Forwards packets that have arrived by `now`.
     #[inline]
     fn deliver(&mut self, now: Time, out: &mut Out) {
         for side in Side::BOTH {
@@ -149,7 +149,7 @@ impl<const VARIES: bool> Radio<VARIES> {
         }
     }
 
-    /// When the next waiting frame starts, and towards which side.
+    /// Start and side of the next waiting frame.
     fn next_start(&self) -> Option<(Time, Side)> {
         let starts = |side: Side| {
             let Transmitter { queue, free_at, .. } = &self.directions[side.index()].transmitter;
@@ -164,7 +164,7 @@ impl<const VARIES: bool> Radio<VARIES> {
     fn start_before(&mut self, end: Time, out: &mut Out) {
         while let Some((at, side)) = self.next_start().filter(|(at, _)| *at < end) {
             let next = self.directions[side.index()].transmitter.queue.leave(at, side, out);
-            // A discipline may have ended all that waited.
+            // A discipline may have dropped all waiting packets.
             let Some(waiting) = next else { continue };
             self.transmit(at, side, waiting.packet, out);
         }
@@ -174,7 +174,7 @@ impl<const VARIES: bool> Radio<VARIES> {
 impl<const VARIES: bool> Machine for Radio<VARIES> {
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let side = from.other();
-        // If the wake is late, frames have started that nobody saw start.
+        // After a late call, some frames have nominally started already.
         self.start_before(now, out);
         if let Some(sky) = self.sky.as_ref().filter(|_| VARIES) {
             sky.arrives(now, side, &packet, out);
@@ -194,7 +194,7 @@ impl<const VARIES: bool> Machine for Radio<VARIES> {
         }
         self.deliver(now, out);
         self.start_before(now + Span(1), out);
-        // A wake that is very late finds frames that have started and arrived.
+        // After a very late call, some frames have started and arrived already.
         self.deliver(now, out);
     }
 

@@ -1,8 +1,8 @@
-//! A serial line: a line whose ends may compress headers, and which may lose frames.
+//! A serial line with optional header compression and frame losses.
 //!
-//! It is a [`Line`](super::Line) in all else. Headers are compressed when the transmission begins: what a queue
-//! drops or reorders must not put the ends out of step. So the queue counts whole packets, and the line carries short
-//! ones. Captures show whole packets, as a packet filter above the compression does.
+//! Otherwise it is a [`Line`](super::Line). Headers are compressed at the start of the transmission: packets
+//! that a queue drops or reorders must not desynchronise the ends. So the queue counts whole packets, and the
+//! line carries compressed ones. Captures show whole packets, like a packet filter above the compression.
 
 use std::collections::VecDeque;
 
@@ -21,29 +21,29 @@ use super::header_compression::{
 };
 use super::transmitter::Transmitter;
 
-/// A line that compresses headers or loses frames.
+/// A line with header compression or frame losses.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SerialConfig {
-    /// What it has in common with every line.
+    /// The settings of every line.
     pub line: LineConfig,
-    /// How headers are compressed, in both directions.
+    /// Header compression of both directions.
     pub compression: Option<CompressionConfig>,
-    /// What a pure ACK takes on the line, in bytes, whatever its header: in simulators ACKs have the size that they are
-    /// given.
+    /// Length of a pure ACK on the line in bytes, whatever its header; simulators in papers give ACKs a fixed
+    /// size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_size: Option<u32>,
-    /// Probability that a frame is lost on the line, whatever its length.
+    /// Probability that a frame is lost, whatever its length.
     pub frame_loss: Probability,
-    /// Whether the far end notices that: framing with a check sequence does, and tells the decompressor.
+    /// Whether the far end detects a loss: framing with a check sequence does, and notifies the decompressor.
     pub loss_noticed: bool,
 }
 
-/// What is under way.
+/// A frame under way.
 #[derive(Clone, Debug)]
 enum Frame {
-    /// A packet in the form that it has on the line.
+    /// A packet with its form on the line.
     Packet { packet: Packet, form: Compressed },
-    /// A decompressor asks for a whole header.
+    /// A decompressor's request for a whole header.
     Request([u8; REQUEST_LEN as usize]),
 }
 
@@ -67,7 +67,7 @@ struct Direction {
     ack_size: Option<u32>,
     loss: f64,
     chance: Stream,
-    /// Requests go before packets.
+    /// Requests precede packets.
     requests: VecDeque<[u8; REQUEST_LEN as usize]>,
     ends: Option<Box<Ends>>,
 }
@@ -76,16 +76,16 @@ struct Direction {
 #[derive(Clone, Debug)]
 pub struct Serial {
     loss_noticed: bool,
-    /// By the side that packets travel to.
+    /// Indexed by the side to which packets travel.
     directions: [Direction; 2],
 }
 
 impl Serial {
-    /// An idle line; `stream` gives the random draws of its parts: losses and queues of each direction.
+    /// An idle line; `stream` returns the random streams of its parts: losses and queues of each direction.
     pub fn new(config: SerialConfig, stream: impl Fn(&str) -> Stream) -> Serial {
         let ends = || {
             config.compression.map(|compression| {
-                // Both ends see the same payload here: what it adds to their sums cancels out.
+                // Both ends have the same payload here, so its part of the sums cancels out.
                 let config = CompressionConfig { coverage: Coverage::Headers, ..compression };
                 Box::new(Ends {
                     compressor: Compressor::new(config),
@@ -105,7 +105,7 @@ impl Serial {
         Serial { loss_noticed: config.loss_noticed, directions }
     }
 
-    /// What arrived for `side` by `now` is handed on; false if nothing did.
+    /// Forwards frames that arrived at `side` by `now`. Returns false if there were none.
     fn arrive(&mut self, now: Time, side: Side, out: &mut Out) -> bool {
         let direction = &mut self.directions[side.index()];
         direction.catch_up(now, side, out);
@@ -144,7 +144,7 @@ impl Serial {
         true
     }
 
-    /// What the decompressor of packets towards `side` asks for goes back.
+    /// Sends the requests of the decompressor for packets towards `side`.
     fn ask(&mut self, now: Time, side: Side, out: &mut Out) {
         let decompressor =
             self.directions[side.index()].ends.as_mut().map(|ends| &mut ends.decompressor);
@@ -160,7 +160,7 @@ impl Serial {
 }
 
 impl Direction {
-    /// A transmission of `bytes`, framing not counted, begins at `start`.
+    /// Starts a transmission of `bytes` bytes without framing at `start`.
     fn transmit(&mut self, start: Time, frame: Frame, bytes: u32) {
         let lost = self.loss > 0.0 && self.chance.chance(self.loss);
         let airtime = self.transmitter.airtime(bytes + self.framing);
@@ -177,7 +177,7 @@ impl Direction {
         self.transmit(start, Frame::Packet { packet, form }, bytes);
     }
 
-    /// Begins what should have begun by `now` towards `side`.
+    /// Starts the transmissions towards `side` that should have begun by `now`.
     fn catch_up(&mut self, now: Time, side: Side, out: &mut Out) {
         while self.transmitter.free_at <= now {
             if let Some(request) = self.requests.pop_front() {
@@ -190,7 +190,7 @@ impl Direction {
         }
     }
 
-    /// The packet that the far end makes of what arrived; or the packet as it was, if it cannot.
+    /// The packet that the far end restores, or the original packet as an error.
     fn restore(&mut self, packet: Packet, form: Compressed) -> Result<Packet, Packet> {
         let Some(ends) = self.ends.as_mut().filter(|_| form.kind != Kind::Ip) else {
             return Ok(packet);
@@ -217,7 +217,7 @@ impl Machine for Serial {
     }
 
     fn on_wake(&mut self, now: Time, out: &mut Out) {
-        // A request that arrives at once may go over the other direction before this returns.
+        // A request that arrives immediately may be sent in the other direction before this returns.
         while self.arrive(now, Side::Left, out) || self.arrive(now, Side::Right, out) {}
     }
 

@@ -1,4 +1,4 @@
-//! What links have in common: a queue, a transmitter behind it, and behind that what is under way.
+//! Common parts of links: a queue, its transmitter, and the packets under way.
 
 use std::collections::VecDeque;
 
@@ -8,14 +8,14 @@ use crate::queue::{Queue, Waiting};
 use crate::units::{Rate, Span, Time};
 use crate::wire::Packet;
 
-/// What is under way in one direction, each with the time at which it comes out.
+/// Packets under way in one direction, with their arrival times.
 #[derive(Clone, Debug)]
 pub(crate) struct Pipe<T = Packet> {
-    /// In the order of the times.
+    /// Ordered by time.
     under_way: VecDeque<(Time, T)>,
-    /// When the first comes out: asked for after every call, so kept at hand.
+    /// Time of the first arrival: read after every call, so it is stored here.
     next: Time,
-    /// How many of the first have been [read](Pipe::look_at_next).
+    /// How many of the first ones were [prefetched](Pipe::look_at_next).
     seen: usize,
 }
 
@@ -26,21 +26,21 @@ impl<T> Default for Pipe<T> {
 }
 
 impl<T> Pipe<T> {
-    /// Puts in what comes out at `at`, behind everything else.
+    /// Adds `what` with the arrival time `at`, behind all others.
     #[inline]
     pub fn push(&mut self, at: Time, what: T) {
         self.next = self.next.min(at);
         self.under_way.push_back((at, what));
     }
 
-    /// Puts in what comes out at `at`, which may be before others.
+    /// Adds `what` with the arrival time `at`, which may be before others.
     pub fn insert(&mut self, at: Time, what: T) {
         let place = self.under_way.partition_point(|(other, _)| *other <= at);
         self.next = self.next.min(at);
         self.under_way.insert(place, (at, what));
     }
 
-    /// Takes out the first, if it comes out by `now`.
+    /// Removes the first one, if it arrives by `now`.
     #[inline]
     pub fn take(&mut self, now: Time) -> Option<T> {
         if self.next > now {
@@ -51,41 +51,41 @@ impl<T> Pipe<T> {
         Some(what)
     }
 
-    /// Asks for a wake by `at`, if nothing comes out before.
+    /// Adds a deadline at `at`, if nothing arrives before.
     pub fn look_by(&mut self, at: Time) {
         self.next = self.next.min(at);
     }
 
-    /// When the first comes out is when something is to be done, and no sooner.
+    /// Resets the deadline to the first arrival.
     #[inline]
     pub fn look_ahead(&mut self) {
         self.next = self.under_way.front().map_or(Time::NEVER, |(at, _)| *at);
     }
 
-    /// When the first comes out; [`Time::NEVER`] if there is none.
+    /// Time of the next deadline; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next(&self) -> Time {
         self.next
     }
 
-    /// When the last comes out, if there is one.
+    /// Time of the last arrival, if there is one.
     pub fn last(&self) -> Option<Time> {
         self.under_way.back().map(|(at, _)| *at)
     }
 
-    /// How many are under way.
+    /// Number of packets under way.
     pub fn len(&self) -> usize {
         self.under_way.len()
     }
 
-    /// What is under way, first to last.
+    /// Packets under way, first to last.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         self.under_way.iter().map(|(_, what)| what)
     }
 }
 
 impl Pipe {
-    /// Takes out the only one that comes out by `now`; none if there are several.
+    /// Removes the only packet that arrives by `now`; `None` if there are several.
     #[inline]
     pub fn take_only(&mut self, now: Time) -> Option<Packet> {
         if self.next > now {
@@ -101,15 +101,15 @@ impl Pipe {
         Some(first.1)
     }
 
-    /// The first was taken out too soon.
+    /// Puts the first one back.
     #[cold]
     fn put_back(&mut self, first: (Time, Packet)) {
         self.next = first.0;
         self.under_way.push_front(first);
     }
 
-    /// Where many packets are under way, the first ones lie in no near cache any more, and each would wait for memory by
-    /// itself. So some are read together before they come out, and wait once.
+    /// Prefetches some packets together before their arrival. With many packets under way the first ones are
+    /// in no near cache, and each would wait for memory separately.
     #[inline]
     fn look_at_next(&mut self) {
         if self.seen > 0 {
@@ -129,7 +129,7 @@ impl Pipe {
         self.seen = AHEAD - 1;
     }
 
-    /// Hands on to `side` what comes out by `now`.
+    /// Forwards packets that arrive at `side` by `now`.
     #[inline]
     pub fn deliver(&mut self, now: Time, side: Side, out: &mut Out) {
         while self.next <= now {
@@ -140,32 +140,32 @@ impl Pipe {
     }
 }
 
-/// More packets than this do not stay in near caches.
+/// Number of packets above which they do not remain in near caches.
 const FAR: usize = 128;
-/// So many are read together before they come out.
+/// Number of packets prefetched together.
 const AHEAD: usize = 16;
 
 /// One direction of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Transmitter<T = Packet> {
-    /// What waits.
+    /// Waiting packets.
     pub queue: Queue,
-    /// When the transmitter will be free.
+    /// Time at which the transmitter becomes free.
     pub free_at: Time,
-    /// What has been sent, or is being sent.
+    /// Packets that were sent or are being sent.
     pub pipe: Pipe<T>,
-    /// `None` is infinitely fast.
+    /// Rate; `None` is infinite.
     rate: Option<Rate>,
-    /// Time that each transmission takes beside its bits.
+    /// Time of each transmission in addition to its bits.
     overhead: Span,
     /// Propagation delay.
     delay: Span,
-    /// How long the last transmission took, and of how many bytes: nearly all packets have one of two lengths.
+    /// Length and duration of the last transmission: nearly all packets have one of two lengths.
     last: (u32, Span),
 }
 
 impl<T> Transmitter<T> {
-    /// An idle one behind `queue`.
+    /// An idle transmitter behind `queue`.
     pub fn new(queue: Queue, rate: Option<Rate>, overhead: Span, delay: Span) -> Transmitter<T> {
         let last = (0, overhead);
         Transmitter {
@@ -179,7 +179,7 @@ impl<T> Transmitter<T> {
         }
     }
 
-    /// How long a transmission of `bytes` takes.
+    /// Duration of a transmission of `bytes` bytes.
     #[inline]
     pub fn airtime(&mut self, bytes: u32) -> Span {
         if self.last.0 != bytes {
@@ -193,15 +193,15 @@ impl<T> Transmitter<T> {
         self.overhead + self.rate.map_or(Span::ZERO, |rate| rate.transmit(bytes.into()))
     }
 
-    /// A transmission that takes `airtime` begins at `start`.
+    /// Starts a transmission of duration `airtime` at `start`.
     #[inline]
     pub fn transmit(&mut self, start: Time, airtime: Span, what: T) {
         self.free_at = start + airtime;
         self.pipe.push(self.free_at + self.delay, what);
     }
 
-    /// `packet`, of `bytes` for the queue, arrives on its way to `side`; it is the answer if its transmission begins
-    /// at once. What should have begun before has begun.
+    /// Handles an arriving `packet` of `bytes` bytes towards `side`. Returns it if its transmission begins
+    /// immediately. Earlier transmissions must have begun already.
     #[inline]
     pub fn arrive(
         &mut self,
@@ -218,7 +218,7 @@ impl<T> Transmitter<T> {
         self.queue.pass(now, side, packet, out)
     }
 
-    /// The next packet on its way to `side`, if its transmission should have begun by `now`, and when.
+    /// The next packet towards `side` with its start time, if its transmission should have begun by `now`.
     #[inline]
     pub fn due(&mut self, now: Time, side: Side, out: &mut Out) -> Option<(Time, Waiting)> {
         let start = self.free_at;
@@ -228,21 +228,21 @@ impl<T> Transmitter<T> {
         self.queue.leave(start, side, out).map(|waiting| (start, waiting))
     }
 
-    /// When the queue must be asked for the next packet, if what it decides then is to have its time; otherwise
-    /// [`Time::NEVER`].
+    /// Time at which the queue must be read for the next packet, if its decision then must have the right
+    /// time; otherwise [`Time::NEVER`].
     pub fn turn(&self) -> Time {
         let waits = self.queue.judges_leaving() && !self.queue.is_empty();
         if waits { self.free_at } else { Time::NEVER }
     }
 
-    /// How many packets wait or are under way.
+    /// Number of packets that wait or are under way.
     pub fn holds(&self) -> usize {
         self.queue.len() + self.pipe.len()
     }
 }
 
-/// The channel towards `side` has turned good or bad: tells the world, and if so wanted the
-/// neighbour that sends into it.
+/// Reports a change of the channel towards `side` to good or bad, as an event, and with `neighbour` also to
+/// the neighbour that sends into it.
 pub(crate) fn tell_turn(side: Side, good: bool, neighbour: bool, out: &mut Out) {
     out.event(What::Channel { side, good });
     if neighbour {
@@ -282,7 +282,7 @@ mod tests {
             assert_eq!(pipe.take_only(Time(id)).map(|packet| packet.id), Some(PacketId(id)));
             read.extend((pipe.seen == AHEAD - 1).then_some(id));
         }
-        // Each time with the first that came out; where few are left, none is read.
+        // Each time with the first one that left; if few remain, none is prefetched.
         let far = count - FAR as u64;
         assert_eq!(read, (0..far).step_by(AHEAD).collect::<Vec<_>>());
         assert_eq!(pipe.take_only(Time(count)), None);

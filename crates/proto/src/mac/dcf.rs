@@ -1,18 +1,20 @@
 //! The distributed coordination function of IEEE 802.11-1999 (clause 9): CSMA/CA.
 //!
-//! A station waits until the channel has been idle for a DIFS and counts back-off slots down while it stays idle; the
-//! count is frozen while it is busy. The receiver of a data frame sends an ACK after a SIFS; without one the sender
-//! draws from a window twice as large and tries again, until a retry limit. Frames longer than a threshold are
-//! preceded by RTS and CTS, which set the network allocation vector (NAV) of those who hear them. After a frame a
-//! station backs off, whether or not it has another one (post back-off).
+//! A station waits until the channel has been idle for a DIFS, then counts backoff slots down while the
+//! channel stays idle. The count freezes while the channel is busy. The receiver of a data frame sends an ACK
+//! after a SIFS. Without an ACK the sender doubles its window, draws again and retries, up to a retry limit.
+//! Frames longer than a threshold are preceded by RTS and CTS, which set the network allocation vector (NAV)
+//! of the stations that hear them. After each frame a station backs off, even without another frame
+//! (post-backoff).
 //!
-//! With power saving (`dcf::power_save`) stations sleep, and the base station is an access point that sends beacons.
+//! With power saving (`dcf::power_save`) stations sleep, and the base station is an access point that sends
+//! beacons.
 //!
-//! A station may reset its NAV when nothing follows on an RTS that was for another one (`nav-reset`, 9.2.5.4); without
-//! that a station that does not answer silences the others for the time that its data would have taken.
+//! A station may reset its NAV when no frame follows an RTS for another station (`nav-reset`, 9.2.5.4).
+//! Otherwise a station that does not answer silences the others for the duration of its data frame.
 //!
-//! Not modelled: PCF, and fragments of the MAC. All stations hear each other, and no frame survives a collision (no
-//! capture).
+//! Not modelled: PCF, and fragmentation in the MAC. All stations hear each other, and no frame survives a
+//! collision (no capture).
 
 mod config;
 mod power_save;
@@ -38,7 +40,7 @@ use crate::units::{Span, Time};
 pub struct Dcf {
     config: DcfConfig,
     phy: Phy,
-    /// Times on the air of an RTS, a CTS and an ACK, and the space after what could not be read.
+    /// Times on the air of an RTS, a CTS and an ACK, and the space after an unreadable frame.
     rts_time: Span,
     cts_time: Span,
     ack_time: Span,
@@ -56,34 +58,35 @@ pub struct Dcf {
 struct Node {
     phase: Phase,
     job: Option<Job>,
-    /// What is sent next, before the link layer is asked for more.
+    /// Frames to send before the link layer is polled for more.
     next: VecDeque<Job>,
-    /// After how many attempts a frame is handed back, if that is less than the retry limit.
+    /// Attempts before a frame is handed back, if less than the retry limit.
     patience: Option<u32>,
     /// Contention window.
     cw: u32,
-    /// Back-off slots left; `None` if a frame may go as soon as the channel has been idle for long enough.
+    /// Remaining backoff slots; `None` if a frame may be sent as soon as the channel has been idle for long
+    /// enough.
     slots: Option<u32>,
-    /// No slot is counted before this.
+    /// No slot is counted before this time.
     drawn: Time,
-    /// Until when others have claimed the channel.
+    /// Until when other stations have claimed the channel.
     nav: Time,
-    /// The NAV as it was before an RTS, and when it is to be so again unless something is heard.
+    /// The NAV before an RTS, and the time at which it is restored unless a frame is heard.
     reset: Option<(Time, Time)>,
-    /// Whether the last frame heard could not be read.
+    /// Whether the last frame heard was unreadable.
     unreadable: bool,
 }
 
-/// What a station wants to send.
+/// A frame that a station sends.
 #[derive(Clone, Debug)]
 enum Sending {
     /// A frame of the link layer.
     Frame(Frame),
     /// A beacon of the access point.
     Beacon,
-    /// A station asks for a frame that is kept for it.
+    /// Request for a frame that the access point buffers for the station.
     PsPoll,
-    /// A station says whether it will sleep.
+    /// A frame without data that announces whether the station will sleep.
     Null { sleeps: bool },
 }
 
@@ -91,15 +94,15 @@ enum Sending {
 #[derive(Clone, Debug)]
 struct Job {
     what: Sending,
-    /// Whether the access point keeps more for its receiver, as said in the frame (More Data).
+    /// Whether the access point buffers more frames for the receiver, as the frame states (More Data).
     more: bool,
-    /// Whether it has been handed to its receiver: one that comes again is a duplicate.
+    /// Whether it has been delivered to its receiver; a further copy is a duplicate.
     delivered: bool,
     short_tries: u32,
     long_tries: u32,
 }
 
-/// What a station is doing.
+/// Phase of a station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     /// It listens, and contends if it has a frame.
@@ -108,18 +111,19 @@ enum Phase {
     AwaitCts,
     /// It has sent a data frame and waits for the ACK.
     AwaitAck,
-    /// It will send a CTS or an ACK after a SIFS: to whom, and how long that claims the channel.
+    /// It will send a CTS or an ACK after a SIFS: the receiver, and the time for which the frame claims the
+    /// channel.
     Answer(FrameKind, Station, Span),
     /// It sends a CTS or an ACK.
     Answering,
-    /// It sends a frame that nobody acknowledges.
+    /// It sends a frame without acknowledgement.
     Broadcasting,
-    /// It has its CTS and will send its data frame after a SIFS.
+    /// It has received its CTS and will send its data frame after a SIFS.
     Cleared,
 }
 
 impl Phase {
-    /// Whether what the station wants to send is under way.
+    /// Whether the station's frame is in transmission.
     fn is_sent(self) -> bool {
         use Phase::*;
         matches!(self, AwaitCts | AwaitAck | Broadcasting | Cleared)
@@ -137,7 +141,7 @@ impl Job {
 }
 
 impl Dcf {
-    /// A silent channel for `stations` stations that draws from `chance`.
+    /// Creates a silent channel for `stations` stations with random draws from `chance`.
     pub fn new(config: DcfConfig, mut phy: Phy, stations: u8, mut chance: Stream) -> Dcf {
         if let Some(rate) = config.control_rate {
             phy.control_rate = rate.min(phy.data_rate);
@@ -177,14 +181,14 @@ impl Dcf {
         node.drawn = now;
     }
 
-    /// From when on station `s`, which hears nothing, counts slots.
+    /// Time from which station `s` counts slots, given that it hears nothing.
     fn counts_from(&self, s: usize) -> Time {
         let node = &self.stations[s];
         let space = match node.unreadable && self.config.eifs {
             true => self.eifs,
             false => self.phy.difs,
         };
-        // The NAV is not extended by what cannot be read.
+        // An unreadable frame does not extend the NAV.
         let idle = self.ether.quiet_since(s) + space;
         idle.max(node.nav + self.phy.difs).max(node.drawn)
     }
@@ -204,7 +208,7 @@ impl Dcf {
         };
     }
 
-    /// Station `s` begins to hear something.
+    /// Station `s` begins to hear a transmission.
     fn busy(&mut self, now: Time, s: usize) {
         self.stations[s].reset = None;
         if self.stations[s].phase != Phase::Contend || self.timers[s] == Time::NEVER {
@@ -215,12 +219,12 @@ impl Dcf {
         let node = &mut self.stations[s];
         match node.slots {
             Some(slots) => node.slots = Some(slots.saturating_sub(counted.min(1 << 30) as u32)),
-            // It found the channel busy.
+            // The station found the channel busy.
             None => self.draw(now, s),
         }
     }
 
-    /// The back-off of station `s` has ended.
+    /// The backoff of station `s` has ended.
     fn access(&mut self, now: Time, s: usize, air: &mut dyn Air) {
         self.stations[s].slots = None;
         let Some(job) = &self.stations[s].job else { return };
@@ -251,7 +255,7 @@ impl Dcf {
         frame.bytes.saturating_add(self.phy.header) > self.config.rts_threshold
     }
 
-    /// How long an answer of this time on the air is waited for.
+    /// Timeout for an answer with this time on the air.
     fn timeout(&self, answer: Span) -> Span {
         self.config.timeout.unwrap_or_else(|| self.phy.answer() + answer + self.phy.slot)
     }
@@ -286,7 +290,7 @@ impl Dcf {
         self.ether.send(flight, air);
     }
 
-    /// No CTS or ACK has come to station `s`.
+    /// Station `s` received no CTS or ACK.
     fn failed(&mut self, now: Time, s: usize, air: &mut dyn Air) {
         let awaited_cts = self.stations[s].phase == Phase::AwaitCts;
         self.stations[s].phase = Phase::Contend;
@@ -309,7 +313,7 @@ impl Dcf {
         self.advance(now, s);
     }
 
-    /// The frame of station `s` is done with.
+    /// The frame of station `s` is finished.
     fn end(&mut self, now: Time, s: usize, acked: bool, air: &mut dyn Air) {
         let station = Station(s as u8);
         self.stations[s].cw = self.config.cw_min;
@@ -324,13 +328,13 @@ impl Dcf {
         air.tell(Outcome::Done { station, to, acked: Some(acked) });
     }
 
-    /// A transmission is over: each station takes it in.
+    /// A transmission is over: each station processes it.
     fn take_in(&mut self, now: Time, heard: &Heard, air: &mut dyn Air) {
         let from = heard.flight.from;
         for s in (0..self.stations.len()).filter(|s| *s != from.index()) {
             let mine = s == heard.flight.to.index();
             let readable = self.ether.is_clear(heard, Station(s as u8)) && (heard.spared || !mine);
-            // Who sends meanwhile hears nothing that it could not read.
+            // A station that is sending hears nothing that could be unreadable.
             if !self.ether.is_deaf(heard, Station(s as u8)) {
                 self.stations[s].unreadable = !readable;
             }
@@ -354,7 +358,7 @@ impl Dcf {
         }
     }
 
-    /// Station `s` has read a frame that is for it.
+    /// Station `s` has read a frame for itself.
     fn mine(&mut self, now: Time, s: usize, heard: &Heard, air: &mut dyn Air) {
         let Flight { from, kind, claim, .. } = heard.flight;
         let sifs = self.phy.sifs;
@@ -382,7 +386,8 @@ impl Dcf {
                 self.stations[s].phase = Phase::Answer(FrameKind::MacAck, from, Span::ZERO);
                 self.timers[s] = now + sifs;
                 self.frame_read(now, s, from);
-                // The receiver knows the sender's last sequence number: a repetition is acknowledged and dropped.
+                // The receiver has the sender's last sequence number: a duplicate is acknowledged and
+                // dropped.
                 if let Some(job) = &mut self.stations[from.index()].job
                     && !core::mem::replace(&mut job.delivered, true)
                     && let Some(frame) = job.frame().cloned()
@@ -394,7 +399,7 @@ impl Dcf {
         }
     }
 
-    /// A station whose NAV is to be reset by `now`.
+    /// A station with a NAV reset due by `now`.
     fn resets_by(&self, now: Time) -> Option<usize> {
         let due = |node: &Node| node.reset.is_some_and(|(_, at)| at <= now);
         if self.config.nav_reset { self.stations.iter().position(due) } else { None }
@@ -427,7 +432,7 @@ impl Dcf {
         }
     }
 
-    /// Station `s` begins to contend for what it has to send next.
+    /// Station `s` begins to contend for its next frame.
     fn advance(&mut self, now: Time, s: usize) {
         if self.choose(s) {
             let claimed = self.stations[s].nav > now || self.ether.carriers(s) > 0;
@@ -450,8 +455,8 @@ impl Mac for Dcf {
     }
 
     fn on_wake(&mut self, now: Time, air: &mut dyn Air) {
-        // What ends is heard before timers expire, and what begins after them: a station that begins to send in the
-        // same slot as another one has not heard it.
+        // Order within an instant: ends of transmissions, timers, then beginnings. A station that begins to
+        // send in the same slot as another has not heard it.
         loop {
             if let Some(heard) = self.ether.ended(now, air) {
                 self.take_in(now, &heard, air);
@@ -495,12 +500,12 @@ impl Mac for Dcf {
     }
 
     fn tells_all(&self) -> bool {
-        // Beacons, polls and announcements go without a word.
+        // Beacons, polls and announcements produce no outcome.
         self.power.is_none()
     }
 
     fn timing(&self) -> Timing {
-        // What a quiet channel takes: a DIFS, half of the smallest window, and the ACK.
+        // Access on a quiet channel: a DIFS, half of the smallest window, and the ACK.
         let window = self.phy.slot * u64::from(self.config.cw_min / 2);
         let ack = self.phy.answer() + self.ack_time;
         self.phy.timing((self.phy.difs + window + ack) * 2)

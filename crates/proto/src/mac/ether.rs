@@ -1,8 +1,8 @@
-//! What is on the air among stations that all hear each other, and what each of them hears of it.
+//! Transmissions among stations that all hear each other, and their reception at each station.
 //!
-//! A transmission is heard by every other station one propagation delay later. A station reads it unless, at that
-//! station, a third one's transmission or its own overlaps with it (no capture). The channel's errors harm a frame at
-//! the station that it is for; the others read it as it was sent.
+//! Every other station hears a transmission one propagation delay later. A station can read it unless a
+//! transmission of a third station or its own overlaps with it there (no capture). Channel errors damage a
+//! frame only at its receiver; the other stations read it as sent.
 
 use super::Air;
 use crate::air::{AirEvent, FrameFate, FrameKind, Station};
@@ -19,15 +19,16 @@ pub(super) struct Flight {
     pub bytes: u32,
     pub start: Time,
     pub airtime: Span,
-    /// For how long after its end its sender claims the channel.
+    /// Time after its end for which its sender claims the channel.
     pub claim: Span,
-    /// Whether it answers the frame before it, without contention.
+    /// Whether it answers the previous frame, without contention.
     pub answers: bool,
-    /// What it carries, where medium access does not keep it. Boxed: most carry nothing, and all are moved.
+    /// Frame that it carries, where medium access does not store it. Boxed, because most carry none and all
+    /// are moved.
     pub frame: Option<Box<Frame>>,
 }
 
-/// A transmission under way.
+/// A transmission in progress.
 #[derive(Clone, Debug)]
 struct Wave {
     flight: Flight,
@@ -39,41 +40,42 @@ struct Wave {
     heard: bool,
 }
 
-/// A transmission that is over, everywhere.
+/// A transmission that has ended at all stations.
 #[derive(Clone, Debug)]
 pub(super) struct Heard {
     pub flight: Flight,
-    /// Whether the channel spared it, at the station that it is for.
+    /// Whether the channel left it intact at its receiver.
     pub spared: bool,
     met: Option<Station>,
     crowd: bool,
 }
 
-/// The air, and each station's ear.
+/// The air, and the reception state of each station.
 #[derive(Clone, Debug)]
 pub(super) struct Ether {
     delay: Span,
     waves: Vec<Wave>,
     ears: Vec<Ear>,
-    /// When the next of the waves begins to be heard, and when the first that is heard ends: asked more often than they change.
+    /// When the next wave begins to be heard, and when the first audible one ends. Cached, because they are
+    /// read more often than they change.
     begins: Time,
     ends: Time,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Ear {
-    /// How many transmissions of others are heard.
+    /// Number of audible transmissions of other stations.
     carriers: u32,
-    /// Since when there are none, if there are none.
+    /// Since when there are none, if the count is zero.
     quiet_since: Time,
-    /// When the station's own last transmission ends.
+    /// End of the station's own last transmission.
     own_until: Time,
-    /// Since when its radio is awake; never, while it sleeps.
+    /// Since when its radio is awake; [`Time::NEVER`] while it sleeps.
     awake_since: Time,
 }
 
 impl Ether {
-    /// Silence among `stations` stations, `delay` apart.
+    /// Creates silence among `stations` stations, `delay` apart.
     pub fn new(stations: u8, delay: Span) -> Ether {
         let ear = Ear {
             carriers: 0,
@@ -95,19 +97,19 @@ impl Ether {
                 wave.meet(other.flight.from);
             }
         }
-        // Of a broadcast, each station asks for itself.
+        // For a broadcast each station draws separately.
         wave.damaged = to != Station::ALL && air.damages(from, to, kind, bytes, start, airtime);
         self.ears[from.index()].own_until = start + airtime;
         self.begins = self.begins.min(wave.next(self.delay));
         self.waves.push(wave);
     }
 
-    /// When something is to be heard next; [`Time::NEVER`] if nothing is.
+    /// Time of the next audible beginning or end; [`Time::NEVER`] if there is none.
     pub fn next(&self) -> Time {
         self.begins.min(self.ends)
     }
 
-    /// A wave has begun to be heard, or is over.
+    /// Updates both times after a wave has begun to be heard or has ended.
     fn find_next(&mut self) {
         (self.begins, self.ends) = (Time::NEVER, Time::NEVER);
         for wave in &self.waves {
@@ -116,7 +118,7 @@ impl Ether {
         }
     }
 
-    /// A transmission that has ended for all who hear it.
+    /// A transmission that has ended at all its receivers.
     #[inline(always)]
     pub fn ended(&mut self, now: Time, air: &mut dyn Air) -> Option<Heard> {
         if self.ends > now { None } else { self.end_first(now, air) }
@@ -145,13 +147,14 @@ impl Ether {
         Some(heard)
     }
 
-    /// Whether nothing else was on the air at `station` while it heard this, and it did not send itself.
+    /// Whether nothing else was on the air at `station` during the transmission, and the station did not
+    /// send.
     pub fn is_clear(&self, heard: &Heard, station: Station) -> bool {
         let collided = heard.crowd || heard.met.is_some_and(|other| other != station);
         !collided && !self.is_deaf(heard, station)
     }
 
-    /// Whether `station` was sending itself while this came, or its radio slept.
+    /// Whether `station` was sending or asleep during the transmission.
     pub fn is_deaf(&self, heard: &Heard, station: Station) -> bool {
         let sent = self.ears[station.index()].own_until > heard.flight.start + self.delay;
         sent || self.is_asleep_during(heard, station)
@@ -161,12 +164,12 @@ impl Ether {
         self.ears[station.index()].awake_since > heard.flight.start + self.delay
     }
 
-    /// The radio of `station` goes to sleep.
+    /// Puts the radio of `station` to sleep.
     pub fn sleep(&mut self, station: usize) {
         self.ears[station].awake_since = Time::NEVER;
     }
 
-    /// The radio of `station` wakes up.
+    /// Wakes the radio of `station`.
     pub fn wake(&mut self, now: Time, station: usize) {
         self.ears[station].awake_since = now;
     }
@@ -176,7 +179,7 @@ impl Ether {
         self.ears[station].awake_since == Time::NEVER
     }
 
-    /// A transmission begins to be heard: its sender.
+    /// Returns the sender of a transmission that begins to be heard.
     #[inline(always)]
     pub fn begun(&mut self, now: Time) -> Option<Station> {
         if self.begins > now { None } else { self.begin_first(now) }
@@ -194,7 +197,7 @@ impl Ether {
         Some(from)
     }
 
-    /// How many transmissions of others `station` hears.
+    /// Number of other stations' transmissions that `station` hears.
     pub fn carriers(&self, station: usize) -> u32 {
         self.ears[station].carriers
     }
@@ -212,7 +215,7 @@ impl Wave {
         self.met = Some(other);
     }
 
-    /// When it begins to be heard, or is over.
+    /// When it begins to be heard, or ends.
     fn next(&self, delay: Span) -> Time {
         let until = if self.heard { self.flight.airtime } else { Span::ZERO };
         self.flight.start + until + delay
@@ -254,7 +257,7 @@ mod tests {
         fn tell(&mut self, _: Outcome) {}
     }
 
-    /// From one station to another, from `start` on for so long, in nanoseconds.
+    /// A transmission from one station to another, from `start` on for `nanos` nanoseconds.
     fn flight(from: u8, to: Station, start: u64, nanos: u64) -> Flight {
         Flight {
             from: Station(from),
@@ -269,7 +272,7 @@ mod tests {
         }
     }
 
-    /// What becomes of the flights among four stations, by sender.
+    /// Fates of the flights among four stations, by sender.
     fn fates(ether: &mut Ether, air: &mut Ears, flights: Vec<Flight>) -> Vec<(u8, FrameFate)> {
         flights.into_iter().for_each(|flight| ether.send(flight, air));
         while let Some(at) = ether.next().or_none() {
@@ -297,13 +300,13 @@ mod tests {
         }
     }
 
-    /// What a station sends itself reaches its own ear at once, that of the others a delay later.
+    /// A station hears its own transmission at once, and that of others a delay later.
     #[test]
     fn who_sends_does_not_hear_and_who_has_ended_before_does() {
         for (nanos, fate) in [(1000, Received), (1001, Collided)] {
             let flights = vec![flight(0, Station(1), 0, 50_000), flight(1, Station(3), 0, nanos)];
             assert_eq!(alone(flights)[0], (0, fate), "{nanos}");
-            // With a third one there is nothing to be read in any case.
+            // With a third transmission nothing is readable in any case.
             let flights = vec![
                 flight(0, Station(1), 0, 50_000),
                 flight(1, Station(3), 0, nanos),

@@ -1,13 +1,14 @@
 //! FAMA-NCS: floor acquisition multiple access with non-persistent carrier sensing.
 //!
-//! Fullmer and Garcia-Luna-Aceves, "Solutions to Hidden Terminal Problems in Wireless Networks" (SIGCOMM 1997), as
-//! TULIP uses it (parsa98 3.2, 3.3). A station acquires the channel by RTS and CTS before each frame; a CTS lasts
-//! longer than an RTS and a round trip, so that whoever sent an RTS meanwhile still hears its end (CTS dominance).
-//! There is no acknowledgement. With MAC acceleration (parsa98 3.3) the receiver of a frame may answer at once: short
-//! answers go without RTS and CTS, long ones begin with an RTS that waits for nothing.
+//! Fullmer and Garcia-Luna-Aceves, "Solutions to Hidden Terminal Problems in Wireless Networks" (SIGCOMM
+//! 1997), as TULIP uses it (parsa98 3.2, 3.3). A station acquires the channel by RTS and CTS before each
+//! frame. A CTS lasts longer than an RTS and a round trip, so a station that sent an RTS meanwhile still
+//! hears its end (CTS dominance). There is no acknowledgement. With MAC acceleration (parsa98 3.3) the
+//! receiver of a frame may answer at once: short answers need no RTS and CTS, long ones begin with an RTS
+//! without contention.
 //!
-//! [`table`] has the state machine. RTS collide only if they begin within one propagation delay of each other. A
-//! handshake that fails is tried again for ever: the frame waits through a fade.
+//! [`table`] has the state machine. RTS collide only if they begin within one propagation delay of each
+//! other. A failed handshake is retried without limit: the frame waits through a fade.
 
 pub mod table;
 
@@ -24,7 +25,7 @@ use crate::rng::Stream;
 use crate::units::{Span, Time};
 use table::{Action, Event, State, rule};
 
-/// The longest load that 802.11 carries (2304 bytes), which a CTS that could not be read may have made way for.
+/// Longest 802.11 load in bytes; an unreadable CTS may have reserved the channel for it.
 const LONGEST: u32 = 2304;
 
 pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
@@ -40,7 +41,7 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
 }];
 
 impl FamaConfig {
-    /// Goes over the keys.
+    /// Reads the keys.
     pub fn keys(k: &mut Keys<'_>) -> FamaConfig {
         let mut c = FamaConfig::default();
         k.table("fama", "options of `fama-ncs`", |k| {
@@ -58,21 +59,22 @@ impl FamaConfig {
     }
 }
 
-/// What can be set.
+/// Settings of FAMA-NCS.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct FamaConfig {
     /// MAC acceleration (parsa98 3.3).
     pub acceleration: bool,
-    /// Longest load, in bytes, that an accelerated answer carries without RTS and CTS; the link layer's header is
+    /// Longest load, in bytes, of an accelerated answer without RTS and CTS; the link layer's header is
     /// extra.
     pub short_answer: u32,
-    /// Longest back-off, in times of an RTS and a round trip; the shortest is one. At least 2: who draws the same
-    /// time collides again.
+    /// Longest backoff, in units of an RTS and a round trip; the shortest is one. At least 2: two stations
+    /// that draw the same time collide again.
     pub backoff: u32,
 }
 
 impl Default for FamaConfig {
-    /// As under TULIP: accelerated, for answers of at most 40 bytes. Back-offs of 1 to 10 RTS times, as in FAMA.
+    /// Values of TULIP: acceleration for answers of at most 40 bytes. Backoffs of 1 to 10 RTS times, as in
+    /// FAMA.
     fn default() -> FamaConfig {
         FamaConfig { acceleration: true, short_answer: 40, backoff: 10 }
     }
@@ -83,9 +85,9 @@ impl Default for FamaConfig {
 pub struct FamaNcs {
     config: FamaConfig,
     phy: Phy,
-    /// Length of a CTS in bytes, by which it dominates.
+    /// Length of a CTS in bytes, which gives it dominance.
     cts: u32,
-    /// Times on the air of an RTS and a CTS, and the time in which an answer must begin.
+    /// Times on the air of an RTS and a CTS, and the time within which an answer must begin.
     rts_time: Span,
     cts_time: Span,
     answer: Span,
@@ -102,31 +104,31 @@ struct Node {
     state: State,
     /// The frame to be sent.
     frame: Option<Box<Frame>>,
-    /// Whom the frame is for that is on the air.
+    /// Receiver of the frame on the air.
     sending: Option<Station>,
-    /// Whom a CTS is for, and the time that the data frame will take.
+    /// Receiver of a CTS, and the duration of the data frame that follows.
     clear_for: (Station, Span),
-    /// What may be done with an answer to the frame that came last.
+    /// Kind of answer allowed to the last frame.
     grace: Grace,
     /// Whether the frame to be sent is an accelerated answer.
     answers: bool,
 }
 
-/// How much a receiver may answer at once.
+/// Kind of answer that a receiver may send at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Grace {
-    /// Nothing.
+    /// No answer.
     None,
-    /// A short answer: the frame was itself an answer, and the pair must not keep the channel for ever.
+    /// A short answer: the frame was itself an answer, and the pair must not occupy the channel for ever.
     Short,
     /// Any answer.
     Any,
 }
 
 impl FamaNcs {
-    /// A silent channel for `stations` stations that draws from `chance`.
+    /// Creates a silent channel for `stations` stations with random draws from `chance`.
     pub fn new(config: FamaConfig, phy: Phy, stations: u8, chance: Stream) -> FamaNcs {
-        // A CTS lasts longer than an RTS, a round trip and the turning round of a radio.
+        // A CTS lasts longer than an RTS, a round trip and a radio turnaround.
         let least = phy.control_time(phy.rts) + phy.answer();
         let bits =
             least.saturating_sub(phy.preamble).0 as u128 * u128::from(phy.control_rate.bps());
@@ -154,12 +156,12 @@ impl FamaNcs {
         }
     }
 
-    /// What `station` is doing.
+    /// State of `station`.
     pub fn state(&self, station: Station) -> State {
         self.stations[station.index()].state
     }
 
-    /// An event at station `s`; `heard` is what it has heard.
+    /// Handles an event at station `s`; `heard` is the received transmission.
     fn on(
         &mut self,
         now: Time,
@@ -171,7 +173,8 @@ impl FamaNcs {
         let Some((next, action)) = rule(self.stations[s].state, event) else { return };
         self.stations[s].state = next;
         self.act(now, s, action, heard, air);
-        // The timer runs only while the channel is quiet. What could not be heard while sending is heard now.
+        // The timer runs only while the channel is quiet. A carrier that was inaudible while sending is heard
+        // now.
         let node = &mut self.stations[s];
         let listens = matches!(node.state, State::Passive | State::Backoff | State::Remote);
         if listens && self.ether.carriers(s) > 0 {
@@ -189,7 +192,7 @@ impl FamaNcs {
         air: &mut dyn Air,
     ) {
         let answer = self.answer;
-        // A carrier is sensed within a slot.
+        // A carrier is sensed within one slot.
         let leave = answer + self.phy.slot;
         let station = Station(s as u8);
         let after = match action {
@@ -199,7 +202,8 @@ impl FamaNcs {
                 return;
             }
             Action::DrawBackoff => {
-                // What one handshake can spoil for another: an RTS, and what is not heard yet.
+                // Time in which one handshake can collide with another: an RTS, and a frame that is not
+                // audible yet.
                 let unit = self.rts_time + answer;
                 let more = u64::from(self.config.backoff.max(2) - 1) * unit.0;
                 unit + Span(self.chance.below(more + 1))
@@ -209,7 +213,7 @@ impl FamaNcs {
                 if let Some(heard) = heard {
                     let Flight { from, claim, .. } = heard.flight;
                     self.stations[s].clear_for = (from, claim);
-                    // Beyond the end of a short answer in the place of the RTS.
+                    // The time is longer than a short answer that replaces the RTS.
                     let short = self.phy.data_time(self.config.short_answer);
                     let short = short.saturating_sub(self.rts_time);
                     let rest = answer + self.cts_time + self.phy.sifs + claim;
@@ -260,7 +264,7 @@ impl FamaNcs {
         self.timers[s] = now + after;
     }
 
-    /// The frame has reached station `s`, for which it is.
+    /// Delivers the frame that has reached its receiver, station `s`.
     fn hand_up(&mut self, s: usize, heard: &mut Heard, air: &mut dyn Air) {
         let Some(frame) = heard.flight.frame.take() else { return };
         let short = frame.load.bytes() <= self.config.short_answer;
@@ -293,7 +297,7 @@ impl FamaNcs {
         self.ether.send(flight, air);
     }
 
-    /// A transmission is over: each station takes it in.
+    /// A transmission is over: each station processes it.
     fn take_in(&mut self, now: Time, mut heard: Heard, air: &mut dyn Air) {
         let Flight { from, to, kind, airtime, .. } = heard.flight;
         let long = airtime > self.rts_time + self.phy.propagation;
@@ -311,12 +315,12 @@ impl FamaNcs {
                 FrameKind::Data | FrameKind::Ack | FrameKind::LinkAck if readable => {
                     Event::OtherData
                 }
-                // What was for this station has failed, and is not a CTS that others heed.
+                // A failed frame for this station is not a CTS that others obey.
                 _ if long && !mine => Event::LongNoise,
                 _ => Event::Noise,
             };
             self.on(now, s, event, Some(&mut heard), air);
-            // The hop must know of every frame's end, also of those that could not be read.
+            // The hop needs the end of every frame, unreadable ones included.
             if mine && let Some(frame) = heard.flight.frame.take() {
                 air.tell(Outcome::Arrived { frame: *frame, intact: false, may_reply: false });
             }
@@ -335,7 +339,7 @@ impl Mac for FamaNcs {
             Access::Reply if grace == Grace::Any => Event::LongAnswer,
             _ => Event::Request,
         };
-        // Another station may already be heard, if the propagation delay is long.
+        // Another station may already be audible, if the propagation delay is long.
         let event = if self.ether.carriers(s) > 0 { Event::Request } else { event };
         node.answers = event != Event::Request;
         node.frame = Some(Box::new(frame));
@@ -343,8 +347,8 @@ impl Mac for FamaNcs {
     }
 
     fn on_wake(&mut self, now: Time, air: &mut dyn Air) {
-        // What ends is heard before timers expire, and what begins after them: a station cannot sense what begins
-        // in the moment in which it begins to send itself.
+        // Order within an instant: ends of transmissions, timers, then beginnings. A station cannot sense a
+        // transmission that begins when it begins to send itself.
         loop {
             if let Some(heard) = self.ether.ended(now, air) {
                 self.take_in(now, heard, air);
@@ -385,7 +389,7 @@ impl Mac for FamaNcs {
     }
 
     fn timing(&self) -> Timing {
-        // Without acceleration an answer needs an RTS and a CTS of its own, after a back-off.
+        // Without acceleration an answer needs a separate RTS and CTS after a backoff.
         let rts = self.rts_time;
         let access = match self.config.acceleration {
             true => Span::ZERO,

@@ -1,21 +1,24 @@
 //! Packet radio over several hops: half-duplex stations in a row that poll each other before each packet.
 //!
-//! After the model of Metricom's Ricochet with which the authors of balakrishnan97 simulated (4.4.2; H. Balakrishnan,
-//! V. Padmanabhan and R. Katz, "The Effects of Asymmetry on TCP Performance", MOBICOM 1997; their multi-hop medium
-//! access for ns). A station has one radio, which is engaged in one thing at a time: a relay in the middle of a path
-//! can not receive on one hop while it sends on the other, and data in one direction shares it with ACKs in the other.
+//! Model of Metricom's Ricochet, with which the authors of balakrishnan97 simulated (4.4.2; H. Balakrishnan,
+//! V. Padmanabhan and R. Katz, "The Effects of Asymmetry on TCP Performance", MOBICOM 1997; their multi-hop
+//! medium access for ns). A station has one radio that handles one exchange at a time. A relay in the middle
+//! of a path cannot receive on one hop while it sends on the other. Data in one direction and ACKs in the
+//! other share the radio.
 //!
-//! - A station with a packet polls the next one. If that one is idle it answers after the time that radios take to turn
-//!   around between sending and receiving, and then the packet goes.
-//! - If it is not, no answer comes. The station waits in vain for a turn-around and four polls, and can hear nobody
-//!   meanwhile. Then it backs off: two units, and between one and two times what doubles with each failure.
-//! - The two directions of a station have a queue each and contend for its radio as they contend for the next one's: if
-//!   the radio is engaged when a packet wants to go, that counts as a poll without an answer.
+//! - A station with a packet polls the next one. An idle station answers after the radio turnaround time
+//!   between sending and receiving, and then the packet is sent.
+//! - A busy station does not answer. The polling station waits for a turnaround and four polls, during which
+//!   it can hear no other station. Then it backs off: two units, plus between one and two times a value that
+//!   doubles with each failure.
+//! - The two directions of a station have one queue each. They contend for its radio as they do for the
+//!   neighbour's: a packet that finds the radio busy counts as a poll without an answer.
 //!
-//! **Not modelled**: interference between exchanges of different stations, since neighbours hop on frequencies of their
-//! own; hidden stations; the time on the air of the link layer's acknowledgement, which in this radio comes with the
-//! end of the exchange; retransmission by the link layer: a frame that the channel damages is lost, cause `frame-lost`.
-//! Propagation takes no time; the radio's `delay` is what a station takes to pass a received packet to its queue.
+//! **Not modelled**: interference between exchanges of different stations, since neighbours hop on separate
+//! frequencies; hidden stations; the time on the air of the link layer's acknowledgement, which ends each
+//! exchange of this radio; retransmission by the link layer: a frame damaged by the channel is lost with
+//! cause `frame-lost`. Propagation takes no time; the radio's `delay` is the time in which a station passes a
+//! received packet to its queue.
 
 use super::{Chosen, Read};
 use crate::describe::{Descriptor, Keys, Kind, System};
@@ -32,9 +35,9 @@ use crate::rng::Stream;
 use crate::units::{Span, Time};
 use crate::wire::Packet;
 
-/// Polls that a station waits for an answer, beside the turn-around.
+/// Wait for an answer, in polls after the turnaround.
 const PATIENCE: u64 = 4;
-/// Back-offs double so many times at most: to 64 units.
+/// Maximum number of doublings of the backoff: up to 64 units.
 const DOUBLINGS: u32 = 6;
 /// Both directions of travel.
 const SIDES: [Side; 2] = [Side::Right, Side::Left];
@@ -52,7 +55,7 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
 }];
 
 impl HalfDuplexHops {
-    /// Goes over the keys.
+    /// Reads the keys.
     pub fn keys(k: &mut Keys<'_>) -> HalfDuplexHops {
         let mut c = HalfDuplexHops::default();
         k.table("half-duplex-hops", "options of `half-duplex-hops`", |k| {
@@ -67,21 +70,21 @@ impl HalfDuplexHops {
     }
 }
 
-/// What can be set.
+/// Settings of the multi-hop radio.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct HalfDuplexHops {
-    /// Hops in a row; one less than that are relays.
+    /// Hops in a row, one more than the number of relays.
     pub hops: u8,
-    /// Time that radios take to turn around between sending and receiving, once for each packet.
+    /// Radio turnaround time between sending and receiving, once for each packet.
     pub turnaround: Span,
-    /// Unit of the back-off.
+    /// Unit of the backoff.
     pub backoff: Span,
     /// Length of a poll, and of its answer, in bytes.
     pub poll: u32,
 }
 
 impl Default for HalfDuplexHops {
-    /// One hop; times and lengths of the authors' model of the Ricochet network.
+    /// One hop, with times and lengths of the authors' model of the Ricochet network.
     fn default() -> HalfDuplexHops {
         HalfDuplexHops {
             hops: 1,
@@ -92,31 +95,32 @@ impl Default for HalfDuplexHops {
     }
 }
 
-/// What a radio is engaged in.
+/// Activity of a radio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Radio {
     Idle,
-    /// It has polled the neighbour on `side`, which hears that at `heard`; without an answer it gives up at `until`.
+    /// It has polled the neighbour on `side`, which hears the poll at `heard`; without an answer it stops at
+    /// `until`.
     Polling {
         side: Side,
         heard: Time,
         until: Time,
         answered: bool,
     },
-    /// It sends a packet to the neighbour on `side` until then, the poll's answer included.
+    /// It sends a packet to the neighbour on `side` until `until`, the poll's answer included.
     Sending {
         side: Side,
         until: Time,
         damaged: bool,
     },
-    /// It receives one until then.
+    /// It receives a packet until `until`.
     Receiving {
         until: Time,
     },
 }
 
 impl Radio {
-    /// Whether it is engaged for what goes towards `side`.
+    /// Whether it works for the direction `side`.
     fn serves(self, to: Side) -> bool {
         match self {
             Radio::Polling { side, .. } | Radio::Sending { side, .. } => side == to,
@@ -125,17 +129,17 @@ impl Radio {
     }
 }
 
-/// What waits at a station to go one way.
+/// Packets of a station in one direction.
 #[derive(Clone, Debug)]
 struct Lane {
     queue: Queue,
-    /// The packet that it polls for; it is out of the queue.
+    /// The packet of the current poll, already removed from the queue.
     head: Option<Packet>,
     /// Polls for it without an answer.
     failures: u32,
-    /// No poll before this.
+    /// No poll before this time.
     not_before: Time,
-    /// Packets received, each with the time at which they are in the next queue.
+    /// Received packets, each with its arrival time at the next queue.
     pipe: Pipe,
 }
 
@@ -148,27 +152,27 @@ impl Lane {
 #[derive(Clone, Debug)]
 struct Node {
     radio: Radio,
-    /// By the side that packets travel to.
+    /// By the direction of packets.
     lanes: [Lane; 2],
-    /// Who goes first when both want to go in the same instant.
+    /// Direction that goes first if both are ready at the same instant.
     turn: Side,
 }
 
-/// Stations in a row. See the head of the file.
+/// Stations in a row. See the module documentation.
 #[derive(Clone, Debug)]
 pub struct Hops {
     radio: RadioConfig,
     config: HalfDuplexHops,
     nodes: Vec<Node>,
-    /// The channels of each hop, by the side that packets travel to.
+    /// The channels of each hop, by the direction of packets.
     channels: Vec<[Option<Channel>; 2]>,
     chance: Stream,
     inside: u64,
 }
 
 impl Hops {
-    /// Idle stations; `channels` has those of each hop from the left, towards the left and towards the right, and
-    /// `stream` gives the random draws of its parts.
+    /// Creates idle stations; `channels` has those of each hop from the left, towards the left and towards
+    /// the right, and `stream` gives the random stream of each part.
     pub fn new(
         radio: &RadioConfig,
         config: &HalfDuplexHops,
@@ -197,7 +201,7 @@ impl Hops {
         }
     }
 
-    /// From now on nothing damages what is under way.
+    /// Stops all damage from now on, also to packets in progress.
     pub fn forget_channels(&mut self) {
         self.channels.clear();
     }
@@ -230,7 +234,7 @@ impl Hops {
         out.event(What::Air(AirEvent { station, to, kind, bytes, airtime, fate }));
     }
 
-    /// Puts packets that have been received into the next queue, or out of the last station.
+    /// Moves received packets to the next queue, or out of the last station.
     fn deliver(&mut self, at: Time, out: &mut Out) {
         for i in 0..self.nodes.len() {
             for side in SIDES {
@@ -247,7 +251,7 @@ impl Hops {
         }
     }
 
-    /// What ends by `at`: exchanges first, then polls are heard, then those without an answer are given up.
+    /// Handles all ends by `at`: exchanges first, then received polls, then polls without an answer.
     fn end(&mut self, at: Time, out: &mut Out) {
         for i in 0..self.nodes.len() {
             match self.nodes[i].radio {
@@ -324,7 +328,7 @@ impl Hops {
         lane.not_before = at + unit * 2 + most + Span(self.chance.below(most.0));
     }
 
-    /// Polls for what waits and may go at `at`.
+    /// Polls for waiting packets that may be sent at `at`.
     fn start(&mut self, at: Time, out: &mut Out) {
         let poll = self.poll_time();
         let patience = self.config.turnaround + poll * PATIENCE;

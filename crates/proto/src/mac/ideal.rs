@@ -1,7 +1,7 @@
-//! The ideal channel: nobody collides, and access costs nothing but each frame's overhead.
+//! The ideal channel: no collisions, and access costs only each frame's overhead.
 //!
-//! In half duplex one frame is on the air at a time, and stations with frames waiting take turns, an answer first.
-//! In full duplex each station has a channel of its own.
+//! In half duplex one frame is on the air at a time, and stations with frames waiting take turns, an answer
+//! first. In full duplex each station has a separate channel.
 
 use super::{Access, Air, Mac, Outcome};
 use super::{Chosen, MacConfig, Read};
@@ -26,7 +26,7 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
     read: |_| Chosen::Hop(MacConfig::Ideal),
 }];
 
-/// What is on the air, and what waits for it.
+/// State of the air, and the frames that wait for it.
 #[derive(Clone, Debug)]
 pub struct Ideal {
     rate: Rate,
@@ -37,22 +37,22 @@ pub struct Ideal {
     stations: Vec<Sender>,
     /// Frames that have left and not arrived, each with whether it is intact.
     flying: Pipe<(Frame, bool)>,
-    /// Whose turn it is when several have frames waiting.
+    /// The station whose turn it is when several have frames waiting.
     turn: usize,
 }
 
-/// A station's transmitter and the frame in front of it.
+/// A station's transmitter and its waiting frame.
 #[derive(Clone, Debug, Default)]
 struct Sender {
     waiting: Option<(Frame, Access)>,
-    /// The frame that is on the air: whom it is for.
+    /// Receiver of the frame on the air.
     sending: Option<Station>,
-    /// When the medium that it uses will be free; in half duplex those of the others count as well.
+    /// When the station's medium becomes free; in half duplex those of the others count as well.
     free_at: Time,
 }
 
 impl Ideal {
-    /// A silent medium for `stations` stations, where `coding` is done to frames.
+    /// Creates a silent medium for `stations` stations, with `coding` applied to frames.
     pub fn new(config: &RadioConfig, stations: u8, coding: Coding) -> Ideal {
         Ideal {
             rate: config.rate,
@@ -78,7 +78,7 @@ impl Ideal {
         self.overhead + self.rate.transmit(self.coding.on_air(bytes).into())
     }
 
-    /// Puts on the air whatever may go at `now`.
+    /// Puts all frames on the air that may be sent at `now`.
     fn start(&mut self, now: Time, air: &mut dyn Air) {
         let n = self.stations.len();
         let urgent = |s: &Sender| matches!(s.waiting, Some((_, Access::Reply)));

@@ -1,8 +1,8 @@
-//! Medium access: which station of a radio hop may send when.
+//! Medium access: which station of a radio hop may send at which time.
 //!
-//! A [`Mac`] is the medium and the medium access of all stations on it. It is handed one frame at a time by each
-//! station, decides when that goes on the air, lets the channel damage it, and tells what became of it. The stations
-//! hear each other; a frame collides when another one is on the air at its receiver.
+//! A [`Mac`] is the medium and the medium access of all stations on it. It accepts one frame at a time from
+//! each station, decides when the frame is sent, applies the channel's errors, and reports the outcome. The
+//! stations hear each other; a frame collides when another one is on the air at its receiver.
 
 mod ether;
 pub mod half_duplex_hops;
@@ -25,17 +25,18 @@ pub use half_duplex_hops::{HalfDuplexHops, Hops};
 pub use ideal::Ideal;
 pub use phy::Phy;
 
-/// How a station wants its frame to be sent.
+/// How a station accesses the medium for a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// By the rules that all stations obey.
+    /// By the rules of all stations.
     Contend,
-    /// At once, as the answer to the frame that has just arrived: the channel is still this pair's (MAC
-    /// acceleration, parsa98 3.3). Only while [`Outcome::Arrived`] of that frame is being handled.
+    /// At once, as the answer to the frame that has just arrived: the channel still belongs to this pair (MAC
+    /// acceleration, parsa98 3.3). Valid only while [`Outcome::Arrived`] of that frame is being handled.
     Reply,
 }
 
-/// What medium access tells the hop. Handled in order, at the time of the call that gave it.
+/// A report of medium access to the hop. The hop handles reports in order, at the time of the call that
+/// produced them.
 #[derive(Clone, Debug)]
 pub enum Outcome {
     /// The frame of `station` for `to` is about to be on the air for `airtime`: TRANS.
@@ -49,40 +50,39 @@ pub enum Outcome {
     },
     /// `station` has heard that `from` will occupy the channel for `hold` beyond a short answer: WAIT.
     Wait {
-        /// Who must wait.
+        /// The station that must wait.
         station: Station,
-        /// Who has the channel.
+        /// The station that has the channel.
         from: Station,
-        /// For how long.
+        /// Duration.
         hold: Span,
     },
     /// The frame has reached its receiver; `intact` unless the channel or another frame destroyed it.
     Arrived {
         /// The frame.
         frame: Frame,
-        /// Whether it can be read.
+        /// Whether it is readable.
         intact: bool,
         /// Whether the receiver may answer with [`Access::Reply`] now.
         may_reply: bool,
     },
-    /// `station` has sent its frame to `to` and may be given the next one. `acked` says what medium access knows
-    /// about the arrival.
+    /// `station` has sent its frame to `to` and may receive the next one from the link layer.
     Done {
         /// The sender.
         station: Station,
         /// The receiver.
         to: Station,
-        /// Whether an acknowledgement of medium access came back; `None` where there are none.
+        /// Whether an acknowledgement of medium access arrived; `None` without such acknowledgements.
         acked: Option<bool>,
     },
-    /// Medium access gives the frame up and hands it back; [`Outcome::Done`] follows. `delivered` says whether it
-    /// reached its receiver all the same, and only the acknowledgement was lost.
+    /// Medium access drops the frame and returns it; [`Outcome::Done`] follows.
     Failed {
         /// The frame.
         frame: Frame,
-        /// Why.
+        /// Cause of the failure.
         cause: Cause,
-        /// Whether an [`Outcome::Arrived`] with `intact` was told for it.
+        /// Whether the frame had reached its receiver: an [`Outcome::Arrived`] with `intact` was reported,
+        /// and only the acknowledgement was lost.
         delivered: bool,
     },
     /// The radio of `station` goes to sleep, or wakes up.
@@ -94,10 +94,11 @@ pub enum Outcome {
     },
 }
 
-/// What lies around medium access: the channels between the stations, and those who listen.
+/// Environment of medium access: the channels between the stations, and the receivers of reports.
 pub trait Air {
-    /// Whether the channel damages what `from` sends to `to` from `start` on for `span`: a frame of `kind`, `bytes`
-    /// long (coding not included). Asked once for each transmission to each receiver that must read it.
+    /// Whether the channel damages a frame of `kind` from `from` to `to`, `bytes` long without coding, that
+    /// is on the air from `start` on for `span`. Called once for each transmission to each receiver that must
+    /// read it.
     fn damages(
         &mut self,
         from: Station,
@@ -108,66 +109,66 @@ pub trait Air {
         span: Span,
     ) -> bool;
 
-    /// A transmission has ended: what it was and what became of it.
+    /// Reports a transmission that has ended, with its fate.
     fn report(&mut self, event: AirEvent);
 
-    /// Tells the hop.
+    /// Reports an outcome to the hop.
     fn tell(&mut self, outcome: Outcome);
 }
 
 /// The medium, and the medium access of every station on it.
 pub trait Mac {
-    /// `frame.from`, which is idle, wants its frame to be sent.
+    /// Accepts `frame` from the idle station `frame.from`.
     fn request(&mut self, now: Time, frame: Frame, access: Access, air: &mut dyn Air);
 
-    /// The time that [`Mac::next_wake`] named has come. A call with nothing due must do nothing.
+    /// Called at the time of [`Mac::next_wake`]. A call with nothing due must have no effect.
     fn on_wake(&mut self, now: Time, air: &mut dyn Air);
 
-    /// When this wants to be called next.
+    /// Time of the next required call.
     fn next_wake(&self) -> Option<Time>;
 
     /// Whether `station` may hand over a frame.
     fn is_idle(&self, station: Station) -> bool;
 
-    /// Whether a station becomes idle with an [`Outcome`] only.
+    /// Whether a station becomes idle only with an [`Outcome`].
     fn tells_all(&self) -> bool {
         true
     }
 
-    /// What it takes to send frames here, for the timers of link layers.
+    /// Duration of transmissions, for the timers of link layers.
     fn timing(&self) -> Timing;
 
-    /// From now on `station` has its frames back after so many attempts in a row that failed, if not before
-    /// ([`Outcome::Failed`]). Where there is no attempt but one, nothing happens.
+    /// From now on `station` gets its frames back after `attempts` consecutive failures, or earlier
+    /// ([`Outcome::Failed`]). Without effect where a frame has only one attempt.
     fn hand_back(&mut self, station: Station, attempts: u32) {
         let _ = (station, attempts);
     }
 
-    /// The frame of `station` that waits and has not begun to be sent, to be changed in place.
+    /// The waiting frame of `station` that has not been started, for changes in place.
     fn waiting(&mut self, station: Station) -> Option<&mut Frame> {
         let _ = station;
         None
     }
 
-    /// The frame that waits shall go at once, as [`Access::Reply`].
+    /// Sends the waiting frame at once, as [`Access::Reply`].
     fn hurry(&mut self, now: Time, station: Station, air: &mut dyn Air) {
         let _ = (now, station, air);
     }
 }
 
-/// Goes over the keys of medium access.
+/// Reads the keys of medium access.
 pub type Read = fn(&mut Keys<'_>) -> Chosen;
 
-/// Medium access as a scenario asks for it.
+/// Medium access in a scenario.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Chosen {
-    /// Of a hop whose stations have link layers.
+    /// For a hop whose stations have link layers.
     Hop(MacConfig),
-    /// Of packet radio over several hops, whose stations have none.
+    /// For packet radio over several hops, whose stations have none.
     Hops(HalfDuplexHops),
 }
 
-/// The words for medium access, in the order of the manual.
+/// Keywords of medium access, in the order of the manual.
 pub fn all_words() -> impl Iterator<Item = &'static Descriptor<Read>> {
     words().chain(half_duplex_hops::WORDS)
 }
@@ -175,7 +176,7 @@ pub fn all_words() -> impl Iterator<Item = &'static Descriptor<Read>> {
 family! {
     $ each;
 
-    /// Which medium access a radio hop has.
+    /// Medium access of a radio hop.
     #[derive(Clone, PartialEq, Debug, Default, Serialize)]
     #[serde(rename_all = "kebab-case", tag = "access")]
     config MacConfig;
@@ -184,10 +185,10 @@ family! {
     #[derive(Clone, Debug)]
     pub machine Medium(radio: &RadioConfig, stations: u8, coding: Coding, chance: Stream);
 
-    /// The words for medium access whose stations have link layers, in the order of the manual.
+    /// Keywords of medium access whose stations have link layers, in the order of the manual.
     words Read;
 
-    /// Access costs nothing but the overhead of each frame; stations with frames waiting take turns.
+    /// Access costs only the overhead of each frame; stations with frames waiting take turns.
     #[default]
     [ideal] Ideal => Ideal = Ideal::new(radio, stations, coding), ideal::WORDS;
     /// Floor acquisition by RTS and CTS: [`fama_ncs`].

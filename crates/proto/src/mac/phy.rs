@@ -1,4 +1,4 @@
-//! What the physical layer of IEEE 802.11 gives medium access: times, rates and lengths.
+//! Parameters of the IEEE 802.11 physical layer for medium access: times, rates and lengths.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use crate::link::fec::Coding;
 use crate::link::frame::Timing;
 use crate::units::{Rate, Span};
 
-/// Times, rates and lengths that medium access reckons with.
+/// Times, rates and lengths of the physical layer.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Phy {
     /// Time of preamble and PLCP header, before every frame.
@@ -16,9 +16,9 @@ pub struct Phy {
     pub data_rate: Rate,
     /// Rate of RTS, CTS and ACK: one of the basic rates, which every station can read.
     pub control_rate: Rate,
-    /// Slot of the back-off.
+    /// Slot of the backoff.
     pub slot: Span,
-    /// Short interframe space: also the time in which a radio turns from receiving to sending.
+    /// Short interframe space: also the radio turnaround time from receiving to sending.
     pub sifs: Span,
     /// Interframe space before a frame that contends.
     pub difs: Span,
@@ -81,7 +81,7 @@ impl Phy {
         }
     }
 
-    /// Time on the air of a data frame of `bytes`, which are those of the link layer's header and its load.
+    /// Time on the air of a data frame of `bytes`, which include the link layer's header and the load.
     pub fn data_time(&self, bytes: u32) -> Span {
         let coded = self.coding.on_air(bytes + self.header);
         self.preamble + self.data_rate.transmit(coded.into())
@@ -92,17 +92,17 @@ impl Phy {
         self.preamble + self.control_rate.transmit(bytes.into())
     }
 
-    /// The time in which an answer must begin to be heard: there and back, and the other radio turns round.
+    /// Time within which an answer must begin to be heard: two propagation delays and a radio turnaround.
     pub fn answer(&self) -> Span {
         self.propagation * 2 + self.sifs
     }
 
-    /// Interframe space after a frame that could not be read: room for the ACK that others may send.
+    /// Interframe space after an unreadable frame: room for the ACK that others may send.
     pub fn eifs(&self) -> Span {
         self.sifs + self.control_time(self.ack) + self.difs
     }
 
-    /// What a link layer's timers reckon with; `access` is what it takes to get an answer's turn.
+    /// Input of a link layer's timers; `access` is the time of medium access for an answer.
     pub fn timing(&self, access: Span) -> Timing {
         Timing {
             byte_ps: libm::ceil(8e12 * self.coding.factor() / self.data_rate.bps() as f64) as u64,
@@ -132,7 +132,7 @@ mod tests {
         }
     }
 
-    /// By hand, at 2 Mb/s with a code that makes three bytes of two. Control frames go uncoded at 1 Mb/s.
+    /// Computed by hand, at 2 Mb/s with a code of three bytes for two. Control frames are uncoded at 1 Mb/s.
     #[test]
     fn the_times_of_frames_and_spaces_follow_from_the_standard() {
         let phy = Phy::dsss(&radio(2_000_000), Coding::Overhead(1.5));
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(timing.on_air(64), phy.data_time(64));
         let rest = [timing.propagation, timing.turnaround, timing.processing, timing.turn];
         assert_eq!(rest, [3, 10, 7, 0].map(Span::micros));
-        // What does not come out even is rounded up: 8 / 3 microseconds.
+        // Fractions are rounded up: 8 / 3 microseconds.
         assert_eq!(
             Phy::dsss(&radio(3_000_000), Coding::NONE).timing(Span::ZERO).byte_ps,
             2_666_667

@@ -1,24 +1,25 @@
-//! ACK filtering: an ACK that enters the queue clears the older ones of its connection, since ACKs are cumulative.
+//! ACK filtering: an ACK that enters the queue removes older ones of its connection, since ACKs are
+//! cumulative.
 //!
-//! On a slow return link ACKs come faster than they can leave. They fill the queue, and those that matter wait
-//! behind those that do not. With the filter about one ACK of each connection waits, and the queue has room.
+//! On a slow return link ACKs arrive faster than they can leave. They fill the queue, and useful ACKs wait
+//! behind redundant ones. With the filter about one ACK of each connection waits, and the queue has room.
 //!
-//! **Which ACK clears which.** The new one is a pure ACK with a larger cumulative acknowledgement, and joins the
-//! tail of the queue: the paper's rule. An ACK that says more than its number is never removed, and neither is a
-//! duplicate that fast retransmit counts: RFC 3449's. The rules are cited where they are obeyed, in `clears`,
+//! **Which ACK removes which.** The new one is a pure ACK with a larger cumulative acknowledgement, and joins
+//! the tail of the queue: the paper's rule. RFC 3449 adds exceptions: an ACK with more information than its
+//! number is never removed, nor is a duplicate that fast retransmit counts. The rules are cited in `clears`,
 //! `is_plain` and `Memory::note`.
 //!
-//! **Room.** An ACK that could not be kept even in place of an older one is dropped as by any full queue, and
-//! clears nothing.
+//! **Room.** An ACK that does not fit even in place of an older one is dropped as in any full queue, and
+//! removes nothing.
 //!
-//! **Cost.** An ACK finds its connection by one look-up, and through it the one before it that may be removed, and
-//! so on; it never searches the queue. It looks at one ACK more than it removes, at most, and each look takes the
-//! logarithm of the queue's length. Removed ACKs leave a hole that costs no room; an arrival never finds more
-//! holes than there were packets at most, plus [`HOLES`].
+//! **Cost.** An ACK finds its connection by one look-up, and through it a chain of removable ACKs; it never
+//! searches the queue. It visits at most one ACK more than it removes, at logarithmic cost in the queue's
+//! length. Removed ACKs leave holes without bytes. An arrival never finds more holes than the maximum number
+//! of packets, plus [`HOLES`].
 //!
-//! **State.** The paper needs none, because it clears duplicates as well. To know a duplicate whose original has
-//! left, the last acknowledgement of each connection is remembered: of the [`FLOWS`] that were heard last at
-//! least, of twice as many at most. An ACK of a connection that has been forgotten is kept.
+//! **State.** The paper needs none, because it removes duplicates as well. To recognise a duplicate whose
+//! original has left, the last acknowledgement of each connection is stored: of at least the [`FLOWS`] most
+//! recent connections, and of at most twice as many. An ACK of an unknown connection is not removed.
 
 use std::collections::VecDeque;
 
@@ -32,26 +33,26 @@ use crate::wire::{Ackp, Flags, FlowKey, Packet, Segment, Seq};
 
 use super::{Order, Room, Waiting, is_pure_ack};
 
-/// Connections remembered for certain.
+/// Minimum number of stored connections.
 pub const FLOWS: usize = 1024;
-/// Holes in the queue that are always tolerated.
+/// Number of holes in the queue that are always tolerated.
 pub const HOLES: usize = 16;
-/// Copies of an ACK that are kept: the first and the three duplicates that make a sender retransmit.
+/// Copies of an ACK that are not removed: the first and the three duplicates that cause a fast retransmit.
 //= rfc3449#section-5.2.1: the three duplicate ACKs that ask for fast retransmit must not be deleted
 //= rfc5681#section-3.2: the third duplicate ACK makes the sender retransmit
 const COPIES: u32 = 4;
-/// The largest window: an acknowledgement further ahead than this is not of the same connection.
+/// The largest window: an acknowledgement further ahead belongs to another connection.
 //= rfc7323#section-2.3: windows are at most 2^30 bytes
 const WINDOW: i32 = 1 << 30;
 
-/// A place in the queue.
+/// An entry of the queue.
 #[derive(Clone, Debug)]
 struct Place {
-    /// Which one it is, ascending from head to tail.
+    /// Serial number, ascending from head to tail.
     serial: u64,
-    /// Nothing if it was removed.
+    /// `None` if it was removed.
     waiting: Option<Waiting>,
-    /// The removable ACK of the same connection before this one.
+    /// Serial number of the previous removable ACK of the same connection.
     previous: Option<u64>,
 }
 
@@ -67,7 +68,7 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
     read: |_, _| Discipline::AckFilter,
 }];
 
-/// The queue that filters. See the head of the file.
+/// The filtering queue. See the head of the file.
 #[derive(Clone, Debug, Default)]
 pub struct AckFilter {
     places: VecDeque<Place>,
@@ -76,33 +77,32 @@ pub struct AckFilter {
     memory: Memory,
 }
 
-/// What is known of a connection, in the direction of its ACKs.
+/// State of a connection in the direction of its ACKs.
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     ack: Seq,
     window: u16,
-    /// How many ACKs with this number came.
+    /// Number of ACKs with this number.
     copies: u32,
-    /// The newest ACK in the queue that may be removed.
+    /// Serial number of the newest removable ACK in the queue.
     removable: Option<u64>,
 }
 
-/// The connections that were heard last, in two generations: when the younger one is full, the older is
-/// forgotten.
+/// The most recent connections in two generations: when the younger one is full, the older one is discarded.
 #[derive(Clone, Debug, Default)]
 struct Memory {
     young: FlowMap<Flow>,
     old: FlowMap<Flow>,
 }
 
-/// What an ACK is to its connection.
+/// Relation of an ACK to its connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Turn {
-    /// It acknowledges more than those before it.
+    /// It acknowledges new data.
     Advances,
-    /// It is one duplicate more than anybody counts.
+    /// A duplicate beyond those that a sender counts.
     Spare,
-    /// It is needed.
+    /// It must not be removed.
     Needed,
 }
 
@@ -124,17 +124,17 @@ impl Memory {
         self.old.remove(&key);
     }
 
-    /// Takes note of an ACK; says what it is to its connection, and what that is like now.
+    /// Records an ACK. Returns its relation to the connection, and the connection's new state.
     fn note(flow: Option<Flow>, segment: &Segment) -> (Turn, Flow) {
         let fresh = Flow { ack: segment.ack, window: segment.window, copies: 1, removable: None };
-        // Whoever came before was not seen, so this one may be a duplicate.
+        // Earlier ACKs are unknown, so this one may be a duplicate.
         let Some(flow) = flow else { return (Turn::Needed, fresh) };
         let ahead = segment.ack - flow.ack;
         if ahead > 0 && ahead <= WINDOW {
             (Turn::Advances, Flow { removable: flow.removable, ..fresh })
         } else if ahead != 0 {
-            // Older than what came before, or of another life of these ports: whatever it is, it passes. What
-            // came before stays as well: a sender that has not seen that takes this one for a duplicate.
+            // Older than an earlier ACK, or from a previous use of these ports: it passes. The earlier one
+            // remains as well, since a sender that has not seen it takes this one for a duplicate.
             (Turn::Needed, Flow { removable: None, ..flow })
         } else if segment.window != flow.window {
             //= rfc5681#section-2: an ACK that changes the window is no duplicate, and may open a closed window
@@ -142,7 +142,7 @@ impl Memory {
         } else {
             let copies = flow.copies.saturating_add(1);
             let turn = if copies > COPIES { Turn::Spare } else { Turn::Needed };
-            // The first duplicate also protects the ACK that it repeats: a sender that never saw that one
+            // The first duplicate also protects the ACK that it repeats. A sender that never saw that one
             // would take the duplicate for it, and count one less.
             let removable = if turn == Turn::Spare { flow.removable } else { None };
             (turn, Flow { copies, removable, ..flow })
@@ -150,31 +150,32 @@ impl Memory {
     }
 }
 
-/// Whether nothing is lost with this ACK but its number, its window and its timestamps, which a later ACK of the
-/// connection says again.
+/// Whether the ACK contains only its number, its window and its timestamps, which a later ACK of the
+/// connection repeats.
 pub(crate) fn is_plain(packet: &Packet) -> bool {
     let Some(segment) = packet.segment() else { return false };
     is_pure_ack(packet)
-        // ECN echo and CWR are told once. PSH has no business here; who knows what it means to somebody.
+        // ECN echo and CWR are sent once. PSH has no defined meaning in a pure ACK, so such an ACK is not
+        // removed.
         //= rfc3449#section-5.2.1: ECN feedback in the TCP header must be preserved
         && segment.flags == Flags::ACK
-        // A mark of a router on the ACK itself.
+        // A router's mark on the ACK itself.
         && !packet.is_marked()
-        // SACK blocks, loss notifications, partial acknowledgements, and whatever is not known.
+        // SACK blocks, loss notifications, partial acknowledgements, and unknown options.
         //= rfc3449#section-5.2.1: an ACK with the SACK option must not be deleted
         && (!segment.has_options() || segment.options().wire_len() == 0)
 }
 
-/// Whether everything that the plain ACK `old` said is said by `new`, which acknowledges more.
+/// Whether `new`, which acknowledges more, repeats all information of the plain ACK `old`.
 //= balakrishnan97#4.2.2: a new ACK with a larger cumulative value clears the preceding ones of its connection
 pub(crate) fn clears(new: &Segment, old: &Segment) -> bool {
-    // Who knows what an unknown option makes of the number beside it.
+    // An unknown option may change the meaning of the number.
     let known = new.options().unknown.is_empty();
-    // The sender takes the window from the segment with the newest sequence number.
+    // The sender uses the window of the segment with the newest sequence number.
     //= rfc9293#section-3.10.7.4: SND.WL1 keeps an old segment from setting the window
     let window = old.seq.le(new.seq);
-    // The echo that survives is the newer one: a shorter round trip, measured by a segment that was sent later.
-    // A segment whose own clock is behind would not survive itself.
+    // The remaining timestamp echo is the newer one: a shorter round trip, measured by a later segment. A
+    // segment with an older timestamp would be dropped itself.
     //= rfc7323#section-5.2: a segment with an older timestamp than the last is dropped
     let clock = match (new.timestamps, old.timestamps) {
         (Some(new), Some(old)) => new.value.wrapping_sub(old.value) as i32 >= 0,
@@ -191,7 +192,7 @@ impl AckFilter {
         self.places.get_mut(index)
     }
 
-    /// The length of the ACK at `serial` if `new` clears it, and which one is before it.
+    /// Length of the ACK at `serial` if `new` removes it, and the serial number of the one before it.
     fn cleared(&mut self, serial: u64, new: &Segment) -> Option<(u32, Option<u64>)> {
         let place = self.place(serial)?;
         let waiting = place.waiting.as_ref()?;
@@ -214,7 +215,7 @@ impl AckFilter {
         }
     }
 
-    /// A pure ACK arrives.
+    /// Handles a pure ACK.
     fn enter_ack(
         &mut self,
         key: FlowKey,
@@ -226,7 +227,7 @@ impl AckFilter {
         let plain = is_plain(&waiting.packet);
         let Some(segment) = waiting.packet.segment() else { return };
         if segment.options().ackp == Some(Ackp::Partial) {
-            // A base station forged it; its number says nothing about the receiver.
+            // A base station forged it; its number does not reflect the receiver's state.
             //= west97#3.4: no part of normal ACK processing is done for a partial acknowledgement
             return self.enter_other(side, waiting, room, out);
         }
@@ -251,7 +252,7 @@ impl AckFilter {
                 out.discard(side, ended.packet, Cause::SupersededAck);
                 older = previous;
             }
-            // What is left of the chain has gone out, or is one that this ACK does not replace and that stays.
+            // The rest of the chain has left the queue, or must remain.
             flow.removable = None;
         }
         let serial = self.push(waiting, flow.removable, room);
@@ -262,7 +263,7 @@ impl AckFilter {
         self.compact();
     }
 
-    /// Any other packet.
+    /// Handles any other packet.
     fn enter_other(&mut self, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         if room.admits(waiting.bytes) {
             self.push(waiting, None, room);
@@ -281,7 +282,7 @@ impl Order for AckFilter {
         }
     }
 
-    /// What a packet in another queue says of its connection counts all the same.
+    /// A packet in another queue affects its connection too.
     fn watch(&mut self, packet: &Packet) {
         let restarts = |s: &Segment| s.flags.any(Flags::SYN | Flags::RST);
         if let Some(key) = packet.flow().filter(|_| packet.segment().is_some_and(restarts)) {

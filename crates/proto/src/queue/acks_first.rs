@@ -1,14 +1,14 @@
-//! ACKs first: two classes, ACKs and everything else, and as long as there is an ACK it goes next.
+//! ACKs first: two classes with strict priority of ACKs over all other packets.
 //!
-//! On a slow return link a data packet takes a quarter of a second, and ACKs that wait behind two of them let the
-//! forward transfer run dry. Here they wait at most for the packet in transmission.
+//! On a slow return link the transmission of a data packet takes a quarter of a second. If ACKs wait behind
+//! two of them, the forward transfer idles. Here they wait at most for the packet in transmission.
 //!
-//! **What is an ACK** is [`is_pure_ack`], whatever options it has. A FIN or SYN goes with the data, so that it
-//! does not overtake what it ends.
+//! **What counts as an ACK** is defined by [`is_pure_ack`], with any options. A FIN or SYN belongs to the
+//! data class, so that it does not overtake its data.
 //!
-//! **Starvation.** The priority is strict, as in the paper: ACKs that come at the link's rate or faster leave
-//! nothing for data. The paper combined it with ACK congestion control, which slows the ACKs down. Here the filter
-//! can stand before the ACKs, which bounds how many wait, but not the share of the link that they get.
+//! **Starvation.** The priority is strict, as in the paper: ACKs at the link's rate or faster leave nothing
+//! for data. The paper combined it with ACK congestion control, which slows the ACKs down. Here the filter
+//! can precede the ACK class, which bounds the number of waiting ACKs but not their share of the link.
 //!
 //! **Room** is shared. The paper's router has one buffer, so an ACK that finds it full of data is dropped.
 
@@ -44,7 +44,7 @@ pub(super) const WITH_FILTER: &[Descriptor<Read>] = &[Descriptor {
     read: |_, _| Discipline::AckFilterAcksFirst,
 }];
 
-/// Two classes in strict order; `A` is what is done with the ACKs.
+/// Two classes in strict order; `A` is the discipline of the ACKs.
 //= balakrishnan97#4.4.1: priority scheduling of ACKs at the router of the return channel
 //= rfc3449#section-5.4.2: ACKs get a higher priority than data; no state for connections is needed
 #[derive(Clone, Debug, Default)]
@@ -58,7 +58,7 @@ impl<A: Order> Order for AcksFirst<A> {
         if is_pure_ack(&waiting.packet) {
             self.acks.enter(now, side, waiting, room, out);
         } else {
-            // A SYN among the data is how a filter learns that a connection begins.
+            // A filter learns of new connections from SYNs in the data class.
             self.acks.watch(&waiting.packet);
             self.data.enter(now, side, waiting, room, out);
         }

@@ -1,13 +1,13 @@
-//! CoDel, controlled delay (Nichols and Jacobson; RFC 8289): a queue is too long when nobody has passed it quickly for a
-//! while, however many packets that is.
+//! CoDel, controlled delay (Nichols and Jacobson; RFC 8289): a queue is too long if no packet has passed it
+//! quickly for a while, whatever its number of packets.
 //!
-//! Each packet remembers when it came. When it is its turn, the time that it has waited is held against `target`. If all
-//! have waited longer for an `interval`, one is dropped from the head of the queue (or marked, if its ends understand
-//! that), and then another after interval / sqrt(count) each, until one has waited less. A burst passes: it is gone
-//! within an interval. A standing queue does not.
+//! Each packet's arrival time is stored. When a packet leaves, its waiting time is compared with `target`. If
+//! all packets have waited longer for an `interval`, one is dropped from the head of the queue, or marked if
+//! its ends support ECN. Further ones follow after interval / sqrt(count) each, until a packet has waited
+//! less. A burst passes, since it is gone within an interval; a standing queue does not.
 //!
-//! What Linux does and the pseudo-code leaves open: the largest packet is the largest seen so far; a mark counts as a
-//! drop, and the marked packet leaves.
+//! Linux determines details that the pseudo-code leaves open: the largest packet is the largest seen so far;
+//! a mark counts as a drop, and the marked packet leaves.
 
 use std::collections::VecDeque;
 
@@ -35,14 +35,14 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
     },
 }];
 
-/// How long packets may wait.
+/// Target of the queueing delay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct CodelConfig {
-    /// The waiting time that is short enough.
+    /// Acceptable waiting time.
     pub target: Span,
-    /// How long it may be longer: about the longest round trip of the flows.
+    /// Time for which the delay may exceed the target: about the longest round trip of the flows.
     pub interval: Span,
-    /// Whether packets that can be marked are; otherwise all that are chosen are dropped.
+    /// Whether ECN-capable packets are marked; otherwise all chosen packets are dropped.
     pub mark: bool,
 }
 
@@ -54,7 +54,7 @@ impl Default for CodelConfig {
 }
 
 impl CodelConfig {
-    /// Goes over the keys of the options.
+    /// Reads the keys of the options.
     pub(super) fn keys(&mut self, k: &mut Keys<'_>) {
         let what = "the waiting time that is short enough";
         k.within("target", &mut self.target, Span::micros(1)..=Span::secs(60), what);
@@ -69,32 +69,32 @@ impl CodelConfig {
     }
 }
 
-/// The decision for one queue, apart from where its packets wait.
+/// The control law of one queue, independent of the storage of its packets.
 //= rfc8289: the state of a queue
 #[derive(Clone, Debug, Default)]
 pub(super) struct Law {
-    /// When it will have been above the target for an interval; nothing while it is below.
+    /// Time at which the delay has exceeded the target for an interval; `None` below the target.
     above_until: Option<Time>,
-    /// When the next one is dropped while `dropping`.
+    /// Time of the next drop while `dropping`.
     drop_next: Time,
-    /// How many were dropped since dropping began, and how many that were when it began last.
+    /// Number of drops since dropping began, and the number when it began last.
     count: u32,
     last_count: u32,
     dropping: bool,
-    /// Length of the largest packet so far.
+    /// Length of the largest packet so far, bytes.
     largest: u32,
 }
 
-/// Where packets wait that a [`Law`] takes from.
+/// Storage of the packets under a [`Law`].
 pub(super) trait Head {
-    /// The oldest, with the time when it came. It is counted out.
+    /// Removes the oldest packet, with its arrival time.
     fn take(&mut self) -> Option<(Time, Waiting)>;
-    /// Bytes that wait.
+    /// Number of waiting bytes.
     fn bytes(&self) -> u64;
 }
 
 impl Law {
-    /// The packet that is sent at `now`. Those before it that have waited too long end.
+    /// The packet to send at `now`. Drops packets before it that have waited too long.
     //= rfc8289: dequeue
     pub fn next(
         &mut self,
@@ -161,7 +161,7 @@ impl Law {
         (Some(waiting), late)
     }
 
-    /// Ends `chosen`, or marks it: then it is the one to be sent. What is sent then, whether that is late too, and
+    /// Drops `chosen`, or marks it for sending. Returns the packet to send, whether that is late too, and
     /// whether it was marked.
     fn drop(
         &mut self,
@@ -180,7 +180,7 @@ impl Law {
     }
 }
 
-/// When the next one is dropped after `count`.
+/// Time of the next drop after `count` drops.
 //= rfc8289: the next drop time decreases in inverse proportion to the square root of the drops
 fn after(config: &CodelConfig, last: Time, count: u32) -> Time {
     last + Span((config.interval.0 as f64 / libm::sqrt(f64::from(count.max(1)))) as u64)
@@ -201,7 +201,7 @@ impl Codel {
     }
 }
 
-/// Packets of one queue, and the room that they leave.
+/// Packets of one queue, with the shared room.
 struct One<'a>(&'a mut VecDeque<(Time, Waiting)>, &'a mut Room);
 
 impl Head for One<'_> {

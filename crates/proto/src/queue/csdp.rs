@@ -1,22 +1,23 @@
-//! Channel-state-dependent packet scheduling (CSDP): a queue for each host, served in turn, without those whose
-//! channel is bad (Bhagwat, Bhattacharya, Krishna and Tripathi 1996).
+//! Channel-state-dependent packet scheduling (CSDP): a queue per host, served in turn, except for hosts with
+//! a bad channel (Bhagwat, Bhattacharya, Krishna and Tripathi 1996).
 //!
-//! A base station with one queue for all its mobile hosts is held up by the first packet for a host that hears
-//! nothing: medium access tries it again and again while packets for others wait behind it. Here each host has a
-//! queue of its own in a buffer that all share. A *policy* says whose turn it is. In a radio hop with stations
-//! (`hop/waiting.rs`) the base station also knows something of the channel to each of them, and passes over those
-//! whose channel is bad.
+//! In a base station with one queue for all mobile hosts, a packet for an unreachable host blocks all others:
+//! medium access retries it while packets for other hosts wait. Here each host has a separate queue in a
+//! shared buffer, and a *policy* selects the next one. In a radio hop with stations (`hop/waiting.rs`) the
+//! base station also knows the state of each channel, and skips hosts with a bad one.
 //!
-//! **How it knows.** By failures: medium access hands a frame back after so many attempts; the packet goes back to the
-//! head of its queue, and nothing is sent to that host for a back-off time, unless something is heard from it before.
-//! Or by an oracle, the channel's state itself, which no real station has: the bound of what an estimate can gain.
+//! **Knowledge of the channel.** By failures: medium access returns a frame after a number of attempts. The
+//! packet returns to the head of its queue, and the host is skipped for a backoff time, unless a frame
+//! arrives from it earlier. Or by an oracle, the true state of the channel, which no real station has: an
+//! upper bound of the gain by an estimate.
 //!
-//! **What is after the paper, and what is not.** Its abstract was read, not its text. From it are the queues, the
-//! choice by the channel's state, and its place above medium access. The names of the policies are those by which
-//! later work speaks of it. The back-off, the attempts and what becomes of a packet that comes back are our choices.
+//! **Relation to the paper.** Its abstract was available, not its text. The queues, the choice by the
+//! channel's state, and the layer above medium access are from the abstract. The names of the policies are
+//! those of later work. The backoff, the attempts and the handling of returned packets are choices of this
+//! model.
 //!
-//! Turns go by packets, not by bytes. On a line or a plain radio there is one channel for all, and nothing to know of
-//! it: there only the policy is left.
+//! Turns count packets, not bytes. On a line or a plain radio all hosts share one channel, so only the policy
+//! has an effect.
 
 use std::collections::VecDeque;
 
@@ -41,42 +42,42 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
     read: |k, _| Discipline::Csdp(CsdpConfig::keys(k)),
 }];
 
-/// Whose turn it is.
+/// Selection of the next host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
-    /// One packet of each host after the other.
+    /// One packet of each host in turn.
     RoundRobin,
-    /// The host for which most packets wait; of equals the one served longest ago.
+    /// The host with the most waiting packets; among equals the one served longest ago.
     LongestQueueFirst,
-    /// The packet that came first: the earliest time stamp.
+    /// The host of the oldest packet.
     Fifo,
 }
 
-/// How the base station knows of a bad channel.
+/// Knowledge of a bad channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Knowledge {
-    /// It does not, and serves all.
+    /// None: all hosts are served.
     None,
-    /// By attempts that failed.
+    /// From failed attempts.
     Failures,
-    /// The channel itself tells.
+    /// The true state of the channel.
     Oracle,
 }
 
-/// How hosts are served.
+/// Configuration of the scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct CsdpConfig {
-    /// Whose turn it is.
+    /// Selection of the next host.
     pub policy: Policy,
-    /// How the base station knows of a bad channel.
+    /// Knowledge of a bad channel.
     pub channel: Knowledge,
-    /// How long a host is passed over after a failure.
+    /// Time for which a host is skipped after a failure.
     pub backoff: Span,
-    /// Attempts of medium access in a row after which it hands a frame back.
+    /// Successive attempts of medium access before it returns a frame.
     pub attempts: u32,
-    /// How often a packet is handed to medium access before it is dropped.
+    /// Number of times a packet is passed to medium access before it is dropped.
     pub tries: u32,
 }
 
@@ -93,7 +94,7 @@ impl Default for CsdpConfig {
 }
 
 impl CsdpConfig {
-    /// Goes over the keys.
+    /// Reads the keys.
     pub fn keys(k: &mut Keys<'_>) -> CsdpConfig {
         let mut c = CsdpConfig::default();
         k.table("csdp", "options of channel-state-dependent scheduling", |k| {
@@ -121,11 +122,11 @@ impl CsdpConfig {
     }
 }
 
-/// What waits for one host.
+/// Waiting packets of one host.
 #[derive(Clone, Debug)]
 struct Backlog<H> {
     host: H,
-    /// Each with its place in the order of arrival.
+    /// Packets with their arrival numbers.
     packets: VecDeque<(u64, Waiting)>,
 }
 
@@ -133,7 +134,7 @@ struct Backlog<H> {
 #[derive(Clone, Debug)]
 pub struct Csdp<H> {
     policy: Policy,
-    /// Hosts for which something waits, the one served longest ago first.
+    /// Hosts with waiting packets, the one served longest ago first.
     backlogs: VecDeque<Backlog<H>>,
     arrivals: u64,
 }
@@ -144,7 +145,7 @@ impl<H: Copy + PartialEq> Csdp<H> {
         Csdp { policy: config.policy, backlogs: VecDeque::new(), arrivals: 0 }
     }
 
-    /// Whether something waits for `host`.
+    /// Whether packets for `host` wait.
     pub fn waits(&self, host: H) -> bool {
         self.backlogs.iter().any(|backlog| backlog.host == host)
     }
@@ -158,7 +159,7 @@ impl<H: Copy + PartialEq> Csdp<H> {
         &mut self.backlogs[i].packets
     }
 
-    /// A packet for `host` arrives. What a base station wants to go first stands before what is not urgent.
+    /// Adds a packet for `host`. Urgent packets of a base station precede all others.
     pub fn put(&mut self, host: H, waiting: Waiting) {
         self.arrivals += 1;
         let stamp = self.arrivals;
@@ -168,18 +169,18 @@ impl<H: Copy + PartialEq> Csdp<H> {
         packets.insert(before.unwrap_or(packets.len()), (stamp, waiting));
     }
 
-    /// A packet that was taken comes back, to the head of its queue.
+    /// Returns a packet to the head of its queue.
     pub fn put_back(&mut self, host: H, stamp: u64, waiting: Waiting) {
         self.backlog(host).push_front((stamp, waiting));
     }
 
-    /// Whom the policy serves next, of those that are `open`.
+    /// The host that the policy serves next, among those that are `open`.
     //= bhagwat96: dispatching takes the state of the channels into account; FIFO lets one bad channel block all
     pub fn next(&self, open: impl Fn(H) -> bool) -> Option<H> {
         let mut open = self.backlogs.iter().filter(|backlog| open(backlog.host));
         let chosen = match self.policy {
             Policy::RoundRobin => open.next(),
-            // Of equals the first, which `max_by_key` would not give.
+            // Among equals the first, which `max_by_key` would not return.
             Policy::LongestQueueFirst => {
                 open.reduce(|best, b| if b.packets.len() > best.packets.len() { b } else { best })
             }
@@ -188,7 +189,7 @@ impl<H: Copy + PartialEq> Csdp<H> {
         chosen.map(|backlog| backlog.host)
     }
 
-    /// The next packet for `host`, with its place in the order of arrival. The host goes to the end of the turns.
+    /// Removes the next packet for `host`, with its arrival number. The host moves to the end of the turns.
     pub fn take(&mut self, host: H) -> Option<(u64, Waiting)> {
         let i = self.backlogs.iter().position(|backlog| backlog.host == host)?;
         let mut backlog = self.backlogs.remove(i)?;

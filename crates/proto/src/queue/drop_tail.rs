@@ -1,7 +1,7 @@
-//! Drop-tail: first in, first out, and what does not fit is dropped.
+//! Drop-tail: first in, first out; packets that do not fit are dropped.
 //!
-//! There are two forms of it. [`Fifo`] keeps the packets. [`DropTail`] keeps none: before a line whose schedule
-//! is known it is enough to remember when each waiting packet's transmission starts.
+//! There are two forms. [`Fifo`] stores the packets. [`DropTail`] stores none: in front of a line with a
+//! known schedule it suffices to store the start of each waiting packet's transmission.
 
 use std::collections::VecDeque;
 
@@ -24,8 +24,8 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
     read: |_, _| Discipline::Fifo,
 }];
 
-/// A drop-tail queue before a transmitter whose schedule is known: it remembers when each waiting packet's
-/// transmission starts, so that nothing has to happen at that moment.
+/// A drop-tail queue in front of a transmitter with a known schedule. It stores the start of each waiting
+/// packet's transmission, so no deadline is needed then.
 #[derive(Clone, Debug)]
 pub struct DropTail {
     limit: Limit,
@@ -39,7 +39,8 @@ impl DropTail {
         DropTail { limit, waiting: VecDeque::new(), bytes: 0 }
     }
 
-    /// A packet of `bytes` arrives at `now` and could start at `start`; whether there is room for it.
+    /// Whether a packet of `bytes` bytes that arrives at `now` and would start at `start` fits. If so, adds
+    /// it.
     pub fn admit(&mut self, now: Time, start: Time, bytes: u32) -> bool {
         while self.waiting.front().is_some_and(|(start, _)| *start <= now) {
             if let Some((_, gone)) = self.waiting.pop_front() {
@@ -55,8 +56,8 @@ impl DropTail {
     }
 }
 
-/// A drop-tail queue that keeps the packets, for a transmitter that does not know when it will be free. What a base
-/// station wants to go first stands before everything that has waited longer.
+/// A drop-tail queue that stores the packets, for a transmitter without a known schedule. Urgent packets of a
+/// base station precede all others.
 #[derive(Clone, Debug, Default)]
 pub struct Fifo {
     waiting: VecDeque<Waiting>,

@@ -1,19 +1,21 @@
-//! DualPI2, two queues whose marks are coupled (RFC 9332): what answers to each mark by a little waits hardly at all
-//! beside what halves its window, and neither takes the other's share.
+//! DualPI2, two queues with coupled marks (RFC 9332). Scalable senders, which react to each mark slightly,
+//! have almost no queueing delay next to classic senders, which halve their window. Neither class takes the
+//! other's share.
 //!
-//! Packets that say ECT(1), and those marked already, go to the low-latency queue (L), all others to the classic one
-//! (C). Every `update` a probability follows the delay, as in PIE but without its steps: `p` grows by how far the
-//! longer one of both delays is from `target`, and by how much it has grown. Classic packets are marked or dropped
-//! with `p^2`, the others marked with `coupling * p`, or as their own queue demands if that is more: not at all `ramp`
-//! / 2 below `step`, always from as much above it. As windows of the classic kind go with 1 / sqrt(p) and the others
-//! with 1 / p, both come to the same.
+//! Packets with ECT(1), and those already marked with CE, enter the low-latency queue (L), all others the
+//! classic one (C). Every `update` a probability follows the delay, as in PIE but without its steps: `p`
+//! grows with the distance of the longer delay from `target`, and with the growth of that delay. Classic
+//! packets are marked or dropped with `p^2`. The others are marked with `coupling * p`, or by their own
+//! queue's ramp if that is more: never below `step - ramp / 2`, always above `step + ramp / 2`. Classic
+//! windows are proportional to 1 / sqrt(p) and the others to 1 / p, so both get the same rate.
 //!
-//! When `coupling * p` comes to 1, marks say no more: packets of both queues are dropped with `p^2`, and of the L queue
-//! all others are marked; of the C queue none.
+//! When `coupling * p` reaches 1, marks have no further effect: packets of both queues are dropped with
+//! `p^2`. All other packets of the L queue are marked, and none of the C queue.
 //!
-//! Which queue goes next: L, but of the bytes while both wait `classic-share` are C's (the weighted scheduler that RFC
-//! 9332 section 2.5.1.1 allows, as in Linux). Choices follow from sums, not from chance, as in the RFC's pseudo-code
-//! (`recur`). Values are those of its appendix A; Linux has a ramp of none, an update every 16 ms and larger gains.
+//! The scheduler prefers L, but while both wait, C has the share `classic-share` of the bytes (the weighted
+//! scheduler of RFC 9332 section 2.5.1.1, as in Linux). Choices follow from sums, not from random draws, as
+//! in the RFC's pseudo-code (`recur`). Values are those of its appendix A; Linux has no ramp, an update every
+//! 16 ms and larger gains.
 
 use std::collections::VecDeque;
 
@@ -39,25 +41,25 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
     read: |k, _| Discipline::DualPi2(DualPi2Config::keys(k)),
 }];
 
-/// The largest packet, by which the scheduler begins.
+/// Largest packet, bytes: the initial credit of the scheduler.
 const MTU: f64 = 1500.0;
 
-/// How both delays are held.
+/// Control of both delays.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct DualPi2Config {
-    /// The delay that is wanted in the classic queue.
+    /// Target delay of the classic queue.
     pub target: Span,
-    /// How often the probability is brought up to date.
+    /// Interval of updates of the probability.
     pub update: Span,
-    /// Weight of the distance from the target, for a second.
+    /// Gain of the distance from the target, per second.
     pub alpha: f64,
-    /// Weight of the growth of the delay, for a second.
+    /// Gain of the growth of the delay, per second.
     pub beta: f64,
-    /// What the probability is multiplied with for the L queue.
+    /// Factor of the probability for the L queue.
     pub coupling: f64,
-    /// The delay of the L queue about which its own marks begin.
+    /// Delay of the L queue at the middle of its ramp.
     pub step: Span,
-    /// From the delay without such marks to the one with nothing else.
+    /// Width of the ramp from no marks to all marks.
     pub ramp: Span,
     /// Share of the classic queue while both have packets.
     pub classic_share: f64,
@@ -80,7 +82,7 @@ impl Default for DualPi2Config {
 }
 
 impl DualPi2Config {
-    /// Goes over the keys.
+    /// Reads the keys.
     pub fn keys(k: &mut Keys<'_>) -> DualPi2Config {
         let mut c = DualPi2Config::default();
         let mut share = Probability::new(c.classic_share).unwrap_or(Probability::ZERO);
@@ -107,7 +109,7 @@ impl DualPi2Config {
         c
     }
 
-    /// The probability of a mark for a delay of the L queue.
+    /// Probability of a mark for a delay of the L queue.
     //= rfc9332#section-a.1: laqm: a ramp from minTh to maxTh
     fn own(&self, delay: Span) -> f64 {
         let least = self.step.0.saturating_sub(self.ramp.0 / 2);
@@ -119,7 +121,7 @@ impl DualPi2Config {
     }
 }
 
-/// Packets that wait, and what has come together of their probabilities.
+/// Waiting packets, with the accumulated probability.
 #[derive(Clone, Debug, Default)]
 struct Half {
     waiting: VecDeque<(Time, Waiting)>,
@@ -128,13 +130,13 @@ struct Half {
 }
 
 impl Half {
-    /// How long the oldest has waited.
+    /// Waiting time of the oldest packet.
     fn delay(&self, now: Time) -> Span {
         self.waiting.front().map_or(Span::ZERO, |(came, _)| now.since(*came))
     }
 }
 
-/// Whether one is due, when each counts for `p`.
+/// Whether a mark is due, if each packet adds `p`.
 //= rfc9332#section-a.1: recur: a sum that gives one whenever it exceeds 1
 fn recurs(sum: &mut f64, p: f64) -> bool {
     *sum += p;
@@ -151,11 +153,11 @@ pub struct DualPi2 {
     config: DualPi2Config,
     low: Half,
     classic: Half,
-    /// The probability that both go by.
+    /// The base probability of both queues.
     base: f64,
     old_delay: Span,
     next_update: Time,
-    /// Above zero the classic queue goes next, in bytes by weights.
+    /// Credit in weighted bytes: above zero the classic queue is next.
     credit: f64,
 }
 
@@ -175,18 +177,18 @@ impl DualPi2 {
         new
     }
 
-    /// Both queues are empty: the L queue begins.
+    /// Resets the scheduler for two empty queues: the L queue is next.
     fn forget(&mut self) {
         self.credit = MTU * (2.0 * self.config.classic_share - 1.0);
     }
 
-    /// Does what was due by `now`.
+    /// Runs all updates up to `now`.
     fn catch_up(&mut self, now: Time) {
         while self.next_update <= now {
             let at = self.next_update;
             let delay = self.low.delay(at).max(self.classic.delay(at));
             if self.base == 0.0 && delay == Span::ZERO && self.old_delay == Span::ZERO {
-                // Nothing changes any more until a packet comes.
+                // No further change until a packet arrives.
                 let empty = self.low.waiting.is_empty() && self.classic.waiting.is_empty();
                 let steps = if empty { now.since(at).0 / self.config.update.0.max(1) } else { 0 };
                 self.next_update += self.config.update * (steps + 1);
@@ -207,13 +209,13 @@ impl DualPi2 {
         self.old_delay = delay;
     }
 
-    /// Whether marks alone do not help any more.
+    /// Whether marks alone have no further effect.
     //= rfc9332#section-a.2: p_CL has come to p_Lmax, which is 1
     fn is_overloaded(&self) -> bool {
         self.config.coupling * self.base >= 1.0
     }
 
-    /// A packet has waited for `delay`, and is to leave: marked, as it is, or not at all.
+    /// Handles a packet that leaves after `delay`: marked, unchanged, or dropped.
     //= rfc9332#section-a.2: dualpi2_dequeue
     fn judge(&mut self, side: Side, packet: Packet, delay: Span, out: &mut Out) -> Option<Packet> {
         let (squared, overloaded) = (self.base * self.base, self.is_overloaded());
@@ -331,7 +333,7 @@ mod tests {
             (ramp, 9_000_000, 1.0),
             (step, 1_000_000, 0.0),
             (step, 1_000_001, 1.0),
-            // Nobody waits for less than no time.
+            // No waiting time is below zero.
             (wide, 0, 0.0),
             (wide, 1_000_000, 0.25),
             (wide, 4_000_000, 1.0),
@@ -373,7 +375,7 @@ mod tests {
             queue.catch_up(Time::ZERO + Span::millis(now));
             assert_eq!(queue.next_update, Time::ZERO + Span::millis(next), "at {now} ms");
         }
-        // A rest of the probability goes down by each interval that was slept through: alpha times target.
+        // A remaining probability decreases with each interval of silence: alpha times target.
         queue.base = 0.01;
         queue.catch_up(Time::ZERO + Span::millis(149));
         assert!((queue.base - (0.01 - 2.0 * 0.00225)).abs() < 1e-9, "{}", queue.base);

@@ -1,12 +1,12 @@
-//! FQ-CoDel (RFC 8290): a queue for each flow, served in turn by bytes, each under the law of [CoDel](super::codel).
+//! FQ-CoDel (RFC 8290): a queue per flow, served in turn by bytes, each under [CoDel](super::codel).
 //!
-//! Flows are told apart by a hash of addresses, ports and protocol, so that two may share a queue; what the hash begins
-//! with is drawn once for a queue. A flow that has sent nothing for a while is new: it is served before the old ones
-//! until it has had a `quantum` of bytes. So a ping or the first packets of a transfer pass others' queues. When there
-//! is no room, the head of the longest queue goes.
+//! Flows are distinguished by a hash of addresses, ports and protocol, so two may share a queue; the hash's
+//! salt is drawn once per discipline. A flow without recent packets is new: it is served before the old ones
+//! until it has sent a `quantum` of bytes. So a ping or the first packets of a transfer overtake other
+//! queues. Without room, packets are dropped from the head of the longest queue.
 //!
-//! `by = "host"` gives a queue to each host instead, so that a host does not gain by many connections: the destination of
-//! what goes to the right, the source of what goes to the left.
+//! `by = "host"` gives a queue to each host instead, so a host does not gain by many connections: the
+//! destination of packets to the right, the source of packets to the left.
 
 use std::collections::VecDeque;
 
@@ -35,7 +35,7 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
     read: |k, _| Discipline::FqCodel(FqCodelConfig::keys(k)),
 }];
 
-/// Who gets a queue.
+/// Unit that gets a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Share {
@@ -45,16 +45,16 @@ pub enum Share {
     Host,
 }
 
-/// How flows share a line.
+/// Sharing of a line between flows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct FqCodelConfig {
-    /// The law of each queue.
+    /// Control law of each queue.
     pub codel: CodelConfig,
-    /// How many queues there are.
+    /// Number of queues.
     pub flows: u32,
-    /// Bytes that a queue may send in its turn.
+    /// Bytes that a queue may send per turn.
     pub quantum: Bytes,
-    /// Who gets a queue.
+    /// Unit that gets a queue.
     pub by: Share,
 }
 
@@ -67,7 +67,7 @@ impl Default for FqCodelConfig {
 }
 
 impl FqCodelConfig {
-    /// Goes over the keys.
+    /// Reads the keys.
     pub fn keys(k: &mut Keys<'_>) -> FqCodelConfig {
         let mut c = FqCodelConfig::default();
         k.table("fq-codel", "options of queues for each flow", |k| {
@@ -82,7 +82,7 @@ impl FqCodelConfig {
     }
 }
 
-/// In which list a queue stands.
+/// The list that contains a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum List {
     #[default]
@@ -96,13 +96,13 @@ enum List {
 struct Flow {
     waiting: VecDeque<(Time, Waiting)>,
     bytes: u64,
-    /// Bytes that it may still send in this turn.
+    /// Remaining bytes of this turn.
     credit: i64,
     list: List,
     law: Law,
 }
 
-/// The packets of one queue, and the room that they leave.
+/// Packets of one queue, with the shared room.
 struct One<'a> {
     waiting: &'a mut VecDeque<(Time, Waiting)>,
     bytes: &'a mut u64,
@@ -126,9 +126,9 @@ impl Head for One<'_> {
 #[derive(Clone, Debug)]
 pub struct FqCodel {
     config: FqCodelConfig,
-    /// Where the hash begins.
+    /// Initial value of the hash.
     salt: u64,
-    /// As many as the highest that was used.
+    /// Allocated up to the highest index in use.
     flows: Vec<Flow>,
     new: VecDeque<usize>,
     old: VecDeque<usize>,
@@ -136,14 +136,14 @@ pub struct FqCodel {
 }
 
 impl FqCodel {
-    /// Empty queues; `chance` begins the hash.
+    /// Empty queues; `chance` draws the hash's initial value.
     pub fn new(config: FqCodelConfig, mut chance: Stream) -> FqCodel {
         let salt = chance.next_u64();
         let (new, old) = (VecDeque::new(), VecDeque::new());
         FqCodel { config, salt, flows: Vec::new(), new, old, longest: Longest::default() }
     }
 
-    /// The queue of `packet`.
+    /// Index of the queue of `packet`.
     fn queue_of(&self, side: Side, packet: &Packet) -> usize {
         let mut hash = self.salt;
         match self.config.by {
@@ -159,7 +159,7 @@ impl FqCodel {
         (hash % u64::from(self.config.flows)) as usize
     }
 
-    /// Ends the oldest packet of the longest queue.
+    /// Drops the oldest packet of the longest queue.
     //= rfc8290: a packet is dropped from the head of the queue with the largest byte count
     fn make_room(&mut self, side: Side, room: &mut Room, out: &mut Out) {
         let Some(i) = self.longest.of(self.flows.len(), |i| self.flows[i].bytes) else { return };
@@ -171,7 +171,7 @@ impl FqCodel {
     }
 }
 
-/// Protocol and ports, where there are any.
+/// Protocol and ports, if there are any.
 fn ports(packet: &Packet) -> u64 {
     match &packet.transport {
         Transport::Tcp(segment) => {
@@ -193,7 +193,7 @@ fn mix_address(hash: &mut u64, address: Addr) {
     }
 }
 
-/// The finaliser of SplitMix64: every bit of `value` bears on every bit of the hash.
+/// The finaliser of SplitMix64: every bit of `value` affects every bit of the hash.
 fn mix(hash: &mut u64, value: u64) {
     let mut z = (*hash ^ value).wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -245,7 +245,8 @@ impl Order for FqCodel {
             self.longest.set(i, flow.bytes);
             let Some(next) = next else {
                 list.pop_front();
-                // A new queue that is empty waits a turn among the old ones, so that it cannot be new again at once.
+                // An empty new queue waits a turn among the old ones, so that it does not become new
+                // immediately.
                 if flow.list == List::New && !self.old.is_empty() {
                     flow.list = List::Old;
                     self.old.push_back(i);
@@ -269,7 +270,7 @@ mod tests {
     use super::*;
     use crate::wire::{Body, Damage, Flags, PacketId, Parts, Segment, Seq};
 
-    /// What tells flows apart: each bit of each port, and the protocol.
+    /// Distinguishing fields of flows: each bit of each port, and the protocol.
     #[test]
     fn each_bit_of_the_ports_tells_flows_apart() {
         let end = Addr::v4(10, 0, 0, 1);

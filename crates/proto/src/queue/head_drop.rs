@@ -1,8 +1,8 @@
-//! Drop from the front: what finds the queue full goes in, and the packets that have waited longest are dropped.
+//! Drop from front: a packet that finds the queue full enters, and the oldest packets are dropped.
 //!
-//! TCP learns of the loss sooner, by the time that a whole queue takes to be sent (Lakshman, Neidhardt and Ott 1996).
-//! A packet that does not fit into the empty queue is dropped itself. What a base station wants to go first stands at
-//! the front, and is dropped first as well.
+//! TCP notices the loss earlier, by the transmission time of a full queue (Lakshman, Neidhardt and Ott 1996).
+//! A packet that does not fit into the empty queue is dropped itself. Urgent packets of a base station are at
+//! the front, and are dropped first as well.
 
 use super::{Discipline, Fifo, Order, Read, Room, Waiting};
 use crate::describe::{Descriptor, Kind, System};
@@ -52,7 +52,7 @@ mod tests {
     use crate::units::Bytes;
     use crate::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq};
 
-    /// Which packets of these lengths are left in order, and which were dropped, after all have come.
+    /// Remaining packets in order, and dropped packets, after arrivals of these lengths.
     fn left(limit: Limit, lengths: &[u32]) -> (Vec<u64>, Vec<u64>) {
         let mut queue = Queue::new(limit, Discipline::HeadDrop, || Stream::new(1, "queue"));
         let mut out = Out::new(Wants::EVERYTHING);

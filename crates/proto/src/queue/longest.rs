@@ -1,7 +1,8 @@
-//! Which of many queues is the longest: a tournament over their bytes.
+//! Finds the longest of many queues with a tournament tree over their bytes.
 
-/// The bytes of each queue at the leaves, and at each inner node the more of its two children. A change costs log2(n)
-/// comparisons, and so does the answer. It is empty until somebody asks: queues that never overflow pay nothing.
+/// The bytes of each queue at the leaves, and the maximum of its children at each inner node. An update takes
+/// log2(n) comparisons, and so does a query. The tree is empty until the first query, so queues that never
+/// overflow have no cost.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Longest {
     nodes: Vec<u64>,
@@ -12,7 +13,7 @@ impl Longest {
         self.nodes.len() / 2
     }
 
-    /// Queue `i` has so many bytes now.
+    /// Sets the bytes of queue `i`.
     #[inline]
     pub(super) fn set(&mut self, i: usize, bytes: u64) {
         if i < self.leaves() {
@@ -33,7 +34,7 @@ impl Longest {
         }
     }
 
-    /// The longest of `n` queues, of which `bytes` tells how many bytes they have; of several the last one.
+    /// Index of the longest of `n` queues with `bytes` bytes each; the last one among equals.
     pub(super) fn of(&mut self, n: usize, bytes: impl Fn(usize) -> u64) -> Option<usize> {
         if n > self.leaves() {
             let leaves = n.next_power_of_two().max(2);
@@ -47,7 +48,7 @@ impl Longest {
         while node < self.leaves() {
             node = 2 * node + usize::from(self.nodes[2 * node + 1] >= self.nodes[2 * node]);
         }
-        // Of empty queues the last leaf wins, which may stand for none.
+        // If all are empty the last leaf wins, which may be unused.
         (n > 0).then(|| (node - self.leaves()).min(n - 1))
     }
 }

@@ -1,9 +1,9 @@
 //! Queues in front of a link.
 //!
-//! How much a queue holds is one thing ([`Limit`]), what it does with the packets is another ([`Discipline`]). A
-//! discipline is one file that implements [`Order`]: it takes packets in, may end any of those it has with a
-//! cause, and gives the next one out. It owns its state, packets pass through it by value, so it may change them,
-//! and what it tells the world goes to [`Out`].
+//! The capacity of a queue ([`Limit`]) is independent of its treatment of packets ([`Discipline`]). A
+//! discipline is one file that implements [`Order`]: it accepts packets, may drop any of its packets with a
+//! cause, and returns the next one. It owns its state. Packets pass through it by value, so it may change
+//! them; its events go to [`Out`].
 
 use serde::Serialize;
 
@@ -28,54 +28,54 @@ pub use fq_codel::{FqCodel, FqCodelConfig, Share};
 pub use pie::{Pie, PieConfig};
 pub use red::{Red, RedConfig};
 
-/// Goes over the keys of a discipline before a transmitter of this rate.
+/// Reads the keys of a discipline in front of a transmitter of this rate.
 pub type Read = fn(&mut Keys<'_>, Option<Rate>) -> Discipline;
 
 family! {
     $ each;
 
-    /// What a queue does with the packets that wait in it.
+    /// Treatment of waiting packets.
     #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
     #[serde(rename_all = "kebab-case")]
     config Discipline;
 
-    /// The disciplines. An enum, so that a packet costs no indirect call; the plain one is not even boxed.
+    /// The disciplines. An enum, so that a packet needs no indirect call; the plain one is not even boxed.
     #[derive(Clone, Debug)]
     machine Kind(chance: &dyn Fn() -> Stream);
 
-    /// The words for a discipline, in the order of the manual.
+    /// Descriptors of the disciplines, in the order of the manual.
     words Read;
 
-    /// First in, first out; what does not fit is dropped. See [`drop_tail`].
+    /// First in, first out; packets that do not fit are dropped. See [`drop_tail`].
     #[default]
     [drop_tail] Fifo => Fifo = Fifo::default(), drop_tail::WORDS;
     [head_drop] HeadDrop => Box<head_drop::HeadDrop> = Box::default(), head_drop::WORDS;
-    /// A new ACK clears the older ones of its connection (balakrishnan97 4.2.2). See [`AckFilter`].
+    /// A new ACK removes the older ones of its connection (balakrishnan97 4.2.2). See [`AckFilter`].
     [ack_filter] AckFilter => Box<AckFilter> = Box::default(), ack_filter::WORDS;
-    /// ACKs go before everything else (balakrishnan97 4.4.1). See [`AcksFirst`].
+    /// ACKs precede all other packets (balakrishnan97 4.4.1). See [`AcksFirst`].
     [acks_first] AcksFirst => Box<AcksFirst<Fifo>> = Box::default(), acks_first::WORDS;
-    /// ACKs go first, and are filtered.
+    /// ACKs precede all other packets, and are filtered.
     #[serde(rename = "ack-filter+acks-first")]
     AckFilterAcksFirst => Box<AcksFirst<AckFilter>> = Box::default(), acks_first::WITH_FILTER;
-    /// Random early detection before a plain queue. See [`Red`].
+    /// Random early detection in front of a plain queue. See [`Red`].
     [red] Red(red: RedConfig) => Box<Red<Fifo>> = Box::new(Red::new(*red, chance())), red::WORDS;
-    /// Random early detection by the length of the whole queue, in which ACKs go first.
+    /// Random early detection by the length of the whole queue, with ACKs first.
     #[serde(rename = "red+acks-first")]
     RedAcksFirst(red: RedConfig) => Box<Red<AcksFirst<Fifo>>> = Box::new(Red::new(*red, chance())), red::BEFORE_CLASSES;
-    /// A queue for each host, served in turn; in a radio hop without those whose channel is bad. See [`csdp`].
+    /// A queue per host, served in turn; in a radio hop except for hosts with a bad channel. See [`csdp`].
     [csdp] Csdp(csdp: CsdpConfig) => Box<Csdp<Addr>> = Box::new(Csdp::new(csdp)), csdp::WORDS;
-    /// Drops from the head what has waited too long for too long (RFC 8289). See [`Codel`].
+    /// Drops packets from the head while the delay is persistently too long (RFC 8289). See [`Codel`].
     [codel] Codel(codel: CodelConfig) => Box<Codel> = Box::new(Codel::new(*codel)), codel::WORDS;
-    /// A queue with [`Codel`] for each flow, served in turn (RFC 8290). See [`FqCodel`].
+    /// A queue with [`Codel`] per flow, served in turn (RFC 8290). See [`FqCodel`].
     [fq_codel] FqCodel(fq: FqCodelConfig) => Box<FqCodel> = Box::new(FqCodel::new(*fq, chance())), fq_codel::WORDS;
-    /// Drops arriving packets by a chance that holds the delay at its target (RFC 8033). See [`Pie`].
+    /// Drops arriving packets with a probability that holds the delay at its target (RFC 8033). See [`Pie`].
     [pie] Pie(pie: PieConfig) => Box<Pie> = Box::new(Pie::new(*pie, chance())), pie::WORDS;
-    /// Two queues whose marks are coupled, for L4S and for all others (RFC 9332). See [`DualPi2`].
+    /// Two queues with coupled marks, for L4S and for classic traffic (RFC 9332). See [`DualPi2`].
     [dualpi2] DualPi2(dual: DualPi2Config) => Box<DualPi2> = Box::new(DualPi2::new(*dual)), dualpi2::WORDS;
 }
 
 impl Discipline {
-    /// Whether this is the plain queue, which every link has unless told otherwise.
+    /// Whether this is the plain queue, the default of every link.
     pub fn is_fifo(&self) -> bool {
         *self == Discipline::Fifo
     }
@@ -86,19 +86,19 @@ impl Discipline {
 pub struct Waiting {
     /// The packet.
     pub packet: Packet,
-    /// Its length as the queue's limit counts it, with the framing of the link.
+    /// Its length in the unit of the queue's limit, with the framing of the link.
     pub bytes: u32,
 }
 
 impl Waiting {
-    /// There is no room for it.
+    /// Drops the packet for a full queue.
     pub fn overflow(self, side: Side, out: &mut Out) {
         out.discard(side, self.packet, Cause::QueueFull);
     }
 }
 
-/// `packet`, on its way to `side`, is chosen by a discipline that keeps queues short: it is marked if it may be, and
-/// given back, and dropped otherwise.
+/// Handles a `packet` on its way to `side` that a discipline has chosen for a congestion signal. An
+/// ECN-capable packet is marked and returned; others are dropped.
 //= rfc3168#section-5: a router sets CE on packets of an ECN-capable transport instead of dropping them
 fn choose(mark: bool, side: Side, mut packet: Packet, out: &mut Out) -> Option<Packet> {
     if !mark || !packet.is_ecn_capable() {
@@ -110,7 +110,7 @@ fn choose(mark: bool, side: Side, mut packet: Packet, out: &mut Out) -> Option<P
     Some(packet)
 }
 
-/// How full a queue is.
+/// Occupancy of a queue.
 #[derive(Clone, Debug)]
 pub struct Room {
     limit: Limit,
@@ -124,41 +124,41 @@ impl Room {
         Room { limit, packets: 0, bytes: 0 }
     }
 
-    /// How many bytes wait, as the limit counts them.
+    /// Waiting bytes, in the unit of the limit.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// How many packets wait.
+    /// Number of waiting packets.
     #[inline]
     pub fn len(&self) -> usize {
         self.packets
     }
 
-    /// Whether none waits.
+    /// Whether no packet waits.
     pub fn is_empty(&self) -> bool {
         self.packets == 0
     }
 
-    /// Whether there is room for `bytes` more.
+    /// Whether `bytes` more bytes fit.
     #[inline]
     pub fn admits(&self, bytes: u32) -> bool {
         self.limit.admits(self.packets, self.bytes, bytes)
     }
 
-    /// Whether there would be if a packet of `gone` bytes were not there.
+    /// Whether `bytes` bytes would fit without a packet of `gone` bytes.
     pub fn admits_without(&self, gone: u32, bytes: u32) -> bool {
         self.limit.admits(self.packets - 1, self.bytes - u64::from(gone), bytes)
     }
 
-    /// A packet of `bytes` came.
+    /// Adds a packet of `bytes` bytes.
     #[inline]
     pub fn add(&mut self, bytes: u32) {
         self.packets += 1;
         self.bytes += u64::from(bytes);
     }
 
-    /// A packet of `bytes` went.
+    /// Removes a packet of `bytes` bytes.
     #[inline]
     pub fn remove(&mut self, bytes: u32) {
         self.packets -= 1;
@@ -166,13 +166,13 @@ impl Room {
     }
 }
 
-/// What a discipline decides: who may wait, and who goes next.
+/// The decisions of a discipline: admission and order.
 pub trait Order {
-    /// A packet on its way to `side` arrives. It is kept and counted into `room`, or ended; others that wait may
-    /// be ended as well, and leave `room` then.
+    /// Handles a packet on its way to `side`. It is stored and added to `room`, or dropped; other waiting
+    /// packets may be dropped and removed from `room` as well.
     fn enter(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out);
 
-    /// A packet on its way to `side` arrives that need not wait; `None` if it ended all the same.
+    /// Handles a packet on its way to `side` that need not wait; `None` if it is dropped.
     fn pass(
         &mut self,
         now: Time,
@@ -185,28 +185,28 @@ pub trait Order {
         Some(packet)
     }
 
-    /// A packet goes past in another queue before the same transmitter.
+    /// Observes a packet in another queue of the same transmitter.
     fn watch(&mut self, packet: &Packet) {
         let _ = packet;
     }
 
-    /// The next packet to be transmitted towards `side`, from `at` on. It leaves `room`, and so do those before it
-    /// that the discipline ends instead.
+    /// The next packet to transmit towards `side`, from `at` on. Removes it from `room`, together with
+    /// packets before it that the discipline drops.
     fn leave(&mut self, at: Time, side: Side, room: &mut Room, out: &mut Out) -> Option<Waiting>;
 
-    /// Whether a packet may end when it is its turn. Such a discipline is asked at that moment, so that the event
-    /// has its time.
+    /// Whether a packet may be dropped when it leaves. Such a discipline is called at that time, so that the
+    /// event has the right time.
     fn judges_leaving(&self) -> bool {
         false
     }
 
-    /// The average length in packets, if the discipline goes by it.
+    /// The average length in packets, if the discipline uses one.
     fn average(&self) -> Option<f64> {
         None
     }
 }
 
-/// A queue that keeps packets until the transmitter is free.
+/// A queue that stores packets until the transmitter is free.
 #[derive(Clone, Debug)]
 pub struct Queue {
     room: Room,
@@ -214,57 +214,58 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// An empty queue. What it leaves to chance is drawn from `chance`.
+    /// An empty queue, with random draws from `chance`.
     pub fn new(limit: Limit, discipline: Discipline, chance: impl Fn() -> Stream) -> Queue {
         Queue { room: Room::new(limit), kind: Kind::new(&discipline, &chance) }
     }
 
-    /// A packet on its way to `side` arrives; `bytes` is its length as the limit counts it.
+    /// Adds a packet on its way to `side`; `bytes` is its length in the unit of the limit.
     #[inline]
     pub fn enter(&mut self, now: Time, side: Side, packet: Packet, bytes: u32, out: &mut Out) {
         let waiting = Waiting { packet, bytes };
         each!(&mut self.kind, order => order.enter(now, side, waiting, &mut self.room, out));
     }
 
-    /// A packet on its way to `side` finds nobody waiting and the transmitter free. It need not wait, but what
-    /// detects congestion early counts it; `None` if it ended by that.
+    /// Handles a packet on its way to `side` that finds an empty queue and an idle transmitter. It need not
+    /// wait, but early congestion detection counts it; `None` if it is dropped.
     #[inline]
     pub fn pass(&mut self, now: Time, side: Side, packet: Packet, out: &mut Out) -> Option<Packet> {
         each!(&mut self.kind, order => order.pass(now, side, packet, &self.room, out))
     }
 
-    /// The packet whose transmission towards `side` begins at `at`, and its length as it was given.
+    /// The packet whose transmission towards `side` begins at `at`, with its length as given to
+    /// [`Queue::enter`].
     #[inline]
     pub fn leave(&mut self, at: Time, side: Side, out: &mut Out) -> Option<Waiting> {
         each!(&mut self.kind, order => order.leave(at, side, &mut self.room, out))
     }
 
-    /// Whether a packet may end when it is its turn.
+    /// Whether a packet may be dropped when it leaves.
     #[inline]
     pub fn judges_leaving(&self) -> bool {
         each!(&self.kind, order => order.judges_leaving())
     }
 
-    /// The average length in packets that random early detection goes by, if it is part of this queue.
+    /// Average length in packets of random early detection, if it is part of this queue.
     pub fn average(&self) -> Option<f64> {
         each!(&self.kind, order => order.average())
     }
 
-    /// How many packets wait.
+    /// Number of waiting packets.
     #[inline]
     pub fn len(&self) -> usize {
         self.room.len()
     }
 
-    /// Whether none waits.
+    /// Whether no packet waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Whether a packet acknowledges and does nothing else: no data, and no control flag that has a place in the
-/// order of the data. A damaged one is none, since its receiver will not read it.
+/// Whether a packet is a pure ACK: no data, and no control flag with a place in the order of the data. A
+/// damaged packet is none, since its receiver drops it.
 //= rfc3449#section-5.2.1: an ACK with data or with SYN, FIN, RST or URG set has other functions
 pub fn is_pure_ack(packet: &Packet) -> bool {
     let Some(segment) = packet.segment() else { return false };

@@ -1,12 +1,14 @@
-//! PIE, proportional integral controller enhanced (RFC 8033): drops arriving packets by a chance that follows the delay.
+//! PIE, proportional integral controller enhanced (RFC 8033): drops arriving packets with a probability that
+//! follows the delay.
 //!
-//! Every `update` the chance grows by how far the delay of the queue is from `target`, and by how much the delay has
-//! grown since the last time; small chances change in small steps. An arriving packet is chosen by that chance, marked
-//! if it may be and the chance is small, and dropped otherwise. After an idle time bursts of `max-burst` pass.
+//! Every `update` the probability grows with the distance of the queue's delay from `target`, and with the
+//! growth of the delay since the last update; small probabilities change in small steps. An arriving packet
+//! is chosen with that probability. It is marked if it is ECN-capable and the probability is small, and
+//! dropped otherwise. After an idle time bursts of `max-burst` pass.
 //!
-//! The delay is the time that the packet which left last has waited (RFC 8033 allows that instead of an estimate of
-//! the line's rate), or none if the queue is empty. The chance is brought up to date when a packet comes or goes:
-//! in between the queue does not change.
+//! The delay is the waiting time of the packet that left last (RFC 8033 permits this instead of an estimate
+//! of the line's rate), or zero for an empty queue. The probability is updated when a packet arrives or
+//! leaves, since the queue does not change in between.
 
 use std::collections::VecDeque;
 
@@ -32,30 +34,30 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
     read: |k, _| Discipline::Pie(PieConfig::keys(k)),
 }];
 
-/// Below this many bytes nothing is chosen: two typical packets.
+/// Bytes below which no packet is chosen: two typical packets.
 const FEW: u64 = 2 * 1500;
-/// By how much the chance may grow in one step when it is above a tenth.
+/// Limit of the growth of the probability per step above a tenth.
 const LARGEST_STEP: f64 = 0.02;
-/// Shares of choices made without luck: below the first none is chosen, from the second on all.
+/// Accumulated probability without a choice: below the first value none is chosen, from the second on all.
 const TOO_SOON: f64 = 0.85;
 const OVERDUE: f64 = 8.5;
 
-/// How the delay is held.
+/// Control of the delay.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct PieConfig {
-    /// The delay that is wanted.
+    /// Target delay.
     pub target: Span,
-    /// How often the chance is brought up to date.
+    /// Interval of updates of the probability.
     pub update: Span,
-    /// Weight of the distance from the target, for a second.
+    /// Gain of the distance from the target, per second.
     pub alpha: f64,
-    /// Weight of the growth of the delay, for a second.
+    /// Gain of the growth of the delay, per second.
     pub beta: f64,
-    /// How long a burst passes after an idle time.
+    /// Time for which a burst passes after an idle time.
     pub max_burst: Span,
-    /// Whether packets that can be marked are; otherwise all that are chosen are dropped.
+    /// Whether ECN-capable packets are marked; otherwise all chosen packets are dropped.
     pub mark: bool,
-    /// The chance above which packets that could be marked are dropped.
+    /// Probability above which ECN-capable packets are dropped too.
     pub mark_below: f64,
 }
 
@@ -75,7 +77,7 @@ impl Default for PieConfig {
 }
 
 impl PieConfig {
-    /// Goes over the keys.
+    /// Reads the keys.
     pub fn keys(k: &mut Keys<'_>) -> PieConfig {
         let mut c = PieConfig::default();
         let mut mark_below = Probability::new(c.mark_below).unwrap_or(Probability::ZERO);
@@ -111,15 +113,15 @@ impl PieConfig {
     }
 }
 
-/// A queue whose delay is held.
+/// A queue with a controlled delay.
 #[derive(Clone, Debug)]
 pub struct Pie {
     config: PieConfig,
     chance: Stream,
     waiting: VecDeque<(Time, Waiting)>,
-    /// The chance of an arriving packet.
+    /// Drop probability of an arriving packet.
     drop: f64,
-    /// What has come together of it since a packet was chosen last.
+    /// Accumulated probability since the last choice.
     due: f64,
     delay: Span,
     old_delay: Span,
@@ -143,11 +145,11 @@ impl Pie {
         }
     }
 
-    /// Does what was due by `now`.
+    /// Runs all updates up to `now`.
     fn catch_up(&mut self, now: Time) {
         while self.next_update <= now {
             if self.rests() {
-                // Nothing changes any more until a packet comes.
+                // No further change until a packet arrives.
                 let steps = now.since(self.next_update).0 / self.config.update.0.max(1);
                 self.next_update += self.config.update * (steps + 1);
                 return;
@@ -156,14 +158,14 @@ impl Pie {
             self.update();
             self.next_update += self.config.update;
             if self.drop == drop && self.old_delay == old_delay && self.next_update <= now {
-                // The controller stands where it was, and will until a packet comes or goes: time alone passes.
+                // The controller is in equilibrium until a packet arrives or leaves; only time passes.
                 let steps = now.since(self.next_update).0 / self.config.update.0.max(1) + 1;
                 return self.repeat(steps);
             }
         }
     }
 
-    /// Many updates that leave the chance as it is.
+    /// Runs many updates that do not change the probability.
     fn repeat(&mut self, steps: u64) {
         let PieConfig { max_burst, update, .. } = self.config;
         self.next_update += update * steps;
@@ -266,7 +268,7 @@ impl Order for Pie {
         _: &Room,
         _: &mut Out,
     ) -> Option<Packet> {
-        // It waits for nobody: so little is never chosen.
+        // The queue is empty, and below the minimum no packet is chosen.
         self.catch_up(now);
         self.delay = Span::ZERO;
         Some(packet)
@@ -285,7 +287,7 @@ impl Order for Pie {
 mod tests {
     use super::*;
 
-    /// RFC 8033 section 4.2: what is added to the chance is divided by more the smaller the chance is.
+    /// RFC 8033 section 4.2: the increment is divided by a larger number for a smaller probability.
     #[test]
     fn a_small_chance_grows_slowly() {
         // Each bound belongs to the step above it.
@@ -314,14 +316,14 @@ mod tests {
             let mut pie = Pie::new(config, Stream::new(1, "pie"));
             (pie.drop, pie.delay, pie.old_delay) = (drop, Span::millis(23), Span::millis(22));
             pie.update();
-            // 0.125 of the 8 ms above the target and 1.25 of the millisecond that came to it.
+            // 0.125 of the 8 ms above the target and 1.25 of the delay's growth by a millisecond.
             let step = (0.125 * 0.008 + 1.25 * 0.001) / divisor;
             let grown = pie.drop - drop;
             assert!((grown / step - 1.0).abs() < 1e-6, "{drop}: {grown}, not {step}");
         }
     }
 
-    /// From a tenth on no step is more than 0.02; a queue that is empty forgets.
+    /// From a tenth on no step exceeds 0.02; an empty queue resets.
     #[test]
     fn a_large_chance_grows_by_a_bounded_step_and_an_empty_queue_forgets() {
         let mut pie = Pie::new(PieConfig::default(), Stream::new(1, "pie"));
@@ -350,7 +352,7 @@ mod tests {
             let mut pie = Pie::new(PieConfig::default(), Stream::new(1, "pie"));
             (pie.drop, pie.delay, pie.old_delay) = (drop, delay, before);
             assert_eq!(pie.is_calm(), calm, "{drop} {delay:?} {before:?}");
-            // Time that passes uses up what a burst may take, and gives it back where all is calm.
+            // Passing time consumes the burst allowance, and restores it in calm periods.
             for (burst, steps, left) in [(100, 1, 85), (100, 6, 10), (100, 7, 0)] {
                 pie.burst = Span::millis(burst);
                 let next = pie.next_update;
@@ -377,7 +379,7 @@ mod tests {
             change(&mut pie);
             assert!(!pie.rests(), "{i}");
         }
-        // It goes on at the next of its moments, also after a long rest.
+        // Updates continue at the next multiple of the interval, also after a long rest.
         for (now, next) in [(14_999, 15_000), (15_000, 30_000), (29_999, 30_000), (90_001, 105_000)]
         {
             let mut pie = at_rest();

@@ -1,23 +1,24 @@
-//! RED, random early detection (Floyd and Jacobson 1993): a router that marks or drops before its queue is full.
+//! RED, random early detection (Floyd and Jacobson 1993): a router that marks or drops before its queue is
+//! full.
 //!
-//! At each arrival the average length of the queue is brought up to date. Below `min` nothing happens; between `min`
-//! and `max` the arriving packet is chosen with a probability that grows with the average; from `max` on every packet
-//! is chosen. What is chosen is marked with "congestion experienced" if its ends understand that (RFC 3168), and
-//! dropped otherwise ([`EarlyDrop`](crate::event::Cause::EarlyDrop)). What then finds no room is dropped as by any queue.
+//! Each arrival updates the average length of the queue. Below `min` no packet is chosen. Between `min` and
+//! `max` the arriving packet is chosen with a probability that grows with the average; from `max` on every
+//! packet is chosen. A chosen packet is marked with Congestion Experienced if it is ECN-capable (RFC 3168),
+//! and dropped otherwise ([`EarlyDrop`](crate::event::Cause::EarlyDrop)). A packet that does not fit is
+//! dropped as in any queue.
 //!
-//! **The average** follows the length with the weight `w_q` at each arrival. A queue that was empty for a while is
-//! taken to have seen as many empty arrivals as packets could have been sent in that time, each taking
-//! [`RedConfig::packet_time`].
+//! **The average** follows the length with the weight `w_q` at each arrival. An idle time counts as arrivals
+//! at an empty queue, one per [`RedConfig::packet_time`].
 //!
-//! **Chance.** The number of arrivals from one choice to the next is uniform between 1 and 1/p_b, not geometric: the
-//! count of arrivals since the last choice raises the probability. Choices are spread out so, and a source that
-//! sends twice as much is chosen twice as often.
+//! **Probability.** The number of arrivals between two choices is uniform between 1 and 1/p_b, not geometric:
+//! the count of arrivals since the last choice raises the probability. So choices are evenly spread, and a
+//! source with twice the rate is chosen twice as often.
 //!
-//! **A queue that is all but empty** has no congestion: while at most one packet waits no packet is chosen, however long
-//! the average is. The paper's pseudo-code does not say so; ns-2's RED, which its first author maintained, and ns-3's do.
-//! Without it an open load of 0.9 would lose a quarter more than there.
+//! **A nearly empty queue** has no congestion: while at most one packet waits, no packet is chosen, whatever
+//! the average. The paper's pseudo-code does not contain this rule; ns-2's RED, maintained by its first
+//! author, and ns-3's do. Without it an open load of 0.9 would lose a quarter more than there.
 //!
-//! Lengths are counted in packets, the arriving packet not among them. The packet in transmission has left the queue.
+//! Lengths are in packets, without the arriving packet and the packet in transmission.
 
 use serde::Serialize;
 
@@ -53,21 +54,21 @@ pub(super) const BEFORE_CLASSES: &[Descriptor<Read>] = &[Descriptor {
     read: |k, rate| Discipline::RedAcksFirst(RedConfig::keys(k, rate)),
 }];
 
-/// How a queue detects congestion early.
+/// Configuration of early congestion detection.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct RedConfig {
-    /// Average length in packets from which on packets are chosen by chance.
+    /// Average length in packets from which packets are chosen randomly.
     pub min: f64,
-    /// Average length in packets from which on every packet is chosen.
+    /// Average length in packets from which every packet is chosen.
     pub max: f64,
-    /// Probability of being chosen that the average reaches at `max`.
+    /// Probability of a choice at an average of `max`.
     pub max_p: f64,
-    /// Weight of the length at each arrival in its average, above 0 and at most 1.
+    /// Weight of the present length in the average, above 0 and at most 1.
     pub weight: f64,
-    /// How long a typical packet takes to be sent: by it an idle time counts as so many empty arrivals. Nothing means
-    /// that an idle queue forgets at once.
+    /// Transmission time of a typical packet, the unit in which idle time counts as empty arrivals. Zero
+    /// makes an idle queue reset immediately.
     pub packet_time: Span,
-    /// Whether packets that can be marked are; otherwise all that are chosen are dropped.
+    /// Whether ECN-capable packets are marked; otherwise all chosen packets are dropped.
     pub mark: bool,
 }
 
@@ -82,10 +83,10 @@ impl RedConfig {
         mark: true,
     };
 
-    /// The typical packet that idle time is counted in, unless a scenario says otherwise.
+    /// Default length of a typical packet, the unit of idle time.
     pub const TYPICAL: Bytes = Bytes(500);
 
-    /// Goes over the keys, before a transmitter of `rate`.
+    /// Reads the keys, for a transmitter of `rate`.
     pub fn keys(k: &mut Keys<'_>, rate: Option<Rate>) -> RedConfig {
         let (mut red, mut typical) = (RedConfig::FLOYD93, RedConfig::TYPICAL);
         let mut max_p = Probability::new(red.max_p).unwrap_or(Probability::ZERO);
@@ -125,21 +126,21 @@ impl RedConfig {
     }
 }
 
-/// Random early detection before the order `O`: the average of the queue and the chance of its packets.
+/// Random early detection in front of the order `O`: the queue's average and its random choices.
 #[derive(Clone, Debug)]
 pub struct Red<O> {
     config: RedConfig,
     chance: Stream,
     average: f64,
-    /// Arrivals since one was chosen last; nothing while the average is below `min`.
+    /// Arrivals since the last choice; `None` while the average is below `min`.
     count: Option<u64>,
-    /// Since when the queue has been empty; nothing while it is not.
+    /// Time since which the queue is empty; `None` while it is not.
     empty_since: Option<Time>,
     behind: O,
 }
 
 impl<O: Order + Default> Red<O> {
-    /// Detection before an empty queue; `chance` chooses the packets.
+    /// Detection in front of an empty queue; `chance` chooses the packets.
     pub fn new(config: RedConfig, chance: Stream) -> Red<O> {
         let (empty_since, behind) = (Some(Time::ZERO), O::default());
         Red { config, chance, average: 0.0, count: None, empty_since, behind }
@@ -156,9 +157,9 @@ impl<O> Red<O> {
                     Span::ZERO => f64::INFINITY,
                     time => now.since(since).0 as f64 / time.0 as f64,
                 };
-                // Weight 1 keeps nothing, and zero to the power of zero would keep all.
+                // With weight 1 nothing remains; zero to the power of zero would be 1.
                 self.average *= if keep > 0.0 { libm::pow(keep, packets) } else { 0.0 };
-                // If it does not stay, the queue is empty as of now.
+                // If the packet does not stay, the queue is empty as of now.
                 self.empty_since = Some(now);
             }
             None => self.average += self.config.weight * (length as f64 - self.average),
@@ -222,7 +223,7 @@ impl<O: Order> Order for Red<O> {
 }
 
 impl Discipline {
-    /// The options of random early detection, if that is part of it.
+    /// The options of random early detection, if it is part of this discipline.
     pub fn red(self) -> Option<RedConfig> {
         match self {
             Discipline::Red(red) | Discipline::RedAcksFirst(red) => Some(red),
@@ -230,7 +231,7 @@ impl Discipline {
         }
     }
 
-    /// The same with these options of random early detection, if that is part of it.
+    /// Replaces the options of random early detection, if it is part of this discipline.
     #[must_use]
     pub fn with_red(self, red: RedConfig) -> Discipline {
         match self {

@@ -1,16 +1,18 @@
 //! ACK congestion control, the receiver's part (balakrishnan97 4.2.1): one ACK for every d data segments.
 //!
-//! A router marks ACKs when the way back fills up. The sender, which receives them, tells the receiver how many were
-//! marked, by an option on its data ([`Acc::Window`](crate::wire::Acc::Window)). At a new mark d doubles; in each
-//! later round trip without one it falls by one. So the receiver treats its ACKs as a TCP sender treats its data.
+//! A router marks ACKs when the reverse path fills up. The sender, which receives them, reports the number of
+//! marked ACKs to the receiver, by an option on its data ([`Acc::Window`](crate::wire::Acc::Window)). At a
+//! new mark d doubles; in each later round trip without a mark it decreases by one. The receiver thus treats
+//! its ACKs as a TCP sender treats its data.
 //!
-//! **Bounds.** At least 1. At most what the sender's window bears, which the same option conveys: half of it, so
-//! that at least two ACKs leave for each window and the sender is not left waiting. (The paper asks for one; the
-//! authors' simulator kept the same safety factor of two.) [`AccConfig::most`] is a further bound.
+//! **Bounds.** At least 1. At most half of the sender's window, which the same option conveys: at least two
+//! ACKs are sent for each window, so the sender does not stall. (The paper requires one; the authors'
+//! simulator had the same safety factor of two.) [`AccConfig::most`] is a further bound.
 //!
-//! **Round trips** are told by the timestamp option, as in the paper: one is over when the sender echoes a time at or
-//! after the last change of d. Without timestamps the option's own copy of the sender's left edge tells the same: one
-//! is over when the sender has seen an acknowledgement of what came after the change.
+//! **Round trips** are measured by the timestamp option, as in the paper: one is over when the sender echoes
+//! a time at or after the last change of d. Without timestamps the option's copy of the sender's left edge
+//! serves the same purpose. A round trip is then over when the sender has received an acknowledgement sent
+//! after the change.
 //!
 //! d changes once in a round trip at most, as a sender halves its window once for all marks of a window.
 
@@ -20,7 +22,7 @@ use crate::wire::Seq;
 
 use super::config::AccConfig;
 
-/// What it is, for lists.
+/// Description of the system, for lists.
 pub const ACC: System = System::new(
     Kind::Receiver,
     "acc",
@@ -30,24 +32,24 @@ pub const ACC: System = System::new(
 )
 .runs(SIM);
 
-/// What a segment's options and the connection's state tell about ACKs.
+/// Input of ACK congestion control from a segment's options and the connection's state.
 #[derive(Clone, Copy, Debug)]
 pub struct Report {
     /// The sender's window in full segments.
     pub window: u16,
-    /// How many marked ACKs the sender has seen, modulo 256.
+    /// Number of marked ACKs that the sender has received, modulo 256.
     pub marks: u8,
     /// The sender's left edge.
     pub acked: Seq,
-    /// The timestamp of ours that it echoes, if the connection has timestamps.
+    /// This end's timestamp that the segment echoes, if the connection has timestamps.
     pub echo: Option<u32>,
-    /// Our timestamp clock.
+    /// Timestamp clock of this end.
     pub clock: u32,
-    /// The number that the next ACK will carry.
+    /// Acknowledgement number of the next ACK.
     pub next: Seq,
 }
 
-/// The moment of a change of d.
+/// Time and position of a change of d.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     clock: u32,
@@ -55,7 +57,7 @@ struct Change {
 }
 
 impl Change {
-    /// Whether a round trip has passed since, as `report` tells.
+    /// Whether a round trip has passed since, according to `report`.
     fn is_past(&self, report: &Report) -> bool {
         match report.echo {
             Some(echo) => echo.wrapping_sub(self.clock) as i32 >= 0,
@@ -64,19 +66,19 @@ impl Change {
     }
 }
 
-/// The delayed-ACK factor and what it follows from.
+/// The delayed-ACK factor and its inputs.
 #[derive(Clone, Debug)]
 pub struct AckControl {
     config: AccConfig,
     factor: u32,
-    /// What the sender's window bears.
+    /// Bound of the factor from the sender's window.
     bound: u32,
     marks: u8,
     changed: Option<Change>,
 }
 
 impl AckControl {
-    /// Acknowledge at the latest so long after an unacknowledged segment.
+    /// Longest delay of an ACK after an unacknowledged segment.
     pub fn timeout(&self) -> Span {
         self.config.timeout
     }
@@ -86,18 +88,18 @@ impl AckControl {
         AckControl { config, factor: 1, bound: 1, marks: 0, changed: None }
     }
 
-    /// An ACK is due after so many segments.
+    /// Number of segments after which an ACK is due.
     pub fn every(&self) -> u32 {
         self.factor.min(self.bound)
     }
 
-    /// A data segment came with the option; whether d changed.
+    /// Processes the option of a data segment, and returns whether d changed.
     //= balakrishnan97#4.2.1: a mark increases d multiplicatively, each round trip without one decreases it linearly
     pub fn learn(&mut self, report: &Report) -> bool {
         let before = self.every();
         //= balakrishnan97#4.2.1: the maximum of d is determined by the sender's window size
         self.bound = (u32::from(report.window) / 2).clamp(1, self.config.most.max(1));
-        // A segment that was overtaken tells of fewer marks than are known.
+        // A reordered segment has an older, smaller number of marks.
         let new = report.marks.wrapping_sub(self.marks);
         let marked = (1..128).contains(&new);
         let here = Change { clock: report.clock, next: report.next };

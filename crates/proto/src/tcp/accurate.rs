@@ -1,54 +1,54 @@
-//! Accurate ECN (RFC 9768): a receiver counts what arrives marked, and tells its counts with every segment.
+//! Accurate ECN (RFC 9768): a receiver counts marked packets and reports its counts in every segment.
 //!
-//! Packets with CE are counted by the field ACE, the three flags AE, CWR and ECE as one number; bytes with ECT(0), CE
-//! and ECT(1) by an option, on ACKs that have room for it, if the configuration wants that. The handshake says by the
-//! same flags how each SYN arrived.
+//! The field ACE, the three flags AE, CWR and ECE as one number, counts packets with CE. If configured, an
+//! option counts bytes with ECT(0), CE and ECT(1), on ACKs that have room for it. In the handshake the same
+//! flags report how each SYN arrived.
 //!
-//! Left out: tests for paths that change the IP field, beyond a field of zero on the first ACK; counters on segments
-//! with data.
+//! Not implemented: tests for paths that change the IP field, except for a field of zero on the first ACK;
+//! counters on segments with data.
 
 use serde::Serialize;
 
 use crate::travel::{Reader, Travels, Writer};
 use crate::wire::{CE, ECT, ECT1, EcnCounts, Flags, Segment};
 
-/// Whether accurate ECN is offered, and how much a receiver tells.
+/// Whether accurate ECN is offered, and the extent of a receiver's reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AccurateEcn {
-    /// It is not offered.
+    /// Not offered.
     #[default]
     Off,
-    /// Packets, by the field in the header.
+    /// Counts packets, by the field in the header.
     Ace,
-    /// Packets, and bytes by the option where there is room for it.
+    /// Counts packets, and bytes by the option where there is room for it.
     Option,
 }
 
 impl AccurateEcn {
-    /// The words for it.
+    /// Keywords of the modes.
     pub(super) const WORDS: [(&'static str, AccurateEcn); 3] =
         [("off", AccurateEcn::Off), ("ace", AccurateEcn::Ace), ("option", AccurateEcn::Option)];
 
-    /// Whether it is offered.
+    /// Whether accurate ECN is offered.
     pub fn is_on(self) -> bool {
         self != AccurateEcn::Off
     }
 }
 
-/// What a SYN says that offers it.
+/// Flags of a SYN that offers accurate ECN.
 pub const OFFER: Flags = Flags::ACE;
 
-/// Both counters of packets begin with this.
+/// Initial value of both counters of packets.
 //= rfc9768#section-3.2.1: r.cep = 5
 const FIRST: u8 = 5;
-/// The counters of bytes begin with these: of ECT(0), of CE, of ECT(1).
+/// Initial values of the byte counters: ECT(0), CE, ECT(1).
 //= rfc9768#section-3.2.1: r.e0b = r.e1b = 1 and r.ceb = 0
 const FIRST_BYTES: [u32; 3] = [1, 0, 1];
-/// More packets than this may have made the field wrap.
+/// Maximum number of packets for which the field cannot have wrapped.
 const UNAMBIGUOUS: u32 = 7;
 
-/// How `bits` of the IP header are reflected in the handshake: on the SYN-ACK and on the ACK of that.
+/// How the handshake reflects `bits` of the IP header: on the SYN-ACK and on the ACK of that.
 //= rfc9768#section-3.2.2.1: Table 3
 pub fn reflection(bits: u8) -> u8 {
     match bits {
@@ -66,30 +66,30 @@ pub struct Accurate {
     packets: u8,
     /// Bytes that arrived with ECT(0), CE and ECT(1), modulo 2^24.
     bytes: [u32; 3],
-    /// What the peer has told of its counters of CE.
+    /// Counters of CE that the peer has reported.
     told: u8,
     told_bytes: u32,
-    /// By how much the reported bytes are ahead of the peer's counter, since they were estimated from packets.
+    /// Bytes reported from an estimate by packets, in excess of the peer's counter.
     ahead: u32,
-    /// The IP header's bits of the peer's SYN or SYN-ACK.
+    /// ECN bits in the IP header of the peer's SYN or SYN-ACK.
     syn: u8,
-    /// The next pure ACK reflects the SYN-ACK.
+    /// Whether the next pure ACK reflects the SYN-ACK.
     reflects: bool,
-    /// The peer's first ACK may reflect ours.
+    /// Whether the peer's first ACK may reflect this end's SYN-ACK.
     reflected: bool,
-    /// The peer, or the path, is not to be trusted: nothing is sent with ECT, and no mark is answered.
+    /// Whether the peer or the path is faulty: no packet is sent with ECT, and marks are ignored.
     mute: bool,
-    /// The last packet arrived with CE.
+    /// Whether the last packet arrived with CE.
     marked: bool,
     /// Packets with CE since this end sent its last segment.
     since: u8,
-    /// The counters of bytes are told, and have changed since.
+    /// Whether the byte counters are reported, and whether they have changed since.
     option: bool,
     news: bool,
 }
 
 impl Accurate {
-    /// The peer's SYN, or SYN-ACK if `active`, has arrived with these bits in its IP header.
+    /// Starts after the arrival of the peer's SYN, or SYN-ACK if `active`, with these bits in its IP header.
     pub fn new(mode: AccurateEcn, bits: u8, active: bool) -> Accurate {
         let option = mode == AccurateEcn::Option;
         Accurate {
@@ -120,24 +120,24 @@ impl Accurate {
         !self.mute
     }
 
-    /// The SYN-ACK came again: the next pure ACK reflects it.
+    /// Records that the SYN-ACK arrived again: the next pure ACK reflects it.
     pub fn reflect_again(&mut self) {
         self.reflects = true;
     }
 
-    /// Whether the next pure ACK is to reflect the SYN-ACK.
+    /// Whether the next pure ACK must reflect the SYN-ACK.
     pub fn reflects(&self) -> bool {
         self.reflects
     }
 
-    /// The flags of a segment that goes out now.
+    /// The flags of a segment that is sent now.
     pub fn tell(&mut self) -> Flags {
         self.since = 0;
         Flags::NONE.with_ace(self.packets)
     }
 
-    /// Makes a pure ACK of `ack`: what it reflects, and the counters of bytes if they have changed and there are `room`
-    /// bytes for them.
+    /// Completes a pure ACK in `ack`: adds the reflection, and the byte counters if they have changed and
+    /// there are `room` bytes for them.
     pub fn complete(&mut self, ack: &mut Segment, room: u32) {
         if self.reflects && ack.options().sack.is_empty() {
             //= rfc9768#section-3.2.2.1: a pure ACK without SACK blocks reflects the SYN-ACK
@@ -152,16 +152,15 @@ impl Accurate {
         }
     }
 
-    /// The counters of bytes, as many as `room` bytes hold, if they are told: nothing is learnt from the first one
-    /// alone.
+    /// The byte counters that fit `room` bytes, if they are reported. The first one alone is useless.
     pub fn counts(&self, room: u32) -> Option<EcnCounts> {
         let len = room.saturating_sub(2).min(9) as usize / 3;
         let ect1_first = self.bytes[2] != FIRST_BYTES[2];
         (self.option && len >= 2).then(|| EcnCounts::new(ect1_first, self.bytes, len))
     }
 
-    /// A packet with `len` bytes of payload arrived with these bits in its IP header. Whether it is to be acknowledged
-    /// at once.
+    /// Records a packet with `len` bytes of payload and these bits in its IP header. Returns whether it must
+    /// be acknowledged at once.
     pub fn arrived(&mut self, bits: u8, len: u32) -> bool {
         let counter = match bits {
             ECT => 0,
@@ -185,8 +184,8 @@ impl Accurate {
         marked && (begins && len > 0 || self.since >= enough)
     }
 
-    /// An ACK of the peer, for `newly` segments that no ACK told of before: bytes that it newly tells to have arrived
-    /// with CE. `plain` if it carries nothing.
+    /// Processes an ACK of the peer, for `newly` newly acknowledged segments. Returns the bytes newly
+    /// reported with CE. `plain` if it carries no data.
     pub fn heard(&mut self, ack: &Segment, plain: bool, newly: u32, mss: u32) -> u32 {
         let field = ack.flags.ace();
         if core::mem::take(&mut self.reflected) && plain && ack.options().sack.is_empty() {
@@ -225,28 +224,28 @@ impl Accurate {
     }
 }
 
-/// What a connection remembers of marks.
+/// ECN state of a connection.
 #[derive(Clone, Debug, Default)]
 pub struct Marks {
-    /// The peer is told of a mark until it says that it has reduced its window (RFC 3168).
+    /// Whether each segment echoes a mark until the peer has reduced its window (RFC 3168).
     pub echo: bool,
-    /// The IP header's bits of the packet that came last.
+    /// ECN bits in the IP header of the last packet.
     pub arrived: u8,
-    /// Our last SYN has offered accurate ECN.
+    /// Whether this end's last SYN offered accurate ECN.
     pub offered: bool,
-    /// What was agreed on instead of echoes.
+    /// State of accurate ECN, if it was agreed on instead of echoes.
     pub accurate: Option<Box<Accurate>>,
 }
 
 impl Marks {
-    /// Whether marks are counted.
+    /// Whether accurate ECN is in use.
     #[inline]
     pub fn is_accurate(&self) -> bool {
         self.accurate.is_some()
     }
 }
 
-// The first byte is what it was before there were counters.
+// The first byte is compatible with the format without counters.
 impl Travels for Marks {
     fn write(&self, to: &mut Writer) {
         (u8::from(self.echo) | u8::from(self.is_accurate()) << 1).write(to);
@@ -309,8 +308,8 @@ mod tests {
         ack
     }
 
-    /// Of seven packets or fewer between two ACKs that arrive, the field tells exactly how many were marked, however
-    /// often it has wrapped in all; the option tells bytes at any distance.
+    /// For at most seven packets between two received ACKs, the field gives the exact number of marks, even
+    /// after it has wrapped. The option gives bytes at any distance.
     #[test]
     fn counters_wrap_and_acks_are_lost() {
         for room in [0, 20] {

@@ -1,4 +1,5 @@
-//! What kind of TCP an end point speaks. A variant is its configuration; a preset is a known system's.
+//! Configuration of a TCP end point. A variant is a configuration; a preset is the configuration of a known
+//! system.
 
 use serde::Serialize;
 
@@ -10,7 +11,7 @@ pub use super::prediction::Prediction;
 pub use super::presets::PRESETS;
 pub use super::sender::custom::{Custom, CustomGrowth};
 
-/// How a sender detects and repairs losses.
+/// Loss detection and recovery of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Variant {
@@ -22,188 +23,191 @@ pub enum Variant {
     NewReno,
     /// Scoreboard and pipe (west97 2.3.2, RFC 2018, RFC 6675).
     Sack,
-    /// ACKs name what caused them; holes are inferred at once (balakrishnan97 3.1.2).
+    /// ACKs identify the segments that caused them; holes are inferred at once (balakrishnan97 3.1.2).
     Smart,
-    /// The receiver names the holes, which are sent again at once (SCPS-TP, CCSDS 714.0-B).
+    /// The receiver reports the holes, which are retransmitted at once (SCPS-TP, CCSDS 714.0-B).
     Snack,
     /// Loss detection by time, tail loss probes, proportional rate reduction (RFC 8985, RFC 6937).
     Rack,
 }
 
-/// What a TCP's timers and round-trip measurements are driven by.
+/// Clock of a TCP's timers and round-trip measurements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Clock {
-    /// BSD: one slow and one fast tick for the whole host; round trips are counted in slow ticks with the
-    /// integer arithmetic of 4.4BSD, time-outs expire on slow ticks, delayed ACKs on fast ones.
+    /// BSD: one slow and one fast tick for the whole host. Round trips are counted in slow ticks with the
+    /// integer arithmetic of 4.4BSD. Timeouts expire on slow ticks, delayed ACKs on fast ones.
     Ticks {
         /// Period of the retransmission clock (500 ms in BSD).
         slow: Span,
         /// Period of the delayed-ACK clock (200 ms in BSD).
         fast: Span,
     },
-    /// RFC 6298: measurements and timers at a granularity, each timer on its own.
+    /// RFC 6298: measurements and timers with a granularity, each timer independent of the others.
     Fine {
         /// Clock granularity G of RFC 6298.
         granularity: Span,
     },
 }
 
-/// How the time-out follows from the estimate, with [`Clock::Fine`].
+/// Formula of the retransmission timeout with [`Clock::Fine`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RtoRule {
     /// `srtt + max(G, 4 rttvar)` (RFC 6298).
     Rfc6298,
-    /// `srtt + 4 rttvar` (Jacobson 1988, appendix A): where round trips never vary in units of G, the time-out
-    /// comes down to one unit.
+    /// `srtt + 4 rttvar` (Jacobson 1988, appendix A): without variation in units of G, the timeout decreases
+    /// to one unit.
     Jacobson,
-    /// `srtt + max(rto-min, 4 rttvar)`, as Linux: the least time-out is counted from the round trip.
+    /// `srtt + max(rto-min, 4 rttvar)`, as Linux: the minimum is added to the round-trip time.
     Linux,
 }
 
 /// When a receiver acknowledges data that arrives in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct DelayedAck {
-    /// Acknowledge at the latest every so many full segments; 1 acknowledges each segment at once, and
-    /// [`DelayedAck::BY_TIME`] is no number of them.
+    /// Maximum number of full segments for each ACK; 1 acknowledges each segment at once, and
+    /// [`DelayedAck::BY_TIME`] means no maximum.
     pub every: u32,
-    /// Acknowledge at the latest so long after an unacknowledged segment. With [`Clock::Ticks`] this is the
-    /// fast tick and the delay is until its next beat.
+    /// Longest delay of an ACK after an unacknowledged segment. With [`Clock::Ticks`] this is the fast tick,
+    /// and the delay ends at its next beat.
     pub timeout: Span,
 }
 
 impl DelayedAck {
-    /// [`DelayedAck::every`] where time alone counts (agarwal00 4.5), and the window: an ACK goes as well when the one
-    /// that it offers is twice what the peer still has.
+    /// [`DelayedAck::every`] for ACKs by time alone (agarwal00 4.5). An ACK is also sent when its window is
+    /// twice the peer's remaining window.
     pub const BY_TIME: u32 = u32::MAX;
 }
 
-/// By what a receiver counts what it has not acknowledged, where [`DelayedAck::every`] counts at all.
+/// Unit in which a receiver counts unacknowledged data for [`DelayedAck::every`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MaxSeg {
-    /// By segments, whatever they carry.
+    /// Segments of any size.
     #[default]
     None,
-    /// By bytes, as 4.4BSD: in multiples of the connection's segment size, which options do not reduce.
+    /// Bytes, as 4.4BSD: in multiples of the connection's segment size, which options do not reduce.
     Mss,
-    /// The same, where that segment size is known to be this one.
+    /// Bytes in multiples of this known segment size.
     Bytes(u32),
 }
 
-/// When the window that duplicate ACKs have inflated in fast recovery comes down to the threshold.
+/// When the window inflated by duplicate ACKs in fast recovery returns to the threshold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Deflation {
-    /// Always, and at a partial ACK by what that acknowledges (RFC 5681, RFC 6582).
+    /// Always; a partial ACK deflates it by the bytes that it acknowledges (RFC 5681, RFC 6582).
     #[default]
     Always,
-    /// NewReno of ns-2: at a partial ACK what that acknowledges comes off the inflation, off the window itself only
-    /// where it is more, and one segment is added; at the end, and for a time-out, the window itself is left, however
-    /// little is in flight. Each ACK lets two new segments go at most. With Reno it is as [`Deflation::Always`], but
-    /// that a time-out as well halves the window itself.
+    /// NewReno of ns-2. A partial ACK reduces the inflation by the acknowledged data, the window itself only
+    /// by the excess, and adds one segment. At the end, and for a timeout, the window itself applies, however
+    /// little is in flight. Each ACK allows two new segments at most. With Reno as [`Deflation::Always`],
+    /// except that a timeout also halves the window itself.
     Ns,
-    /// Only where more duplicate ACKs came than it takes to begin: 4.4BSD.
+    /// Only after more duplicate ACKs than the threshold of fast retransmit: 4.4BSD.
     PastThreshold,
 }
 
-/// What a sender does with a partial acknowledgement of a base station (west97 3.4).
+/// Reaction of a sender to a partial acknowledgement of a base station (west97 3.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AckpReaction {
     /// The option is not offered; partial acknowledgements are ignored.
     Off,
-    /// The retransmission timer starts again with the time-out in force.
+    /// The retransmission timer restarts with the current timeout.
     Rearm,
-    /// The timer is set to a constant: twice the time-out in force before any back-off (west97 4.2).
+    /// The timer is set to a constant: twice the timeout before any backoff (west97 4.2).
     Constant,
-    /// Each partial acknowledgement in a row doubles the time-out, up to the maximum.
+    /// Each consecutive partial acknowledgement doubles the timeout, up to the maximum.
     Exponential,
 }
 
-/// What a loss halves to give the slow-start threshold.
+/// Quantity that a loss halves to give the slow-start threshold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Halving {
-    /// BSD: the smaller of congestion window and peer's window, at each time-out anew, so that a second
-    /// time-out leaves two segments.
+    /// BSD: the smaller of congestion window and peer's window, at each timeout again, so that a second
+    /// timeout leaves two segments.
     Window,
-    /// RFC 5681 equation 4: the data in flight, and only at the first time-out for a segment.
+    /// RFC 5681 equation 4: the data in flight, and only at the first timeout for a segment.
     Flight,
 }
 
-/// How a measured round trip becomes a whole number of the clock's granularity.
+/// Rounding of a measured round-trip time to the clock's granularity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rounding {
-    /// Up, so that no time-out is too short.
+    /// Up, so that no timeout is too short.
     Up,
-    /// To the nearest, and at least one: the network simulators of LBNL (bakshi96 3.3).
+    /// To the nearest unit, and at least one: the network simulators of LBNL (bakshi96 3.3).
     Nearest,
-    /// Beats of the clock while it lasted, at least one; the phase is random. With integer arithmetic only.
+    /// Number of clock beats during the round trip, at least one; the phase is random. With integer
+    /// arithmetic only.
     Beats,
 }
 
-/// How exactly round trips are averaged, with [`Clock::Fine`].
+/// Resolution of round-trip averages with [`Clock::Fine`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arithmetic {
-    /// In nanoseconds.
+    /// Nanoseconds.
     #[default]
     Exact,
-    /// In eighths (srtt) and quarters (rttvar) of the granularity, truncated: the arithmetic of 4.4BSD, which the
-    /// simulators of LBNL took over.
+    /// Eighths (srtt) and quarters (rttvar) of the granularity, truncated: the arithmetic of 4.4BSD and of
+    /// the simulators of LBNL.
     Integer,
 }
 
-/// Until when the window opens by slow start.
+/// Upper bound of the window for slow start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SlowStart {
-    /// Up to the threshold: at the threshold itself it still does.
+    /// Up to the threshold, inclusive.
     #[default]
     Up,
     /// Below the threshold.
     Below,
 }
 
-/// What remains of half a window that is no whole number of segments.
+/// Rounding of half a window that is not a whole number of segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Halves {
     /// Whole segments.
     #[default]
     Whole,
-    /// In fast recovery the exact half; slow start ends at whole segments all the same.
+    /// The exact half in fast recovery; slow start still ends at whole segments.
     Exact,
 }
 
-/// What becomes of the congestion window when nothing was sent for longer than the retransmission timeout.
+/// Congestion window after silence of more than the retransmission timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IdleRestart {
-    /// It stays.
+    /// Unchanged.
     #[default]
     Off,
-    /// One segment (4.4BSD `tcp_output`), with silence measured from the last segment sent (RFC 5681 section 4.1).
+    /// One segment (4.4BSD `tcp_output`), with silence measured from the last segment sent (RFC 5681 section
+    /// 4.1).
     OneSegment,
     /// At most the initial window (RFC 5681 section 4.1).
     InitialWindow,
-    /// It halves for each timeout down to the initial window, and halfway to its use when it is not used for a timeout;
-    /// the threshold keeps three quarters of it (Linux `tcp_cwnd_restart`, `tcp_cwnd_application_limited`).
+    /// Halved for each timeout down to the initial window, and reduced halfway to its use after a timeout of
+    /// low use. The threshold retains three quarters of it (Linux `tcp_cwnd_restart`,
+    /// `tcp_cwnd_application_limited`).
     Decay,
 }
 
-/// When the retransmission timer starts again, beside what becomes of the time-out at the same moment.
+/// Order of the restart of the retransmission timer and a simultaneous change of the timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimerOrder {
-    /// After a round trip or a back-off has changed the time-out (RFC 6298).
+    /// The timer restarts after a round-trip time or a backoff has changed the timeout (RFC 6298).
     #[default]
     Last,
-    /// Before: the first retransmission waits for a time-out that is not doubled, and an ACK restarts the timer with
-    /// the time-out from before its round trip.
+    /// The timer restarts before: the first retransmission waits for an undoubled timeout, and an ACK
+    /// restarts the timer with the timeout before its round-trip time.
     First,
 }
 
@@ -212,114 +216,116 @@ fn is_64(factor: &u32) -> bool {
     *factor == 64
 }
 
-/// Whether this is the least threshold of RFC 5681.
+/// Whether this is the minimum threshold of RFC 5681.
 fn is_two(segments: &u32) -> bool {
     *segments == 2
 }
 
-/// Whether `value` is what it would be by default: then it is left out of the names of runs.
+/// Whether `value` is the default: then it is left out of the names of runs.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// What opens the congestion window, and how far a loss closes it.
+/// Growth of the congestion window, and its reduction after a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Congestion {
     /// Slow start and congestion avoidance; a loss halves the window (RFC 5681).
     Reno,
-    /// Round trips tell how much waits in queues on the way (Brakmo and Peterson 1995).
+    /// Round-trip times indicate the backlog in queues on the path (Brakmo and Peterson 1995).
     Vegas,
     /// A cubic function of the time since the last loss (RFC 9438).
     Cubic,
     /// A model of the path from samples of the delivery rate (BBR, version 1). Needs [`Variant::Rack`].
     Bbr,
-    /// The same, version 3 (draft-ietf-ccwg-bbr). Needs [`Variant::Rack`].
+    /// BBR version 3 (draft-ietf-ccwg-bbr). Needs [`Variant::Rack`].
     Bbr3,
-    /// As fast in bytes per second whatever the round trip (Caini and Firrincieli 2004).
+    /// The same growth in bytes per second for every round-trip time (Caini and Firrincieli 2004).
     Hybla,
-    /// A loss leaves what the path was measured to carry (Westwood+, Grieco and Mascolo 2004).
+    /// A loss sets the window to the measured capacity of the path (Westwood+, Grieco and Mascolo 2004).
     Westwood,
-    /// A loss without a queue costs a fifth (Fu and Liew 2003).
+    /// A loss without a queue reduces the window by a fifth (Fu and Liew 2003).
     Veno,
-    /// Each mark costs a little (draft-briscoe-iccrg-prague-congestion-control). Needs [`Variant::Rack`] and accurate ECN.
+    /// Each mark causes a small reduction (draft-briscoe-iccrg-prague-congestion-control). Needs
+    /// [`Variant::Rack`] and accurate ECN.
     Prague,
 }
 
 impl Congestion {
-    /// Whether a model of the path sets the window, and not losses.
+    /// Whether a model of the path, not losses, sets the window.
     pub(super) fn has_a_model(self) -> bool {
         matches!(self, Congestion::Bbr | Congestion::Bbr3)
     }
 }
 
-/// How many segments of a window [`Congestion::Vegas`] wants to wait in queues on the way.
+/// Backlog in segments that [`Congestion::Vegas`] aims at in queues on the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct VegasRule {
-    /// Below this the window grows.
+    /// Below this backlog the window grows.
     pub alpha: u32,
-    /// Above this it shrinks.
+    /// Above this backlog it shrinks.
     pub beta: u32,
-    /// Above this slow start ends.
+    /// Above this backlog slow start ends.
     pub gamma: u32,
 }
 
-/// How the congestion window opens in congestion avoidance.
+/// Growth of the congestion window in congestion avoidance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GrowthRule {
     /// One segment per window (RFC 5681).
     Rfc5681,
     /// 4.4BSD: one segment per window plus an eighth of a segment per ACK, which RFC 2525 section 2.3 lists
-    /// among the known faults of the TCPs that descend from it.
+    /// among the known faults of BSD-derived TCPs.
     Bsd,
-    /// By segments acknowledged, as Linux: with its CUBIC where that is configured, its proportional rate reduction,
-    /// and the bursts in which it sends.
+    /// By segments acknowledged, as Linux, including its variants of CUBIC, proportional rate reduction and
+    /// bursts.
     Linux,
 }
 
-/// What a loss is taken for where nothing tells: the default assumption of SCPS-TP, which leaves it to the
+/// Assumed cause of a loss without feedback: the default assumption of SCPS-TP, which is a matter of
 /// configuration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossCause {
     /// A full queue: the window shrinks.
     Congestion,
-    /// Noise on a link: the window stays.
+    /// Noise on a link: the window is unchanged.
     Corruption,
 }
 
-/// Explicit loss notification (west97 2.3.3): which damaged segments a receiver tells the sender of.
+/// Explicit loss notification (west97 2.3.3): the damaged segments that a receiver reports to the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ElnMode {
     /// None; notifications are neither offered nor obeyed.
     Off,
-    /// Those whose IP checksum holds and whose TCP checksum fails: errors in the IP header stay unseen.
+    /// Segments with a valid IP checksum and an invalid TCP checksum: errors in the IP header are not
+    /// detected.
     Checksum,
-    /// Every one, as if told by an oracle: the bound that the paper compares with.
+    /// All damaged segments, as if reported by an oracle: the bound in the paper's comparison.
     Ideal,
 }
 
-/// What a sender obeys of explicit loss notifications, and asks for on its SYN.
+/// Loss notifications that a sender obeys, and requests on its SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ElnReaction {
-    /// Notifications that name a segment: it is sent again at once (west97 2.3.3).
+    /// Notifications that name a segment: it is retransmitted at once (west97 2.3.3).
     Named,
-    /// Marks on the ACKs that wait for a lost segment: the third duplicate ACK sends it again, and the window stays
-    /// (E2E-ELN of balakrishnan97 3.1.2).
+    /// Marks on the duplicate ACKs for a lost segment: the third one retransmits it, and the window is
+    /// unchanged (E2E-ELN of balakrishnan97 3.1.2).
     ThirdDuplicate,
-    /// The same marks: the first marked ACK sends it again (E2E-ELN-RXMT).
+    /// The same marks: the first marked ACK retransmits the segment (E2E-ELN-RXMT).
     FirstAck,
 }
 
 /// Congestion control of acknowledgements (balakrishnan97 4.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct AccConfig {
-    /// The most segments that share an ACK, whatever the sender's window bears.
+    /// Maximum number of segments per ACK, even if the sender's window allows more.
     pub most: u32,
-    /// An ACK waits no longer than this (the paper: 200 ms). With [`Clock::Ticks`] it is the fast tick.
+    /// Longest delay of an ACK (the paper: 200 ms). With [`Clock::Ticks`] it is the fast tick.
     pub timeout: Span,
 }
 
@@ -336,47 +342,48 @@ pub struct TcpConfig {
     pub variant: Variant,
     /// Timers.
     pub clock: Clock,
-    /// How the time-out follows from the estimate.
+    /// Formula of the retransmission timeout.
     pub rto_rule: RtoRule,
-    /// How round trips are rounded; of [`Clock::Fine`] only.
+    /// Rounding of round-trip times; of [`Clock::Fine`] only.
     pub rtt_rounding: Rounding,
-    /// How they are averaged; of [`Clock::Fine`] only.
+    /// Resolution of their averages; of [`Clock::Fine`] only.
     #[serde(skip_serializing_if = "is_default")]
     pub rtt_arithmetic: Arithmetic,
-    /// Packets carry the time of their sending and ACKs echo it, beside the header: each ACK of new data gives a round
-    /// trip. As in simulators; on real packets nothing carries it.
+    /// Whether packets carry their send time outside the header and ACKs echo it, so that each ACK of new
+    /// data gives a round-trip time. For simulations; real packets cannot carry it.
     #[serde(skip_serializing_if = "is_default")]
     pub stamps: bool,
-    /// When the retransmission timer starts again.
+    /// When the retransmission timer restarts.
     #[serde(skip_serializing_if = "is_default")]
     pub timer_order: TimerOrder,
-    /// A fast retransmit doubles the time-out as well.
+    /// Whether a fast retransmit doubles the timeout as well.
     #[serde(skip_serializing_if = "is_default")]
     pub fast_backoff: bool,
-    /// Connections begin with a handshake. Without one both ends are open from the start, as in simulators.
+    /// Whether connections begin with a handshake. Without one both ends are open from the start, as in
+    /// simulators.
     #[serde(skip_serializing_if = "Clone::clone")]
     pub handshake: bool,
     /// Whether the handshake's round trip is a measurement. Simulators of one-way TCP had no handshake.
     pub rtt_from_syn: bool,
-    /// Smallest retransmission time-out.
+    /// Minimum retransmission timeout.
     pub rto_min: Span,
-    /// Largest retransmission time-out.
+    /// Maximum retransmission timeout.
     pub rto_max: Span,
-    /// Time-out before the first measurement.
+    /// Retransmission timeout before the first measurement.
     pub rto_initial: Span,
-    /// Largest factor by which timeouts in a row lengthen the retransmission timeout and the persist timeout: 64 in
-    /// BSD. With 0 only `rto_max` bounds them.
+    /// Maximum factor by which consecutive timeouts lengthen the retransmission timeout and the persist
+    /// timeout: 64 in BSD. With 0 only `rto_max` bounds them.
     #[serde(skip_serializing_if = "is_64")]
     pub backoff_max: u32,
-    /// A connection is given up after this many time-outs in a row; see [`TcpConfig::giving_up`].
+    /// Number of consecutive timeouts after which a connection is aborted; see [`TcpConfig::giving_up`].
     pub max_retries: u32,
-    /// When a connection is given up.
+    /// When a connection is aborted.
     #[serde(skip_serializing_if = "is_default")]
     pub giving_up: GivingUp,
-    /// SYNs that are sent again before the connection is given up; as `max_retries` if there is no number.
+    /// Number of SYN retransmissions before the connection is aborted; `None` is `max_retries`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub syn_retries: Option<u32>,
-    /// SYN-ACKs that are sent again, likewise.
+    /// Number of SYN-ACK retransmissions; `None` is `max_retries`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub syn_ack_retries: Option<u32>,
     /// Timeouts of a SYN that do not double the next one.
@@ -388,72 +395,73 @@ pub struct TcpConfig {
     pub send_buffer: u32,
     /// Socket receive buffer in bytes: the largest advertised window.
     pub recv_buffer: u32,
-    /// The receiver acknowledges when Linux does: at once at the start and while its window may grow, and together
-    /// behind a hole.
+    /// Whether the receiver acknowledges when Linux does: at once at the start and while its window may grow,
+    /// and compressed after a hole.
     #[serde(skip_serializing_if = "is_default")]
     pub quick_acks: bool,
     /// Initial congestion window in segments.
     pub initial_window: u32,
-    /// Congestion window after a time-out, in segments.
+    /// Congestion window after a timeout, in segments.
     pub loss_window: u32,
     /// Initial slow-start threshold in bytes.
     pub initial_ssthresh: u32,
-    /// What a loss halves.
+    /// Quantity that a loss halves.
     pub halving: Halving,
-    /// What becomes of a fraction of a segment.
+    /// Rounding of half a window.
     #[serde(skip_serializing_if = "is_default")]
     pub halves: Halves,
-    /// The congestion window lets whole segments go, as where windows are counted in packets: a fraction of a segment
-    /// is for none that is sent again either.
+    /// Whether the congestion window allows only whole segments, as where windows are counted in packets. A
+    /// fraction of a segment does not allow a retransmission either.
     #[serde(skip_serializing_if = "is_default")]
     pub whole_segments: bool,
-    /// The least slow-start threshold in segments.
+    /// Minimum slow-start threshold in segments.
     #[serde(skip_serializing_if = "is_two")]
     pub ssthresh_min: u32,
-    /// Until when the window opens by slow start.
+    /// Upper bound of the window for slow start.
     #[serde(skip_serializing_if = "is_default")]
     pub slow_start: SlowStart,
-    /// Reno begins no fast retransmit for a window of data whose repair has begun.
+    /// Whether Reno starts no fast retransmit for a window of data that is already being repaired.
     #[serde(skip_serializing_if = "is_default")]
     pub once_per_window: bool,
-    /// What opens the congestion window, and how far a loss closes it.
+    /// Growth of the congestion window, and its reduction after a loss.
     pub congestion: Congestion,
-    /// A congestion control from outside, in place of both.
+    /// An external congestion control in place of both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom: Option<Box<Custom>>,
-    /// How it opens, with [`Congestion::Reno`].
+    /// Growth in congestion avoidance, with [`Congestion::Reno`].
     pub growth: GrowthRule,
-    /// The window opens by the bytes that an ACK acknowledges, of at most so many segments (the limit L of RFC 3465);
-    /// 0 counts ACKs instead.
+    /// Maximum number of segments of an ACK that count for growth by bytes (the limit L of RFC 3465); 0
+    /// counts ACKs instead.
     pub byte_counting: u32,
-    /// A congestion window that is not used does not grow (RFC 7661).
+    /// Whether an unused congestion window does not grow (RFC 7661).
     #[serde(skip_serializing_if = "is_default")]
     pub window_validation: bool,
-    /// What becomes of it after silence.
+    /// Congestion window after silence.
     #[serde(skip_serializing_if = "is_default")]
     pub slow_start_after_idle: IdleRestart,
-    /// What it aims at, with [`Congestion::Vegas`].
+    /// Backlog that [`Congestion::Vegas`] aims at.
     pub vegas: VegasRule,
-    /// Segments leave at a rate, not in the bursts in which the windows open.
+    /// Whether segments are paced at a rate instead of sent in bursts.
     pub pacing: bool,
-    /// Segments that may leave back to back when they are paced.
+    /// Maximum number of back-to-back segments with pacing.
     pub burst: u32,
     /// Duplicate ACKs that trigger fast retransmit.
     pub dupthresh: u32,
     /// Receiver: when to acknowledge.
     pub delayed_ack: DelayedAck,
-    /// Receiver: by what it counts.
+    /// Receiver: unit of the count.
     #[serde(skip_serializing_if = "is_default")]
     pub maxseg: MaxSeg,
-    /// When Reno and NewReno take the inflation of their window back.
+    /// When Reno and NewReno deflate their window.
     #[serde(skip_serializing_if = "is_default")]
     pub deflation: Deflation,
-    /// The window also grows on the ACK that ends fast recovery of Reno and NewReno, as in 4.4BSD and ns-2.
+    /// Whether the window also grows on the ACK that ends fast recovery of Reno and NewReno, as in 4.4BSD and
+    /// ns-2.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub exit_growth: bool,
     /// Offer explicit congestion notification (RFC 3168).
     pub ecn: bool,
-    /// Offer accurate ECN (RFC 9768), and what is left of it with a peer that has only the other one.
+    /// Offer accurate ECN (RFC 9768); a peer without it falls back to classic ECN.
     #[serde(skip_serializing_if = "is_default")]
     pub accurate_ecn: AccurateEcn,
     /// Offer congestion control of acknowledgements.
@@ -462,18 +470,18 @@ pub struct TcpConfig {
     pub timestamps: bool,
     /// Offer window scaling (RFC 7323).
     pub window_scale: bool,
-    /// Predict headers. What is sent and delivered does not depend on it, only what that costs.
+    /// Predict headers. This affects only the cost, not the segments sent or the data delivered.
     #[serde(skip_serializing_if = "Prediction::is_off")]
     pub prediction: Prediction,
     /// Send SACK blocks when the peer permits them. The `sack` variant needs it on both sides.
     pub sack: bool,
-    /// Name what caused an ACK when the peer understands it. The `smart` variant needs it on both sides.
+    /// Report the cause of an ACK when the peer understands it. The `smart` variant needs it on both sides.
     pub smart: bool,
-    /// Send a segment again as often as SMART shows its loss, not only once.
+    /// Retransmit a segment each time that SMART shows its loss, not only once.
     pub smart_repeat: bool,
-    /// Name what is missing when the peer understands it. The `snack` variant needs it on both sides.
+    /// Report missing segments when the peer understands it. The `snack` variant needs it on both sides.
     pub snack: bool,
-    /// What the `snack` variant takes the losses for that its peer names.
+    /// Assumed cause of losses that the peer of the `snack` variant reports.
     pub loss_cause: LossCause,
     /// Report segments that arrive twice (RFC 2883), where SACK blocks are sent.
     pub dsack: bool,
@@ -481,11 +489,11 @@ pub struct TcpConfig {
     pub ackp: AckpReaction,
     /// Take no round-trip sample from a segment that a partial acknowledgement covered (west97 3.4).
     pub ackp_karn: bool,
-    /// Offer and obey explicit loss notifications, and which losses a receiver notices.
+    /// Offer and obey explicit loss notifications, and the losses that a receiver detects.
     pub eln: ElnMode,
     /// Offer and obey negative acknowledgements of a base station (west97 2.6).
     pub nack: bool,
-    /// What a sender does upon loss notifications.
+    /// Reaction of a sender to loss notifications.
     pub eln_reaction: ElnReaction,
     /// Obey explicit bad state notifications of a base station (bakshi96 4.2.3).
     pub ebsn: bool,
@@ -496,7 +504,7 @@ pub struct TcpConfig {
     pub fast_rtx_handoff: bool,
     /// New data on the first and second duplicate ACK (RFC 3042).
     pub limited_transmit: bool,
-    /// Connections to one host share a congestion window and find losses together (balakrishnan97 5.2). With
+    /// Connections to one host share a congestion window and loss detection (balakrishnan97 5.2). With
     /// [`Variant::Reno`] only.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub integrated: bool,
@@ -506,17 +514,17 @@ pub struct TcpConfig {
     /// Open connections with data and a cookie (RFC 7413).
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub fast_open: bool,
-    /// How long TIME-WAIT lasts.
+    /// Duration of TIME-WAIT.
     pub time_wait: Span,
 }
 
 impl TcpConfig {
-    /// The sender adaptation of balakrishnan97 4.2 and 4.3: the window opens by bytes acknowledged, however many an
-    /// ACK acknowledges, and of what an ACK releases three segments leave back to back and the rest at the rate of a
-    /// window in a round trip.
+    /// The sender adaptation of balakrishnan97 4.2 and 4.3. The window opens by bytes acknowledged, for any
+    /// number per ACK. Of the segments that an ACK releases, three are sent back to back and the rest at the
+    /// rate of a window per round trip.
     ///
-    /// The paper names the techniques and gives no numbers. Three segments are what the authors' simulation scripts
-    /// had as their largest burst.
+    /// The paper names the techniques and gives no numbers. Three segments were the largest burst in the
+    /// authors' simulation scripts.
     pub fn adapt_to_sparse_acks(&mut self) {
         self.byte_counting = u32::MAX;
         self.pacing = true;

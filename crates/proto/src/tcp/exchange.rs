@@ -1,7 +1,7 @@
-//! Requests and responses: clients that ask, servers that answer, and what a connection knows of both.
+//! Requests and responses: clients, servers, and the state of a connection between them.
 //!
-//! A server answers at once when a request is there in full: it takes no time, so what an exchange lasts is the
-//! network's. Sizes are known to both ends, as if the first bytes of a request said them.
+//! A server answers as soon as a request is complete. It takes no time, so the duration of an exchange is the
+//! network's. Both ends know all sizes, as if the first bytes of a request contained them.
 
 use serde::Serialize;
 
@@ -10,30 +10,31 @@ use super::fetch::Fetching;
 use crate::units::{Bytes, Span, Time};
 use crate::wire::{Addr, FlowKey};
 
-/// Clients that ask for something, wait for it, and ask again.
+/// Clients that send a request, wait for the response, and repeat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Exchange {
-    /// What a client sends.
+    /// Size of a request.
     pub request: Bytes,
-    /// What it gets.
+    /// Size of a response.
     pub response: Bytes,
-    /// A client asks again so long after it asked, whatever has come; without it, after its answer.
+    /// Interval between requests, independent of responses; `None` sends the next request after the response.
     pub every: Option<Span>,
-    /// Time from an answer to the next request, without `every`.
+    /// Time from a response to the next request, without `every`.
     pub think: Span,
-    /// One connection for all exchanges of a client; otherwise each has its own, which both ends close.
+    /// Whether a client has one connection for all exchanges; otherwise each exchange has a separate one,
+    /// which both ends close.
     pub persistent: bool,
-    /// How often a client asks; without it, until it is stopped.
+    /// Number of requests of a client; `None` continues until the client is stopped.
     pub exchanges: Option<u32>,
 }
 
-/// The first port of servers.
+/// First port of servers.
 const FIRST_PORT: u16 = 10_000;
-/// Ports of a server: connections of a client take the second when source ports run out.
+/// Ports of a server: connections of a client use the second when source ports run out.
 const PORTS: u16 = 2;
 
 impl Exchange {
-    /// So many servers have ports of their own.
+    /// Number of servers with separate ports.
     pub const SERVERS: usize = 20_000;
 
     /// The port of the server of the `nth` table, below [`Exchange::SERVERS`].
@@ -53,18 +54,18 @@ pub(super) struct Client {
     pub(super) to: Addr,
     pub(super) port: u16,
     pub(super) exchange: Exchange,
-    /// It asks for nothing from then on.
+    /// Time from which it sends no more requests.
     pub(super) stop: Option<Time>,
-    /// How often it has asked.
+    /// Number of requests sent.
     pub(super) asked: u32,
-    /// It waits for an answer before it goes on.
+    /// Whether it waits for a response.
     pub(super) waits: bool,
-    /// Where it asks, if that is always the same.
+    /// Connection of its requests, if it is always the same.
     pub(super) connection: Option<usize>,
 }
 
 impl Client {
-    /// When it asks next, if it may once more from `at` on.
+    /// Time of the next request from `at` on, if there is one.
     pub(super) fn again(&self, at: Time) -> Option<Time> {
         let enough = self.exchange.exchanges.is_some_and(|most| self.asked >= most);
         let late = self.stop.is_some_and(|stop| at >= stop);
@@ -72,7 +73,7 @@ impl Client {
     }
 }
 
-/// A server that answers connections of a host.
+/// A server for the connections of a host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Service {
     pub(super) client: Addr,
@@ -80,26 +81,26 @@ pub(super) struct Service {
     pub(super) answers: Answers,
 }
 
-/// How a server knows what is asked for.
+/// How a server determines the size of a response.
 #[derive(Clone, Copy, Debug)]
 pub enum Answers {
-    /// It is always the same.
+    /// Always the same.
     Same(Exchange),
-    /// Requests of this size say how much.
+    /// Requests of this size contain it.
     Told(Bytes),
 }
 
-/// What a connection carries.
+/// Exchanges of a connection.
 #[derive(Clone, Debug)]
 pub(super) enum Talk {
-    /// Requests and responses that are always the same.
+    /// Requests and responses of constant size.
     Same(Exchanging),
-    /// Requests that say how much is asked for.
+    /// Requests that contain the size of the response.
     Told(Fetching),
 }
 
 impl Answers {
-    /// Of the end that answers.
+    /// State of the server's end.
     pub(super) fn server(&self) -> Talk {
         match self {
             Answers::Same(exchange) => Talk::Same(Exchanging::server(exchange)),
@@ -109,31 +110,31 @@ impl Answers {
 }
 
 impl Service {
-    /// Whether it answers on the connection `flow`, seen from the server.
+    /// Whether it serves the connection `flow`, seen from the server.
     pub(super) fn takes(&self, flow: FlowKey) -> bool {
         flow.dst == self.client && Exchange::is_at(self.port, flow.src_port)
     }
 }
 
-/// What a connection knows of the exchanges on it.
+/// State of the exchanges on a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Exchanging {
-    /// Bytes that this end sends for each exchange, and that it gets.
+    /// Bytes that this end sends and receives for each exchange.
     pub(super) sends: u64,
     pub(super) gets: u64,
-    /// Whether this end asks.
+    /// Whether this end sends the requests.
     pub(super) asks: bool,
-    /// Whether it closes behind what it sends.
+    /// Whether it closes the connection after its data.
     pub(super) closes: bool,
-    /// Exchanges of which this end has sent its part, or all of them have come.
+    /// Exchanges whose part this end has sent, and exchanges completely received.
     pub(super) begun: u64,
     pub(super) done: u64,
-    /// An answer has come, and nobody has looked.
+    /// Whether a response has arrived and was not polled.
     pub(super) news: bool,
 }
 
 impl Exchanging {
-    /// Of the end that asks.
+    /// State of the client's end.
     pub(super) fn client(exchange: &Exchange) -> Exchanging {
         Exchanging {
             sends: exchange.request.0,
@@ -146,7 +147,7 @@ impl Exchanging {
         }
     }
 
-    /// Of the end that answers.
+    /// State of the server's end.
     pub(super) fn server(exchange: &Exchange) -> Exchanging {
         let client = Exchanging::client(exchange);
         Exchanging { sends: client.gets, gets: client.sends, asks: false, ..client }

@@ -1,22 +1,23 @@
-//! TCP Fast Open (RFC 7413): a SYN with data, and a cookie that shows that its sender is where it says.
+//! TCP Fast Open (RFC 7413): a SYN with data, and a cookie that proves its sender's address.
 //!
-//! A client asks for a cookie on its first SYN to a server, and has it on the SYN-ACK. Later SYNs carry the cookie and
-//! data, which a server that recognises the cookie hands to the application at once. Everything else opens by the
-//! handshake. A cookie says who sends, not that the SYN is new: a duplicate of it is taken for another connection.
+//! A client requests a cookie on its first SYN to a server, and receives it on the SYN-ACK. Later SYNs carry
+//! the cookie and data. A server that recognises the cookie delivers the data to the application at once. All
+//! other connections open by the handshake. A cookie authenticates the sender, not the freshness of the SYN:
+//! its duplicate counts as another connection.
 //!
-//! This file has what a host remembers. What a connection does with it stands in `connection/opening.rs`, which it
-//! shares with [`t_tcp`](super::t_tcp).
+//! This file has the state that a host stores. `connection/opening.rs`, shared with [`t_tcp`](super::t_tcp),
+//! has the behaviour of a connection.
 //!
-//! **Modelled:** request, grant and use of cookies; data in the SYN up to the segment size that the server offered
-//! before; answers before the handshake is over; the SYN without option and data when its timer expires; a bound of
-//! connections whose handshake is not over. **Not modelled:** keys that change with time; servers to which a client does
-//! without for a while after a failure.
+//! **Modelled:** request, grant and use of cookies; data in the SYN up to the segment size that the server
+//! offered before; responses before the end of the handshake; retransmission of the SYN without option and
+//! data; a bound of connections with an unfinished handshake. **Not modelled:** keys that change with time;
+//! servers for which a client temporarily avoids Fast Open after a failure.
 
 use crate::describe::{Kind, SIM, System};
 use crate::wire::Addr;
 use crate::wire::opening::Cookie;
 
-/// What it is, for lists.
+/// Description of the system, for lists.
 pub const FAST_OPEN: System = System::new(
     Kind::Sender,
     "fast-open",
@@ -27,49 +28,49 @@ pub const FAST_OPEN: System = System::new(
 .tier(0)
 .runs(SIM);
 
-/// Servers whose cookies are remembered; the one that was not used for longest goes first.
+/// Number of servers with a stored cookie; the least recently used one is discarded first.
 const SERVERS_MAX: usize = 256;
-/// Connections whose handshake may be under way while their data has been delivered.
+/// Maximum number of connections with an unfinished handshake whose data has been delivered.
 //= rfc7413#section-5.1: a server must limit those that are pending
 const PENDING_MAX: usize = 256;
 
-/// What a host remembers of a server.
+/// Cached state of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Server {
     addr: Addr,
     cookie: Option<Cookie>,
     /// The segment size that it offered last.
     mss: u16,
-    /// Whether its cookie is in an option of experiments.
+    /// Whether its cookie is in an experimental option.
     experiment: bool,
-    /// Requests without an answer: none, one in the usual option, one in that of experiments too.
+    /// Unanswered requests: none, one with the usual option, or one with the experimental option too.
     unanswered: u8,
 }
 
-/// What a host remembers of cookies.
+/// Cookies of a host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cookies {
     key: [u64; 2],
-    /// Its own address, where cookies are computed from both addresses as in Linux.
+    /// The host's address, if cookies are computed from both addresses as in Linux.
     own: Option<Addr>,
-    /// The newest last.
+    /// Servers, the most recently used last.
     servers: Vec<Server>,
     pending: usize,
-    /// A client sends data in its SYN without a cookie (`tcp_fastopen`, bit 2).
+    /// Whether a client sends data in its SYN without a cookie (`tcp_fastopen`, bit 2).
     pub client_without: bool,
-    /// A server accepts data in a SYN without a cookie (`tcp_fastopen`, bit 9).
+    /// Whether a server accepts data in a SYN without a cookie (`tcp_fastopen`, bit 9).
     pub server_without: bool,
 }
 
 impl Cookies {
-    /// A host without cookies of others, whose own are made with `key`.
+    /// A host without cookies of others; `key` is the key of its own cookies.
     pub fn new(key: [u64; 2]) -> Cookies {
         let (client_without, server_without) = (false, false);
         let (own, servers) = (None, Vec::new());
         Cookies { key, own, servers, pending: 0, client_without, server_without }
     }
 
-    /// Cookies are made from now on as Linux at the address `own` makes them with `key`.
+    /// From now on creates cookies with `key` as Linux does at the address `own`.
     pub fn make_as_linux(&mut self, key: [u64; 2], own: Addr) {
         (self.key, self.own) = (key, Some(own));
     }
@@ -93,7 +94,7 @@ impl Cookies {
         Cookie::new(&bytes).unwrap_or(Cookie::REQUEST)
     }
 
-    /// Whether a client may open with data: it has the right cookie, and there is room.
+    /// Whether a client may open with data: it has the right cookie, and the limit permits it.
     pub fn accepts(&self, client: Addr, cookie: &Cookie) -> bool {
         self.has_room() && *cookie == self.made_for(client)
     }
@@ -103,12 +104,12 @@ impl Cookies {
         self.pending < PENDING_MAX
     }
 
-    /// A connection with early data has been accepted, or its handshake is over.
+    /// Counts a connection with accepted early data, or the end of its handshake.
     pub(super) fn count_pending(&mut self, more: bool) {
         self.pending = if more { self.pending + 1 } else { self.pending.saturating_sub(1) };
     }
 
-    /// What is remembered of `server`, which becomes the newest.
+    /// The cached state of `server`, which becomes the most recent.
     fn server(&mut self, server: Addr) -> Option<&mut Server> {
         let at = self.servers.iter().position(|known| known.addr == server)?;
         let known = self.servers.remove(at);
@@ -116,7 +117,7 @@ impl Cookies {
         self.servers.last_mut()
     }
 
-    /// The same, made if there is nothing yet.
+    /// Like [`Cookies::server`], and creates the state if there is none.
     fn remember(&mut self, addr: Addr, mss: u16) -> Option<&mut Server> {
         if self.server(addr).is_none() {
             if self.servers.len() >= SERVERS_MAX {
@@ -139,26 +140,27 @@ impl Cookies {
         self.server(server).map(|known| known.mss)
     }
 
-    /// `server` has given a cookie, and offers segments of `mss`.
+    /// Stores a cookie of `server`, and its segment size `mss`.
     pub fn learn(&mut self, server: Addr, cookie: Cookie, mss: u16) {
         self.learn_as(server, cookie, mss, false);
     }
 
-    /// The same; `experiment` says whether the cookie came in an option of experiments.
+    /// Like [`Cookies::learn`]; `experiment` is whether the cookie arrived in an experimental option.
     pub fn learn_as(&mut self, server: Addr, cookie: Cookie, mss: u16, experiment: bool) {
         if let Some(known) = self.remember(server, mss) {
             (known.cookie, known.mss, known.experiment) = (Some(cookie), mss, experiment);
         }
     }
 
-    /// `server` offers segments of `mss`.
+    /// Stores the segment size of `server`.
     pub fn learn_mss(&mut self, server: Addr, mss: u16) {
         if let Some(known) = self.remember(server, mss) {
             known.mss = mss;
         }
     }
 
-    /// Whether an option of experiments is used with `server`: its cookie came so, or the usual option had no answer.
+    /// Whether the experimental option is used with `server`: its cookie arrived in one, or the usual option
+    /// had no answer.
     pub fn experiments_with(&mut self, server: Addr) -> bool {
         let known = self.server(server);
         known.is_some_and(|known| match known.cookie {
@@ -167,7 +169,8 @@ impl Cookies {
         })
     }
 
-    /// `server` has not answered a request in the usual option or, with `experiment`, in that of experiments.
+    /// Records that `server` has not answered a request in the usual option or, with `experiment`, in the
+    /// experimental one.
     pub fn unanswered(&mut self, server: Addr, experiment: bool) {
         let tried = if experiment { 2 } else { 1 };
         if let Some(known) = self.remember(server, 0).filter(|known| known.cookie.is_none()) {
@@ -175,12 +178,12 @@ impl Cookies {
         }
     }
 
-    /// `server` did not take the cookie and gave no other.
+    /// Discards the cookie of `server` after it rejected the cookie without a new one.
     pub fn forget(&mut self, server: Addr) {
         self.servers.retain(|known| known.addr != server);
     }
 
-    /// Nothing is known of any server.
+    /// Discards the state of all servers.
     pub fn forget_all(&mut self) {
         self.servers.clear();
     }
@@ -233,7 +236,8 @@ mod tests {
 
     #[test]
     fn the_hash_is_that_of_its_authors() {
-        // The first vectors and the longest of their reference implementation: key 00 to 0f, message 00, 01 and so on.
+        // The first vectors and the longest of their reference implementation: key 00 to 0f, message 00, 01
+        // and so on.
         let key = [0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908];
         let message: Vec<u8> = (0..64).collect();
         assert_eq!(siphash(key, &message[..0]), 0x726f_db47_dd0e_0e31);
@@ -278,7 +282,7 @@ mod tests {
         assert_eq!(cookies.known(A), None);
     }
 
-    /// The cookie that Linux 6.18 gives 192.0.2.1 at 192.168.0.1 with this value of `tcp_fastopen_key`.
+    /// The cookie of Linux 6.18 for 192.0.2.1 at 192.168.0.1 with this value of `tcp_fastopen_key`.
     #[test]
     fn cookies_can_be_those_of_linux() {
         let mut cookies = Cookies::new([1, 2]);

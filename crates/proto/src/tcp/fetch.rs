@@ -1,7 +1,7 @@
-//! Requests that say how much they ask for, several of which may be under way on one connection.
+//! Requests that contain the size of their response; several may be pending on one connection.
 //!
-//! A request has a size that both ends know. Its first eight bytes are the size of the answer, which the server begins at
-//! once; answers come in the order of their requests.
+//! Both ends know the size of a request. Its first eight bytes are the size of the response, which the server
+//! starts at once; responses follow the order of requests.
 
 use std::collections::VecDeque;
 
@@ -11,17 +11,17 @@ use crate::wire::Body;
 use super::page::Browser;
 use super::video::Player;
 
-/// The least size of a request: what it says.
+/// Minimum size of a request in bytes: the size of the response.
 pub const SAID: usize = 8;
-/// The most that can be asked for at once.
+/// Maximum size of a response in bytes.
 pub const MOST: u64 = 1 << 31;
 
-/// Who asks so.
+/// A client of such requests.
 #[derive(Clone, Debug)]
 pub(super) enum Client {
-    /// For pages.
+    /// A client of Web pages.
     Browser(Box<Browser>),
-    /// For a video.
+    /// A client of a video.
     Player(Box<Player>),
 }
 
@@ -35,31 +35,31 @@ impl Client {
     }
 }
 
-/// What a connection knows of such requests.
+/// State of such requests on a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Fetching {
     request: Bytes,
-    /// Whether this end asks.
+    /// Whether this end sends the requests.
     pub(super) asks: bool,
-    /// One past the last byte of each answer that is still to come, the oldest first; positions in what is delivered.
+    /// End position of each pending response in the delivered stream, oldest first.
     ends: VecDeque<u64>,
-    /// The same of the answer that was asked for last, and of the one that came last.
+    /// End positions of the last requested response, and of the last received one.
     last: u64,
     came: u64,
-    /// Answers that have come.
+    /// Number of received responses.
     pub(super) done: u64,
-    /// Whether the first byte of the next one is there.
+    /// Whether the first byte of the next response has arrived.
     pub(super) begun: bool,
-    /// Something has come, and nobody has looked.
+    /// Whether data has arrived that was not polled.
     pub(super) news: bool,
-    /// Of a server: bytes of the request that is coming in, and what was answered so far.
+    /// Of a server: size field and length of the incoming request, and bytes answered so far.
     said: Vec<u8>,
     heard: u64,
     answered: u64,
 }
 
 impl Fetching {
-    /// Of the end that asks.
+    /// State of the client's end.
     pub(super) fn client(request: Bytes) -> Fetching {
         Fetching {
             request,
@@ -76,12 +76,12 @@ impl Fetching {
         }
     }
 
-    /// Of the end that answers.
+    /// State of the server's end.
     pub(super) fn server(request: Bytes) -> Fetching {
         Fetching { asks: false, ..Fetching::client(request) }
     }
 
-    /// The client asks for `response`; what it sends.
+    /// Adds a request for `response`; returns the bytes to send.
     pub(super) fn ask(&mut self, response: Bytes) -> Body {
         self.last += response.0;
         self.ends.push_back(self.last);
@@ -90,7 +90,8 @@ impl Fetching {
         Body::copy_of(&request)
     }
 
-    /// So much was delivered to the client. Whether an answer is there in full that was not before; one for each call.
+    /// Processes the total number of bytes delivered to the client, and returns whether another response is
+    /// complete; one for each call.
     pub(super) fn comes(&mut self, delivered: u64) -> bool {
         let full = self.ends.front().copied().filter(|end| *end <= delivered);
         let begun = full.is_none() && delivered > self.came;
@@ -104,7 +105,7 @@ impl Fetching {
         full.is_some()
     }
 
-    /// The server takes in what was delivered; what it sends for requests that are there in full.
+    /// Processes bytes delivered to the server, and returns the responses to all complete requests.
     pub(super) fn hear(&mut self, delivered: &[Body], stream: u32) -> Vec<Body> {
         let mut bytes = Vec::new();
         delivered.iter().for_each(|body| body.copy_into(u32::MAX, &mut bytes));

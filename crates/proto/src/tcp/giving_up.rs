@@ -1,15 +1,17 @@
-//! When a connection is given up whose peer is silent; `connection::giving_up` follows it.
+//! When a connection with a silent peer is aborted; `connection::giving_up` implements it.
 
 use serde::Serialize;
 
-/// When a connection is given up whose peer is silent.
+/// When a connection with a silent peer is aborted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GivingUp {
-    /// After [`TcpConfig::max_retries`](super::TcpConfig::max_retries) timeouts in a row, with a reset. A closed window is probed without end.
+    /// After [`TcpConfig::max_retries`](super::TcpConfig::max_retries) consecutive timeouts, with a reset. A
+    /// closed window is probed without limit.
     #[default]
     Count,
-    /// As Linux, without a segment: once the peer has been silent as long as that many timeouts take from
-    /// [`TcpConfig::rto_min`](super::TcpConfig::rto_min) on, and after that many window probes without an answer.
+    /// As Linux, without a segment. The peer must be silent for the total time of `max_retries` timeouts that
+    /// begin with [`TcpConfig::rto_min`](super::TcpConfig::rto_min). For window probes the limit is the
+    /// number of unanswered ones.
     Time,
 }

@@ -28,21 +28,21 @@ use super::state::State;
 use super::traffic::Apps;
 use super::work::{self, Arrival, Steps};
 
-/// What a host is.
+/// Configuration of a host.
 #[derive(Clone, Debug)]
 pub struct HostConfig {
-    /// Names its random stream.
+    /// Name of its random stream.
     pub name: String,
     /// Its address.
     pub addr: Addr,
-    /// Which way the path lies.
+    /// Direction of the path from the host.
     pub side: Side,
-    /// Its TCP.
+    /// Its TCP configuration.
     pub tcp: Arc<TcpConfig>,
 }
 
-/// A host. Every port accepts connections and discards what arrives, like the discard service (RFC 863), unless
-/// [`Host::serve`] was called: then an application has to take it.
+/// A host. Every port accepts connections and discards received data, like the discard service (RFC 863),
+/// unless [`Host::serve`] was called: then an application must read the data.
 #[derive(Clone, Debug)]
 pub struct Host {
     config: HostConfig,
@@ -50,39 +50,39 @@ pub struct Host {
     chance: Stream,
     connections: Vec<Connection>,
     lookup: Lookup,
-    /// The numbers of most connections, which need not be looked up.
+    /// Guesses of connection numbers, which avoid most lookups.
     guesses: Guesses,
     wakes: WakeTree,
     opened: Vec<u32>,
-    /// Connections that come in get an application that may write so many bytes ahead.
+    /// Maximum unsent bytes of the applications on incoming connections.
     serving: Option<u32>,
-    /// What connections that come in deliver waits for whoever looks at it.
+    /// Whether data of incoming connections is stored until it is read.
     keeping: bool,
-    /// Who answers on connections that come in.
+    /// Servers for incoming connections.
     services: Vec<Service>,
-    /// Ports whose datagrams go back to where they came from.
+    /// Ports whose datagrams are returned to their senders.
     echoes: Vec<u16>,
-    /// Connections that this host opened and that are not over, and sessions that go on.
+    /// Number of unfinished connections that this host opened, and of active sessions.
     unfinished: usize,
-    /// What opens, stops and switches connections.
+    /// Applications that open, stop and switch connections.
     apps: Apps,
-    /// What connections to one destination share.
+    /// State shared by the connections to one destination.
     pairs: Pairs,
-    /// What is remembered of peers, if connections open with data.
+    /// Cached state of peers, if connections open with data.
     memory: Option<Box<Memory>>,
-    /// Whether connections may [shorten](Connection::shorten) what they do.
+    /// Whether connections may [shorten](Connection::shorten) their processing.
     shortens: bool,
-    /// Which ports accept connections, where not every port does.
+    /// The listening ports; `None` if every port accepts connections.
     listeners: Option<Box<listening::Listeners>>,
-    /// Whether anything is lent to a connection that is called: of `pairs`, or `memory`.
+    /// Whether a connection borrows `pairs` or `memory` during a call.
     lends: bool,
 }
 
-/// Passive opens beyond this are refused.
+/// Maximum number of connections; further passive opens are rejected.
 const CONNECTIONS_MAX: usize = 1 << 20;
 
 /// The flow of the `n`th connection that `from` opens to `to`: source ports above the privileged ones, and
-/// when they run out the next destination port.
+/// the next destination port when they run out.
 pub fn flow_of(from: Addr, to: Addr, port: u16, n: usize) -> FlowKey {
     const PORTS: usize = 65_536 - 1024;
     FlowKey {
@@ -94,8 +94,8 @@ pub fn flow_of(from: Addr, to: Addr, port: u16, n: usize) -> FlowKey {
 }
 
 impl Host {
-    /// A host without connections in the run with `seed`. The phase of its BSD clocks and its initial sequence
-    /// numbers are drawn from its stream.
+    /// Creates a host without connections in the run with `seed`. The phase of its BSD clocks and its initial
+    /// sequence numbers are drawn from its random stream.
     pub fn new(config: HostConfig, seed: u64) -> Host {
         let mut chance = Stream::new(seed, &format!("host.{}", config.name));
         let quick = config.tcp.handshake && (config.tcp.t_tcp || config.tcp.fast_open);
@@ -128,8 +128,8 @@ impl Host {
         }
     }
 
-    /// Every segment goes through the whole procedure where no header prediction is configured. This changes nothing but
-    /// the time that it takes.
+    /// Processes every segment in full where no header prediction is configured. This changes only the
+    /// processing time.
     pub fn take_no_short_cuts(&mut self) {
         self.shortens = false;
     }
@@ -139,8 +139,8 @@ impl Host {
         self.config.addr
     }
 
-    /// Opens a connection at `at` that sends `bytes` of `stream` to the peer's `port` and closes.
-    /// Returns its index.
+    /// Opens a connection at `at` that sends `bytes` of `stream` to the peer's `port` and closes. Returns its
+    /// index.
     pub fn open(
         &mut self,
         to: Addr,
@@ -152,8 +152,8 @@ impl Host {
         self.start(to, port, at, stream, |connection| connection.open(at, bytes))
     }
 
-    /// Opens a connection at `at` for an application that writes at most `limit` bytes ahead and takes what
-    /// comes, all by [`Host::act`]. Returns its index.
+    /// Opens a connection at `at` for an application that writes at most `limit` bytes ahead and reads the
+    /// received data, all by [`Host::act`]. Returns its index.
     pub fn connect(&mut self, to: Addr, port: u16, at: Time, limit: u32) -> usize {
         self.start(to, port, at, 0, |connection| {
             connection.attach(limit);
@@ -161,14 +161,15 @@ impl Host {
         })
     }
 
-    /// From now on every connection that comes in is for an application that writes at most `limit` bytes ahead
-    /// and takes what comes, all by [`Host::act`]. New ones stand at the end of [`Host::connections`].
+    /// From now on every incoming connection is for an application that writes at most `limit` bytes ahead
+    /// and reads the received data, all by [`Host::act`]. New connections are appended to
+    /// [`Host::connections`].
     pub fn serve(&mut self, limit: u32) {
         self.serving = Some(limit);
     }
 
-    /// From now on what is delivered on connections that come in waits to be taken, while they run as before. To
-    /// compare bytes: [`Connection::keep_delivered`].
+    /// From now on stores data delivered on incoming connections until it is read, without changing their
+    /// behaviour. To compare bytes: [`Connection::keep_delivered`].
     pub fn keep_delivered(&mut self) {
         self.keeping = true;
     }
@@ -200,18 +201,18 @@ impl Host {
         self.lookup.peek(flow).map(|i| &self.connections[i as usize])
     }
 
-    /// How connections were looked up so far.
+    /// Statistics of connection lookups.
     pub fn lookup(&self) -> &Lookup {
         &self.lookup
     }
 
-    /// What this host remembers of its peers, if its connections open with data.
+    /// Cached state of peers, if its connections open with data.
     pub fn memory_mut(&mut self) -> Option<&mut Memory> {
         self.memory.as_deref_mut()
     }
 
-    /// Connections and listeners that are made from now on are configured so. Whether connections share state, have a
-    /// handshake and open with data stays as it is.
+    /// Sets the configuration of later connections and listeners. Shared state, the handshake and opening
+    /// with data are unchanged.
     pub fn reconfigure(&mut self, config: TcpConfig) {
         self.settings = self.settings.changed(|old| {
             let (integrated, handshake, t_tcp) = (old.integrated, old.handshake, old.t_tcp);
@@ -220,22 +221,22 @@ impl Host {
         });
     }
 
-    /// All connections, in the order in which they came to be.
+    /// All connections, in the order of their creation.
     pub fn connections(&self) -> &[Connection] {
         &self.connections
     }
 
-    /// How many of the connections that this host opened are not over.
+    /// Number of unfinished connections that this host opened.
     pub fn unfinished(&self) -> usize {
         self.unfinished
     }
 
-    /// Whether it has as many connections as it may have.
+    /// Whether the maximum number of connections exists.
     fn is_full(&self) -> bool {
         self.connections.len() >= CONNECTIONS_MAX
     }
 
-    /// Acts on a connection, as its application or because something arrived for it.
+    /// Acts on a connection, for its application or for an arrived packet.
     pub fn act(&mut self, index: usize, action: impl FnOnce(&mut Connection)) {
         if self.lends {
             self.lend(index);
@@ -256,7 +257,7 @@ impl Host {
         }
     }
 
-    /// Lends a connection that is about to be called what it shares with others.
+    /// Lends a connection the state that it shares with others, before a call.
     #[cold]
     fn lend(&mut self, index: usize) {
         let connection = &mut self.connections[index];
@@ -268,7 +269,7 @@ impl Host {
         }
     }
 
-    /// Takes that back.
+    /// Takes the shared state back after a call.
     #[cold]
     fn take_back(&mut self, index: usize) {
         let connection = &mut self.connections[index];
@@ -276,7 +277,7 @@ impl Host {
             self.memory = Some(memory);
         }
         if let Some(shared) = connection.give_back() {
-            // Whose turn it is, is woken at once.
+            // The connection with the turn gets a timer at once.
             if let Some(due) = shared.due() {
                 self.wakes.set(due as usize, Some(Time::ZERO));
             }
@@ -284,7 +285,7 @@ impl Host {
         }
     }
 
-    /// A hand-off of this mobile host is over: it is in another cell, and can be reached there.
+    /// Handles the end of a hand-off of this mobile host: it is reachable in another cell.
     pub fn on_handoff(&mut self, now: Time, out: &mut Out) {
         if !self.config.tcp.fast_rtx_handoff {
             return;
@@ -309,7 +310,7 @@ impl Host {
         let index = self.connections.len();
         self.connections.push(connection);
         self.wakes.grow(index + 1);
-        // A tuple that is used again replaces a connection that is over.
+        // A reused tuple replaces a finished connection.
         self.lookup.insert(flow, index as u32);
         self.guesses.added(self.connections.iter().map(|connection| &connection.flow));
         index
@@ -331,13 +332,13 @@ impl Host {
         Some(index as usize)
     }
 
-    /// Whether that is the connection of `flow`. Of several with one tuple, the newest was noted last.
+    /// Whether connection `index` is that of `flow`. Of several with one tuple, the newest was noted last.
     #[inline]
     fn is_of(&self, index: usize, flow: FlowKey) -> bool {
         self.connections.get(index).is_some_and(|connection| connection.flow == flow)
     }
 
-    /// Takes a segment in; what its connection did with it.
+    /// Processes a segment, and returns the steps of its connection.
     fn on_tcp(&mut self, now: Time, mut packet: Packet, out: &mut Out) -> Option<Steps> {
         let toward = self.config.side.other();
         let Some(flow) = packet.flow().map(FlowKey::reversed) else {
@@ -394,7 +395,7 @@ impl Host {
         Some(self.connections[index].steps())
     }
 
-    /// A SYN has come, and a connection with counts may be there for its ports: it ends if the SYN succeeds it.
+    /// Handles a SYN for the ports of a connection with counts: that connection ends if the SYN succeeds it.
     fn make_way(&mut self, now: Time, flow: FlowKey, syn: &Segment, out: &mut Out) -> Succession {
         let Some(index) = self.find(flow) else { return Succession::None };
         let succession = self.connections[index].succession(now, syn);
@@ -404,12 +405,12 @@ impl Host {
         succession
     }
 
-    /// Whether data begins a connection, since there is no handshake.
+    /// Whether data starts a connection, since there is no handshake.
     fn begins(&self, flow: FlowKey, body: &Body) -> bool {
         !self.config.tcp.handshake && !body.is_empty() && self.lookup.peek(flow).is_none()
     }
 
-    /// Answers a segment for no connection.
+    /// Answers a segment without a connection.
     //= rfc9293#section-3.10.7.1: with a reset, unless it is one
     fn refuse(&self, segment: &Segment, body: &Body, packet: &Packet, out: &mut Out) {
         if segment.flags.has(Flags::RST) {
@@ -429,7 +430,7 @@ impl Host {
         out.originate(self.config.side, reset, Cause::Control);
     }
 
-    /// A base station says something about a segment of ours.
+    /// Handles a base station's message about a segment of this host.
     fn on_notice(&mut self, now: Time, packet: Packet, out: &mut Out) {
         let toward = self.config.side.other();
         let Some((notice, quote)) = packet.quote() else {
@@ -489,7 +490,7 @@ impl Machine for Host {
     }
 
     fn on_wake(&mut self, now: Time, out: &mut Out) {
-        // One connection a call: the driver comes back as long as a time in the past is due.
+        // One connection per call: the driver repeats the call while a time in the past is due.
         if self.apps.next().is_some_and(|at| at <= now) {
             self.step(now, out);
             return;

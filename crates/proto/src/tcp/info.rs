@@ -1,4 +1,4 @@
-//! What a connection reports of itself, in the units and under the names of Linux's `tcp_info`.
+//! Status report of a connection, in the units and under the names of Linux's `tcp_info`.
 
 use serde::Serialize;
 
@@ -32,45 +32,45 @@ pub struct TcpInfo {
     pub ca_state: CaState,
     /// Timeouts since the left edge last moved.
     pub retransmits: u32,
-    /// Window probes without an answer.
+    /// Unanswered window probes.
     pub probes: u32,
-    /// How often the timeout was doubled.
+    /// Number of doublings of the timeout.
     pub backoff: u32,
     /// Whether both ends agreed on timestamps.
     pub timestamps: bool,
     /// Whether both ends agreed on SACK.
     pub sack: bool,
-    /// Shifts of the peer's window field and of ours, if both ends agreed on scaling.
+    /// Window scale shifts of the peer and of this end, if both ends agreed on scaling.
     pub window_scale: Option<(u8, u8)>,
     /// Whether both ends agreed on ECN.
     pub ecn: bool,
     /// Whether data in a SYN has arrived.
     pub syn_data: bool,
-    /// Retransmission timeout in force.
+    /// Current retransmission timeout.
     pub rto: Span,
     /// Largest payload of a segment sent, in bytes.
     pub snd_mss: u32,
     /// Largest payload that this end offered, in bytes.
     pub advmss: u32,
-    /// Sent and not cumulatively acknowledged.
+    /// Segments sent and not cumulatively acknowledged.
     pub unacked: u32,
-    /// Reported by SACK blocks; without SACK, duplicate ACKs.
+    /// Segments reported by SACK blocks; without SACK, duplicate ACKs.
     pub sacked: u32,
-    /// Taken for lost.
+    /// Segments marked lost.
     pub lost: u32,
-    /// Sent again and not reported.
+    /// Segments retransmitted and not reported.
     pub retrans: u32,
-    /// Segments that have arrived, our SYN included.
+    /// Segments that have arrived, this end's SYN included.
     pub delivered: u32,
-    /// By how many segments reordering is expected.
+    /// Expected reordering distance in segments.
     pub reordering: u32,
-    /// How often reordering was seen.
+    /// Number of detected reorderings.
     pub reord_seen: u32,
-    /// Smoothed round trip.
+    /// Smoothed round-trip time.
     pub rtt: Span,
-    /// Its variation.
+    /// Round-trip time variation.
     pub rttvar: Span,
-    /// The shortest round trip, if the sender measures it.
+    /// Minimum round-trip time, if the sender measures it.
     pub min_rtt: Option<Span>,
     /// Slow-start threshold; `None` before the first loss.
     pub snd_ssthresh: Option<u32>,

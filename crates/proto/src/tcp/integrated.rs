@@ -1,40 +1,41 @@
-//! TCP-INT (balakrishnan97 5.2): one congestion window and one loss detection over all connections of a host to one
-//! other host. Each connection keeps its byte stream, its flow control and its closing for itself.
+//! TCP-INT (balakrishnan97 5.2): one congestion window and one loss detection for all connections of a host
+//! to one other host. Each connection retains its byte stream, its flow control and its closing.
 //!
-//! The state of a pair of hosts is an [`Integrated`]. It lives in the host, by destination, and is lent to a
-//! connection's sender for the time of a call; `sender/integrated.rs` is what the sender does with it. After the
-//! paper and the network simulator of its authors (`TCP/Int` and `TCP/Session` of ns):
+//! The state of a pair of hosts is an [`Integrated`]. The host stores it by destination and lends it to a
+//! connection's sender for the time of a call; `sender/integrated.rs` has the behaviour of the sender. It
+//! follows the paper and the network simulator of its authors (`TCP/Int` and `TCP/Session` of ns):
 //!
-//! - The combined congestion window bounds what all connections have in the network together. It opens with each ACK
-//!   for new data as that of one connection would, and the connections take turns in filling it, a segment each.
-//! - A segment is lost when the duplicate ACKs for it and the ACKs on other connections for segments sent later are
-//!   three. A receiver may hold an ACK back, but not for two segments, nor for long: what no duplicate ACK speaks for
-//!   is lost only if the next segment of the connection is missed as well, or a segment sent 400 ms later has
-//!   arrived.
-//! - The window is halved once for all losses among the segments that were in flight when the first was noticed.
-//! - There is one retransmission timer: ACKs for new data on any connection start it again for all. When it expires,
-//!   everything in flight counts as lost, on every connection, and the combined window begins anew with slow start.
-//! - A connection that ends, or is given up, takes what it had in flight with it. The window stays for those that come
-//!   later; after a time-out's worth of silence it is the initial window again.
+//! - The combined congestion window bounds the data of all connections in the network. It opens with each ACK
+//!   for new data as that of one connection would. The connections take turns in filling it, a segment each.
+//! - A segment is lost when its duplicate ACKs, and the ACKs on other connections for later segments, number
+//!   three. A receiver may delay an ACK, but not for two segments, nor for long. Without a duplicate ACK the
+//!   segment is therefore lost only under a further condition: the next segment of the connection is missing
+//!   as well, or a segment sent 400 ms later has arrived.
+//! - The window is halved once for all losses among the segments in flight when the first was detected.
+//! - There is one retransmission timer: ACKs for new data on any connection restart it for all. When it
+//!   expires, everything in flight counts as lost, on every connection, and the combined window restarts with
+//!   slow start.
+//! - The data in flight of a connection that ends or is aborted is discarded. The window remains for later
+//!   connections; after silence of a timeout it is the initial window again.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::units::{Span, Time};
 use crate::wire::Addr;
 
-/// So many duplicate and later ACKs show a loss.
+/// Number of duplicate and later ACKs that show a loss.
 const EVIDENCE: u32 = 3;
-/// Twice the longest time for which a receiver of BSD holds an ACK back.
+/// Twice the longest ACK delay of a BSD receiver.
 const HELD_BACK: Span = Span::millis(400);
-/// Transmissions in flight that one pair of hosts remembers; beyond that its connections wait.
+/// Maximum number of transmissions in flight for a pair of hosts; beyond it the connections wait.
 const SEGMENTS_MAX: usize = 1 << 14;
-/// Destinations without a connection whose window is remembered.
+/// Maximum number of stored destinations without a connection.
 const IDLE_MAX: usize = 256;
 
-/// A transmission that has not been acknowledged.
+/// An unacknowledged transmission.
 #[derive(Clone, Copy, Debug)]
 struct Transmission {
-    /// Counts the transmissions of all connections.
+    /// Number among the transmissions of all connections.
     number: u64,
     owner: u32,
     from: u64,
@@ -42,9 +43,9 @@ struct Transmission {
     at: Time,
     /// Duplicate ACKs, and later ACKs on other connections.
     evidence: u32,
-    /// Of these the duplicate ACKs that tell of segments still counted as in flight.
+    /// Duplicate ACKs among them that report segments still counted as in flight.
     dupacks: u32,
-    /// Whether a duplicate ACK spoke for it.
+    /// Whether a duplicate ACK indicates its loss.
     duplicate: bool,
     /// Whether its bytes had been sent before.
     again: bool,
@@ -60,80 +61,80 @@ impl Transmission {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
     InFlight,
-    /// It left the network, by the duplicate ACK that it caused.
+    /// It left the network, as its duplicate ACK shows.
     Arrived,
-    /// To be sent again.
+    /// It must be retransmitted.
     Lost,
 }
 
-/// What all connections to one host share.
+/// State shared by all connections to one host.
 #[derive(Clone, Debug, Default)]
 pub struct Integrated {
     /// The combined congestion window in bytes; 0 before the first connection is established.
     pub cwnd: u32,
     /// The combined slow-start threshold in bytes.
     pub ssthresh: u32,
-    /// Transmissions in their order.
+    /// Transmissions in order.
     sent: VecDeque<Transmission>,
     /// Bytes in flight, of all connections (`ownd`).
     flight: u64,
-    /// The number of the next transmission.
+    /// Number of the next transmission.
     next: u64,
-    /// Losses of transmissions before this one have been paid for.
+    /// Transmissions before this number are covered by an earlier reduction of the window.
     recover: u64,
-    /// When the last of the segments that have arrived was sent.
+    /// Send time of the latest segment that has arrived.
     newest: Time,
-    /// What the timer counts from.
+    /// Start of the timer.
     since: Time,
-    /// Time-outs in a row without an ACK for new data.
+    /// Consecutive timeouts without an ACK for new data.
     backoff: u32,
-    /// Time-outs so far.
+    /// Number of timeouts.
     timeouts: u64,
-    /// When something was sent last.
+    /// Time of the last transmission.
     busy: Time,
-    /// Connections that have something to send, in the order of their turns, each with how much.
+    /// Connections with data to send, in the order of their turns, each with its amount.
     waiting: VecDeque<(u32, u32)>,
-    /// The connection to which this is lent has the turn.
+    /// Whether the connection that borrows this has the turn.
     turn: bool,
-    /// Connections that hang on this.
+    /// Number of connections that use this state.
     members: u32,
 }
 
-/// What an ACK for new data told.
+/// Result of an ACK for new data.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Told {
-    /// Whether the window had been used up.
+    /// Whether the window was full.
     pub full: bool,
     /// Whether a segment of another connection may be lost.
     pub suspicious: bool,
-    /// Whether a loss was found for which the window has to be halved.
+    /// Whether a loss was found that requires halving the window.
     pub halve: bool,
 }
 
 impl Integrated {
-    /// Bytes in flight, of all connections.
+    /// Bytes in flight of all connections.
     pub fn flight(&self) -> u64 {
         self.flight
     }
 
-    /// When the timer began that all connections share, and how often it has expired since something was acknowledged.
+    /// Start of the shared timer, and the number of expirations since the last acknowledgement.
     pub fn timer(&self) -> (Time, u32) {
         (self.since, self.backoff)
     }
 
-    /// Time-outs so far: whoever missed one goes back to its left edge.
+    /// Number of timeouts; a connection that missed one returns to its left edge.
     pub fn timeouts(&self) -> u64 {
         self.timeouts
     }
 
-    /// When something was sent last, if nothing is in flight.
+    /// Time of the last transmission, if no data is in flight.
     pub fn idle_since(&self) -> Option<Time> {
         (self.flight == 0).then_some(self.busy)
     }
 
-    /// `owner` sends positions `from` to `end`.
+    /// Records that `owner` sends positions `from` to `end`.
     pub fn sent(&mut self, now: Time, owner: u32, from: u64, end: u64, again: bool) {
-        // What is sent again is in flight once.
+        // Retransmitted data is in flight once.
         self.remove(|t| t.owner == owner && from <= t.from && t.end <= end);
         if self.sent.is_empty() {
             self.since = now;
@@ -171,7 +172,7 @@ impl Integrated {
         last
     }
 
-    /// The left edge of `owner` moved to `una`; `mss` is its segment size.
+    /// Records that the left edge of `owner` moved to `una`; `mss` is its segment size.
     pub fn acked(&mut self, now: Time, owner: u32, una: u64, mss: u32) -> Told {
         let full = self.flight + u64::from(mss) > self.cwnd.into();
         self.since = now;
@@ -187,7 +188,8 @@ impl Integrated {
         Told { full, suspicious, halve: self.judge() }
     }
 
-    /// The transmission `number`, sent at `at`, has arrived: that speaks against what other connections sent before.
+    /// Records that transmission `number`, sent at `at`, has arrived: evidence against earlier transmissions
+    /// of other connections.
     fn later(&mut self, owner: u32, number: u64, at: Time) -> bool {
         self.newest = self.newest.max(at);
         let mut suspicious = false;
@@ -200,14 +202,14 @@ impl Integrated {
         suspicious
     }
 
-    /// A duplicate ACK of `una` came for `owner`. `counts` says whether it may tell of a loss; after a time-out it
-    /// can be the answer to something sent twice. Whether the window has to be halved.
+    /// Processes a duplicate ACK of `una` for `owner`, and returns whether to halve the window. `counts` is
+    /// whether it may indicate a loss; after a timeout it can be the response to a retransmission.
     pub fn duplicate(&mut self, owner: u32, una: u64, counts: bool) -> bool {
         let recover = self.recover;
         let left = self.sent.iter_mut().find(|t| t.owner == owner && t.from == una);
         let mut nth = 0;
         let mut now = true;
-        // Those that come after it has been sent again speak of the same loss.
+        // Duplicates after its retransmission indicate the same loss.
         if let Some(left) = left.filter(|left| counts && !left.again) {
             left.duplicate = true;
             left.evidence += 1;
@@ -231,14 +233,14 @@ impl Integrated {
         self.judge()
     }
 
-    /// An ACK in the midst of a recovery of `owner` shows that what begins at `una` is missing as well. Whether the
-    /// window has to be halved.
+    /// Records that an ACK during a recovery of `owner` shows the segment at `una` missing as well. Returns
+    /// whether to halve the window.
     pub fn missing(&mut self, owner: u32, una: u64) -> bool {
         let found = self.sent.iter().position(|t| t.owner == owner && t.from == una && !t.again);
         found.is_some_and(|i| self.lose(i))
     }
 
-    /// Looks for losses; whether the window has to be halved.
+    /// Searches for losses, and returns whether to halve the window.
     fn judge(&mut self) -> bool {
         let mut halve = false;
         for i in 0..self.sent.len() {
@@ -256,14 +258,14 @@ impl Integrated {
         halve
     }
 
-    /// Transmission `i` is lost; whether that is a new loss, for which the window has to be halved.
+    /// Marks transmission `i` lost, and returns whether this is a new loss, for which to halve the window.
     fn lose(&mut self, i: usize) -> bool {
         let lost = self.sent[i];
         self.sent[i].fate = Fate::Lost;
         let mut arrived = lost.dupacks;
         match lost.fate {
             Fate::InFlight => self.flight -= lost.len(),
-            // The duplicate ACK came from another one.
+            // Another segment caused the duplicate ACK.
             Fate::Arrived => arrived += 1,
             Fate::Lost => {}
         }
@@ -281,15 +283,15 @@ impl Integrated {
         new
     }
 
-    /// What `owner` has to send again at once.
+    /// The position that `owner` must retransmit at once.
     pub fn take_lost(&mut self, owner: u32) -> Option<u64> {
         let lost = self.sent.iter().find(|t| t.owner == owner && t.fate == Fate::Lost).copied()?;
         self.remove(|t| t.number == lost.number);
         Some(lost.from)
     }
 
-    /// The timer of `owner` expired: all that is in flight is lost. `owner` has the turn, then whoever waits, then
-    /// whoever has lost something as well.
+    /// The timer of `owner` expired: all data in flight is lost. The turns are: `owner`, then the waiting
+    /// connections, then the others with losses.
     pub fn time_out(&mut self, now: Time, owner: u32) {
         self.pass(owner);
         self.turn = true;
@@ -315,7 +317,7 @@ impl Integrated {
         fits && self.sent.len() < SEGMENTS_MAX
     }
 
-    /// Lent to `owner`, which is about to act.
+    /// Lends the state to `owner`, which is about to act.
     pub fn begin(&mut self, owner: u32) {
         self.turn = self.is_first(owner);
     }
@@ -324,15 +326,15 @@ impl Integrated {
         self.waiting.front().is_some_and(|(first, _)| *first == owner)
     }
 
-    /// `owner` gives back what was lent. A turn that it has not used stays its own, unless it is `at_rest`: then
-    /// whoever comes next has it.
+    /// Takes the state back from `owner`. An unused turn remains its own, unless it is `at_rest`: then the
+    /// next connection gets the turn.
     pub fn end(&mut self, owner: u32, at_rest: bool) {
         if self.turn && at_rest {
             self.pass(owner);
         }
     }
 
-    /// Whether `owner` may send `bytes` of new data now. If not, it will be woken when it may.
+    /// Whether `owner` may send `bytes` of new data now. If not, it will be called when it may.
     pub fn may_send(&mut self, owner: u32, bytes: u32) -> bool {
         let turn = core::mem::take(&mut self.turn);
         if turn && self.is_first(owner) {
@@ -349,25 +351,25 @@ impl Integrated {
         false
     }
 
-    /// `owner` has nothing to send.
+    /// Records that `owner` has no data to send.
     pub fn pass(&mut self, owner: u32) {
         self.turn = false;
         self.waiting.retain(|(other, _)| *other != owner);
     }
 
-    /// Who has to be woken now: who has lost something, or whose turn it is if there is room.
+    /// The connection to call now: one with losses, or the one with the turn if there is room.
     pub fn due(&self) -> Option<u32> {
         let lost = self.sent.iter().find(|t| t.fate == Fate::Lost).map(|t| t.owner);
         let first = self.waiting.front().filter(|(_, bytes)| self.room(*bytes));
         lost.or(first.map(|(owner, _)| *owner))
     }
 
-    /// A connection hangs on this from now on.
+    /// Adds a connection to this state.
     pub fn join(&mut self) {
         self.members += 1;
     }
 
-    /// `owner` has ended: what it had in flight is forgotten.
+    /// Removes `owner`, which has ended, and its data in flight.
     pub fn leave(&mut self, owner: u32) {
         self.pass(owner);
         self.remove(|t| t.owner == owner);
@@ -375,7 +377,7 @@ impl Integrated {
     }
 }
 
-/// The shared states of a host, by destination. One that is lent stands here as `None`.
+/// The shared states of a host, by destination. A lent state is `None`.
 #[derive(Clone, Debug, Default)]
 pub struct Pairs(BTreeMap<Addr, Option<Box<Integrated>>>);
 
@@ -392,12 +394,12 @@ impl Pairs {
         }
     }
 
-    /// Puts it back.
+    /// Returns a lent state.
     pub fn put_back(&mut self, to: Addr, state: Box<Integrated>) {
         self.0.insert(to, Some(state));
     }
 
-    /// Forgets the destination that has been idle longest, if there are many without a connection.
+    /// Removes the destination with the longest idle time, if there are many without a connection.
     fn make_room(&mut self) {
         if self.0.len() < IDLE_MAX {
             return;

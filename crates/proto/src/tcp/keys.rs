@@ -1,4 +1,4 @@
-//! The keys of a TCP: a preset, a word for the sender, and what the file changes about both.
+//! The keys of a TCP: a preset, a keyword for the sender, and changes to both.
 
 use super::accurate::AccurateEcn;
 use super::config::{
@@ -12,19 +12,19 @@ use super::words::TCPS;
 use crate::describe::{Form, Keys, Need, Value};
 use crate::units::{Bytes, Span};
 
-/// No timer of a TCP is longer than a day.
+/// Maximum of all timers of a TCP.
 const DAY: Span = Span::secs(86_400);
-/// Largest socket buffer.
+/// Maximum size of a socket buffer in bytes.
 const BUFFER: u64 = 1 << 30;
 
-/// The sender of a host that names none, where its operating system has another default than the configuration of the
-/// preset. Linux has had CUBIC since 2.6.19.
+/// The default sender of a host, where its operating system differs from the configuration of the preset.
+/// Linux has had CUBIC since 2.6.19.
 fn usual_sender(preset: &str) -> Option<&'static Word> {
     (preset == "linux").then_some(&cubic::WORD)
 }
 
 impl TcpConfig {
-    /// Goes over the keys. Each begins with what those before it have left.
+    /// Reads the keys. Each one modifies the result of those before it.
     pub fn keys(k: &mut Keys<'_>) -> TcpConfig {
         let mut preset = "linux";
         let presets = PRESETS.map(|(name, _)| (name, name));
@@ -51,7 +51,7 @@ impl TcpConfig {
         tcp
     }
 
-    /// What the ends tell each other; some senders need it.
+    /// Options between the ends; some senders need them.
     fn options(&mut self, k: &mut Keys<'_>, word: &str) {
         let tcp = self;
         k.flag(
@@ -323,7 +323,7 @@ impl TcpConfig {
         self.ecn |= self.acc.is_some();
     }
 
-    /// What a base station or the peer says of losses.
+    /// Loss feedback of a base station or of the peer.
     fn feedback(&mut self, k: &mut Keys<'_>) {
         let ackps = [
             ("off", AckpReaction::Off),
@@ -373,7 +373,7 @@ impl TcpConfig {
         k.flag("rtt-from-syn", &mut self.rtt_from_syn, what);
     }
 
-    /// How simulators measure and time, where they differ from kernels.
+    /// Measurement and timing of simulators, where they differ from kernels.
     fn simulators(&mut self, k: &mut Keys<'_>) {
         let tcp = self;
         let roundings =
@@ -412,7 +412,7 @@ impl TcpConfig {
         k.flag("once-per-window", &mut tcp.once_per_window, what);
     }
 
-    /// What Vegas aims at.
+    /// Backlog that Vegas aims at.
     fn vegas(&mut self, k: &mut Keys<'_>) {
         let vegas = &mut self.vegas;
         k.table("vegas", "how many segments `tcp = \"vegas\"` wants in queues on the way", |k| {
@@ -428,7 +428,7 @@ impl TcpConfig {
         });
     }
 
-    /// Ticks or a granularity; choosing one leaves the other.
+    /// Ticks or a granularity; either one excludes the other.
     fn ticks(&mut self, k: &mut Keys<'_>) {
         let range = Span::micros(1)..=Span::secs(60);
         let (mut slow, mut fast) = (Span::millis(500), Span::millis(200));
@@ -473,7 +473,7 @@ impl TcpConfig {
             if let Clock::Ticks { fast, .. } = clock
                 && *fast != delayed_ack.timeout
             {
-                // With ticks the delay and the fast tick are one and the same thing.
+                // With ticks the delay and the fast tick are the same.
                 if ticks {
                     let help = format!("with ticks a delayed ACK waits for the fast tick, which is {fast}");
                     k.out_of_range("timeout", help);
@@ -484,7 +484,7 @@ impl TcpConfig {
             }
         });
         if value == Value::Word("off") {
-            // The fast tick stays: it belongs to the clock.
+            // The fast tick is unchanged: it belongs to the clock.
             self.delayed_ack.every = 1;
         }
         let sizes = Form::Size(Bytes(1), Bytes(65_495));

@@ -1,7 +1,7 @@
-//! Which connection a segment belongs to: a hash over addresses and ports, behind a cache of one entry.
+//! Lookup of the connection of a segment: a hash over addresses and ports, with a cache of one entry.
 //!
-//! Packets of a bulk transfer, and trains of packets, nearly always belong to the connection of the packet before them
-//! (agarwal00 3.2): then four comparisons find it, whatever number of connections there are.
+//! Packets of a bulk transfer, and packet trains, nearly always belong to the connection of the previous
+//! packet (agarwal00 3.2). Four comparisons then find it, for any number of connections.
 
 use crate::energy::Operation;
 use crate::flows::FlowMap;
@@ -21,9 +21,9 @@ use crate::wire::FlowKey;
 #[derive(Clone, Debug)]
 pub struct Lookup {
     by_flow: FlowMap<u32>,
-    /// What was found last.
+    /// Result of the last lookup.
     last: Option<(FlowKey, u32)>,
-    /// Whether `last` is looked at.
+    /// Whether `last` is used.
     caching: bool,
     cached: u64,
     hashed: u64,
@@ -37,13 +37,13 @@ impl Default for Lookup {
 }
 
 impl Lookup {
-    /// Knows no connection yet. Without `caching` every look-up goes through the hash, to measure what that costs.
+    /// Creates an empty lookup. Without `caching` every lookup uses the hash, to measure its cost.
     pub fn new(caching: bool) -> Lookup {
         let by_flow = FlowMap::default();
         Lookup { by_flow, last: None, caching, cached: 0, hashed: 0, how: None }
     }
 
-    /// From now on `flow` is that of connection `index`.
+    /// Assigns `flow` to connection `index`.
     pub fn insert(&mut self, flow: FlowKey, index: u32) {
         self.by_flow.insert(flow, index);
         self.last = None;
@@ -55,7 +55,7 @@ impl Lookup {
         self.find_cached(flow).or_else(|| self.find_hashed(flow))
     }
 
-    /// The same if the cache has it; nothing is counted otherwise.
+    /// Like [`Lookup::find`] by the cache alone; a miss is not counted.
     #[inline]
     pub(super) fn find_cached(&mut self, flow: FlowKey) -> Option<u32> {
         let (last, index) = self.last?;
@@ -76,7 +76,7 @@ impl Lookup {
         index
     }
 
-    /// The hash would have answered `index`, which is known otherwise: it is counted as if it had.
+    /// Counts a lookup by the hash that was avoided because its result `index` is known.
     #[inline]
     pub(super) fn spared(&mut self, flow: FlowKey, index: u32) {
         self.hashed += 1;
@@ -84,22 +84,22 @@ impl Lookup {
         self.last = Some((flow, index));
     }
 
-    /// The same for an observer: nothing is counted or kept.
+    /// Like [`Lookup::find`] for an observer: without counting and caching.
     pub fn peek(&self, flow: FlowKey) -> Option<u32> {
         self.by_flow.get(&flow).copied()
     }
 
-    /// Look-ups that the cache answered.
+    /// Lookups that the cache answered.
     pub fn cached(&self) -> u64 {
         self.cached
     }
 
-    /// Look-ups that went through the hash.
+    /// Lookups that used the hash.
     pub fn hashed(&self) -> u64 {
         self.hashed
     }
 
-    /// How the last look-up went, if there was one since this was last asked.
+    /// Takes the kind of the last lookup, if there was one since the last call.
     pub(super) fn take_how(&mut self) -> Option<Operation> {
         self.how.take()
     }
@@ -111,7 +111,8 @@ mod tests {
     use crate::flows::Guesses;
     use crate::wire::{Addr, FlowKey};
 
-    /// What hosts and metrics guess. More connections than there are ports: the next ones go to the next port of the service.
+    /// Guesses of hosts and metrics. There are more connections than ports: the next ones use the next port
+    /// of the service.
     #[test]
     fn connections_of_two_hosts_are_guessed_right() {
         let (from, to) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));

@@ -1,13 +1,13 @@
-//! TCP end points: real TCP from handshake to FIN, as a machine.
+//! TCP end points: complete TCP from handshake to FIN, as a machine.
 //!
 //! [`host::Host`] is the stage: many [`connection::Connection`]s behind one address. A connection joins a
-//! [`sender::Sender`] and a [`receiver::Receiver`]. A sender has three seams, each a trait with one file per
-//! variant: [`sender::detect`] (is something lost?), [`sender::recovery`] (how is it repaired?) and
-//! [`sender::growth`] (how does the window open, and how far does a loss close it?). [`words`] names them.
+//! [`sender::Sender`] and a [`receiver::Receiver`]. A sender has three interfaces, each a trait with one file
+//! per variant: [`sender::detect`] (loss detection), [`sender::recovery`] (retransmission) and
+//! [`sender::growth`] (growth and reduction of the window). [`words`] lists the combinations by name.
 //!
 //! Modelled: option negotiation, byte sequence numbers that wrap, FIN and RST, zero-window probing, delayed
-//! ACKs, Karn's rule, exponential back-off, PAWS, silly-window avoidance at both ends. Not modelled: urgent
-//! data beyond passing it through, keep-alives, Nagle's wait (senders always push).
+//! ACKs, Karn's rule, exponential backoff, PAWS, silly-window avoidance at both ends. Not modelled: urgent
+//! data, which is only passed through, keep-alives, the wait of Nagle's algorithm (senders always push).
 
 pub mod acc;
 pub mod accurate;

@@ -1,4 +1,5 @@
-//! Connections that open with data: what [`t_tcp`](super::t_tcp) and [`fast_open`](super::fast_open) have in common.
+//! Connections that open with data: the common part of [`t_tcp`](super::t_tcp) and
+//! [`fast_open`](super::fast_open).
 
 use crate::describe::Keys;
 use crate::rng::Stream;
@@ -10,89 +11,89 @@ use super::config::TcpConfig;
 use super::fast_open::Cookies;
 use super::t_tcp::Counts;
 
-/// The segment size of a peer that nothing is known of.
+/// The segment size of an unknown peer.
 //= rfc9293#section-3.7.1: 536 without the option
 pub(super) const DEFAULT_MSS: u16 = 536;
 
-/// What a host remembers of its peers from connection to connection.
+/// State of peers that a host stores between connections.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Memory {
-    /// Of T/TCP.
+    /// Counts of T/TCP.
     pub counts: Counts,
-    /// Of TCP Fast Open.
+    /// Cookies of TCP Fast Open.
     pub cookies: Cookies,
 }
 
 impl Memory {
-    /// A host that remembers nothing. Its first count and the key of its cookies are drawn from `chance`.
+    /// Creates an empty memory. Its first count and the key of its cookies are drawn from `chance`.
     pub fn new(chance: &mut Stream) -> Memory {
         let counts = Counts::new(chance.next_u64() as u32);
         Memory { counts, cookies: Cookies::new([chance.next_u64(), chance.next_u64()]) }
     }
 }
 
-/// Whether the peer is known to have our SYN, where data did not wait for that.
+/// Whether the peer has acknowledged this end's SYN, if data did not wait for that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Half {
-    /// It is, or nothing was sent ahead.
+    /// It has, or no data was sent ahead.
     #[default]
     No,
-    /// It is not, and our SYN goes with the first data.
+    /// It has not, and the SYN is sent with the first data.
     Due,
-    /// It is not; our SYN is under way.
+    /// It has not; the SYN is in flight.
     Sent,
 }
 
-/// What becomes of a connection when a SYN for the same ports comes.
+/// Effect on a connection of a SYN for the same ports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Succession {
-    /// It has nothing to say to that.
+    /// No effect.
     None,
-    /// Its peer has closed, and begins anew.
+    /// Its peer has closed and starts a new connection.
     Succeeded,
-    /// The SYN is of old, or comes too soon.
+    /// The SYN is an old duplicate, or arrives too soon.
     Refused,
 }
 
-/// How a connection opens.
+/// Opening state of a connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Opening {
-    /// Lent by the host, for the call.
+    /// Borrowed from the host, for the call.
     pub(super) memory: Option<Box<Memory>>,
     /// When this end began to open.
     pub(super) began: Time,
-    /// Our count; the SYN of a client says whether it is a new one.
+    /// This end's count; the SYN of a client contains whether it is a new one.
     pub(super) count: Option<Count>,
-    /// The peer's count, once its SYN has come.
+    /// The peer's count, once its SYN has arrived.
     pub(super) heard: Option<u32>,
-    /// One past what a SYN of ours has carried; never less than 1, the SYN itself.
+    /// One past the last position that a SYN of this end has carried; at least 1, for the SYN itself.
     pub(super) carried: u64,
-    /// The same of the SYN that went last.
+    /// The same for the last SYN.
     pub(super) carries: u64,
     /// A SYN with data that waits for the end of the handshake.
     pub(super) queued: Option<Box<(Segment, Body)>>,
-    /// The peer has kept what our SYN carried: it need not go again.
+    /// Whether the peer has stored the data of this end's SYN, so that it need not be retransmitted.
     pub(super) kept: bool,
-    /// A cookie for the peer, which has asked for one or has a wrong one.
+    /// A cookie for the peer, which has requested one or has a wrong one.
     pub(super) grant: Option<Cookie>,
-    /// Whether cookies are in options of experiments: the peer's, or those of this end.
+    /// Whether cookies are in experimental options: the peer's, or those of this end.
     pub(super) experiment: bool,
-    /// A SYN of ours has asked for a cookie or shown one.
+    /// Whether a SYN of this end has requested or presented a cookie.
     pub(super) offered: bool,
-    /// A write waits for the answer to our SYN.
+    /// Whether a write waits for the answer to this end's SYN.
     pub(super) write_waits: bool,
-    /// Our SYN was sent again.
+    /// Whether this end's SYN was retransmitted.
     pub(super) repeated: bool,
-    /// What a SYN carried has arrived: all of ours (a client), or the peer's (a server).
+    /// Whether the data of a SYN has arrived: all of this end's (a client), or the peer's (a server).
     pub(super) data_acked: bool,
-    /// Whether the peer has our SYN.
+    /// Whether the peer has this end's SYN.
     pub(super) half: Half,
-    /// This connection is one of those that are pending on the host.
+    /// Whether this connection counts among the pending ones of the host.
     pub(super) pending: bool,
 }
 
 impl Opening {
-    /// Of a connection of `config`; nothing if that opens by the handshake alone.
+    /// The state of a connection of `config`; `None` if it opens by the handshake alone.
     pub(super) fn new(config: &TcpConfig) -> Option<Box<Opening>> {
         let quick = config.handshake && (config.t_tcp || config.fast_open);
         quick.then(|| Box::new(Opening { carried: 1, carries: 1, ..Opening::default() }))
@@ -103,14 +104,14 @@ impl Opening {
     pub(super) fn is_of_another(&self, segment: &Segment, len: u32) -> bool {
         match segment.options().opening.count {
             Some(count) => Some(count.number()) != self.heard,
-            // Base stations make ACKs without knowing of counts.
+            // Base stations create ACKs without counts.
             None => len > 0,
         }
     }
 }
 
 impl TcpConfig {
-    /// Goes over the keys that say how connections open.
+    /// Reads the keys of opening.
     pub(super) fn openings(&mut self, k: &mut Keys<'_>) {
         let what = "T/TCP: connections are counted, and the SYN carries data, if both ends have it (RFC 1644)";
         k.flag("t-tcp", &mut self.t_tcp, what);

@@ -1,12 +1,12 @@
-//! Clients that load pages: a first object, then the others, over several connections at once as by HTTP/1.1, or over one
-//! on which all are asked for together as by HTTP/2.
+//! Clients that load Web pages: a first object, then the others. HTTP/1.1 uses several connections at once;
+//! HTTP/2 requests all objects together on one connection.
 //!
-//! Connections stay open from page to page. An object is asked for on one that waits for nothing, else on a new one, else
-//! it waits. On one connection for all, answers come one behind the other: how streams share it is not modelled. Neither
-//! are the server's time, that of reading what is there, names and TLS.
+//! Connections stay open from page to page. A request uses an idle connection, otherwise a new one, otherwise
+//! it waits. On a single connection, responses are sequential: multiplexing of streams is not modelled.
+//! Server processing, parsing, name resolution and TLS are not modelled either.
 //!
-//! Sizes and pauses have a stream of their own, and their number does not depend on the network: the n-th page of a client
-//! is the same whatever carries it.
+//! Sizes and pauses have a separate random stream, and the number of draws does not depend on the network.
+//! The n-th page of a client is therefore the same on every network.
 
 use std::collections::VecDeque;
 
@@ -21,41 +21,42 @@ use super::traffic::Periods;
 /// Pages that a client loads.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Page {
-    /// What is on them.
+    /// Contents of the pages.
     pub content: Content,
-    /// The size of a request.
+    /// Size of a request.
     pub request: Bytes,
-    /// How many connections a client has at most.
+    /// Maximum number of connections of a client.
     pub connections: u32,
-    /// All objects behind the first are asked for at once, on one connection.
+    /// Whether all objects after the first are requested at once, on one connection.
     pub multiplexed: bool,
-    /// The mean of the exponential time from a page to the next.
+    /// Mean of the exponential time from a page to the next.
     pub think: Span,
-    /// How many pages a client loads; without it, until it is stopped.
+    /// Number of pages of a client; `None` continues until the client is stopped.
     pub pages: Option<u32>,
 }
 
-/// What is on a page.
+/// Contents of a page.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Content {
     /// Always the same.
     Same {
-        /// The size of the first object.
+        /// Size of the first object.
         first: Bytes,
-        /// How many others there are.
+        /// Number of further objects.
         objects: u32,
-        /// The size of each of them.
+        /// Size of each further object.
         size: Bytes,
     },
-    /// Drawn by the model of NGMN's Radio Access Performance Evaluation Methodology (2008), which is that of 3GPP2 C.R1002
-    /// and of the evaluation methodology of IEEE 802.16m: sizes of the first object and of the others are log-normal and
-    /// bounded, the number of others is a Pareto distribution that is cut off (mean 5.64). Parameters and bounds are the
-    /// document's; its means, 10,710 and 7,758 bytes, are not quite those that follow, 11,050 and 8,200.
+    /// Drawn by the model of NGMN's Radio Access Performance Evaluation Methodology (2008), which is that of
+    /// 3GPP2 C.R1002 and of the evaluation methodology of IEEE 802.16m. Sizes of the first object and of the
+    /// others are log-normal and bounded; the number of others has a truncated Pareto distribution (mean
+    /// 5.64). Parameters and bounds are the document's; its means, 10,710 and 7,758 bytes, differ slightly
+    /// from the resulting ones, 11,050 and 8,200.
     Ngmn,
 }
 
-/// The logarithm of a size is normal; a size out of bounds is drawn again.
+/// A log-normal size; a size out of bounds is drawn again.
 struct LogNormal {
     mu: f64,
     sigma: f64,
@@ -79,7 +80,7 @@ impl LogNormal {
     }
 }
 
-/// How many objects there are behind the first: a Pareto distribution from 2, cut off at 55, less 2.
+/// Number of objects after the first: a Pareto distribution from 2, truncated at 55, less 2.
 fn number(chance: &mut Stream) -> u32 {
     const SHAPE: f64 = 1.1;
     let drawn = 2.0 / libm::pow(1.0 - chance.unit(), 1.0 / SHAPE);
@@ -105,21 +106,21 @@ impl Content {
 /// One client.
 #[derive(Clone, Debug)]
 pub(super) struct Browser {
-    /// It and its server, as events name them.
+    /// Client and server, as events name them.
     pub(super) client: FlowKey,
     pub(super) page: Page,
     pub(super) chance: Stream,
-    /// No page begins from then on.
+    /// No page begins from this time on.
     pub(super) stop: Option<Time>,
-    /// Pages that were begun.
+    /// Number of pages begun.
     pub(super) begun: u32,
-    /// Its connections: which, and how many answers are still to come and have come on each.
+    /// Its connections, each with its pending and received responses.
     pub(super) lanes: Vec<Lane>,
-    /// Objects that were not asked for yet.
+    /// Objects that were not requested yet.
     pub(super) left: VecDeque<Bytes>,
-    /// A page is being loaded.
+    /// Whether a page is being loaded.
     pub(super) loading: bool,
-    /// Its first byte, and its first object are there.
+    /// Whether its first byte, and its first object, have arrived.
     pub(super) begins: bool,
     pub(super) first: bool,
 }
@@ -160,7 +161,7 @@ impl Browser {
         (self.loading, self.begins, self.first) = (true, false, false);
     }
 
-    /// How long its user reads.
+    /// Think time of its user.
     pub(super) fn think(&mut self) -> Span {
         match self.page.think {
             Span::ZERO => Span::ZERO,
@@ -168,12 +169,12 @@ impl Browser {
         }
     }
 
-    /// Answers are still to come.
+    /// Whether responses are pending.
     pub(super) fn waits(&self) -> bool {
         self.lanes.iter().any(|lane| lane.waits > 0)
     }
 
-    /// What is asked for next, and on which of its connections; one behind the last is a new one.
+    /// The next request and the index of its connection; one past the last is a new one.
     pub(super) fn next(&self) -> Option<(usize, Bytes)> {
         let size = *self.left.front()?;
         if !self.first {
@@ -201,11 +202,12 @@ mod tests {
     fn drawn_pages_are_those_of_the_model() {
         let mut chance = Stream::new(1, "page");
         let first = mean(|| FIRST.draw(&mut chance).0 as f64);
-        // exp(mu + sigma^2 / 2) times what of the first moment lies within the bounds, over what of the sizes does.
+        // exp(mu + sigma^2 / 2) times the share of the first moment within the bounds, divided by the share
+        // of the sizes within them.
         assert!((first / 11_053.0 - 1.0).abs() < 0.01, "{first}");
-        // Half of the sizes lie below the median, which bounds move a little: exp(6.17) without them.
+        // Half of the sizes are below the median, which the bounds move a little: exp(6.17) without them.
         let below = mean(|| f64::from(u8::from(OTHER.draw(&mut chance).0 < 478)));
-        // (0.5 - 0.1692) / (1 - 0.1692 - 0.0002): what lies between the bounds and below it.
+        // (0.5 - 0.1692) / (1 - 0.1692 - 0.0002): the share between the lower bound and the median.
         assert!((below - 0.398).abs() < 0.005, "{below}");
         let others = mean(|| f64::from(number(&mut chance)));
         assert!((others / 5.64 - 1.0).abs() < 0.02, "{others}");

@@ -1,9 +1,9 @@
-//! When headers are predicted; how, stands in `connection::prediction`.
+//! Header prediction: its conditions. `connection::prediction` implements it.
 
 use crate::describe::{Kind, SIM, System};
 use serde::Serialize;
 
-/// What it is, for lists.
+/// Description of the system, for lists.
 pub const OPTIONS: System = System::new(
     Kind::Receiver,
     "tcp-options",
@@ -12,22 +12,22 @@ pub const OPTIONS: System = System::new(
     "agarwal00 4.1 to 4.4, 4.6",
 ).runs(SIM);
 
-/// Whether the segment that is expected next takes a fast path (header prediction, agarwal00 3.4 and 4.4).
+/// Whether the expected next segment takes a fast path (header prediction, agarwal00 3.4 and 4.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Prediction {
-    /// Every segment goes through the whole procedure.
+    /// Every segment takes the full procedure.
     #[default]
     Off,
-    /// Once its timestamp was found to be no older than the last one, as Linux does it.
+    /// After the check that its timestamp is no older than the last one, as in Linux.
     AfterPaws,
-    /// Before its timestamp is looked at, and then without that: what agarwal00 4.4 proposes. An old duplicate that
-    /// lands exactly at the left edge of the window is taken for new.
+    /// Before its timestamp is checked, and then without that check: the proposal of agarwal00 4.4. An old
+    /// duplicate exactly at the left edge of the window is accepted as new.
     BeforePaws,
 }
 
 impl Prediction {
-    /// Whether nothing is predicted.
+    /// Whether no header is predicted.
     pub fn is_off(&self) -> bool {
         *self == Prediction::Off
     }

@@ -1,4 +1,4 @@
-//! The TCPs of known systems: what a configuration begins with.
+//! The TCPs of known systems: base configurations.
 
 use crate::units::Span;
 
@@ -11,7 +11,7 @@ use super::config::{
 
 type Row = (&'static str, &'static str, fn() -> TcpConfig);
 
-/// Every preset: its name, what it stands for, and what makes it.
+/// Every preset: its name, its description, and its constructor.
 const ROWS: [Row; 8] = [
     (
         "freebsd-2.1",
@@ -55,7 +55,7 @@ const ROWS: [Row; 8] = [
     ),
 ];
 
-/// Names of the presets, for `lasthop list presets` and error messages, each with what it stands for.
+/// Names and descriptions of the presets, for `lasthop list presets` and error messages.
 pub const PRESETS: [(&str, &str); ROWS.len()] = {
     let mut named = [("", ""); ROWS.len()];
     let mut i = 0;
@@ -149,7 +149,7 @@ impl TcpConfig {
         }
     }
 
-    /// RFC 9293, 5681 and 6298 as written.
+    /// RFC 9293, 5681 and 6298 without deviations.
     pub fn rfc() -> TcpConfig {
         TcpConfig {
             clock: Clock::Fine { granularity: Span::millis(1) },
@@ -166,12 +166,14 @@ impl TcpConfig {
         }
     }
 
-    /// The TCP of ns-2, as it was set up before its clock became finer: segments as packets, a fixed window, no delayed
-    /// ACKs.
+    /// The TCP of ns-2, with the settings before its clock became finer: segments as packets, a fixed window,
+    /// no delayed ACKs.
     ///
-    /// Known of its behaviour, and compared with the program packet for packet (`docs/explanation/fidelity.md`): round
-    /// trips are counted in beats of 100 ms and averaged in whole eighths and quarters, so that the least time-out is 0.3 s; a
-    /// loss halves the window, and half of an odd window stays a half; congestion avoidance begins at the threshold;
+    /// The following is known, and was compared with the program packet for packet
+    /// (`docs/explanation/fidelity.md`). Round trips are counted in beats of 100 ms and averaged in whole
+    /// eighths and quarters, so that the minimum timeout is 0.3 s. A loss halves the window, and half of an
+    /// odd window is not rounded. Congestion avoidance begins at the threshold. The window also opens on the
+    /// ACK that ends fast recovery. Reno repairs a window of data once.
     /// the window also opens on the ACK that ends fast recovery; and Reno repairs a window of data once.
     pub fn ns() -> TcpConfig {
         TcpConfig {
@@ -199,16 +201,17 @@ impl TcpConfig {
         }
     }
 
-    /// The TCP of ns as it was in December 1996, with the Tahoe, packets and window of bakshi96 3.3.
+    /// The TCP of ns in December 1996, with the Tahoe, packets and window of bakshi96 3.3.
     ///
-    /// Known of it: packets carry the time of their sending and each ACK of new data gives a round trip, to the nearest
-    /// beat of 100 ms, without a byte in the header; the averages are whole eighths and quarters; the first time-out is
-    /// 3 s, the least two beats. The retransmission timer starts before the back-off doubles, so that the first
-    /// retransmission waits for an undoubled time-out; an ACK starts it before its round trip is counted; a fast
-    /// retransmit doubles the time-out as well; a back-off ends with the ACK of a packet that was sent once. Slow start
-    /// opens the window below the threshold, which may be less than two packets. There is no handshake.
+    /// Known: packets carry their send time, and each ACK of new data gives a round-trip time, to the nearest
+    /// beat of 100 ms, without a byte in the header. The averages are whole eighths and quarters. The first
+    /// timeout is 3 s, the minimum two beats. The retransmission timer starts before the backoff doubles, so
+    /// that the first retransmission waits for an undoubled timeout. An ACK starts it before its round-trip
+    /// time is counted. A fast retransmit doubles the timeout as well; a backoff ends with the ACK of a
+    /// packet that was sent once. Slow start opens the window below the threshold, which may be less than two
+    /// packets. There is no handshake.
     ///
-    /// Assumed: the largest time-out of 64 s, as in BSD, and that a source never gives up (255 tries here).
+    /// Assumed: the maximum timeout of 64 s, as in BSD, and that a source never aborts (255 retries here).
     pub fn ns_1996() -> TcpConfig {
         TcpConfig {
             rtt_arithmetic: Arithmetic::Integer,
@@ -224,11 +227,11 @@ impl TcpConfig {
         }
     }
 
-    /// The Reno of the REAL simulator, as parsa98 describes it: the time-out is the estimate plus four times its
-    /// deviation, with a granularity of 500 ms (5.1.4), and every packet is acknowledged.
+    /// The Reno of the REAL simulator, as parsa98 describes it: the timeout is the estimate plus four times
+    /// its deviation, with a granularity of 500 ms (5.1.4), and every packet is acknowledged.
     ///
-    /// A first round trip of less than 500 ms counts as 500 ms and gives 0.5 s + 4 x 0.25 s = 1.5 s: that is how long
-    /// after the last ACK the timer of Figure 12(a) expires.
+    /// A first round trip of less than 500 ms counts as 500 ms and gives 0.5 s + 4 x 0.25 s = 1.5 s: the time
+    /// from the last ACK to the expiry of the timer in Figure 12(a).
     //= parsa98#5.1.4: estimated round-trip time plus four times its deviation, with a granularity of 500 ms
     pub fn real() -> TcpConfig {
         TcpConfig {
@@ -248,19 +251,20 @@ impl TcpConfig {
         }
     }
 
-    /// The TCP of bakshi96 3.3, which is the Tahoe of the network simulator of LBNL as of 1996.
+    /// The TCP of bakshi96 3.3, which is the Tahoe of the network simulator of LBNL in 1996.
     ///
-    /// The paper says: Tahoe with fast retransmit, a window of 4 KB, packets of 576 bytes with headers of 40, a
-    /// clock of 100 ms and round trips measured to the nearest of its beats, back-off that ends with an ACK for a
-    /// packet that was not retransmitted. Known of the simulator (ns, later ns-2 before its defaults changed in
-    /// 2004): the third duplicate ACK retransmits, each packet is acknowledged, one packet is timed at a time, the
-    /// first time-out is 6 s, the smallest one two beats of the clock, the window begins with one packet, the
-    /// slow-start threshold with the whole window, and a loss halves the smaller of congestion window and window.
+    /// From the paper: Tahoe with fast retransmit, a window of 4 KB, packets of 576 bytes with headers of 40,
+    /// a clock of 100 ms and round trips measured to the nearest beat, backoff that ends with an ACK for a
+    /// packet that was not retransmitted. Known of the simulator (ns, later ns-2 before its defaults changed
+    /// in 2004): the third duplicate ACK retransmits, each packet is acknowledged, and one packet is timed at
+    /// a time. The first timeout is 6 s, the minimum two beats of the clock. The window begins with one
+    /// packet, the slow-start threshold with the whole window, and a loss halves the smaller of congestion
+    /// window and window.
     ///
-    /// Assumed: the largest time-out of 64 s, as in BSD, and that a source never gives up (255 tries here). The
-    /// simulator counted its window in packets; here it is 4096 bytes of payload, which is seven packets of 576
-    /// bytes as in the paper's figure 3. Unlike the simulator's, these connections begin with a handshake; its
-    /// round trip, short beside that of a packet at these rates, is not measured.
+    /// Assumed: the maximum timeout of 64 s, as in BSD, and that a source never aborts (255 retries here).
+    /// The simulator counted its window in packets; here it is 4096 bytes of payload, which is seven packets
+    /// of 576 bytes as in the paper's figure 3. Unlike the simulator's, these connections begin with a
+    /// handshake. Its round trip, short compared with that of a packet at these rates, is not measured.
     pub fn bakshi96() -> TcpConfig {
         TcpConfig {
             variant: Variant::Tahoe,
@@ -283,13 +287,13 @@ impl TcpConfig {
         }
     }
 
-    /// Linux 2.2, as Red Hat 6.1 brought it (agarwal00 5).
+    /// Linux 2.2 in Red Hat 6.1 (agarwal00 5).
     ///
-    /// Known of it: SACK, timestamps and window scaling are on; a SYN offers as many whole segments as fit into 32,767
-    /// bytes (32,120 on Ethernet, by which fingerprints know it) and a scale of 0; the clock has 10 ms, the least
-    /// time-out is 200 ms, the largest 120 s; the window begins with two segments; every second full segment is
-    /// acknowledged. Assumed: without SACK it repairs losses as NewReno, which its code is nearest to; RFC 6675 stands
-    /// for the forward acknowledgement by which it read SACK blocks.
+    /// Known: SACK, timestamps and window scaling are on. A SYN offers the whole segments that fit into
+    /// 32,767 bytes (32,120 on Ethernet, which identifies it in fingerprints) and a scale of 0. The clock has
+    /// 10 ms, the minimum timeout is 200 ms, the maximum 120 s. The window begins with two segments; every
+    /// second full segment is acknowledged. Assumed: without SACK it repairs losses as NewReno, the variant
+    /// closest to its code; RFC 6675 replaces its forward acknowledgement for SACK blocks.
     pub fn linux_2_2() -> TcpConfig {
         TcpConfig {
             clock: Clock::Fine { granularity: Span::millis(10) },

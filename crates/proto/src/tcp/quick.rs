@@ -1,62 +1,65 @@
-//! When a receiver acknowledges at once, as Linux does it: each of the first segments, and each one while the window
-//! that it may offer still grows (`tcp_incr_quickack`, `tcp_grow_window`, `tcp_rcv_space_adjust`). Behind a hole the
-//! first three ACKs are sent at once, later ones are put together (`tcp_ack_snd_check`).
+//! Immediate ACKs of a receiver, as in Linux: for each of the first segments, and for each one while the
+//! window may still grow (`tcp_incr_quickack`, `tcp_grow_window`, `tcp_rcv_space_adjust`). After a hole the
+//! first three ACKs are immediate, later ones are compressed (`tcp_ack_snd_check`).
 //!
-//! The window grows with what arrives in a round trip (`tcp_rcvbuf_grow`), up to the receiver's buffer.
+//! The window grows with the data of a round trip (`tcp_rcvbuf_grow`), up to the receiver's buffer.
 
 mod interactive;
 
 use crate::units::{Span, Time};
 use interactive::Interactive;
 
-/// ACKs at the start of a connection, and after a segment that came twice, that are sent at once.
+/// Number of immediate ACKs at the start of a connection, and after a duplicate segment.
 const FIRST: u32 = 16;
-/// The first window in bytes, 45 segments of 1448, and what the first buffer of 128 KiB bears of such segments.
+/// The first window in bytes, 45 segments of 1448, and the capacity of the first buffer of 128 KiB for such
+/// segments.
 const WINDOW: (u64, u64) = (65_160, 81_928);
-/// What has just come is not read yet, and takes so much.
+/// Size in bytes of the segment that has just arrived and is not read yet.
 const SEGMENT: u64 = 1448;
-/// A window is offered in such steps.
+/// Granularity of the offered window in bytes.
 const STEP: u64 = 128;
-/// Timestamps count in this unit, so that a round trip may be longer by one.
+/// Unit of timestamps: a round trip may be longer by one.
 const TICK: Span = Span::millis(1);
-/// Of a buffer, segments of 1448 bytes may fill so many 256ths: the rest is the kernel's own.
+/// Share of a buffer for segments of 1448 bytes, in 256ths: the rest is overhead of the kernel.
 const PAYLOAD: u64 = 160;
-/// The first measure of what arrives in a round trip: ten segments.
+/// Initial estimate of the data per round trip: ten segments.
 const SPACE: u64 = 10;
-/// Duplicate ACKs that are sent at once.
+/// Number of immediate duplicate ACKs.
 const DUPLICATES: u32 = 3;
-/// Later ones wait so long, or a twentieth of a round trip if that is shorter.
+/// Delay of later ones, or a twentieth of a round trip if that is shorter.
 const COMPRESSED: Span = Span::millis(1);
 
-/// What decides when an ACK goes.
+/// State that determines when an ACK is sent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct QuickAcks {
-    /// ACKs that are sent at once.
+    /// Remaining number of immediate ACKs.
     left: u32,
-    /// The window that is offered, and how far it may grow.
+    /// The offered window, and its upper bound.
     window: Option<(u64, u64)>,
-    /// Since when, and from which position on, what arrives is measured.
+    /// Time and position at which the current measurement began.
     since: (Time, u64),
-    /// Bytes of the last measure.
+    /// Bytes of the last measurement.
     space: u64,
-    /// The round trip: down at once, up by an eighth (`tcp_rcv_rtt_update`), so that a measure covers a queue as well.
+    /// The round-trip time: decreases at once and increases by an eighth (`tcp_rcv_rtt_update`), so that a
+    /// measurement covers a queue as well.
     rtt: Option<Span>,
-    /// The last echo that was counted.
+    /// The last counted echo.
     echo: Option<u32>,
-    /// The position behind which duplicate ACKs are counted, and how many there were.
+    /// Position from which duplicate ACKs are counted, and their number.
     duplicates: (u64, u32),
     /// Whether ACKs wait for replies, and how long.
     interactive: Interactive,
 }
 
 impl QuickAcks {
-    /// The handshake is over, with the first data: Linux ends it by an ACK of its own, a little earlier.
+    /// Records the end of the handshake, with the first data: Linux ends it by a separate ACK, a little
+    /// earlier.
     pub(super) fn established(&mut self, now: Time, next: u64) {
         self.since = (Time(now.0.saturating_sub(TICK.0)), next);
     }
 
-    /// A segment with data echoes `echo`, which was sent `rtt` ago. It may be the program that is slow where some of what came
-    /// is not `read` yet: then a longer round trip says nothing.
+    /// Records a data segment that echoes `echo`, sent `rtt` ago. If some data is not `read` yet, the program
+    /// may be slow, and a longer round trip is ignored.
     pub(super) fn sample(&mut self, echo: u32, rtt: Span, read: bool) {
         if self.echo == Some(echo) {
             return;
@@ -72,14 +75,14 @@ impl QuickAcks {
         }
     }
 
-    /// A segment has come: the window may grow, by two segments of `mss`. `held` bytes behind a hole fill the buffer;
-    /// one that comes behind a hole, `ahead`, is counted there only afterwards.
+    /// Records a segment: the window may grow, by two segments of `mss`. `held` bytes after a hole fill the
+    /// buffer; a segment after a hole, `ahead`, is counted there only later.
     pub(super) fn arrived(&mut self, mss: u32, held: u64, ahead: bool) {
         let (offered, bound) = self.window.get_or_insert_with(|| {
             (self.left, self.space) = (FIRST, SPACE * u64::from(mss));
             WINDOW
         });
-        // In the first buffer a segment in order finds itself counted; in a grown one it does not, as recorded runs show.
+        // The first buffer already counts a segment in order; a grown one does not, as recorded runs show.
         let own = u64::from(mss);
         let most = *bound - if *bound == WINDOW.1 { own } else { 0 } + if ahead { own } else { 0 };
         let room = most.saturating_sub(*offered + held);
@@ -89,19 +92,19 @@ impl QuickAcks {
         }
     }
 
-    /// A segment came behind a hole, and what waits reaches `held` bytes beyond that.
+    /// Records a segment after a hole; the stored data reaches `held` bytes beyond it.
     pub(super) fn spread(&mut self, held: u64, buffer: u32) {
         self.bear(2 * self.space + held, buffer);
     }
 
-    /// The buffer grows so far that it bears a window of `wanted` bytes, up to `largest`.
+    /// Grows the buffer for a window of `wanted` bytes, up to `largest`.
     fn bear(&mut self, wanted: u64, largest: u32) {
         if let Some((_, bound)) = &mut self.window {
             *bound = wanted.min(u64::from(largest) * PAYLOAD / 256).max(*bound);
         }
     }
 
-    /// What has arrived up to `next` is read; `held` bytes beyond it wait for a hole to be filled.
+    /// Records that data up to `next` is read; `held` bytes beyond it wait for a hole to be filled.
     pub(super) fn read(&mut self, (now, next): (Time, u64), held: u64, buffer: u32) {
         let (since, from) = self.since;
         if self.rtt.is_none_or(|rtt| now.since(since) < rtt + TICK) {
@@ -117,24 +120,24 @@ impl QuickAcks {
         self.since = (now, next);
     }
 
-    /// The window to offer while `held` bytes wait behind a hole, in the steps of a window scale of seven.
+    /// The window to offer while `held` bytes wait after a hole, in the steps of a window scale of seven.
     pub(super) fn offer(&self, held: u64) -> u64 {
         let (offered, bound) = self.window.unwrap_or(WINDOW);
         offered.min(bound.saturating_sub(held.max(SEGMENT))).next_multiple_of(STEP)
     }
 
-    /// Whether an ACK goes at once.
+    /// Whether the next ACK is immediate.
     pub(super) fn at_once(&self) -> bool {
         self.left > 0 && !self.interactive.waits()
     }
 
-    /// A segment came twice.
+    /// Records a duplicate segment.
     pub(super) fn came_twice(&mut self) {
         self.left = self.left.max(FIRST);
         self.interactive.ends();
     }
 
-    /// Data came; the smoothed round trip and the timeout of this end are these.
+    /// Records data; `srtt` and `rto` are the smoothed round-trip time and the timeout of this end.
     pub(super) fn data_arrived(&mut self, now: Time, srtt: Span, rto: Span) {
         self.interactive.measured(srtt, rto);
         if self.interactive.arrived(now) {
@@ -142,22 +145,22 @@ impl QuickAcks {
         }
     }
 
-    /// This end sends data.
+    /// Records that this end sends data.
     pub(super) fn data_sent(&mut self, now: Time) {
         self.interactive.sent(now);
     }
 
-    /// The timer of an ACK of data in order has expired.
+    /// Records that the delayed-ACK timer expired.
     pub(super) fn missed(&mut self) {
         self.interactive.missed();
     }
 
-    /// How much longer than at least an ACK of data in order waits.
+    /// Extra delay of an ACK of data in order beyond the minimum.
     pub(super) fn longer(&self) -> Span {
         self.interactive.longer()
     }
 
-    /// A segment came behind a hole at `next`: when its ACK goes, if not at once.
+    /// Records a segment after a hole at `next`, and returns when its ACK is due if it is not immediate.
     pub(super) fn behind_hole(&mut self, now: Time, next: u64) -> Option<Time> {
         if self.at_once() {
             return None;
@@ -173,7 +176,7 @@ impl QuickAcks {
         Some(now + wait)
     }
 
-    /// An ACK went out.
+    /// Records that an ACK was sent.
     pub(super) fn acked(&mut self) {
         self.left = self.left.saturating_sub(1);
     }
@@ -183,7 +186,7 @@ impl QuickAcks {
 mod tests {
     use super::*;
 
-    /// How many segments in a row are acknowledged at once.
+    /// Number of consecutive segments that are acknowledged at once.
     fn quick(acks: &mut QuickAcks) -> usize {
         let count = (0..1000).take_while(|_| {
             acks.arrived(1448, 0, false);
@@ -203,11 +206,11 @@ mod tests {
         acks.read((Time::ZERO + Span::millis(39), 1 + 30 * 1448), 0, 6 << 20);
         assert_eq!(quick(&mut acks), 0);
         acks.read((Time::ZERO + Span::millis(41), 1 + 20 * 1448), 0, 6 << 20);
-        // 4 * 20 segments would do; two more for each segment, from 56 on.
+        // 4 * 20 segments would suffice; two more for each segment, from 56 on.
         assert_eq!(quick(&mut acks), (6 * 20 * 1448 - 80_384usize).div_ceil(2 * 1448));
     }
 
-    /// A segment behind a hole is counted among what waits there only afterwards, so that it finds room for itself.
+    /// A segment after a hole is counted there only later, so there is room for it.
     #[test]
     fn behind_a_hole_there_is_room_for_one_segment_more() {
         let mut acks = QuickAcks::default();

@@ -1,22 +1,22 @@
-//! A stretch of a byte stream in pieces.
+//! A range of a byte stream in pieces.
 //!
-//! Pieces are shared, not copied: a pattern has no bytes, and real bytes stay in the frame in which they came.
-//! Only what spans pieces is copied together. So that small pieces of large frames cannot hold much more memory
-//! than there are bytes, a piece that is a small part of its frame is copied out, and small neighbours are
-//! joined.
+//! Pieces are shared, not copied: a pattern has no bytes, and real bytes remain in the frame in which they
+//! arrived. Only a slice across pieces is copied. Two measures keep small pieces of large frames from
+//! occupying much more memory than their bytes: a small part of a frame is copied out, and small neighbours
+//! are joined.
 
 use std::collections::VecDeque;
 
 use crate::wire::Body;
 
-/// Neighbours of real bytes that are no larger together are kept as one piece.
+/// Neighbours of real bytes up to this total size are stored as one piece.
 const SMALL: u32 = 2048;
 
-/// A stretch of a byte stream. Positions count from the first byte that was ever pushed.
+/// A range of a byte stream. Positions count from the first byte ever pushed.
 #[derive(Clone, Debug, Default)]
 pub struct Rope {
     pieces: VecDeque<Piece>,
-    /// The first position that is kept.
+    /// The first stored position.
     from: u64,
     /// One past the last position.
     to: u64,
@@ -35,12 +35,12 @@ impl Piece {
 }
 
 impl Rope {
-    /// An empty one: the next byte that is pushed has the position `at`.
+    /// Creates an empty range: the next pushed byte has the position `at`.
     pub fn starting_at(at: u64) -> Rope {
         Rope { from: at, to: at, ..Rope::default() }
     }
 
-    /// What is kept, in order.
+    /// The stored pieces, in order.
     pub fn bodies(&self) -> impl Iterator<Item = Body> {
         self.pieces.iter().map(|piece| {
             let skip = self.from.saturating_sub(piece.from) as u32;
@@ -48,12 +48,12 @@ impl Rope {
         })
     }
 
-    /// Bytes kept.
+    /// Number of stored bytes.
     pub fn len(&self) -> u64 {
         self.to - self.from
     }
 
-    /// Whether nothing is kept.
+    /// Whether no byte is stored.
     pub fn is_empty(&self) -> bool {
         self.from == self.to
     }
@@ -79,7 +79,7 @@ impl Rope {
         self.pieces.push_back(Piece { from, body: body.compact() });
     }
 
-    /// Forgets everything below the position `to`.
+    /// Discards everything below the position `to`.
     pub fn release(&mut self, to: u64) {
         self.from = to.clamp(self.from, self.to);
         while self.pieces.front().is_some_and(|piece| piece.to() <= self.from) {
@@ -87,7 +87,7 @@ impl Rope {
         }
     }
 
-    /// The `len` bytes from the position `at` on, cut to what there is.
+    /// The `len` bytes from the position `at` on, limited to the stored ones.
     pub fn slice(&self, at: u64, len: u32) -> Body {
         // The piece is nearly always the last one or the first one, but need not be.
         let i = self.pieces.partition_point(|piece| piece.to() <= at);
@@ -120,7 +120,7 @@ impl Rope {
     }
 }
 
-/// Two small neighbours of real bytes as one.
+/// Joins two small neighbours of real bytes.
 fn small(one: &Body, next: &Body) -> Option<Body> {
     let (Body::Bytes { .. }, Body::Bytes { .. }) = (one, next) else { return None };
     let len = one.len() + next.len();

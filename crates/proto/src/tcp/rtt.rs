@@ -1,4 +1,4 @@
-//! Round-trip estimation and the retransmission time-out, by BSD ticks or by RFC 6298.
+//! Round-trip estimation and the retransmission timeout, by BSD ticks or by RFC 6298.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::units::{Span, Time};
 use super::Settings;
 use super::config::{Arithmetic, Clock, Rounding, RtoRule, TcpConfig};
 
-/// A clock that beats at a period from a phase: BSD's slow and fast time-outs are host-wide.
+/// A clock with a period and a phase: BSD's slow and fast timeouts are host-wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beat {
     period: Span,
@@ -15,54 +15,54 @@ pub struct Beat {
 }
 
 impl Beat {
-    /// Beats at `phase`, `phase + period`, ... A zero period is taken as one nanosecond.
+    /// Beats at `phase`, `phase + period`, ... A period of zero becomes one nanosecond.
     pub fn new(period: Span, phase: Span) -> Beat {
         let period = Span(period.0.max(1));
         Beat { period, phase: Span(phase.0 % period.0) }
     }
 
-    /// How many beats have been by `now`.
+    /// Number of beats by `now`.
     fn count(self, now: Time) -> u64 {
         (now.0 + self.period.0 - self.phase.0) / self.period.0
     }
 
-    /// When the `n`th beat after `now` will be.
+    /// Time of the `n`th beat after `now`.
     pub fn nth_after(self, now: Time, n: u64) -> Time {
         let last = self.count(now).saturating_add(n.max(1));
         Time(last.saturating_mul(self.period.0).saturating_add(self.phase.0) - self.period.0)
     }
 }
 
-/// How the round trips of a host are measured, and within what its time-outs stay.
+/// Measurement of round trips for a host, and the limits of its timeouts.
 #[derive(Clone, Debug)]
 pub struct Timing {
     kind: Kind,
     min: Span,
     max: Span,
     initial: Span,
-    /// Largest factor of the backoff; 0 if only `max` bounds it.
+    /// Maximum factor of the backoff; 0 if only `max` bounds it.
     backoff_max: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// 4.4BSD: `srtt` in eighths of a tick, `rttvar` in quarters, integer arithmetic throughout. The
-    /// truncation keeps a LAN's time-out at three ticks, so it is part of what the papers measured.
+    /// 4.4BSD: `srtt` in eighths of a tick, `rttvar` in quarters, integer arithmetic throughout. Truncation
+    /// keeps a LAN's timeout at three ticks, so it influenced the results of the papers.
     Ticks { beat: Beat },
-    /// The simulators of LBNL: the same arithmetic in units of the granularity, with timers of their own.
+    /// The simulators of LBNL: the same arithmetic in units of the granularity, with independent timers.
     Integer { beat: Beat, rounding: Rounding },
     /// RFC 6298, in nanoseconds.
     Fine {
         granularity: Span,
-        /// The least that is added to `srtt`: the granularity by RFC 6298, nothing by Jacobson, the least time-out
-        /// by Linux.
+        /// Minimum addition to `srtt`: the granularity by RFC 6298, zero by Jacobson, the minimum timeout by
+        /// Linux.
         margin: Span,
         rounding: Rounding,
     },
 }
 
 impl Timing {
-    /// As `config` has it. `slow` is the host's slow beat, used with [`Clock::Ticks`].
+    /// The measurement that `config` defines. `slow` is the host's slow beat, used with [`Clock::Ticks`].
     pub fn new(config: &TcpConfig, slow: Beat) -> Timing {
         let kind = match config.clock {
             Clock::Ticks { .. } => Kind::Ticks { beat: slow },
@@ -84,28 +84,28 @@ impl Timing {
         Timing { kind, min, max, initial, backoff_max }
     }
 
-    /// The factor of the timeout after `backoff` timeouts in a row.
+    /// The factor of the timeout after `backoff` consecutive timeouts.
     pub(super) fn backoff_factor(&self, backoff: u32) -> u64 {
         let factor = 1 << backoff.min(MOST_DOUBLINGS);
         if self.backoff_max == 0 { factor } else { factor.min(self.backoff_max.into()) }
     }
 }
 
-/// Estimates the round-trip time and derives the time-out from it.
+/// Estimates the round-trip time and derives the timeout from it.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
     settings: Arc<Settings>,
-    /// Zero before the first measurement, and what it is counted in is that of [`Timing`].
+    /// Zero before the first measurement; the units are those of [`Timing`].
     srtt: u64,
     rttvar: u64,
-    /// The time-out in force, kept because every ACK restarts the timer with it.
+    /// Current timeout, cached because every ACK restarts the timer with it.
     rto: Span,
     backoff: u32,
     sampled: bool,
 }
 
 impl Rounding {
-    /// A round trip in units of the granularity, at least one.
+    /// A round-trip time in units of the granularity, at least one.
     fn count(self, beat: Beat, sent: Time, now: Time) -> u64 {
         let (g, measured) = (beat.period.0, now.since(sent).0);
         let count = match self {
@@ -118,7 +118,8 @@ impl Rounding {
     }
 }
 
-/// Takes a round trip of `rtt` units into the integer estimate; `later` is what counts of it once there is one.
+/// Adds a round-trip time of `rtt` units to the integer estimate; `later` replaces it after the first
+/// measurement.
 fn average(srtt: &mut u64, rttvar: &mut u64, rtt: u64, later: u64) {
     if *srtt == 0 {
         *srtt = rtt << 3;
@@ -130,13 +131,13 @@ fn average(srtt: &mut u64, rttvar: &mut u64, rtt: u64, later: u64) {
     }
 }
 
-/// Doublings beyond which a timeout of a nanosecond exceeds a day.
+/// Number of doublings after which a timeout of a nanosecond exceeds a day.
 const MOST_DOUBLINGS: u32 = 47;
 /// The timeout after a handshake in which the timer expired, where the first timeout is shorter.
 //= rfc6298#section-5.7
 const AFTER_LOST_SYN: Span = Span::secs(3);
 
-/// A round trip of more ticks is taken for one of so many: eight of it fit an estimate.
+/// Maximum round-trip time in ticks: eight times this value fits an estimate.
 const MOST_TICKS: u64 = 1 << 26;
 
 impl RttEstimator {
@@ -159,13 +160,14 @@ impl RttEstimator {
         &self.settings.timing
     }
 
-    /// A segment sent at `sent`, and only once, was acknowledged at `now`. Ends any back-off.
+    /// Records that a segment sent once, at `sent`, was acknowledged at `now`. Ends any backoff.
     pub fn sample(&mut self, sent: Time, now: Time) {
         self.backoff = 0;
         self.estimate(sent, now);
     }
 
-    /// What was sent at `sent` was acknowledged at `now`; it may have been sent before. A back-off goes on.
+    /// Records that a segment sent at `sent` was acknowledged at `now`; it may be a retransmission. A backoff
+    /// continues.
     pub fn estimate(&mut self, sent: Time, now: Time) {
         let (srtt, rttvar) = (&mut self.srtt, &mut self.rttvar);
         match &self.settings.timing.kind {
@@ -195,21 +197,21 @@ impl RttEstimator {
         self.set_rto(false);
     }
 
-    /// The timer expired: double the time-out.
+    /// Doubles the timeout because the timer expired.
     //= rfc6298#section-5.5: the time-out is doubled, bounded above
     pub fn back_off(&mut self) {
         self.backoff += 1;
         self.set_rto(false);
-        // 4.4BSD: after the fourth time-out in a row the estimate is thought stale; it moves into the
-        // variation, so that the next measurement starts afresh.
+        // 4.4BSD: after the fourth consecutive timeout the estimate is considered stale. It moves into the
+        // variation, so that the next measurement acts as the first.
         if self.backoff > 3 && !matches!(self.timing().kind, Kind::Fine { .. }) {
             self.rttvar += self.srtt >> 3;
             self.srtt = 0;
         }
     }
 
-    /// `initial`: nothing was measured and nothing timed out yet. (BSD's second SYN follows after 6 s, the
-    /// third 24 s later, since then the default variation counts.)
+    /// `initial`: without measurements and timeouts so far. (BSD's second SYN follows after 6 s, the third 24
+    /// s later, since then the default variation counts.)
     fn set_rto(&mut self, initial: bool) {
         let factor = self.timing().backoff_factor(self.backoff);
         let Timing { kind, min, max, initial: first, .. } = self.timing();
@@ -226,7 +228,7 @@ impl RttEstimator {
             }
             Kind::Fine { margin, .. } => {
                 let base = match self.srtt {
-                    // Before the first measurement a variation stands for a handshake that timed out.
+                    // Before the first measurement a variation means that a handshake timed out.
                     0 => Span(self.rttvar).max(*first),
                     //= rfc6298#section-2.3: RTO = SRTT + max(G, 4 RTTVAR)
                     srtt => Span(srtt + margin.0.max(4 * self.rttvar)).max(*min),
@@ -236,8 +238,8 @@ impl RttEstimator {
         };
     }
 
-    /// The handshake is over and gave no measurement because its timer expired: the backoff ends, and the timeout is at
-    /// least three seconds until the first measurement.
+    /// Records a handshake without a measurement because its timer expired: the backoff ends, and the timeout
+    /// is at least three seconds until the first measurement.
     //= rfc6298#section-5.7
     pub fn handshake_timed_out(&mut self) {
         let short = self.timing().initial < AFTER_LOST_SYN;
@@ -249,12 +251,12 @@ impl RttEstimator {
         self.set_rto(false);
     }
 
-    /// Goes on with what another estimator of the same path has come to; nothing, if that was nothing.
+    /// Adopts the result of another estimator of the same path, unless that has no measurement.
     pub fn adopt(&mut self, smoothed: Span, variation: Span) {
         if smoothed == Span::ZERO {
             return;
         }
-        // To the nearest unit, as it was before it was told.
+        // Rounded to the nearest unit, which is the original value.
         let units = |span: Span, beat: &Beat, parts: u64| {
             let scaled = u128::from(span.0) * u128::from(parts) + u128::from(beat.period.0) / 2;
             (scaled / u128::from(beat.period.0)).clamp(1, 1 << 24) as u64
@@ -269,8 +271,8 @@ impl RttEstimator {
         self.set_rto(false);
     }
 
-    /// When a timer that is started at `now` with `factor` times the time-out in force expires; no later than
-    /// the largest time-out.
+    /// Expiry of a timer that is started at `now` with `factor` times the current timeout; at most the
+    /// maximum timeout.
     pub fn deadline(&self, now: Time, factor: u64) -> Time {
         let Timing { kind, max, .. } = self.timing();
         match kind {
@@ -282,7 +284,7 @@ impl RttEstimator {
         }
     }
 
-    /// As [`RttEstimator::deadline`] with twice the time-out before any back-off.
+    /// Like [`RttEstimator::deadline`] with twice the timeout before any backoff.
     //= west97#4.2: a constant of about twice the initial value
     pub fn constant_deadline(&self, now: Time) -> Time {
         let mut fresh = self.clone();
@@ -291,22 +293,22 @@ impl RttEstimator {
         fresh.deadline(now, 2)
     }
 
-    /// Time-outs in a row.
+    /// Number of consecutive timeouts.
     pub fn backoff(&self) -> u32 {
         self.backoff
     }
 
-    /// The time-out in force, back-off included.
+    /// Current timeout, backoff included.
     pub fn rto(&self) -> Span {
         self.rto
     }
 
-    /// The factor of the timeout after `backoff` timeouts in a row.
+    /// The factor of the timeout after `backoff` consecutive timeouts.
     pub(super) fn backoff_factor(&self, backoff: u32) -> u64 {
         self.timing().backoff_factor(backoff)
     }
 
-    /// Largest time-out.
+    /// Maximum timeout.
     pub fn max(&self) -> Span {
         self.timing().max
     }
@@ -357,7 +359,7 @@ mod tests {
         assert_eq!(bsd(Span::ZERO).rto(), Span::secs(6));
     }
 
-    /// The figures follow by hand from the integer arithmetic of 4.4BSD.
+    /// The figures are computed by hand from the integer arithmetic of 4.4BSD.
     #[test]
     fn bsd_on_a_lan_settles_at_three_ticks() {
         let mut rtt = bsd(Span::ZERO);
@@ -366,7 +368,7 @@ mod tests {
         for _ in 0..50 {
             rtt.sample(Time(10 * MS), Time(20 * MS));
         }
-        assert_eq!(rtt.rto(), Span::millis(1500)); // truncation holds rttvar at 3
+        assert_eq!(rtt.rto(), Span::millis(1500)); // truncation keeps rttvar at 3
     }
 
     #[test]
@@ -383,8 +385,8 @@ mod tests {
         assert_eq!(rtt.backoff(), 0);
     }
 
-    /// The estimate of before stays for three time-outs in a row; after the fourth the next measurement is like a
-    /// first.
+    /// The old estimate remains for three consecutive timeouts; after the fourth the next measurement acts as
+    /// the first.
     #[test]
     fn bsd_thinks_its_estimate_stale_after_four_time_outs() {
         let after = |measured: bool, time_outs: u32| {
@@ -401,7 +403,7 @@ mod tests {
         assert_eq!([4, 5].map(|n| after(true, n)), [after(false, 0); 2]);
     }
 
-    /// Limits of the time-out that are no whole number of ticks count up to the next one.
+    /// Limits of the timeout that are not whole numbers of ticks are rounded up.
     #[test]
     fn limits_of_the_time_out_hold_with_ticks() {
         let (rto_min, rto_max) = (Span::millis(2_200), Span::millis(5_200));

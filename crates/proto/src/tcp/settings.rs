@@ -1,4 +1,4 @@
-//! What all connections of a host have in common, so that none has a copy of it.
+//! Settings that all connections of a host share, so that none has a copy.
 
 use core::ops::Deref;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::config::{Clock, TcpConfig};
 use super::rtt::{Beat, Timing};
 use crate::units::Span;
 
-/// The host-wide clocks that BSD timers beat to.
+/// The host-wide clocks of BSD timers.
 #[derive(Clone, Copy, Debug)]
 pub struct Beats {
     /// Retransmission clock.
@@ -17,7 +17,7 @@ pub struct Beats {
 }
 
 impl Beats {
-    /// The clocks of a host with this configuration; `beat` says when one of a period beats.
+    /// The clocks of a host with this configuration; `beat` returns the clock for a period.
     pub fn new(config: &TcpConfig, mut beat: impl FnMut(Span) -> Beat) -> Beats {
         let (slow, fast) = match config.clock {
             Clock::Ticks { slow, fast } => (slow, fast),
@@ -27,26 +27,26 @@ impl Beats {
     }
 }
 
-/// How the connections of a host are configured, and its clocks. It reads as its [`TcpConfig`].
+/// The configuration of a host's connections, and its clocks. It dereferences to its [`TcpConfig`].
 #[derive(Clone, Debug)]
 pub struct Settings {
     config: TcpConfig,
-    /// How round trips are measured.
+    /// Measurement of round trips.
     pub(super) timing: Timing,
     /// The delayed-ACK clock, used with [`Clock::Ticks`].
     pub(super) fast: Beat,
-    /// The retransmission clock, for settings that differ in a value.
+    /// The retransmission clock, for derived settings.
     slow: Beat,
 }
 
 impl Settings {
-    /// Those of a host with this configuration and these clocks.
+    /// Creates the settings of a host with this configuration and these clocks.
     pub fn new(config: TcpConfig, beats: Beats) -> Arc<Settings> {
         let timing = Timing::new(&config, beats.slow);
         Arc::new(Settings { config, timing, fast: beats.fast, slow: beats.slow })
     }
 
-    /// Settings of the same host for a connection that is configured otherwise.
+    /// The settings of the same host for a connection with another configuration.
     pub fn changed(&self, change: impl FnOnce(&mut TcpConfig)) -> Arc<Settings> {
         let mut config = self.config.clone();
         change(&mut config);

@@ -1,9 +1,10 @@
-//! Sockets: a [`Host`] as its applications use it, with listeners, errors and options of single connections.
+//! Sockets: the interface of a [`Host`] for applications, with listeners, errors and options of single
+//! connections.
 //!
-//! The calls have the semantics of Linux as far as they change what is sent: a backlog, `shutdown` in each direction,
-//! `close` with unread data (a reset), with `SO_LINGER` of zero (a reset) or otherwise (a FIN), Nagle and `TCP_CORK`,
-//! `TCP_USER_TIMEOUT`, keepalives, `TCP_MAXSEG`, `TCP_SYNCNT`, buffers and the congestion control. No call blocks:
-//! one that would have to wait answers [`Errno::Again`].
+//! The calls have the semantics of Linux as far as they affect the segments sent: a backlog, `shutdown` in
+//! each direction, `close` with unread data (a reset), with `SO_LINGER` of zero (a reset) or otherwise (a
+//! FIN), Nagle and `TCP_CORK`, `TCP_USER_TIMEOUT`, keepalives, `TCP_MAXSEG`, `TCP_SYNCNT`, buffers and the
+//! congestion control. No call blocks: one that would have to wait returns [`Errno::Again`].
 
 mod errno;
 mod fast_open;
@@ -29,47 +30,47 @@ pub use options::{KeepAlive, SocketOptions};
 pub use queries::Ready;
 pub use unreachable::Unreachable;
 
-/// What the application knows of a connection.
+/// Application-side state of a connection.
 #[derive(Clone, Debug, Default)]
 struct Socket {
     options: SocketOptions,
-    /// Delivered and not read.
+    /// Delivered and unread data.
     inbox: VecDeque<Body>,
     /// Bytes in `inbox`.
     unread: u64,
     error: Option<Errno>,
     /// An error that has not ended the connection.
     soft_error: Option<Errno>,
-    /// The connection failed, and the error was reported.
+    /// Whether the connection failed and the error was reported.
     failed: bool,
     read_shut: bool,
-    /// The application has closed it.
+    /// Whether the application has closed it.
     closed: bool,
     more: bool,
     /// The left edge, and since when it waits for an acknowledgement.
     waits: Option<(u64, Time)>,
-    /// How long data was waiting or in flight, and since when it is.
+    /// Total time with data waiting or in flight, and the start of the current such period.
     busy: (Span, Option<Time>),
-    /// When something arrived last.
+    /// Time of the last arrival.
     heard: Time,
-    /// Keepalive probes without an answer.
+    /// Unanswered keepalive probes.
     probes: u32,
-    /// The next keepalive probe.
+    /// Time of the next keepalive probe.
     probe_at: Option<Time>,
 }
 
-/// A host with sockets. Connections are known by their index in [`Host::connections`].
+/// A host with sockets. A connection is identified by its index in [`Host::connections`].
 #[derive(Clone, Debug)]
 pub struct Sockets {
     host: Host,
     sockets: Vec<Socket>,
     side: Side,
-    /// Connections that open from now on send no tail loss probes.
+    /// Whether later connections send no tail loss probes.
     no_probes: bool,
 }
 
 impl Sockets {
-    /// A host on which no port listens.
+    /// Creates a host without listening ports.
     pub fn new(config: HostConfig, seed: u64) -> Sockets {
         let side = config.side;
         let mut host = Host::new(config, seed);
@@ -96,7 +97,7 @@ impl Sockets {
         self.take_over(port, options);
     }
 
-    /// Connections that come in at `port` from now on have these options.
+    /// Applies these options to pending connections of `port`.
     fn take_over(&mut self, port: u16, options: &SocketOptions) {
         let waiting = self.host.listener(port).map(|l| l.waiting.clone()).unwrap_or_default();
         for index in waiting {
@@ -104,7 +105,7 @@ impl Sockets {
         }
     }
 
-    /// Stops listening; connections that were not accepted are reset.
+    /// Stops listening and resets the connections that were not accepted.
     pub fn unlisten(&mut self, now: Time, port: u16, out: &mut Out) {
         for index in self.host.stop_listening(port) {
             self.socket(index).closed = true;
@@ -112,7 +113,7 @@ impl Sockets {
         }
     }
 
-    /// The oldest established connection of `port` that was not accepted.
+    /// Accepts the oldest established connection of `port`.
     ///
     /// # Errors
     ///
@@ -130,7 +131,7 @@ impl Sockets {
         self.host.listener(port).map(|listener| listener.waiting.remove(at)).ok_or(Errno::Invalid)
     }
 
-    /// Opens a connection now. [`Sockets::connected`] reports how that ends.
+    /// Opens a connection now. [`Sockets::connected`] reports the result.
     pub fn connect(&mut self, now: Time, to: (Addr, u16), options: &SocketOptions) -> usize {
         let settings = options.settings(self.host.settings(), false);
         let outbox = options.outbox(&settings);
@@ -139,7 +140,7 @@ impl Sockets {
         index
     }
 
-    /// The same from a port that the application has chosen.
+    /// Like [`Sockets::connect`], from a port that the application has chosen.
     pub fn connect_from(&mut self, now: Time, flow: FlowKey, options: &SocketOptions) -> usize {
         let settings: Arc<Settings> = options.settings(self.host.settings(), false);
         let outbox = options.outbox(&settings);
@@ -156,7 +157,7 @@ impl Sockets {
         }
     }
 
-    /// How opening ended, if it has.
+    /// Result of opening; `None` while it is in progress.
     pub fn connected(&mut self, index: usize) -> Option<Result<(), Errno>> {
         let connection = &self.host.connections()[index];
         if connection.state().is_synchronised() {
@@ -165,7 +166,8 @@ impl Sockets {
         connection.is_aborted().then(|| Err(self.take_error(index).unwrap_or(Errno::TimedOut)))
     }
 
-    /// Writes as much of `body` as there is room for; with `more`, a segment that is not full waits (`MSG_MORE`).
+    /// Writes the part of `body` for which there is room; with `more`, a segment that is not full waits
+    /// (`MSG_MORE`).
     ///
     /// # Errors
     ///
@@ -206,16 +208,16 @@ impl Sockets {
         Ok(taken)
     }
 
-    /// What is written from now on begins a new segment (`MSG_EOR` on the write before).
+    /// Makes later data begin a new segment (`MSG_EOR` on the previous write).
     pub fn end_record(&mut self, index: usize) {
         self.host.act(index, Connection::end_record);
     }
 
-    /// Reads at most `most` bytes into `into`; none of them when the peer has closed.
+    /// Reads at most `most` bytes into `into`; returns 0 when the peer has closed.
     ///
     /// # Errors
     ///
-    /// [`Errno::Again`] when nothing has arrived, or the pending error of the connection.
+    /// [`Errno::Again`] when no data has arrived, or the pending error of the connection.
     pub fn recv(
         &mut self,
         now: Time,
@@ -229,7 +231,7 @@ impl Sockets {
         let socket = self.socket(index);
         if socket.unread == 0 {
             return match () {
-                // What the peer has closed reads as closed, whatever has happened since.
+                // A direction that the peer has closed reads as closed, also after a later error.
                 () if ended => Ok(0),
                 () if socket.error.is_some() => Err(socket.error.take().unwrap_or(Errno::Again)),
                 () if socket.read_shut || aborted => Ok(0),
@@ -256,7 +258,7 @@ impl Sockets {
     ///
     /// # Errors
     ///
-    /// [`Errno::NotConnected`] where there is no connection any more.
+    /// [`Errno::NotConnected`] when the connection no longer exists.
     pub fn shutdown(
         &mut self,
         now: Time,
@@ -278,7 +280,7 @@ impl Sockets {
         Ok(())
     }
 
-    /// The application is done with a connection. Unread data, or `SO_LINGER` of zero, resets it.
+    /// Closes a connection. Unread data, or `SO_LINGER` of zero, resets it.
     //= rfc1122#section-4.2.2.13: a RST shows that data was lost
     pub fn close(&mut self, now: Time, index: usize, out: &mut Out) {
         let Some(connection) = self.connection(index) else { return };
@@ -295,7 +297,7 @@ impl Sockets {
         }
     }
 
-    /// What waits for more data goes now: nothing more will be written, or `TCP_NODELAY` is set.
+    /// Sends data that waits for more: the last write is done, or `TCP_NODELAY` is set.
     pub fn push(&mut self, now: Time, index: usize, out: &mut Out) {
         self.socket(index).more = false;
         self.host.act(index, |c| {
@@ -333,7 +335,7 @@ impl Sockets {
         })
     }
 
-    /// Takes note of what has become of a connection.
+    /// Updates the socket after an action on its connection.
     fn settle(&mut self, now: Time, index: usize, failure: Errno) {
         let Some(connection) = self.host.connections().get(index) else { return };
         let (aborted, state) = (connection.is_aborted(), connection.state());
@@ -358,7 +360,7 @@ impl Sockets {
         self.watch(now, index);
     }
 
-    /// Whether `packet` brings data that its application will not read any more, or the end of it.
+    /// Whether `packet` brings data, or its end, that the application will not read.
     fn refuses(&self, index: usize, packet: &Packet) -> bool {
         let (Some(socket), Some(connection)) =
             (self.sockets.get(index), self.host.connections().get(index))
@@ -374,7 +376,7 @@ impl Sockets {
 }
 
 impl Connection {
-    /// Whether a packet has data beyond what has arrived in order.
+    /// Whether a packet has data beyond the data received in order.
     fn expects_beyond(&self, packet: &Packet) -> bool {
         let Some(segment) = packet.segment() else { return false };
         let next = self.peer_iss() + (1 + self.delivered() as u32);
@@ -395,7 +397,7 @@ impl Machine for Sockets {
             .and_then(|index| self.host.connections().get(index))
             .map(|c| (c.state(), c.is_aborted()));
         if let Some(index) = before.filter(|index| self.socket(*index).more) {
-            // `MSG_MORE` holds back until something comes from the peer.
+            // `MSG_MORE` waits until a segment arrives from the peer.
             self.socket(index).more = false;
             let coalescing = self.coalescing(index);
             self.host.act(index, |c| c.put_coalescing(coalescing));

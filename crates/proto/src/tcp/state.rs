@@ -14,40 +14,40 @@ pub enum State {
     SynReceived,
     /// Data flows.
     Established,
-    /// We closed first; our FIN is not acknowledged.
+    /// This end closed first; its FIN is not acknowledged.
     FinWait1,
-    /// Our FIN is acknowledged; the peer may still send.
+    /// This end's FIN is acknowledged; the peer may still send.
     FinWait2,
-    /// The peer closed first; we may still send.
+    /// The peer closed first; this end may still send.
     CloseWait,
-    /// Both closed; our FIN is not acknowledged.
+    /// Both closed; this end's FIN is not acknowledged.
     Closing,
-    /// The peer closed first; our FIN is not acknowledged.
+    /// The peer closed first; this end's FIN is not acknowledged.
     LastAck,
     /// Both closed; late segments are answered for a while.
     TimeWait,
 }
 
-/// What moves a connection from state to state.
+/// Event that changes the state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Input {
-    /// The application opens actively; a SYN goes out.
+    /// The application opens actively; a SYN is sent.
     Open,
     /// A SYN arrives.
     Syn,
-    /// A SYN arrives that acknowledges ours.
+    /// A SYN arrives that acknowledges this end's SYN.
     SynAck,
-    /// Our SYN is acknowledged.
+    /// This end's SYN is acknowledged.
     SynAcked,
-    /// Our FIN goes out.
+    /// This end's FIN is sent.
     FinSent,
-    /// Our FIN is acknowledged.
+    /// This end's FIN is acknowledged.
     FinAcked,
     /// The peer's FIN arrives in order.
     Fin,
     /// TIME-WAIT is over.
     Expired,
-    /// A valid RST, or too many time-outs.
+    /// A valid RST, or too many timeouts.
     Abort,
 }
 
@@ -66,7 +66,7 @@ impl State {
         State::TimeWait,
     ];
 
-    /// The state after `input`; `None` if it means nothing in this state.
+    /// The state after `input`; `None` if it is invalid in this state.
     pub fn after(self, input: Input) -> Option<State> {
         use State::*;
         Some(match (self, input) {
@@ -112,7 +112,7 @@ mod tests {
         Input::Abort,
     ];
 
-    /// The whole matrix, so that a change of any transition is seen in review.
+    /// The whole matrix, so that review shows a change of any transition.
     #[test]
     fn the_transition_matrix() {
         let rows: Vec<String> = State::ALL

@@ -1,25 +1,26 @@
 //! T/TCP, TCP for transactions (RFC 1644; its concepts: RFC 1379): a connection that opens with its request.
 //!
-//! Each host numbers its connections. A client says the number on its SYN, a server remembers the last one of each
-//! client. A SYN whose number is greater cannot be an old duplicate, so that its data goes to the application at once and
-//! no handshake is waited for: the TAO test, for *TCP accelerated open*. All else opens as ever, by three segments.
+//! Each host numbers its connections. A client sends the number on its SYN, and a server stores the last
+//! number of each client. A SYN with a greater number cannot be an old duplicate, so its data goes to the
+//! application at once without a handshake: the TAO test, for *TCP accelerated open*. All other connections
+//! open as usual, by three segments.
 //!
-//! This file has what a host remembers and the tests on it. What a connection does with them stands in
-//! `connection/opening.rs`, which it shares with [`fast_open`](super::fast_open).
+//! This file has the state that a host stores, and the tests on it. `connection/opening.rs`, shared with
+//! [`fast_open`](super::fast_open), has the behaviour of a connection.
 //!
-//! **Modelled:** the three options and what must be true of them; data and FIN on the SYN, answered by one segment;
-//! data of a SYN that fails the test, kept until the handshake is over; half-synchronised states, as a flag beside the
-//! states of RFC 9293; TIME-WAIT cut to eight time-outs for a connection shorter than the MSL, which is half of
-//! `time-wait`; the next SYN as an acknowledgement of the FIN before it.
+//! **Modelled:** the three options and their validation; data and FIN on the SYN, answered by one segment;
+//! data of a SYN that fails the test, stored until the handshake is over; half-synchronised states, as a flag
+//! next to the states of RFC 9293; TIME-WAIT shortened to eight timeouts for a connection shorter than the
+//! MSL, which is half of `time-wait`; the next SYN as an acknowledgement of the FIN before it.
 //!
-//! **Not modelled:** segments that overtake their SYN are dropped; congestion window and round-trip time are not
-//! remembered from connection to connection; no more than one segment goes before the SYN is acknowledged.
+//! **Not modelled:** segments that overtake their SYN are dropped; congestion window and round-trip time are
+//! not stored between connections; at most one segment is sent before the SYN is acknowledged.
 
 use crate::describe::{Kind, SIM, System};
 use crate::wire::opening::Count;
 use crate::wire::{Addr, Seq};
 
-/// What it is, for lists.
+/// Description of the system, for lists.
 pub const T_TCP: System = System::new(
     Kind::Sender,
     "t-tcp",
@@ -30,28 +31,28 @@ pub const T_TCP: System = System::new(
 .tier(2)
 .runs(SIM);
 
-/// Hosts that are remembered; the one that was not heard of for longest goes first.
+/// Maximum number of stored hosts; the least recently used one is discarded first.
 const PEERS_MAX: usize = 256;
 
-/// How many time-outs a shortened TIME-WAIT lasts.
+/// Duration of a shortened TIME-WAIT in timeouts.
 //= rfc1644#section-2.4: K times the time-out, K being 8
 pub(super) const TIME_WAIT_RTOS: u64 = 8;
 
-/// What a host remembers of counts.
+/// Connection counts of a host and its peers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Counts {
-    /// `CCgen`: the count of the connection that began last.
+    /// `CCgen`: the count of the last connection.
     last: u32,
     peers: Vec<Peer>,
 }
 
-/// What is remembered of a host.
+/// Cached state of a peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Peer {
     addr: Addr,
-    /// `cache.CC`: the greatest count on a SYN of it that was no duplicate.
+    /// `cache.CC`: the greatest count on its SYNs, duplicates excluded.
     heard: Option<u32>,
-    /// `cache.CCsent`: the last count that it was told on a SYN, if it has confirmed one.
+    /// `cache.CCsent`: the last count sent to it on a SYN, if it has confirmed one.
     told: Option<u32>,
     /// The segment size that it offered last.
     mss: Option<u16>,
@@ -63,7 +64,7 @@ fn greater(a: u32, b: u32) -> bool {
 }
 
 impl Counts {
-    /// A host that remembers nothing, and whose next connection has the count behind `last`.
+    /// Creates the counts of a host without cached peers; the next connection has the count after `last`.
     pub fn new(last: u32) -> Counts {
         Counts { last, peers: Vec::new() }
     }
@@ -74,7 +75,7 @@ impl Counts {
         self.last
     }
 
-    /// What is known of `addr`, which was heard of just now.
+    /// The cached state of `addr`, which becomes the most recent.
     fn peer(&mut self, addr: Addr) -> &mut Peer {
         let known = self.peers.iter().position(|peer| peer.addr == addr);
         let peer = match known {
@@ -91,7 +92,7 @@ impl Counts {
         &mut self.peers[last]
     }
 
-    /// A connection to `addr` opens: the count on its SYN.
+    /// Opens a connection to `addr`: returns the count on its SYN.
     //= rfc1644#section-3.4: CC.NEW if nothing was confirmed by that host, or if the counts have wrapped since
     pub fn open(&mut self, addr: Addr) -> Count {
         let count = self.next();
@@ -101,7 +102,7 @@ impl Counts {
         if rises { Count::Cc(count) } else { Count::New(count) }
     }
 
-    /// A SYN of `addr` came: the TAO test.
+    /// The TAO test for a SYN of `addr`.
     //= rfc1644#section-3.4: a CC that is greater than the cached one; CC.NEW or none makes the cache undefined
     pub fn accepts(&mut self, addr: Addr, count: Option<Count>) -> bool {
         let peer = self.peer(addr);
@@ -120,18 +121,19 @@ impl Counts {
         }
     }
 
-    /// A handshake has shown that the SYN of `addr` with `count` was none of old.
+    /// Records that a handshake has validated the SYN of `addr` with `count`.
     pub fn shown(&mut self, addr: Addr, count: u32) {
         self.peer(addr).heard.get_or_insert(count);
     }
 
-    /// `addr` has echoed `count` to our SYN; without a count it does not know what that is.
+    /// Records that `addr` has echoed `count` to this end's SYN; without a count it does not support the
+    /// option.
     pub fn echoed(&mut self, addr: Addr, count: Option<u32>) {
         let peer = self.peer(addr);
         peer.told = count.map(|count| peer.told.unwrap_or(count));
     }
 
-    /// The segment size of `addr` is known for its next connection.
+    /// Stores the segment size of `addr` for its next connection.
     pub(super) fn learn_mss(&mut self, addr: Addr, mss: u16) {
         self.peer(addr).mss = Some(mss);
     }
@@ -183,7 +185,7 @@ mod tests {
         assert_eq!(counts.open(A), Count::Cc(1), "greater than the largest, in the circle");
         counts.shown(A, u32::MAX);
         assert!(counts.accepts(A, Some(Count::Cc(1))));
-        // So many connections to others that the next count seems to be older.
+        // The next count appears older after many connections to other hosts.
         counts.last = (1 << 31) + 1;
         assert_eq!(counts.open(A), Count::New((1 << 31) + 2));
     }

@@ -1,8 +1,8 @@
-//! Applications that come and go: transfers that stop at a time, sources that are on and off, and sessions of short
-//! transfers as Web browsers make them.
+//! Applications with a limited activity: transfers that stop at a time, on-off sources, and sessions of short
+//! transfers as of Web browsers.
 //!
-//! Each draws from a stream of its own, and how many draws it makes does not depend on the network: the n-th pause and
-//! the n-th size of a session are the same whatever TCP carries them.
+//! Each has a separate random stream, and the number of its draws does not depend on the network. The n-th
+//! pause and the n-th size of a session are therefore the same for every TCP.
 
 use std::collections::BTreeMap;
 
@@ -18,15 +18,15 @@ use super::exchange::Client;
 pub use super::exchange::{Answers, Exchange};
 use super::fetch;
 
-/// No single period of a source lasts longer.
+/// Maximum of a single period.
 const LONGEST: Span = Span::secs(86_400);
 
-/// How long a source is on, or off.
+/// Distribution of on or off periods.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Periods {
-    /// The mean.
+    /// Mean of a period.
     pub mean: Span,
-    /// The shape of a Pareto distribution, above 1; without one periods are exponential.
+    /// The shape of a Pareto distribution, above 1; `None` is exponential.
     pub shape: Option<f64>,
 }
 
@@ -36,7 +36,7 @@ impl Periods {
         let mean = self.mean.0 as f64;
         let nanos = match self.shape {
             None => chance.exponential(mean),
-            // By its inverse: 1 - unit() lies in (0, 1].
+            // By the inverse: 1 - unit() lies in (0, 1].
             Some(shape) => {
                 mean * (shape - 1.0) / shape / libm::pow(1.0 - chance.unit(), 1.0 / shape)
             }
@@ -45,16 +45,17 @@ impl Periods {
     }
 }
 
-/// A source that sends as fast as TCP lets it while it is on, and nothing while it is off. Its connection stays open.
+/// A source that sends as fast as TCP permits while it is on, and no data while it is off. Its connection
+/// stays open.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct OnOff {
-    /// How long it is on.
+    /// On periods.
     pub on: Periods,
-    /// How long it is off.
+    /// Off periods.
     pub off: Periods,
 }
 
-/// Sizes of short transfers: a Pareto distribution that is cut off, so that its mean is what was asked for.
+/// Sizes of short transfers: a truncated Pareto distribution with the requested mean.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Sizes {
     least: f64,
@@ -63,14 +64,14 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Sizes with this `mean`, at most `most`; `shape` above 1 says how heavy the tail is: the less, the heavier.
-    /// `None` if there is no such distribution.
+    /// Sizes with this `mean`, at most `most`. A smaller `shape`, which must exceed 1, makes the tail
+    /// heavier. `None` if there is no such distribution.
     pub fn new(mean: Bytes, most: Bytes, shape: f64) -> Option<Sizes> {
         let (mean, most) = (mean.0 as f64, most.0 as f64);
         if !(shape > 1.0 && shape <= 100.0 && (1.0..most).contains(&mean)) {
             return None;
         }
-        // The mean grows with the least size: from below 1.
+        // The mean grows with the minimum size: search from below 1.
         let (mut low, mut high) = (f64::MIN_POSITIVE, mean);
         for _ in 0..200 {
             let least = (low + high) / 2.0;
@@ -95,14 +96,14 @@ impl Sizes {
     }
 }
 
-/// Users who fetch something, read it, and fetch again, each on a new connection.
+/// Users who fetch a file, read it, and fetch again, each time on a new connection.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Web {
-    /// How many users.
+    /// Number of users.
     pub sessions: u32,
     /// Mean of the exponential time from the end of a transfer to the beginning of the next.
     pub think: Span,
-    /// How much is fetched.
+    /// Size of a transfer.
     pub size: Sizes,
 }
 
@@ -129,14 +130,14 @@ pub(super) struct Session {
     pub(super) port: u16,
     pub(super) web: Web,
     pub(super) chance: Stream,
-    /// No transfer begins from then on.
+    /// No transfer begins from this time on.
     pub(super) stop: Option<Time>,
-    /// A transfer is under way.
+    /// Whether a transfer is in progress.
     pub(super) fetching: bool,
 }
 
 impl Session {
-    /// How long the user thinks next.
+    /// Draws the next think time.
     pub(super) fn think(&mut self) -> Span {
         Periods { mean: self.web.think, shape: None }.draw(&mut self.chance)
     }
@@ -147,9 +148,9 @@ impl Session {
 pub(super) struct Apps {
     pub(super) all: Vec<App>,
     pub(super) wakes: WakeTree,
-    /// Sessions by the connection of their transfer, and clients that wait by that of their answer.
+    /// Sessions by the connection of their transfer, and waiting clients by that of their response.
     pub(super) fetched_by: BTreeMap<usize, usize>,
-    /// How many of them are sources of datagrams.
+    /// Number of sources of datagrams.
     pub(super) sources: usize,
 }
 
@@ -168,7 +169,7 @@ impl Apps {
         self.wakes.set(index, Some(at));
     }
 
-    /// When one of them acts next.
+    /// When the next of them acts.
     #[inline]
     pub(super) fn next(&self) -> Option<Time> {
         // Most hosts have none.
@@ -178,10 +179,10 @@ impl Apps {
         self.wakes.first().map(|(at, _)| at)
     }
 
-    /// A connection has ended, has sent everything, or has brought an answer.
+    /// Handles a connection that has ended, has sent everything, or has received a response.
     pub(super) fn ended(&mut self, connection: usize) {
         if let Some(app) = self.fetched_by.remove(&connection) {
-            // It goes on when the host is called next, which is at once.
+            // It continues at the next call of the host, which is immediate.
             self.wakes.set(app, Some(Time::ZERO));
         }
     }
@@ -214,7 +215,7 @@ mod tests {
         let mean = draws.iter().sum::<u64>() as f64 / draws.len() as f64;
         assert!((mean / 10_000.0 - 1.0).abs() < 0.03, "{mean}");
         assert!(draws.iter().all(|d| (1..=1_000_000).contains(d)));
-        // The share above x falls with x to the power of the shape.
+        // The share above x decreases with x to the power of the shape.
         let above = |x: u64| draws.iter().filter(|d| **d > x).count() as f64;
         let ratio = above(10_000) / above(20_000);
         assert!((ratio / libm::pow(2.0, 1.2) - 1.0).abs() < 0.05, "{ratio}");

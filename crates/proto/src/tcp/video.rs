@@ -1,7 +1,8 @@
-//! Video by segments: a client fetches one segment after the other over a connection that stays open, each at a rate of a
-//! ladder that it chooses, and plays what it has.
+//! Video by segments: a client fetches segments in order over a connection that stays open, chooses a rate
+//! from a ladder for each, and plays the received ones.
 //!
-//! All segments last as long, and each has exactly the bytes of its rate: how sizes vary within a film is not modelled.
+//! All segments have the same duration, and each has exactly the bytes of its rate: varying sizes within a
+//! film are not modelled.
 
 use serde::Serialize;
 
@@ -11,21 +12,21 @@ use crate::wire::FlowKey;
 /// A video that a client plays.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Video {
-    /// How long a segment plays.
+    /// Playing time of a segment.
     pub segment: Span,
-    /// How many there are.
+    /// Number of segments.
     pub segments: u32,
-    /// The rates that there are.
+    /// Available rates.
     pub ladder: Ladder,
-    /// Who chooses.
+    /// Rate adaptation.
     pub abr: Abr,
-    /// The most that is kept: nothing is asked for that would not fit.
+    /// Maximum buffer level: a segment is requested only if it will fit.
     pub buffer: Span,
-    /// How much must be there before it begins to play.
+    /// Buffer level at which playback begins.
     pub startup: Span,
-    /// How much must be there before it goes on after it stood still.
+    /// Buffer level at which playback resumes after a stall.
     pub resume: Span,
-    /// The size of a request.
+    /// Size of a request.
     pub request: Bytes,
 }
 
@@ -45,10 +46,10 @@ pub struct Ladder {
 }
 
 impl Ladder {
-    /// So many rates at most.
+    /// Maximum number of rates.
     pub const MOST: usize = 12;
 
-    /// These rates; nothing if there are none or too many, or if they do not rise.
+    /// A ladder of these rates; `None` if there are none or too many, or if they do not increase.
     pub fn new(given: &[Rate]) -> Option<Ladder> {
         let rises = given.windows(2).all(|pair| pair[0] < pair[1]);
         let mut rates = [*given.first()?; Ladder::MOST];
@@ -68,31 +69,32 @@ impl Serialize for Ladder {
     }
 }
 
-/// Who chooses the rate of the next segment. All begin with the lowest.
+/// Rate adaptation for the next segment. All variants begin with the lowest rate.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Abr {
-    /// By what is in the buffer alone: BBA-0 of Huang, Johari, McKeown, Trunnell and Watson, "A Buffer-Based Approach to
-    /// Rate Adaptation" (SIGCOMM 2014), algorithm 1.
+    /// By the buffer level alone: BBA-0 of Huang, Johari, McKeown, Trunnell and Watson, "A Buffer-Based
+    /// Approach to Rate Adaptation" (SIGCOMM 2014), algorithm 1.
     Buffer {
-        /// Below it the lowest rate is chosen.
+        /// Buffer level below which the lowest rate is chosen.
         reservoir: Span,
-        /// So much above the reservoir the highest is chosen; between them the map is linear.
+        /// Distance above the reservoir from which the highest rate is chosen; between them the map is
+        /// linear.
         cushion: Span,
     },
-    /// By how fast the last segments came: the highest rate below a share of the harmonic mean, as FESTIVE estimates it
-    /// (Jiang, Sekar and Zhang, CoNEXT 2012), without its delayed and gradual switching.
+    /// By the speed of the last segments: the highest rate below a share of the harmonic mean, as FESTIVE
+    /// estimates it (Jiang, Sekar and Zhang, CoNEXT 2012), without its delayed and gradual switching.
     Rate {
-        /// How many segments count.
+        /// Number of segments in the mean.
         window: u32,
-        /// Which share.
+        /// The share.
         safety: f64,
     },
 }
 
 impl Abr {
-    /// Which rate of `ladder` comes after number `last`, with so much in the buffer, when the segments came at `speeds` in
-    /// bits per second, the last one last.
+    /// The index in `ladder` after index `last` with buffer level `level`; `speeds` are those of the segments
+    /// in bits per second, the last one last.
     pub fn choose(&self, ladder: &Ladder, last: usize, level: Span, speeds: &[f64]) -> usize {
         let rates = ladder.rates();
         let top = rates.len() - 1;
@@ -125,23 +127,23 @@ impl Abr {
 /// One client.
 #[derive(Clone, Debug)]
 pub(super) struct Player {
-    /// It and its server, as events name them.
+    /// Client and server, as events name them.
     pub(super) client: FlowKey,
     pub(super) video: Video,
-    /// Nothing is asked for from then on.
+    /// No request is sent from this time on.
     pub(super) stop: Option<Time>,
     pub(super) connection: Option<usize>,
-    /// Segments that were asked for, and those that are there.
+    /// Requested and received segments.
     pub(super) asked: u32,
     pub(super) there: u32,
-    /// The rate that was chosen last, and when its segment was asked for.
+    /// The last chosen rate, and the time of its request.
     pub(super) rung: usize,
     pub(super) since: Time,
     speeds: Vec<f64>,
-    /// What is there to be played while the picture stands still; else it lasts until then.
+    /// Playing time in the buffer during a stall; otherwise the time at which the buffer runs empty.
     stored: Span,
     until: Option<Time>,
-    /// It has played before.
+    /// Whether it has played before.
     began: bool,
 }
 
@@ -163,12 +165,12 @@ impl Player {
         }
     }
 
-    /// What is in the buffer.
+    /// The buffer level.
     fn level(&self, now: Time) -> Span {
         self.until.map_or(self.stored, |until| until.since(now))
     }
 
-    /// A segment that was asked for is there; its rate.
+    /// Records the arrival of the requested segment, and returns its rate.
     pub(super) fn arrives(&mut self, now: Time) -> Rate {
         let rate = self.video.ladder.rates()[self.rung];
         let took = now.since(self.since).as_secs_f64().max(1e-9);
@@ -181,18 +183,18 @@ impl Player {
         rate
     }
 
-    /// Whether a segment is under way.
+    /// Whether a request is pending.
     pub(super) fn waits(&self) -> bool {
         self.asked > self.there
     }
 
-    /// Whether nothing more will come.
+    /// Whether no more segments will arrive.
     pub(super) fn has_all(&self, now: Time) -> bool {
         let over = self.stop.is_some_and(|stop| now >= stop);
         self.there == self.video.segments || over && self.there == self.asked
     }
 
-    /// Whether it begins to play, or goes on, now.
+    /// Whether playback begins or resumes now.
     pub(super) fn plays(&mut self, now: Time) -> bool {
         let enough = if self.began { self.video.resume } else { self.video.startup };
         let goes = self.until.is_none()
@@ -205,7 +207,7 @@ impl Player {
         goes
     }
 
-    /// Whether all that was there is played, now.
+    /// Whether the buffer runs empty now.
     pub(super) fn runs_dry(&mut self, now: Time) -> bool {
         let dry = self.until.is_some_and(|until| until <= now);
         if dry {
@@ -214,7 +216,7 @@ impl Player {
         dry
     }
 
-    /// When it asks for the next segment, if there is one and none is under way: once there is room for it.
+    /// Time of the next request, if a segment remains and no request is pending: once there is room for it.
     pub(super) fn asks(&self, now: Time) -> Option<Time> {
         if self.waits() || self.has_all(now) {
             return None;
@@ -226,7 +228,7 @@ impl Player {
         })
     }
 
-    /// Chooses the rate of the next segment, and how much that is.
+    /// Chooses the rate of the next segment, and returns its size.
     pub(super) fn choose(&mut self, now: Time) -> Bytes {
         if self.asked > 0 {
             let Video { abr, ladder, .. } = &self.video;
@@ -260,7 +262,8 @@ mod tests {
         let choose = |last, ms| bba.choose(&ladder, last, Span::millis(ms), &[]);
         assert_eq!([choose(3, 0), choose(3, 90_000)], [0, 0], "the reservoir");
         assert_eq!([choose(0, 216_000), choose(0, 240_000)], [3, 3], "above the cushion");
-        // The map reaches 2 Mbit/s at 121.5 s: then what lies below it, which is still the lowest, and just above it.
+        // The map reaches 2 Mbit/s at 121.5 s: then the next rate below it, which is still the lowest, and
+        // just above it.
         assert_eq!([choose(0, 121_499), choose(0, 121_500), choose(0, 121_600)], [0, 0, 1]);
         // From the second rung it goes up only at 3 Mbit/s (153 s) and down only at 1 Mbit/s (90 s).
         assert_eq!([choose(1, 152_000), choose(1, 153_100), choose(1, 90_001)], [1, 2, 1]);
@@ -273,7 +276,7 @@ mod tests {
         let ladder = ladder(&[1000, 2000, 3000, 5000]);
         let abr = Abr::Rate { window: 2, safety: 0.8 };
         let choose = |speeds: &[f64]| abr.choose(&ladder, 0, Span::ZERO, speeds);
-        // 0.8 times 2 / (1/10 + 1/2) is 2.67 Mbit/s; what came before does not count.
+        // 0.8 times 2 / (1/10 + 1/2) is 2.67 Mbit/s; earlier segments do not count.
         assert_eq!(choose(&[1.0, 10e6, 2e6]), 1);
         assert_eq!([choose(&[2.5e6]), choose(&[2.49e6]), choose(&[1e3])], [1, 0, 0]);
         assert_eq!(choose(&[100e6]), 3);

@@ -1,30 +1,30 @@
-//! A TCP by its name.
+//! A TCP by its keyword.
 
 use super::config::TcpConfig;
 use crate::describe::{Kind, System, Where};
 
-/// A TCP by its name.
+/// A TCP by its keyword.
 #[derive(Clone, Copy, Debug)]
 pub struct Word {
     /// Its name everywhere.
     pub key: &'static str,
-    /// What it changes about a preset. It sets whatever makes it what it is, so that the word means the same on
-    /// every preset; what else the preset says stays.
+    /// Changes to a preset. All defining settings are included, so the keyword has the same meaning on every
+    /// preset; the preset's other settings are unchanged.
     pub apply: fn(&mut TcpConfig),
-    /// What it does, in a sentence.
+    /// Its function, in a sentence.
     pub what: &'static str,
-    /// Where it is described: a paper and its section, or an RFC.
+    /// Source: a paper and its section, or an RFC.
     pub source: &'static str,
-    /// 1 if the papers built or measured it, 2 if they describe it as related work, 0 if it came after them.
+    /// 1 if the papers built or measured it, 2 if they describe it as related work, 0 if it is newer.
     pub tier: u8,
-    /// Where it runs.
+    /// Worlds in which it runs.
     pub worlds: &'static [Where],
-    /// How a host asks for it, `*` being its name.
+    /// Syntax in a host, with `*` for its name.
     pub syntax: &'static str,
 }
 
 impl Word {
-    /// As a system.
+    /// Its description as a system.
     pub fn system(&self) -> System {
         let system = System::new(Kind::Sender, self.key, self.syntax, self.what, self.source);
         system.tier(self.tier).runs(self.worlds)

@@ -1,5 +1,5 @@
-//! The words for a TCP: what `tcp = "..."` of a host changes about its configuration. What a word means stands in the
-//! file of its sender.
+//! The keywords of TCPs: changes of `tcp = "..."` to a host's configuration. The file of each sender defines
+//! its keyword.
 
 use super::sender::{
     bbr, bbr3, cubic, eln, hybla, integrated, newreno, prague, rack, reno, right_edge, sack, smart,

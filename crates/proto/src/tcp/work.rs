@@ -1,32 +1,33 @@
-//! What the stack of a host does for each segment, counted in [`Operation`]s.
+//! Work of a host's stack for each segment, counted in [`Operation`]s.
 //!
-//! It is counted as the stack of agarwal00 does it, Linux 2.2: a byte is copied and added to the checksum in one pass,
-//! when the application writes it and when it is handed to the application. A segment that is sent again is there
-//! already, with its sum. Headers are summed by themselves. Every byte of every packet crosses to the card or from it.
+//! The count follows the stack of agarwal00, Linux 2.2. A byte is copied and added to the checksum in one
+//! pass, when the application writes it and when it is delivered to the application. A retransmitted segment
+//! is stored already, with its sum. Headers are summed separately. Every byte of every packet crosses to the
+//! card or from it.
 
 use crate::energy::{Operation, Work};
 use crate::event::{Cause, What};
 use crate::machine::Out;
 use crate::wire::{Damage, Packet, Transport};
 
-/// What a connection did with a segment that it was handed.
+/// Processing steps of a connection for a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Steps {
-    /// Its timestamp was held against the last one.
+    /// Whether its timestamp was compared with the last one.
     pub paws: bool,
-    /// It was the one that header prediction expects, and went the fast path.
+    /// Whether header prediction was right, and it took the fast path.
     pub predicted: bool,
-    /// Its timestamps were read: what is echoed from now on, and how long the round trip took.
+    /// Whether its timestamps were read: the next echo, and the round-trip time.
     pub stamped: bool,
-    /// Its window was scaled.
+    /// Whether its window was scaled.
     pub scaled: bool,
-    /// Its payload went to the application, or waits for what is missing before it.
+    /// Whether its payload was delivered to the application, or stored until a hole is filled.
     pub kept: bool,
-    /// SACK blocks that went into the scoreboard.
+    /// SACK blocks added to the scoreboard.
     pub blocks: u8,
 }
 
-/// Tells what it took to send `packet` for `cause`; `scaled` says whether its window is scaled.
+/// Reports the work of sending `packet` for `cause`; `scaled` is whether its window is scaled.
 pub(super) fn tell_sent(packet: &Packet, cause: Cause, scaled: bool, out: &mut Out) {
     let Some(segment) = packet.segment() else { return };
     let mut work = Work::default();
@@ -44,21 +45,21 @@ pub(super) fn tell_sent(packet: &Packet, cause: Cause, scaled: bool, out: &mut O
     out.event(What::Work(work));
 }
 
-/// A packet that a host takes in, before anything was done with it.
+/// A packet that a host has received and not processed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     work: Work,
-    /// Bytes behind the header, if they were worth a look.
+    /// Bytes after the header, if they were processed.
     payload: u32,
 }
 
 impl Arrival {
-    /// What `packet` costs whatever becomes of it.
+    /// The costs of `packet` that are independent of its fate.
     pub fn of(packet: &Packet) -> Arrival {
         let mut work = Work::default();
         work.add(Operation::CardByte, packet.wire_len());
         if packet.damage == Damage::Ip {
-            // It ends where the header of IP is found to be wrong.
+            // Processing ends where the IP header is found to be damaged.
             work.add(Operation::SummedByte, packet.ip_header_len());
             return Arrival { work, payload: 0 };
         }
@@ -66,7 +67,7 @@ impl Arrival {
         Arrival { work, payload: packet.body.len() }
     }
 
-    /// Tells what was done: how its connection was looked up, if it was, and what that did with it.
+    /// Reports the work: the kind of connection lookup, if any, and the steps of the connection.
     pub fn tell(self, looked: Option<Operation>, steps: Option<Steps>, out: &mut Out) {
         let Arrival { mut work, payload } = self;
         if let Some(looked) = looked {
@@ -93,7 +94,7 @@ impl Arrival {
     }
 }
 
-/// Bytes of headers that a checksum covers: IPv6 has none of its own.
+/// Bytes of headers that a checksum covers: IPv6 has no header checksum.
 fn summed_header(packet: &Packet) -> u32 {
     let header = packet.header_len();
     match packet.transport {

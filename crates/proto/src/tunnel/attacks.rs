@@ -1,4 +1,4 @@
-//! What a tunnel does when somebody means harm, and when the path or an end is no longer what it was.
+//! Tests of a tunnel under attack, and after changes of the path or an end.
 
 use core::net::SocketAddr;
 use std::cell::Cell;
@@ -23,7 +23,7 @@ fn what_we_say_is_not_a_peer() {
         assert_eq!(world.session(0).sessions, 0);
         assert!(world.session(0).reflected > 10);
         assert_eq!(world.notices[0], [Notice::Reflected(at(1))], "said once");
-        // Also what was said by an earlier call.
+        // A hello from an earlier call as well.
         let hello = world.log[0].clone();
         let mut later = World::pair(Harm { lose: 1.0, ..NONE }, 1);
         later.run_for(Span::millis(100));
@@ -74,7 +74,7 @@ fn there_is_no_way_back_to_another_version() {
     let said = world.log.len();
     for version in [0, 1, 3] {
         for kind in [1, 2, 3, 5, 6, 7] {
-            // As long as it was in the first version.
+            // The length of the first version.
             let mut bytes = vec![0; 110];
             (bytes[0], bytes[1]) = (kind, version);
             let code = Toy { key: 7 }.code(Key::Shared, &bytes[..110 - TAG]);
@@ -104,7 +104,7 @@ fn another_key_is_noticed_on_both_sides_once() {
 fn who_moves_is_followed_at_once() {
     let mut world = World::pair(NONE, 1);
     world.run_for(Span::secs(1));
-    // As behind a NAT that gives it another port: it knows nothing of it.
+    // As behind a NAT that assigns another port: the end does not notice.
     for (i, n) in [(0, 50), (1, 51), (0, 52)] {
         world.places[i] = at(n);
         world.put(i, &udp(u32::from(n), 500));
@@ -115,7 +115,7 @@ fn who_moves_is_followed_at_once() {
         assert_eq!(world.got[i].last(), Some(&u32::from(n)));
         assert_eq!(world.got[1 - i].last(), Some(&u32::from(n)));
     }
-    // Silent ones are found by their keep-alive.
+    // Silent ends are found by their keep-alive.
     world.places[0] = at(53);
     world.run_for(Span::millis(1100));
     assert_eq!(world.end(1).session().peer(), Some(at(53)));
@@ -145,7 +145,7 @@ fn either_end_may_be_started_anew() {
             world.run_for(Span::secs(10));
             let peer = (restarted == 0).then_some(at(1));
             world.start(restarted, config(peer));
-            // Who waits to be called knows nobody: it is found when it is spoken to, a keep-alive later at most.
+            // A passive end has no peer address: it is found when the peer sends, a keep-alive later at most.
             let wait = if restarted == 1 && busy == 1 { 1000 } else { 0 };
             world.put(busy, &udp(5, 500));
             world.run_for(Span::millis(wait + 150));
@@ -172,7 +172,7 @@ fn nobody_else_can_say_that_a_session_is_lost() {
         world.inject(0, at(1), &bytes);
         world.inject(1, at(0), &bytes);
     }
-    // Nor is anybody up talked into saying it.
+    // An established end cannot be made to send it either.
     let said = world.log.len();
     let mut stranger = sealed.clone();
     stranger[1] ^= 1;
@@ -184,7 +184,7 @@ fn nobody_else_can_say_that_a_session_is_lost() {
     assert_eq!(world.session(0).sessions, 1);
 }
 
-/// Counts what is costly.
+/// Counts expensive operations.
 struct Counting(Toy, Rc<Cell<u32>>);
 
 impl Seal for Counting {
@@ -218,7 +218,7 @@ impl Seal for Counting {
     }
 }
 
-/// A hello that nobody has seen before, by who has the key.
+/// A new hello from an end with the key.
 fn fresh(n: u8) -> Vec<u8> {
     let mut session = Session::new(config(Some(at(1))).session, Toy { key: 7 }, [n; 32]);
     session.on_wake(Time::ZERO);
@@ -244,7 +244,7 @@ fn a_flood_of_hellos_costs_little_and_keeps_nobody_out() {
     assert!((50..=60).contains(&answered.get()), "{}", answered.get());
     assert!(bytes_out <= bytes_in);
     assert!(end.counts().flooded > 90_000);
-    // Amid all this somebody with the key comes in, by a cookie.
+    // During the flood an end with the key connects by means of a cookie.
     let mut caller = Session::new(config(Some(at(1))).session, Toy { key: 7 }, [2; 32]);
     for n in 0..2000_u32 {
         now += Span::millis(1);
@@ -295,7 +295,7 @@ fn a_forged_word_about_the_path_changes_nothing() {
     }
 }
 
-/// A caller that has not been answered, and its hello.
+/// A caller without an answer, and its hello.
 fn caller(n: u8) -> (Session<Toy>, Vec<u8>) {
     let mut session = Session::new(config(Some(at(1))).session, Toy { key: 7 }, [n; 32]);
     session.on_wake(Time::ZERO);
@@ -303,7 +303,7 @@ fn caller(n: u8) -> (Session<Toy>, Vec<u8>) {
     (session, hello)
 }
 
-/// What `end` answers to this at once, if anything.
+/// Immediate answer of `end`, if any.
 fn answer(end: &mut Session<Toy>, now: Time, from: SocketAddr, bytes: &[u8]) -> Option<Vec<u8>> {
     end.on_datagram(now, from, &mut bytes.to_vec());
     let mut said = end.take_outbox();
@@ -353,14 +353,14 @@ fn hellos_beyond_the_limit_are_asked_for_a_cookie_and_beyond_the_next_are_droppe
         let again = answer(&mut caller, Time::ZERO, at(1), &cookie).unwrap();
         assert_eq!(again[0], HELLO);
         assert!(answer(&mut caller, Time::ZERO, at(1), &cookie).is_none(), "the same once more");
-        // It is of no use from elsewhere.
+        // The cookie is invalid from another address.
         let said = answer(&mut end, Time::ZERO, at(n), &again);
         assert_eq!(said.map(|said| said[0]), (n < 16).then_some(WELCOME), "{n}");
     }
     assert_eq!(end.counts().flooded, 18);
 }
 
-/// Cookies change every 30 s, and the last one is good as well; one is of no use from elsewhere.
+/// Cookies change every 30 s, and the previous one is still valid; a cookie is invalid from another address.
 #[test]
 fn a_cookie_is_good_for_its_half_minute_and_the_next() {
     let age = Span::secs(30);
@@ -386,7 +386,7 @@ fn a_cookie_is_good_for_its_half_minute_and_the_next() {
     }
 }
 
-/// The answer to a hello that comes again is the same for half a minute, unless eight others have come since.
+/// The answer to a repeated hello is the same for half a minute, unless eight other hellos arrived since.
 #[test]
 fn a_hello_that_is_repeated_gets_the_same_welcome_while_it_is_remembered() {
     for (others, after, same) in [
@@ -423,7 +423,7 @@ fn both_ends_agree_upon_the_smaller_of_what_they_offer() {
     assert_eq!(of(&|_| {}), [(64, 1400, second, five); 2]);
     assert_eq!(of(&|c| (c.window, c.mtu) = (63, 1399)), [(63, 1399, second, five); 2]);
     assert_eq!(of(&|c| (c.window, c.mtu) = (65, 1401)), [(64, 1400, second, five); 2]);
-    // A window of one packet, ten milliseconds and three keep-alives are the least.
+    // A window of one packet, ten milliseconds and three keep-alives are the minima.
     let least = [(1, 1400, Span::millis(10), five); 2];
     assert_eq!(of(&|c| (c.window, c.keep_alive) = (0, Span::millis(9))), least);
     let dead = Span::secs(2);

@@ -1,51 +1,51 @@
-//! How long a packet the path carries, found by asking it: packetization layer path MTU discovery (RFC 8899) with probes
-//! that the session seals, so that nobody else can answer them, and a message of ICMP is a hint at most.
+//! Path MTU of a tunnel, found by packetization layer path MTU discovery (RFC 8899). The session seals the
+//! probes, so that no third party can answer them, and an ICMP message is only a hint.
 //!
-//! It differs from the RFC in what a tunnel over a bad path needs. It begins with the length that the interface below
-//! has, since nothing is lost for good when that fails; it asks more often before it gives a length up, since probes are
-//! lost like everything else; it asks at the pace of the round trip, which is known; and it tries again sooner.
+//! It differs from the RFC to suit tunnels over bad paths. The first length is that of the interface below,
+//! since a failed probe loses no data. A length gets more probes before it is rejected, since probes are lost
+//! like other packets. Probes follow the known round-trip time, and retries come sooner.
 
 use crate::units::{Span, Time};
 
-/// The length that nearly every path carries: tried first when the longest fails.
+/// Length that nearly every path carries: probed first when the longest fails.
 const COMMON: u32 = 1280;
 
-/// Probes of a length without an answer before it counts as too long. Where every second datagram is lost each way, one
-/// length in ten thousand is given up for nothing.
+/// Unanswered probes after which a length counts as too long. With a loss of one datagram in two each way,
+/// one length in ten thousand is rejected wrongly.
 const PROBES: u32 = 32;
 
-/// How often the length in use is tried again.
+/// Interval between checks of the length in use.
 const CONFIRM: Span = Span::secs(10);
 
-/// When longer ones are tried again.
+/// Interval between attempts at longer packets.
 const RAISE: Span = Span::secs(60);
 
-/// How near the search comes to the longest that passes, in bytes.
+/// Resolution of the search in bytes.
 const GRAIN: u32 = 4;
 
-/// The shortest and the longest pause between two probes.
+/// Minimum and maximum interval between two probes.
 const PACE: [Span; 2] = [Span::millis(50), Span::secs(1)];
 
 /// A search for the longest packet that passes. All lengths are of IP packets, in bytes.
 #[derive(Clone, Debug)]
 pub struct Discovery {
-    /// What passes, or is taken to.
+    /// Longest length that passes, or is assumed to.
     size: u32,
-    /// The longest that is ever tried.
+    /// Longest length that is ever probed.
     most: u32,
-    /// The shortest that is ever used: taken to pass.
+    /// Shortest length in use: assumed to pass.
     least: u32,
-    /// The shortest that is known not to pass.
+    /// Shortest length known to fail.
     fails: u32,
-    /// What somebody says that passes, unproven.
+    /// Reported length, not yet confirmed.
     hint: Option<u32>,
     trial: Option<Trial>,
-    /// A trial of a longer one that waits until a doubt about the length in use is dealt with.
+    /// A trial of a longer length, suspended while the length in use is checked.
     parked: Option<Trial>,
     pace: Span,
-    /// No doubt is listened to before.
+    /// No report of a problem is accepted before this time.
     doubt_at: Time,
-    /// When the length in use is tried again, and when longer ones are.
+    /// When the length in use is checked again, and when longer ones are tried.
     confirm: Time,
     raise: Time,
 }
@@ -58,7 +58,8 @@ struct Trial {
 }
 
 impl Discovery {
-    /// A search between `least` and `most`, on a path with this round trip; it asks for `most` at once.
+    /// Starts a search between `least` and `most` on a path with this round-trip time; the first probe is
+    /// `most`.
     pub fn new(now: Time, least: u32, most: u32, rtt: Span) -> Discovery {
         let most = most.max(least);
         let pace = Span((rtt.0 / 2).clamp(PACE[0].0, PACE[1].0));
@@ -83,8 +84,8 @@ impl Discovery {
         self.size
     }
 
-    /// Something speaks against the length in use: it is tried again now, though no more often than once a second.
-    /// `hint` is what is said to pass.
+    /// Checks the length in use after a report of a problem, at most once a second. `hint` is the reported
+    /// length.
     pub fn doubt(&mut self, now: Time, hint: Option<u32>) {
         if let Some(hint) = hint {
             if hint >= self.size || self.hint == Some(hint) {
@@ -99,14 +100,14 @@ impl Discovery {
         }
     }
 
-    /// The path is another one: everything is asked anew.
+    /// Restarts the search because the path has changed.
     pub fn again(&mut self, now: Time) {
         (self.fails, self.hint, self.parked) = (self.most + 1, None, None);
         self.raise = Time::NEVER;
         self.trial = Some(Trial { size: self.most, sent: 0, at: now });
     }
 
-    /// A packet of this length has arrived.
+    /// Records that a packet of this length has arrived.
     pub fn passed(&mut self, now: Time, size: u32) {
         let Some(trial) = self.trial.filter(|trial| trial.size == size) else { return };
         self.size = trial.size;
@@ -117,7 +118,7 @@ impl Discovery {
         }
     }
 
-    /// Asks for the next length, or rests.
+    /// Starts the trial of the next length, or none.
     fn go_on(&mut self, now: Time) {
         let between = |size: &u32| (self.size + 1..self.fails).contains(size);
         let middle = (self.fails - self.size > GRAIN).then(|| (self.size + self.fails) / 2);
@@ -149,7 +150,7 @@ impl Discovery {
         self.raise = now + RAISE;
         self.parked = None;
         if self.size >= self.fails {
-            // What was used does not pass: the path has become narrower.
+            // The length in use fails: the path has become narrower.
             self.size = self.least;
         }
         self.go_on(now);
@@ -157,7 +158,7 @@ impl Discovery {
         self.on_wake(now)
     }
 
-    /// When it wants to be called next.
+    /// Time of the next required call.
     pub fn next_wake(&self) -> Time {
         self.trial.map_or(self.rest_ends(), |trial| trial.at)
     }
@@ -174,7 +175,7 @@ mod tests {
     use super::*;
     use crate::rng::Stream;
 
-    /// Lets it search for so long on a path of this width that loses this share of probes or answers.
+    /// Runs the search for `span` on a path of width `width` with a loss of `lose` for probes and answers.
     fn search(found: &mut Discovery, from: Time, span: Span, width: u32, lose: f64) -> u32 {
         let mut chance = Stream::new(1, "probes");
         let (mut now, mut probes) = (from, 0);
@@ -226,7 +227,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever passes: it is found, and never more than that.
+        /// The search finds any width, and never exceeds it.
         #[test]
         fn the_width_is_found(width in 600..9100_u32, lose in 0.0..0.6_f64) {
             let mut found = Discovery::new(Time::ZERO, 600, 9000, Span::millis(20));
@@ -236,7 +237,7 @@ mod tests {
         }
     }
 
-    /// The probes of a search without losses on a path of this width, one after the other.
+    /// The probes of a search without losses on a path of this width, in order.
     fn asked(width: u32, hint: Option<u32>) -> Vec<u32> {
         let mut found = Discovery::new(Time::ZERO, 600, 1500, Span::millis(20));
         if let Some(hint) = hint {
@@ -258,7 +259,7 @@ mod tests {
         sizes
     }
 
-    /// Which lengths are asked, in their order: the longest, a hint, the common one, then the middle of what is open.
+    /// Order of the probes: the longest, a hint, the common length, then the middle of the open range.
     #[test]
     fn a_search_asks_the_longest_then_the_likely_then_the_middle() {
         assert_eq!(asked(1500, None), [1500]);
@@ -268,7 +269,7 @@ mod tests {
         assert_eq!(asked(600, Some(576)).last(), Some(&602), "what is taken to pass is not asked");
     }
 
-    /// A length that is known to fail passes after all: what is longer is open again.
+    /// A length that failed before passes: longer ones are open again.
     #[test]
     fn what_passes_is_no_longer_known_to_fail() {
         let mut found = Discovery::new(Time::ZERO, 600, 1500, Span::millis(20));
@@ -281,7 +282,7 @@ mod tests {
         assert_eq!(found.trial.map(|trial| trial.size), None, "nothing is left between");
     }
 
-    /// A doubt is listened to once a second, and not where what is told is no news.
+    /// A report is accepted once a second, and not if its content is already known.
     #[test]
     fn a_doubt_is_listened_to_now_and_then() {
         let mut found = Discovery::new(Time::ZERO, 600, 1500, Span::millis(20));

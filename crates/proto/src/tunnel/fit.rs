@@ -1,4 +1,4 @@
-//! How long packets may be: what the interface below takes, and what the path is found to take.
+//! Maximum packet sizes: that of the interface below, and that found for the path.
 
 use super::discovery::Discovery;
 use super::seal::Seal;
@@ -6,7 +6,7 @@ use super::{Datagram, LEAST, Tunnel, TunnelConfig, inner, link_header, message};
 use crate::units::{Span, Time};
 
 impl<S: Seal> Tunnel<S> {
-    /// Longest packet inside that is carried now.
+    /// Longest inner packet at present, in bytes.
     pub fn mtu(&self) -> u16 {
         let own = self.config.session.mtu;
         let agreed = self.session.agreed().map_or(own, |agreed| agreed.mtu.min(own));
@@ -19,12 +19,12 @@ impl<S: Seal> Tunnel<S> {
         }
     }
 
-    /// Longest packet of IP that the path is known to take, or that the interface below takes.
+    /// Longest IP packet that the path carries, or the interface below if the path is unknown, in bytes.
     pub fn path(&self) -> u32 {
         self.path.as_ref().map_or(self.config.below, Discovery::size)
     }
 
-    /// The interface below takes packets of up to so many bytes; if that is new, the path is searched anew.
+    /// Sets the MTU of the interface below; a new value restarts the search of the path.
     pub fn set_below(&mut self, now: Time, below: u32) {
         if self.config.below != below {
             self.config.below = below;
@@ -32,14 +32,14 @@ impl<S: Seal> Tunnel<S> {
         }
     }
 
-    /// Somebody says that the path takes packets of up to `hint` bytes only. It is not believed, but tried.
+    /// Checks a report that the path carries packets of at most `hint` bytes. The report is not trusted.
     pub fn doubt(&mut self, now: Time, hint: u32) {
         if let Some(path) = &mut self.path {
             path.doubt(now, Some(hint));
         }
     }
 
-    /// Begins to search the path, if there is a session.
+    /// Starts the search of the path, if there is a session.
     pub(super) fn search(&mut self, now: Time) {
         let TunnelConfig { framing, below, session, .. } = &self.config;
         let least = LEAST + framing + message::OVERHEAD as u32 + link_header(session.window);
@@ -51,7 +51,7 @@ impl<S: Seal> Tunnel<S> {
         });
     }
 
-    /// Asks the path for a length, if that is due.
+    /// Sends a probe, if one is due.
     pub(super) fn probe(&mut self, now: Time) {
         let due = self.path.as_mut().filter(|path| path.next_wake() <= now);
         let Some(size) = due.and_then(|path| path.on_wake(now)) else { return };

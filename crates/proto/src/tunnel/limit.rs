@@ -1,26 +1,25 @@
-//! How often something may happen: so often on average, and some times in a row (GCRA, the virtual scheduling of ITU-T
-//! I.371).
+//! Rate limit with a mean interval and a burst (GCRA, the virtual scheduling of ITU-T I.371).
 
 use crate::units::{Span, Time};
 
-/// A limit, and what has been used of it.
+/// A limit and its current state.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
-    /// The pause between two, on average.
+    /// Mean interval between two events.
     every: Span,
-    /// How many may come in a row.
+    /// Maximum burst.
     burst: u64,
-    /// When the next would be due at the average pace.
+    /// When the next event would be due at the mean interval.
     due: Time,
 }
 
 impl Limit {
-    /// Once `every`, and `burst` times in a row after a pause.
+    /// Allows one event per `every`, and `burst` events in a row after a pause.
     pub const fn new(every: Span, burst: u64) -> Limit {
         Limit { every, burst, due: Time::ZERO }
     }
 
-    /// Whether it may happen now; if so, it is taken to have happened.
+    /// Whether an event is allowed now; if so, it counts.
     pub fn take(&mut self, now: Time) -> bool {
         let due = self.due.max(now);
         let may = due.since(now).0 <= self.every.0.saturating_mul(self.burst - 1);

@@ -1,37 +1,37 @@
-//! What two ends of a tunnel say to each other, as bytes. One message is one datagram; numbers are big-endian.
+//! Messages between the two ends of a tunnel, in bytes. One message is one datagram; numbers are big-endian.
 //!
 //! ```text
 //! hello    | 1 | version | cookie: 16, or zeros | first message of Noise, with an offer in it  | tag |
 //! welcome  | 2 | version | zeros: 16            | second message of Noise, with an offer in it | tag |
 //! sealed   | 4 | identity that the receiver chose: 4 | counter: 8 | sealed body, its tag of 16 bytes last |
 //! cookie   | 5 | version | tag of the hello: 16 | cookie: 16 | tag |
-//! lost     | 6 | version | identity that nobody here has: 4  | tag |
+//! lost     | 6 | version | identity unknown at this end: 4   | tag |
 //! refused  | 7 | version | tag of the hello: 16              | tag |
 //!
 //! offer    | window: 2 | inner MTU: 2 | keep-alive in ms: 4 | identity: 4 | end: 16 |
 //! ```
 //!
-//! The tag, of all but sealed messages, is a code over everything before it that only who has the key can make: who has
-//! not is not answered, but for a refusal. No answer is longer than what asked for it.
+//! The tag of unsealed messages is a code over the preceding bytes that requires the shared key. An end
+//! without the key gets no answer except a refusal. No answer is longer than its request.
 
 use super::seal::{NOISE, TAG};
 
-/// The version of the protocol. There is no way back to an earlier one.
+/// The version of the protocol. Earlier versions are not supported.
 pub const VERSION: u8 = 2;
 
-/// Length of an offer.
+/// Length of an offer in bytes.
 pub const OFFER: usize = 28;
 
-/// Where Noise begins in a hello and in a welcome.
+/// Offset of the Noise message in a hello and in a welcome.
 const BODY: usize = 2 + TAG;
 
-/// Length of a hello and of a welcome, tag included.
+/// Length of a hello and of a welcome in bytes, tag included.
 pub const HANDSHAKE: usize = BODY + NOISE + OFFER + TAG;
 
-/// Length of what stands before a sealed body.
+/// Length of the head before a sealed body in bytes.
 pub const HEAD: usize = 13;
 
-/// What a tunnel adds to a frame of the link layer, UDP and IP not counted: the head, the kind, the tag.
+/// Bytes that a tunnel adds to a frame of the link layer, without UDP and IP: the head, the kind, the tag.
 pub const OVERHEAD: usize = HEAD + 1 + TAG;
 
 const HELLO: u8 = 1;
@@ -41,23 +41,23 @@ const COOKIE: u8 = 5;
 const LOST: u8 = 6;
 const REFUSED: u8 = 7;
 
-/// What one end wants of the session, and what makes it new.
+/// An end's proposal for the session, with fresh random values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Offer {
-    /// Largest window, in packets.
+    /// Largest window in packets.
     pub window: u16,
-    /// Longest packet that the tunnel carries.
+    /// Longest packet that the tunnel carries, in bytes.
     pub mtu: u16,
-    /// How often this end says that it is alive, in milliseconds.
+    /// Keep-alive interval of this end in milliseconds.
     pub keep_alive_ms: u32,
-    /// What the other end is to write on everything that it sends.
+    /// Identity that the other end must write on all its messages.
     pub identity: u32,
-    /// Which process speaks: drawn at its start. Nobody makes a session with itself.
+    /// Random number of the process, drawn at its start. It prevents a session of an end with itself.
     pub end: [u8; 16],
 }
 
 impl Offer {
-    /// The offer as bytes.
+    /// Serializes the offer.
     pub fn write(&self) -> [u8; OFFER] {
         let mut bytes = [0; OFFER];
         bytes[0..2].copy_from_slice(&self.window.to_be_bytes());
@@ -68,7 +68,7 @@ impl Offer {
         bytes
     }
 
-    /// Reads what [`Offer::write`] wrote; nothing if it has another length.
+    /// Parses an offer from [`Offer::write`]; `None` if the length differs.
     pub fn read(bytes: &[u8]) -> Option<Offer> {
         let bytes: &[u8; OFFER] = bytes.try_into().ok()?;
         let mut end = [0; 16];
@@ -83,34 +83,34 @@ impl Offer {
     }
 }
 
-/// A message that is not sealed.
+/// An unsealed message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Plain<'a> {
-    /// The caller knocks.
+    /// Start of a handshake by the caller.
     Hello {
-        /// The cookie that it was given, if it was.
+        /// The cookie that it received; zeros without one.
         cookie: [u8; TAG],
         /// First message of Noise.
         noise: &'a [u8],
     },
-    /// The other end answers.
+    /// Answer of the other end.
     Welcome {
         /// Second message of Noise.
         noise: &'a [u8],
     },
-    /// Too many knock: whoever brings this back from the same address is let in before others.
+    /// Stateless cookie, required from the same address while handshakes exceed the limit.
     Cookie {
         /// Tag of the hello that it answers.
         hello: [u8; TAG],
-        /// To be brought back.
+        /// The cookie to return.
         cookie: [u8; TAG],
     },
-    /// The session that this identity stands for is gone.
+    /// Report that the session of this identity no longer exists.
     Lost {
-        /// What stood on the message.
+        /// Identity on the rejected message.
         identity: u32,
     },
-    /// The hello was made with another key. The tag of this message is made with the key of who refuses.
+    /// Report that the hello has another key. The tag of this message uses the key of the refusing end.
     Refused {
         /// Tag of the hello.
         hello: [u8; TAG],
@@ -118,7 +118,7 @@ pub enum Plain<'a> {
 }
 
 impl Plain<'_> {
-    /// Everything but the tag.
+    /// Serializes everything except the tag.
     pub fn write(&self) -> Vec<u8> {
         let begin = |kind: u8| vec![kind, VERSION];
         match self {
@@ -131,10 +131,10 @@ impl Plain<'_> {
     }
 }
 
-/// A datagram, as far as it can be read without a key.
+/// A datagram, as far as it can be parsed without a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Message<'a> {
-    /// Not sealed; the tag is still to be checked.
+    /// Unsealed; the tag is not verified yet.
     Plain(Plain<'a>),
     /// Sealed.
     Sealed {
@@ -145,21 +145,21 @@ pub enum Message<'a> {
     },
 }
 
-/// Why a datagram is none of ours.
+/// Why a datagram does not belong to the protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unreadable {
-    /// It is shorter or longer than its kind is.
+    /// The length does not match its kind.
     Length,
-    /// It speaks another version.
+    /// Another version of the protocol.
     Version(u8),
-    /// There is no such kind.
+    /// Unknown kind.
     Kind,
 }
 
-/// Reads a datagram.
+/// Parses a datagram.
 ///
 /// # Errors
-/// When it is none of ours.
+/// When it does not belong to the protocol.
 pub fn read(bytes: &[u8]) -> Result<Message<'_>, Unreadable> {
     let kind = match bytes.first() {
         None => return Err(Unreadable::Length),

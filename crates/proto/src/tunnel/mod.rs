@@ -10,9 +10,9 @@
 //!      datagrams                          datagrams
 //! ```
 //!
-//! All of it is a machine: it is handed packets, datagrams and the time, and answers with packets, datagrams and the
-//! next time at which it wants to be called. A session that ends takes the link layer's state with it: what was on its
-//! way is lost and counted, what waits in the queue goes with the next session.
+//! The tunnel is a machine: its inputs are packets, datagrams and the time; its outputs are packets,
+//! datagrams and the time of the next call. The end of a session discards the link layer's state: packets in
+//! flight are lost and counted, and queued packets wait for the next session.
 
 #[cfg(test)]
 mod attacks;
@@ -50,93 +50,93 @@ use discovery::Discovery;
 use seal::Seal;
 use session::{Agreed, Opened, Session, SessionConfig, Turn};
 
-/// What the link layer may put before a packet: kind, numbers, and an acknowledgement with a bit for each packet of
-/// the window.
+/// Maximum bytes of the link layer before a packet: kind, numbers, and an acknowledgement with a bit for each
+/// packet of the window.
 pub const fn link_header(window: u16) -> u32 {
     15 + (window as u32).div_ceil(8)
 }
 
-/// Longest packet inside, on a path for packets of `path` bytes with `framing` bytes before each datagram.
+/// Longest inner packet on a path for packets of `path` bytes with `framing` bytes before each datagram.
 pub const fn inner(path: u32, framing: u32, window: u16) -> u32 {
     path.saturating_sub(framing + message::OVERHEAD as u32 + link_header(window))
 }
 
-/// No packet inside is cut below this: what IPv4 demands of every host.
+/// Minimum size of inner packets in bytes: the one that IPv4 requires of every host.
 pub const LEAST: u32 = 576;
 
 /// A datagram to be sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Datagram {
-    /// Where to.
+    /// Destination.
     pub to: SocketAddr,
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// It may not be cut on its way. One that may is longer than the path is known to carry: it was made before.
+    /// Whether it must not be fragmented. A datagram created before the path MTU decreased may be.
     pub whole: bool,
 }
 
-/// Frames handed out in one go; then others have their turn.
+/// Maximum number of frames sent in one call.
 const BURST: usize = 64;
 
-/// How far behind its pace a tunnel catches up, when wakes come late.
+/// Maximum delay that a tunnel makes up for when timers are late.
 const LAG: Span = Span::millis(2);
 
-/// A peer that is spoken to and says nothing for so long may not hear what is long.
+/// Time without a message from an active peer after which long packets may be the problem.
 const QUIET: Span = Span::millis(500);
 
-/// The least that counts as the propagation delay.
+/// Minimum propagation delay.
 const NEAR: Span = Span::micros(500);
 
-/// What a tunnel is to be like.
+/// Configuration of a tunnel.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TunnelConfig {
     /// The session.
     pub session: SessionConfig,
-    /// Which packets are repeated until they arrive; nothing for a tunnel that repeats none.
+    /// Packets that are retransmitted until they arrive; `None` retransmits none.
     pub rule: Option<Rule>,
-    /// At most so much is sent, all headers counted; `None` is as fast as the window lets.
+    /// Maximum rate, all headers included; `None` is limited only by the window.
     pub rate: Option<Rate>,
-    /// Largest propagation delay; `None` takes the handshake's round trip for it.
+    /// Largest propagation delay; `None` uses the handshake's round-trip time.
     pub delay: Option<Span>,
-    /// Bytes that the way below adds to each datagram: 28 for UDP over IPv4, 48 over IPv6.
+    /// Bytes that the layers below add to each datagram: 28 for UDP over IPv4, 48 over IPv6.
     pub framing: u32,
-    /// Longest packet of IP that the interface below takes; what the path takes is found from there.
+    /// Longest IP packet of the interface below in bytes; the search of the path starts there.
     pub below: u32,
-    /// Whether the longest packet inside follows what the path is found to take.
+    /// Whether the longest inner packet follows the discovered path MTU.
     pub follows: bool,
-    /// Packets that may wait.
+    /// Queue capacity in packets.
     pub queue: usize,
 }
 
-/// What became of packets.
+/// Counts of packets by fate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct TunnelCounts {
     /// Packets from this host.
     pub packets_in: u64,
-    /// Bytes of them.
+    /// Their bytes.
     pub bytes_in: u64,
-    /// Packets handed to this host.
+    /// Packets delivered to this host.
     pub packets_out: u64,
-    /// Bytes of them.
+    /// Their bytes.
     pub bytes_out: u64,
-    /// Frames sent, those without a packet included.
+    /// Frames sent, including those without a packet.
     pub frames_sent: u64,
     /// Frames received.
     pub frames_received: u64,
     /// Packets dropped because the queue was full.
     pub queue_full: u64,
-    /// Packets dropped because they are longer than the tunnel carries.
+    /// Packets dropped because they exceed the tunnel's MTU.
     pub too_long: u64,
     /// Packets dropped because they are not IP, on the way in or out.
     pub not_ip: u64,
-    /// Packets that were waiting or on their way when a session ended; whether they arrived is not known.
+    /// Packets waiting or in flight when a session ended; their arrival is unknown.
     pub session_lost: u64,
     /// Frames dropped because no link layer reads them.
     pub bad_frame: u64,
 }
 
-/// Above the link layer: the queue, and what comes out.
+/// The layer above the link layer: the queue, and the received packets.
 #[derive(Clone, Debug)]
 struct Upper {
     peer: Station,
@@ -145,7 +145,7 @@ struct Upper {
     repeated: BTreeMap<&'static str, u64>,
     notes: BTreeMap<&'static str, u64>,
     counts: TunnelCounts,
-    /// Something had to be sent again because nothing was heard of it.
+    /// Whether a retransmission was necessary because no acknowledgement arrived.
     unheard: bool,
 }
 
@@ -173,7 +173,7 @@ impl Above for Upper {
         }
     }
 
-    // TULIP gives nothing up.
+    // TULIP never drops a packet.
     fn give_up(&mut self, _: Station, _: Load, _: Cause) {}
 
     fn repeat(&mut self, _: Station, _: &Load, cause: Cause) {
@@ -206,19 +206,19 @@ pub struct Tunnel<S: Seal> {
     end: Option<LinkLayer>,
     upper: Upper,
     outbox: Vec<Datagram>,
-    /// What the path takes, while there is a session.
+    /// Discovery of the path MTU during a session.
     path: Option<Discovery>,
-    /// The last frame has left by then.
+    /// The last frame has left by this time.
     free_at: Time,
-    /// The link layer is still to be told so.
+    /// Whether the link layer still expects the report that its frame has left.
     sending: bool,
-    /// The last time that it was asked, the link layer had nothing to send.
+    /// Whether the link layer had nothing to send at the last poll.
     hungry: bool,
     next_id: u64,
 }
 
 impl<S: Seal> Tunnel<S> {
-    /// A tunnel; `secret` as for [`Session::new`].
+    /// Creates a tunnel; `secret` as for [`Session::new`].
     pub fn new(config: TunnelConfig, seal: S, secret: [u8; 32]) -> Tunnel<S> {
         Tunnel {
             session: Session::new(config.session.clone(), seal, secret),
@@ -248,32 +248,32 @@ impl<S: Seal> Tunnel<S> {
         &self.session
     }
 
-    /// What became of packets.
+    /// Counts of packets by fate.
     pub fn counts(&self) -> TunnelCounts {
         self.upper.counts
     }
 
-    /// Packets that the link layer sent again, by cause.
+    /// Packets that the link layer retransmitted, by cause.
     pub fn repeated(&self) -> &BTreeMap<&'static str, u64> {
         &self.upper.repeated
     }
 
-    /// What the link layer noted.
+    /// Notes of the link layer, with their counts.
     pub fn notes(&self) -> &BTreeMap<&'static str, u64> {
         &self.upper.notes
     }
 
-    /// Packets that wait.
+    /// Number of waiting packets.
     pub fn waiting(&self) -> usize {
         self.upper.queue.len()
     }
 
-    /// What somebody should know about who else speaks here.
+    /// Takes the notices about other ends on the same address.
     pub fn take_notices(&mut self) -> Vec<session::Notice> {
         self.session.take_notices()
     }
 
-    /// A packet from this host.
+    /// Accepts a packet from this host.
     pub fn on_packet(&mut self, now: Time, bytes: &[u8]) {
         let mtu = usize::from(self.mtu());
         let counts = &mut self.upper.counts;
@@ -293,7 +293,7 @@ impl<S: Seal> Tunnel<S> {
         self.send_due(now);
     }
 
-    /// A datagram has arrived. It is changed in place.
+    /// Accepts a datagram, which it changes in place.
     pub fn on_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
         let moved = self.session.counts().moved;
         let opened = self.session.on_datagram(now, from, datagram);
@@ -305,7 +305,7 @@ impl<S: Seal> Tunnel<S> {
             path.passed(now, u32::from(*len) + self.config.framing);
         }
         if let Opened::Frame(bytes) = opened {
-            // The message that brings a session up may carry a frame already.
+            // The message that establishes a session may already carry a frame.
             if let Some(turn) = turn {
                 self.turn(now, turn);
             }
@@ -324,7 +324,7 @@ impl<S: Seal> Tunnel<S> {
         self.send_due(now);
     }
 
-    /// A session has begun or ended.
+    /// Handles the beginning or the end of a session.
     fn turn(&mut self, now: Time, turn: Turn) {
         if let Some(LinkLayer::Tulip(tulip)) = self.end.take() {
             let (sent, received) = tulip.memory(self.upper.peer);
@@ -334,7 +334,7 @@ impl<S: Seal> Tunnel<S> {
         let Turn::Began(agreed) = turn else { return };
         self.own = Station(u8::from(!agreed.caller));
         self.upper.peer = Station(u8::from(agreed.caller));
-        // Neither of the two link layers draws anything.
+        // Neither of the two link layers draws random numbers.
         let (link, chance) = (self.link(&agreed), Stream::new(0, "link"));
         self.end = Some(LinkLayer::new(&link, self.own, 2, self.timing(&agreed), chance));
         self.free_at = now;
@@ -354,7 +354,7 @@ impl<S: Seal> Tunnel<S> {
     }
 
     fn timing(&self, agreed: &Agreed) -> Timing {
-        // Half a round trip each way, and half as much again: hosts take their time.
+        // Half a round trip each way, and half as much again for the delay of hosts.
         let measured = Span(agreed.rtt.0 * 3 / 4);
         Timing {
             byte_ps: self.config.rate.map_or(0, |rate| 8_000_000_000_000 / rate.bps()),
@@ -366,16 +366,17 @@ impl<S: Seal> Tunnel<S> {
         }
     }
 
-    /// How long a datagram with a frame of so many bytes takes at the tunnel's rate.
+    /// Time that a datagram with a frame of `bytes` takes at the tunnel's rate.
     fn airtime(&self, bytes: u32) -> Span {
         let bytes = u64::from(bytes + self.config.framing) + message::OVERHEAD as u64;
         self.config.rate.map_or(Span::ZERO, |rate| rate.transmit(bytes))
     }
 
-    /// Does what can be done at `now`: tells the link layer that its frame has left, and asks for the next.
+    /// Sends all frames that are due at `now`: reports each departure to the link layer and polls for the
+    /// next frame.
     fn send_due(&mut self, now: Time) {
         self.send_frames(now);
-        // Long packets may be what is not heard of.
+        // Missing acknowledgements may be due to the length of packets.
         if core::mem::take(&mut self.upper.unheard)
             && let Some(path) = &mut self.path
         {
@@ -401,7 +402,7 @@ impl<S: Seal> Tunnel<S> {
                 self.hungry = true;
                 break;
             };
-            // Wakes come late; the pace is kept all the same, within reason.
+            // Late timers do not reduce the rate, within [`LAG`].
             let behind = if self.hungry { now } else { self.free_at };
             let start = behind.max(Time(now.0.saturating_sub(LAG.0)));
             self.hungry = false;
@@ -423,7 +424,7 @@ impl<S: Seal> Tunnel<S> {
         }
     }
 
-    /// Does what is due.
+    /// Handles everything that is due.
     pub fn on_wake(&mut self, now: Time) {
         self.session.on_wake(now);
         if let Some(turn) = self.session.take_turn() {
@@ -438,7 +439,7 @@ impl<S: Seal> Tunnel<S> {
         self.send_due(now);
     }
 
-    /// Says goodbye and ends.
+    /// Sends a goodbye and ends the session.
     pub fn close(&mut self, now: Time) {
         self.session.close(now);
         if let Some(turn) = self.session.take_turn() {
@@ -446,7 +447,7 @@ impl<S: Seal> Tunnel<S> {
         }
     }
 
-    /// When it wants to be called next.
+    /// Time of the next required call.
     pub fn next_wake(&self) -> Option<Time> {
         let end = self.end.as_ref().and_then(LinkEnd::next_wake);
         let free = self.end.as_ref().filter(|_| self.sending || !self.hungry).map(|_| self.free_at);
@@ -454,14 +455,14 @@ impl<S: Seal> Tunnel<S> {
         [self.session.next_wake(), end, free, path].into_iter().flatten().min()
     }
 
-    /// Takes the datagrams that are to be sent.
+    /// Moves the datagrams to be sent to `into`.
     pub fn take_datagrams(&mut self, into: &mut Vec<Datagram>) {
         let said = self.session.take_outbox().into_iter();
         into.extend(said.map(|(to, bytes)| Datagram { to, bytes, whole: true }));
         into.append(&mut self.outbox);
     }
 
-    /// Takes the packets for this host.
+    /// Moves the packets for this host to `into`.
     pub fn take_packets(&mut self, into: &mut Vec<Arc<[u8]>>) {
         into.append(&mut self.upper.released);
     }

@@ -1,5 +1,5 @@
-//! A net over two ends in many settings: all that they say and hear, as figures that are kept in `tests/net/tunnels.txt`.
-//! `make figures` writes them anew.
+//! Characterization tests of two ends in many settings: figures of all their messages, stored in
+//! `tests/net/tunnels.txt`. `make figures` regenerates them.
 
 #[path = "../../../checks/shared/golden.rs"]
 mod golden;
@@ -12,7 +12,7 @@ use super::tests::{Harm, NONE, World, at, config, udp};
 use super::*;
 use crate::link::tulip::Reliable;
 
-/// What has happened in `world`, under `name`.
+/// Figures of `world` under `name`.
 fn told(name: &str, world: &World) -> Block {
     let mut block = Block::new(name);
     let mut said = Digest::default();
@@ -42,7 +42,7 @@ fn told(name: &str, world: &World) -> Block {
     block
 }
 
-/// Packets both ways for some seconds, of many lengths, and what is no packet.
+/// Sends packets of many lengths in both directions for some seconds, and invalid packets.
 fn talk(world: &mut World, packets: u32) {
     world.run_for(Span::millis(60));
     for n in 0..packets {
@@ -59,7 +59,7 @@ fn talk(world: &mut World, packets: u32) {
     world.run_for(Span::secs(4));
 }
 
-/// What a setting changes.
+/// Change to a configuration.
 type Set = fn(&mut TunnelConfig);
 
 #[test]
@@ -98,7 +98,7 @@ fn tunnels_do_what_they_did() {
             blocks.push(told(&format!("{name}, {harm_name}"), &world));
         }
     }
-    // A narrow way that gets wider, a peer that moves, one that restarts, one that goes, both that call.
+    // A narrow path that widens, a peer that moves, one that restarts, one that leaves, two callers.
     let mut world = World::pair(NONE, 6);
     world.width = 900;
     talk(&mut world, 60);
@@ -131,7 +131,7 @@ fn tunnels_do_what_they_did() {
     check("tunnels.txt", &blocks);
 }
 
-/// Each byte of each message of a session changed, when it comes, and once more when it is old.
+/// Changes each byte of each message of a session: on arrival, and once more when the message is old.
 #[test]
 fn changed_messages_do_what_they_did() {
     let mut world = World::pair(NONE, 9);

@@ -1,25 +1,25 @@
-//! Which counters have come already (the sliding window of RFC 4303 3.4.3, in the form of RFC 6479).
+//! Replay protection by counters (the sliding window of RFC 4303 3.4.3, in the form of RFC 6479).
 
 /// Words of the window.
 const WORDS: usize = 32;
 
-/// How far behind the newest a message may be. One word is always being cleared, so it has no part in this.
+/// Maximum distance of a message behind the newest. One word is always being cleared, so it is excluded.
 pub const REACH: u64 = (WORDS as u64 - 1) * 64;
 
 /// The counters of one direction of a session.
 #[derive(Clone, Debug)]
 pub struct Replay {
     bits: [u64; WORDS],
-    /// One more than the highest counter that has come.
+    /// One more than the highest received counter.
     next: u64,
 }
 
-/// What is wrong with a counter.
+/// Why a counter is rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
-    /// It has come already.
+    /// It has been received before.
     Twice,
-    /// So far behind the newest that nobody knows.
+    /// It is too far behind the newest to check.
     TooOld,
 }
 
@@ -30,10 +30,10 @@ impl Default for Replay {
 }
 
 impl Replay {
-    /// Whether a message with this counter would be new.
+    /// Checks whether a message with this counter is new.
     ///
     /// # Errors
-    /// When it would not, or nobody knows.
+    /// When it is a duplicate, or too old to check.
     pub fn check(&self, counter: u64) -> Result<(), Refused> {
         if counter >= self.next {
             return Ok(());
@@ -47,12 +47,12 @@ impl Replay {
         }
     }
 
-    /// Whether a message with this counter is newer than all that have come.
+    /// Whether a message with this counter is newer than all received ones.
     pub fn is_newest(&self, counter: u64) -> bool {
         counter >= self.next
     }
 
-    /// A message with this counter has come, and is known to be the peer's.
+    /// Records a verified message of the peer with this counter.
     pub fn note(&mut self, counter: u64) {
         if counter >= self.next {
             let first = match self.next {
@@ -82,8 +82,8 @@ mod tests {
 
     use super::*;
 
-    /// Counters come in a row, as nearly all do, each pair of them in the wrong order: so words of the window are left
-    /// and entered at their boundaries, three times around.
+    /// Consecutive counters, swapped in pairs: words of the window are left and entered at their boundaries,
+    /// three times around.
     #[test]
     fn in_a_row_each_counter_is_new_once_in_every_word_of_the_window() {
         let mut window = Replay::default();
@@ -104,7 +104,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a set of everything that has come.
+        /// Compares with a set of all received counters.
         #[test]
         fn each_counter_passes_once(
             steps in proptest::collection::vec((any::<bool>(), 0u64..5000), 1..300),

@@ -1,63 +1,66 @@
-//! What a session asks of cryptography. The machine knows no cipher: who drives it brings one.
+//! Cryptographic interface of a session. The machine contains no cipher: its driver supplies one.
 
-/// Length of a tag, of plain messages and of sealed bodies.
+/// Length of a tag in bytes, of plain messages and of sealed bodies.
 pub const TAG: usize = 16;
 
-/// What a message of a handshake adds to the offer in it: an ephemeral public key and a tag.
+/// Bytes that a handshake message adds to its offer: an ephemeral public key and a tag.
 pub const NOISE: usize = 32 + TAG;
 
-/// Which key a code is made with.
+/// Key of a code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Key<'a> {
-    /// The one that both ends have.
+    /// The key that both ends share.
     Shared,
-    /// One of our own that nobody else ever sees.
+    /// A private key of this end.
     Own(&'a [u8; 32]),
 }
 
-/// Codes, and a handshake of two messages that leaves both ends with keys: the caller's, then the callee's. Each message
-/// carries an offer. Neither can be made or read without the shared key, and the keys depend on secrets of this handshake
-/// alone as well, which nobody keeps.
+/// Codes, and a handshake of two messages that gives both ends keys: the caller's message, then the callee's.
+/// Each message carries an offer. Creating or reading either requires the shared key. The session keys also
+/// depend on ephemeral secrets of this handshake, which are discarded (forward secrecy).
 pub trait Seal {
-    /// A caller's side of a handshake, waiting for the answer.
+    /// A caller's handshake state while it waits for the answer.
     type Call;
-    /// A callee's side of a handshake that has not been answered.
+    /// A callee's handshake state before its answer.
     type Answer;
-    /// What seals and opens in a session.
+    /// The keys of a session.
     type Keys: SessionKeys;
 
-    /// A code over `bytes` that cannot be told from chance without the key.
+    /// A code over `bytes` that is indistinguishable from random bytes without the key.
     fn code(&self, key: Key<'_>, bytes: &[u8]) -> [u8; 32];
 
-    /// Whether `tag` is how the code over `bytes` under the shared key begins. Takes as long for every wrong tag.
+    /// Whether `tag` is the beginning of the code over `bytes` under the shared key. Takes the same time for
+    /// every wrong tag.
     fn is_tag(&self, bytes: &[u8], tag: &[u8; TAG]) -> bool;
 
-    /// Begins a handshake: the first message, which carries `offer`. Nothing when the system has no chance to give.
+    /// Starts a handshake: the first message, which carries `offer`. `None` if the system provides no random
+    /// numbers.
     fn call(&self, offer: &[u8]) -> Option<(Self::Call, Vec<u8>)>;
 
-    /// Reads the first message: the caller's offer, if whoever made it has the key. This is cheap: no public key is
-    /// multiplied.
+    /// Reads the first message: returns the caller's offer, if the caller has the key. This is cheap: it
+    /// multiplies no public key.
     fn hear(&self, first: &[u8]) -> Option<(Self::Answer, Vec<u8>)>;
 
-    /// Answers with the second message, which carries `offer`.
+    /// Creates the second message, which carries `offer`, and the keys.
     fn answer(&self, answer: Self::Answer, offer: &[u8]) -> Option<(Self::Keys, Vec<u8>)>;
 
-    /// Reads the second message: the keys, and the callee's offer. The call can go on when it is none.
+    /// Reads the second message: returns the keys and the callee's offer. After an invalid message the call
+    /// can continue.
     fn finish(&self, call: &mut Self::Call, second: &[u8]) -> Option<(Self::Keys, Vec<u8>)>;
 }
 
-/// Keys of a session, for both directions.
+/// Keys of a session for both directions.
 pub trait SessionKeys {
-    /// Seals everything in `datagram` behind its first `head` bytes, which stay readable, and appends a tag. A counter must
-    /// never come twice.
+    /// Seals everything in `datagram` after its first `head` bytes, which stay readable, and appends a tag. A
+    /// counter must not be reused.
     fn seal(&self, counter: u64, datagram: &mut Vec<u8>, head: usize);
 
-    /// Opens what the peer's [`SessionKeys::seal`] has sealed, in place; the body, or nothing if it was not sealed with
-    /// these keys and this counter.
+    /// Opens a datagram of the peer's [`SessionKeys::seal`] in place and returns its body; `None` if it was
+    /// not sealed with these keys and this counter.
     fn open<'a>(&self, counter: u64, datagram: &'a mut [u8], head: usize) -> Option<&'a [u8]>;
 }
 
-/// For tests: codes without any strength, so that the machine can be tried without a cipher.
+/// For tests: codes without any strength, so that the machine can be tested without a cipher.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Toy {
     /// The shared key.
@@ -86,7 +89,7 @@ impl Toy {
         code
     }
 
-    /// A message: what stands for a public key, the offer, and a tag over both.
+    /// A message: a fake public key, the offer, and a tag over both.
     fn message(&self, offer: &[u8]) -> Vec<u8> {
         let body = [&Toy::spread(self.key, offer)[..], offer].concat();
         [&body[..], &self.code(Key::Shared, &body)[..TAG]].concat()

@@ -1,11 +1,12 @@
-//! The session between the two ends of a tunnel: who the peer is, that it is there, and that what it says is new.
+//! The session between the two ends of a tunnel: it authenticates the peer, detects its absence, and rejects
+//! replays.
 //!
-//! A handshake of two messages, hello and welcome, is Noise (see [`super::seal`]); what confirms it is sealed with its
-//! keys. Until then the callee keeps no more than a few answers that it has given, and the session that is up stays up.
-//! Hellos that come too often are asked to bring a cookie, which costs a code and no memory.
+//! A handshake of two messages, hello and welcome, is Noise (see [`super::seal`]); a sealed message confirms
+//! it. Before the confirmation the callee stores only a few of its answers, and an existing session
+//! continues. Hellos above the rate limit must present a cookie, which costs a code and no memory.
 //!
-//! One session at most is kept. What is not of it is counted by reason and dropped. The peer is where it was heard last:
-//! the newest message that opens says so.
+//! There is at most one session. Datagrams outside it are counted by reason and dropped. The newest valid
+//! message defines the peer's address.
 
 mod handshake;
 mod terms;
@@ -22,22 +23,22 @@ use crate::units::{Span, Time};
 use handshake::{Calling, Limits, Pending, confirm_by};
 pub use terms::{Agreed, Notice, SessionConfig, SessionCounts, Turn};
 
-/// The first pause between two hellos or confirms; it doubles up to [`EAGER`].
+/// First interval between two hellos or confirms; it doubles up to [`EAGER`].
 const FIRST_RETRY: Span = Span::millis(200);
 
-/// The longest pause while the peer is likely to come back.
+/// Longest interval while the peer is likely to return.
 const EAGER: Span = Span::millis(500);
 
-/// Hellos at that pace; then one every [`SLOWEST`].
+/// Number of hellos at that interval; then one every [`SLOWEST`].
 const EAGER_HELLOS: u32 = 120;
 
-/// The longest pause between two attempts.
+/// Longest interval between two attempts.
 const SLOWEST: Span = Span::secs(4);
 
-/// Confirms in a row without an answer before the handshake begins again.
+/// Consecutive unanswered confirms before the handshake restarts.
 const CONFIRMS: u32 = 6;
 
-/// Hellos of a renewal without an answer before it is postponed.
+/// Unanswered hellos of a renewal before it is postponed.
 const RENEWAL_HELLOS: u32 = 8;
 
 /// Time after a renewal during which messages under the old keys are accepted.
@@ -47,30 +48,30 @@ const OVERLAP: Span = Span::secs(5);
 const FRAME: u8 = 0;
 const ALIVE: u8 = 1;
 const GOODBYE: u8 = 2;
-/// The caller has had the welcome; with its round trip in microseconds.
+/// The caller has received the welcome; with its round-trip time in microseconds.
 const CONFIRM: u8 = 3;
-/// Asks whether a datagram of this length arrives.
+/// Probe for a datagram of this length.
 const PROBE: u8 = 4;
-/// A datagram of this length has arrived.
+/// Answer to a probe: a datagram of this length has arrived.
 const PROBED: u8 = 5;
 
-/// What came of a datagram.
+/// Result of a datagram.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Opened<'a> {
-    /// Nothing for the link layer.
+    /// No data for the link layer.
     Nothing,
     /// A frame of the peer's link layer.
     Frame(&'a [u8]),
-    /// The peer has had a probe of this length.
+    /// The peer has received a probe of this length.
     Probed(u16),
 }
 
 /// A session with its keys.
 struct Live<K> {
-    /// What we chose to be called by, and what the peer chose.
+    /// Identity that this end chose, and the one that the peer chose.
     own: u32,
     theirs: u32,
-    /// Which process the peer is.
+    /// Random number of the peer's process.
     end: [u8; 16],
     peer: SocketAddr,
     keys: K,
@@ -79,7 +80,7 @@ struct Live<K> {
     agreed: Agreed,
     heard: Time,
     sent: Time,
-    /// Confirms sent, and when the next is due.
+    /// Number of confirms sent, and when the next is due.
     tries: u32,
     retry: Time,
     /// When the caller renews the keys: at a time, and at a count of messages.
@@ -87,7 +88,7 @@ struct Live<K> {
     renew_count: u64,
 }
 
-/// Seals a message of `kind` whose body is written by `write`; where to and what to send.
+/// Seals a message of `kind` whose body `write` writes; returns destination and datagram.
 fn sealed_by<K: SessionKeys>(
     live: &mut Live<K>,
     now: Time,
@@ -109,20 +110,20 @@ pub struct Session<S: Seal> {
     config: SessionConfig,
     seal: S,
     secret: [u8; 32],
-    /// Draws made from the secret.
+    /// Number of values derived from the secret.
     draws: u64,
-    /// Which process we are.
+    /// Random number of this process.
     end: [u8; 16],
     state: State,
     calling: Option<Calling<S::Call>>,
-    /// Hellos that were answered.
+    /// Answered hellos.
     pending: Vec<Pending<S::Keys>>,
     live: Option<Live<S::Keys>>,
     /// The keys that will replace those of `live` once the peer uses them.
     next: Option<Live<S::Keys>>,
-    /// The keys before those of `live`, for what is under way, until [`OVERLAP`] is over.
+    /// The keys before those of `live`, for messages in flight, until [`OVERLAP`] is over.
     previous: Option<(Live<S::Keys>, Time)>,
-    /// When to call, if there is none and somebody to call.
+    /// When to call, if there is no session and a peer to call.
     call_at: Option<Time>,
     turn: Option<Turn>,
     outbox: Vec<(SocketAddr, Vec<u8>)>,
@@ -132,8 +133,8 @@ pub struct Session<S: Seal> {
 }
 
 impl<S: Seal> Session<S> {
-    /// A session that begins to call at once, if it knows whom. `secret` are 32 bytes that nobody else knows and that
-    /// were never used before: everything that must be new comes from them.
+    /// Creates a session that calls at once if it has a peer. `secret` must be 32 secret bytes that were
+    /// never used before: all fresh values derive from them.
     pub fn new(config: SessionConfig, seal: S, secret: [u8; 32]) -> Session<S> {
         let call_at = config.peer.map(|_| Time::ZERO);
         let mut session = Session {
@@ -159,7 +160,7 @@ impl<S: Seal> Session<S> {
         session
     }
 
-    /// Where it stands.
+    /// State of the session.
     pub fn state(&self) -> State {
         self.state
     }
@@ -169,17 +170,17 @@ impl<S: Seal> Session<S> {
         self.state == State::Up
     }
 
-    /// What was agreed upon, while it is up.
+    /// Agreed terms, while it is up.
     pub fn agreed(&self) -> Option<Agreed> {
         self.live.as_ref().filter(|_| self.is_up()).map(|live| live.agreed)
     }
 
-    /// Where the peer is, while it is up.
+    /// Address of the peer, while it is up.
     pub fn peer(&self) -> Option<SocketAddr> {
         self.live.as_ref().filter(|_| self.is_up()).map(|live| live.peer)
     }
 
-    /// How long the peer has said nothing.
+    /// Time since the last message of the peer.
     pub fn silent(&self, now: Time) -> Span {
         self.live.as_ref().map_or(Span::ZERO, |live| now.since(live.heard))
     }
@@ -189,22 +190,22 @@ impl<S: Seal> Session<S> {
         self.counts
     }
 
-    /// What has changed since the last call.
+    /// Takes the change since the last call.
     pub fn take_turn(&mut self) -> Option<Turn> {
         self.turn.take()
     }
 
-    /// Takes the datagrams that are to be sent.
+    /// Takes the datagrams to be sent.
     pub fn take_outbox(&mut self) -> Vec<(SocketAddr, Vec<u8>)> {
         core::mem::take(&mut self.outbox)
     }
 
-    /// Takes what somebody should know.
+    /// Takes the notices for the user.
     pub fn take_notices(&mut self) -> Vec<Notice> {
         core::mem::take(&mut self.notices)
     }
 
-    /// Takes a step of the table; whether there is one.
+    /// Takes a transition of the table, and returns whether there is one.
     fn step(&mut self, input: Input) -> bool {
         match self.state.next(input) {
             Some(state) => {
@@ -218,7 +219,7 @@ impl<S: Seal> Session<S> {
         }
     }
 
-    /// A datagram has arrived. It is changed in place.
+    /// Accepts a datagram, which it changes in place.
     pub fn on_datagram<'a>(
         &mut self,
         now: Time,
@@ -258,7 +259,7 @@ impl<S: Seal> Session<S> {
         let Some(live) = self.live.as_mut().filter(|live| live.own == identity) else {
             if !self.on_confirm(now, from, identity, counter, datagram) {
                 self.counts.other_session += 1;
-                // Who has nothing may say so: the peer need not wait until it hears nothing.
+                // An end without a session may report it, so that the peer need not wait for its timeout.
                 if matches!(self.state, State::Idle | State::Calling) && self.limits.lost.take(now)
                 {
                     self.say(from, &Plain::Lost { identity });
@@ -294,7 +295,7 @@ impl<S: Seal> Session<S> {
                 self.counts.goodbyes += 1;
                 self.end(now, Input::Goodbye, FIRST_RETRY);
             }
-            // Our answer was lost.
+            // This end's answer was lost.
             Some((&CONFIRM, _)) => self.say_alive(now),
             Some((&PROBE, _)) => {
                 let len = u16::try_from(len).unwrap_or(u16::MAX).to_be_bytes();
@@ -308,10 +309,10 @@ impl<S: Seal> Session<S> {
         Opened::Nothing
     }
 
-    /// A message under the keys of a renewal: if it is genuine, they replace those of the session.
+    /// Handles a message under the keys of a renewal: a genuine one activates them.
     fn renewed(&mut self, now: Time, counter: u64, datagram: &[u8]) {
         let Some(next) = self.next.take() else { return };
-        // It is opened again by the caller, which counts what is wrong with it.
+        // The caller opens it again and counts the fault.
         if next.keys.open(counter, &mut datagram.to_vec(), HEAD).is_none() {
             self.next = Some(next);
             return;
@@ -319,7 +320,7 @@ impl<S: Seal> Session<S> {
         self.replace(now, next);
     }
 
-    /// From now on `next` is the session. The link layer continues, unless the peer is another process.
+    /// Makes `next` the session. The link layer continues, unless the peer is another process.
     fn replace(&mut self, now: Time, next: Live<S::Keys>) {
         let same = self.live.as_ref().is_some_and(|live| live.end == next.end);
         let old = self.live.replace(next);
@@ -332,7 +333,7 @@ impl<S: Seal> Session<S> {
         self.previous = old.map(|old| (old, now + OVERLAP));
     }
 
-    /// A message under the keys before the last renewal. Only frames matter.
+    /// Handles a message under the keys before the last renewal. Only frames matter.
     fn on_previous<'a>(&mut self, counter: u64, datagram: &'a mut [u8]) -> Opened<'a> {
         let Some((old, _)) = &mut self.previous else { return Opened::Nothing };
         if let Err(refused) = old.replay.check(counter) {
@@ -353,7 +354,7 @@ impl<S: Seal> Session<S> {
         }
     }
 
-    /// The session is over; the peer is called after a pause.
+    /// Ends the session; the next call follows after `pause`.
     fn end(&mut self, now: Time, input: Input, pause: Span) {
         let was_up = self.is_up();
         if self.step(input) {
@@ -367,7 +368,8 @@ impl<S: Seal> Session<S> {
         }
     }
 
-    /// Seals a body of the link layer that is written by `write`; where to and what to send, if the session is up.
+    /// Seals a body of the link layer that `write` writes; returns destination and datagram if the session is
+    /// up.
     pub fn seal(
         &mut self,
         now: Time,
@@ -397,7 +399,7 @@ impl<S: Seal> Session<S> {
         self.say_sealed(now, ALIVE, |_| {});
     }
 
-    /// A datagram of `len` bytes that asks whether such a one arrives, if the session is up.
+    /// A probe datagram of `len` bytes, if the session is up.
     pub fn probe(&mut self, now: Time, len: usize) -> Option<(SocketAddr, Vec<u8>)> {
         if !self.is_up() {
             return None;
@@ -406,10 +408,11 @@ impl<S: Seal> Session<S> {
         self.sealed(now, PROBE, |out| out.resize(out.len() + padding, 0))
     }
 
-    /// Ends the session for good, with a goodbye to the peer.
+    /// Ends the session permanently, with a goodbye to the peer.
     pub fn close(&mut self, now: Time) {
         if self.is_up() {
-            // Nobody answers it, so it is said more than once: on a path that loses one in three it arrives.
+            // The goodbye has no answer, so it is repeated: it arrives on a path that loses one datagram in
+            // three.
             for _ in 0..4 {
                 self.say_sealed(now, GOODBYE, |_| {});
             }
@@ -423,7 +426,7 @@ impl<S: Seal> Session<S> {
         }
     }
 
-    /// Does what is due.
+    /// Handles everything that is due.
     pub fn on_wake(&mut self, now: Time) {
         if self.next_wake().is_none_or(|at| at > now) {
             return;
@@ -491,7 +494,7 @@ impl<S: Seal> Session<S> {
         }
     }
 
-    /// Tries a renewal again later; the session goes on with its keys.
+    /// Postpones a renewal; the session continues with its keys.
     fn postpone(&mut self, now: Time) {
         self.counts.unconfirmed += 1;
         if let Some(live) = &mut self.live {
@@ -500,7 +503,7 @@ impl<S: Seal> Session<S> {
         }
     }
 
-    /// When new keys are due; nothing while they are being agreed upon, or where the peer calls.
+    /// When new keys are due; `None` during a renewal, or if the peer is the caller.
     fn renews_at(&self) -> Option<Time> {
         let live = self.live.as_ref().filter(|live| live.agreed.caller)?;
         let busy = self.calling.is_some() || self.next.is_some() || self.config.peer.is_none();
@@ -508,7 +511,7 @@ impl<S: Seal> Session<S> {
         (!busy).then_some(if is_worn { live.sent.min(live.renew) } else { live.renew })
     }
 
-    /// When it wants to be called next.
+    /// Time of the next required call.
     pub fn next_wake(&self) -> Option<Time> {
         match self.state {
             State::Idle => self.call_at,
@@ -534,7 +537,7 @@ impl<S: Seal> Session<S> {
     }
 }
 
-/// The pause after so many attempts.
+/// The pause after `tries` attempts.
 fn pause(tries: u32) -> Span {
     match tries {
         EAGER_HELLOS.. => SLOWEST,

@@ -1,50 +1,50 @@
-//! The states of a session as a table: what may follow what. `docs/reference/tunnel.md` has it as a diagram made from here.
+//! The states of a session as a transition table. `docs/reference/tunnel.md` has the diagram generated from it.
 
 use serde::Serialize;
 
-/// Where a session stands.
+/// State of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// No session. It answers who knocks.
+    /// No session. The end answers calls.
     Idle,
-    /// Hellos go out.
+    /// Hellos are sent.
     Calling,
-    /// The peer has answered; confirms go out until it is heard under the session's keys.
+    /// The peer has answered; confirms are sent until a message arrives under the session's keys.
     Confirming,
     /// Packets pass.
     Up,
-    /// Over, by our own will.
+    /// Ended by this end.
     Closed,
 }
 
-/// What happens to a session.
+/// Event of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Input {
-    /// It is time to call the peer.
+    /// A call to the peer is due.
     Call,
-    /// A welcome that answers our hello.
+    /// A welcome in response to this end's hello.
     Welcome,
-    /// A confirm that answers our welcome.
+    /// A confirm in response to this end's welcome.
     Confirm,
-    /// Something sealed under the keys of the session.
+    /// A message sealed under the keys of the session.
     Heard,
-    /// The peer takes its leave.
+    /// The peer's goodbye.
     Goodbye,
-    /// Nothing was heard for too long, or confirms were not answered.
+    /// No message for too long, or unanswered confirms.
     Silence,
-    /// The counter is near its end.
+    /// The counter is near its limit.
     Worn,
-    /// The owner ends it.
+    /// The owner ends the session.
     Stop,
 }
 
 impl State {
-    /// All of them.
+    /// All states.
     pub const ALL: [State; 5] =
         [State::Idle, State::Calling, State::Confirming, State::Up, State::Closed];
 
-    /// What follows; nothing where the input means nothing.
+    /// Next state; `None` where the input is ignored.
     pub fn next(self, input: Input) -> Option<State> {
         use Input::{Call, Confirm, Goodbye, Heard, Silence, Stop, Welcome, Worn};
         use State::{Calling, Closed, Confirming, Idle, Up};
@@ -53,7 +53,7 @@ impl State {
             (_, Stop) => Some(Closed),
             (Idle, Call) => Some(Calling),
             (Calling, Welcome) => Some(Confirming),
-            // Also in `Up`: a peer that has started anew.
+            // Also in `Up`: a peer that has restarted.
             (_, Confirm) => Some(Up),
             (Confirming, Heard) => Some(Up),
             (Up, Heard) => Some(Up),
@@ -65,7 +65,7 @@ impl State {
 }
 
 impl Input {
-    /// All of them.
+    /// All inputs.
     pub const ALL: [Input; 8] = [
         Input::Call,
         Input::Welcome,

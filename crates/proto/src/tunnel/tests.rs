@@ -1,4 +1,4 @@
-//! Two ends in virtual time, with a path between them that loses, repeats, reorders and forges.
+//! Two ends in virtual time, and a path between them that loses, repeats, reorders and forges.
 
 use core::net::SocketAddr;
 
@@ -58,7 +58,7 @@ fn number(bytes: &[u8]) -> u32 {
     u32::from_be_bytes([bytes[28], bytes[29], bytes[30], bytes[31]])
 }
 
-/// What the path does to datagrams.
+/// Behaviour of the path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Harm {
     pub lose: f64,
@@ -73,19 +73,19 @@ pub(super) struct World {
     pub now: Time,
     pub ends: [Option<Tunnel<Toy>>; 2],
     starts: u8,
-    /// When, to whom, from whom, what.
+    /// Arrival time, order, receiver, sender and bytes.
     path: Vec<(Time, u64, usize, SocketAddr, Vec<u8>)>,
     sent: u64,
     delay: Span,
     pub harm: Harm,
     chance: Stream,
-    /// Where the ends are.
+    /// Addresses of the ends.
     pub places: [SocketAddr; 2],
-    /// What is sent comes back to who sent it, as if from the other.
+    /// Whether datagrams are reflected to their sender, as if from the other end.
     pub echo: bool,
-    /// Longer packets of IP vanish.
+    /// Longer IP packets are dropped.
     pub width: u32,
-    /// Hellos vanish.
+    /// Whether hellos are dropped.
     pub no_hellos: bool,
     pub got: [Vec<u32>; 2],
     pub log: Vec<Vec<u8>>,
@@ -130,7 +130,7 @@ impl World {
         self.ends[i].as_ref().unwrap()
     }
 
-    /// What end `i` has to say goes onto the path.
+    /// Moves the output of end `i` to the path.
     fn drain(&mut self, i: usize) {
         let Some(end) = &mut self.ends[i] else { return };
         let (mut datagrams, mut packets) = (Vec::new(), Vec::new());
@@ -334,7 +334,7 @@ fn both_may_call() {
     for seed in 0..40 {
         let harm = Harm { lose: 0.3, reorder: 0.3, ..NONE };
         let mut configs = [config(Some(at(1))), config(Some(at(0)))];
-        // Five keep-alives in a row are lost now and then.
+        // Five consecutive keep-alives are lost occasionally.
         configs.iter_mut().for_each(|config| config.session.dead_after = Span::secs(20));
         let mut world = World::new(configs, harm, seed);
         world.run_for(Span::secs(20));
@@ -365,7 +365,7 @@ fn a_worn_session_is_renewed() {
     assert!(world.got[1].is_sorted_by(|a, b| a < b), "nothing came twice or out of order");
 }
 
-/// By time and by count, on a path that loses and reorders: the session and its link layer go on.
+/// By time and by count, on a path that loses and reorders: the session and its link layer continue.
 #[test]
 fn keys_are_renewed_and_nothing_is_lost() {
     for (seed, by_time) in (0..20).map(|seed| (seed, seed % 2 == 0)) {
@@ -399,7 +399,7 @@ fn keys_are_renewed_and_nothing_is_lost() {
     }
 }
 
-/// A peer that does not answer a renewal: the session goes on with its keys.
+/// A peer that does not answer a renewal: the session continues with its keys.
 #[test]
 fn a_renewal_without_an_answer_harms_nothing() {
     let mut configs = [config(Some(at(1))), config(None)];
@@ -489,12 +489,12 @@ fn the_pace_is_kept() {
         world.run_for(Span::micros(500));
     }
     let after: usize = world.log.iter().map(|bytes| bytes.len() + 28).sum();
-    // Two seconds at 1 MB/s, and the acknowledgements of the other side, which has no pace.
+    // Two seconds at 1 MB/s, and the acknowledgements of the other side, whose rate is not limited.
     assert!((1_900_000..2_300_000).contains(&(after - before)), "{}", after - before);
     assert!(world.end(0).counts().queue_full > 0);
 }
 
-/// Packets and bytes of one end are those that came out of the other.
+/// Packets and bytes into one end are those that came out of the other.
 #[test]
 fn what_goes_in_at_one_end_is_counted_where_it_comes_out() {
     let mut world = World::pair(NONE, 11);
@@ -528,7 +528,8 @@ fn what_does_not_fit_is_counted() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the path does: what comes out was put in, in order, once, and all of it in the end.
+    /// For any behaviour of the path: the output is the input in order, without duplicates, and complete in
+    /// the end.
     #[test]
     fn the_tunnel_repairs(
         seed in any::<u64>(),
@@ -561,7 +562,7 @@ proptest! {
         }
     }
 
-    /// Anything may arrive from anywhere.
+    /// Any datagram may arrive from any address.
     #[test]
     fn nothing_panics(
         datagrams in proptest::collection::vec((any::<bool>(), proptest::collection::vec(any::<u8>(), 0..160)), 0..40),

@@ -1,4 +1,4 @@
-//! Packets of a tunnel: IP packets as bytes, as the link layer sees them, and as bytes again.
+//! Packets of a tunnel: conversion between IP packets in bytes and packets of the link layer.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use crate::wire::{Addr, Body, Damage, Packet, PacketId, Parts, Transport};
 /// First byte of a frame without a link layer; those of TULIP begin with its version.
 const PLAIN: u8 = 0;
 
-/// Whether these bytes can be an IP packet and nothing else behind it.
+/// Whether these bytes are exactly one IP packet.
 pub fn is_ip(bytes: &[u8]) -> bool {
     view(bytes, Mode { verify: false, wire_len: None })
         .is_ok_and(|seen| seen.body_at + seen.body_len as usize == bytes.len())
 }
 
-/// The packet that these bytes are. What cannot be read is carried all the same, so that the link layer's numbers
-/// have no holes; whoever takes it out of the tunnel asks [`is_ip`].
+/// The packet of these bytes. An unreadable packet is carried as well, so that the link layer's numbers have
+/// no holes; the receiving end checks [`is_ip`].
 pub fn packet(bytes: Arc<[u8]>, id: u64) -> Packet {
     let len = bytes.len();
     let whole = |from: usize| Body::Bytes {
@@ -45,7 +45,7 @@ pub fn packet(bytes: Arc<[u8]>, id: u64) -> Packet {
     };
     match seen {
         Ok(seen) if seen.body_at + seen.body_len as usize == len => match seen.transport {
-            // A segment with an option that cannot be read is TCP all the same.
+            // A segment with an unreadable option is still TCP.
             Transport::Tcp(_) if seen.bad_option.is_some() => {
                 let other = Transport::Other(PROTOCOL_TCP);
                 opaque(seen.src, seen.dst, other, seen.body_at)
@@ -56,7 +56,7 @@ pub fn packet(bytes: Arc<[u8]>, id: u64) -> Packet {
     }
 }
 
-/// The bytes that [`packet`] was made of.
+/// The bytes from which [`packet`] made it.
 pub fn bytes(packet: &Packet) -> Option<&Arc<[u8]>> {
     match &packet.body {
         Body::Bytes { frame, .. } => Some(frame),
@@ -78,7 +78,7 @@ pub fn write(frame: &Frame, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads a frame of the link layer that came from `from`.
+/// Parses a frame of the link layer from `from`.
 pub fn read(bytes: &[u8], from: Station, to: Station, id: u64) -> Option<Frame> {
     let (header, load) = match bytes.split_first()? {
         (&PLAIN, load) => (Header::Plain, load),

@@ -1,8 +1,8 @@
-//! When something is due, if it is.
+//! Expiry of a timer.
 
 use super::Time;
 
-/// When a timer expires, if it runs: an `Option<Time>` of one word, since every connection has several.
+/// Expiry of a timer, or [`Due::NEVER`]: an `Option<Time>` of one word, since every connection has several.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Due(Time);
 
@@ -10,25 +10,25 @@ impl Due {
     /// The timer does not run.
     pub const NEVER: Due = Due(Time::NEVER);
 
-    /// It expires at `at`.
+    /// A timer that expires at `at`.
     #[inline]
     pub fn at(at: Time) -> Due {
         Due(at)
     }
 
-    /// When it expires, if it runs.
+    /// Expiry time, if the timer runs.
     #[inline]
     pub fn get(self) -> Option<Time> {
         self.0.or_none()
     }
 
-    /// The same, with [`Time::NEVER`] for none.
+    /// Expiry time, or [`Time::NEVER`] if the timer does not run.
     #[inline]
     pub fn or_never(self) -> Time {
         self.0
     }
 
-    /// Whether it runs.
+    /// Whether the timer runs.
     #[inline]
     pub fn is_set(self) -> bool {
         self.0 != Time::NEVER

@@ -1,4 +1,4 @@
-//! Quantities of a battery: what it holds and what draws from it.
+//! Quantities of a battery: capacity and consumption.
 
 use core::fmt;
 use core::ops::{Add, Mul};
@@ -17,35 +17,35 @@ pub struct Energy(f64);
 pub struct Power(f64);
 
 impl Energy {
-    /// None.
+    /// Zero energy.
     pub const ZERO: Energy = Energy(0.0);
 
-    /// `joules` joules, if that is an amount.
+    /// `joules` joules; `None` for a negative or non-finite value.
     pub const fn joules(joules: f64) -> Option<Energy> {
         if joules >= 0.0 && joules.is_finite() { Some(Energy(joules)) } else { None }
     }
 
-    /// The bare number of joules.
+    /// The energy in joules.
     pub const fn get(self) -> f64 {
         self.0
     }
 
-    /// The bare number of watt-hours.
+    /// The energy in watt-hours.
     pub fn watt_hours(self) -> f64 {
         self.0 / 3600.0
     }
 }
 
 impl Power {
-    /// None.
+    /// Zero power.
     pub const ZERO: Power = Power(0.0);
 
-    /// `watts` watts, if that is a power.
+    /// `watts` watts; `None` for a negative or non-finite value.
     pub const fn watts(watts: f64) -> Option<Power> {
         if watts >= 0.0 && watts.is_finite() { Some(Power(watts)) } else { None }
     }
 
-    /// The bare number of watts.
+    /// The power in watts.
     pub const fn get(self) -> f64 {
         self.0
     }
@@ -64,7 +64,7 @@ pub struct Current(f64);
 pub struct Charge(f64);
 
 impl Voltage {
-    /// The bare number of volts.
+    /// The voltage in volts.
     pub const fn get(self) -> f64 {
         self.0
     }
@@ -176,7 +176,7 @@ impl FromStr for Power {
     }
 }
 
-/// The number in `word` in the unit that has the factor 1. Zero needs no unit.
+/// The number in `word` in the unit with the factor 1. Zero needs no unit.
 fn amount(word: &str, what: &'static str, units: &[(&str, f64)]) -> Result<f64, UnitError> {
     let (number, unit) = split(word, what)?;
     match units.iter().find(|(name, _)| *name == unit) {

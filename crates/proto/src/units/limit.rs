@@ -1,21 +1,22 @@
-//! How much a queue holds, in packets or in bytes.
+//! Capacity of a queue, in packets or in bytes.
 
 use serde::Serialize;
 
 use super::Bytes;
 
-/// How much a queue holds.
+/// Capacity of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Limit {
-    /// So many packets, the one in transmission not counted.
+    /// Number of packets, without the one in transmission.
     Packets(u32),
-    /// So many bytes, the packet in transmission not counted.
+    /// Number of bytes, without the packet in transmission.
     Bytes(Bytes),
 }
 
 impl Limit {
-    /// Whether a queue that holds `packets` of together `bytes` has room for one more of `more` bytes.
+    /// Whether a queue of `packets` packets with `bytes` bytes in total has room for another one of `more`
+    /// bytes.
     pub fn admits(self, packets: usize, bytes: u64, more: u32) -> bool {
         match self {
             Limit::Packets(limit) => packets < limit as usize,

@@ -1,4 +1,4 @@
-//! Quantities of the radio itself: how fast somebody walks, on which carrier, how many decibels.
+//! Quantities of the radio: speed of the receiver, carrier frequency, decibels.
 
 use core::fmt;
 use core::str::FromStr;
@@ -19,18 +19,18 @@ pub struct Frequency(pub u64);
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Serialize)]
 pub struct Decibels(f64);
 
-/// Metres per second.
+/// Speed of light in metres per second.
 const LIGHT: f64 = 299_792_458.0;
 
 impl Speed {
-    /// Metres per second.
+    /// The speed in metres per second.
     pub fn metres_per_second(self) -> f64 {
         self.0 as f64 / 1e6
     }
 }
 
 impl Frequency {
-    /// The largest Doppler shift in hertz of somebody who moves at `speed`: `v f / c`.
+    /// Largest Doppler shift in hertz of a receiver with `speed`: `v f / c`.
     pub fn doppler(self, speed: Speed) -> f64 {
         speed.metres_per_second() * self.0 as f64 / LIGHT
     }
@@ -40,17 +40,17 @@ impl Decibels {
     /// A ratio of one.
     pub const ZERO: Decibels = Decibels(0.0);
 
-    /// `db` decibels, if that is a number.
+    /// `db` decibels; `None` for a non-finite value.
     pub fn new(db: f64) -> Option<Decibels> {
         db.is_finite().then_some(Decibels(db))
     }
 
-    /// The bare number of decibels.
+    /// The value in decibels.
     pub fn get(self) -> f64 {
         self.0
     }
 
-    /// The ratio itself: `10^(dB / 10)`.
+    /// The ratio: `10^(dB / 10)`.
     pub fn ratio(self) -> f64 {
         libm::pow(10.0, self.0 / 10.0)
     }
@@ -58,7 +58,7 @@ impl Decibels {
 
 impl fmt::Display for Speed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Kept to the micrometre per second: that is a little finer than what is shown.
+        // The stored resolution is a micrometre per second, slightly finer than the display.
         let kmh = libm::round(self.0 as f64 * 3.6 / 100.0) / 1e4;
         write!(f, "{kmh}km/h")
     }
@@ -115,7 +115,7 @@ impl FromStr for Decibels {
     fn from_str(word: &str) -> Result<Decibels, UnitError> {
         const EXPECTED: &str = "a ratio in decibels such as `10dB` or `-3dB`";
         let text = word.trim();
-        // Decibels may be negative, which no other quantity may.
+        // Decibels may be negative, unlike all other quantities.
         let (sign, rest) = text.strip_prefix('-').map_or((1.0, text), |rest| (-1.0, rest));
         let (number, unit) = split(rest, EXPECTED)?;
         if unit != "db" {

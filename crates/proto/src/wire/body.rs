@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-/// Payload bytes. In the simulator no bytes exist, only their identity: which stream they belong to
-/// and where in it they stand. A receiver can thus check that every byte it delivers is the byte that
-/// was sent, and one payload costs nothing to copy. Live packets share the bytes of the received frame.
+/// Payload bytes. The simulator stores only the identity of bytes: their stream and their position in it. A
+/// receiver can thus verify every delivered byte, and copying a payload costs nothing. Live packets share the
+/// bytes of the received frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
     /// `len` bytes of `stream`, beginning `offset` bytes after the stream's start.
     Pattern {
-        /// Which byte stream this is a piece of.
+        /// The byte stream.
         stream: u32,
-        /// How many bytes in it are.
+        /// Number of bytes.
         len: u32,
         /// Position of the first byte in the stream.
         offset: u64,
@@ -22,24 +22,25 @@ pub enum Body {
         frame: Arc<[u8]>,
         /// Index of the first byte.
         from: u32,
-        /// How many bytes there are.
+        /// Number of bytes.
         len: u32,
     },
 }
 
-/// The stream of what a data plane received and still has: its bytes are there and not here.
+/// Stream of payload that a data plane received and still stores.
 const HELD: u32 = u32::MAX;
 
 impl Body {
     /// No payload.
     pub const EMPTY: Body = Body::Pattern { stream: 0, len: 0, offset: 0 };
 
-    /// `len` bytes that the data plane has, beginning `at` so many of all that it received. Only it can tell them.
+    /// `len` bytes that the data plane stores, beginning at position `at` of all its received bytes. Only the
+    /// data plane can read them.
     pub fn held(at: u64, len: u32) -> Body {
         Body::Pattern { stream: HELD, len, offset: at }
     }
 
-    /// Where the data plane has these bytes, if they are there and not here.
+    /// Position in the data plane's received bytes, if the data plane stores them.
     pub fn held_at(&self) -> Option<u64> {
         match self {
             Body::Pattern { stream: HELD, offset, .. } => Some(*offset),
@@ -64,7 +65,7 @@ impl Body {
         self.len() == 0
     }
 
-    /// The `len` bytes that begin at `skip`, cut to what there is.
+    /// The `len` bytes from `skip` on, limited to the available ones.
     pub fn slice(&self, skip: u32, count: u32) -> Body {
         let skip = skip.min(self.len());
         let count = count.min(self.len() - skip);
@@ -78,7 +79,7 @@ impl Body {
         }
     }
 
-    /// This body and the one that follows it in the stream as one, where that costs nothing.
+    /// This body and the next one of its stream joined, if no copy is needed.
     pub fn joined(&self, next: &Body) -> Option<Body> {
         match (self, next) {
             (
@@ -99,8 +100,8 @@ impl Body {
         }
     }
 
-    /// This body in a buffer of its own, if it keeps a much larger one alive: what is stored for long must not
-    /// hold more memory than it has bytes.
+    /// This body in a separate buffer, if it retains a much larger one. A body in long-term storage must not
+    /// hold more memory than its bytes.
     pub fn compact(self) -> Body {
         match &self {
             Body::Bytes { frame, from, len } if frame.len() > 2 * *len as usize + 128 => {
@@ -111,7 +112,7 @@ impl Body {
         }
     }
 
-    /// Appends the first `count` bytes, or all there are, to `out`.
+    /// Appends the first `count` bytes, or all available ones, to `out`.
     pub fn copy_into(&self, count: u32, out: &mut Vec<u8>) {
         let count = count.min(self.len());
         match self {

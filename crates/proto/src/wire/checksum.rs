@@ -1,4 +1,4 @@
-//! The Internet checksum, taken in wide words.
+//! The Internet checksum, computed in wide words.
 //!
 //! RFC 1071 defines the checksum as the ones' complement sum of 16-bit words. Addition in ones' complement
 //! is associative and byte-order independent (RFC 1071 section 2), so 32-bit words are added into 64-bit
@@ -21,14 +21,14 @@ use super::Addr;
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum {
-    /// Big-endian 16-bit words, added up with room for the carries of 2^48 of them.
+    /// Sum of big-endian 16-bit words, with room for the carries of 2^48 of them.
     total: u64,
-    /// Whether an odd number of bytes came in: the next byte is the low half of a word.
+    /// Whether an odd number of bytes was added: the next byte is the low half of a word.
     odd: bool,
 }
 
 impl Sum {
-    /// Adds `bytes` as if they followed directly on what was added before.
+    /// Adds `bytes` as the direct continuation of the bytes added before.
     pub fn bytes(&mut self, bytes: &[u8]) {
         let sum = sum_be(bytes);
         //= rfc1071#section-2: a byte-swapped sum is the sum of byte-swapped words
@@ -37,7 +37,7 @@ impl Sum {
         self.odd ^= bytes.len() % 2 == 1;
     }
 
-    /// Copies `from` to `to`, which is as long, and adds it on the way: each byte is read once.
+    /// Copies `from` to `to` and adds it in one pass: each byte is read once.
     ///
     /// # Panics
     /// If the lengths differ.
@@ -61,7 +61,7 @@ impl Sum {
         self.word(long as u16);
     }
 
-    /// Adds the pseudo-header of a transport packet of `len` bytes, for the family that `src` is of.
+    /// Adds the pseudo-header of a transport packet of `len` bytes, for the address family of `src`.
     //= rfc9293#section-3.1: the TCP checksum covers addresses, protocol and length of the IP layer
     //= rfc8200#section-8.1: so it does on IPv6, where the length has 32 bits
     pub fn pseudo_header(&mut self, src: Addr, dst: Addr, protocol: u8, len: u32) {
@@ -82,12 +82,12 @@ impl Sum {
         fold(self.total)
     }
 
-    /// What belongs in the checksum field: the complement of the sum.
+    /// Value of the checksum field: the complement of the sum.
     pub fn checksum(self) -> u16 {
         !self.fold()
     }
 
-    /// Whether a sum that included the checksum field shows an undamaged packet.
+    /// Whether a sum that includes the checksum field indicates an undamaged packet.
     //= rfc1071#section-1: the sum over data and checksum is all ones
     pub fn verifies(self) -> bool {
         self.fold() == 0xffff
@@ -121,18 +121,18 @@ fn fold(mut total: u64) -> u16 {
     total as u16
 }
 
-/// Words that are added side by side, so that none waits for the other.
+/// Words that are added in parallel, so that no addition waits for another.
 const LANES: usize = 8;
-/// Bytes that the lanes take at a time.
+/// Bytes of one round over all lanes.
 const WIDE: usize = 4 * LANES;
 
-/// A word in the order of this machine: sums are swapped once, at the end.
+/// A word in native byte order: sums are swapped once, at the end.
 #[inline(always)]
 fn word(bytes: [u8; 4]) -> u64 {
     u64::from(u32::from_ne_bytes(bytes))
 }
 
-// Arrays of known length and no iterators over them: compilers then see vectors in any profile.
+// Arrays of known length and no iterators over them: compilers then vectorise in any profile.
 #[inline(always)]
 fn add_wide(lanes: &mut [u64; LANES], bytes: &[u8; WIDE]) {
     for i in 0..LANES {
@@ -140,7 +140,7 @@ fn add_wide(lanes: &mut [u64; LANES], bytes: &[u8; WIDE]) {
     }
 }
 
-/// The folded sum of the lanes and of what was too short for them.
+/// The folded sum of the lanes and of the remaining bytes.
 #[inline(always)]
 fn finish(lanes: [u64; LANES], mut rest: &[u8]) -> u16 {
     let mut total = 0;
@@ -169,7 +169,7 @@ fn sum_be(mut bytes: &[u8]) -> u16 {
     finish(lanes, bytes)
 }
 
-/// The same, copied to `to` on the way.
+/// Like [`sum_be`], and copies the bytes to `to`.
 fn copy_be(from: &[u8], to: &mut [u8]) -> u16 {
     assert_eq!(from.len(), to.len(), "a copy has the length of its original");
     let mut lanes = [0u64; LANES];
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(checksum(&bytes), !0xf6f9);
         assert_eq!(checksum(&twin), !0xf6f9u16.swap_bytes());
         assert_eq!(in_all_words(&bytes), [0xf6f9; 6]);
-        // And one whose carries go round.
+        // A case with end-around carries.
         let bytes = [0xf0, 0xf1, 0xf2, 0xf3, 0xf4, 0xf5];
         let twin = [0xf1, 0xf0, 0xf3, 0xf2, 0xf5, 0xf4];
         assert_eq!(checksum(&twin), checksum(&bytes).swap_bytes());
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_known_header_has_its_known_checksum() {
-        // The header that Wikipedia's article on the IPv4 checksum works through.
+        // The example header of Wikipedia's article on the IPv4 checksum.
         let header = [
             0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0, 0, 0xc0, 0xa8, 0x00,
             0x01, 0xc0, 0xa8, 0x00, 0xc7,
@@ -321,7 +321,7 @@ mod tests {
             at in 0usize..64,
             new in any::<u32>(),
         ) {
-            // The one case that the method cannot tell: everything zero.
+            // The one case that the method cannot distinguish: all zero.
             bytes[0] |= 1;
             let at = (2 + at % (bytes.len() - 3)) & !1;
             let before = checksum(&bytes);

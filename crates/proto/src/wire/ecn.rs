@@ -1,19 +1,19 @@
-//! What a TCP header has for accurate ECN feedback (RFC 9768): a field of three flags, and an option with byte
+//! Accurate ECN feedback in a TCP header (RFC 9768): a field of three flags, and an option with byte
 //! counters.
 
 use core::fmt;
 
 use super::Flags;
 
-/// The AccECN option that has the counter of ECT(0) first (RFC 9768 section 3.2.3).
+/// The AccECN option whose first counter is that of ECT(0) (RFC 9768 section 3.2.3).
 pub const KIND_ACCECN0: u8 = 172;
-/// The AccECN option that has the counter of ECT(1) first (RFC 9768 section 3.2.3).
+/// The AccECN option whose first counter is that of ECT(1) (RFC 9768 section 3.2.3).
 pub const KIND_ACCECN1: u8 = 174;
 /// Length of the option with all three counters: kind, length, three numbers of 24 bits.
 pub const COUNTS_LEN: u32 = 11;
 
 impl Flags {
-    /// These, with the field AE, CWR, ECE instead of theirs.
+    /// The flags with the field AE, CWR, ECE replaced by `ace`.
     #[must_use]
     pub fn with_ace(self, ace: u8) -> Flags {
         Flags(self.0 & !Flags::ACE.0 | u16::from(ace & 7) << 6)
@@ -25,10 +25,10 @@ impl Flags {
     }
 }
 
-/// Byte counters of a receiver, as the AccECN option has them: up to three, each modulo 2^24.
+/// Byte counters of a receiver in the AccECN option: up to three, each modulo 2^24.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EcnCounts {
-    /// Whether the counter of ECT(1) comes first, and that of ECT(0) last.
+    /// Whether the counter of ECT(1) is the first, and that of ECT(0) the last.
     ect1_first: bool,
     len: u8,
     fields: [u32; 3],
@@ -44,12 +44,12 @@ impl EcnCounts {
         EcnCounts { ect1_first, len: len as u8, fields }
     }
 
-    /// Payload bytes that arrived with CE, modulo 2^24, if they are told.
+    /// Payload bytes that arrived with CE, modulo 2^24, if the option has the counter.
     pub fn ce(&self) -> Option<u32> {
         self.fields().get(1).copied()
     }
 
-    /// The counters that are told, in the order of the option.
+    /// The counters in the option, in its order.
     pub fn fields(&self) -> &[u32] {
         &self.fields[..usize::from(self.len)]
     }
@@ -59,7 +59,7 @@ impl EcnCounts {
         2 + 3 * u32::from(self.len)
     }
 
-    /// The option of this kind with this value; `None` if it is another one, or of a length that it cannot have.
+    /// The option of this kind with this value; `None` for another option or an invalid length.
     pub(super) fn read(kind: u8, value: &[u8]) -> Option<EcnCounts> {
         if !matches!(kind, KIND_ACCECN0 | KIND_ACCECN1) || !matches!(value.len(), 0 | 3 | 6 | 9) {
             return None;
@@ -71,7 +71,7 @@ impl EcnCounts {
         Some(EcnCounts { ect1_first: kind == KIND_ACCECN1, len: value.len() as u8 / 3, fields })
     }
 
-    /// The option as it stands in the header.
+    /// Writes the option in the form of the header.
     pub(super) fn write(&self, mut put: impl FnMut(&[u8])) {
         let kind = if self.ect1_first { KIND_ACCECN1 } else { KIND_ACCECN0 };
         put(&[kind, self.wire_len() as u8]);

@@ -1,10 +1,11 @@
-//! From packets to bytes.
+//! Conversion of packets to bytes.
 //!
-//! [`emit`] writes what stands on the wire. A damaged packet is written with a checksum that is really
-//! wrong, so that the receiver of the bytes drops it for the reason the channel model gave.
+//! [`emit`] writes the wire format. A damaged packet gets a checksum that is really wrong, so the receiver of
+//! the bytes drops it for the reason that the channel model gave.
 //!
-//! What a [`Packet`] does not keep is written anew: the IPv4 identification from the packet's identity and
-//! "don't fragment" set, except in fragments; no IPv4 options, an IPv6 flow label of zero.
+//! Fields that a [`Packet`] does not store are regenerated: the IPv4 identification from the packet's
+//! identity, and "don't fragment" set except in fragments. There are no IPv4 options, and the IPv6 flow label
+//! is zero.
 
 use super::checksum::{Sum, checksum};
 use super::icmp;
@@ -12,19 +13,20 @@ use super::options::{self, WriteError};
 use super::protocol::{PROTOCOL_ICMP, PROTOCOL_ICMPV6, PROTOCOL_TCP};
 use super::{Damage, Fragment, Packet, Segment, Transport};
 
-/// Wrong for every right checksum: no two checksums that differ so are equal in ones' complement.
+/// Turns every right checksum into a wrong one: no two checksums with this difference are equal in ones'
+/// complement.
 const SPOIL: u16 = 0x5555;
 
-/// Why a packet cannot be put into bytes.
+/// Why a packet cannot be converted to bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum EmitError {
     /// One address is IPv4 and the other IPv6.
     #[error("source and destination address are of different families")]
     MixedFamilies,
-    /// TCP whose header could not be read. Forward its bytes instead.
+    /// TCP with an unreadable header. Forward its bytes instead.
     #[error("a segment whose options cannot be read cannot be emitted")]
     Unreadable,
-    /// The packet is longer than IP can say.
+    /// The packet is too long for the length field of IP.
     #[error("{len} bytes are more than an IP packet can hold")]
     TooLong {
         /// Length of the packet with its IP header.
@@ -35,11 +37,11 @@ pub enum EmitError {
     Options(#[from] WriteError),
 }
 
-/// Appends the bytes of `packet` to `out` and says how many there are.
+/// Appends the bytes of `packet` to `out` and returns their number.
 ///
-/// [`Damage::Ip`] spoils the IPv4 header checksum. IPv6 has none, so there the transport is spoiled like
-/// by [`Damage::Tcp`]: the packet is lost one stage later, at its receiver. Damage to a transport other than
-/// TCP is a flipped bit in its last byte, which its own checksum covers.
+/// [`Damage::Ip`] makes the IPv4 header checksum wrong. IPv6 has none, so the transport is damaged as for
+/// [`Damage::Tcp`]: the packet is lost one stage later, at its receiver. Damage to a transport other than TCP
+/// flips a bit in its last byte, which the transport's checksum covers.
 ///
 /// # Errors
 /// See [`EmitError`]; nothing is appended then.
@@ -47,8 +49,8 @@ pub fn emit(packet: &Packet, out: &mut Vec<u8>) -> Result<usize, EmitError> {
     emit_prefix(packet, u32::MAX, out).map(|written| written.captured as usize)
 }
 
-/// Like [`emit`], but the checksum of TCP covers the pseudo-header alone: the network card adds the rest. The length of
-/// the headers of IP and TCP.
+/// Like [`emit`], but the TCP checksum covers only the pseudo-header: the network card adds the rest. Returns
+/// the length of the IP and TCP headers.
 ///
 /// # Errors
 /// See [`EmitError`]; nothing is appended then.
@@ -67,7 +69,7 @@ pub fn emit_partial(packet: &Packet, out: &mut Vec<u8>) -> Result<usize, EmitErr
     Ok(headers as usize)
 }
 
-/// How much of a packet [`emit_prefix`] wrote.
+/// Extent of a packet that [`emit_prefix`] wrote.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Prefix {
     /// Bytes appended.
@@ -78,10 +80,10 @@ pub struct Prefix {
 
 /// Like [`emit`], but with at most the first `payload` bytes of the body: for captures.
 ///
-/// Of a message that quotes a packet (ICMP) the quoted headers are written in any case.
+/// The quoted headers of an ICMP message are always written.
 ///
-/// When the body is cut, the checksum covers only what is written, since the point of cutting is not to
-/// generate the rest. No reader can verify a checksum over bytes it does not have.
+/// For a truncated body the checksum covers only the written bytes, since truncation avoids generating the
+/// rest. No reader can verify a checksum over bytes that it does not have.
 ///
 /// # Errors
 /// See [`EmitError`]; nothing is appended then.
@@ -106,7 +108,7 @@ pub fn emit_prefix(packet: &Packet, payload: u32, out: &mut Vec<u8>) -> Result<P
     };
     let transport_len = u64::from(header) + u64::from(packet.body.len());
     let ip_header = packet.ip_header_len();
-    // IPv4 counts its header in the length field, IPv6 does not.
+    // The length field of IPv4 includes its header, that of IPv6 does not.
     let len = u64::from(ip_header) + transport_len;
     if (if packet.src.is_v4() { len } else { transport_len }) > 0xffff {
         return Err(EmitError::TooLong { len });
@@ -220,7 +222,7 @@ mod tests {
     use super::*;
     use crate::wire::{Addr, Body, PacketId, Parts};
 
-    /// Damage to what has no checksum of ours is one bit of its last byte, if that is written.
+    /// Damage to a transport without a checksum of this code is one bit of its last byte, if that is written.
     #[test]
     fn damage_to_another_protocol_spoils_its_last_byte() {
         let v4 = Addr::v4(10, 0, 0, 1);
@@ -247,7 +249,7 @@ mod tests {
             (v4, Damage::Tcp, [1, 2, 5]),
             (v4, Damage::Ip, [1, 2, 4]),
             (v6, Damage::Tcp, [1, 2, 5]),
-            // There is no checksum of the header.
+            // IPv6 has no header checksum.
             (v6, Damage::Ip, [1, 2, 5]),
         ];
         for (end, damage, wanted) in cases {

@@ -1,16 +1,16 @@
-//! Messages of a base station to the source of a datagram, and the quote that says which datagram is meant.
+//! Messages of a base station to the source of a datagram, and the quote that identifies the datagram.
 //!
-//! Both are ICMP error messages: eight bytes of header, then the IP header of the datagram and the first eight
-//! bytes behind it, which for TCP are the ports and the sequence number. The quote is the [`Body`] of the packet,
-//! so that whatever else it holds (IP options, more of the datagram) passes untouched.
+//! Both are ICMP error messages: eight bytes of header, then the IP header of the datagram and the first
+//! eight bytes after it, which for TCP are the ports and the sequence number. The quote is the [`Body`] of
+//! the packet, so its other contents (IP options, more of the datagram) pass unchanged.
 //!
 //! | message | ICMPv4 | ICMPv6 |
 //! |---|---|---|
 //! | source quench | type 4 (RFC 792) | none exists; type 101, private experimentation (RFC 4443 section 2.1) |
 //! | bad state (EBSN) | type 253, experiment 1 (RFC 4727 section 4) | type 100, private experimentation |
 //!
-//! A message with another code, with anything in its unused bytes, or with a quote that does not tell the TCP
-//! segment is not one of these: it travels as [`super::Transport::Other`].
+//! A message with another code, with nonzero unused bytes, or with a quote that does not identify a TCP
+//! segment is none of these: it travels as [`super::Transport::Other`].
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -23,18 +23,18 @@ use super::{Addr, Body, FlowKey, Packet, Seq};
 /// Bytes before the quote: type, code, checksum, four unused.
 pub const HEADER_LEN: u32 = 8;
 
-/// Bytes of a quote that captures keep whatever they keep of payloads: the longest IPv4 header and the eight
-/// bytes behind it, or the IPv6 header and those.
+/// Bytes of a quote that captures always keep, independent of their payload limit: the longest IPv4 header,
+/// or the IPv6 header, and eight bytes.
 pub const QUOTE_MAX: u32 = 68;
 
-/// What a base station tells the source of a datagram.
+/// A message of a base station to the source of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Notice {
-    /// The datagrams come too fast (RFC 792; RFC 6633 has deprecated it).
+    /// The source sends too fast (RFC 792; deprecated by RFC 6633).
     SourceQuench,
-    /// The wireless link is in a bad state and the datagram still on its way across: explicit bad state
-    /// notification (bakshi96 4.2.3).
+    /// The wireless link is in a bad state, and the base station is still transmitting the datagram: explicit
+    /// bad state notification (bakshi96 4.2.3).
     BadState,
 }
 
@@ -55,12 +55,12 @@ impl Notice {
         }
     }
 
-    /// The message that the ICMP packet `bytes` is; what follows the eight bytes of its header is its quote.
+    /// The message in the ICMP packet `bytes`; its quote follows the eight bytes of the header.
     pub(super) fn read(bytes: &[u8], v4: bool) -> Option<Notice> {
         let (header, quote) = bytes.split_first_chunk::<8>()?;
         let notice = Notice::ALL.into_iter().find(|notice| notice.kind(v4) == header[0])?;
         let plain = header[1] == 0 && header[4..8] == [0; 4];
-        // A quote of the other family is no quote of a datagram that came from there.
+        // A quote of the other address family cannot be a datagram from that source.
         let quoted = Quote::read(quote).is_some_and(|quote| quote.flow.src.is_v4() == v4);
         (plain && quoted).then_some(notice)
     }
@@ -74,20 +74,20 @@ impl Notice {
     }
 }
 
-/// What a message says of the datagram that it is about.
+/// Identification of the datagram that a message concerns.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Quote {
     /// Its flow.
     pub flow: FlowKey,
     /// Its sequence number.
     pub seq: Seq,
-    /// Length of the IP packet in bytes, as its header has it.
+    /// Length of the IP packet in bytes, from its header.
     pub len: u32,
 }
 
 impl Quote {
-    /// The quote at the start of `bytes`, if it reaches the sequence number of a TCP segment. It comes from
-    /// outside: the header's checksum is not verified, since routers on the way have counted its hops down.
+    /// The quote at the start of `bytes`, if it includes the sequence number of a TCP segment. The header's
+    /// checksum is not verified, since routers on the way have decremented its TTL.
     pub fn read(bytes: &[u8]) -> Option<Quote> {
         let (header, len, src, dst): (usize, u32, IpAddr, IpAddr) = match bytes.first()? >> 4 {
             4 => {
@@ -118,7 +118,7 @@ impl Quote {
         };
         //= rfc792: the header and the first 64 bits of the datagram's data
         let tcp = bytes.get(header..)?.first_chunk::<8>()?;
-        // A datagram without room for a TCP header is none that TCP sent.
+        // TCP did not send a datagram without room for a TCP header.
         if (len as usize) < header + 20 {
             return None;
         }
@@ -128,7 +128,7 @@ impl Quote {
         Some(Quote { flow, seq: Seq(long(tcp, 4)), len })
     }
 
-    /// The bytes of a quote: a header as the datagram has it, and ports and sequence number.
+    /// The bytes of a quote: a reconstructed header, and ports and sequence number.
     pub fn body(&self) -> Body {
         let FlowKey { src, dst, src_port, dst_port } = self.flow;
         let mut bytes = Vec::with_capacity(48);
@@ -162,24 +162,24 @@ impl Quote {
         Body::copy_of(&bytes)
     }
 
-    /// Of a packet that carries TCP: what a message about it quotes.
+    /// The quote for a message about a packet that carries TCP.
     pub fn of(packet: &Packet) -> Option<Quote> {
         let seq = packet.segment()?.seq;
         Some(Quote { flow: packet.flow()?, seq, len: packet.wire_len() })
     }
 }
 
-/// What a router reports of a datagram that was too large for its next link.
+/// A router's report of a datagram that was too large for its next link.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TooBig {
     /// The datagram.
     pub quote: Quote,
-    /// The MTU of the link in bytes; 0 if the router does not name it.
+    /// The MTU of the link in bytes; 0 if the router does not report it.
     pub mtu: u32,
 }
 
 impl TooBig {
-    /// The report in the ICMP message `bytes`, with an intact checksum where that covers nothing but the message.
+    /// The report in the ICMP message `bytes`. The checksum is verified where it covers only the message.
     //= rfc1191#section-4: destination unreachable, fragmentation needed, with the MTU in the low half of the second word
     //= rfc4443#section-3.2: packet too big is type 2, with the MTU in the second word
     pub fn read(bytes: &[u8], v4: bool) -> Option<TooBig> {
@@ -199,7 +199,7 @@ fn long(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// The checksum of an ICMP message of `len` bytes of which `bytes` are there, its own field zero.
+/// The checksum of an ICMP message of `len` bytes, of which `bytes` are present, with its field zero.
 //= rfc792: the checksum covers the message from its type on
 //= rfc4443#section-2.3: that of ICMPv6 covers a pseudo-header as well
 pub(super) fn sum(src: Addr, dst: Addr, len: u32, bytes: &[u8]) -> Sum {

@@ -1,8 +1,8 @@
-//! What travels: packets as machines see them, and their form in bytes.
+//! Packets in the form that machines process, and in bytes.
 //!
-//! A [`Packet`] is a parsed IP header and TCP [`Segment`] plus a [`Body`], which in the simulator is only
-//! a length with an identity and in the live worlds shared bytes. [`parse`] and [`emit`] convert
-//! between packets and bytes; [`checksum`] is the Internet checksum.
+//! A [`Packet`] is a parsed IP header and TCP [`Segment`] plus a [`Body`]. In the simulator a body is only a
+//! length with an identity; in the live worlds it is shared bytes. [`parse`] and [`emit`] convert between
+//! packets and bytes; [`checksum`] is the Internet checksum.
 
 pub mod body;
 pub mod checksum;

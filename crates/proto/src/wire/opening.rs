@@ -1,5 +1,5 @@
-//! Options of connections that open with data: connection counts of T/TCP (RFC 1644), cookies of TCP Fast Open
-//! (RFC 7413).
+//! Options of connections that open with data: connection counts of T/TCP (RFC 1644), cookies of TCP Fast
+//! Open (RFC 7413).
 
 use core::fmt;
 
@@ -11,9 +11,9 @@ pub const KIND_CC: u8 = 11;
 pub const KIND_CC_NEW: u8 = 12;
 /// Connection count of the peer, on a SYN-ACK (RFC 1644 section 3.2).
 pub const KIND_CC_ECHO: u8 = 13;
-/// Fast Open cookie, or without one the request for it (RFC 7413 section 4.1.1).
+/// Fast Open cookie, or a request for one (RFC 7413 section 4.1.1).
 pub const KIND_FAST_OPEN: u8 = 34;
-/// Identifies the same option among experiments, where it was before it had a kind of its own.
+/// Identifier of the same option among experiments, before it had a separate kind.
 pub const EXID_FAST_OPEN: u16 = 0xf989;
 
 /// Length of an option with a connection count: kind, length, count.
@@ -22,9 +22,9 @@ pub const COUNT_LEN: u32 = 6;
 /// The count of a connection, never 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Count {
-    /// CC: greater than those before it from the same host to the same peer, as far as that host remembers.
+    /// CC: greater than earlier counts from the same host to the same peer, as far as that host remembers.
     Cc(u32),
-    /// CC.NEW: perhaps not, so that the peer must forget what it knows.
+    /// CC.NEW: possibly smaller, so the peer must discard its cached count.
     New(u32),
 }
 
@@ -36,7 +36,7 @@ impl Count {
     }
 }
 
-/// A Fast Open cookie of 4 to 16 bytes, or none: a request for one.
+/// A Fast Open cookie of 4 to 16 bytes, or an empty one: a request.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cookie {
     bytes: [u8; Cookie::MAX],
@@ -46,10 +46,10 @@ pub struct Cookie {
 impl Cookie {
     const MAX: usize = 16;
 
-    /// No cookie: the option asks for one.
+    /// No cookie: the option requests one.
     pub const REQUEST: Cookie = Cookie { bytes: [0; Cookie::MAX], len: 0 };
 
-    /// A cookie of these bytes, or a request without any.
+    /// A cookie of these bytes; an empty one is a request.
     //= rfc7413#section-4.1.1: 4 to 16 bytes, and their number is even
     pub fn new(bytes: &[u8]) -> Option<Cookie> {
         let fits = bytes.is_empty() || (4..=Cookie::MAX).contains(&bytes.len());
@@ -78,16 +78,16 @@ impl fmt::Debug for Cookie {
     }
 }
 
-/// These options of a segment.
+/// The opening options of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Opening {
-    /// The count of the sender's end: on its SYN, and on each of its segments if both ends count.
+    /// The count of the sender's end: on its SYN, and on each of its segments if both ends use counts.
     pub count: Option<Count>,
     /// The count of the peer's end, on a SYN-ACK.
     pub echo: Option<u32>,
     /// A Fast Open cookie; SYN only.
     pub cookie: Option<Cookie>,
-    /// Whether the cookie is in an option of experiments ([`EXID_FAST_OPEN`]); false without a cookie.
+    /// Whether the cookie is in an experimental option ([`EXID_FAST_OPEN`]); false without a cookie.
     pub experiment: bool,
 }
 
@@ -103,7 +103,7 @@ impl fmt::Debug for Opening {
 }
 
 impl Opening {
-    /// None of them.
+    /// No option.
     pub const NONE: Opening = Opening { count: None, echo: None, cookie: None, experiment: false };
 
     /// Unpadded length in bytes.
@@ -115,7 +115,7 @@ impl Opening {
                 .map_or(0, |cookie| 2 + u32::from(cookie.len) + if self.experiment { 2 } else { 0 })
     }
 
-    /// Takes in an option; false if it is another one, malformed, or here already.
+    /// Stores an option; returns false if it is another one, malformed, or a duplicate.
     pub(super) fn read(&mut self, kind: u8, value: &[u8]) -> bool {
         let number = <[u8; 4]>::try_from(value).ok().map(u32::from_be_bytes);
         //= rfc1644#section-3.2: zero is no count
@@ -130,14 +130,14 @@ impl Opening {
         }
     }
 
-    /// Reads a cookie in an option of experiments; false if it is malformed or there is one already.
+    /// Stores a cookie of an experimental option; returns false if it is malformed or a duplicate.
     pub(super) fn read_experiment(&mut self, value: &[u8]) -> bool {
         let filled = Cookie::new(value).is_some_and(|cookie| fill(&mut self.cookie, cookie));
         self.experiment |= filled;
         filled
     }
 
-    /// The options one by one, as they stand in the header.
+    /// Writes the options one by one, in the form of the header.
     pub(super) fn write(&self, mut put: impl FnMut(&[u8])) {
         let mut number = |kind: u8, number: u32| {
             put(&[kind, COUNT_LEN as u8]);

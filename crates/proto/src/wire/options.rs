@@ -1,8 +1,8 @@
 //! TCP options between their bytes and their parsed form.
 //!
-//! The walker reads every option, known or not, and stops only at the end of the list or at a length
-//! that cannot be true. What it does not know is kept as it stood, so that a packet that is parsed and
-//! emitted again carries the options of protocols that were invented later.
+//! The walker reads every option, known or not, and stops only at the end of the list or at an impossible
+//! length. Unknown options are stored unchanged, so a packet that is parsed and emitted again carries the
+//! options of later protocols.
 
 use super::ecn::{KIND_ACCECN0, KIND_ACCECN1};
 use super::opening::{EXID_FAST_OPEN, KIND_CC, KIND_CC_ECHO, KIND_CC_NEW, KIND_FAST_OPEN, Opening};
@@ -51,7 +51,7 @@ pub const EXID_SMART: u16 = 0x4c4d;
 /// Experiment identifier of [`Acc`]: "LA". Not registered with IANA; chosen to collide with none that is.
 pub const EXID_ACC: u16 = 0x4c41;
 
-/// Room for options in a TCP header: fifteen 32-bit words less the fixed five.
+/// Room for options in a TCP header in bytes: fifteen 32-bit words less the fixed five.
 pub const MAX_LEN: usize = 40;
 
 const ACKP_PERMITTED: u8 = 0;
@@ -59,7 +59,7 @@ const ACKP_PARTIAL: u8 = 1;
 const ELN_MARKS_PERMITTED: u8 = 0;
 const ELN_MARKED: u8 = 1;
 
-/// One option as it stands in the header, padding left out.
+/// One option in its wire form, padding left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RawOption<'a> {
     /// The option kind.
@@ -85,14 +85,14 @@ pub struct OptionError {
     pub kind: u8,
 }
 
-/// Walks over the options of a TCP header; ends at the end-of-list option, or after the first error.
+/// Iterates over the options of a TCP header; ends at the end-of-list option, or after the first error.
 #[derive(Clone, Debug)]
 pub struct Walk<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-/// A walk over `bytes`, the part of a TCP header behind its first twenty bytes.
+/// An iterator over `bytes`, the part of a TCP header after its first twenty bytes.
 pub fn walk(bytes: &[u8]) -> Walk<'_> {
     Walk { bytes, at: 0 }
 }
@@ -127,21 +127,21 @@ impl<'a> Iterator for Walk<'a> {
     }
 }
 
-/// What the options of one header say.
+/// The parsed options of one header.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ReadOptions {
-    /// Timestamps, if carried.
+    /// Timestamps, if present.
     pub timestamps: Option<Timestamps>,
     /// All other options; `None` if there are none, so that the common segment allocates nothing.
     pub options: Option<Box<Options>>,
-    /// Where the walk ended before the end of the list.
+    /// The error at which the walk stopped before the end of the list.
     pub error: Option<OptionError>,
 }
 
-/// Reads the options in `bytes`. An option behind a malformed one is not read.
+/// Reads the options in `bytes`. An option after a malformed one is not read.
 ///
-/// A known option with a length other than its own, or one that comes a second time, is kept among the
-/// unknown ones: the first says what counts, and nothing is lost on the way.
+/// A known option with an invalid length, or a duplicate, is stored among the unknown ones: the first one is
+/// effective, and no option is lost.
 pub fn read(bytes: &[u8]) -> ReadOptions {
     let mut read = ReadOptions::default();
     // Nearly every segment has exactly this layout (RFC 7323 appendix A).
@@ -171,7 +171,7 @@ fn two_words(bytes: &[u8]) -> Option<(u32, u32)> {
     Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])))
 }
 
-/// One to four ranges of sequence numbers; `None` if it is something else.
+/// One to four ranges of sequence numbers; `None` if the value is invalid.
 fn blocks(value: &[u8]) -> Option<SackBlocks> {
     let count = value.len() / 8;
     if !value.len().is_multiple_of(8) || !(1..=4).contains(&count) {
@@ -189,7 +189,7 @@ impl ReadOptions {
         self.options.get_or_insert_default()
     }
 
-    /// Takes in an option this code knows; false if it does not, or has one already.
+    /// Stores a known option; returns false if it is unknown or a duplicate.
     fn known(&mut self, option: RawOption<'_>) -> bool {
         match (option.kind, option.value()) {
             (KIND_TIMESTAMPS, value) if self.timestamps.is_none() => {
@@ -264,7 +264,7 @@ impl ReadOptions {
     }
 }
 
-/// Fills an empty place.
+/// Fills an empty field.
 trait ReplaceNone<T> {
     /// Stores `value` and returns true, unless there is one already.
     fn replace_none(&mut self, value: T) -> bool;
@@ -280,7 +280,7 @@ impl<T> ReplaceNone<T> for Option<T> {
     }
 }
 
-/// Why options cannot be put into a header.
+/// Why options do not fit a header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WriteError {
     /// More than forty bytes, even with all SACK blocks left out.
@@ -302,13 +302,13 @@ pub struct Written {
 }
 
 impl Written {
-    /// The bytes of the header behind its first twenty.
+    /// The bytes of the header after its first twenty.
     pub fn as_slice(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 
     fn put(&mut self, bytes: &[u8]) {
-        // Callers have checked that everything fits; a mistake there must not become a panic here.
+        // Callers have checked that everything fits; a mistake there must not cause a panic here.
         if let Some(room) = self.bytes.get_mut(self.len..self.len + bytes.len()) {
             room.copy_from_slice(bytes);
             self.len += bytes.len();
@@ -319,8 +319,8 @@ impl Written {
 /// Lays out options as [`super::Segment::header_len`] counts them: timestamps first, aligned by two NOPs,
 /// then the others, padded together by NOPs.
 ///
-/// What does not fit so is packed without alignment; what does not fit then loses SACK blocks from the last,
-/// since the first one is the most recent.
+/// Options that do not fit are packed without alignment. If they are still too long, SACK blocks are removed
+/// from the last one on, since the first one is the most recent.
 ///
 /// # Errors
 /// When the options are too long without any SACK block, or the unknown ones are malformed.
@@ -350,7 +350,7 @@ pub fn write(timestamps: Option<Timestamps>, options: &Options) -> Result<Writte
     //= rfc2018#section-3: with timestamps there is room for three blocks only
     let mut count = fitting(out.len);
     if out.len > 0 && count != Some(blocks.len()) && fitting(10) > count {
-        // The two bytes that align the timestamps are what is missing.
+        // The two alignment bytes of the timestamps are missing.
         out.bytes.copy_within(2..12, 0);
         out.bytes[10..].fill(KIND_NOP);
         out.len = 10;
@@ -362,8 +362,8 @@ pub fn write(timestamps: Option<Timestamps>, options: &Options) -> Result<Writte
     Ok(out)
 }
 
-/// Lays out the options of a SYN as Linux does: MSS, timestamps, window scale, and a cookie. SACK-permitted stands where
-/// two NOPs would align the timestamps. Other options are left out.
+/// Lays out the options of a SYN as Linux does: MSS, timestamps, window scale, and a cookie. SACK-permitted
+/// replaces the two NOPs that would align the timestamps. Other options are left out.
 pub fn packed(timestamps: Option<Timestamps>, options: &Options) -> Written {
     let mut out = Written { bytes: [KIND_NOP; MAX_LEN], len: 0 };
     if let Some(mss) = options.mss {
@@ -401,7 +401,7 @@ pub fn packed_len(timestamps: bool, options: &Options) -> u32 {
     len.next_multiple_of(4)
 }
 
-/// Whether [`packed`] writes all options that there are.
+/// Whether [`packed`] writes all present options.
 pub fn fits_packed(options: &Options) -> bool {
     let opening = Opening::NONE;
     only_sack(&Options { opening, ..options.clone() }) && options.sack.is_empty()
@@ -423,7 +423,7 @@ fn put_others(out: &mut Written, options: &Options, sack_blocks: usize) {
             && out.len + 4 + 8 * sack_blocks <= MAX_LEN
             && only_sack(options)
         {
-            // The layout that RFC 2018's authors and every stack use; receivers have fast paths for it.
+            // The layout of RFC 2018's authors and of every stack; receivers have fast paths for it.
             out.put(&[KIND_NOP, KIND_NOP]);
         }
         out.put(&[KIND_SACK, 2 + 8 * sack_blocks as u8]);
@@ -500,7 +500,7 @@ fn put_others(out: &mut Written, options: &Options, sack_blocks: usize) {
     out.put(&options.unknown);
 }
 
-/// Whether SACK blocks are the last thing written, so that two bytes of padding may precede them.
+/// Whether SACK blocks are the last option, so that two bytes of padding may precede them.
 fn only_sack(options: &Options) -> bool {
     let Options { ackp, eln, smart, nack, acc, scps, snack, ecn, opening, unknown, .. } = options;
     let experiments =

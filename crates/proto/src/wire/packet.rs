@@ -1,4 +1,4 @@
-//! A packet: IP header, transport header, payload, and what the channel did to it.
+//! A packet: IP header, transport header, payload, and damage by the channel.
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -9,8 +9,8 @@ use super::icmp::{self, Notice, Quote, TooBig};
 use super::protocol::{PROTOCOL_ICMP, PROTOCOL_ICMPV6, PROTOCOL_UDP};
 use super::{Body, Flags, Segment};
 
-/// An IP address. IPv4 is kept in its IPv6-mapped form, so that all addresses compare and hash alike. Two words and not
-/// one of 128 bits, whose alignment would make packets and flows larger.
+/// An IP address. IPv4 is stored in its IPv6-mapped form, so that all addresses compare and hash alike. Two
+/// 64-bit words, because the alignment of a 128-bit word would make packets and flows larger.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Addr {
     high: u64,
@@ -25,7 +25,7 @@ impl Addr {
         Addr { high: 0, low: V4_MAPPED | u32::from_be_bytes([a, b, c, d]) as u64 }
     }
 
-    /// Whether packets for this address go to many hosts, or to all.
+    /// Whether this is a multicast or broadcast address.
     pub fn is_multicast(self) -> bool {
         match self.ip() {
             IpAddr::V4(v4) => v4.is_multicast() || v4.is_broadcast(),
@@ -39,12 +39,12 @@ impl Addr {
         self.high == 0 && self.low >> 32 == V4_MAPPED >> 32
     }
 
-    /// The address in two numbers, for hashes.
+    /// The address as two numbers, for hashes.
     pub(crate) fn words(self) -> [u64; 2] {
         [self.high, self.low]
     }
 
-    /// The standard library's form.
+    /// The address as the standard library's type.
     pub fn ip(self) -> IpAddr {
         if self.is_v4() {
             IpAddr::V4(Ipv4Addr::from(self.low as u32))
@@ -104,12 +104,12 @@ impl FlowKey {
     }
 }
 
-/// What identifies one transmission for its life through the path: a retransmission is a new one.
-/// The high bits name the stage that put it into the path.
+/// Identity of one transmission along its path: a retransmission has a new one. The high bits identify the
+/// stage that created it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct PacketId(pub u64);
 
-/// What the channel did to a packet. The receiver that verifies the damaged checksum drops it.
+/// Damage by the channel. The receiver that verifies the damaged checksum drops the packet.
 //= west97#4.3: the error model damages the IP or the TCP checksum by the position of the error
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Damage {
@@ -118,7 +118,7 @@ pub enum Damage {
     None,
     /// The IP header checksum is wrong: the next IP hop drops it.
     Ip,
-    /// The TCP checksum (or that of ICMP) is wrong: routers pass it on, the receiving TCP drops it.
+    /// The TCP checksum (or that of ICMP) is wrong: routers forward the packet, the receiving TCP drops it.
     Tcp,
 }
 
@@ -127,16 +127,16 @@ pub enum Damage {
 pub enum Transport {
     /// A TCP segment.
     Tcp(Segment),
-    /// ICMP that tells the source about one of its datagrams; the quote is the body.
+    /// ICMP to the source of a datagram; the quote is the body.
     Icmp(Notice),
-    /// A piece of an IPv4 packet; what it holds of header and payload is the body.
+    /// A fragment of an IPv4 packet; its part of header and payload is the body.
     Fragment(Fragment),
     /// Anything else: the IP protocol number; header and payload are the body.
     Other(u8),
 }
 
 impl Transport {
-    /// The IP protocol number of what is not looked into.
+    /// The IP protocol number of a transport that is not parsed.
     pub fn opaque(&self) -> Option<u8> {
         match self {
             Transport::Tcp(_) | Transport::Icmp(_) => None,
@@ -147,27 +147,27 @@ impl Transport {
     }
 }
 
-/// What the IPv4 header of a fragment says of the packet that it is a piece of (RFC 791 section 3.1).
+/// Fields of the IPv4 header of a fragment (RFC 791 section 3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fragment {
     /// The IP protocol number of the whole packet.
     pub protocol: u8,
-    /// The identification that its pieces have in common.
+    /// The identification that all fragments share.
     pub id: u16,
-    /// Flags and fragment offset, as the header has them.
+    /// Flags and fragment offset, as in the header.
     pub place: u16,
 }
 
 /// ECN bits of the traffic class: an ECN-capable transport, ECT(0) (RFC 3168 section 5).
 pub const ECT: u8 = 0b10;
-/// ECN bits of the traffic class: an ECN-capable transport that answers to each mark by a little, so that queues may be
-/// very short (L4S, RFC 9331 section 4.1).
+/// ECN bits of the traffic class: an ECN-capable transport that responds to each mark by a small reduction,
+/// so that queues may be very short (L4S, RFC 9331 section 4.1).
 pub const ECT1: u8 = 0b01;
-/// ECN bits of the traffic class: a router met congestion.
+/// ECN bits of the traffic class: a router experienced congestion.
 pub const CE: u8 = 0b11;
 
-/// A packet in flight. It is handed on several times a hop, so it is a pointer to its [`Parts`], which stay where they were
-/// made.
+/// A packet in flight. It moves several times per hop, so it is a pointer to its [`Parts`], which do not
+/// move.
 #[derive(PartialEq, Eq)]
 pub struct Packet(Box<Parts>);
 
@@ -176,14 +176,14 @@ impl Clone for Packet {
         Packet(self.0.clone())
     }
 
-    /// Without memory of its own: that of the packet which was there is taken.
+    /// Reuses the memory of the replaced packet.
     fn clone_from(&mut self, source: &Packet) {
         self.0.clone_from(&source.0);
     }
 }
 
-/// What a packet consists of. It does not begin with a cache line: what allocates memory so aligned is slow, and who keeps
-/// packets pays for each.
+/// The contents of a packet. The struct has no cache-line alignment: such allocations are slow, and every
+/// buffered packet would pay for it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Parts {
     /// Identity of this transmission; set by [`crate::machine::Out::originate`].
@@ -198,20 +198,20 @@ pub struct Parts {
     pub body: Body,
     /// Traffic class: DSCP and ECN bits.
     pub tos: u8,
-    /// Hops left.
+    /// Remaining hops (TTL).
     pub ttl: u8,
-    /// What the channel did to it.
+    /// Damage by the channel.
     pub damage: Damage,
-    /// Whether a base station wants it to go before what waits in the queue of the next link. Nothing of it is on the
-    /// wire.
+    /// Whether a base station requests priority over waiting packets in the queue of the next link. Not part
+    /// of the wire format.
     pub urgent: bool,
-    /// Payload of each segment of a super-packet, which a network card cuts on its way out; zero for a single packet.
-    /// Only data planes whose agents can keep super-packets ([`Packet::cut`]) let them in.
+    /// Payload of each segment of a super-packet in bytes, which a network card splits on output; zero for a
+    /// single packet. Only data planes whose agents support super-packets ([`Packet::cut`]) accept them.
     pub piece: u16,
 }
 
 impl Parts {
-    /// Those of a TCP packet that no stage has sent yet.
+    /// The parts of a TCP packet that no stage has sent yet.
     #[inline]
     pub fn tcp(src: Addr, dst: Addr, segment: Segment, body: Body) -> Parts {
         Parts::new(src, dst, Transport::Tcp(segment), body)
@@ -250,7 +250,7 @@ impl DerefMut for Packet {
     }
 }
 
-// As derived, but silent about what almost no packet is: the digests of runs are taken from this form.
+// As derived, but without fields that almost no packet has: the digests of runs are computed from this form.
 impl fmt::Debug for Packet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Parts { id, src, dst, transport, body, tos, ttl, damage, urgent, piece } = &**self;
@@ -274,7 +274,7 @@ impl Packet {
         Packet(Box::new(parts))
     }
 
-    /// A packet of these parts, in the place of this one.
+    /// A packet of these parts in the memory of this one.
     #[inline]
     pub(crate) fn renewed(mut self, parts: Parts) -> Packet {
         *self.0 = parts;
@@ -287,34 +287,34 @@ impl Packet {
         Packet::new(Parts::tcp(src, dst, segment, body))
     }
 
-    /// A packet that no stage has sent yet and that no machine looks into.
+    /// A packet that no stage has sent yet and that no machine parses.
     pub fn opaque(src: Addr, dst: Addr, transport: Transport, body: Body) -> Packet {
         Packet::new(Parts::new(src, dst, transport, body))
     }
 
-    /// Reads a word at either end, so that the whole is at hand soon; the answer means nothing.
+    /// Reads a word at either end to prefetch the whole packet; the result has no meaning.
     #[inline]
     pub fn touch(&self) -> u64 {
         self.dst.low ^ self.id.0 ^ u64::from(self.ttl) ^ u64::from(self.body.len())
     }
 
-    /// The same, changed so.
+    /// The packet after `change`.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Parts)) -> Packet {
         change(&mut self);
         self
     }
 
-    /// A message about the datagram that `quote` tells, to its source.
+    /// A message about the datagram of `quote`, to its source.
     ///
-    /// It comes from the datagram's destination: a base station is a bump in the wire and need not have an address
-    /// of its own, and from there packets are expected on this path.
+    /// The datagram's destination is its source address: a base station is a bump in the wire and need not
+    /// have an address, and packets from the destination are expected on this path.
     pub fn notice(notice: Notice, quote: &Quote) -> Packet {
         let transport = Transport::Icmp(notice);
         Packet::opaque(quote.flow.dst, quote.flow.src, transport, quote.body())
     }
 
-    /// The message and what it quotes, if this is one.
+    /// The message and its quote, if this packet is one.
     pub fn quote(&self) -> Option<(Notice, Quote)> {
         let Transport::Icmp(notice) = self.transport else { return None };
         let Body::Bytes { frame, from, len } = &self.body else { return None };
@@ -322,7 +322,7 @@ impl Packet {
         Quote::read(frame.get(from..from + *len as usize)?).map(|quote| (notice, quote))
     }
 
-    /// What a router reports by this packet, if it says that another one was too large.
+    /// The router's report that another packet was too large, if this packet is one.
     pub fn too_big(&self) -> Option<TooBig> {
         let v4 = self.src.is_v4();
         let icmp = if v4 { PROTOCOL_ICMP } else { PROTOCOL_ICMPV6 };
@@ -386,7 +386,7 @@ impl Packet {
         self.header_len() + self.body.len()
     }
 
-    /// How many packets it is on the wire: more than one for a super-packet.
+    /// Number of packets on the wire: more than one for a super-packet.
     #[inline]
     pub fn pieces(&self) -> u32 {
         if self.piece == 0 { 1 } else { self.body.len().div_ceil(u32::from(self.piece)).max(1) }
@@ -422,7 +422,7 @@ impl Packet {
         self.tos & CE
     }
 
-    /// Whether its ends understand a mark of congestion, so that a router need not drop it.
+    /// Whether its ends understand congestion marks, so that a router need not drop it.
     pub fn is_ecn_capable(&self) -> bool {
         self.tos & CE != 0
     }
@@ -437,10 +437,10 @@ impl Packet {
         matches!(self.transport, Transport::Tcp(_)) && !self.body.is_empty()
     }
 
-    /// Whether this carries data as far as a router can tell: TCP payload, or more UDP than an acknowledgement of QUIC
-    /// has, into which nobody can see.
+    /// Whether this carries data as far as a router can determine: TCP payload, or UDP larger than an
+    /// acknowledgement of QUIC, which is encrypted.
     pub fn bears_data(&self) -> bool {
-        /// Bytes of a whole packet; TULIP has the same bound by default.
+        /// Bytes of a whole packet; TULIP has the same default bound.
         const ACK: u32 = 160;
         match self.transport {
             Transport::Tcp(_) => !self.body.is_empty(),
@@ -456,7 +456,7 @@ mod tests {
 
     #[test]
     fn a_packet_stays_small() {
-        // What is read at each hop, and what is moved.
+        // The fields that each hop reads and moves.
         assert_eq!((size_of::<Parts>(), size_of::<Option<Packet>>()), (112, size_of::<usize>()));
     }
 

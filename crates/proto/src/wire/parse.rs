@@ -1,10 +1,10 @@
-//! From bytes to packets.
+//! Conversion of bytes to packets.
 //!
-//! The bytes come from outside: from the air, from a capture file, from an attacker. Nothing here panics,
-//! allocates more than one options record, or reads beyond what the headers bound.
+//! The bytes are untrusted: they come from the air, from a capture file, or from an attacker. No function
+//! here panics, allocates more than one options record, or reads beyond the bounds of the headers.
 //!
-//! [`view`] reads headers in place, also of packets that a capture has cut short; [`parse`] makes the
-//! packet that travels through machines, sharing the frame's bytes.
+//! [`view`] reads headers in place, also of packets truncated by a capture; [`parse`] creates the packet for
+//! machines, which shares the frame's bytes.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::{
 /// Why bytes are not a packet. Positions count from the first byte of the IP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ParseError {
-    /// There is no byte at all.
+    /// The buffer is empty.
     #[error("no bytes")]
     Empty,
     /// Neither IPv4 nor IPv6.
@@ -33,43 +33,43 @@ pub enum ParseError {
         header: &'static str,
         /// Bytes needed up to its end.
         need: usize,
-        /// Bytes there are.
+        /// Bytes available.
         have: usize,
     },
-    /// A header says it is shorter than its fixed part.
+    /// The length field of a header is less than its fixed part.
     #[error("the {header} header claims to be only {len} bytes long")]
     HeaderLength {
         /// Which header.
         header: &'static str,
-        /// The length it claims.
+        /// The length in the field.
         len: usize,
     },
-    /// The length field of IP names less than the headers or more than there is.
+    /// The length field of IP is less than the headers or more than the available bytes.
     #[error("the IP packet claims {claimed} bytes, its headers take {headers}, there are {have}")]
     Length {
-        /// Length by the field.
+        /// Length in the field.
         claimed: usize,
         /// Length of the headers.
         headers: usize,
-        /// Bytes there are.
+        /// Bytes available.
         have: usize,
     },
     /// A TCP option has an impossible length.
     #[error(transparent)]
     Option(#[from] OptionError),
-    /// A [`Body`] counts its position in 32 bits.
+    /// The packet exceeds the 32-bit positions of a [`Body`].
     #[error("frames of four gigabytes are not packets")]
     TooLarge,
 }
 
-/// What [`view`] is to expect of the bytes.
+/// What [`view`] may expect of the bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mode {
-    /// Whether checksums are computed and compared. Without, every packet counts as undamaged: for
-    /// interfaces that leave the checksum to hardware.
+    /// Whether checksums are verified. If not, every packet counts as undamaged: for interfaces that leave
+    /// the checksum to hardware.
     pub verify: bool,
-    /// In a capture: the length of the whole packet on the wire, of which the bytes may be only the beginning.
-    /// `None` means that the bytes are the whole packet, maybe followed by padding.
+    /// In a capture: the length of the whole packet on the wire, which may exceed the bytes. `None` means
+    /// that the bytes are the whole packet, possibly followed by padding.
     pub wire_len: Option<usize>,
 }
 
@@ -78,7 +78,7 @@ impl Mode {
     pub const WHOLE: Mode = Mode { verify: true, wire_len: None };
 }
 
-/// A packet's headers, and where in the bytes its payload is.
+/// A packet's headers, and the position of its payload in the bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct View {
     /// Source address.
@@ -89,19 +89,19 @@ pub struct View {
     pub transport: Transport,
     /// Traffic class: DSCP and ECN bits.
     pub tos: u8,
-    /// Hops left.
+    /// Remaining hops (TTL).
     pub ttl: u8,
     /// IPv4 identification; zero on IPv6.
     pub ip_id: u16,
-    /// What the checksums say; [`Damage::None`] where they were not or could not be verified.
+    /// Result of the checksums; [`Damage::None`] where they were not or could not be verified.
     pub damage: Damage,
     /// Index of the first byte of the payload.
     pub body_at: usize,
     /// Length of the payload on the wire.
     pub body_len: u32,
-    /// How many bytes of the payload are there.
+    /// Available bytes of the payload.
     pub captured: u32,
-    /// The TCP option that could not be read; those before it were.
+    /// The malformed TCP option; those before it were read.
     pub bad_option: Option<OptionError>,
 }
 
@@ -112,11 +112,11 @@ pub struct IpLayer {
     pub src: Addr,
     /// Destination address.
     pub dst: Addr,
-    /// Protocol of the payload: an extension header's number on IPv6, where one follows.
+    /// Protocol of the payload; on IPv6 the number of an extension header, where one follows.
     pub protocol: u8,
     /// Traffic class: DSCP and ECN bits.
     pub tos: u8,
-    /// Hops left.
+    /// Remaining hops (TTL).
     pub ttl: u8,
     /// IPv4 identification; zero on IPv6.
     pub id: u16,
@@ -132,10 +132,10 @@ pub struct IpLayer {
 
 /// The headers of the IP packet at the start of `bytes`.
 ///
-/// TCP (and ICMP that quotes a TCP segment) is read behind IPv4 (with options, which are skipped) and directly behind
-/// IPv6. Fragments of IPv4 are [`Transport::Fragment`], and IPv6 extension headers make a packet
-/// [`Transport::Other`]: no machine here acts on half a segment. A TCP option of impossible length is reported in
-/// [`View::bad_option`]; what stands before it counts.
+/// TCP (and ICMP that quotes a TCP segment) is parsed after IPv4 (with options, which are skipped) and
+/// directly after IPv6. Fragments of IPv4 are [`Transport::Fragment`], and IPv6 extension headers make a
+/// packet [`Transport::Other`]: no machine here acts on half a segment. A TCP option of impossible length is
+/// reported in [`View::bad_option`]; the options before it are valid.
 ///
 /// # Errors
 /// When the bytes do not hold the headers, or their length fields contradict each other.
@@ -157,10 +157,10 @@ pub fn ip_layer(bytes: &[u8], mode: Mode) -> Result<IpLayer, ParseError> {
     }
 }
 
-/// The transport header behind the IP layer `ip` of the packet `bytes`.
+/// The transport header after the IP layer `ip` of the packet `bytes`.
 ///
-/// The caller may have moved [`IpLayer::header`] past extension headers. For a reassembled packet, whose bytes are the
-/// payload alone, it is zero.
+/// The caller may have moved [`IpLayer::header`] past extension headers. For a reassembled packet, whose
+/// bytes are the payload alone, it is zero.
 ///
 /// # Errors
 /// When the bytes do not hold the header, or the length fields contradict each other.
@@ -214,7 +214,7 @@ fn total(claimed: usize, headers: usize, bytes: &[u8], mode: Mode) -> Result<usi
     let have = mode.wire_len.unwrap_or(bytes.len());
     let error = ParseError::Length { claimed, headers, have };
     if claimed < headers {
-        // Segmentation offload leaves the field empty for packets that outgrow it.
+        // Segmentation offload leaves the field zero for packets that exceed it.
         if let Some(wire) = mode.wire_len
             && claimed == 0
             && wire >= headers
@@ -223,7 +223,7 @@ fn total(claimed: usize, headers: usize, bytes: &[u8], mode: Mode) -> Result<usi
         }
         return Err(error);
     }
-    // In a capture the length field is the better witness: snapped and offloaded frames differ from it.
+    // In a capture the length field is more reliable: truncated and offloaded frames differ from it.
     if claimed > have && mode.wire_len.is_none() { Err(error) } else { Ok(claimed) }
 }
 
@@ -248,7 +248,7 @@ fn ipv4(bytes: &[u8], mode: Mode) -> Result<IpLayer, ParseError> {
         header,
         total: total(usize::from(u16_at(fixed, 2)), header, bytes, mode)?,
         damaged: mode.verify && checksum(&bytes[..header]) != 0,
-        // More fragments follow, or some came before.
+        // More fragments follow or precede this one.
         fragment: (place & 0x3fff != 0).then_some(place),
     })
 }
@@ -261,7 +261,7 @@ fn ipv6(bytes: &[u8], mode: Mode) -> Result<IpLayer, ParseError> {
         Addr::from(IpAddr::V6(Ipv6Addr::from_bits(bits)))
     };
     let payload = usize::from(u16_at(fixed, 4));
-    // A jumbogram's length is zero here (RFC 2675); in a capture the frame says how long it is.
+    // A jumbogram's length is zero here (RFC 2675); in a capture the frame has its length.
     let claimed = if payload == 0 && mode.wire_len.is_some() { 0 } else { 40 + payload };
     Ok(IpLayer {
         src: addr(8),
@@ -289,7 +289,7 @@ fn tcp(packet: &[u8], ip: &IpLayer, mode: Mode, view: &mut View) -> Result<(), P
     if headers > ip.total {
         return Err(ParseError::Length { claimed: ip.total, headers, have: packet.len() });
     }
-    // A snap length may cut the options; what is left of them is read.
+    // A snap length may truncate the options; the rest of them is read.
     if bytes.len() < header && mode.wire_len.is_none() {
         return Err(need(header));
     }
@@ -327,7 +327,8 @@ fn tcp(packet: &[u8], ip: &IpLayer, mode: Mode, view: &mut View) -> Result<(), P
     Ok(())
 }
 
-/// ICMP that quotes a TCP segment, if it is of a kind that says something to machines; anything else stays opaque.
+/// Parses ICMP that quotes a TCP segment, if its kind is one that machines process; anything else stays
+/// opaque.
 fn icmp(packet: &[u8], ip: &IpLayer, mode: Mode, view: &mut View) {
     let bytes = &packet[ip.header..];
     let Some(notice) = Notice::read(bytes, ip.src.is_v4()) else { return };
@@ -345,11 +346,11 @@ fn icmp(packet: &[u8], ip: &IpLayer, mode: Mode, view: &mut View) {
 
 /// The packet whose IP header begins at `at` in `frame`; its body shares the frame.
 ///
-/// The packet's identity is zero: whoever puts it into a path names it.
+/// The packet's identity is zero: the caller assigns one before the packet enters a path.
 ///
 /// # Errors
-/// See [`ParseError`]; unlike [`view`] this refuses malformed TCP options, because a packet emitted from what
-/// could be read would differ from the one that came.
+/// See [`ParseError`]. Unlike [`view`] this rejects malformed TCP options, because a packet emitted from the
+/// readable ones would differ from the received one.
 pub fn parse(frame: &Arc<[u8]>, at: usize, verify: bool) -> Result<Packet, ParseError> {
     let bytes = frame.get(at..).unwrap_or(&[]);
     let view = view(bytes, Mode { verify, wire_len: None })?;

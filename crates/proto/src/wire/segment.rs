@@ -9,7 +9,7 @@ use super::opening::Opening;
 use super::{EcnCounts, Seq, options};
 use crate::units::Time;
 
-/// TCP header flags as they stand in the header.
+/// TCP header flags in their wire positions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Flags(pub u16);
 
@@ -34,7 +34,7 @@ impl Flags {
     pub const CWR: Flags = Flags(0x80);
     /// Accurate ECN (RFC 9768).
     pub const AE: Flags = Flags(0x100);
-    /// All three flags that ECN has.
+    /// All three ECN flags.
     pub const ACE: Flags = Flags(0x1c0);
 
     /// Whether all flags of `other` are set.
@@ -42,7 +42,7 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
-    /// These without those of `other`.
+    /// The flags without those of `other`.
     #[must_use]
     pub fn without(self, other: Flags) -> Flags {
         Flags(self.0 & !other.0)
@@ -62,7 +62,7 @@ impl BitOr for Flags {
 }
 
 impl fmt::Display for Flags {
-    /// tcpdump's letters: `S`, `F`, `R`, `P`, `U`, `E`, `W`, `e` for AE and `.` for ACK.
+    /// Writes tcpdump's letters: `S`, `F`, `R`, `P`, `U`, `E`, `W`, `e` for AE and `.` for ACK.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (flag, letter) in [
             (Flags::FIN, 'F'),
@@ -98,12 +98,13 @@ pub struct Timestamps {
     pub echo: u32,
 }
 
-/// What the packets of simulators carry beside their header: it takes no bytes, and real packets have none of it.
+/// Time stamps that the packets of simulators carry outside their header: they take no bytes, and real
+/// packets have none.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Stamp {
     /// When this packet was sent.
     pub sent: Time,
-    /// When that was sent which came last from the other side.
+    /// Send time of the packet that arrived last from the other side.
     pub echo: Option<Time>,
 }
 
@@ -112,8 +113,8 @@ pub struct Stamp {
 pub enum Ackp {
     /// On a SYN: the sender understands partial acknowledgements.
     Permitted,
-    /// On an ACK that a base station forged: everything below the acknowledgement number has reached the
-    /// base station; nothing is said about the receiver.
+    /// On an ACK that a base station created: everything below the acknowledgement number has reached the
+    /// base station. It does not cover the receiver.
     Partial,
 }
 
@@ -134,9 +135,9 @@ pub enum Eln {
 /// The SMART option (Keshav and Morgan 1997; balakrishnan97 3.1.2), an experimental option (RFC 6994).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Smart {
-    /// On a SYN: this end names what causes its ACKs, and understands it.
+    /// On a SYN: this end names the cause of its ACKs, and understands it.
     Permitted,
-    /// On an ACK: the segment that begins at this sequence number has caused it.
+    /// On an ACK: the segment that begins at this sequence number caused it.
     Caused(Seq),
 }
 
@@ -145,7 +146,8 @@ pub enum Smart {
 pub enum Nack {
     /// On a SYN: the sender understands them.
     Permitted,
-    /// On an ACK that a base station forged: these ranges, in the form of SACK blocks, were lost on the way to it.
+    /// On an ACK that a base station created: these ranges, in the form of SACK blocks, were lost before the
+    /// base station.
     Missing(SackBlocks),
 }
 
@@ -154,13 +156,13 @@ pub enum Nack {
 pub enum Acc {
     /// On a SYN: this end takes part.
     Permitted,
-    /// On data: what the receiver needs to know to space its ACKs.
+    /// On data: the receiver's input for spacing its ACKs.
     Window {
         /// The sender's window in full segments.
         segments: u16,
-        /// How many of the receiver's ACKs came marked, modulo 256.
+        /// Number of the receiver's ACKs that arrived marked, modulo 256.
         marks: u8,
-        /// The sender's left edge: the newest acknowledgement that it has seen.
+        /// The sender's left edge: the newest received acknowledgement.
         acked: Seq,
     },
 }
@@ -168,39 +170,39 @@ pub enum Acc {
 /// The capabilities option of SCPS-TP (CCSDS 714.0-B section 3.2.3), on a SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Scps {
-    /// What this end is capable of: a bit for each capability.
+    /// Capabilities of this end: one bit each.
     pub flags: u8,
     /// Identifier of the connection, for its header compression.
     pub connection: u8,
 }
 
 impl Scps {
-    /// A long SNACK, with a bit vector, and a short one: the capabilities that this code has.
+    /// The capabilities of this code: a long SNACK, with a bit vector, and a short one.
     pub const SNACK: Scps = Scps { flags: 0x60, connection: 0 };
 
-    /// Whether SNACKs are understood, of either length.
+    /// Whether SNACKs of either length are understood.
     pub fn has_snack(self) -> bool {
         self.flags & Scps::SNACK.flags != 0
     }
 }
 
-/// A selective negative acknowledgement of SCPS-TP (CCSDS 714.0-B section 3.5.3): which segments a receiver misses, in
-/// units of the agreed segment size from the acknowledgement number on.
+/// A selective negative acknowledgement of SCPS-TP (CCSDS 714.0-B section 3.5.3): the missing segments of a
+/// receiver, in units of the agreed segment size from the acknowledgement number on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Snack {
     /// Units between the acknowledgement number and the first hole.
     pub offset: u16,
-    /// Units that the first hole has.
+    /// Size of the first hole in units.
     pub size: u16,
     count: u8,
     bits: [u8; Snack::BYTES_MAX],
 }
 
 impl Snack {
-    /// The longest bit vector that a header has room for.
+    /// The longest bit vector that fits a header, in bytes.
     pub const BYTES_MAX: usize = 34;
 
-    /// One with a first hole, and the bit vector of what follows it, as far as there is room for one.
+    /// A SNACK with a first hole and the bit vector of the units after it, as far as it fits.
     pub fn new(offset: u16, size: u16, vector: &[u8]) -> Snack {
         let mut bits = [0; Snack::BYTES_MAX];
         let count = vector.len().min(bits.len());
@@ -208,19 +210,19 @@ impl Snack {
         Snack { offset, size, count: count as u8, bits }
     }
 
-    /// A bit for each unit behind the first hole, the highest bit of a byte first: 1 if it has arrived, 0 if it is
-    /// missing. Zeros behind the last 1 are padding.
+    /// A bit for each unit after the first hole, the highest bit of a byte first: 1 if it has arrived, 0 if
+    /// it is missing. Zeros after the last 1 are padding.
     pub fn vector(&self) -> &[u8] {
         &self.bits[..usize::from(self.count)]
     }
 
-    /// Units behind the first hole that the bit vector tells of.
+    /// Units after the first hole that the bit vector covers.
     pub fn told(&self) -> u64 {
         let last = self.vector().iter().rposition(|byte| *byte != 0);
         last.map_or(0, |at| 8 * at as u64 + 8 - u64::from(self.bits[at].trailing_zeros()))
     }
 
-    /// Whether the bit vector says that this unit behind the first hole has arrived.
+    /// Whether the bit vector marks this unit after the first hole as arrived.
     pub fn has(&self, unit: u64) -> bool {
         let byte = usize::try_from(unit / 8).ok().and_then(|at| self.vector().get(at));
         byte.is_some_and(|byte| byte << (unit % 8) & 0x80 != 0)
@@ -247,7 +249,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Adds a block; returns false when all four places are taken.
+    /// Adds a block; returns false when all four are present.
     pub fn push(&mut self, left: Seq, right: Seq) -> bool {
         let Some(slot) = self.blocks.get_mut(usize::from(self.count)) else { return false };
         *slot = (left, right);
@@ -272,7 +274,7 @@ impl fmt::Debug for SackBlocks {
     }
 }
 
-/// The options that most segments do not carry, kept out of line so that a packet stays small.
+/// The options that most segments do not carry, stored out of line so that a packet stays small.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Options {
     /// Maximum segment size (RFC 9293 section 3.7.1); SYN only.
@@ -289,7 +291,7 @@ pub struct Options {
     pub eln: Option<Eln>,
     /// Negative acknowledgement.
     pub nack: Option<Nack>,
-    /// What caused an ACK.
+    /// Cause of an ACK.
     pub smart: Option<Smart>,
     /// Congestion control of acknowledgements.
     pub acc: Option<Acc>,
@@ -301,14 +303,14 @@ pub struct Options {
     pub ecn: Option<EcnCounts>,
     /// Connection counts and Fast Open cookies.
     pub opening: Opening,
-    /// No option at all: what a simulator's packet carries beside the header.
+    /// Not an option on the wire: time stamps of a simulator's packet.
     pub stamp: Option<Stamp>,
-    /// Options this code does not know, as they stood in the header (kind, length, value ...).
+    /// Unknown options in their wire form (kind, length, value ...).
     pub unknown: Vec<u8>,
     /// Urgent pointer; meaningful when URG is set.
     pub urgent: u16,
-    /// Whether the options of a SYN are laid out as Linux lays them out; see [`super::options::packed`].
-    /// What is read never is.
+    /// Whether the options of a SYN have the layout of Linux; see [`super::options::packed`]. False after
+    /// parsing.
     pub packed: bool,
 }
 
@@ -340,7 +342,7 @@ pub const ELN_PERMITTED_LEN: u32 = 4;
 pub const NACK_LEN: u32 = 4;
 /// Length of a loss notification: kind, length, 16-bit ExID, sequence number.
 pub const ELN_LOST_LEN: u32 = 8;
-/// Length of what permits marks, and of a mark: kind, length, 16-bit ExID, one byte.
+/// Length of the permission of marks, and of a mark: kind, length, 16-bit ExID, one byte.
 pub const ELN_MARK_LEN: u32 = 5;
 /// Length of the capabilities of SCPS-TP: kind, length, capabilities, connection.
 pub const SCPS_LEN: u32 = 4;
@@ -351,7 +353,7 @@ pub const SMART_PERMITTED_LEN: u32 = 4;
 /// Length of the SMART option on an ACK: kind, length, 16-bit ExID, sequence number.
 pub const SMART_CAUSED_LEN: u32 = 8;
 
-// As derived, but silent about what came after the digests of runs were first taken, which are of this form.
+// As derived, but without later fields: the digests of runs are computed from this form.
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Options { mss, window_scale, sack_permitted, sack, ackp, eln, unknown, urgent, .. } =
@@ -444,7 +446,7 @@ pub struct Segment {
     pub ack: Seq,
     /// Flags.
     pub flags: Flags,
-    /// Window field as it stands in the header, not scaled.
+    /// Window field as in the header, unscaled.
     pub window: u16,
     /// Timestamps, if carried.
     pub timestamps: Option<Timestamps>,
@@ -462,12 +464,12 @@ impl Segment {
         self.options.as_deref().unwrap_or(&NO_OPTIONS)
     }
 
-    /// The options other than timestamps, to be changed.
+    /// The options other than timestamps, for changes.
     pub fn options_mut(&mut self) -> &mut Options {
         self.options.get_or_insert_default()
     }
 
-    /// Whether its sender signed it, so that whoever changes it makes it invalid (RFC 2385, RFC 5925).
+    /// Whether its sender signed it, so that any change makes it invalid (RFC 2385, RFC 5925).
     pub fn is_signed(&self) -> bool {
         let signature = |kind: u8| matches!(kind, options::KIND_MD5 | options::KIND_AUTHENTICATION);
         let unknown = self.options.as_deref().map_or(&[][..], |options| &options.unknown);
@@ -479,7 +481,7 @@ impl Segment {
         self.options.is_some()
     }
 
-    /// Length of the header in bytes, options padded to 32 bits.
+    /// Length of the header in bytes, with options padded to 32 bits.
     #[inline]
     pub fn header_len(&self) -> u32 {
         let timestamps = if self.timestamps.is_some() { 12 } else { 0 };
@@ -493,7 +495,7 @@ impl Segment {
         20 + timestamps + rest
     }
 
-    /// Sequence numbers that this segment and `body` bytes of payload take up: SYN and FIN count one each.
+    /// Sequence numbers of this segment with `body` bytes of payload: SYN and FIN count one each.
     pub fn seq_len(&self, body: u32) -> u32 {
         body + u32::from(self.flags.has(Flags::SYN)) + u32::from(self.flags.has(Flags::FIN))
     }

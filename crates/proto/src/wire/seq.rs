@@ -5,8 +5,8 @@ use core::ops::{Add, Sub};
 
 use serde::{Deserialize, Serialize};
 
-/// A TCP sequence number. Comparison is only meaningful within half the number space, so there is no
-/// `Ord`; use [`Seq::lt`] and its kin, or [`Seq::unwrap_near`] to get a 64-bit stream offset.
+/// A TCP sequence number. Comparison is meaningful only within half the number space, so there is no `Ord`.
+/// Use [`Seq::lt`] and [`Seq::le`], or [`Seq::unwrap_near`] for a 64-bit stream offset.
 //= rfc9293#section-3.4: arithmetic on sequence numbers is modulo 2^32
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Seq(pub u32);

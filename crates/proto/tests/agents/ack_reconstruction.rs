@@ -1,4 +1,4 @@
-//! ACKs that are filled in behind a slow return link.
+//! Reconstructed ACKs after a slow return link.
 
 use lasthop_proto::agent::{Agent, AgentConfig, BaseStation, Reconstruction};
 use lasthop_proto::event::{Cause, Op, Wants, What};
@@ -24,7 +24,7 @@ fn ack(n: u32) -> Packet {
     Packet::tcp(HOME, SERVER, segment, Body::EMPTY)
 }
 
-/// What came out towards the sender: when, the acknowledgement, and why it exists if it was forged.
+/// Output towards the sender: time, acknowledgement, and the cause of a created ACK.
 type Line = (u64, u32, Option<Cause>);
 
 struct World {
@@ -38,7 +38,7 @@ struct World {
 }
 
 impl World {
-    /// An agent that has seen a segment pass.
+    /// An agent that has seen one segment.
     fn new(config: Reconstruction) -> World {
         let agent = Agent::new(&AgentConfig::AckReconstruction(config));
         let out = Out::new(Wants::METRICS);
@@ -82,7 +82,7 @@ impl World {
         }
         for (side, packet) in self.out.sends.drain(..) {
             if side == Side::Left && packet.damage != Damage::None {
-                // Nobody reads it.
+                // Not polled by the test.
                 self.put -= 1;
             } else if side == Side::Left {
                 let cause = forged.iter().find(|(id, _)| *id == packet.id).map(|(_, c)| *c);
@@ -93,7 +93,7 @@ impl World {
         assert_eq!(self.put, real + self.dropped.len() + self.agent.holds(), "conservation");
     }
 
-    /// How many connections are watched.
+    /// Number of tracked connections.
     fn flows(&self) -> usize {
         self.agent.flows()
     }
@@ -217,7 +217,7 @@ fn a_window_that_moves_is_never_put_into_a_forged_ack() {
 fn after_a_pause_and_without_data_acks_just_pass() {
     let mut world = World::new(Reconstruction::default());
     world.ack(10_000, 2001);
-    // Nothing has been measured but a pause.
+    // Only a pause has been measured.
     world.ack(3_010_000, 14_001);
     assert_eq!(world.seen.last(), Some(&(3_010_000, 14_001, None)));
     // No segment of this connection was seen.
@@ -225,7 +225,7 @@ fn after_a_pause_and_without_data_acks_just_pass() {
     other.src = Addr::v4(10, 1, 0, 9);
     world.put(3_020_000, Side::Right, other);
     assert_eq!(world.agent.flows(), 1);
-    // A reset ends what is known.
+    // A reset discards the state.
     let mut reset = data(2, 0);
     if let lasthop_proto::wire::Transport::Tcp(segment) = &mut reset.transport {
         segment.flags = Flags::RST;
@@ -245,7 +245,7 @@ fn memory_is_bounded_and_who_is_forgotten_gets_what_was_held() {
 }
 
 proptest! {
-    /// Whatever comes: the sender hears nothing that the receiver has not said, in order, and all of it.
+    /// For any input the sender receives exactly the receiver's acknowledgements, in order and complete.
     #[test]
     fn nothing_is_acknowledged_that_the_receiver_has_not(
         steps in prop::collection::vec((0_u64..30_000, 0_u32..12, 0_u8..10), 1..80),
@@ -283,7 +283,7 @@ proptest! {
     }
 }
 
-/// The FIN of the data, alone or behind some.
+/// The FIN of the data, alone or after some bytes.
 fn fin(seq: u32, bytes: u32) -> Packet {
     data(seq, bytes).with(|packet| {
         if let lasthop_proto::wire::Transport::Tcp(segment) = &mut packet.transport {
@@ -302,14 +302,14 @@ fn a_connection_is_forgotten_when_the_ack_of_its_fin_has_gone_to_the_sender() {
         assert_eq!(world.flows(), 1, "the FIN is not acknowledged");
         world.ack(20_000, end);
         assert_eq!((world.flows(), world.agent.holds()), (0, 0));
-        // Its ACK was lost: the FIN comes once more, and so does its answer.
+        // Its ACK was lost: the FIN is repeated, and so is its answer.
         world.put(30_000, Side::Left, fin(1 + 14 * MSS, bytes));
         world.ack(40_000, end);
         assert_eq!(world.flows(), 0);
     }
 }
 
-/// The last ACK waits while others are filled in before it; the connection is forgotten when it has gone.
+/// The last ACK waits for the ACKs inserted before it; the connection is removed when it has been sent.
 #[test]
 fn a_connection_whose_last_ack_is_held_is_forgotten_when_that_goes() {
     let mut world = World::new(Reconstruction::default());

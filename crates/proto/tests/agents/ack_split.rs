@@ -1,5 +1,5 @@
-//! Who acknowledges what has not arrived (balakrishnan97 3.2): in mid-transfer the base station is replaced by a
-//! fresh one, and then we count the bytes that the sender believes to be delivered and that never are.
+//! Acknowledgement of undelivered data (balakrishnan97 3.2). In mid-transfer the base station is replaced by
+//! a fresh one. The test counts the bytes that were acknowledged to the sender and are never delivered.
 
 use lasthop_proto::agent::{
     AckpMode, Agent, AgentConfig, NackAgent, SeqCacheAgent, SnoopAgent, SnoopConfig, SplitConfig,
@@ -19,10 +19,10 @@ fn split() -> AgentConfig {
     AgentConfig::Split(SplitConfig::new(TcpConfig::rfc()))
 }
 
-/// Bytes acknowledged to the sender and never delivered, when the base station is replaced at `replaced`; and
+/// Bytes acknowledged to the sender and never delivered, if the base station is replaced at `replaced`; and
 /// bytes delivered.
 fn missing(config: &AgentConfig, replaced: Option<Span>) -> (u64, u64) {
-    // A quick wire, then a slow radio with losses: the data waits at the base station.
+    // A fast wire, then a slow radio with losses: the data waits at the base station.
     let wired = Wire { byte: Span::micros(1), delay: Span::millis(1), losses: 0 };
     let radio = Wire { byte: Span::micros(8), delay: Span::millis(3), losses: 30 };
     let mut path = Path::new([&hosts(), &hosts()], config, [wired, radio], 5);
@@ -31,7 +31,7 @@ fn missing(config: &AgentConfig, replaced: Option<Span>) -> (u64, u64) {
         path.run_until(Time::ZERO + at);
         path.agent = Agent::new(config);
     }
-    // Long enough for every timer to give up.
+    // Long enough for every connection to abort.
     path.run_until(Time::ZERO + Span::secs(3000));
     assert!(!path.corrupted);
     let sender = path.hosts[0].opened().next().unwrap();
@@ -64,7 +64,7 @@ fn only_split_connections_acknowledge_what_never_arrives() {
         let (lost, delivered) = missing(config, middle);
         println!("{name}: {lost} bytes acknowledged and never delivered, {delivered} delivered");
         assert!(lost > 0 && delivered < BYTES, "{name}: {lost}, {delivered}");
-        // Never more than the base station may hold.
+        // At most the capacity of the base station.
         assert!(lost <= 64 << 10, "{name}: {lost}");
     }
 }
@@ -72,8 +72,8 @@ fn only_split_connections_acknowledge_what_never_arrives() {
 #[test]
 fn without_a_death_or_with_nothing_held_a_split_connection_loses_nothing() {
     assert_eq!(missing(&split(), None), (0, BYTES));
-    // Replaced when all is over.
+    // Replaced after the end.
     assert_eq!(missing(&split(), Some(Span::secs(1000))), (0, BYTES));
-    // Replaced before there is anything.
+    // Replaced before the start.
     assert_eq!(missing(&split(), Some(Span::ZERO)), (0, BYTES));
 }

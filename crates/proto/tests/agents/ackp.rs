@@ -14,7 +14,7 @@ fn ackp(mode: AckpMode) -> AgentConfig {
     AgentConfig::Snoop(SnoopAgent { snoop, ackp: Some(mode) })
 }
 
-/// A connection whose sender asks for partial acknowledgements, with packets 1 to 4 of 1000 bytes to come.
+/// A connection whose sender requests partial acknowledgements, with packets 1 to 4 of 1000 bytes to follow.
 const OPEN: &str = "
         0ms    fixed   syn ackp
         1ms    mobile  syn ack 1
@@ -39,7 +39,7 @@ fn without_errors_there_is_none() {
 
 #[test]
 fn scenario_1_the_highest_packet_in_order_is_acknowledged() {
-    // Figure 5: packets 1 to 3 are acknowledged, packet 4 has trouble.
+    // Figure 5: packets 1 to 3 are acknowledged, packet 4 is delayed.
     check(
         &ackp(AckpMode::Full),
         &format!(
@@ -136,7 +136,7 @@ fn a_sender_that_did_not_offer_the_option_gets_none() {
         5000ms end
         ";
     check(&ackp(AckpMode::Full), lossy);
-    // Nor does one whose SYN nobody saw.
+    // Neither does a connection with an unseen SYN.
     let unseen: String =
         lossy.lines().filter(|l| !l.contains("syn")).collect::<Vec<_>>().join("\n");
     check(&ackp(AckpMode::Full), &unseen);
@@ -162,7 +162,7 @@ fn the_first_implementation_sends_one_for_every_packet() {
 
 #[test]
 fn the_partial_ack_of_another_base_station_passes_and_tells_nothing() {
-    // Found by the integrity test: an agent nearer to the sender took it for the receiver's word.
+    // A case of the integrity test: an agent closer to the sender took it for the receiver's acknowledgement.
     let script = "
         0ms    fixed   syn ackp eln
         1ms    mobile  syn ack 1 eln

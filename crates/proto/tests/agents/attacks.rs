@@ -1,7 +1,7 @@
-//! What a third party can do that knows addresses and ports, and what it cannot: no agent lets it end, stall, or alter a
-//! connection, and what it sends passes or is dropped.
+//! Attacks by a third party that knows addresses and ports. No agent lets it end, stall, or alter a
+//! connection, and its packets pass or are dropped.
 //!
-//! `ATTACK_PACKETS` says how many packets come from each side; `make attack` sets a million.
+//! `ATTACK_PACKETS` is the number of packets from each side; `make attack` sets a million.
 
 use lasthop_proto::agent::{AckpMode, Ebsn};
 use lasthop_proto::agent::{
@@ -19,7 +19,7 @@ use proptest::prelude::*;
 
 use crate::path::{FIXED, MOBILE, Narrow, Path, Wire};
 
-/// All agents that look into TCP, by their words.
+/// All agents that process TCP, by their keywords.
 fn agents() -> Vec<(&'static str, AgentConfig)> {
     let snoop = |snoop: SnoopConfig, ackp| AgentConfig::Snoop(SnoopAgent { snoop, ackp });
     let config = SnoopConfig::daedalus();
@@ -59,13 +59,13 @@ fn path(agent: &AgentConfig, losses: u64, seed: u64) -> Path {
     path
 }
 
-/// The flow of the connection, from the side of the host in whose name a packet is.
+/// The flow of the connection, from the side of the host that a packet claims as its source.
 fn flow(from: Side) -> FlowKey {
     let flow = flow_of(FIXED, MOBILE, 9, 0);
     if from == Side::Left { flow } else { flow.reversed() }
 }
 
-/// A segment in the name of the host on this side, with random numbers.
+/// A segment that claims the host on this side as its source, with random numbers.
 fn random(chance: &mut Stream, from: Side, flags: Flags, len: u32) -> Packet {
     let flow = flow(from);
     let mut number = || Seq(chance.next_u64() as u32);
@@ -78,7 +78,7 @@ fn random(chance: &mut Stream, from: Side, flags: Flags, len: u32) -> Packet {
     Packet::tcp(flow.src, flow.dst, segment, Body::Pattern { stream: 3, len, offset: 0 })
 }
 
-/// What the attacker sends: mostly pure ACKs, and everything that opens, ends, or carries something.
+/// The attacker's packets: mostly pure ACKs, and everything that opens, ends, or carries data.
 fn hostile(chance: &mut Stream, from: Side) -> Packet {
     let flags = match chance.below(16) {
         0 => Flags::RST,
@@ -97,13 +97,13 @@ fn is_done(path: &Path) -> bool {
     path.hosts[0].connections().first().is_some_and(Connection::is_complete)
 }
 
-/// Whether the receiver's end was reset, and what was delivered to it.
+/// Whether the receiver's end was reset, and the number of bytes delivered to it.
 fn received(path: &Path) -> Option<(bool, u64)> {
     let connection = path.hosts[1].connection(flow(Side::Right))?;
     Some((connection.is_aborted(), connection.delivered()))
 }
 
-/// The transfer comes to its end, and every byte is that of the sender.
+/// Completes the transfer and compares every byte with the sender's.
 fn finish(path: &mut Path, word: &str, seconds: u64) {
     let until = path.now + Span::secs(seconds);
     while !(is_done(path) && received(path) == Some((false, BYTES))) && path.now < until {
@@ -123,10 +123,11 @@ fn random_numbers_from_both_sides_harm_no_connection() {
     for (word, agent) in agents() {
         let (mut sent, total) = (0, packets());
         let mut chance = Stream::new(5, word);
-        // One transfer after the other, so that each packet meets one that runs: it takes about half a second.
+        // Transfers in sequence, so that each packet meets an active one: it takes about half a second.
         for seed in 11.. {
             let mut path = path(&agent, 4, seed);
-            // A SYN in the name of the far end would open at both ends at once, with a station or without.
+            // A SYN that claims the far end as its source would open both ends at once, with or without a
+            // base station.
             while received(&path).is_none_or(|(_, bytes)| bytes == 0) {
                 path.run_until(path.now + Span::millis(10));
             }
@@ -148,7 +149,7 @@ fn random_numbers_from_both_sides_harm_no_connection() {
     }
 }
 
-/// Three ACKs with random sequence numbers that acknowledge eight segments which the receiver has not got.
+/// Three ACKs with random sequence numbers that acknowledge eight segments which the receiver does not have.
 #[test]
 fn forged_acks_ahead_of_the_receiver_are_not_believed() {
     for (word, agent) in agents() {
@@ -174,7 +175,7 @@ fn forged_acks_ahead_of_the_receiver_are_not_believed() {
     }
 }
 
-/// A station that has started in mid-connection: a SYN of a third party diverts nothing.
+/// A base station started in mid-connection: a SYN of a third party diverts no packet.
 #[test]
 fn a_forged_syn_does_not_divert_a_connection_that_passes_unsplit() {
     for (word, agent) in agents() {
@@ -195,11 +196,11 @@ fn a_forged_syn_does_not_divert_a_connection_that_passes_unsplit() {
     }
 }
 
-/// The forged SYN comes first, or while the far end has not answered.
+/// The forged SYN arrives first, or before the answer of the far end.
 #[test]
 fn a_forged_syn_delays_a_handshake_and_does_not_stop_it() {
     for (word, agent) in agents() {
-        // In the name of the far end it would open at both ends at once, with a station or without.
+        // With the far end as its source it would open both ends at once, with or without a base station.
         for (before, from) in [(true, Side::Left), (false, Side::Left)] {
             let mut path = Path::new(
                 [&TcpConfig::linux(), &TcpConfig::linux()],
@@ -224,7 +225,7 @@ fn a_forged_syn_delays_a_handshake_and_does_not_stop_it() {
     }
 }
 
-/// The link behind the base station, or the one before it, takes less than the hosts believe.
+/// The link after the base station, or the one before it, has a smaller MTU than the hosts assume.
 #[test]
 fn a_narrow_link_is_found_by_messages_and_without() {
     let split = SplitConfig {
@@ -249,7 +250,7 @@ fn a_narrow_link_is_found_by_messages_and_without() {
     }
 }
 
-/// Reports that quote nothing in flight are nobody's, and one that does cannot make segments tiny.
+/// Reports that quote no sequence number in flight are ignored, and a valid one cannot make segments tiny.
 #[test]
 fn a_forged_report_does_not_shrink_segments_without_end() {
     let agent = AgentConfig::Split(SplitConfig::new(TcpConfig::linux()));
@@ -264,7 +265,7 @@ fn a_forged_report_does_not_shrink_segments_without_end() {
     finish(&mut path, "forged reports", 60);
 }
 
-/// A packet as it may come, with a signature.
+/// A possible packet with a signature.
 fn signed() -> impl Strategy<Value = (Side, Packet)> {
     let flags = prop::sample::select(vec![
         Flags::SYN,
@@ -295,7 +296,7 @@ fn signed() -> impl Strategy<Value = (Side, Packet)> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// RFC 2385 and RFC 5925: whoever changes a segment with a signature makes it invalid, and nobody else can make one.
+    /// RFC 2385 and RFC 5925: any change invalidates a signed segment, and only its sender can create one.
     #[test]
     fn signed_segments_pass_unchanged_and_nothing_is_made_of_them(
         all in prop::collection::vec(signed(), 1..60),

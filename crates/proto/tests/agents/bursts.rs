@@ -1,11 +1,13 @@
 //! Snoop on the wireless links of west97: a window of 16 KiB and bursts of six lost packets (Tables 1 to 4).
 //!
 //! The end points are the simplest that keep the window full: a sender that only obeys cumulative ACKs, and a
-//! receiver that acknowledges every second packet, and at once what is out of order. The radio is one server for
-//! both directions whose frame times give the ideal throughput of the paper. What is lost is thus snoop's doing.
+//! receiver that acknowledges every second packet, and out-of-order packets at once. The radio is one server
+//! for both directions, with frame times for the ideal throughput of the paper. All differences are thus due
+//! to snoop.
 //!
-//! On the slow link of 5.3 the delay is spent where the base station forwards a packet, so data waits before the
-//! agent and not between agent and radio: local round trips are short, and a local retransmission overtakes.
+//! On the slow link of 5.3 the bottleneck is where the base station forwards a packet, so data waits before
+//! the agent and not between agent and radio. Local round trips are short, and a local retransmission
+//! overtakes other packets.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
@@ -54,7 +56,7 @@ struct Path {
     beyond: BTreeSet<u32>,
     owed: u32,
     acks: u64,
-    /// How many times slower the radio is than the wireless LAN.
+    /// Slowdown of the radio compared with the wireless LAN.
     slow: u64,
 }
 
@@ -177,7 +179,7 @@ impl Path {
     }
 }
 
-/// Seconds that 2 MB take with snoop and with these errors on ACKs and on data, mean over some seeds.
+/// Mean time in seconds over some seeds of 2 MB with snoop and these errors on ACKs and on data.
 fn seconds(config: &SnoopConfig, slow: u64, errors: &[Option<ErrorModel>; 2]) -> f64 {
     let seeds = 12;
     let total: f64 = (1..=seeds)
@@ -241,7 +243,7 @@ fn on_the_lan_single_errors_cost_little_and_bursts_of_six_about_half() {
 
 #[test]
 fn on_the_slow_link_both_cost_less() {
-    // Tables 3 and 4, 14.14 KB/s: 96.24 % and 76.35 %. This sender never times out, which cost the paper's
+    // Tables 3 and 4, 14.14 KB/s: 96.24 % and 76.35 %. This sender never times out, while the paper's did
     // about 4 times per transfer with bursts, so the share may be higher here.
     let [single, six] = shares(&SnoopConfig::west97(), 14);
     assert!((0.90..=0.98).contains(&single), "{single}");

@@ -1,4 +1,4 @@
-//! Explicit feedback to sources (bakshi96 4.2), with a link layer that the test speaks for.
+//! Explicit feedback to sources (bakshi96 4.2), with a simulated link layer.
 
 use lasthop_proto::agent::{Agent, AgentConfig, BaseStation, Ebsn, SeqCacheAgent, SourceQuench};
 use lasthop_proto::event::{AgentNote, Cause, Op, Wants, What};
@@ -21,7 +21,7 @@ fn failed(port: u16, seq: u32, tries: u32) -> Signal {
     Signal::AttemptFailed { flow: flow(port), seq: Seq(seq), len: 576, tries, discarded }
 }
 
-/// What the agent answers to `signal` from the right at `ms`.
+/// The agent's response to `signal` from the right at `ms`.
 fn tell(agent: &mut Agent, ms: u64, signal: Signal) -> Out {
     let now = Time(ms * 1_000_000);
     let mut out = Out::new(Wants::METRICS);
@@ -37,7 +37,7 @@ fn each_failed_attempt_is_told_to_its_source() {
         (QUENCH, Notice::SourceQuench, Cause::SourceQuench),
     ] {
         let mut agent = Agent::new(&config);
-        // Two connections in turn, up to the last try: nothing is remembered of them.
+        // Two connections alternating, up to the last attempt: the agent stores no state of them.
         for tries in 1..=13 {
             for port in [1024, 1025] {
                 let seq = u32::from(port) * 7;
@@ -92,7 +92,7 @@ fn other_signals_pass_and_so_do_packets() {
     let out = tell(&mut agent, 0, Signal::ChannelGood(false));
     assert_eq!(out.signals, [(Side::Left, Signal::ChannelGood(false))]);
     assert!(out.sends.is_empty() && out.events.is_empty());
-    // What fails on the wired side is not the wireless link's.
+    // A failure on the wired side is not one of the wireless link.
     let mut out = Out::new(Wants::METRICS);
     agent.on_signal(Time::ZERO, Side::Left, failed(1024, 1, 1), &mut out);
     assert_eq!((out.signals.len(), out.signals[0].0, out.sends.len()), (1, Side::Right, 0));

@@ -1,4 +1,4 @@
-//! Segments are kept to the packet size that is good for the channel (bakshi96 4.1).
+//! Segments are limited to the best packet size for the channel (bakshi96 4.1).
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ fn syn(v4: bool, flags: Flags, mss: Option<u16>) -> Packet {
     Packet::tcp(addr(a), addr(b), segment, Body::EMPTY)
 }
 
-/// What becomes of `packet`, as bytes and back: what leaves has a right checksum.
+/// The result for `packet` after conversion to bytes and back: it must have a right checksum.
 fn pass(agent: &mut Agent, from: Side, packet: Packet) -> (Packet, Option<u16>) {
     let mut out = Out::new(Wants::METRICS);
     agent.on_packet(Time::ZERO, from, packet, &mut out);
@@ -61,7 +61,7 @@ fn the_mss_of_a_syn_is_lowered_in_both_directions_and_families() {
                 segment.options_mut().mss = Some(576 - headers);
             }
             assert_eq!(passed, expected, "nothing else changes");
-            // What is small enough already is left alone.
+            // A small enough value is unchanged.
             let small = syn(v4, flags, Some(200));
             assert_eq!(pass(&mut agent(576), from, small.clone()), (small, None));
         }
@@ -81,7 +81,7 @@ fn a_syn_without_the_option_means_the_default() {
         assert_eq!(clamped, Some(default as u16 - 1));
         assert_eq!(packet.segment().unwrap().options().mss, clamped);
     }
-    // Without room for the option it passes as it is.
+    // Without room for the option the packet passes unchanged.
     let mut full = syn(true, Flags::SYN, None);
     if let lasthop_proto::wire::Transport::Tcp(segment) = &mut full.transport {
         segment.options_mut().unknown =
@@ -99,7 +99,7 @@ fn what_is_no_syn_or_damaged_is_not_touched() {
     let damaged = syn(true, Flags::SYN, Some(1460)).with(|packet| packet.damage = Damage::Tcp);
     agent(576).on_packet(Time::ZERO, Side::Left, damaged.clone(), &mut out);
     assert_eq!(out.sends, [(Side::Right, damaged)]);
-    // Even a size that no packet can have leaves one byte of payload.
+    // A size smaller than the headers leaves one byte of payload.
     let (packet, _) = pass(&mut agent(0), Side::Left, syn(true, Flags::SYN, Some(1460)));
     assert_eq!(packet.segment().unwrap().options().mss, Some(1));
 }

@@ -1,5 +1,5 @@
-//! Agents whose state moves to the next base station: what follows is as if the mobile host had stayed, but that a cache
-//! goes out again. Each script moves the state as bytes.
+//! Agents whose state moves to the next base station: the result is the same as without a move, except that a
+//! cache is retransmitted. Each script transfers the state as bytes.
 
 use lasthop_proto::agent::{
     Agent, AgentConfig, BaseStation as _, Handover, NackAgent, SeqCacheAgent, SnoopAgent,
@@ -67,7 +67,7 @@ fn without_the_state_the_loss_is_left_to_the_sender() {
     );
 }
 
-/// What passes at the next base station before the state comes is not lost to it.
+/// Packets that pass the next base station before the state arrives are included in it.
 #[test]
 fn the_state_finds_what_was_cached_before_it_came() {
     script::check(
@@ -164,8 +164,8 @@ fn a_split_connection_goes_on_at_the_next_base_station() {
     );
 }
 
-/// What a split connection holds dies with its base station: nobody can send again what was acknowledged. The numbers
-/// agree on both sides, so nothing is delivered in its place.
+/// A split connection's data is lost with its base station: no end can retransmit acknowledged data. The
+/// numbers agree on both sides, so no other data is delivered in its place.
 #[test]
 fn without_the_state_a_split_connection_has_a_hole() {
     check(
@@ -184,7 +184,7 @@ fn without_the_state_a_split_connection_has_a_hole() {
     );
 }
 
-/// Both have closed and the fixed host is gone: nothing more is sent to it, and the mobile host gets the rest.
+/// Both have closed and the fixed host is gone: no more is sent to it, and the mobile host receives the rest.
 #[test]
 fn an_end_that_was_reset_while_it_closed_rests_at_the_next_base_station() {
     check(
@@ -293,7 +293,7 @@ fn a_handshake_goes_on_where_it_was() {
     );
 }
 
-/// What the ends said to each other meanwhile would be unknown to the connection that comes.
+/// The arriving connection would miss the packets that the ends exchanged meanwhile.
 #[test]
 fn packets_of_a_connection_whose_state_is_coming_are_dropped_until_then() {
     check(
@@ -319,8 +319,8 @@ fn packets_of_a_connection_whose_state_is_coming_are_dropped_until_then() {
     );
 }
 
-/// Where they passed nevertheless an end has more than it was sent by the connection that came: that is no reason to
-/// wait for ever.
+/// If they passed nevertheless, an end has more data than the arriving connection sent, which must not block
+/// the connection.
 #[test]
 fn an_end_may_have_what_passed_before_the_state_came() {
     check(
@@ -357,7 +357,7 @@ fn state_of_another_kind_is_given_back() {
     assert!(agent.take_over(Time::ZERO, state, &mut out).is_err());
 }
 
-/// What an agent gives away after a thousand bytes of data to the mobile host that nobody has acknowledged yet.
+/// The exported state of an agent after a thousand bytes of unacknowledged data to the mobile host.
 fn state_of(config: &AgentConfig) -> Handover {
     let mut agent = Agent::new(config);
     let mut out = Out::new(Wants::NOTHING);
@@ -391,7 +391,7 @@ fn opening() -> [(Side, Packet); 4] {
     ]
 }
 
-/// Payload counts in full, and so do the headers of the packets in which it travels.
+/// Payload counts in full, and so do the headers of its packets.
 #[test]
 fn the_bytes_of_a_hand_over_are_those_on_the_wire() {
     for config in [snoop(), AgentConfig::Split(config())] {
@@ -413,7 +413,7 @@ pub fn agents() -> [AgentConfig; 4] {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
-    /// Whatever stands in the bytes, they are refused, or an agent goes on with them.
+    /// For any bytes: they are rejected, or an agent continues with them.
     #[test]
     fn hostile_bytes_do_no_harm(
         (kind, base) in (0usize..4, any::<bool>()),

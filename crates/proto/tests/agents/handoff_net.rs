@@ -1,5 +1,6 @@
-//! A net over state that travels: what agents give away in the middle of transfers, and what the next one makes of it when
-//! one byte is another. Figures are kept in `tests/net/handed-over.txt`; `make figures` writes them anew.
+//! Characterization tests of transferred state: the state that agents export in the middle of transfers, and
+//! the next agent's result for each changed byte. Figures are stored in `tests/net/handed-over.txt`;
+//! `make figures` regenerates them.
 
 #[path = "../../../checks/shared/golden.rs"]
 mod golden;
@@ -16,7 +17,7 @@ use lasthop_proto::wire::{Body, Eln, Flags, Nack, Packet, Segment, Seq};
 use crate::handoff::agents;
 use crate::path::{FIXED, MOBILE};
 
-/// A segment from `side`: where it begins, how long it is, what it acknowledges.
+/// A segment from `side`: position, length, acknowledgement.
 fn segment(side: Side, flags: Flags, seq: u32, len: u32, ack: u32) -> (Side, Packet) {
     let [src, dst] = if side == Side::Left { [FIXED, MOBILE] } else { [MOBILE, FIXED] };
     let [from, to] = if side == Side::Left { [5001, 9] } else { [9, 5001] };
@@ -70,7 +71,7 @@ fn pass(agent: &mut Agent, packets: &[(Side, Packet)], now: &mut Time, told: &mu
     }
 }
 
-/// The state of an agent of this kind after the first `packets` of a transfer, as bytes.
+/// The state of an agent of this kind after the first `packets` of a transfer, in bytes.
 fn bytes_after(config: &AgentConfig, packets: usize) -> Vec<u8> {
     let mut agent = Agent::new(config);
     let mut now = Time::ZERO;

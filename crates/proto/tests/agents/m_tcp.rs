@@ -50,7 +50,7 @@ fn the_other_direction_keeps_its_promise_as_well() {
     );
 }
 
-/// The fixed host is right to send again what is not acknowledged to it, and what it has got counts.
+/// The fixed host may retransmit data that is not acknowledged to it, and data that it has received counts.
 #[test]
 fn what_is_sent_again_says_what_has_arrived() {
     check(
@@ -71,7 +71,7 @@ fn what_is_sent_again_says_what_has_arrived() {
     );
 }
 
-/// The host was elsewhere for a while, and is back: the ends have gone on with each other.
+/// The host was away for a while and has returned: the ends have continued without this base station.
 #[test]
 fn a_hole_that_stays_is_asked_about() {
     check(
@@ -92,7 +92,7 @@ fn a_hole_that_stays_is_asked_about() {
     );
 }
 
-/// Of the two numbers of a segment one may be beyond what is known here, not both.
+/// One of the two numbers of a segment may exceed this base station's state, but not both.
 #[test]
 fn who_guesses_gets_no_connection_past_the_base_station() {
     check(
@@ -111,7 +111,8 @@ fn who_guesses_gets_no_connection_past_the_base_station() {
     );
 }
 
-/// The last byte is acknowledged with a closed window; the return opens it, and what was under way goes again at once.
+/// The last byte is acknowledged with a closed window. The return of the host opens it, and data in flight is
+/// retransmitted at once.
 #[test]
 fn silence_closes_the_window_and_an_answer_opens_it() {
     check(
@@ -171,7 +172,8 @@ fn the_radio_may_say_that_the_mobile_host_is_gone() {
     );
 }
 
-/// The mobile host was at another base station and is back: its connection has gone on without this one.
+/// The mobile host was at another base station and has returned: its connection has continued without this
+/// one.
 #[test]
 fn ends_that_have_gone_on_with_each_other_are_left_to_it() {
     check(
@@ -192,7 +194,7 @@ fn ends_that_have_gone_on_with_each_other_are_left_to_it() {
     );
 }
 
-/// Behind a hole duplicate ACKs tell the sender, once their number is that of the hole.
+/// After a hole duplicate ACKs notify the sender, once their number is that of the hole.
 #[test]
 fn a_loss_on_the_wire_is_told_when_all_before_it_has_arrived() {
     check(
@@ -222,7 +224,7 @@ fn a_loss_on_the_wire_is_told_when_all_before_it_has_arrived() {
     );
 }
 
-/// What is sent again while it waits for the mobile host is not acknowledged, but for the byte that was kept back.
+/// Retransmissions during the wait for the mobile host are not acknowledged, except for the byte held back.
 #[test]
 fn what_the_sender_repeats_brings_no_duplicates() {
     check(
@@ -248,7 +250,7 @@ fn what_the_sender_repeats_brings_no_duplicates() {
     );
 }
 
-/// At the next base station the mobile host is looked for at once.
+/// The next base station searches for the mobile host at once.
 #[test]
 fn a_host_that_is_gone_may_come_back_elsewhere() {
     check(

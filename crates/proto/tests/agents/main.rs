@@ -1,5 +1,5 @@
 //! Base-station agents, from outside: short scripts for each mechanism, properties over random traffic, and
-//! what snoop makes of bursts of losses.
+//! snoop's results for bursts of losses.
 
 mod ack_reconstruction;
 mod ack_split;

@@ -1,8 +1,8 @@
-//! No agent depends on where the numbers of a connection begin, and none reads a number without its flag.
+//! Agents are independent of initial sequence numbers, and read no number without its flag.
 //!
-//! The same connection runs past each agent of the registry with several pairs of initial sequence numbers. What comes
-//! out, counted from those, is what comes out with numbers far from any border. Some of the connections are longer than
-//! half of the number space, so that numbers wrap around in the middle of the transfer.
+//! The same connection runs past each agent of the registry with several pairs of initial sequence numbers.
+//! The output, relative to those numbers, equals that with numbers far from any boundary. Some connections
+//! are longer than half of the number space, so that numbers wrap in the middle of the transfer.
 
 use lasthop_proto::agent::{Agent, AgentConfig, Read, words};
 use lasthop_proto::describe::{Descriptor, Fault, Key, Keys, Value, Visitor};
@@ -20,7 +20,7 @@ use crate::path::{FIXED, MOBILE};
 /// Far from zero, from the end, and from half of the number space.
 const PLAIN: [Seq; 2] = [Seq(0x2000_0000), Seq(0x2400_0000)];
 
-/// The borders of the number space, and of its halves.
+/// The boundaries of the number space, and of its halves.
 const BORDERS: [u32; 5] = [0, 1, (1 << 31) - 1, 1 << 31, u32::MAX];
 
 /// Leaves every key at its default.
@@ -46,7 +46,7 @@ fn config(word: &Descriptor<Read>) -> AgentConfig {
     (word.read)(&mut Keys::of(&mut Defaults))
 }
 
-/// What an end sends: numbers count from the initial ones.
+/// A packet of an end: numbers count from the initial ones.
 #[derive(Clone, Copy, Debug)]
 struct Put {
     from: Side,
@@ -56,11 +56,11 @@ struct Put {
     len: u32,
     window: u16,
     block: Option<(u32, u32)>,
-    /// Milliseconds since the packet before.
+    /// Milliseconds since the previous packet.
     later: u64,
 }
 
-/// Moves all numbers of `packet`: those that its sender counts by `own`, those of its peer by `other`.
+/// Shifts all numbers of `packet`: the sender's numbers by `own`, those of its peer by `other`.
 fn moved(packet: Packet, own: u32, other: u32) -> Packet {
     packet.with(|packet| {
         let Transport::Tcp(segment) = &mut packet.transport else { return };
@@ -69,7 +69,7 @@ fn moved(packet: Packet, own: u32, other: u32) -> Packet {
         if has_ack {
             segment.ack = segment.ack + other;
         }
-        // The ends of a split connection begin their clocks at their initial numbers; here hosts do, too.
+        // The ends of a split connection start their clocks at their initial numbers; here hosts do, too.
         if let Some(stamps) = &mut segment.timestamps {
             stamps.value = stamps.value.wrapping_add(own);
             stamps.echo = stamps.echo.wrapping_add(if has_ack { other } else { 0 });
@@ -97,7 +97,7 @@ fn moved(packet: Packet, own: u32, other: u32) -> Packet {
     })
 }
 
-/// Moves by the initial numbers of both sides, or back to zero.
+/// Shifts by the initial numbers of both sides, or back to zero.
 fn moved_from(side: Side, packet: Packet, [left, right]: [u32; 2]) -> Packet {
     match side {
         Side::Left => moved(packet, left, right),
@@ -115,7 +115,7 @@ fn packet(put: &Put, id: u64, stray: u32) -> Packet {
     let clock = 1000 + id as u32;
     segment.timestamps = Some(Timestamps { value: clock, echo: clock - 1 });
     if !put.flags.has(Flags::ACK) {
-        // What stands there means nothing.
+        // The value has no meaning.
         segment.ack = Seq(stray);
         segment.timestamps = Some(Timestamps { value: clock, echo: stray });
     }
@@ -134,7 +134,7 @@ fn packet(put: &Put, id: u64, stray: u32) -> Packet {
     packet
 }
 
-/// What comes out of the agent, in order, with numbers from zero.
+/// The output of the agent, in order, with numbers from zero.
 fn outcome(config: &AgentConfig, puts: &[Put], isn: [u32; 2], stray: u32) -> Vec<String> {
     let mut agent = Agent::new(config);
     let mut out = Out::new(Wants::METRICS);
@@ -142,7 +142,7 @@ fn outcome(config: &AgentConfig, puts: &[Put], isn: [u32; 2], stray: u32) -> Vec
     let back = isn.map(u32::wrapping_neg);
     let mut note = |out: &mut Out, now: Time| {
         let line = |side: Side, packet: &Packet| {
-            // Without the flag the number says nothing here either.
+            // Without the flag the output's number has no meaning either.
             let packet = packet.clone().with(|packet| {
                 if let Transport::Tcp(segment) = &mut packet.transport
                     && !segment.flags.has(Flags::ACK)
@@ -183,10 +183,11 @@ fn outcome(config: &AgentConfig, puts: &[Put], isn: [u32; 2], stray: u32) -> Vec
     record
 }
 
-/// The segments of a connection are this long, where they are long.
+/// Length of a connection's long segments.
 const STRIDE: u32 = 1000;
 
-/// A connection, in which packets are lost, repeated and acknowledged by chance; `jump` is how far data moves on between.
+/// A connection with randomly lost, repeated and acknowledged packets; `jump` is the distance that data
+/// advances in between.
 fn connections() -> impl Strategy<Value = Vec<Put>> {
     let step = (0u8..12, 0u32..6, prop::sample::select(vec![0u64, 1, 7, 60, 400]), 0u16..2);
     let jump = prop_oneof![2 => Just(0u32), 1 => Just(1 << 27)];
@@ -228,16 +229,16 @@ fn connections() -> impl Strategy<Value = Vec<Put>> {
                         next += STRIDE;
                         data(next - STRIDE)
                     }
-                    // One that never came here, then the one behind it.
+                    // A packet lost before the agent, then the next one.
                     5 => {
                         next += 2 * STRIDE;
                         data(next - STRIDE)
                     }
-                    // Once more, from the last acknowledged on.
+                    // A retransmission from the last acknowledged byte on.
                     6 => data((acked + number * STRIDE).min(next)),
                     7 | 8 => {
                         acked = (acked + number * STRIDE).min(next);
-                        // All that is in flight arrives, and the transfer goes on far behind.
+                        // All data in flight arrives, and the transfer continues far beyond it.
                         if number == 5 && jump > 0 {
                             (acked, next) = (next + jump, next + jump);
                         }
@@ -249,7 +250,7 @@ fn connections() -> impl Strategy<Value = Vec<Put>> {
                         window: 60_000,
                         ..ack(acked)
                     },
-                    // Neither a SYN nor an ACK: no TCP sends such a segment, and it says nothing.
+                    // Neither a SYN nor an ACK: no TCP sends such a segment, and it has no effect.
                     11 => plain(receiver, Flags::PSH, 1, 0),
                     _ => ack(acked),
                 });
@@ -268,7 +269,7 @@ fn initial() -> impl Strategy<Value = u32> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// Of every agent, in a new test case for each connection and each pair of initial numbers.
+    /// Every agent, in a new test case for each connection and each pair of initial numbers.
     #[test]
     fn no_agent_depends_on_initial_numbers(
         puts in connections(),
@@ -284,7 +285,7 @@ proptest! {
     }
 }
 
-/// Every pair of the borders, with one connection that loses a packet of the air and one before it.
+/// Every pair of the boundaries, with one connection that loses a packet on the air and one before it.
 #[test]
 fn all_borders_in_both_directions() {
     let put = |from, flags, at, acks, len| Put {
@@ -327,7 +328,7 @@ fn all_borders_in_both_directions() {
                 }
             }
         }
-        // The connection puts the caching agents to work, so that the comparison is about something.
+        // The connection triggers the caching agents, so that the comparison is meaningful.
         let snoop = words().find(|word| word.word == "snoop").map(config).expect("snoop");
         let repaired = outcome(&snoop, &puts, [0, 0], 0);
         let local = repaired.iter().filter(|line| line.contains("LocalDupAck")).count();

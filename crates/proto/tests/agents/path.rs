@@ -1,4 +1,4 @@
-//! Two real hosts with a base station between them, in virtual time: wires of some rate and delay that lose
+//! Two real hosts with a base station between them, in virtual time. Wires have a rate and a delay, and lose
 //! and damage packets.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use lasthop_proto::wire::{Addr, Body, Damage, Flags, Packet, Quote, Transport};
 pub const FIXED: Addr = Addr::v4(10, 0, 0, 1);
 pub const MOBILE: Addr = Addr::v4(10, 1, 0, 1);
 
-/// A wire: the time a byte takes, the delay, and how many packets of 1000 are lost or damaged.
+/// A wire: the time of a byte, the delay, and the number of lost or damaged packets of 1000.
 #[derive(Clone, Copy, Debug)]
 pub struct Wire {
     pub byte: Span,
@@ -25,12 +25,12 @@ pub struct Wire {
     pub losses: u64,
 }
 
-/// A link that takes no packet of more than `mtu` bytes, on wire number `wire`.
+/// A link with an MTU of `mtu` bytes, on wire number `wire`.
 #[derive(Clone, Copy, Debug)]
 pub struct Narrow {
     pub wire: usize,
     pub mtu: u32,
-    /// What its router reports of larger packets: the MTU, nothing of use (an old router), or no message at all.
+    /// Its router's report of larger packets: the MTU, no useful value (an old router), or no message at all.
     pub reports: Option<u16>,
 }
 
@@ -51,9 +51,9 @@ pub struct Path {
     pub hosts: [Host; 2],
     pub agent: Agent,
     wires: [Wire; 2],
-    /// By wire and direction: when it is free.
+    /// By wire and direction: the time at which it is free.
     free: [[Time; 2]; 2],
-    /// What is under way: when it arrives, in which order it left, at which stage, from which side.
+    /// Packets in flight: arrival time, departure order, stage, side.
     moving: BTreeMap<(Time, u64), (usize, Side, Packet)>,
     sent: u64,
     chance: Stream,
@@ -62,14 +62,14 @@ pub struct Path {
     pub corrupted: bool,
     /// Packets that were lost or damaged.
     pub lost: u64,
-    /// How often a machine was called.
+    /// Number of calls of a machine.
     calls: u64,
-    /// Whether the base station is in bulk: its super-packets are cut where they leave.
+    /// Whether the base station is in bulk mode: its super-packets are split on output.
     bulk: bool,
-    /// Super-packets that were.
+    /// Number of super-packets.
     pub supers: usize,
     pub narrow: Option<Narrow>,
-    /// The last TCP packet that came to the base station from each side.
+    /// The last TCP packet that arrived at the base station from each side.
     pub last: [Option<Packet>; 2],
     /// Resets that left each stage.
     pub resets: [u64; 3],
@@ -105,7 +105,7 @@ impl Path {
         }
     }
 
-    /// The base station may send super-packets, and collect what it sends until a batch is over.
+    /// The base station may send super-packets, and collect its output until a batch is over.
     pub fn in_bulk(&mut self) {
         self.bulk = true;
     }
@@ -151,7 +151,7 @@ impl Path {
         i
     }
 
-    /// The application of host `i` acts on its connection number `index`.
+    /// Lets the application of host `i` act on its connection number `index`.
     pub fn act<T>(
         &mut self,
         i: usize,
@@ -166,21 +166,21 @@ impl Path {
         answer.unwrap()
     }
 
-    /// A third party puts a packet in front of the base station.
+    /// Inserts a third party's packet in front of the base station.
     pub fn inject(&mut self, from: Side, packet: Packet) {
         self.out.begin(StageId(1), self.now);
         self.call(1, |machine, now, out| machine.on_packet(now, from, packet, out));
         self.carry(1);
     }
 
-    /// The base station gives up the connections that end at it.
+    /// Makes the base station abort the connections that end at it.
     pub fn reset_endings(&mut self) {
         self.out.begin(StageId(1), self.now);
         self.agent.reset_endings(self.now, &mut self.out);
         self.carry(1);
     }
 
-    /// The mobile host comes to another base station, which has the state of the old one.
+    /// Moves the mobile host to another base station, which receives the state of the old one.
     pub fn hand_over(&mut self, config: &AgentConfig, as_bytes: bool) {
         self.out.begin(StageId(1), self.now);
         let state = self.agent.give_away(self.now, MOBILE, &mut self.out);
@@ -197,7 +197,7 @@ impl Path {
         }
     }
 
-    /// Puts what stage `i` sent on the wires.
+    /// Puts the output of stage `i` on the wires.
     fn carry(&mut self, i: usize) {
         for event in self.out.events.drain(..) {
             if let What::Tcp(tcp) | What::Split(tcp) = event.what {

@@ -1,4 +1,4 @@
-//! What holds for every agent, whatever passes.
+//! Properties of every agent, for any packets.
 
 use lasthop_proto::agent::{
     AckpMode, Agent, AgentConfig, BaseStation, DupAcks, NackAgent, SeqCacheAgent, SnoopAgent,
@@ -121,7 +121,7 @@ fn packets() -> impl Strategy<Value = (Side, Packet)> {
         })
 }
 
-/// Checks what came out, and counts the ends of the packet `id`.
+/// Checks the output, and counts the ends of the packet `id`.
 fn ends_of(id: u64, split: bool, out: &mut Out) -> Result<usize, TestCaseError> {
     let mut ends = 0;
     let mut originated = Vec::new();
@@ -184,10 +184,10 @@ proptest! {
             prop_assert_eq!(agent.holds(), 0);
             prop_assert!(agent.flows() <= FLOWS);
             prop_assert!(agent.state_bytes() <= agent.peak_state_bytes());
-            // A split connection has two control blocks of a whole TCP.
+            // A split connection has two complete TCP control blocks.
             let block = match agent {
                 Agent::Split(_) => 4096,
-                // Snoop's and that of the other direction, with its holes.
+                // The state of snoop, and that of the other direction with its holes.
                 Agent::SnoopNack(_) => 3072,
                 _ => 1024,
             };

@@ -1,28 +1,32 @@
 //! Scripts of packets in virtual time, with no tolerance.
 //!
-//! A script is the complete record of what passes a base station. Each line is a time, who acts, and what:
+//! A script is the complete record of the packets at a base station. Each line has a time, an actor, and an
+//! action:
 //!
 //! ```text
 //! 0ms    fixed   1+1460                        the fixed host sends bytes 1 to 1460; they are forwarded
 //! 8ms    mobile  ack 1461                      the mobile host acknowledges them; the ACK is forwarded
 //! 9ms    mobile  ack 1461 => suppressed-dup-ack   the base station drops this one, and why
-//! 9ms    mobile  ack 1461 sack 2921-4381 => becomes ack 1461   ... or what it becomes
-//! 9ms    base    1461+1460 => local-dup-ack       the base station sends a packet of its own, and why
-//! 9ms    note    sender-retransmission            the base station notices something
-//! 9ms    move                                  its state goes to another agent, which the script goes on with
-//! 9ms    leave                                 the state goes, and the script goes on with an agent that knows nothing
-//! 20ms   arrive                                the state comes there
-//! 9ms    lose                                  the agent is gone, and the script goes on with one that knows nothing
+//! 9ms    mobile  ack 1461 sack 2921-4381 => becomes ack 1461   ... or changes it to this
+//! 9ms    base    1461+1460 => local-dup-ack       the base station sends its own packet, and its cause
+//! 9ms    note    sender-retransmission            the base station reports an event
+//! 9ms    move                                  its state moves to another agent, with which the script
+//! continues
+//! 9ms    leave                                 the state leaves, and the script continues with an empty
+//! agent
+//! 20ms   arrive                                the state arrives there
+//! 9ms    lose                                  the state is lost, and the script continues with an empty
+//! agent
 //! 500ms  end                                   nothing else happens until here
 //! ```
 //!
-//! Lines of `fixed` and `mobile` up to `=>` are what the test puts in; all the rest is what must come out. Numbers
-//! count from the initial sequence number, which is 0. Further words: `syn`, `fin`, `rst`, `win N` (16384
-//! unless said), `at N` (the sequence number of a packet without
-//! data), `acks N` (what the fixed host acknowledges of the mobile host's data), `sack A-B` (a block), `caused A-`
-//! (SMART), `nack` (option permitted), `missing A-B` (a negative acknowledgement), `ackp` and `eln` (options
-//! permitted), `partial`, `lost N` (options on an ACK), `ip-damage`, `tcp-damage`, and `port N` for another flow. Lines
-//! after `#` are comments.
+//! Lines of `fixed` and `mobile` up to `=>` are the input; everything else is the expected output. Numbers
+//! count from the initial sequence number, which is 0. Further words: `syn`, `fin`, `rst`, `win N` (default
+//! 16384), `at N` (the sequence number of a packet without data), `acks N` (acknowledgement of the mobile
+//! host's data by the fixed host), `sack A-B` (a block), `caused A-` (SMART), `nack` (option permitted),
+//! `missing A-B` (a negative acknowledgement), `ackp` and `eln` (options permitted), `partial`, `lost N`
+//! (options on an ACK), `ip-damage`, `tcp-damage`, and `port N` for another flow. The text after `#` is a
+//! comment.
 
 use crate::path::{FIXED, MOBILE};
 use crate::record::{compare, lines, words};
@@ -84,12 +88,12 @@ fn play(config: &AgentConfig, script: &str, isn: Seq) -> Vec<String> {
     record
 }
 
-/// The state of an agent that is under way to the next one, as bytes.
+/// An agent's state in transit to the next one, as bytes.
 #[derive(Default)]
 pub struct Moving(Option<Vec<u8>>);
 
 impl Moving {
-    /// Does what a line says that is not about a packet.
+    /// Executes a line without a packet.
     pub fn step(
         &mut self,
         what: &str,
@@ -118,7 +122,7 @@ impl Moving {
     }
 }
 
-/// Takes what became of the packet put in out of `out`: nothing to say if it went on unchanged.
+/// Removes the fate of the input packet from `out` and returns it; empty if the packet passed unchanged.
 pub fn fate_of(packet: &Packet, from: Side, out: &mut Out, isn: Seq) -> String {
     if let Some(at) = out.sends.iter().position(|(_, p)| p.id == packet.id) {
         let (to, sent) = out.sends.remove(at);
@@ -137,7 +141,7 @@ pub fn fate_of(packet: &Packet, from: Side, out: &mut Out, isn: Seq) -> String {
     format!(" => {}", dropped(&event.what).unwrap().name())
 }
 
-/// Wakes the agent as often as it asks for until `at`; `drain` takes what it says each time.
+/// Calls the agent at each of its deadlines until `at`; `drain` processes the output of each call.
 pub fn wake_until(agent: &mut Agent, out: &mut Out, at: Time, mut drain: impl FnMut(&mut Out)) {
     while let Some(wake) = agent.next_wake().filter(|w| *w <= at) {
         out.begin(Default::default(), wake);
@@ -156,7 +160,7 @@ fn drain(out: &mut Out, isn: Seq, record: &mut Vec<String>) {
                 assert_eq!(sent, (side, packet));
                 record.push(format!("{at} base {} => {}", describe(&sent.1, isn), cause.name()));
             }
-            // Beginning to watch is no news, and round trips have tests of their own.
+            // The start of tracking is omitted, and round trips have separate tests.
             What::Agent { note: AgentNote::FlowSeen | AgentNote::LocalRtt { .. }, .. } => {}
             What::Agent { note, .. } => {
                 let name = match note {
@@ -241,7 +245,7 @@ fn packet(from: Side, words: &[&str], isn: Seq) -> Packet {
     packet
 }
 
-/// The line of a packet, in the words and the order that scripts use.
+/// The line of a packet, in the syntax and order of scripts.
 fn describe(packet: &Packet, isn: Seq) -> String {
     let Transport::Tcp(s) = &packet.transport else { panic!("not TCP") };
     let to_mobile = packet.dst == MOBILE;

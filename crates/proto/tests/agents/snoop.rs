@@ -5,7 +5,7 @@ use lasthop_proto::units::{Bytes, Span};
 
 use crate::script::check;
 
-/// Local time-out 100 ms without a round-trip measurement, persist timer one second.
+/// Local timeout 100 ms without a round-trip measurement, persist timer one second.
 fn config() -> SnoopConfig {
     SnoopConfig {
         initial_timeout: Span::millis(100),
@@ -56,7 +56,7 @@ fn one_duplicate_ack_brings_a_local_retransmission_and_is_hidden() {
     );
 }
 
-/// A partial acknowledgement is the word of a base station further on, not of the receiver: it is no duplicate here.
+/// A partial acknowledgement comes from a later base station, not from the receiver: it is no duplicate here.
 #[test]
 fn partial_acknowledgements_of_another_base_station_pass_and_say_nothing() {
     check(
@@ -76,7 +76,7 @@ fn partial_acknowledgements_of_another_base_station_pass_and_say_nothing() {
 
 #[test]
 fn blocks_behind_a_hole_that_it_repairs_are_hidden() {
-    // A sender with SACK takes 2921 for lost as soon as an ACK reports what lies behind it.
+    // A sender with SACK marks 2921 lost as soon as an ACK reports a later segment.
     check(
         &snoop(config()),
         "
@@ -186,8 +186,8 @@ fn more_duplicate_acks_than_expected_show_that_the_retransmission_was_lost() {
 
 #[test]
 fn losses_in_one_window_are_mended_one_by_one() {
-    // The published snoop draws no conclusion about 1461 from the ACK that follows the mending of 1: it waits
-    // for a duplicate ACK, which takes a new packet, or for its timer.
+    // The published snoop infers nothing about 1461 from the ACK after the repair of 1: it waits for a
+    // duplicate ACK, which requires a new packet, or for its timer.
     check(
         &snoop(config()),
         "
@@ -239,8 +239,8 @@ fn the_left_edge_restarts_the_local_timer() {
 
 #[test]
 fn with_the_rtt_fault_a_recovery_counts_as_a_round_trip() {
-    // The second packet timed is 4381; its ACK waits 290 ms for the hole before it to be filled. parsa98 5.2: with many
-    // such losses the estimate grows until only the persist timer retransmits.
+    // The second timed packet is 4381; its ACK waits 290 ms until the hole before it is filled. parsa98 5.2:
+    // with many such losses the estimate grows until only the persist timer retransmits.
     let script = "
         0ms    fixed   1+1460
         1ms    fixed   1461+1460         # lost
@@ -270,7 +270,7 @@ fn with_the_rtt_fault_a_recovery_counts_as_a_round_trip() {
 
 #[test]
 fn the_persist_timer_waits_for_a_round_trip() {
-    // The first round trip is longer than the persist timer, so afterwards 200 ms of silence mean nothing.
+    // The first round trip is longer than the persist timer, so later 200 ms of silence do not trigger it.
     let config = SnoopConfig { timeout: TimeoutRule::TwiceSrtt, ..SnoopConfig::west97() };
     check(
         &snoop(config),
@@ -391,8 +391,8 @@ fn a_window_update_is_no_duplicate_ack() {
     );
 }
 
-/// ACKs overtake each other where a host has several processors. With the same number, a smaller window is the older one.
-/// Linux counts such an ACK as a duplicate, but it shows no loss.
+/// ACKs can be reordered on a multiprocessor host. With equal numbers, the smaller window is the older one.
+/// Linux counts such an ACK as a duplicate, but it does not indicate a loss.
 #[test]
 fn an_ack_that_was_overtaken_by_a_larger_window_is_hidden() {
     check(
@@ -548,7 +548,7 @@ fn the_least_recently_used_flow_makes_room() {
         5000ms end
         ";
     check(&snoop(SnoopConfig { flows: 2, ..config() }), notes);
-    // Four packets of 1500 bytes are too many for 5,999 bytes of cache.
+    // Four packets of 1500 bytes exceed 5,999 bytes of cache.
     check(&snoop(SnoopConfig { cache: Bytes(5_999), ..config() }), notes);
 }
 
@@ -567,7 +567,7 @@ fn other_directions_and_protocols_pass() {
 
 #[test]
 fn with_priority_a_lost_retransmission_is_left_to_the_timer() {
-    // Six duplicate ACKs, one for each packet behind the hole: the retransmission has overtaken some of them.
+    // Six duplicate ACKs, one for each packet after the hole: the retransmission has overtaken some of them.
     let script = |last: &str| {
         format!(
             "
@@ -590,7 +590,7 @@ fn with_priority_a_lost_retransmission_is_left_to_the_timer() {
     check(&snoop(SnoopConfig { priority: true, ..config() }), &script(by_timer));
 }
 
-/// Two holes before the base station, which the sender fills: what lies behind them has arrived and is not sent again,
+/// The sender fills two holes before the base station: later segments have arrived and are not retransmitted,
 /// neither by the local timer nor by the persist timer.
 #[test]
 fn no_timer_repeats_what_lies_behind_a_hole_before_the_base_station() {
@@ -613,7 +613,7 @@ fn no_timer_repeats_what_lies_behind_a_hole_before_the_base_station() {
     );
 }
 
-/// Before any ACK the first byte is what the receiver asks for, if the SYN was seen.
+/// Before any ACK the receiver expects the first byte, if the SYN was seen.
 #[test]
 fn no_timer_repeats_what_lies_behind_a_first_segment_lost_before_the_base_station() {
     check(

@@ -89,7 +89,8 @@ fn silence_brings_a_bounded_number_of_repetitions() {
     );
 }
 
-/// It is over when the FIN is acknowledged, not at an ACK below it: what is missing is asked for until then.
+/// A flow ends when its FIN is acknowledged, not at an earlier ACK: missing segments are requested until
+/// then.
 #[test]
 fn a_flow_is_followed_until_its_fin_is_acknowledged() {
     check(
@@ -130,7 +131,7 @@ fn what_is_acknowledged_is_no_concern_any_more() {
     );
 }
 
-/// Bytes that the fixed host has of the mobile host after ten seconds, over a radio that loses 3 %.
+/// Bytes that the fixed host received from the mobile host in ten seconds, over a radio that loses 3 %.
 fn received(agent: &AgentConfig, nack: bool) -> u64 {
     let tcp = TcpConfig { nack, ..TcpConfig::freebsd_2_1() };
     let wired = Wire { byte: Span(800), delay: Span::micros(200), losses: 0 };
@@ -145,7 +146,7 @@ fn received(agent: &AgentConfig, nack: bool) -> u64 {
 #[test]
 fn a_mobile_sender_gets_twice_as_far() {
     let with = received(&agent(), true);
-    // Neither the agent nor the option does anything alone.
+    // Neither the agent nor the option has an effect alone.
     for without in [received(&AgentConfig::None, true), received(&agent(), false)] {
         assert!(with > 2 * without, "{with} {without}");
     }

@@ -17,7 +17,7 @@ fn agent(snoop: SnoopConfig) -> AgentConfig {
     AgentConfig::Snoop(SnoopAgent { snoop, ackp: None })
 }
 
-/// Two of five packets are lost; what `holes` says is how the duplicate ACKs tell.
+/// Two of five packets are lost; the arguments are the reports in the duplicate ACKs.
 fn two_holes(first: &str, second: &str, third: &str) -> String {
     format!(
         "

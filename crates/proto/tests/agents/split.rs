@@ -45,7 +45,7 @@ fn a_connection_may_be_opened_from_the_air() {
     );
 }
 
-/// Both ways at once: what one end was told to have arrived, and the other has not acknowledged, in segments.
+/// Both directions at once: data acknowledged to one end, and not acknowledged by the other, in segments.
 #[test]
 fn what_is_kept_is_what_the_far_end_has_not_acknowledged() {
     check(
@@ -178,7 +178,7 @@ fn a_new_syn_for_a_waiting_connection_begins_another_one() {
     );
 }
 
-/// A third party's SYN does not take the place of one that the far end answers.
+/// A third party's SYN does not replace one that the far end answers.
 #[test]
 fn of_two_syns_that_which_is_answered_opens_the_connection() {
     check(
@@ -204,7 +204,8 @@ fn of_two_syns_that_which_is_answered_opens_the_connection() {
     );
 }
 
-/// A SYN of the far end, or in its name, while it has not answered: only its SYN-ACK says where it begins.
+/// A SYN from the far end before its answer, or one that claims this source: only the SYN-ACK defines the
+/// initial number.
 #[test]
 fn a_syn_of_the_far_end_is_no_answer() {
     check(
@@ -223,7 +224,8 @@ fn a_syn_of_the_far_end_is_no_answer() {
     );
 }
 
-/// Its ends have a connection that was never split, and a third party repeats the SYN: what they say goes on between them.
+/// The ends have an unsplit connection, and a third party repeats the SYN: their packets continue to pass
+/// between them.
 #[test]
 fn a_syn_for_a_connection_that_passes_diverts_nothing() {
     check(
@@ -242,7 +244,7 @@ fn a_syn_for_a_connection_that_passes_diverts_nothing() {
     );
 }
 
-/// Signatures, MPTCP, what nobody knows; and flags that no host sends.
+/// Signatures, MPTCP, unknown options; and flags that no host sends.
 #[test]
 fn what_a_split_would_take_away_is_not_split() {
     check(
@@ -261,7 +263,7 @@ fn what_a_split_would_take_away_is_not_split() {
     );
 }
 
-/// The SYN-ACK of a connection that passed is lost: the SYN comes again when there is room.
+/// The SYN-ACK of an unsplit connection is lost: the SYN is repeated when there is room.
 #[test]
 fn a_connection_whose_first_syn_passed_stays_unsplit() {
     let one = SplitConfig { flows: 1, ..config() };
@@ -313,8 +315,8 @@ fn each_direction_is_closed_by_itself() {
     );
 }
 
-/// What the mobile host acknowledges piece by piece opens the window by worthwhile steps, measured from what the fixed
-/// host was told. A window of one segment and less must not be the last word.
+/// Acknowledgements of the mobile host for small pieces open the window in large steps, relative to the value
+/// announced to the fixed host. A window of at most one segment must be followed by another update.
 //= rfc9293#section-3.8.6.2.2
 #[test]
 fn a_window_update_goes_when_the_buffer_has_drained_by_two_segments() {
@@ -345,7 +347,7 @@ fn a_window_update_goes_when_the_buffer_has_drained_by_two_segments() {
     );
 }
 
-/// What is urgent stays out of band: the pointer is told of ahead of it, and on what is sent again.
+/// Urgent data remains out of band: the pointer is announced before the data, and on retransmissions.
 #[test]
 fn the_urgent_pointer_crosses_the_base_station() {
     check(
@@ -469,7 +471,7 @@ fn more_connections_than_allowed_pass_unsplit() {
         ",
         ),
     );
-    // The memory bounds them as well.
+    // The memory limit bounds them as well.
     let poor = SplitConfig { memory: Bytes(2 * BUFFER - 1), ..config() };
     check(&poor, "0ms fixed S 0\n 0ms note no-room\n 10ms mobile S. 0 ack 1\n 10s end");
 }

@@ -1,4 +1,4 @@
-//! Split connections between real hosts: whatever is lost, written, read late or closed, every byte is
+//! Split connections between real hosts: for any losses, writes, late reads and closes, every byte is
 //! delivered once and in order, or both ends are reset.
 
 use lasthop_proto::agent::{Agent, AgentConfig, BaseStation, MtcpConfig, SplitConfig};
@@ -10,27 +10,27 @@ use proptest::prelude::*;
 
 use crate::path::{MOBILE, Path, Wire};
 
-/// What the application of one end does.
+/// Actions of an application.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
-    /// Bytes to write, in pieces of up to so many, real ones or not.
+    /// Bytes to write, in pieces of at most `piece`, real ones or not.
     bytes: u32,
     piece: u32,
     real: bool,
     /// Bytes read in each step.
     appetite: u32,
-    /// Resets in this step.
+    /// Step of its reset, if any.
     reset: Option<u32>,
 }
 
-/// An end's application while it runs.
+/// State of an end's application.
 struct App {
     plan: Plan,
     stream: u32,
     written: u32,
     received: Vec<u8>,
     taken: Vec<Body>,
-    /// Delivered bytes that it has not read yet.
+    /// Delivered bytes that are unread.
     unread: u64,
 }
 
@@ -106,7 +106,7 @@ fn presets() -> impl Strategy<Value = TcpConfig> {
         })
 }
 
-/// When the mobile host comes to another base station, and whether the state goes there as bytes.
+/// When the mobile host moves to another base station, and whether the state is transferred as bytes.
 fn moves() -> impl Strategy<Value = Vec<(u32, bool)>> {
     prop_oneof![
         1 => Just(Vec::new()),
@@ -130,7 +130,7 @@ proptest! {
         (bulk, moves, mtcp) in (any::<bool>(), moves(), any::<bool>()),
         (losses, seed) in ([0u64..80, 0u64..120], any::<u64>()),
     ) {
-        // Of six times the buffer two are there from the start, and one may be added.
+        // Two of six times the buffer are there from the start, and one may be added.
         let memory = Bytes(buffer * growth.unwrap_or(2));
         let largest = growth.map(|_| Bytes(10 * buffer));
         let config =
@@ -153,7 +153,7 @@ proptest! {
         let resets = plans.iter().filter(|plan| plan.reset.is_some()).count();
         let mut at = Time::ZERO;
         for step in 0..200_000 {
-            // Slowly at the end, where only timers run.
+            // In long steps at the end, where only timers run.
             at += if step < 500 { Span::millis(10) } else { Span::millis(500) };
             path.run_until(at);
             for (_, as_bytes) in moves.iter().filter(|(at, _)| *at == step) {
@@ -165,7 +165,7 @@ proptest! {
                 }
             }
             for i in (0..2).filter(|i| mtcp.is_some() && plans[1 - i].reset.is_none()) {
-                // What is acknowledged has arrived; a host that resets forgets what it had.
+                // Acknowledged data has arrived; a host that resets discards its data.
                 let [this, other] = [i, 1 - i].map(|i| path.hosts[i].connections().first());
                 let acknowledged = this.map_or(0, Connection::acknowledged);
                 prop_assert!(acknowledged <= other.map_or(0, Connection::delivered), "host {}", i);
@@ -189,15 +189,15 @@ proptest! {
                 prop_assert_eq!(got.len(), sent.len(), "host {}", i);
             }
             if aborted(i) {
-                // The other end was told as well. A single reset may be lost, or be beyond a window for what was lost
-                // before it: as without a base station the other end is then told when it sends the next time, and
-                // never if it has nothing to send.
+                // The other end was reset as well. A single reset may be lost, or outside the window after a
+                // loss. As without a base station, the other end is then reset at its next transmission, or
+                // never if it has no data.
                 let other = path.hosts[1 - i].connections().first();
                 let silent = |c: &Connection| {
                     let tcb = c.control_block();
                     path.lost > 0 && tcb.snd_una == tcb.snd_max
                 };
-                // A SYN that came once more after the reset has opened another connection, which nobody reads.
+                // A SYN repeated after the reset has opened another connection, which no application reads.
                 let anew = path.hosts[i].connections().len() > 1;
                 let fine = anew || other.is_none_or(|c| c.is_over() || silent(c));
                 prop_assert!(fine, "host {} is left in {:?}", 1 - i, other.map(Connection::state));
@@ -205,14 +205,14 @@ proptest! {
         }
         let Agent::Split(agent) = &path.agent else { unreachable!() };
         prop_assert!(agent.peak_state_bytes() as u64 <= memory.0.min(2 * 20 * buffer) + 2 * 8192);
-        // Nothing is left at the base station, unless an end was.
+        // The base station retains no state, unless an end does.
         if !path.hosts.iter().flat_map(|host| host.connections()).all(Connection::is_over) {
             return Ok(());
         }
         path.run_until(at + Span::secs(100_000));
         let Agent::Split(agent) = &path.agent else { unreachable!() };
-        // Two single resets may both be lost: nothing is under way then, and the connection stays with what it has until
-        // its room is needed.
+        // Two single resets may both be lost: then no packet is in flight, and the connection remains until
+        // its memory is needed.
         if resets < 2 || agent.flows() == 0 {
             prop_assert_eq!((agent.flows(), agent.held_bytes()), (0, 0));
         }
@@ -248,7 +248,7 @@ fn a_file_crosses_hosts_and_base_station_in_both_directions() {
     }
 }
 
-/// A file that is on its way when the base station is told to go.
+/// A file transfer during which the base station must release its connections.
 fn leaving(go: impl FnOnce(&mut Path)) -> (Path, [App; 2]) {
     let wire = Wire { byte: Span::micros(1), delay: Span::millis(2), losses: 0 };
     let config = AgentConfig::Split(SplitConfig::new(TcpConfig::linux()));
@@ -282,7 +282,7 @@ fn what_is_under_way_when_the_agent_is_replaced_goes_on_to_its_end() {
         assert_eq!(path.agent.endings(), 1);
         path.agent.drain(Agent::new(&AgentConfig::None)).expect("one is under way");
         assert!(path.agent.successor().is_none());
-        // A connection that is opened now is nobody's but its ends'.
+        // A connection opened now passes unsplit.
         path.hosts[0].connect(MOBILE, 81, path.now, 1000);
     });
     for i in 0..2 {
@@ -304,7 +304,8 @@ fn a_reset_of_all_connections_tells_both_ends_of_each() {
     }
 }
 
-/// The fixed host has all that it waits for, the mobile host has got more from it directly: the base station's number is old.
+/// The fixed host has all its data, and the mobile host received more from it directly: the base station's
+/// number is old.
 #[test]
 fn a_reset_reaches_an_end_that_has_gone_on_with_the_other() {
     let wire = Wire { byte: Span(10), delay: Span::millis(2), losses: 0 };
@@ -334,7 +335,7 @@ fn a_reset_reaches_an_end_that_has_gone_on_with_the_other() {
     }
 }
 
-/// The same bytes arrive in fewer packets of the base station's.
+/// The same bytes arrive in fewer packets from the base station.
 #[test]
 fn in_bulk_what_a_window_lets_go_is_one_packet() {
     let wire = Wire { byte: Span(10), delay: Span::millis(2), losses: 0 };

@@ -1,22 +1,23 @@
 //! Scripts of split connections, packet by packet.
 //!
-//! A script is the complete record of what passes a base station, in the manner of [`crate::script`]:
+//! A script is the complete record of the packets at a base station, similar to [`crate::script`]:
 //!
 //! ```text
-//! 0ms  fixed S 0 => split-taken             a packet of the fixed host, and what became of it
-//! 0ms  right S 0 => split-control           the base station sends a packet of its own to the right, and why
-//! 5ms  fixed . 1 ack 1                      it passed untouched
-//! 9ms  note no-room                         the base station notices something
-//! 9ms  move                                 its state goes to the next base station, where the script goes on
-//! 9ms  channel bad                          the radio says that its channel is bad, or good
-//! 9ms  kept fixed 1+1000 fixed 1001+200     what it has of the fixed host's that is not acknowledged
+//! 0ms  fixed S 0 => split-taken             a packet of the fixed host, and its fate
+//! 0ms  right S 0 => split-control           the base station sends its own packet to the right, and its
+//! cause
+//! 5ms  fixed . 1 ack 1                      it passed unchanged
+//! 9ms  note no-room                         the base station reports an event
+//! 9ms  move                                 its state moves to the next base station, where the script
+//! continues
+//! 9ms  channel bad                          the radio reports that its channel is bad, or good
+//! 9ms  kept fixed 1+1000 fixed 1001+200     its unacknowledged data of the fixed host
 //! ```
 //!
-//! Flags are tcpdump's. Numbers count from the initial sequence number of the end they belong to: `SEQ` or
-//! `SEQ+LEN`, then `ack N`. `win N` is the window, 16384 on what the ends send unless said and shown on what the
-//! base station sends when it is not its whole buffer; `urg N` is the urgent pointer; `option KIND LEN` is one that
-//! the base station does not know. `mss N`, `sackok` and `port N` are as elsewhere; a packet
-//! with `ce` was marked by a router.
+//! Flags are tcpdump's. Numbers count from the initial sequence number of their end: `SEQ` or `SEQ+LEN`, then
+//! `ack N`. `win N` is the window. Its default is 16384 for the ends; for the base station it is shown if it
+//! is not the whole buffer. `urg N` is the urgent pointer; `option KIND LEN` is one that the base station
+//! does not know. `mss N`, `sackok` and `port N` are as elsewhere; a packet with `ce` was marked by a router.
 
 use lasthop_proto::agent::{Agent, AgentConfig, BaseStation as _, SplitConfig};
 use lasthop_proto::event::{AgentNote, Op, Wants, What};
@@ -96,7 +97,7 @@ fn play(config: &SplitConfig, script: &str, isn: [Seq; 2]) -> Vec<String> {
     record
 }
 
-/// What the agent has of data that is not acknowledged: who sent it, and the bytes of each piece.
+/// The agent's unacknowledged data: sender and bytes of each piece.
 fn kept(agent: &Agent, at: &str, isn: [Seq; 2]) -> String {
     let mut all = vec![at.to_owned(), "kept".to_owned()];
     agent.kept(&mut |piece| {
@@ -191,7 +192,7 @@ fn describe(to: Side, packet: &Packet, config: &SplitConfig, isn: [Seq; 2]) -> S
     };
     assert_eq!([packet.src, packet.dst], ends, "in the name of the real ends");
     let mut words = vec![name.to_owned(), letters(s.flags)];
-    // What refuses a SYN has neither number nor window.
+    // A reset in response to a SYN has neither number nor window.
     let refusal = s.flags.has(Flags::RST) && s.window == 0;
     let at = if refusal { 0 } else { s.seq - own };
     words.push(if packet.body.is_empty() {
@@ -216,7 +217,7 @@ fn describe(to: Side, packet: &Packet, config: &SplitConfig, isn: [Seq; 2]) -> S
     words.join(" ")
 }
 
-/// Both ends have shaken hands with the base station.
+/// Both ends have completed a handshake with the base station.
 const OPEN: &str = "
     0ms fixed S 0 mss 1000 => split-taken
     0ms right S 0 => split-control

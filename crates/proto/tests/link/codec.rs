@@ -1,4 +1,4 @@
-//! Frames in bytes: every header comes back as it was, and nothing that comes from outside does harm.
+//! Frames in bytes: every header survives the conversion, and arbitrary bytes do no harm.
 
 use lasthop_proto::link::frame::{ArqHeader, BitVector, LinkAck};
 use lasthop_proto::link::tulip::codec::{CodecError, emit, header_len, parse};
@@ -40,7 +40,7 @@ proptest! {
     #[test]
     fn bytes_from_outside_are_read_or_refused(frame in prop::collection::vec(any::<u8>(), 0..700)) {
         if let Ok((header, load)) = parse(&frame) {
-            // There is one way to write a frame.
+            // The encoding of a frame is unique.
             prop_assert_eq!(bytes(&header, load), frame);
         }
     }

@@ -1,4 +1,4 @@
-//! A hop of 1 Gb/s with 10 ms of propagation, whose queue never runs dry.
+//! A hop of 1 Gb/s with 10 ms of propagation, whose queue is never empty.
 
 use lasthop_proto::channel::{Channel, ErrorModel, PacketLoss};
 use lasthop_proto::event::Wants;
@@ -34,7 +34,7 @@ fn radio() -> RadioConfig {
     }
 }
 
-/// Bits per second of packets that come out of a hop whose queue never runs dry, after its first 200 ms. A frame is
+/// Output of a hop in bits per second, with a queue that is never empty, after its first 200 ms. A frame is
 /// lost with probability `loss`, in either direction.
 pub fn throughput(window: u16, loss: f64, seed: u64) -> f64 {
     let pacing = Pacing::FullDuplex;
@@ -50,7 +50,7 @@ pub fn throughput(window: u16, loss: f64, seed: u64) -> f64 {
     let mut now = Time::ZERO;
     while now < end {
         out.begin(Default::default(), now);
-        // Enough for the queue and the window, whatever has been released.
+        // Enough for the queue and the window, for any number of released packets.
         while put - got < 50 + u64::from(window) {
             hop.on_packet(now, Side::Left, packet(put, PACKET), &mut out);
             put += 1;

@@ -1,4 +1,4 @@
-//! Two ends and a medium that does with each transmission what it is told.
+//! Ends on a medium with a scripted fate for each transmission.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -31,7 +31,7 @@ pub fn timing(propagation: Span) -> Timing {
     }
 }
 
-/// What stands above an end: what waits, and what has been handed up.
+/// The layer above an end: its queue, and the released packets.
 #[derive(Default, Debug)]
 pub struct Upper {
     pub queue: VecDeque<(Station, Packet)>,
@@ -75,17 +75,17 @@ impl Above for Upper {
     }
 }
 
-/// What the medium does with a transmission: the delays of its copies beside propagation. None is a loss.
+/// Fate of a transmission: the delays of its copies in addition to propagation. An empty list is a loss.
 pub type Fate = Vec<Span>;
 
-/// Something that happened.
+/// An event.
 #[derive(Clone, Debug)]
 pub enum Seen {
     /// A frame was sent.
     Sent { frame: Box<Frame>, lost: bool },
-    /// Packets were handed up at a station.
+    /// Packets were released at a station.
     Released(Vec<u64>),
-    /// A frame has come after which this is the retransmission list of its receiver.
+    /// Retransmission list of a receiver after the arrival of a frame.
     List(Vec<u32>),
 }
 
@@ -94,17 +94,17 @@ pub struct World {
     pub now: Time,
     pub ends: Vec<Tulip>,
     pub uppers: Vec<Upper>,
-    /// Everything, in order.
+    /// All events, in order.
     pub log: Vec<Seen>,
-    /// What changed the sender of each end to its only peer, in a world of two.
+    /// Transitions of the sender of each end to its only peer, in a world of two.
     pub moves: BTreeSet<(SendState, SendEvent, SendState)>,
-    /// The same for the receivers.
+    /// Transitions of the receivers.
     pub taken: BTreeSet<(ReceiveState, ReceiveEvent, ReceiveState)>,
     timing: Timing,
     half_duplex: bool,
-    /// By station: when its transmission ends, and whom it is for.
+    /// By station: end of its transmission, and its receiver.
     sending: Vec<Option<(Time, Station)>>,
-    /// What waits for the medium, by station.
+    /// Frames that wait for the medium, by station.
     waiting: Vec<Option<Frame>>,
     flying: Vec<(Time, u64, Frame)>,
     counter: u64,
@@ -141,7 +141,7 @@ impl World {
         self.uppers[usize::from(from)].queue.push_back((Station(to), packet));
     }
 
-    /// The times of everything that is to come.
+    /// The times of all future events.
     fn next(&self) -> Option<Time> {
         let ends = self.ends.iter().filter_map(LinkEnd::next_wake);
         let sending = self.sending.iter().flatten().map(|(at, _)| *at);
@@ -149,7 +149,7 @@ impl World {
         ends.chain(sending).chain(flying).min()
     }
 
-    /// What the sender of an end is at, in a world of two.
+    /// The state of an end's sender, in a world of two.
     fn send_state(&self, i: usize) -> SendState {
         self.ends[i].send_state(Station(1 - i.min(1) as u8))
     }
@@ -160,7 +160,7 @@ impl World {
         }
     }
 
-    /// Hands a frame to an end, and sees what that changes.
+    /// Passes a frame to an end, and records the transition.
     fn take(&mut self, i: usize, now: Time, frame: Frame) {
         let from = frame.from;
         let (has_ack, has_seq) = (arq(&frame).ack.is_some(), arq(&frame).seq.is_some());
@@ -181,7 +181,7 @@ impl World {
         }
     }
 
-    /// Puts on the air what may go.
+    /// Puts all frames on the air that may be sent.
     fn start(&mut self, fate: &mut impl FnMut(&Frame) -> Fate) {
         for i in 0..self.ends.len() {
             let (end, upper) = (&mut self.ends[i], &mut self.uppers[i]);
@@ -216,7 +216,7 @@ impl World {
         }
     }
 
-    /// Runs until nothing is to come or it is `end`.
+    /// Runs until no event remains or until `end`.
     pub fn run(&mut self, end: Time, fate: &mut impl FnMut(&Frame) -> Fate) {
         self.start(fate);
         let mut idle = 0;

@@ -14,7 +14,7 @@ fn bits(vector: &BitVector) -> String {
     (0..vector.len()).map(|i| u8::from(vector.get(i)).to_string()).collect()
 }
 
-/// What happened, in the notation of the figure: a star for each time that a packet has been sent before.
+/// The events, in the notation of the figure: a star for each earlier transmission of a packet.
 fn lines(log: &[Seen]) -> Vec<String> {
     let mut tries: BTreeMap<u32, usize> = BTreeMap::new();
     let mut line = |seen: &Seen| match seen {
@@ -65,7 +65,8 @@ fn figure_6_packet_by_packet() {
         if lost { vec![] } else { vec![Span::ZERO] }
     };
     world.run(Time(2_000_000_000), &mut fate);
-    // The figure writes the second star of 9 as the first; the retransmission list of two is there, R[9 11].
+    // The figure writes the second star of 9 as the first; the retransmission list of two is present, R[9
+    // 11].
     let expected = [
         "7",
         "7 [00000000]",
@@ -93,7 +94,7 @@ fn figure_6_packet_by_packet() {
         lines.iter().filter(|line| line.starts_with(['u', 'R'])).map(String::as_str).collect();
     let expected = ["up [7]", "up [8]", "R[9]", "R[9, 11]", "up [9, 10]", "up [11, 12]", "up [13]"];
     assert_eq!(rest, expected);
-    // Each release comes right after the packet that made it possible.
+    // Each release follows directly on the packet that made it possible.
     for (packet, release) in [("9**", "up [9, 10]"), ("11*", "up [11, 12]")] {
         let at = lines.iter().position(|line| line == packet).unwrap();
         assert_eq!(lines[at + 1..].iter().find(|line| line.starts_with('u')).unwrap(), release);

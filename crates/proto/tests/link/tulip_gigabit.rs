@@ -1,8 +1,8 @@
-//! TULIP over a hop with long propagation: what the window is good for.
+//! TULIP over a hop with long propagation: effect of the window.
 
 use crate::long_hop::{GIGABIT, PACKET, throughput};
 
-/// The rate of the link times the share of packets in what is sent.
+/// The rate of the link times the share of packets in the transmitted bytes.
 fn payload_share() -> f64 {
     let bytes = f64::from(PACKET);
     GIGABIT as f64 * bytes / (bytes + 7.0)
@@ -23,7 +23,8 @@ fn one_gigabit_over_ten_milliseconds_with_one_percent_loss() {
 
 #[test]
 fn a_window_fills_the_link_as_far_as_it_reaches() {
-    // A window is worth W packets in a round trip of 20 ms, a frame's time, and the delay of its acknowledgement.
+    // A window carries W packets in a round trip of 20 ms, a frame's duration, and the delay of its
+    // acknowledgement.
     for window in [8, 64, 512] {
         let got = throughput(window, 0.0, 1);
         let at_most = f64::from(window) * f64::from(PACKET) * 8.0 / 0.020;

@@ -1,4 +1,4 @@
-//! TULIP over media that lose, delay and copy, and against frames that no honest end would send.
+//! TULIP over media that lose, delay and copy, and against invalid frames.
 
 use lasthop_proto::air::Station;
 use lasthop_proto::event::LinkNote;
@@ -19,7 +19,7 @@ fn config(window: u16, full: bool) -> TulipConfig {
     TulipConfig { window, pacing, ..TulipConfig::default() }
 }
 
-/// What becomes of each transmission in turn; when the list ends, all arrive.
+/// Fate of each transmission in order; after the end of the list, all arrive.
 fn fates() -> impl Strategy<Value = Vec<Fate>> {
     let delay = prop_oneof![4 => Just(0u64), 1 => 0u64..20_000_000, 1 => 0u64..300_000_000];
     let one = prop_oneof![
@@ -33,7 +33,7 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Reliable packets come out once, in order, whatever the medium does, as long as it does not lose for ever.
+    /// Reliable packets are released once, in order, for any behaviour of the medium without permanent loss.
     #[test]
     fn everything_reliable_is_released_once_and_in_order(
         window in windows(),
@@ -66,7 +66,7 @@ proptest! {
         }
     }
 
-    /// A station that nobody hears does not keep the others from their packets.
+    /// An unreachable station does not block the packets of the others.
     #[test]
     fn a_silent_station_blocks_nobody(window in windows(), full in any::<bool>()) {
         let mut world = World::new(&config(window, full), 3, timing(Span::millis(2)), !full);

@@ -1,4 +1,4 @@
-//! The tables of states against what the ends do, and the manual against the tables.
+//! The state tables compared with the ends' behaviour, and the manual compared with the tables.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ fn the_ends_do_what_the_tables_say_and_all_of_it() {
         let config = TulipConfig { acceleration, ..TulipConfig::default() };
         let mut world = World::new(&config, 2, timing(Span::millis(1)), true);
         for id in 0..40 {
-            // Among them some that are sent once, such as TCP ACKs.
+            // Including some that are sent once, such as TCP ACKs.
             world.put(0, 1, packet(id, if id % 4 == 3 { 0 } else { 500 }));
             if seed % 3 == 0 {
                 world.put(1, 0, packet(1000 + id, 500));
@@ -60,7 +60,7 @@ fn the_ends_do_what_the_tables_say_and_all_of_it() {
     assert_eq!(taken, table);
 }
 
-/// In full duplex the packets of a 64th of the window, or as many as were chosen, share an acknowledgement.
+/// In full duplex an acknowledgement covers the packets of a 64th of the window, or the chosen number.
 #[test]
 fn an_acknowledgement_is_for_as_many_packets_as_were_chosen() {
     for (window, lack_every, every) in [(64, Some(4), 4), (128, None, 2), (8, None, 1)] {
@@ -90,8 +90,8 @@ fn an_acknowledgement_is_for_as_many_packets_as_were_chosen() {
     }
 }
 
-/// Two packets are out, and the first is acknowledged: the alarm for the other begins anew, unless a packet to the
-/// same station is about to be sent, which sets it then.
+/// Two packets are in flight, and the first is acknowledged. The timer for the other restarts, unless a
+/// packet to the same station is about to be sent, which sets it then.
 #[test]
 fn the_alarm_waits_for_a_packet_that_medium_access_has_not_begun() {
     let config = TulipConfig { pacing: Pacing::FullDuplex, ..TulipConfig::default() };
@@ -100,7 +100,7 @@ fn the_alarm_waits_for_a_packet_that_medium_access_has_not_begun() {
     for (to, bytes, begun, rings) in [
         (1, 500, false, false),
         (1, 500, true, true),
-        // What is sent once sets no alarm, and that of another station is its own.
+        // Packets that are sent once start no timer, and another station has a separate one.
         (1, 0, false, true),
         (2, 500, false, true),
     ] {

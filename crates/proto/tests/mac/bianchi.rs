@@ -1,5 +1,6 @@
-//! Saturation throughput beside the fixed point of G. Bianchi, "Performance Analysis of the IEEE 802.11 Distributed
-//! Coordination Function", IEEE JSAC 18 (3), 2000: nothing here or in the protocol is tuned to it.
+//! Saturation throughput compared with the fixed point of G. Bianchi, "Performance Analysis of the IEEE
+//! 802.11 Distributed Coordination Function", IEEE JSAC 18 (3), 2000. Neither the test nor the protocol is
+//! tuned to it.
 
 use std::fmt::Write;
 
@@ -14,8 +15,8 @@ const PAYLOAD: u32 = 1023;
 const STATIONS: [u8; 6] = [1, 2, 5, 10, 15, 20];
 const TIME: Span = Span::secs(100);
 
-/// As Bianchi's model has it: window `w`, doubled at most `m` times, no retry limit, no EIFS, and time-outs of
-/// Table II.
+/// Bianchi's model: window `w`, doubled at most `m` times, no retry limit, no EIFS, and the timeouts of Table
+/// II.
 fn model(w: u32, m: u32, rts: bool) -> DcfConfig {
     DcfConfig {
         cw_min: w - 1,
@@ -41,7 +42,7 @@ fn tau(n: u8, w: f64, m: f64) -> f64 {
     for _ in 0..200 {
         let tau = (low + high) / 2.0;
         let p = 1.0 - libm::pow(1.0 - tau, f64::from(n) - 1.0);
-        // of_p falls as tau grows, so the difference changes its sign once.
+        // of_p decreases as tau increases, so the difference changes its sign once.
         if of_p(p + 1e-12) > tau {
             low = tau;
         } else {
@@ -70,7 +71,7 @@ fn theory(n: u8, w: u32, m: u32, rts: bool) -> f64 {
         / ((1.0 - some) * slot + some * success * good + some * (1.0 - success) * bad)
 }
 
-/// Counts what arrives.
+/// Counts arrivals.
 #[derive(Default)]
 struct Counter {
     delivered: u64,
@@ -98,7 +99,8 @@ impl Air for Counter {
     }
 }
 
-/// Share of the channel that `n` stations with frames always waiting fill with payload; they send to one more.
+/// Share of the channel that `n` stations with frames always waiting fill with payload; their receiver is
+/// another station.
 fn simulated(n: u8, config: DcfConfig) -> f64 {
     let mut mac = Dcf::new(config, Phy::bianchi(), n + 1, Stream::new(u64::from(n), "mac"));
     let frame = |from| Frame {
@@ -172,7 +174,8 @@ fn saturation_throughput_is_that_of_bianchis_model() {
     }
 }
 
-/// A station alone: no collisions, half a window of back-off before each frame. This can be reckoned by hand.
+/// A single station: no collisions, half a window of backoff before each frame. The value is computed by
+/// hand.
 #[test]
 fn a_lone_station_loses_half_a_window() {
     // DIFS + 15.5 slots + frame + 1 us + SIFS + ACK + 1 us.

@@ -1,4 +1,4 @@
-//! DCF: what is on the air, when, and what the link layer is told.
+//! DCF: transmissions and their times, and reports to the link layer.
 
 use lasthop_proto::air::{FrameFate, FrameKind, Station};
 use lasthop_proto::event::Cause;
@@ -33,7 +33,7 @@ fn on_an_idle_channel_a_frame_goes_after_a_difs_and_is_acknowledged() {
     assert!(matches!(&air.told[2], (at, Outcome::Done { acked: Some(true), .. }) if *at == acked));
 }
 
-/// 802.11 9.6: an answer has the highest basic rate that is not above that of the frame.
+/// 802.11 9.6: an answer has the highest basic rate that does not exceed that of the frame.
 #[test]
 fn control_frames_go_at_their_own_rate() {
     let config = DcfConfig {
@@ -73,7 +73,7 @@ fn frames_above_the_threshold_go_behind_rts_and_cts() {
     }
 }
 
-/// What a station that hears an RTS claims: nobody else sends before the ACK, even if the CTS was not heard.
+/// Claim of an RTS: the other stations are silent until the ACK, even if they did not hear the CTS.
 #[test]
 fn the_nav_keeps_others_away() {
     let config = DcfConfig { rts_threshold: 0, ..DcfConfig::default() };
@@ -109,7 +109,7 @@ fn a_frame_whose_ack_is_lost_is_handed_up_once() {
 #[test]
 fn after_as_many_tries_as_the_limit_the_frame_is_given_up() {
     let config = DcfConfig { rts_threshold: 500, ..DcfConfig::default() };
-    // (length, what is lost, tries at RTS and data, whether it was delivered)
+    // (length, lost frame, attempts at RTS and data, whether it was delivered)
     let cases = [
         (400, FrameKind::Data, (0, 7), false),
         (400, FrameKind::MacAck, (0, 7), true),
@@ -132,7 +132,7 @@ fn after_as_many_tries_as_the_limit_the_frame_is_given_up() {
     }
 }
 
-/// Back-offs that end in the same slot collide, and only those.
+/// Only backoffs that end in the same slot collide.
 #[test]
 fn who_waits_as_long_collides() {
     let (mut mac, mut air) = (mac(DcfConfig::default(), 3), Recorder::perfect());
@@ -148,8 +148,8 @@ fn who_waits_as_long_collides() {
     assert_eq!(done.count(), 2);
 }
 
-/// A station that has just sent backs off before its next frame, so that one that waited meanwhile goes first about
-/// as often as not.
+/// A station that has just sent backs off before its next frame, so a station that waited meanwhile precedes
+/// it about half of the time.
 #[test]
 fn saturated_stations_share_the_channel() {
     let (mut mac, mut air) = (mac(DcfConfig::default(), 4), Recorder::perfect());

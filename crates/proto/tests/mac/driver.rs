@@ -1,4 +1,4 @@
-//! Drives medium access without a hop around it.
+//! Drives medium access without a hop.
 
 use lasthop_proto::air::{AirEvent, FrameKind, Station};
 use lasthop_proto::link::RadioConfig;
@@ -8,10 +8,10 @@ use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::units::{Rate, Span, Time};
 use lasthop_proto::wire::{Addr, Body, Flags, Packet, Segment, Seq};
 
-/// Which transmissions the channel harms.
+/// Transmissions that the channel damages.
 pub type Harm = Box<dyn FnMut(Station, FrameKind, Time) -> bool>;
 
-/// What medium access said and did.
+/// Outputs of medium access.
 pub struct Recorder {
     pub now: Time,
     pub air: Vec<(Time, AirEvent)>,
@@ -28,7 +28,7 @@ impl Recorder {
         Recorder::new(|_, _, _| false)
     }
 
-    /// The kinds of frames that were on the air, in order of their ends.
+    /// The kinds of frames that were on the air, in the order of their ends.
     pub fn kinds(&self) -> Vec<FrameKind> {
         self.air.iter().map(|(_, event)| event.kind).collect()
     }
@@ -56,7 +56,7 @@ impl Air for Recorder {
     }
 }
 
-/// Wakes `mac` until `until`, or until it asks for nothing more; `hear` is called for everything that it tells.
+/// Calls `mac` at its deadlines until `until`, or until it has none; `hear` receives every outcome.
 pub fn run<M: Mac>(
     mac: &mut M,
     air: &mut Recorder,
@@ -99,7 +99,7 @@ fn copy(outcome: &Outcome) -> Outcome {
     }
 }
 
-/// A frame that carries a packet of `bytes`.
+/// A frame with a packet of `bytes`.
 pub fn frame(from: u8, to: u8, bytes: u32) -> Frame {
     let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
     let body = Body::Pattern { stream: 1, len: bytes - 40, offset: 0 };
@@ -121,8 +121,8 @@ pub fn radio(delay: Span) -> RadioConfig {
     }
 }
 
-/// Asserts that `docs/FILE` has `text`, which a program generated. With `LASTHOP_BLESS=1` it is written there,
-/// between the lines `<!-- generated -->` and `<!-- end -->`.
+/// Asserts that `docs/FILE` has the generated `text`. With `LASTHOP_BLESS=1` it is written there, between the
+/// lines `<!-- generated -->` and `<!-- end -->`.
 pub fn is_in_docs(file: &str, text: &str) {
     let path = format!("{}/../../docs/{file}", env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(&path).expect("the page is there");

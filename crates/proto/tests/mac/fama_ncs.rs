@@ -1,4 +1,4 @@
-//! FAMA-NCS: what is on the air, when, and what the link layer is told.
+//! FAMA-NCS: transmissions and their times, and reports to the link layer.
 
 use lasthop_proto::air::{FrameFate, FrameKind, Station};
 use lasthop_proto::link::fec::Coding;
@@ -9,12 +9,12 @@ use lasthop_proto::units::{Span, Time};
 
 use super::driver::{Recorder, frame, radio, run};
 
-/// Propagation, and the time in which a radio turns round.
+/// Propagation delay and radio turnaround time.
 const DELAY: Span = Span::micros(5);
 const TURN: Span = Span::micros(10);
 /// 192 us and 20 bytes at 1 Mb/s.
 const RTS: Span = Span::micros(352);
-/// As long as an RTS, a round trip and a turn, in whole bytes: 23 of them.
+/// Duration of an RTS, a round trip and a turnaround, in whole bytes: 23 of them.
 const CTS: Span = Span::micros(376);
 const END: Time = Time(60_000_000_000);
 
@@ -22,7 +22,7 @@ fn mac(config: FamaConfig, stations: u8) -> FamaNcs {
     FamaNcs::new(config, Phy::dsss(&radio(DELAY), Coding::NONE), stations, Stream::new(1, "mac"))
 }
 
-/// A data frame: 36 bytes of headers beside its own.
+/// Duration of a data frame with 36 bytes of headers.
 fn data(bytes: u64) -> Span {
     Span::micros(192 + 8 * (36 + bytes))
 }
@@ -47,7 +47,7 @@ fn a_frame_goes_behind_an_rts_and_a_cts() {
     assert_eq!(at(&|o| matches!(o, Outcome::Done { acked: None, .. })), Some(micros(sent)));
     let arrived = at(&|o| matches!(o, Outcome::Arrived { intact: true, may_reply: true, .. }));
     assert_eq!(arrived, Some(micros(sent + DELAY)));
-    // WAIT lasts from the end of a short answer, had one begun when this RTS did, to the end of the data.
+    // WAIT lasts from the end of a short answer, had one begun with this RTS, to the end of the data.
     let until = air.told.iter().find_map(|(at, told)| match told {
         Outcome::Wait { station: Station(1), from: Station(0), hold } => Some(*at + *hold),
         _ => None,
@@ -76,7 +76,8 @@ fn a_cts_dominates_an_rts() {
     }
 }
 
-/// Sends a frame from 0 to 1 and answers it with `bytes`; returns what was on the air, and when the answer came.
+/// Sends a frame from 0 to 1 and answers it with `bytes`; returns the transmissions, and the time of the
+/// answer.
 fn answered(config: FamaConfig, bytes: u32) -> (Vec<FrameKind>, Span) {
     let (mut mac, mut air) = (mac(config, 3), Recorder::perfect());
     mac.request(Time::ZERO, frame(0, 1, 1440), Access::Contend, &mut air);
@@ -108,7 +109,7 @@ fn an_accelerated_answer_needs_no_handshake_if_it_is_short() {
     assert_eq!(kinds, [Rts, Cts, Data, Rts, Cts, Data]);
     let handshake = RTS + DELAY + TURN + CTS + DELAY;
     assert_eq!(took, TURN + handshake + TURN + data(41) + DELAY);
-    // Without acceleration an answer waits as every frame does.
+    // Without acceleration an answer waits like every frame.
     let plain = FamaConfig { acceleration: false, ..FamaConfig::default() };
     let (kinds, took) = answered(plain, 40);
     assert_eq!(kinds, [Rts, Cts, Data, Rts, Cts, Ack]);
@@ -122,7 +123,7 @@ fn only_rts_within_a_propagation_delay_collide() {
         mac.request(Time::ZERO, frame(1, 0, 500), Access::Contend, &mut air);
         run(&mut mac, &mut air, Time(gap), |_, _, _, _| {});
         air.now = Time(gap);
-        // At 5,000 ns the carrier was sensed in the same moment.
+        // At 5,000 ns the carrier was sensed at the same instant.
         let sensed = mac.state(Station(2)) == State::Remote;
         mac.request(Time(gap), frame(2, 0, 500), Access::Contend, &mut air);
         run(&mut mac, &mut air, END, |_, _, _, _| {});
@@ -137,7 +138,7 @@ fn only_rts_within_a_propagation_delay_collide() {
     }
 }
 
-/// What is lost before the data frame costs time only; the data frame itself is not repeated.
+/// A loss before the data frame only costs time; the data frame itself is not retransmitted.
 #[test]
 fn a_handshake_is_tried_again_and_a_data_frame_is_not() {
     for kind in [FrameKind::Rts, FrameKind::Cts, FrameKind::Data] {
@@ -166,7 +167,7 @@ fn a_handshake_is_tried_again_and_a_data_frame_is_not() {
     }
 }
 
-/// Two stations that always have something to say to each other take the same share.
+/// Two stations that always have frames for each other have equal shares.
 #[test]
 fn nobody_keeps_the_channel() {
     let (mut mac, mut air) = (mac(FamaConfig::default(), 4), Recorder::perfect());
@@ -188,7 +189,7 @@ fn nobody_keeps_the_channel() {
     assert!(collided.count() > 0, "or nothing is tested");
 }
 
-/// A pair that always answers, at length, does not shut out the third.
+/// A pair that always sends long answers does not exclude the third station.
 #[test]
 fn answers_do_not_keep_the_channel_either() {
     let (mut mac, mut air) = (mac(FamaConfig::default(), 3), Recorder::perfect());
@@ -214,7 +215,7 @@ fn answers_do_not_keep_the_channel_either() {
     assert!(sent[2] * 5 > sent.iter().sum::<u32>(), "{sent:?}");
 }
 
-/// Who hears the RTS of others leaves room for the CTS, also where none comes.
+/// A station that hears the RTS of others leaves room for the CTS, even if none follows.
 #[test]
 fn who_reads_the_rts_of_others_waits_for_a_cts() {
     let (mut mac, mut air) =
@@ -227,8 +228,8 @@ fn who_reads_the_rts_of_others_waits_for_a_cts() {
     assert_eq!(mac.state(Station(2)), State::Passive, "none has come");
 }
 
-/// Who hears the data frame of others leaves room for an answer, and not for the longest frame that there may be, which
-/// what could not be read might have been the end of.
+/// A station that hears a data frame of others leaves room for an answer only. For an unreadable frame it
+/// would leave room for the longest frame.
 #[test]
 fn who_reads_the_data_of_others_waits_for_their_answer_alone() {
     let sent = RTS + DELAY + TURN + CTS + DELAY + TURN + data(1440);
@@ -245,7 +246,7 @@ fn the_documentation_has_the_table_that_runs() {
     super::driver::is_in_docs("reference/systems/fama-ncs.md", &markdown());
 }
 
-/// In each state each event that may come has a rule, or is one that cannot be heard there.
+/// In each state each possible event has a rule, or is inaudible there.
 #[test]
 fn no_state_is_a_dead_end() {
     for state in State::ALL {

@@ -1,4 +1,4 @@
-//! Packet radio over several hops: a turn-around for each packet, and one radio for both hops of a relay.
+//! Packet radio over several hops: a turnaround for each packet, and one radio for both hops of a relay.
 
 use lasthop_proto::air::{FrameFate, FrameKind, Station};
 use lasthop_proto::channel::{Channel, ErrorModel, PacketLoss};
@@ -24,7 +24,7 @@ fn machine(radio: &RadioConfig, config: &HalfDuplexHops, seed: u64) -> Hops {
     Hops::new(radio, config, Vec::new(), |part| Stream::new(seed, part))
 }
 
-/// At 1 Mb/s: a poll and its answer of 16 bytes, a turn-around, and the packet.
+/// At 1 Mb/s: a poll and its answer of 16 bytes, a turnaround, and the packet.
 fn exchange(bytes: u64) -> Span {
     Span::micros(128 + 13_250 + 128 + 8 * bytes)
 }
@@ -39,7 +39,7 @@ fn each_packet_pays_a_poll_and_a_turn_around_on_each_hop() {
     }
 }
 
-/// What was on the air by `until`: when it was told, who sent, what, and what became of it.
+/// Transmissions until `until`: time of the report, sender, kind, and fate.
 fn on_the_air(
     machine: &mut Hops,
     arrivals: &[(Time, Side, u32)],
@@ -96,7 +96,7 @@ fn stations_that_poll_each_other_both_fail_and_back_off_for_random_times() {
         let outcome = play(&mut machine, &arrivals);
         assert_eq!(outcome.out.len(), 2);
         let first = outcome.out[0].0;
-        // The polls were in vain for a turn-around and four polls; the back-off is 80 to 120 ms.
+        // The polls waited in vain for a turnaround and four polls; the backoff is 80 to 120 ms.
         let patience = Span::micros(13_250 + 4 * 128);
         assert!(first >= Time::ZERO + patience + Span::millis(80) + exchange(40), "{first}");
         starts.push(first);
@@ -133,7 +133,7 @@ fn the_filter_works_at_every_station() {
     let arrivals: Vec<_> = (0..6).map(|i| (Time(i), Side::Right, 40)).collect();
     let outcome = play(&mut machine(&filtered, &config(2), 1), &arrivals);
     assert!(outcome.dropped.iter().all(|(_, _, cause)| *cause == Cause::SupersededAck));
-    // One is being polled for; of those behind it the newest is left, and the first that was seen at all.
+    // One packet is being polled for. Of those behind it the newest remains, and the first one that arrived.
     assert!(outcome.dropped.len() >= 3, "{outcome:?}");
     assert_eq!(outcome.out.last().unwrap().2, 5);
 }
@@ -155,7 +155,7 @@ proptest! {
         }).collect();
         let radio = RadioConfig { queue: Limit::Packets(limit), ..radio(DELAY) };
         let config = HalfDuplexHops { turnaround: Span(turnaround), ..config(hops) };
-        // Both assert conservation at each step, and that nothing is left in the end.
+        // Both assert conservation at each step, and an empty machine in the end.
         let prompt = play(&mut machine(&radio, &config, seed), &arrivals);
         prop_assert_eq!(prompt.out.len() + prompt.dropped.len(), arrivals.len());
         play_late(&mut machine(&radio, &config, seed), &arrivals, |at| at + Span(late));

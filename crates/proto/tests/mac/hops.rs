@@ -1,5 +1,5 @@
-//! Radio hops with any medium access under random traffic: nothing vanishes, everything ends, a late clock makes
-//! nothing but lateness.
+//! Radio hops with any medium access under random traffic: packets are conserved, runs end, and a late clock
+//! causes only delay.
 
 use lasthop_proto::channel::{BitErrors, Channel, ErrorModel};
 use lasthop_proto::hop::{Hop, HopConfig};
@@ -92,7 +92,8 @@ fn cases() -> impl Strategy<Value = Case> {
     let rest = (1_u64..6, any::<u64>(), 1.0..2.0);
     (macs(), limits, delay, fragment, ber, rest).prop_map(
         |(mac, queue, delay, fragment, ber, (mobiles, seed, coding))| Case {
-            // Polls are asked for with each beacon, without end: farther apart than a window all of them collide.
+            // Each beacon causes polls without end: if the beacon interval were shorter than a window, all of
+            // them would collide.
             radio: RadioConfig {
                 queue,
                 ..radio(if sleeps(&mac) { Span::micros(1) } else { delay })
@@ -134,7 +135,7 @@ impl Case {
         })
     }
 
-    /// [`play_packets`] asserts conservation at each step, and that nothing is left in the end.
+    /// [`play_packets`] asserts conservation at each step, and an empty machine in the end.
     fn play(&self, arrivals: &Arrivals, late: impl Fn(Time) -> Time) -> Outcome {
         play_packets(&mut self.machine(), arrivals, late, |id, from, bytes| {
             self.packet(id, from, bytes)
@@ -179,8 +180,8 @@ proptest! {
         }
     }
 
-    /// What a plain radio does, a hop without link layer and with ideal access does as well. Queues are long, since a
-    /// station of a hop holds one more frame: the one that is with medium access.
+    /// A hop without link layer and with ideal access is equivalent to a plain radio. Queues are long, since
+    /// a station of a hop holds one more frame: the one passed to medium access.
     #[test]
     fn an_ideal_hop_is_a_radio(arrivals in arrivals(), half_duplex in any::<bool>()) {
         let config = RadioConfig {
@@ -199,7 +200,7 @@ proptest! {
     }
 }
 
-/// Mobile hosts with stations of their own have the same share each, whichever way they send.
+/// Mobile hosts with separate stations have equal shares, in either direction.
 #[test]
 fn mobile_hosts_share_the_channel() {
     for mac in [MacConfig::FamaNcs(FamaConfig::default()), MacConfig::Dcf(DcfConfig::default())] {
@@ -210,7 +211,7 @@ fn mobile_hosts_share_the_channel() {
             seed: 1,
             ber: None,
         };
-        // Numbers are even for the first and odd for the second.
+        // Numbers are even for the first host and odd for the second.
         let arrivals: Arrivals = (0..2000).map(|_| (Time::ZERO, Side::Right, 1000)).collect();
         let outcome = case.play(&arrivals, |wake| wake);
         let first = &outcome.out[..1000];

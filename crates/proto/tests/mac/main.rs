@@ -1,4 +1,5 @@
-//! Medium access: timelines to the nanosecond, hops under random traffic, and DCF beside its known theory.
+//! Medium access: timelines to the nanosecond, hops under random traffic, and DCF compared with its known
+//! theory.
 
 mod bianchi;
 mod dcf;

@@ -1,4 +1,4 @@
-//! Power saving of 802.11: who sleeps when, and what becomes of the frames for those who do.
+//! Power saving of 802.11: sleep times of stations, and the fate of frames for sleeping ones.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ fn secs(n: u64) -> Time {
     Time::ZERO + Span::secs(n)
 }
 
-/// For how long each station was awake until `end`.
+/// Total time awake of each station until `end`.
 fn awake(air: &Recorder, stations: u8, end: Time) -> BTreeMap<u8, Span> {
     let mut since: BTreeMap<u8, Option<Time>> =
         (1..stations).map(|s| (s, Some(Time::ZERO))).collect();
@@ -72,7 +72,7 @@ fn without_traffic_a_station_is_awake_for_its_beacons_only() {
         let beacons = count(&air, FrameKind::Beacon);
         assert_eq!(beacons, air.air.len(), "nothing else is on the air");
         assert!((292..=294).contains(&beacons), "{beacons}");
-        // Its time on the air (192 us and 65 bytes at 1 Mb/s), and at most a back-off of 31 slots and a DIFS.
+        // Its time on the air (192 us and 65 bytes at 1 Mb/s), and at most a backoff of 31 slots and a DIFS.
         let airtime = Span::micros(192 + 65 * 8);
         let heard = beacons.div_ceil(of) as u64;
         let time = awake(&air, 2, secs(30))[&1];
@@ -81,7 +81,7 @@ fn without_traffic_a_station_is_awake_for_its_beacons_only() {
     }
 }
 
-/// The frame of a station that sleeps waits for a beacon that names it, and for the poll that follows.
+/// The frame of a sleeping station waits for a beacon that lists the station, and for the poll that follows.
 #[test]
 fn what_is_for_a_station_that_sleeps_waits_for_the_beacon() {
     let (mut mac, mut air) = (mac(polls(), 2), Recorder::perfect());
@@ -102,7 +102,8 @@ fn what_is_for_a_station_that_sleeps_waits_for_the_beacon() {
     assert!(air.air.iter().all(|(_, event)| event.fate == FrameFate::Received));
 }
 
-/// More Data: with a poll for each, everything that is kept goes out behind one beacon, and none is lost or doubled.
+/// More Data: with a poll for each, all buffered frames are sent after one beacon, without loss or
+/// duplication.
 #[test]
 fn one_beacon_empties_the_buffer() {
     let (mut mac, mut air) = (mac(polls(), 3), Recorder::perfect());
@@ -146,7 +147,7 @@ fn a_longer_listen_interval_waits_longer() {
         }
         waited / 40
     };
-    // Half an interval on average, and what the exchange takes.
+    // Half an interval on average, plus the duration of the exchange.
     let (one, ten) = (wait(1), wait(10));
     assert!(one > BEACON / 4 && one < BEACON, "{one}");
     assert!(ten > BEACON * 3 && ten < BEACON * 8, "{ten}");
@@ -184,8 +185,8 @@ fn what_the_access_point_cannot_keep_ends_with_a_cause() {
     assert_eq!(arrived(&air, 1), 3);
 }
 
-/// With a time-out the station says that it is awake, gets what is kept and what comes meanwhile without polls, and
-/// says that it sleeps again.
+/// With a timeout the station announces that it is awake, receives buffered and new frames without polls, and
+/// announces that it sleeps again.
 #[test]
 fn with_a_time_out_a_station_stays_awake_while_there_is_traffic() {
     let (mut mac, mut air) = (mac(dynamic(), 2), Recorder::perfect());
@@ -204,7 +205,7 @@ fn with_a_time_out_a_station_stays_awake_while_there_is_traffic() {
     assert!(awake > Span::millis(1700) && awake < Span::millis(1900), "{awake}");
 }
 
-/// Beacons that are not read keep a station awake, and nothing is forgotten.
+/// Unreadable beacons keep a station awake, and no frame is lost.
 #[test]
 fn nothing_is_lost_where_polls_and_beacons_are() {
     for save in [polls(), dynamic()] {

@@ -1,6 +1,7 @@
-//! The preset `ns` beside ns-2 itself: the order in which a source sends 100 packets, of which some are lost.
+//! The preset `ns` compared with ns-2: the order in which a source sends 100 packets, of which some are lost.
 //!
-//! `orders.txt` is what ns-2 2.35 does. `orders.sh` writes it anew with `orders.tcl`; these tests need neither.
+//! `orders.txt` has the orders of ns-2 2.35. `orders.sh` regenerates it with `orders.tcl`; these tests need
+//! neither.
 
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Out, Side};
@@ -13,7 +14,7 @@ use std::collections::VecDeque;
 
 const ORDERS: &str = include_str!("orders.txt");
 
-/// A line: its rate, its delay, and when it is free.
+/// A line: its rate, its delay, and the time at which it becomes free.
 struct Line(Rate, Span, Time);
 
 impl Line {
@@ -21,7 +22,7 @@ impl Line {
         Line(Rate::from_bps(bits_per_second).unwrap(), Span::millis(delay_ms), Time::ZERO)
     }
 
-    /// When what comes at `at` is through.
+    /// Time at which a packet that arrives at `at` leaves the line.
     fn carry(&mut self, at: Time, packet: &Packet) -> Time {
         self.2 = self.2.max(at) + self.0.transmit(packet.wire_len().into());
         self.2 + self.1
@@ -37,8 +38,8 @@ fn number(packet: &Packet) -> Option<u64> {
     Some(u64::from(segment.seq.0 / 1000) + 1)
 }
 
-/// The packets of a transfer in the order of their sending; `lost` are those that the second line loses, by their order
-/// on it.
+/// The packets of a transfer in transmission order; `lost` are those that the second line loses, by their
+/// order on it.
 fn order(variant: Variant, lost: &[u64]) -> Vec<u64> {
     let sack = variant == Variant::Sack;
     let config = TcpConfig { variant, sack, ..TcpConfig::ns() };
@@ -59,7 +60,7 @@ fn order(variant: Variant, lost: &[u64]) -> Vec<u64> {
     let mut wires: [VecDeque<(Time, Packet)>; 2] = Default::default();
     let (mut sent, mut passed) = (Vec::new(), 0);
     while !ends[0].is_complete() {
-        // What ends[i] hears, and its timers.
+        // Packets that arrive at ends[i], and its timers.
         let arrivals = [1, 0].map(|from: usize| wires[from].front().map(|(at, _)| *at));
         let wakes = [arrivals[0], arrivals[1], ends[0].next_wake(), ends[1].next_wake()];
         let now = wakes.into_iter().flatten().min().unwrap();

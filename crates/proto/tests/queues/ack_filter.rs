@@ -334,7 +334,7 @@ fn a_forgotten_connection_is_not_filtered() {
         bench.enter(packet).len()
     };
     assert_eq!((enter(1, 0), enter(1, 1000), enter(1, 2000)), (0, 0, 1));
-    // So many others that it may still be known, then so many that it cannot be.
+    // Enough other flows that it may still be stored, then enough that it cannot be.
     assert_eq!((2..FLOWS).map(|port| enter(port, 0)).sum::<usize>(), 0);
     assert_eq!(enter(1, 3000), 1);
     assert_eq!((2..3 * FLOWS).map(|port| enter(port, 1000)).sum::<usize>(), 0);

@@ -92,7 +92,7 @@ fn a_connection_that_begins_anew_is_known_across_the_classes() {
     );
 }
 
-/// The priority is strict: data waits for as long as there are ACKs.
+/// The priority is strict: data waits as long as there are ACKs.
 #[test]
 fn data_starves_behind_a_stream_of_acks() {
     let mut script = String::from("data 1+960\nport 1 ack 0\n");

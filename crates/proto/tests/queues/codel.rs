@@ -1,4 +1,4 @@
-//! Controlled delay: when packets are dropped, and when not.
+//! Controlled delay: the conditions of drops.
 
 use lasthop_proto::event::Cause;
 use lasthop_proto::queue::{CodelConfig, Discipline, Limit};
@@ -9,7 +9,7 @@ use super::script::{Bench, packet};
 
 pub const PLENTY: Limit = Limit::Packets(100_000);
 
-/// A segment of 1000 bytes, of a connection that `port` names.
+/// A segment of 1000 bytes, of the connection with port `port`.
 pub fn data(port: u16, id: u64, capable: bool) -> Packet {
     let tos = if capable { ECT } else { 0 };
     packet(&format!("data 1+960 port {port}"), Seq(0)).with(|packet| {
@@ -18,12 +18,12 @@ pub fn data(port: u16, id: u64, capable: bool) -> Packet {
     })
 }
 
-/// What a line that sends a packet a millisecond sees for `millis`, when `arrivals(millisecond)` packets come before
-/// each: milliseconds in which one was dropped, by causes, and those in which one was marked.
+/// Observations of a line that sends a packet a millisecond for `millis`, with `arrivals(millisecond)`
+/// packets before each: the milliseconds of drops by causes, and of marks.
 pub struct Seen {
     pub drops: Vec<u64>,
     pub marks: Vec<u64>,
-    /// How long the packet waited that left in each millisecond.
+    /// Waiting time of the packet that left in each millisecond.
     pub waited: Vec<u64>,
 }
 
@@ -49,7 +49,7 @@ fn codel(config: CodelConfig) -> Bench {
     Bench::new(Discipline::Codel(config), PLENTY)
 }
 
-/// Two packets a millisecond for 10 s: the queue stands, whatever is dropped.
+/// Two packets a millisecond for 10 s: the queue never drains, for any number of drops.
 fn overload(config: CodelConfig, capable: bool) -> Seen {
     watch(codel(config), 10_000, |_| 2, capable)
 }
@@ -58,7 +58,7 @@ fn overload(config: CodelConfig, capable: bool) -> Seen {
 #[test]
 fn a_standing_queue_is_dropped_from_at_the_times_of_the_control_law() {
     let seen = overload(CodelConfig::default(), false);
-    // The packet that leaves in millisecond 9 came in millisecond 4: the first that has waited for 5 ms.
+    // The packet that leaves in millisecond 9 arrived in millisecond 4: the first that has waited for 5 ms.
     let (mut due, mut count) = (109.0_f64, 1.0_f64);
     let mut want = Vec::new();
     while due < 10_000.0 {
@@ -76,12 +76,12 @@ fn a_standing_queue_is_dropped_from_at_the_times_of_the_control_law() {
 
 #[test]
 fn a_burst_that_is_gone_within_the_interval_passes() {
-    // 90 packets at once, then one every two milliseconds: it takes longer than an interval, but no longer than that
-    // above the target.
+    // 90 packets at once, then one every two milliseconds: the queue lasts longer than an interval, but is
+    // above the target for less than one.
     let seen =
         watch(codel(CodelConfig::default()), 1000, |now| if now == 0 { 90 } else { 0 }, false);
     assert!(seen.drops.is_empty() && seen.waited[80] == 80);
-    // A queue that comes back to two packets once in an interval is none that stands.
+    // A queue that returns to two packets once in an interval is not a standing queue.
     let waves = |now: u64| if now.is_multiple_of(90) { 90 } else { 0 };
     assert!(watch(codel(CodelConfig::default()), 5000, waves, false).drops.is_empty());
 }

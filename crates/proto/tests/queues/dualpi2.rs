@@ -1,5 +1,5 @@
-//! DualPI2: the pseudo-code of RFC 9332 appendix A beside ours on scripted arrivals, the law that couples both queues,
-//! and what overload does.
+//! DualPI2: the pseudo-code of RFC 9332 appendix A compared with this implementation on scripted arrivals,
+//! the coupling law of both queues, and overload.
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ fn dualpi2(config: DualPi2Config) -> Bench {
     Bench::new(Discipline::DualPi2(config), PLENTY)
 }
 
-/// What became of a packet that left, or ended, in some millisecond.
+/// Fate of a packet, with its millisecond.
 #[derive(Debug, PartialEq, Clone, Copy)]
 enum Fate {
     Left(u64),
@@ -31,8 +31,8 @@ enum Fate {
     Dropped(u64),
 }
 
-/// An own reading of the pseudo-code: a packet of 1000 bytes is sent each millisecond. The weighted scheduler is that
-/// of Linux, since the RFC leaves it open.
+/// An independent implementation of the pseudo-code: a packet of 1000 bytes is sent each millisecond. The
+/// weighted scheduler is that of Linux, since the RFC leaves it open.
 #[derive(Default)]
 struct Reading {
     lq: VecDeque<(f64, u8, u64)>,
@@ -134,7 +134,7 @@ fn it_does_what_the_pseudo_code_does() {
     let mut id = 0;
     for now in 0..8000u64 {
         let seconds = now as f64 / 1000.0;
-        // What is due at this moment is done before a packet comes.
+        // Timers due at this time precede arrivals.
         if now > 0 && now.is_multiple_of(15) {
             reading.update(seconds);
         }
@@ -161,14 +161,14 @@ fn it_does_what_the_pseudo_code_does() {
     let (marked, dropped) =
         (count(|f| matches!(f, Fate::Marked(_))), count(|f| matches!(f, Fate::Dropped(_))));
     assert!(marked > 200 && dropped > 200, "{marked} {dropped}");
-    // Each of the reasons was one.
+    // Each of the reasons occurred.
     for cause in [Cause::StepMark, Cause::CoupledMark, Cause::ClassicMark, Cause::OverloadMark] {
         assert!(bench.marks.contains(&cause), "{cause:?}");
     }
 }
 
-/// `(p_L, p_C)` over so many milliseconds: each brings a packet and takes one, of both classes by turns, in front of a
-/// classic queue that stands and does not react.
+/// `(p_L, p_C)` over `millis` milliseconds. One packet arrives and one leaves in each, alternating between
+/// both classes. The classic queue is standing and unresponsive.
 fn shares(millis: u64) -> (f64, f64) {
     let mut bench = dualpi2(DualPi2Config { classic_share: 0.5, ..DualPi2Config::default() });
     // Classic packets have odd names.
@@ -200,7 +200,7 @@ fn the_queues_are_coupled_by_the_square() {
 
 #[test]
 fn classic_traffic_does_not_delay_the_other() {
-    // Two classic packets a millisecond for one that leaves, and an L packet every fourth.
+    // Two classic packets arrive per millisecond for one that leaves, and an L packet every fourth.
     let mut bench = dualpi2(DualPi2Config { alpha: 0.0, beta: 0.0, ..DualPi2Config::default() });
     let (mut waited, mut shared) = (Vec::new(), 0);
     for now in 0..300u64 {

@@ -1,4 +1,4 @@
-//! A queue for each flow: who is served, who is dropped, and what a hash cannot tell apart.
+//! A queue for each flow: service order, drops, and collisions of the hash.
 
 use lasthop_proto::event::Cause;
 use lasthop_proto::queue::{Discipline, FqCodelConfig, Limit, Share};
@@ -11,7 +11,7 @@ fn fq(config: FqCodelConfig, limit: Limit) -> Bench {
     Bench::new(Discipline::FqCodel(config), limit)
 }
 
-/// Ports of the packets that leave until none is left.
+/// Ports of the departing packets until the queue is empty.
 fn ports(bench: &mut Bench) -> Vec<u16> {
     let port = |packet: lasthop_proto::wire::Packet| packet.segment().unwrap().dst_port;
     std::iter::from_fn(|| bench.leave()).map(port).collect()
@@ -31,7 +31,7 @@ fn flows_take_turns_by_bytes_and_new_ones_go_first() {
         (0..3).map(|_| bench.leave().unwrap().segment().unwrap().dst_port).collect();
     assert_eq!(first, [1, 2, 1]);
     bench.enter(data(3, 6, false));
-    // The third flow is new: it passes what waits of the others.
+    // The third flow is new: it precedes the waiting packets of the others.
     assert_eq!(ports(&mut bench), [3, 2, 1, 1]);
 }
 
@@ -65,7 +65,7 @@ fn a_full_queue_drops_the_head_of_the_longest() {
     let ended = bench.enter(data(2, 10, false));
     assert_eq!(ended.len(), 1);
     assert_eq!((ended[0].0.id.0, ended[0].1), (0, Cause::QueueFull));
-    // One that no empty queue could take ends itself, and nothing else does.
+    // A packet too large for an empty queue drops only itself.
     let mut small = fq(FqCodelConfig::default(), Limit::Bytes(Bytes(900)));
     let ended = small.enter(data(1, 0, false));
     assert_eq!((ended.len(), ended[0].0.id.0), (1, 0));
@@ -87,7 +87,7 @@ fn a_host_does_not_gain_by_many_connections() {
         let mut got = [0, 0];
         for now in 0..2000 {
             for port in 1..=9 {
-                // What goes to the left shares by its source: the mobile host.
+                // Packets to the left share by their source: the mobile host.
                 let mut packet = data(port, now, false);
                 if port == 9 {
                     packet.src = lasthop_proto::wire::Addr::v4(10, 1, 0, 2);

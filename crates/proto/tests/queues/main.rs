@@ -1,4 +1,4 @@
-//! Queue disciplines: which ACKs are removed, which never are, who goes first, and how long a packet waits.
+//! Queue disciplines: removed ACKs, protected ACKs, priorities, and waiting times.
 
 mod ack_filter;
 mod acks_first;

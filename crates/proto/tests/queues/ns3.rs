@@ -1,7 +1,8 @@
-//! The disciplines beside those of ns-3.37: mean delays of the same scripted arrivals. A line sends a packet of 1000
-//! bytes a millisecond; nobody slows down. The figures are what ns-3's queue discs gave, of `PieQueueDisc` the mean of
-//! three runs with derandomisation and a mean packet of 1500 bytes. Its CoDel takes roots by one step of Newton's, as
-//! Linux does, and so drops a little sooner at first; the pseudo-code of RFC 8289 does not.
+//! The disciplines compared with those of ns-3.37: mean delays of the same scripted arrivals. A line sends a
+//! packet of 1000 bytes a millisecond; the sources are unresponsive. The figures are results of ns-3's queue
+//! discs; for `PieQueueDisc` the mean of three runs with derandomisation and a mean packet of 1500 bytes. Its
+//! CoDel computes roots by one step of Newton's method, as Linux does, and so drops slightly earlier at
+//! first; the pseudo-code of RFC 8289 does not.
 
 use lasthop_proto::queue::{CodelConfig, Discipline, FqCodelConfig, PieConfig};
 use lasthop_proto::units::Span;
@@ -29,7 +30,7 @@ fn waves(now: u64) -> u64 {
     if now % 1000 < 300 { 3 } else { 0 }
 }
 
-/// One of the patterns of arrivals, and what ns-3 gave.
+/// One of the arrival patterns, and the result of ns-3.
 type Case = (fn(u64) -> u64, f64);
 
 fn close(ours: f64, theirs: f64) {

@@ -1,4 +1,4 @@
-//! The controller of the delay: what it holds, and what it leaves alone.
+//! The delay controller: its target, and the traffic that it leaves unchanged.
 
 use lasthop_proto::queue::{Discipline, PieConfig};
 
@@ -23,7 +23,7 @@ fn the_delay_of_an_overload_is_held_at_the_target() {
     let seen = overload(PieConfig::default(), 60_000, false);
     let settled = &seen.waited[30_000..];
     assert!((mean(settled) - 15.0).abs() < 3.0, "{} ms", mean(settled));
-    // A fifth is too much: that share ends.
+    // A fifth is excess: that share is dropped.
     let ended = seen.drops.iter().filter(|at| **at >= 30_000).count() as f64 / (30_000.0 * 1.25);
     assert!((ended - 0.2).abs() < 0.01, "{ended}");
     let slow = PieConfig { target: lasthop_proto::units::Span::millis(60), ..PieConfig::default() };
@@ -36,7 +36,7 @@ fn the_delay_of_an_overload_is_held_at_the_target() {
 fn a_burst_after_an_idle_time_passes() {
     let burst = |now: u64| if now == 500 { 100 } else { 0 };
     assert!(watch(pie(PieConfig::default()), 1000, burst, false).drops.is_empty());
-    // Without the allowance the same overload is answered sooner.
+    // Without the burst allowance the same overload causes earlier drops.
     let none = PieConfig { max_burst: lasthop_proto::units::Span::ZERO, ..PieConfig::default() };
     let first = |config| overload(config, 5000, false).drops[0];
     let (with, without) = (first(PieConfig::default()), first(none));
@@ -45,10 +45,10 @@ fn a_burst_after_an_idle_time_passes() {
 
 #[test]
 fn small_chances_mark_and_large_ones_drop() {
-    // A hundredth too much needs a chance of a hundredth; half too much more than a tenth.
+    // An excess of a hundredth needs a probability of a hundredth; one of a half more than a tenth.
     let little = |now: u64| 1 + u64::from(now.is_multiple_of(100));
     let seen = watch(pie(PieConfig::default()), 60_000, little, true);
-    // Marks alone do not shorten this queue, so that the chance grows until packets are dropped.
+    // Marks alone do not shorten this queue, so the probability grows until packets are dropped.
     assert!(seen.marks[0] < seen.drops[0] && seen.marks.len() > 10);
     let all = PieConfig { mark_below: 1.0, ..PieConfig::default() };
     assert!(watch(pie(all), 60_000, little, true).drops.is_empty());

@@ -1,4 +1,4 @@
-//! Whatever enters a filtering queue: what a sender needs comes out.
+//! For any input of a filtering queue: the output has all that a sender needs.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::script::{Bench, packet};
 
-/// One thing that happens to a queue.
+/// A step of a queue.
 #[derive(Clone, Debug)]
 enum Step {
     /// A packet of a connection enters.
@@ -21,9 +21,9 @@ enum Step {
 
 #[derive(Clone, Debug)]
 enum What {
-    /// An ACK that advances by so much, with such options.
+    /// An ACK that advances by this amount, with these options.
     Ack(u32, Extra),
-    /// An ACK of so much less than the last.
+    /// An ACK below the last one by this amount.
     Late(u32),
     /// Data, with the last ACK.
     Data(u32),
@@ -65,7 +65,7 @@ fn disciplines() -> impl Strategy<Value = Discipline> {
     prop_oneof![Just(Discipline::AckFilter), Just(Discipline::AckFilterAcksFirst)]
 }
 
-/// A connection as the receiver that sends these packets sees it.
+/// A connection from the view of its receiver, which sends these packets.
 struct Receiver {
     ack: Seq,
     seq: Seq,
@@ -117,7 +117,7 @@ impl Receiver {
     }
 }
 
-/// A pure ACK as a sender looks at it, without any of the filter's own notions.
+/// Whether a sender processes a packet as a pure ACK, without the filter's logic.
 fn counts(packet: &Packet) -> bool {
     let segment = packet.segment().unwrap();
     !packet.is_data()
@@ -125,7 +125,7 @@ fn counts(packet: &Packet) -> bool {
         && segment.options().ackp.is_none()
 }
 
-/// How often fast retransmit would set in for each acknowledgement number of each connection, capped at once.
+/// Number of fast retransmits for each acknowledgement number of each connection, capped at one.
 fn fast_retransmits<'a>(packets: impl Iterator<Item = &'a Packet>) -> Vec<(u16, Seq)> {
     let mut last: BTreeMap<u16, (Seq, u16, u32)> = BTreeMap::new();
     let mut begun = Vec::new();
@@ -151,7 +151,7 @@ fn fast_retransmits<'a>(packets: impl Iterator<Item = &'a Packet>) -> Vec<(u16, 
     begun
 }
 
-/// The last thing that each connection's sender learns: number, window, and highest sequence number.
+/// The final state of each connection's sender: number, window, and highest sequence number.
 fn last_words<'a>(packets: impl Iterator<Item = &'a Packet>) -> BTreeMap<u16, (Seq, u16)> {
     let mut last: BTreeMap<u16, (Seq, u16)> = BTreeMap::new();
     for packet in packets.filter(|p| counts(p)) {
@@ -163,7 +163,7 @@ fn last_words<'a>(packets: impl Iterator<Item = &'a Packet>) -> BTreeMap<u16, (S
     last
 }
 
-/// Whether a packet must come out whatever follows it.
+/// Whether a packet must be delivered, independent of later ones.
 fn indispensable(packet: &Packet) -> bool {
     let segment = packet.segment().unwrap();
     !counts(packet) || segment.flags != Flags::ACK || segment.options().wire_len() > 0
@@ -172,7 +172,7 @@ fn indispensable(packet: &Packet) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
-    /// The queue never fills: all that ends, ends by the filter.
+    /// The queue never fills: every drop is due to the filter.
     #[test]
     fn nothing_that_a_sender_needs_is_lost(
         steps in steps(),
@@ -205,10 +205,10 @@ proptest! {
         for packet in sent.iter().filter(|p| indispensable(p)) {
             prop_assert!(arrived.contains(packet), "{:?}", packet);
         }
-        // Each sender ends with the same number and window, and has begun the same fast retransmits.
+        // Each sender ends with the same number and window, and has started the same fast retransmits.
         prop_assert_eq!(last_words(arrived.iter()), last_words(sent.iter()));
         prop_assert_eq!(fast_retransmits(arrived.iter()), fast_retransmits(sent.iter()));
-        // What is removed is followed by an ACK of more, from the same connection.
+        // A removed ACK is followed by a higher one of the same connection.
         for gone in &removed {
             let more = |p: &&Packet| {
                 counts(p) && p.flow() == gone.flow() && p.id > gone.id
@@ -216,7 +216,7 @@ proptest! {
             };
             prop_assert!(arrived.iter().any(|p| more(&p)), "{:?}", gone);
         }
-        // Order is kept, but that ACKs may overtake what takes up sequence numbers.
+        // Order is preserved, except that ACKs may overtake segments with sequence numbers.
         for overtaking in [false, true] {
             let numbered = |p: &&Packet| p.is_data() || p.segment().unwrap().flags.has(Flags::FIN);
             let class = |p: &&Packet| discipline == Discipline::AckFilter || numbered(p) != overtaking;
@@ -224,7 +224,7 @@ proptest! {
         }
     }
 
-    /// In a queue of any size: conservation (in the bench), and the newest information is never traded for less.
+    /// In a queue of any size: conservation (in the bench), and newer information is never replaced by older.
     #[test]
     fn a_small_queue_still_ends_with_the_best_ack_that_it_took_in(
         steps in steps(),

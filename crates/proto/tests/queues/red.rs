@@ -1,4 +1,4 @@
-//! Random early detection: who is chosen, how often, and what becomes of it.
+//! Random early detection: selection of packets, its frequency, and its effect.
 
 use lasthop_proto::event::{Cause, Wants};
 use lasthop_proto::link::{Line, LineConfig};
@@ -26,17 +26,17 @@ fn data(capable: bool) -> Packet {
     packet("data 1+960", Seq(0)).with(|packet| packet.tos = if capable { ECT } else { 0 })
 }
 
-/// Puts `n` packets in that nobody may choose.
+/// Enqueues `n` packets that cannot be selected.
 fn fill(bench: &mut Bench, n: usize) {
     for _ in 0..n {
         bench.enter(data(true));
     }
 }
 
-/// The numbers of arrivals from one choice to the next, at a queue of constant length.
+/// Numbers of arrivals between selections, at a queue of constant length.
 fn distances(length: usize, config: RedConfig, choices: usize) -> Vec<u32> {
     let mut bench = red(config);
-    // Below the threshold nothing is chosen; one more brings the average to it.
+    // Below the threshold no packet is selected; one more packet raises the average to it.
     fill(&mut bench, length);
     let (mut all, mut since) = (Vec::new(), 0);
     bench.marked = 0;
@@ -88,7 +88,7 @@ fn the_distances_of_marks_are_uniform() {
     assert!(chi < 43.8, "{chi}: {counts:?}");
 }
 
-/// The average outlives a queue; as in ns-2 and ns-3 a queue with at most one packet has no congestion.
+/// The average outlives a queue; as in ns-2 and ns-3 a queue with at most one packet is not congested.
 #[test]
 fn no_packet_is_chosen_while_at_most_one_waits() {
     let mut bench = red(RedConfig { weight: 0.001, max_p: 1.0, ..quick() });
@@ -107,13 +107,13 @@ fn no_packet_is_chosen_while_at_most_one_waits() {
         bench.enter(data(true));
         bench.marked
     };
-    // With a probability of 0.6 and more by its count; a draw that is pinned.
+    // With a probability of at least 0.6 by its count; the draw is pinned.
     assert!((0..5).map(|_| chosen(2)).sum::<usize>() > 1);
     assert_eq!((0..50).map(|_| chosen(1)).sum::<usize>(), 0);
     assert_eq!((0..50).map(|_| chosen(0)).sum::<usize>(), 0);
 }
 
-/// Share of the packets that a line of 1 Mbit/s drops early or late, when packets of 1000 bytes come to it at random.
+/// Share of early or late drops on a line of 1 Mbit/s, for random arrivals of packets of 1000 bytes.
 fn dropped_share(load: f64) -> f64 {
     let rate = Rate::from_bps(1_000_000);
     let config = RedConfig::FLOYD93.on(rate, RedConfig::TYPICAL);
@@ -145,7 +145,7 @@ fn dropped_share(load: f64) -> f64 {
     dropped as f64 / f64::from(n)
 }
 
-/// Shares of a model of ns-3's queue disc, without `Gentle` and `Wait`, that knows nothing of this code.
+/// Shares of an independent model of ns-3's queue disc, without `Gentle` and `Wait`.
 #[test]
 fn an_open_load_loses_what_it_loses_in_ns_3() {
     for (load, share) in [(0.95, 0.007_31), (1.0, 0.029_0), (1.2, 0.171_4)] {
@@ -182,7 +182,7 @@ fn what_cannot_be_marked_is_dropped_and_so_is_all_where_marking_is_off() {
         }
         assert_eq!(bench.marked, 0);
         assert!(dropped.iter().all(|(_, cause)| *cause == Cause::EarlyDrop));
-        // What is dropped does not lengthen the queue: it stays where every packet is chosen.
+        // Dropped packets do not lengthen the queue: it remains at the length where every packet is selected.
         assert_eq!(bench.kept, 15);
     }
 }
@@ -197,8 +197,8 @@ fn acks_go_first_behind_it() {
 }
 
 proptest! {
-    /// Whatever arrives: each packet leaves, waits, or ended with a cause, the queue keeps its bound, and only what
-    /// may be marked is. (The bench itself checks that nothing is lost.)
+    /// For any arrivals: each packet leaves, waits, or is dropped with a cause; the queue stays within its
+    /// bound, and only markable packets are marked. (The bench itself checks conservation.)
     #[test]
     fn packets_are_conserved(
         steps in prop::collection::vec((0u8..4, any::<bool>(), 0u64..50), 1..300),

@@ -1,17 +1,18 @@
-//! Scripts for a queue: what enters, what ends at that moment, and what leaves.
+//! Scripts for a queue: arrivals, drops that they cause, and departures.
 //!
 //! ```text
-//! ack 1000                       a pure ACK enters and is kept
-//! ack 2000 => ends 1000          this one enters, and the ACK with the number 1000 is removed by it
+//! ack 1000                       a pure ACK enters and waits
+//! ack 2000 => ends 1000          this one enters and removes the ACK with the number 1000
 //! ack 3000 => full               there is no room for it
 //! data 1+960                     bytes 1 to 960 enter
-//! leaves ack 2000                the next packet to leave is this one
+//! leaves ack 2000                the next departing packet is this one
 //! ```
 //!
-//! What enters stands up to `=>`; all the rest is what must come out. Numbers count from the initial one. Further
-//! words: `port N` for another connection, `win N`, `at N` (the sequence number of an ACK), `ts V/E` (timestamps),
-//! `sack L-R`, `ece`, `ce` (marked by a router), `psh`, `syn`, `fin`, `rst`, `urg`, `unknown` (an option nobody
-//! knows), `partial`, `lost N`, `damaged`. The clock stands still but for [`Bench::wait`].
+//! The text up to `=>` is the input; everything else is the expected output. Numbers count from the initial
+//! one. Further words: `port N` for another connection, `win N`, `at N` (the sequence number of an ACK),
+//! `ts V/E` (timestamps), `sack L-R`, `ece`, `ce` (marked by a router), `psh`, `syn`, `fin`, `rst`, `urg`,
+//! `unknown` (an unassigned option), `partial`, `lost N`, `damaged`. The clock advances only by
+//! [`Bench::wait`].
 
 use lasthop_proto::event::{Cause, Op, Wants, What};
 use lasthop_proto::machine::{Out, Side};
@@ -25,7 +26,7 @@ use lasthop_proto::wire::{
 const MOBILE: Addr = Addr::v4(10, 1, 0, 1);
 const FIXED: Addr = Addr::v4(10, 0, 0, 1);
 
-/// A queue that tells what became of each packet.
+/// A queue with a record of each packet's fate.
 pub struct Bench {
     queue: Queue,
     out: Out,
@@ -33,9 +34,9 @@ pub struct Bench {
     pub kept: usize,
     /// Packets that were marked.
     pub marked: usize,
-    /// Why, where the queue tells.
+    /// Causes of the marks, where the queue reports them.
     pub marks: Vec<Cause>,
-    /// Packets that ended when one left last.
+    /// Packets dropped at the last departure.
     pub ended: Vec<(Packet, Cause)>,
 }
 
@@ -44,7 +45,7 @@ impl Bench {
         Bench::seeded(discipline, limit, 1)
     }
 
-    /// The same in the run with `seed`.
+    /// Like [`Bench::new`], in the run with `seed`.
     pub fn seeded(discipline: Discipline, limit: Limit, seed: u64) -> Bench {
         Bench {
             queue: Queue::new(limit, discipline, || Stream::new(seed, "queue")),
@@ -57,17 +58,17 @@ impl Bench {
         }
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     pub fn wait(&mut self, span: Span) {
         self.now += span;
     }
 
-    /// The average that random early detection goes by.
+    /// The average of random early detection.
     pub fn average(&self) -> f64 {
         self.queue.average().unwrap()
     }
 
-    /// Puts a packet in; what ended by it, in order, with causes.
+    /// Enqueues a packet; returns the dropped packets in order, with causes.
     pub fn enter(&mut self, packet: Packet) -> Vec<(Packet, Cause)> {
         let bytes = packet.wire_len();
         self.queue.enter(self.now, Side::Left, packet, bytes, &mut self.out);
@@ -78,7 +79,7 @@ impl Bench {
         ended
     }
 
-    /// What the queue has told: packets that ended, with causes; marks are counted.
+    /// Takes the queue's events: dropped packets with causes; marks are counted.
     fn told(&mut self) -> Vec<(Packet, Cause)> {
         let mut ended = Vec::new();
         for event in self.out.events.drain(..) {
@@ -111,7 +112,7 @@ impl Bench {
     }
 }
 
-/// Runs `script` through a queue, with initial numbers that wrap at different places.
+/// Runs `script` through a queue, with initial numbers that wrap at different positions.
 pub fn check(discipline: Discipline, limit: Limit, script: &str) {
     for isn in [0, u32::MAX - 2500, 1 << 31] {
         let mut bench = Bench::new(discipline, limit);
@@ -151,7 +152,7 @@ pub fn check(discipline: Discipline, limit: Limit, script: &str) {
     }
 }
 
-/// The packet that a line of a script describes.
+/// The packet of a script line.
 pub fn packet(line: &str, isn: Seq) -> Packet {
     let mut words = line.split_whitespace();
     let mut segment = Segment::new(9, 5001, isn + 1, isn, Flags::ACK);

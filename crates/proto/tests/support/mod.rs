@@ -1,11 +1,11 @@
-//! Puts packets through a machine and watches what becomes of them.
+//! Sends packets through a machine and records their fates.
 
 use lasthop_proto::event::{Cause, Op, Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Body, Damage, Flags, Packet, PacketId, Segment, Seq};
 
-/// A packet of `bytes` bytes, 40 of them headers. Each acknowledges more than the one before.
+/// A packet of `bytes` bytes, 40 of them headers. Each acknowledges more than the previous one.
 pub fn packet(id: u64, bytes: u32) -> Packet {
     let segment = Segment::new(1, 2, Seq(0), Seq(1000 * id as u32), Flags::ACK);
     let body = Body::Pattern { stream: 1, len: bytes - 40, offset: 0 };
@@ -14,25 +14,25 @@ pub fn packet(id: u64, bytes: u32) -> Packet {
     packet
 }
 
-/// How long an empty machine is woken on: some, that send beacons, would be so without end.
+/// How long the deadlines of an empty machine are handled: machines with beacons have deadlines without end.
 const PATIENCE: Span = Span::secs(2);
 
-/// What became of packets: when and where they came out, and which were dropped.
+/// Fates of packets: times and sides of delivered ones, and the dropped ones.
 #[derive(Default, Debug, PartialEq)]
 pub struct Outcome {
     pub out: Vec<(Time, Side, u64)>,
     pub dropped: Vec<(Time, u64, Cause)>,
-    /// Those that the channel damaged.
+    /// Packets that the channel damaged.
     pub damaged: Vec<u64>,
 }
 
-/// Puts `arrivals` (sorted by time; from which side, and how long) into `machine`, checking at each step that
-/// nothing vanishes.
+/// Sends `arrivals` (sorted by time; side and length) through `machine`, and checks conservation at each
+/// step.
 pub fn play(machine: &mut impl Machine, arrivals: &[(Time, Side, u32)]) -> Outcome {
     play_late(machine, arrivals, |wake| wake)
 }
 
-/// The same on a clock that wakes late: a wake asked for at `t` comes at `late(t)`.
+/// The same on a late clock: a deadline at `t` is handled at `late(t)`.
 pub fn play_late(
     machine: &mut impl Machine,
     arrivals: &[(Time, Side, u32)],
@@ -41,7 +41,7 @@ pub fn play_late(
     play_packets(machine, arrivals, late, |id, _, bytes| packet(id, bytes))
 }
 
-/// The same with packets that `make` makes, from their number, where they come from, and their length.
+/// The same with packets that `make` creates from number, side and length.
 pub fn play_packets(
     machine: &mut impl Machine,
     arrivals: &[(Time, Side, u32)],

@@ -1,4 +1,4 @@
-//! What scripts of segments share: a script is the complete record of what a machine does, line by line.
+//! Common parts of segment scripts: a script is the complete record of a machine's actions, line by line.
 
 use lasthop_proto::wire::Flags;
 
@@ -14,7 +14,7 @@ pub const FLAGS: [(char, Flags); 8] = [
     ('e', Flags::AE),
 ];
 
-/// The flags that `letters` name.
+/// The flags of `letters`.
 pub fn flags(letters: &str) -> Flags {
     letters.chars().fold(Flags::NONE, |flags, letter| {
         flags | FLAGS.iter().find(|(c, _)| *c == letter).expect("a flag").1
@@ -26,7 +26,7 @@ pub fn letters(flags: Flags) -> String {
     FLAGS.iter().filter(|(_, flag)| flags.has(*flag)).map(|(letter, _)| letter).collect()
 }
 
-/// The lines of a script that say something, without comments.
+/// The lines of a script, without comments and blank lines.
 pub fn lines(script: &str) -> impl Iterator<Item = &str> {
     script.lines().map(|l| l.split('#').next().unwrap().trim()).filter(|l| !l.is_empty())
 }
@@ -35,8 +35,8 @@ pub fn words(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()
 }
 
-/// Fails with the whole record of what happened, `got`, if it is not what the script says. `isn` is the initial
-/// sequence number it was played with.
+/// Fails with the whole record `got` if it differs from the script. `isn` is the initial sequence number of
+/// the run.
 #[track_caller]
 pub fn compare(isn: u32, got: &[String], want: &[String]) {
     if got == want {

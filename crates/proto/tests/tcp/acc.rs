@@ -1,4 +1,5 @@
-//! Congestion control of acknowledgements (balakrishnan97 4.2.1): d over time, its bounds, and what a sender tells.
+//! Congestion control of acknowledgements (balakrishnan97 4.2.1): d over time, its bounds, and a sender's
+//! reports.
 
 use lasthop_proto::tcp::{AccConfig, DelayedAck, TcpConfig, Variant};
 use lasthop_proto::units::Span;
@@ -14,8 +15,8 @@ fn acc(config: TcpConfig) -> TcpConfig {
     }
 }
 
-/// A receiver and the data that comes: each line is a time, how many segments the sender has acknowledged of, its
-/// window, and how many marked ACKs it has seen. What comes out are the segments that were acknowledged.
+/// A receiver and its incoming data: each line has a time, the number of segments acknowledged at the sender,
+/// its window, and its count of marked ACKs. The output is the acknowledged segments.
 #[test]
 fn d_doubles_with_a_mark_and_falls_by_one_in_each_round_trip_without() {
     check(

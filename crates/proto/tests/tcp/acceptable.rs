@@ -1,11 +1,11 @@
-//! A segment that is not acceptable leaves nothing behind: what follows it is accepted as before.
+//! An unacceptable segment changes no state: later segments are accepted as before.
 
 use lasthop_proto::tcp::TcpConfig;
 
 use crate::fine;
 use crate::script::check;
 
-/// Each of these carries a timestamp far ahead of the peer's clock, and none of them is acceptable.
+/// Each segment carries a timestamp far ahead of the peer's clock, and none is acceptable.
 #[test]
 fn the_timestamp_of_a_segment_that_is_not_accepted_is_not_stored() {
     let answer = "500ms > . at 989 ack 1 ts 500 5001\n";

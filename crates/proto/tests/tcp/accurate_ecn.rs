@@ -1,4 +1,4 @@
-//! Accurate ECN (RFC 9768): the handshake's table, counters, and what a sender makes of them.
+//! Accurate ECN (RFC 9768): the handshake's table, counters, and a sender's reaction.
 
 use lasthop_proto::tcp::{AccurateEcn, DelayedAck, TcpConfig, Variant};
 use lasthop_proto::units::Span;
@@ -27,7 +27,7 @@ fn a_client_goes_by_the_answer() {
         ("S.EW", ".W", "P.Ee", " ect"),
         ("S.e", ".W", "P.Ee", " ect"),
         ("S.We", ".W", "P.Ee", " ect"),
-        // Classic ECN, a nonce, none, and a host that reflects what it does not know.
+        // Classic ECN, a nonce, none, and a host that reflects unknown flags.
         ("S.E", "", "P.", " ect"),
         ("S.Ee", "", "P.", " ect"),
         ("S.", "", "P.", ""),
@@ -59,7 +59,7 @@ fn a_server_goes_by_the_offer() {
         ("SEWe mss 1000", "S.W", true),
         ("SEWe mss 1000 ect1", "S.EW", true),
         ("SEWe mss 1000 ect", "S.e", true),
-        // The mark of a SYN is told by the answer, and not counted.
+        // The answer reports the mark of a SYN, which is not counted.
         ("SEWe mss 1000 ce", "S.We", true),
         ("SE mss 1000", "S.W", true),
         ("Se mss 1000", "S.W", true),
@@ -183,7 +183,8 @@ fn a_receiver_counts_bytes_where_there_is_room() {
     );
 }
 
-/// Where nothing goes by how many are marked, one is as a loss, once a window; what is told does not end with CWR.
+/// Without proportional reduction, any number of marks acts as one loss per window; reports do not end with
+/// CWR.
 #[test]
 fn a_sender_halves_its_window_for_a_count() {
     check(
@@ -211,7 +212,8 @@ fn a_sender_halves_its_window_for_a_count() {
     );
 }
 
-/// The acknowledgements of two windows are lost, and one comes that may mean eight marks: it counts as some.
+/// The acknowledgements of two windows are lost, and one arrives that may mean eight marks: it counts as
+/// some.
 #[test]
 fn a_lost_ack_loses_no_count() {
     check(

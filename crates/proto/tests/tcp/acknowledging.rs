@@ -1,4 +1,4 @@
-//! The receiver: when it acknowledges, and what its SACK blocks tell.
+//! The receiver: times of its ACKs, and the contents of its SACK blocks.
 
 use lasthop_proto::tcp::config::MaxSeg;
 use lasthop_proto::tcp::{DelayedAck, TcpConfig};
@@ -244,7 +244,7 @@ fn by_time_alone_a_window_that_is_half_used_up_is_opened_at_once() {
         2s     end
         ",
     );
-    // An application that reads nothing: there is no more window to offer, and time counts.
+    // An application that reads no data: the window cannot be opened, and the time limit applies.
     check(
         &by_time(),
         "
@@ -333,7 +333,7 @@ fn bsd_acknowledges_half_of_its_buffer_however_large_its_segments_are() {
 
 #[test]
 fn the_segment_size_that_bytes_are_counted_by_is_that_of_each_connection() {
-    // Timestamps shorten the segments to 988 bytes, and not what two of them are.
+    // Timestamps shorten the segments to 988 bytes, but not the unit of counting.
     check(
         &TcpConfig { maxseg: MaxSeg::Mss, timestamps: true, ..fine() },
         "
@@ -368,7 +368,7 @@ fn the_segment_size_that_bytes_are_counted_by_is_that_of_each_connection() {
     );
 }
 
-/// In Linux' interactive mode an ACK waits for the reply that will carry it. A reply that does not come ends the mode.
+/// In Linux' interactive mode an ACK waits for the reply that will carry it. A missing reply ends the mode.
 #[test]
 fn after_a_reply_acks_wait_for_the_next_one() {
     let delayed_ack = DelayedAck { every: 2, timeout: Span::millis(40) };
@@ -397,7 +397,7 @@ fn after_a_reply_acks_wait_for_the_next_one() {
     );
 }
 
-/// What is buffered behind a hole and comes again with what fills the hole is a duplicate, too.
+/// Data buffered after a hole that arrives again with the segment filling the hole is a duplicate, too.
 #[test]
 fn data_that_overlaps_what_is_buffered_is_reported_as_a_duplicate() {
     //= rfc2883#section-4

@@ -1,4 +1,4 @@
-//! What 4.4BSD does at the end of fast recovery, beside what Reno does by RFC 5681.
+//! End of fast recovery in 4.4BSD, compared with Reno by RFC 5681.
 
 use lasthop_proto::tcp::config::Deflation;
 use lasthop_proto::tcp::{TcpConfig, Variant};

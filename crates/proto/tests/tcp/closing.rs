@@ -1,4 +1,4 @@
-//! FIN, RST, TIME-WAIT, and segments that would like to end a connection.
+//! FIN, RST, TIME-WAIT, and segments that try to end a connection.
 
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::units::Span;
@@ -28,7 +28,7 @@ fn the_side_that_closes_first_waits() {
     );
 }
 
-/// The pacer would let the next segment go at 135 ms, when there is neither a segment nor a connection.
+/// The pacer would release the next segment at 135 ms, when neither a segment nor a connection exists.
 #[test]
 fn nothing_wakes_a_connection_whose_wait_is_over() {
     check(

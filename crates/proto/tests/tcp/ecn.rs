@@ -69,7 +69,7 @@ fn a_mark_is_echoed_until_the_sender_has_reduced_its_window() {
 //= rfc3168#section-6.1.1: both ends must want it
 #[test]
 fn a_peer_that_knows_nothing_of_it_is_left_alone() {
-    // The second one reflects what it does not know.
+    // The second one reflects unknown flags.
     for answer in ["S.", "S.EW"] {
         check(
             &ecn(fine()),

@@ -1,4 +1,4 @@
-//! The peer's window and ours: closed, small, and opening.
+//! The windows of the peer and of this end: closed, small, and opening.
 
 use lasthop_proto::tcp::config::GivingUp;
 use lasthop_proto::tcp::{Clock, GrowthRule, IdleRestart, TcpConfig};
@@ -186,7 +186,7 @@ fn a_window_that_was_taken_back_is_probed_after_the_time_out() {
     );
 }
 
-/// 4.4BSD stops its timer when the window is taken back, and keeps its congestion window.
+/// 4.4BSD stops its timer when the window shrinks to zero, and leaves its congestion window unchanged.
 #[test]
 fn with_the_timers_of_bsd_a_window_that_was_taken_back_is_probed_without_a_time_out() {
     let clock = Clock::Ticks { slow: Span::millis(500), fast: Span::millis(200) };
@@ -231,8 +231,8 @@ fn an_old_ack_does_not_change_the_window() {
     );
 }
 
-/// Window probes back off as timeouts do. With the rule of Linux a peer that answers none of them is given up; one that
-/// answers is probed for ever.
+/// Window probes back off as timeouts do. With the rule of Linux a peer that answers none of them ends the
+/// connection; one that answers is probed without limit.
 #[test]
 fn linux_gives_up_a_peer_that_answers_no_window_probe() {
     let config = TcpConfig {
@@ -263,10 +263,10 @@ fn linux_gives_up_a_peer_that_answers_no_window_probe() {
     check(&count, &(probes(&more, false) + "138s end"));
 }
 
-/// Linux probes a closed window by a segment without data from behind the window.
+/// Linux probes a closed window by a segment without data below the window.
 #[test]
 fn linux_probes_a_closed_window_without_data() {
-    // The window stays as it is through the silence.
+    // The window is unchanged during the silence.
     let slow_start_after_idle = IdleRestart::Off;
     let rto_min = Span::millis(200);
     check(

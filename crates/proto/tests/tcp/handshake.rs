@@ -1,4 +1,4 @@
-//! Opening, and what the SYNs agree on.
+//! Opening, and the options agreed on by the SYNs.
 
 use lasthop_proto::tcp::{AckpReaction, ElnMode, TcpConfig};
 

@@ -21,7 +21,7 @@ fn host() -> Host {
     Host::new(HostConfig { name: "mobile".into(), addr: HERE, side: Side::Left, tcp }, 1)
 }
 
-/// What the host answers to a segment from the peer: flags, seq, ack.
+/// The host's answer to a segment from the peer: flags, seq, ack.
 fn answer(host: &mut Host, flags: Flags, seq: u32, ack: u32, len: u32) -> Vec<(Flags, u32, u32)> {
     let mut out = Out::new(Wants::NOTHING);
     let segment = Segment::new(1024, 9, Seq(seq), Seq(ack), flags);
@@ -57,8 +57,8 @@ fn a_connection_that_was_reset_is_none() {
     assert_eq!(host.connections().len(), 2);
 }
 
-/// Two connections joined by a wire that takes `delay`; `drop` says which of the packets of the active end are
-/// lost. Returns both, and how much was delivered.
+/// Two connections joined by a wire with `delay`; `drop` selects the lost packets of the active end. Returns
+/// both, and the number of bytes delivered.
 fn transfer(
     config: TcpConfig,
     bytes: u64,
@@ -125,7 +125,7 @@ fn more_than_four_gigabytes_cross_the_wrap_twice() {
 
 #[test]
 fn a_loss_before_thousands_of_segments_in_flight_is_repaired() {
-    // Once the receiver kept at most 1024 pieces and then refused even the one that was missing.
+    // An earlier receiver stored at most 1024 pieces and then rejected even the missing one.
     let config = TcpConfig { mss: 1000, initial_window: 3000, ..TcpConfig::linux() };
     let (ends, delivered) = transfer(config, 4_000_000, Span::millis(50), |n| n == 2);
     assert!(ends[0].is_complete());

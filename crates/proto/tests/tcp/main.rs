@@ -1,5 +1,5 @@
-//! One end of a TCP connection, from outside: short scripts for each mechanism, and what they cannot say in a
-//! few lines.
+//! One end of a TCP connection, from outside: short scripts for each mechanism, and tests that need more than
+//! a few lines.
 
 use lasthop_proto::tcp::{TcpConfig, Variant};
 
@@ -36,7 +36,7 @@ mod vegas;
 mod wireless;
 mod work;
 
-/// RFC 5681 and 6298 as written, with segments of 1000 bytes and an initial window of one.
+/// RFC 5681 and 6298 without deviations, with segments of 1000 bytes and an initial window of one.
 fn fine() -> TcpConfig {
     TcpConfig { mss: 1000, initial_window: 1, recv_buffer: 32_000, ..TcpConfig::rfc() }
 }
@@ -51,9 +51,9 @@ fn sender(variant: Variant, segments: u32) -> TcpConfig {
     TcpConfig { variant, initial_window: segments, sack: variant == Variant::Sack, ..fine() }
 }
 
-/// The peer has not agreed to `option`, so what its ACKs say in that option is not heeded: `config`, a sender of four
-/// segments, waits for the third duplicate ACK. `reports` are what they say of 1001, 2001 and 3001. Once more with
-/// SACK, to which the peer has agreed.
+/// The peer has not agreed to `option`, so that option on its ACKs is ignored: `config`, a sender of four
+/// segments, waits for the third duplicate ACK. `reports` are the options for 1001, 2001 and 3001. The test
+/// is repeated with SACK, to which the peer has agreed.
 #[track_caller]
 fn falls_back_without_consent(config: &TcpConfig, option: &str, reports: [&str; 3]) {
     for sack in [false, true] {

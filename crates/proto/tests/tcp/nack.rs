@@ -75,7 +75,7 @@ fn a_sender_that_did_not_offer_takes_no_notice() {
     );
 }
 
-/// A sender that judges by its own records neither offers to obey nor is kept from its timer by what comes all the same.
+/// A sender with its own loss detection does not offer them, and unrequested ones do not postpone its timer.
 #[test]
 fn a_sender_with_rack_does_not_offer_them_and_its_timer_is_not_postponed() {
     let tcp = TcpConfig { nack: true, sack: true, ..sender(Variant::Rack, 2) };

@@ -1,4 +1,4 @@
-//! What a sender does when a base station tells it of a bad state of the wireless link (bakshi96 4.2).
+//! Reaction of a sender to a base station's notification of a bad wireless link (bakshi96 4.2).
 
 use std::sync::Arc;
 
@@ -161,7 +161,7 @@ fn tahoe_of_the_paper_fills_its_window_and_retransmits_at_the_third_duplicate() 
         10ms   > . 1+536 ack 1
         "
     .to_owned();
-    // One round trip of 100 ms and more for each window: slow start up to seven segments.
+    // At least one round trip of 100 ms for each window: slow start up to seven segments.
     let (mut sent, mut at) = (2, 10);
     for acked in 1..=6 {
         at += 100;
@@ -187,7 +187,7 @@ fn tahoe_of_the_paper_fills_its_window_and_retransmits_at_the_third_duplicate() 
     check(&TcpConfig::bakshi96(), &script);
 }
 
-/// A host takes messages for its own connections, and says of each other one why not.
+/// A host accepts messages for its own connections, and drops each other one with a cause.
 #[test]
 fn a_host_finds_the_connection_that_is_meant() {
     let (own, peer) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 1, 0, 1));
@@ -228,6 +228,6 @@ fn a_host_finds_the_connection_that_is_meant() {
         assert_eq!(got, Some(expected));
         assert!(out.sends.is_empty(), "an ICMP error is never answered");
     }
-    // 500 ms later than without: the time-out is counted from the notification.
+    // 500 ms later than without: the timeout is counted from the notification.
     assert_eq!(host.next_wake(), Some(Time(1_500_000_000)));
 }

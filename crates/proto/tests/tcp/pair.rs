@@ -1,8 +1,9 @@
 //! A client and a server on a wire of 50 ms, and the record of every segment between them.
 //!
-//! Each line is when a segment was sent, by whom (`C` or `S`), flags as tcpdump has them, bytes as `FIRST+LEN`, what it
-//! acknowledges, and the options by which connections open. Numbers count from the initial ones. `x` at the end says that
-//! the wire lost it. Requests have 300 bytes, answers 500, and each exchange has a connection of its own.
+//! Each line has the send time, the sender (`C` or `S`), flags as in tcpdump, bytes as `FIRST+LEN`, the
+//! acknowledgement, and the opening options. Numbers count from the initial ones. A final `x` means that the
+//! wire lost the segment. Requests have 300 bytes, responses 500, and each exchange has a separate
+//! connection.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,10 +33,10 @@ pub struct Pair {
     pub sent: Vec<(String, Packet)>,
     lose: fn(&str) -> bool,
     origins: BTreeMap<(Addr, u16), Seq>,
-    /// When each exchange was answered, since it was asked for.
+    /// Time from request to response of each exchange.
     pub times: Vec<Span>,
     asked: Vec<Time>,
-    /// Bytes that the server's application has got.
+    /// Bytes delivered to the server's application.
     pub delivered: u64,
 }
 
@@ -45,7 +46,7 @@ fn host(name: &str, addr: Addr, side: Side, tcp: &TcpConfig) -> Host {
 }
 
 impl Pair {
-    /// Who asks and who answers, and which of the lines the wire loses.
+    /// Configurations of client and server, and the lines that the wire loses.
     pub fn new(client: &TcpConfig, server: &TcpConfig, lose: fn(&str) -> bool) -> Pair {
         let mut pair = Pair {
             hosts: [
@@ -77,18 +78,18 @@ impl Pair {
         }
     }
 
-    /// The server starts anew, and has forgotten everything.
+    /// Restarts the server without its stored state.
     pub fn restart_server(&mut self) {
         self.hosts[1] = host("server", SERVER, Side::Right, &self.configs[1]);
         self.hosts[1].answer(CLIENT, PORT, Answers::Same(Pair::exchange()));
     }
 
-    /// What a host (0 asks, 1 answers) remembers.
+    /// Changes the stored state of a host (0 is the client, 1 the server).
     pub fn remember(&mut self, host: usize, change: impl FnOnce(&mut Memory)) {
         change(self.hosts[host].memory_mut().expect("it opens with data"));
     }
 
-    /// Once more the packet of a line that was sent before, which arrives now.
+    /// Delivers the packet of an earlier line again, now.
     pub fn again(&mut self, line: &str) {
         let found = self.sent.iter().find(|(sent, _)| sent == line);
         let packet = found.unwrap_or_else(|| panic!("nothing was `{line}`")).1.clone();
@@ -96,7 +97,7 @@ impl Pair {
         self.wire.push((self.now, to, packet));
     }
 
-    /// As [`Pair::again`], but a new SYN with another count; from now on numbers count from there.
+    /// Like [`Pair::again`], but a new SYN with another count; from now on numbers count from there.
     pub fn forge(&mut self, line: &str, count: u32) {
         self.again(line);
         let (_, _, packet) = self.wire.last_mut().expect("it was put there");
@@ -114,7 +115,7 @@ impl Pair {
         &self.hosts[1]
     }
 
-    /// An exchange at this time, and everything until another; the lines of what was sent meanwhile.
+    /// Runs an exchange at `at`, and everything until `until`; `lines` are the segments sent.
     #[track_caller]
     pub fn ask(&mut self, at: &str, until: &str, lines: &str) {
         let at = Time::ZERO + at.parse::<Span>().unwrap();
@@ -122,7 +123,7 @@ impl Pair {
         self.wait(until, lines);
     }
 
-    /// Everything until `until`; the lines of what is sent meanwhile.
+    /// Runs everything until `until`; `lines` are the segments sent.
     #[track_caller]
     pub fn wait(&mut self, until: &str, lines: &str) {
         let until = Time::ZERO + until.parse::<Span>().unwrap();
@@ -151,7 +152,7 @@ impl Pair {
         assert_eq!(said, wanted, "\n{}", said.join("\n"));
     }
 
-    /// What happens next: a host is woken, or a packet of the wire arrives.
+    /// The next event: a host's timer, or the arrival of a packet.
     fn next(&self) -> Option<(Time, Result<usize, usize>)> {
         let wakes = (0..2).filter_map(|i| Some((self.hosts[i].next_wake()?, Ok(i))));
         let arrivals = self.wire.iter().enumerate().map(|(i, (at, ..))| (*at, Err(i)));
@@ -183,7 +184,7 @@ impl Pair {
     fn describe(&mut self, host: usize, packet: &Packet) -> String {
         let s = packet.segment().expect("TCP");
         let port = |own: bool| if (host == 0) == own { s.src_port } else { s.dst_port };
-        // Ports of the client tell its connections apart.
+        // Ports of the client identify its connections.
         let client = if host == 0 { port(true) } else { s.dst_port };
         let own = if host == 0 { CLIENT } else { SERVER };
         let peer = if host == 0 { SERVER } else { CLIENT };

@@ -1,4 +1,4 @@
-//! Header prediction: cheaper, and to the letter the same.
+//! Header prediction: lower cost, and identical behaviour.
 
 use lasthop_proto::energy::Operation;
 use lasthop_proto::event::Wants;
@@ -24,7 +24,8 @@ fn nearly_all_of_a_bulk_transfer_is_predicted_at_both_ends() {
         let x = bulk(&stamped(prediction));
         for host in [RECEIVER, SENDER] {
             let predicted = x.count(host, Operation::Predicted);
-            // Handshake and FINs are all that is left, and what acknowledges the last window: the FIN goes with it.
+            // Only the handshake, the FINs, and the acknowledgement of the last window, which has the FIN,
+            // remain.
             let most = if host == SENDER { 20 } else { 4 };
             let processed = x.count(host, Operation::Processed);
             assert!(processed <= most, "{host} {prediction:?} {processed} {predicted}");
@@ -43,7 +44,7 @@ fn before_the_check_of_timestamps_only_what_is_not_predicted_is_checked() {
     assert!(checks(Prediction::BeforePaws) <= 4, "{}", checks(Prediction::BeforePaws));
 }
 
-/// The receiver of two segments and then of a third whose timestamp is older than theirs.
+/// The receiver of two segments and of a third one with an older timestamp.
 const OLD_DUPLICATE: &str = "
     0ms   < S mss 1000 ts 50 0
     0ms   > S. ack 1 mss 1000 ts 0 ECHO1
@@ -73,7 +74,7 @@ fn an_old_duplicate_at_the_left_edge_is_the_price_of_predicting_first() {
 
 #[test]
 fn what_is_not_predicted_is_checked_all_the_same() {
-    // The same old timestamp on a segment past the left edge, and on one with a FIN.
+    // The same old timestamp on a segment past the left edge, and on a segment with a FIN.
     for late in ["30ms < . 2965+988 ack 1 ts 7 0", "30ms < F. 1977+988 ack 1 ts 7 0"] {
         let script = script("").replace("    30ms  < . 1977+988 ack 1 ts 7 0", late);
         let refused = format!("{script}\n30ms > . ack 1977 ts 30 100\n100ms end");
@@ -83,7 +84,7 @@ fn what_is_not_predicted_is_checked_all_the_same() {
     }
 }
 
-/// A TCP of any kind.
+/// A TCP of any variant.
 fn tcps() -> impl Strategy<Value = TcpConfig> {
     let variants = [
         Variant::Tahoe,

@@ -1,4 +1,4 @@
-//! Every field of every preset: the first one whole, the others as far as they differ from it.
+//! Every field of every preset: all fields of the first one, and the differences of the others.
 
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::tcp::config::PRESETS;
@@ -198,7 +198,7 @@ const FIELDS: &str = "
     sack: true
 ";
 
-/// The fields of a preset as they are printed.
+/// The printed fields of a preset.
 fn fields(name: &str) -> Vec<String> {
     let config = TcpConfig::preset(name).unwrap_or_else(|| panic!("{name}"));
     let text = format!("{config:?}");

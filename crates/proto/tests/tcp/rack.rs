@@ -141,11 +141,11 @@ fn a_probe_that_mends_the_loss_of_the_last_segment_closes_the_window_all_the_sam
         "
         )
     };
-    // The probe was needed: one ACK, of it.
+    // The probe was needed: its ACK is the only one.
     let mended = "700ms  < . ack 4001 win 1000
         700ms  > . 4001+1000 ack 1";
     check(&rack(4), &script(mended, "800ms tcb ssthresh 2000 cwnd 2000"));
-    // It was not: the second ACK is that of the duplicate, and says so.
+    // The probe was needless: the second ACK reports a duplicate.
     let needless = "620ms  < . ack 4001 win 1000
         620ms  > . 4001+1000 ack 1
         700ms  < . ack 4001 win 1000 sack 3001-4001";
@@ -180,7 +180,7 @@ fn a_time_out_keeps_what_was_reported_and_sends_only_what_is_lost() {
     );
 }
 
-/// Reports without a new left edge do not put the retransmission timer off.
+/// Reports without a new left edge do not postpone the retransmission timer.
 #[test]
 fn reports_do_not_put_a_time_out_off() {
     check(
@@ -201,7 +201,7 @@ fn reports_do_not_put_a_time_out_off() {
     );
 }
 
-/// A probe before a time-out is forgotten with it: an ACK beyond it is no sign that it has mended a loss.
+/// A timeout discards an earlier probe: an ACK beyond it does not indicate that the probe repaired a loss.
 #[test]
 fn a_time_out_forgets_the_probe_before_it() {
     check(
@@ -343,8 +343,8 @@ fn a_closed_window_is_probed_and_what_was_lost_waits_for_it() {
     );
 }
 
-/// RACK.rtt is that of each segment that arrives, so that a round trip that was short by accident does not condemn what
-/// comes after it.
+/// RACK.rtt is updated by each segment that arrives, so an unusually short round trip does not mark later
+/// segments lost.
 #[test]
 fn the_round_trip_is_that_of_what_arrived_last_be_it_the_newest_segment_or_not() {
     //= rfc8985#section-6.2: step 2
@@ -372,7 +372,7 @@ fn the_round_trip_is_that_of_what_arrived_last_be_it_the_newest_segment_or_not()
     );
 }
 
-/// What a late ACK reports counts as well.
+/// Reports of a late ACK count as well.
 #[test]
 fn linux_heeds_the_reports_of_an_ack_that_came_late() {
     check(
@@ -392,7 +392,7 @@ fn linux_heeds_the_reports_of_an_ack_that_came_late() {
     );
 }
 
-/// Half a segment that is reported is none that has arrived.
+/// A report of half a segment does not mean that the segment has arrived.
 #[test]
 fn a_report_of_half_a_segment_leaves_the_probe_of_the_tail() {
     check(
@@ -408,7 +408,8 @@ fn a_report_of_half_a_segment_leaves_the_probe_of_the_tail() {
     );
 }
 
-/// While reports come of what was sent before the oldest segment left last, that one may still arrive.
+/// While reports arrive for segments sent before the oldest segment's last transmission, that segment may
+/// still arrive.
 #[test]
 fn with_linux_reports_of_older_segments_start_the_timer_again() {
     let config = TcpConfig { growth: GrowthRule::Linux, rto_min: Span::millis(200), ..rack(8) };
@@ -431,7 +432,7 @@ fn with_linux_reports_of_older_segments_start_the_timer_again() {
     );
 }
 
-/// Where the peer permits no SACK, the first two duplicate ACKs send new data.
+/// If the peer does not permit SACK, the first two duplicate ACKs send new data.
 #[test]
 fn without_sack_linux_transmits_on_duplicate_acks() {
     //= rfc3042#section-2

@@ -1,4 +1,4 @@
-//! How the congestion window opens, and what each variant does about lost segments.
+//! Growth of the congestion window, and the reaction of each variant to lost segments.
 
 use lasthop_proto::tcp::{GrowthRule, Halving, TcpConfig, Variant};
 

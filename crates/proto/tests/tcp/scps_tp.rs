@@ -1,11 +1,11 @@
-//! SCPS-TP: SNACKs name what a receiver misses.
+//! SCPS-TP: SNACKs name the missing segments of a receiver.
 
 use lasthop_proto::tcp::{LossCause, TcpConfig, Variant};
 
 use crate::script::check;
 use crate::{falls_back_without_consent, fine, sender};
 
-/// A sender of eight segments at once.
+/// A sender with a window of eight segments.
 fn scps(loss_cause: LossCause) -> TcpConfig {
     TcpConfig { snack: true, loss_cause, ..sender(Variant::Snack, 8) }
 }
@@ -210,7 +210,7 @@ fn a_receiver_names_its_holes() {
 #[test]
 fn the_bit_vector_ends_where_the_header_does() {
     let config = TcpConfig { snack: true, sack: true, timestamps: true, ..fine() };
-    // Timestamps, two SACK blocks and the hole leave four bytes: 32 segments behind it.
+    // Timestamps, two SACK blocks and the hole leave four bytes: 32 segments after it.
     check(
         &TcpConfig { recv_buffer: 64_000, ..config },
         "

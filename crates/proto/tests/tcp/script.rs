@@ -1,6 +1,6 @@
 //! Scripts of segments in virtual time, with no tolerance, for one end of a connection.
 //!
-//! A script is the complete record of what one [`Connection`] does. Each line is a time, who acts, and what:
+//! A script is the complete record of one [`Connection`]. Each line has a time, an actor, and an action:
 //!
 //! ```text
 //! 0ms    open 5000                   the application sends 5000 bytes and closes (`open`: no end)
@@ -8,27 +8,26 @@
 //! 10ms   < S. ack 1 mss 1460         the peer's answer arrives
 //! 10ms   note established            the connection reports
 //! 10ms   > . 1+1460 ack 1            bytes 1 to 1460
-//! 20ms   tcb cwnd 2920 ssthresh 9000 what the control block holds now
+//! 20ms   tcb cwnd 2920 ssthresh 9000 values of the control block
 //! 900ms  end                         nothing else happens until here
 //! ```
 //!
-//! `open`, `stop-reading`, `read N`, `handoff` (the host has come to another cell) and `<` lines are what the test puts in; all the rest is what must come
-//! out. Flags are tcpdump's: `S`, `F`, `R`, `P`, and `.` for ACK. Numbers count from the initial sequence
-//! number of the side they belong to; `at N` is the sequence number of a segment without data when it is not 1
-//! (0 for a SYN). `win N` is the header's window when it is not the usual one: the whole receive buffer on
-//! what goes out, 32000 on what comes in. Options: `mss N`, `wscale N`, `sackok`, `ts VALUE ECHO` (VALUE from
-//! the sender's own zero), `sack A-B`, `ackp`, `eln`, `marks`, `smart` and `scps` (permitted),
-//! `snack OFFSET+SIZE/BITS` (a hole and, if the slash is there, the bit vector behind it),
-//! `partial`, `lost N`, `marked`, `caused N`. A `<` line with
-//! `damaged` fails the TCP checksum. A `!` line is a message of a base station about the segment at a position,
-//! `bad-state N` or `quench N`, and what follows its `=>` is why it is not obeyed. Flags `E` and `W` are ECE and CWR.
-//! Flag `e` is AE. `ce` is a segment that a router marked, `ect` and `ect1` are ones that may be marked; `counts E0 CE E1` are
-//! the byte counters of accurate ECN. Options of ACK congestion control: `acc`
-//! (permitted), `told WINDOW MARKS ACKED`. Options that open: `cc N`, `ccnew N`, `ccecho N` (counts of T/TCP), `cookie HEX`
-//! and `cookie ask` (Fast Open). What follows `=>` on a `>` line is why a retransmission was sent. `#` begins
-//! a comment.
+//! `open`, `stop-reading`, `read N`, `handoff` (the host has entered another cell) and `<` lines are the
+//! input; all others are the expected output. Flags are tcpdump's: `S`, `F`, `R`, `P`, and `.` for ACK.
+//! Numbers count from the initial sequence number of the side they belong to. `at N` is the sequence number
+//! of a segment without data if it is not 1 (0 for a SYN). `win N` is the header's window if it is not the
+//! usual one: the whole receive buffer on output, 32000 on input. Options: `mss N`, `wscale N`, `sackok`,
+//! `ts VALUE ECHO` (VALUE from the sender's own zero), `sack A-B`, `ackp`, `eln`, `marks`, `smart` and `scps`
+//! (permitted), `snack OFFSET+SIZE/BITS` (a hole and, with a slash, the bit vector after it), `partial`,
+//! `lost N`, `marked`, `caused N`. A `<` line with `damaged` fails the TCP checksum. A `!` line is a message
+//! of a base station about the segment at a position, `bad-state N` or `quench N`; the text after its `=>` is
+//! the reason why it is ignored. Flags `E` and `W` are ECE and CWR. Flag `e` is AE. `ce` is a segment that a
+//! router marked, `ect` and `ect1` are ones that may be marked; `counts E0 CE E1` are the byte counters of
+//! accurate ECN. Options of ACK congestion control: `acc` (permitted), `told WINDOW MARKS ACKED`. Options
+//! that open: `cc N`, `ccnew N`, `ccecho N` (counts of T/TCP), `cookie HEX` and `cookie ask` (Fast Open). The
+//! text after `=>` on a `>` line is the cause of a retransmission. `#` begins a comment.
 //!
-//! Two lines stand for several:
+//! Two kinds of lines are abbreviations:
 //!
 //! ```text
 //! 10ms   established 5000 sackok     `open 5000` and a SYN at 0, the answer now; both with `mss 1000 sackok`
@@ -51,20 +50,20 @@ use lasthop_proto::wire::{
 
 use crate::record::{compare, flags, letters, lines, words};
 
-/// Ticks of a BSD host come at these phases after each multiple of their period.
+/// Phases of a BSD host's ticks after each multiple of their period.
 pub const SLOW_PHASE: Span = Span::millis(130);
 pub const FAST_PHASE: Span = Span::millis(70);
 
 const PEER_WINDOW: u16 = 32_000;
 
-/// Plays `script` on a connection of `config` and fails with the whole record if it differs. It is played with
-/// several initial sequence numbers, so that every script also tests the wrap.
+/// Plays `script` on a connection of `config` and fails with the whole record if it differs. Several initial
+/// sequence numbers are used, so that every script also tests the wrap.
 #[track_caller]
 pub fn check(config: &TcpConfig, script: &str) {
     check_with(config, None, script);
 }
 
-/// The same with what the host remembers of its peers.
+/// Like [`check`], with the host's stored state of its peers.
 #[track_caller]
 pub fn check_with(config: &TcpConfig, memory: Option<&Memory>, script: &str) {
     for (iss, irs) in [(0, 7000), (u32::MAX - 2000, u32::MAX - 999), (1 << 31, u32::MAX)] {
@@ -77,7 +76,7 @@ pub fn check_with(config: &TcpConfig, memory: Option<&Memory>, script: &str) {
     }
 }
 
-/// The lines of a script, with those that stand for several written out.
+/// The lines of a script with abbreviations expanded.
 fn full(script: &str) -> Vec<String> {
     let mut full = Vec::new();
     for line in lines(script) {
@@ -98,7 +97,7 @@ fn full(script: &str) -> Vec<String> {
     full
 }
 
-/// The handshake that is over `at` that time.
+/// The handshake that ends at `at`.
 fn established(at: &str, words: &[&str]) -> [String; 4] {
     let (end, options) = match words {
         [end, options @ ..] if end.parse::<u64>().is_ok() => (format!(" {end}"), options),
@@ -197,7 +196,7 @@ impl Player {
         }
     }
 
-    /// The same keys as in `keys`, with the values that hold now.
+    /// The current values of the keys in `keys`.
     fn control_block(&self, keys: &[&str]) -> String {
         let tcb = self.connection.control_block();
         let values = keys.chunks(2).map(|pair| {
@@ -215,7 +214,7 @@ impl Player {
         values.collect::<Vec<_>>().join(" ")
     }
 
-    /// A base station says something about the segment at `position`.
+    /// Delivers a base station's message about the segment at `position`.
     fn tell(&mut self, at: Time, what: &str, position: u32) {
         let notice = match what {
             "bad-state" => Notice::BadState,
@@ -230,7 +229,7 @@ impl Player {
         self.record.push(format!("{line}{why}"));
     }
 
-    /// A segment of the peer arrives.
+    /// Delivers a segment of the peer.
     fn put(&mut self, at: Time, words: &[&str]) {
         let flags = flags(words[0]);
         let first = u32::from(!flags.has(Flags::SYN));
@@ -348,13 +347,13 @@ impl Player {
         assert!(sent.next().is_none(), "sent without saying why");
     }
 
-    /// The line of a segment that went out, in the words and the order that scripts use.
+    /// The line of a sent segment, in the syntax and order of scripts.
     fn describe(&self, s: &Segment, body: &Body) -> String {
         let mut words = Vec::new();
         words.push(letters(s.flags));
         let at = s.seq - self.iss;
         if !body.is_empty() {
-            // The SYN has a number of its own, before the data.
+            // The SYN has a separate number, before the data.
             let first = at + i32::from(s.flags.has(Flags::SYN));
             words.push(format!("{first}+{}", body.len()));
         } else if at != i32::from(!s.flags.has(Flags::SYN)) {

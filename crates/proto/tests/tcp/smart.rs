@@ -1,4 +1,4 @@
-//! SMART: ACKs name the segment that caused them.
+//! SMART: ACKs identify the segment that caused them.
 
 use lasthop_proto::tcp::{TcpConfig, Variant};
 

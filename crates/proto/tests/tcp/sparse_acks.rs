@@ -1,4 +1,5 @@
-//! A sender whose ACKs are sparse: the window grows by bytes, and what an ACK releases leaves in small bursts.
+//! A sender with sparse ACKs: the window grows by bytes, and the segments that an ACK releases leave in small
+//! bursts.
 
 use lasthop_proto::tcp::{TcpConfig, Variant};
 

@@ -1,4 +1,4 @@
-//! T/TCP by exchange of segments: between a client and a server, and one end against a script.
+//! T/TCP by exchange of segments: between a client and a server, and for one end against a script.
 
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::tcp::opening::Memory;
@@ -26,7 +26,7 @@ fn pair(lose: fn(&str) -> bool) -> Pair {
     pair
 }
 
-/// The first exchange of a pair, after which both know each other.
+/// The first exchange of a pair, after which both have stored each other's state.
 const FIRST: &str = "
     0ms C SFP 1+300 ccnew 7
     50ms S S. ack 1 cc 101 ccecho 7
@@ -317,11 +317,12 @@ fn counts_wrap() {
     );
 }
 
-/// A host that knows its peer: count 5 of it was the last that came, and it has confirmed one of ours.
+/// The memory of a host that knows its peer: the last count received was 5, and the peer has confirmed one
+/// count of this host.
 fn knows() -> Memory {
     let mut memory = Memory::new(&mut lasthop_proto::rng::Stream::new(1, "test"));
     memory.counts = Counts::new(40);
-    // In scripts the peer has one address, whoever opens.
+    // In scripts the peer always has the same address.
     memory.counts.shown(CLIENT, 5);
     memory.counts.echoed(CLIENT, Some(40));
     assert_ne!(CLIENT, SERVER);
@@ -395,7 +396,7 @@ fn time_wait_lasts_eight_time_outs_after_a_short_connection() {
         5050ms S SFP. 1+500 ack 302 cc 102 ccecho 8
         5100ms C . ack 502 cc 8
     ";
-    // The time-out is the least there is, a second.
+    // The timeout is the minimum, a second.
     pair.ask("5000ms", "13090ms", lines);
     assert_eq!(state(&pair), State::TimeWait);
     pair.wait("13100ms", "");
@@ -417,7 +418,7 @@ fn the_next_syn_acknowledges_the_fin_before_it() {
         ",
     );
     assert_eq!(pair.server().connections()[1].state(), State::LastAck);
-    // A client that uses its ports again at once, first with a count of old, then with the next one.
+    // A client that reuses its ports at once, first with an old count, then with the next one.
     pair.forge("5000ms C SFP 1+300 cc 8", 5);
     pair.wait("5200ms", "5200ms S . ack -99698 cc 102");
     assert_eq!(pair.server().connections()[1].state(), State::LastAck, "it changes nothing");

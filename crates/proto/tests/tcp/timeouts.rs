@@ -1,4 +1,4 @@
-//! The retransmission timer: when it expires, Karn's rule, back-off, and giving up.
+//! The retransmission timer: its expiry, Karn's rule, backoff, and aborts.
 
 use lasthop_proto::tcp::config::{GivingUp, TimerOrder};
 use lasthop_proto::tcp::{GrowthRule, TcpConfig, Variant};
@@ -7,11 +7,12 @@ use lasthop_proto::units::Span;
 use crate::script::check;
 use crate::{bsd, fine};
 
-/// Some TCPs set the timer before they take the round trip in, so that it runs by the estimate of before; with all
-/// acknowledged it does not run. Those back off from the second time-out on.
+/// Some TCPs set the timer before they process the round-trip time, so it uses the previous estimate; with
+/// all data acknowledged it does not run. Such TCPs back off from the second timeout on.
 #[test]
 fn the_timer_goes_by_the_estimate_of_before_or_of_after() {
-    // The handshake gives 100 ms and 50 ms: 300 ms. The first segment makes 100 ms and 37.5 ms of that: 250 ms.
+    // The handshake gives 100 ms and 50 ms: 300 ms. With the first segment they become 100 ms and 37.5 ms:
+    // 250 ms.
     for (timer_order, at, next) in
         [(TimerOrder::Last, "450ms", "950ms"), (TimerOrder::First, "500ms", "750ms")]
     {
@@ -240,7 +241,7 @@ fn a_connection_is_given_up_after_too_many_time_outs_in_a_row() {
     );
 }
 
-/// The timeout doubles beyond 64 times the first one, and ends at the largest: only BSD stops earlier.
+/// The timeout doubles beyond 64 times the first one, up to the maximum: only BSD stops earlier.
 #[test]
 fn backoff_is_bounded_by_the_largest_timeout_alone_except_in_bsd() {
     let config = TcpConfig {
@@ -256,7 +257,7 @@ fn backoff_is_bounded_by_the_largest_timeout_alone_except_in_bsd() {
         }
         script
     };
-    // 300 ms, doubled nine times, and twice the largest.
+    // 300 ms, doubled nine times, and twice the maximum.
     let times = ["400ms", "1000ms", "2200ms", "4600ms", "9400ms", "19000ms", "38200ms", "76600ms"];
     let all = [&times[..], &["153400ms", "273400ms", "393400ms"]].concat();
     check(&config, &format!("{}\n500s end", script(&all)));
@@ -265,7 +266,7 @@ fn backoff_is_bounded_by_the_largest_timeout_alone_except_in_bsd() {
     check(&bsd, &format!("{}\n134s end", script(&times)));
 }
 
-/// Linux measures the silence: 3 timeouts stand for 0.2, 0.4, 0.8 and 1.6 s, whatever the round trip was.
+/// Linux measures the silence: 3 timeouts mean 0.2, 0.4, 0.8 and 1.6 s, for any round-trip time.
 #[test]
 fn linux_gives_up_by_time_and_without_a_reset() {
     let config = TcpConfig {
@@ -292,7 +293,8 @@ fn linux_gives_up_by_time_and_without_a_reset() {
     );
 }
 
-/// A SYN whose timer has expired gives no round trip. RFC 6298 then waits for three seconds until there is one.
+/// A SYN whose timer has expired gives no round-trip time. RFC 6298 then uses three seconds until there is
+/// one.
 #[test]
 fn after_a_lost_syn_the_timeout_is_three_seconds_until_a_round_trip_is_measured() {
     //= rfc6298#section-5.7
@@ -320,7 +322,7 @@ fn after_a_lost_syn_the_timeout_is_three_seconds_until_a_round_trip_is_measured(
     }
 }
 
-/// The echo tells which SYN was answered, so that there is a round trip all the same.
+/// The echo identifies the SYN that was answered, which gives a round-trip time.
 #[test]
 fn with_timestamps_a_lost_syn_leaves_a_round_trip() {
     check(
@@ -339,7 +341,8 @@ fn with_timestamps_a_lost_syn_leaves_a_round_trip() {
     );
 }
 
-/// Linux sends the first SYNs at even distances, and distinguishes how often SYN and SYN-ACK are sent again.
+/// Linux sends the first SYNs at equal intervals, and has separate limits for retransmissions of SYN and
+/// SYN-ACK.
 #[test]
 fn syns_of_linux_go_four_times_before_their_timeout_doubles() {
     let config =

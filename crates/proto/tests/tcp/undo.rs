@@ -1,4 +1,4 @@
-//! Reactions to losses that were none are taken back (DSACK, Eifel, F-RTO), as Linux does it.
+//! Reactions to spurious losses are undone (DSACK, Eifel, F-RTO), as in Linux.
 
 use lasthop_proto::tcp::{GrowthRule, TcpConfig, Variant};
 use lasthop_proto::units::Span;
@@ -6,7 +6,7 @@ use lasthop_proto::units::Span;
 use crate::script::check;
 use crate::sender;
 
-/// Linux' windows, of so many segments, with the probe of the tail out of the way.
+/// A Linux sender with a window of `segments`, and without the tail loss probe.
 fn linux(segments: u32) -> TcpConfig {
     TcpConfig {
         sack: true,
@@ -115,7 +115,8 @@ fn duplicates_that_are_reported_for_all_retransmissions_take_a_recovery_back() {
     );
 }
 
-/// A hole that a delayed segment fills shows that more is delayed: that ACK marks nothing lost and sends nothing lost.
+/// A hole filled by a delayed segment indicates further delayed segments: that ACK marks no segment lost and
+/// retransmits none.
 #[test]
 fn an_ack_of_a_delayed_segment_condemns_no_other() {
     check(

@@ -1,4 +1,4 @@
-//! Vegas: round trips open and close the window, and the clock notices losses.
+//! Vegas: round-trip times open and close the window, and the clock detects losses.
 
 use lasthop_proto::tcp::{Congestion, TcpConfig, Variant};
 

@@ -93,7 +93,7 @@ fn the_exponential_reaction_doubles_for_each_in_a_row() {
 
 #[test]
 fn no_round_trip_is_measured_over_a_local_retransmission() {
-    // The ACK takes 1.79 s. Without the rule that would be a sample.
+    // The ACK takes 1.79 s, which would be a sample without the rule.
     let script = |rto: &str| {
         format!(
             "

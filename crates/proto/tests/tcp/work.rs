@@ -1,4 +1,4 @@
-//! What the stacks of two hosts do for a transfer, counted: each choice changes its own count.
+//! Work of the stacks of two hosts for a transfer: each choice changes its own count.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use crate::fine;
 pub const RECEIVER: usize = 0;
 pub const SENDER: usize = 1;
 
-/// What two hosts did, and what they told.
+/// Work and events of two hosts.
 pub struct Exchange {
     pub hosts: [Host; 2],
-    /// Every event of the work of each host.
+    /// All work events of each host.
     pub work: [Vec<Work>; 2],
-    /// Segments that each host put on the wire.
+    /// Segments that each host sent.
     pub sent: [u64; 2],
     /// Bytes of their packets.
     pub bytes: [u64; 2],
     /// All other events, as text.
     pub events: Vec<String>,
-    /// When it was over.
+    /// End of the exchange.
     pub over: Time,
 }
 
@@ -36,8 +36,8 @@ impl Exchange {
     }
 }
 
-/// `streams` transfers of `bytes` between two hosts `delay` apart; `fate` may damage or drop (`None`) what the sender
-/// sends.
+/// `streams` transfers of `bytes` between two hosts `delay` apart; `fate` may damage or drop (`None`) the
+/// sender's packets.
 pub fn exchange(
     tcp: [&TcpConfig; 2],
     (streams, bytes): (u32, u64),
@@ -47,7 +47,7 @@ pub fn exchange(
     exchange_between(tcp, |_| (), (streams, bytes), wants, fate)
 }
 
-/// The same between hosts that `prepare` has changed.
+/// Like [`exchange`], between hosts that `prepare` has changed.
 pub fn exchange_between(
     tcp: [&TcpConfig; 2],
     prepare: impl Fn(&mut Host),
@@ -135,7 +135,8 @@ fn every_segment_is_told_once_where_it_is_sent_and_once_where_it_is_taken_in() {
         assert_eq!(taken, x.sent[1 - host]);
         assert_eq!(x.work[host].len() as u64, x.sent[0] + x.sent[1]);
         assert_eq!(x.count(host, Operation::CardByte), x.bytes[0] + x.bytes[1]);
-        // Each byte of the transfer is copied and summed once at each end, and headers without options have 40.
+        // Each byte of the transfer is copied and summed once at each end, and headers without options have
+        // 40 bytes.
         assert_eq!(x.count(host, Operation::CopiedSummedByte), SIZE);
         let syns = 2 * 4;
         assert_eq!(x.count(host, Operation::SummedByte), 40 * (x.sent[0] + x.sent[1]) + syns);
@@ -162,7 +163,7 @@ fn timestamps_are_counted_where_both_ends_have_them() {
     for host in [RECEIVER, SENDER] {
         let (all, syns) = (x.sent[0] + x.sent[1], 1);
         assert_eq!(x.count(host, Operation::Timestamps), all - syns);
-        // The check against old segments begins when there is something to compare with.
+        // The check against old segments begins with the second timestamp.
         assert_eq!(x.count(host, Operation::Paws), x.sent[1 - host] - syns);
     }
     let one = exchange([&fine(), &with], (1, SIZE), Wants::WORK, unharmed);
@@ -178,7 +179,7 @@ fn windows_are_scaled_where_that_is_agreed_on() {
     let with = TcpConfig { window_scale: true, recv_buffer: 100_000, ..fine() };
     let shifts = |x: &Exchange, host| x.count(host, Operation::WindowScale);
     let x = both(&with);
-    // All but the SYN and what answers it.
+    // All segments except the SYN and its answer.
     assert!([0, 1].iter().all(|host| shifts(&x, *host) >= x.sent[0] + x.sent[1] - 3));
     assert_eq!(shifts(&both(&TcpConfig { recv_buffer: 65_535, ..with.clone() }), SENDER), 0);
     assert_eq!(shifts(&exchange([&with, &fine()], (1, SIZE), Wants::WORK, unharmed), SENDER), 0);
@@ -197,7 +198,7 @@ fn blocks_are_counted_when_something_was_lost() {
     let x = exchange([&reno, &reno], (1, SIZE), Wants::WORK, lossy);
     assert_eq!(blocks(&x, RECEIVER) + blocks(&x, SENDER), 0);
     assert_eq!(blocks(&both(&sack), RECEIVER), 0);
-    // What is sent again is there already, with its sum.
+    // A retransmitted segment is stored already, with its sum.
     assert_eq!(x.count(SENDER, Operation::CopiedSummedByte), SIZE);
 }
 
@@ -246,7 +247,8 @@ fn acks_by_time_alone_are_few_and_starve_no_sender() {
     assert_eq!(timeouts, 0, "slow start waits for the timer, not for a time-out");
     // An ACK for half a window of 32 segments.
     assert!(usual > 1000 && few < usual / 6, "{few} of {usual}");
-    // A window of one segment more for each 500 ms until half a window is in flight; from then on at full speed.
+    // The window grows by a segment for each 500 ms until half a window is in flight; from then on at full
+    // speed.
     assert!(over.0 < quick.0 + Span::secs(10).0, "{over} after {quick}");
     let (lazy, _, slow) = run(1_000_000, Span::millis(500));
     assert!(

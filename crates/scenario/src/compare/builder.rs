@@ -61,7 +61,7 @@ impl Builder<'_> {
         self.cells(&scheme.name, &document).map_err(|error| error.message.clone())
     }
 
-    /// `scheme` without those of its hosts that are here as it wants them already.
+    /// `scheme` without the host settings that the scenario already has.
     pub fn trimmed(&self, mut scheme: Scheme, cells: &[Cell]) -> Scheme {
         for party in ["sender", "receiver"] {
             let of_party = |key: &str| key.split_once('.').is_some_and(|(first, _)| first == party);
@@ -129,8 +129,8 @@ impl Builder<'_> {
         })
     }
 
-    /// An agent on the sender's side of the slowest stage that ACKs wait at. A base station's agent that does nothing
-    /// makes room for it.
+    /// Inserts an agent on the sender's side of the slowest stage with queued ACKs. It replaces a base
+    /// station's agent without function.
     fn put_return_agent(&self, document: &mut Table, agent: &str) -> Result<(), String> {
         let mut at = self.slowest_return()? + usize::from(!self.data_right());
         if let Some((_, Some(idle))) = last_hop(document)
@@ -149,7 +149,7 @@ impl Builder<'_> {
         from.is_none_or(|host| self.scenario.hosts[host].side == HostSide::Left)
     }
 
-    /// The keys of this scenario that a scheme's key means.
+    /// The keys of this scenario that correspond to a scheme's key.
     fn resolved(&self, key: &str, node: &Node) -> Result<Vec<(String, Node)>, String> {
         let (first, rest) = key.split_once('.').unwrap_or((key, ""));
         let hosts = |of: fn(&crate::model::Transfer) -> usize| {
@@ -196,7 +196,8 @@ impl Builder<'_> {
         Ok(vec![(format!("path.{}.{key}", stage + 1), node.clone())])
     }
 
-    /// A value of `$window>N` or `$pacing` for this radio; `None` where the default or the file's own value is right.
+    /// A value of `$window>N` or `$pacing` for this radio; `None` if the default or the file's own value is
+    /// right.
     fn computed(&self, radio: Option<usize>, key: &str, node: &Node) -> Option<Node> {
         let Some(word) = node.as_str().and_then(|word| word.strip_prefix('$')) else {
             return Some(node.clone());
@@ -226,7 +227,7 @@ impl Builder<'_> {
         Some(Node { at: Location::file(0..0), value })
     }
 
-    /// The slowest stage that ACKs wait at.
+    /// The slowest stage with queued ACKs.
     fn slowest_return(&self) -> Result<usize, String> {
         let data_right = self.data_right();
         let of_line = |line: &lasthop_proto::link::LineConfig| {

@@ -14,13 +14,14 @@ use crate::{resolve, schema};
 /// The names of the two cells.
 const CELLS: [&str; 2] = ["here", "there"];
 
-/// Where given hand-offs are tried out.
+/// Scenario in which given hand-offs are validated.
 const SMALL: &str = "transfer = { from = \"a\", to = \"b\", bytes = 1 }\n[host.a]\n[host.b]\n\
                      [[path]]\nlink = {}\n[[path]]\nradio = { rate = \"2mbit\" }\n";
 
 const EXAMPLE: &str = "for example every=15s,gap=80ms";
 
-/// Hand-offs as they are given: `every=15s,gap=80ms`. `every` or `dwell` is one of the visits, all else of the hand-offs.
+/// Hand-offs in the notation `every=15s,gap=80ms`. `every` or `dwell` is a key of the visits, all others are
+/// of the hand-offs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Handoffs {
     word: String,
@@ -84,19 +85,19 @@ impl FromStr for Handoffs {
 }
 
 impl Handoffs {
-    /// How long hosts stay in a cell, or the mean of that.
+    /// Time that hosts stay in a cell, or its mean.
     pub fn stay(&self) -> Span {
         let stay = self.set.iter().find(|(table, ..)| *table == "visits");
         stay.and_then(|(.., value)| value.parse().ok()).unwrap_or(Span::ZERO)
     }
 
-    /// Has the hosts of `document` move so. Where it has cells already, only visits and hand-offs change.
+    /// Makes the hosts of `document` move. If it has cells already, only visits and hand-offs change.
     pub(super) fn apply(&self, document: &mut Table) -> Result<(), Error> {
         if !document.has("cell") {
             split(document)?;
         }
         let at = Location::file(0..0);
-        // Other visits than these there are none.
+        // There are no other visits.
         document.put("visits", &at, table(Table::default()));
         for (name, key, value) in &self.set {
             if !document.has(name) {

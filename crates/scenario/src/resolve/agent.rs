@@ -61,7 +61,7 @@ fn unknown(node: &Node, path: &str, names: &[&str]) -> Error {
 }
 
 impl Noted {
-    /// A key that has no effect here; it counts if that is so in every combination of a sweep.
+    /// A key that has no effect here; the warning counts if that holds for every combination of a sweep.
     pub(super) fn unused(reader: &Reader<'_>, key: &str, label: &str, help: String) -> Noted {
         Noted {
             warning: Diagnostic::new(Code::NoEffect, reader.key(key), &reader.location(key))

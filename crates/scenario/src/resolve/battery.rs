@@ -51,7 +51,7 @@ pub(super) fn give_hops(
     Ok(())
 }
 
-/// Which radio a host that moves hangs on changes, and no battery follows that.
+/// A moving host changes its radio, which a battery does not support.
 pub(super) fn none_that_moves(hosts: &[Host], batteries: &[Option<Location>]) -> Result<(), Error> {
     let mut moving = hosts.iter().zip(batteries).filter(|(host, _)| host.side == HostSide::Right);
     let Some((host, Some(place))) = moving.find(|(_, place)| place.is_some()) else {

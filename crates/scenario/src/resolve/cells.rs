@@ -14,14 +14,14 @@ use crate::read::Reader;
 use crate::roaming::{Handoff, RadioCell, Roaming, Stay, Stays, Tour};
 use crate::schema;
 
-/// Most cells of a scenario.
+/// Maximum number of cells.
 const MAX_CELLS: usize = 250;
 /// Times of visits and hand-offs are no longer than a run can be.
 const MONTH: Span = Span::secs(30 * 86_400);
 
 const EXAMPLE: &str = "for example `visits = { every = \"8s\" }` at the top of the file";
 
-/// What the rest of the scenario says.
+/// The rest of the scenario.
 pub(super) struct Around<'a> {
     pub hosts: &'a [Host],
     pub data: Directions,
@@ -83,7 +83,7 @@ pub(crate) fn visits(k: &mut Keys<'_>) -> VisitsValues {
         if until.is_some_and(|until| until <= from) {
             k.out_of_range("until", format!("it must lie behind `from`, which is {from}"));
         }
-        // Where keys are listed there is no visit.
+        // A lister has no visit.
         if k.has("cell") {
             list.push((cell, from, until));
         }
@@ -119,7 +119,7 @@ pub(crate) fn visits(k: &mut Keys<'_>) -> VisitsValues {
     VisitsValues { host, cells, every, dwell, list }
 }
 
-/// Visits in lines, or the number of the first line that is none.
+/// Parses visits in lines; returns the number of the first invalid line.
 fn lines(text: &str) -> Result<Vec<(String, Span, Option<Span>)>, usize> {
     let visit = |line: &str| -> Option<(String, Span, Option<Span>)> {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -381,7 +381,7 @@ fn tour(
         }
     };
     let own = match &stays {
-        // Candidates are sought among the cells that it comes to.
+        // Candidates are the cells of the list.
         Stays::List(_) if values.cells.is_none() => (0..cells.len()).collect(),
         _ => own,
     };

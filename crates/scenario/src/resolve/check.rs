@@ -46,7 +46,7 @@ pub(super) fn run(
     }
 }
 
-/// The scenario as seen from one of its cells; without cells there is one view.
+/// The scenario from the view of one of its cells; without cells there is one view.
 struct View<'a> {
     scenario: &'a Scenario,
     /// From the left hosts to those in the cell.
@@ -57,7 +57,7 @@ struct View<'a> {
     specs: &'a [HostSpec],
 }
 
-/// One warning for the same fault of several cells or transfers of a host.
+/// Adds one warning for the same fault of several cells or transfers of a host.
 fn note(notes: &mut Vec<Noted>, warning: Diagnostic) {
     if notes.iter().all(|other| other.warning != warning) {
         notes.push(Noted { warning, in_every_cell: false });
@@ -141,7 +141,7 @@ impl View<'_> {
         }
     }
 
-    /// A SACK sender learns nothing from a receiver that sends no blocks.
+    /// A SACK sender needs a receiver that sends blocks.
     fn sack_needs_both(&self, notes: &mut Vec<Noted>) {
         for transfer in &self.scenario.transfers {
             let (from, to) =
@@ -216,7 +216,8 @@ impl View<'_> {
                         .help("write `split-preset = \"linux\"`, which scales windows"),
                 );
             }
-            // With several base stations in a row the next one is the peer, and speaks SACK as this one does.
+            // With several consecutive base stations the next one is the peer, and supports SACK like this
+            // one.
             let last = self.splits(HostSide::Right).next().is_some_and(|(last, _)| last == i);
             let mobile = self.scenario.transfers.iter().flat_map(|t| [t.from, t.to]);
             let mut deaf: Vec<usize> = mobile
@@ -324,8 +325,8 @@ impl View<'_> {
         }
     }
 
-    /// All agents but those with an end on each side help data on its way to the right; the other way they only
-    /// forward.
+    /// All agents except those with an end on each side help data on its way to the right; in the other
+    /// direction they only forward.
     fn agents_without_data(&self, notes: &mut Vec<Noted>) {
         let right = |sender: usize| self.scenario.hosts[sender].side == HostSide::Left;
         if self.senders().into_iter().any(right) {
@@ -347,7 +348,7 @@ impl View<'_> {
         }
     }
 
-    /// Agents look into TCP. In a sweep they may be there for other cells.
+    /// Agents read TCP. In a sweep they may be there for other cells.
     fn agents_that_see_nothing(&self, notes: &mut Vec<Noted>) {
         if self.scenario.transfers.iter().any(|transfer| transfer.quic.is_none()) {
             return;
@@ -365,7 +366,7 @@ impl View<'_> {
         }
     }
 
-    /// A scheduler that goes by the channels must learn of them.
+    /// A scheduler that depends on the channels must receive their reports.
     fn schedulers_without_news(&self, notes: &mut Vec<Noted>) {
         for (i, stage) in self.path.iter().enumerate() {
             let (kind, discipline) = match &stage.kind {

@@ -40,7 +40,7 @@ pub(crate) fn any_rate() -> Rate {
 /// Reads `errors` and its variants next to a radio of this rate.
 pub(super) fn read(stage: &Reader<'_>, data: Directions, rate: Rate) -> Result<Pair, Error> {
     let mut pair: Pair = (None, None);
-    // Who filled a direction; a direction has one channel.
+    // Key that set a direction; a direction has one channel.
     let mut by: [Option<&str>; 2] = [None, None];
     for (key, _) in KEYS {
         let Some(node) = stage.node(key) else { continue };
@@ -72,7 +72,7 @@ struct On {
 }
 
 impl On {
-    /// Whether a direction is hit that data flows in, or that data flows against.
+    /// Whether errors apply to a direction with data, or to one against the data.
     fn hits(self, with_data: bool, against_data: bool) -> bool {
         (self.data && with_data) || (self.ack && against_data)
     }

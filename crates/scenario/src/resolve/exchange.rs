@@ -39,8 +39,8 @@ pub(super) fn keys(k: &mut Keys<'_>) -> ExchangeValues {
     ExchangeValues { request, response, think, persistent, exchanges }
 }
 
-/// The exchanges of the transfer at `reader`, which lasts from `start` to `end`, for `count` clients that ask `every` so
-/// often; and how many connections they may be expected to open. Nothing if the transfer is another one.
+/// The exchanges of the transfer at `reader`, which lasts from `start` to `end`, for `count` clients with a
+/// request `every` interval; and the expected number of connections. `None` for another kind of transfer.
 pub(super) fn exchange(
     reader: &Reader<'_>,
     values: ExchangeValues,

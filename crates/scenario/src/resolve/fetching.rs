@@ -74,8 +74,8 @@ pub(super) fn video(k: &mut Keys<'_>) -> Video {
     video
 }
 
-/// Who chooses. Without more the thresholds of BBA-0 are the paper's 90 s and 126 s in a buffer of 240 s, and in
-/// proportion to another one.
+/// Rate adaptation. The default thresholds of BBA-0 are the paper's 90 s and 126 s for a buffer of 240 s,
+/// scaled to the given buffer.
 fn abr(k: &mut Keys<'_>, buffer: Span) -> Abr {
     let (mut reservoir, mut cushion) = (buffer * 3 / 8, buffer * 21 / 40);
     let (mut window, mut safety) = (5, 0.85);
@@ -102,7 +102,7 @@ fn abr(k: &mut Keys<'_>, buffer: Span) -> Abr {
     Abr::Buffer { reservoir, cushion }
 }
 
-/// The rates of a video; without more those of Netflix's fixed ladder, as its engineers published it in December 2015 ("Per-Title
+/// The rates of a video; the default is Netflix's fixed ladder as published in December 2015 ("Per-Title
 /// Encode Optimization").
 fn ladder(k: &mut Keys<'_>) -> Ladder {
     const USUAL: [u64; 10] = [235, 375, 560, 750, 1050, 1750, 2350, 3000, 4300, 5800];
@@ -122,7 +122,7 @@ fn ladder(k: &mut Keys<'_>) -> Ladder {
     })
 }
 
-/// Refuses `keys`, which exclude the key `said`.
+/// Rejects `keys`, which exclude the key `said`.
 fn alone(k: &mut Keys<'_>, keys: &[&str], said: &str, why: &str) {
     if let Some(key) = k.first(keys) {
         let message = format!("`{}` beside `{said}`", k.path(key));

@@ -12,7 +12,7 @@ use crate::error::{Code, Diagnostic, Error};
 use crate::keys::take;
 use crate::read::{Reader, not_a_choice};
 
-/// Visits the keys of all kinds of medium access and link layers, also of those that are not chosen.
+/// Visits the keys of all kinds of medium access and link layers, including those that are not chosen.
 pub(crate) fn all(k: &mut Keys<'_>) {
     let words = |k: &mut Keys<'_>, key, words: Vec<&'static str>, what| {
         let default = Value::Word(words[0]);

@@ -19,7 +19,7 @@ use crate::schema;
 /// Most hosts of a scenario.
 const MAX_HOSTS: usize = 1000;
 
-/// A host as the file describes it; its side may be left to be found.
+/// A host in the file; its side may be undetermined.
 pub(super) struct HostSpec {
     pub name: String,
     pub at: Location,
@@ -29,9 +29,9 @@ pub(super) struct HostSpec {
     pub access: Option<(LineConfig, Location)>,
     pub battery: Option<(Hardware, Location)>,
     pub stack: Stack,
-    /// Why the kernel cannot be its TCP in the testbed, if it cannot.
+    /// Reason why the kernel cannot be its TCP in the testbed, if any.
     pub refused: Option<Error>,
-    /// Keys that the kernel in the testbed has no setting for.
+    /// Keys without a setting of the kernel in the testbed.
     pub not_applied: Vec<Diagnostic>,
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> HostValues {
     let kernels = KERNELS.map(|(word, _)| (word, word));
     let what = "how its kernel is set up in the testbed; what is nearest to the preset without it";
     let kernel = k.maybe_word("kernel", &kernels, what);
-    // The caller, which knows the keys of the file, finds the kernel nearest to the preset.
+    // The caller, which has the keys of the file, finds the kernel closest to the preset.
     let kernel = Stack::Kernel { preset: kernel.unwrap_or(""), settings: Vec::new() };
     let mut stack = kernel.clone();
     let stacks = [("kernel", kernel), ("lasthop", Stack::Lasthop)];
@@ -155,7 +155,7 @@ fn host(name: &str, at: &Location, node: &Node, path: &str) -> Result<HostSpec, 
     })
 }
 
-/// Where the path ends in cells, hosts hang on it directly.
+/// On a path with cells, hosts have no access links.
 pub(super) fn none_with_access(specs: &[HostSpec]) -> Result<(), Error> {
     let Some((spec, at)) = specs.iter().find_map(|s| Some((s, &s.access.as_ref()?.1))) else {
         return Ok(());
@@ -168,7 +168,7 @@ pub(super) fn none_with_access(specs: &[HostSpec]) -> Result<(), Error> {
         .into())
 }
 
-/// The kernel that is set up in the likeness of a host's TCP, as far as kernels go.
+/// The kernel configuration closest to a host's TCP.
 fn likeness(reader: &Reader<'_>) -> &'static str {
     let word = |key: &str| reader.node(key).and_then(Node::as_str);
     match word("preset").unwrap_or("linux") {

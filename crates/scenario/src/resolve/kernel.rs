@@ -1,8 +1,9 @@
 //! Settings of Linux for the keys of a testbed host whose TCP is the kernel's.
 //!
-//! A key is applied by a setting of Linux, is what Linux does anyway, is refused with the reason, or is reported as not
-//! applied. A key that this file does not know is compared with the preset `linux`: where it changes that, a warning names
-//! it, so that scenarios of the papers run with real kernels and no key is ignored silently.
+//! A key is applied by a setting of Linux, matches the fixed behaviour of Linux, is rejected with the reason,
+//! or is reported as not applied. A key unknown to this file is compared with the preset `linux`: if it
+//! changes that, a warning names it. Scenarios of the papers thus run with real kernels, and no key is
+//! ignored silently.
 
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::units::Span;
@@ -22,10 +23,10 @@ const OF_THE_TESTBED: [&str; 7] =
 /// Payload of a segment on an Ethernet of 1500 bytes, in IPv4 without options.
 const ETHERNET: u32 = 1460;
 
-/// A setting, or why there is none.
+/// The settings, or the reason why there are none.
 type Fate = Result<Vec<KernelSetting>, String>;
 
-/// The settings of a host's kernel that its keys ask for.
+/// The settings of a host's kernel for its keys.
 #[derive(Default)]
 pub(super) struct Settings {
     pub applied: Vec<KernelSetting>,
@@ -82,7 +83,7 @@ fn route(key: &'static str, value: impl ToString) -> KernelSetting {
 fn applied(key: &str, node: &Node, reader: &Reader<'_>, tcp: &TcpConfig) -> Option<Fate> {
     let switch = |name, on: bool| Ok(vec![sysctl(name, u8::from(on))]);
     Some(match key {
-        // A kernel that is named has its own.
+        // A named kernel has its own.
         "tcp" if reader.node("kernel").is_some() => Ok(Vec::new()),
         "tcp" => congestion(node.as_str().unwrap_or_default()),
         "sack" => switch("tcp_sack", tcp.sack),
@@ -102,7 +103,7 @@ fn applied(key: &str, node: &Node, reader: &Reader<'_>, tcp: &TcpConfig) -> Opti
         )),
         "mss" if tcp.mss < 48 => Err("Linux has segments of at least 48 bytes".to_owned()),
         "mss" => Ok(vec![route("advmss", tcp.mss)]),
-        // The kernel begins with the second number and grows to the third one.
+        // The kernel begins with the second number and grows to the third.
         "send-buffer" if tcp.send_buffer < 4608 => {
             Err("Linux has send buffers of at least 4608 bytes".to_owned())
         }
@@ -113,8 +114,8 @@ fn applied(key: &str, node: &Node, reader: &Reader<'_>, tcp: &TcpConfig) -> Opti
         "recv-buffer" if tcp.recv_buffer < 2304 => {
             Err("Linux has receive buffers of at least 2304 bytes".to_owned())
         }
-        // Of a buffer 0.6 become window where segments are full (measured with Linux 6.18), less where they are small; the
-        // attribute of the route holds the first window down.
+        // With full segments 0.6 of a buffer become window (measured with Linux 6.18), with small ones less.
+        // The attribute of the route limits the first window.
         "recv-buffer" => {
             let bytes = u64::from(tcp.recv_buffer) * 5 / 3;
             let most = bytes.min(i32::MAX as u64);
@@ -149,7 +150,7 @@ fn whole_millis(span: Span) -> Option<u64> {
     (span.0 >= 1_000_000 && span.0.is_multiple_of(1_000_000)).then_some(span.0 / 1_000_000)
 }
 
-/// The congestion control of the kernel that is a word for a sender.
+/// The kernel's congestion control for a sender's keyword.
 fn congestion(word: &str) -> Fate {
     let sets = |control: &str| {
         Ok(vec![KernelSetting {
@@ -159,7 +160,7 @@ fn congestion(word: &str) -> Fate {
         }])
     };
     match word {
-        // RACK finds losses in all of them where SACK is on; without it Reno is NewReno.
+        // RACK detects losses in all of them if SACK is on; without it Reno is NewReno.
         "reno" | "rack" => sets("reno"),
         "newreno" => sets("reno").map(|mut all| {
             all.push(sysctl("tcp_sack", 0));

@@ -11,7 +11,7 @@ use lasthop_proto::units::{Bytes, Probability, Rate, Span};
 use crate::keys;
 use crate::model::StageKind;
 
-/// Longest delay of a link: light takes less to the sun and back.
+/// Maximum delay of a link: twice the distance to the sun at the speed of light.
 pub(super) const MAX_DELAY: Span = Span::secs(1000);
 /// Bytes of an Ethernet header, which netem counts.
 const ETHERNET: u32 = 14;
@@ -83,7 +83,7 @@ pub(crate) fn link(k: &mut Keys<'_>) -> StageKind {
             }
             StageKind::Varied(Box::new(varied))
         }
-        // A plain line stays what it is, and as fast as it is.
+        // A plain line is unchanged in kind and speed.
         None if plain => StageKind::Link(line),
         None => StageKind::Serial(SerialConfig {
             line,

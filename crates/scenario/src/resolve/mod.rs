@@ -1,4 +1,4 @@
-//! A document becomes a scenario, or the first thing that is wrong with it.
+//! Conversion of a document to a scenario, or to its first fault.
 
 pub(crate) mod agent;
 mod battery;
@@ -28,8 +28,8 @@ use crate::model::{Scenario, World};
 use crate::read::Reader;
 use crate::schema;
 
-/// A warning, and whether it only counts if every combination of a sweep has it: an option of the snoop
-/// agent is no slip as long as one cell of the sweep has that agent.
+/// A warning, and whether it only counts if every combination of a sweep has it: an option of the snoop agent
+/// is valid if one cell of the sweep has that agent.
 pub(crate) struct Noted {
     pub warning: Warning,
     pub in_every_cell: bool,
@@ -104,7 +104,7 @@ fn named(name: &str, key: &str, at: &Location) -> Result<(), Error> {
         .into())
 }
 
-/// The nearest name to a file's stem.
+/// The valid name closest to a file's stem.
 fn tidy(stem: &str) -> String {
     let tidied: String = stem
         .chars()

@@ -19,7 +19,7 @@ use crate::read::Reader;
 use crate::roaming::{RadioCell, Roaming};
 use crate::schema;
 
-/// Most stages of a path.
+/// Maximum number of stages of a path.
 const MAX_STAGES: usize = 64;
 
 const EXAMPLE: &str = "for example\n\n    [[path]]\n    link = { rate = \"10mbit\", delay = \"0.2ms\" }\n    \
@@ -57,7 +57,8 @@ pub(super) fn read(
     stages_of(items, stretch, &mut Vec::new(), notes)
 }
 
-/// Without a line or a radio on the way all that is sent arrives at the same instant, and so does the answer, for ever.
+/// Without a line or a radio on the path all packets arrive at the instant of their transmission, and so do
+/// the answers, in an endless loop.
 pub(super) fn takes_time(
     path: &[Stage],
     roaming: Option<&Roaming>,
@@ -91,7 +92,7 @@ pub(super) fn takes_time(
         .into())
 }
 
-/// A list of stages that belongs together: the path, or that of a cell.
+/// A list of stages: the path, or that of a cell.
 #[derive(Clone, Copy)]
 pub(super) struct Stretch<'a> {
     /// The dotted key of the list.
@@ -101,7 +102,7 @@ pub(super) struct Stretch<'a> {
     pub data: Directions,
 }
 
-/// The stages of a cell, which must be there; their names join those that are `taken`.
+/// The required stages of a cell; their names are added to `taken`.
 pub(super) fn stages(
     cell: &Reader<'_>,
     stretch: Stretch<'_>,
@@ -207,8 +208,8 @@ fn one_agent_each(items: &[Node], kinds: &[&str], path: &str) -> Result<(), Erro
     Ok(())
 }
 
-/// Names of the stages: given ones, else the kind, numbered from the second of a kind on. Adding a stage
-/// of one kind thus renames none of another, and moves none of their random draws.
+/// Names of the stages: given ones, else the kind, numbered from the second of a kind on. Adding a stage of
+/// one kind thus neither renames the stages of other kinds nor changes their random draws.
 fn names(
     items: &[Node],
     kinds: &[&'static str],
@@ -309,7 +310,7 @@ fn not_on_a_hop(reader: &Reader<'_>) -> Error {
         .into()
 }
 
-/// Refuses a key of another kind of stage with a message of its own.
+/// Rejects a key of another kind of stage with a specific message.
 fn belongs(item: &Node, path: &str, kind: &str, beside: &[&str]) -> Result<(), Error> {
     let Some(table) = item.as_table() else { return Ok(()) };
     let foreign = |key: &str| key != "name" && key != kind && !beside.contains(&key);
@@ -330,7 +331,7 @@ fn belongs(item: &Node, path: &str, kind: &str, beside: &[&str]) -> Result<(), E
         .into())
 }
 
-/// Most mobile hosts with stations of their own; more share one.
+/// Maximum number of mobile hosts with separate stations; more share one.
 const MOBILES: usize = 250;
 
 /// Several hosts on the right of a radio hop at the end of the path have one station each.

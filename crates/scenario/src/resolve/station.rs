@@ -1,4 +1,4 @@
-//! The file of a base station: two interfaces, the stages between them, and who may look at it.
+//! The file of a base station: two interfaces, the stages between them, and access to its state.
 
 use core::net::SocketAddr;
 
@@ -31,11 +31,11 @@ pub struct StationFile {
     pub right: String,
     /// Seed of all random draws.
     pub seed: u64,
-    /// The stages between the interfaces, as they can be changed while they run.
+    /// The stages between the interfaces, which can be changed while they run.
     pub path: LivePath,
     /// The control socket of `lasthop ctl`, if the file has one.
     pub socket: Option<String>,
-    /// Where to answer Prometheus, if at all.
+    /// Address for Prometheus, if any.
     pub metrics: Option<SocketAddr>,
     /// Captures, if any.
     pub capture: Option<Captures>,
@@ -50,10 +50,11 @@ pub struct StationFile {
 /// The data plane between the interfaces of a station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum PlaneChoice {
-    /// The kernel where rights and the system allow and the path can do without some packets, else packet sockets.
+    /// The kernel if rights and the system allow it and the path does not need every packet, else packet
+    /// sockets.
     #[default]
     Auto,
-    /// The kernel, or there is no station.
+    /// The kernel only; otherwise the station does not start.
     Kernel,
     /// Packet sockets of the station.
     Sockets,
@@ -66,7 +67,7 @@ pub struct Captures {
     pub dir: String,
     /// Bytes stored of each packet's body.
     pub payload: u32,
-    /// Size of all files of one generation together; then the next begins.
+    /// Total size of all files of one generation, after which the next begins.
     pub file_size: Bytes,
     /// Number of generations of files.
     pub files: u32,
@@ -103,9 +104,9 @@ pub(crate) struct StationValues {
 /// Values of the keys that files of stations and tunnels share.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Shared {
-    /// Where to listen for `lasthop ctl`.
+    /// Address for `lasthop ctl`.
     pub socket: Option<String>,
-    /// Where to answer Prometheus.
+    /// Address for Prometheus.
     pub metrics: Option<SocketAddr>,
 }
 
@@ -173,7 +174,7 @@ pub(crate) fn stages(document: &Table) -> Result<(Vec<Stage>, Vec<Warning>), Err
     let document = &with_senders(files::put_in(document)?.into_owned());
     let file = open(document)?;
     let mut notes = Vec::new();
-    // The wired side is on the left, so what `errors-data` means travels to the right.
+    // The wired side is on the left, so the data of `errors-data` travels to the right.
     let mut stages = path::read(&file, Directions { right: true, left: false }, &mut notes)?;
     for stage in &mut stages {
         if let StageKind::Agent(AgentConfig::Split(split)) = &mut stage.kind {
@@ -185,8 +186,8 @@ pub(crate) fn stages(document: &Table) -> Result<(Vec<Stage>, Vec<Warning>), Err
     Ok((stages, notes.into_iter().map(|note| note.warning).collect()))
 }
 
-/// The document with the sender of split connections where it names none: BBR, since losses of the radio do not slow it
-/// down. In scenarios it is that of the preset, which they compare with others.
+/// The document with the default sender of split connections: BBR, which losses of the radio do not slow
+/// down. In scenarios the default is that of the preset, for comparisons with others.
 fn with_senders(mut document: Table) -> Table {
     let Some(Node { value: DocumentValue::Array(stages), .. }) = document.get_mut("path") else {
         return document;
@@ -312,7 +313,8 @@ fn limits(k: &mut Keys<'_>) -> Limits {
     limits
 }
 
-/// Whether the agents keep within the limits. Their options are looked at by key, so that it holds for every agent.
+/// Whether the agents are within the limits. Their options are checked by key, so that this holds for every
+/// agent.
 fn within_limits(file: &Reader<'_>, limits: Limits) -> Result<(), Error> {
     let default = SnoopConfig::west97();
     let mut caches = 0_u64;

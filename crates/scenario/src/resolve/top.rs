@@ -5,10 +5,10 @@ use lasthop_proto::units::Span;
 
 use crate::model::World;
 
-/// Most runs of one scenario.
+/// Maximum number of runs of one scenario.
 pub(super) const MAX_RUNS: u64 = 1_000_000;
 
-/// Runs in the testbed unless the file asks for another number: a run on real packets takes as long as it takes.
+/// Default number of runs in the testbed, where a run takes real time.
 const TESTBED_RUNS: u64 = 5;
 
 /// Values of the keys at the top of a scenario.

@@ -1,4 +1,4 @@
-//! The application of a transfer: bulk, on and off, or short transfers.
+//! The application of a transfer: bulk, on-off, or short transfers.
 
 use lasthop_proto::agent::{AgentConfig, SplitConfig};
 use lasthop_proto::describe::Keys;
@@ -13,11 +13,11 @@ use crate::error::{Code, Diagnostic, Error};
 use crate::model::{Host, HostSide, Stack, Stage, StageKind, Traffic};
 use crate::read::Reader;
 
-/// Packets that the connections of one table may begin with: each takes a hundred bytes while it is on its way.
+/// Maximum number of initial packets of the connections of one table: each takes a hundred bytes in flight.
 const MAX_BURST: u64 = 10_000_000;
-/// Segments that a base station may take in, and acknowledge, within one instant.
+/// Maximum number of segments that a base station may accept and acknowledge within one instant.
 const MAX_AT_ONCE: u64 = 1_000_000;
-/// Short transfers that the sessions of one table may be expected to make.
+/// Maximum number of expected short transfers of one table.
 const MAX_SHORT: u64 = MAX_CONNECTIONS / 5;
 const DAY: Span = Span::secs(86_400);
 
@@ -135,8 +135,8 @@ fn shape(k: &mut Keys<'_>) -> Option<f64> {
     shape
 }
 
-/// The application of the transfer at `reader`, which lasts from `start` to `stop`, `every` so often and `count` times
-/// side by side; and how many connections that are opened later may be expected of it.
+/// The application of the transfer at `reader`, which lasts from `start` to `stop`, repeats `every` interval,
+/// and has `count` parallel instances; and the expected number of later connections.
 pub(super) fn traffic(
     file: &Reader<'_>,
     reader: &Reader<'_>,
@@ -246,7 +246,7 @@ fn fetched(
     Ok((traffic, u64::from(count) * u64::from(connections)))
 }
 
-/// What all connections of a transfer begin with leaves at one instant, and must be held.
+/// Limits the initial data of all connections of a transfer, which is sent at one instant and must be stored.
 pub(super) fn bursts(hosts: &[Host], transfers: &[TransferSpec]) -> Result<(), Error> {
     for TransferSpec { transfer, at, key, .. } in transfers {
         let tcp = &hosts[transfer.from].tcp;
@@ -320,7 +320,7 @@ fn split(stage: &Stage) -> Option<&SplitConfig> {
     }
 }
 
-/// Other applications that come and go are ours: a kernel's would need programs on its host.
+/// Other intermittent applications need our TCP: a kernel's would need programs on its host.
 pub(super) fn in_testbed(hosts: &[Host], transfers: &[TransferSpec]) -> Result<(), Error> {
     for TransferSpec { transfer, at, key, .. } in transfers {
         let what = match transfer.traffic {

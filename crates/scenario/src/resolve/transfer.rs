@@ -1,4 +1,4 @@
-//! Transfers, and which end of the path each host hangs on.
+//! Transfers, and the end of the path for each host.
 
 use lasthop_proto::describe::{Form, Keys, Need, Value as Given};
 use lasthop_proto::units::{Bytes, Span};
@@ -14,20 +14,20 @@ use crate::quic;
 use crate::read::Reader;
 use crate::schema;
 
-/// Most transfers of a table, and most connections in all.
+/// Maximum number of transfers of a table, and of connections in total.
 pub(super) const MAX_CONNECTIONS: u64 = 100_000;
 
-/// A transfer and where it was written.
+/// A transfer and its source location.
 #[derive(Clone)]
 pub(super) struct TransferSpec {
     pub transfer: Transfer,
     pub at: Location,
     pub key: String,
-    /// Short transfers that may be expected of it.
+    /// Expected number of short transfers.
     short: u64,
 }
 
-/// Which ways data flows.
+/// Directions of data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Directions {
     /// From a left host to a right one.
@@ -284,9 +284,9 @@ fn end(reader: &Reader<'_>, key: &str, name: &str, hosts: &[HostSpec]) -> Result
 
 /// Gives each host its side and address.
 ///
-/// A side is, in this order: what the file says; left for a name that begins with `fixed` and right for one
-/// with `mobile`; the other side of a host that it exchanges data with; left for the first host that is still
-/// undecided, and so on.
+/// The side is determined in this order: the file; left for a name that begins with `fixed` and right for one
+/// with `mobile`; the opposite side of a host with which it exchanges data; left for the first host that is
+/// still undecided, and so on.
 pub(super) fn assign_sides(
     specs: &mut [HostSpec],
     transfers: &[TransferSpec],
@@ -314,7 +314,7 @@ pub(super) fn assign_sides(
     addresses(specs)
 }
 
-/// Hosts that exchange data hang on opposite ends.
+/// Hosts that exchange data are at opposite ends.
 fn spread(specs: &mut [HostSpec], transfers: &[TransferSpec]) {
     // Each round decides at least one host or is the last.
     loop {
@@ -406,7 +406,7 @@ fn addresses(specs: &[HostSpec]) -> Result<Vec<Host>, Error> {
     Ok(hosts)
 }
 
-/// Which ways data flows.
+/// Directions of data.
 pub(super) fn directions(hosts: &[Host], transfers: &[TransferSpec]) -> Directions {
     let from = |side| {
         transfers.iter().any(|spec| {

@@ -1,4 +1,4 @@
-//! The file of a tunnel: its interface, its peer, its key, and how it repairs.
+//! The file of a tunnel: its interface, its peer, its key, and its retransmissions.
 
 use core::net::{IpAddr, SocketAddr};
 
@@ -13,10 +13,10 @@ use crate::keys::take;
 use crate::read::Reader;
 use crate::schema;
 
-/// Where the key of a tunnel comes from.
+/// Source of a tunnel's key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Key {
-    /// Nowhere: anybody may read and speak.
+    /// No key: anyone may read and send.
     None,
     /// From a file.
     File(String),
@@ -31,33 +31,33 @@ pub struct TunnelFile {
     pub tun: String,
     /// Its addresses, as `10.8.0.1/24`.
     pub addresses: Vec<String>,
-    /// Where to wait for datagrams.
+    /// Address for incoming datagrams.
     pub listen: SocketAddr,
-    /// Whom to call; without it the other end has to.
+    /// Peer to call; without one the other end must call.
     pub peer: Option<SocketAddr>,
-    /// Whether the other end may call: an end that has a peer and does not say where it waits only calls.
+    /// Whether the other end may call: an end with a peer and without a listening address only calls.
     pub answers: bool,
     /// The key.
     pub key: Key,
     /// Window in packets.
     pub window: u16,
-    /// At most so much is sent.
+    /// Maximum rate.
     pub rate: Option<Rate>,
-    /// Largest propagation delay, if the handshake's round trip is not to be believed.
+    /// Largest propagation delay, to replace the handshake's round trip.
     pub delay: Option<Span>,
-    /// Which packets are repeated until they arrive; nothing where none is.
+    /// Packets that are retransmitted until they arrive; `None` retransmits none.
     pub reliable: Option<Reliable>,
     /// Interval of keep-alive messages of an idle end.
     pub keep_alive: Span,
-    /// When a silent peer counts as gone.
+    /// Silence after which a peer counts as gone.
     pub dead_after: Span,
-    /// Packets that may wait.
+    /// Queue capacity in packets.
     pub queue: usize,
-    /// Longest inner packet, if it is not to follow from the path.
+    /// Longest inner packet, if it must not follow from the path.
     pub mtu: Option<u16>,
     /// The control socket of `lasthop ctl`, if the file has one.
     pub socket: Option<String>,
-    /// Where to answer Prometheus, if at all.
+    /// Address for Prometheus, if any.
     pub metrics: Option<SocketAddr>,
 }
 

@@ -18,7 +18,7 @@ fn keys_of_cells() {
     };
     let handoff = |way: &[&str], value: &str| {
         if let [key @ ("state-delay" | "state-rate")] = way {
-            // They say how what moves does so.
+            // They define how the state moves.
             let set = format!("state = \"move\", {key} = {value}");
             return Some((
                 text("every = \"8s\"", "state = \"move\"", "west"),

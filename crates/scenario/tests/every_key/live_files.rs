@@ -1,4 +1,5 @@
-//! The same for the files of stations and tunnels, whose meaning is compared field by field as it is printed.
+//! The same for the files of stations and tunnels, whose settings are compared field by field in printed
+//! form.
 
 use std::collections::BTreeSet;
 

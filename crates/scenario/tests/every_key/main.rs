@@ -1,5 +1,5 @@
-//! Every key of a scenario does what it says: set to something that is not its default, it changes the field of the
-//! configuration that it is named after, and no other.
+//! Every key of a scenario has its documented effect: a value other than its default changes the field of the
+//! configuration with the same name, and no other.
 
 mod cells;
 mod live_files;
@@ -16,10 +16,10 @@ use lasthop_scenario::keys::{Listed, list};
 use lasthop_scenario::manual::written;
 use lasthop_scenario::{PARTS, parse};
 
-/// The fields that a key sets where they are not called like it; an empty list stands for several of its own.
+/// The fields of keys with another name; an empty list represents several fields.
 const FIELDS: &[(&str, &[&str])] = &[
     ("give-up", &["giving_up"]),
-    // Words that stand for whole configurations.
+    // Keywords of whole configurations.
     ("preset", &[]),
     ("tcp", &[]),
     ("battery", &[]),
@@ -87,8 +87,8 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("bad", &["bad", "table"]),
     ("size", &["size", "table"]),
     ("testbed-runs", &["runs"]),
-    // What is left where the network begins: which host, which end of the path.
-    // Keys of `tbf` and `police`, which have no names of their own in what is simulated.
+    // Properties of the network's ends: which host, which end of the path. Keys of `tbf` and `police` without
+    // a field of the same name.
     ("line", &[]),
     ("latency", &["limit"]),
     ("peak-rate", &["peak"]),
@@ -103,12 +103,12 @@ const FIELDS: &[(&str, &[&str])] = &[
 const VARYING: &str = "rates rates-right rates-left trace trace-right trace-left delays losses outages \
                        netem jitter loss duplicate corrupt reorder";
 
-/// Keys that cannot stand alone in a scenario that is otherwise the same.
+/// Keys that are invalid alone in an otherwise equal scenario.
 const ELSEWHERE: &[&str] = &[
-    // Both hosts would hang on one end; tests of plans choose sides.
-    "side", // Not part of what is simulated; tests of plans look at them.
+    // Both hosts would be at one end; tests of plans choose sides.
+    "side", // Not part of the simulation; tests of plans check them.
     "kernel",
-    "stack",  // A voltage means something only beside a current.
+    "stack",  // A voltage is valid only with a current.
     "supply", // Only packets that `fates` names are late.
     "late",
     "very-late",

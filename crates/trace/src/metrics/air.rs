@@ -1,4 +1,4 @@
-//! What was on the air of a radio hop: transmissions by kind of frame.
+//! Transmissions on a radio hop by kind of frame.
 
 use lasthop_proto::air::{AirEvent, FrameFate, FrameKind};
 use lasthop_proto::units::Span;
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 /// The transmissions of one side of a radio hop, by kind of frame.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct AirMetrics {
-    /// Frames that carry packets with data, or pieces of them.
+    /// Frames with packets that carry data, or with parts of them.
     pub data: FrameCounts,
-    /// Frames that carry packets without data: ACKs of the transport, SYN, FIN, RST.
+    /// Frames with packets without data: ACKs of the transport, SYN, FIN, RST.
     pub acks: FrameCounts,
-    /// Acknowledgements of the link layer that carry nothing else.
+    /// Pure acknowledgements of the link layer.
     pub link_acks: FrameCounts,
     /// Requests to send.
     pub rts: FrameCounts,
@@ -22,10 +22,10 @@ pub struct AirMetrics {
     /// Beacons of an access point, with power saving.
     #[serde(default, skip_serializing_if = "FrameCounts::is_none")]
     pub beacons: FrameCounts,
-    /// Polls of stations for frames that are kept for them.
+    /// Polls of stations for buffered frames.
     #[serde(default, skip_serializing_if = "FrameCounts::is_none")]
     pub ps_polls: FrameCounts,
-    /// Frames without data by which stations say that they sleep or wake.
+    /// Null frames, by which stations report that they sleep or wake.
     #[serde(default, skip_serializing_if = "FrameCounts::is_none")]
     pub nulls: FrameCounts,
 }
@@ -33,16 +33,16 @@ pub struct AirMetrics {
 /// Frames of one kind.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct FrameCounts {
-    /// How many were sent.
+    /// Sent frames.
     pub frames: u64,
-    /// How many of them the channel damaged.
+    /// Frames that the channel damaged.
     pub damaged: u64,
-    /// How many of them met another transmission.
+    /// Frames that collided.
     pub collided: u64,
-    /// How many of them came while their receiver slept.
+    /// Frames whose receiver was asleep.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub missed: u64,
-    /// For how long they were on the air, in seconds.
+    /// Total airtime, seconds.
     pub airtime_s: f64,
 }
 
@@ -56,7 +56,7 @@ impl FrameCounts {
     }
 }
 
-/// Counts while a run goes on.
+/// Counters during a run.
 #[derive(Clone, Default)]
 pub(super) struct AirCounter {
     counts: AirMetrics,
@@ -83,7 +83,7 @@ impl AirCounter {
         self.airtime[i] = self.airtime[i] + event.airtime;
     }
 
-    /// `None` if nothing was on the air.
+    /// `None` if there was no transmission.
     pub(super) fn metrics(&self) -> Option<AirMetrics> {
         let mut all = self.counts;
         let kinds = all.kinds_mut();
@@ -101,7 +101,7 @@ impl AirMetrics {
         [data, acks, link_acks, rts, cts, mac_acks, beacons, ps_polls, nulls]
     }
 
-    /// Sum over the kinds.
+    /// Sum over all kinds.
     pub fn sum(&self, of: impl Fn(&FrameCounts) -> f64) -> f64 {
         self.clone().kinds_mut().into_iter().map(|counts| of(counts)).sum()
     }
@@ -111,7 +111,7 @@ impl AirMetrics {
 mod tests {
     use super::*;
 
-    /// Kinds of frames that a medium does not have are not written; those that were sent are.
+    /// Only kinds with sent frames are serialized.
     #[test]
     fn frames_that_were_sent_are_written() {
         let one = FrameCounts { frames: 1, ..FrameCounts::default() };

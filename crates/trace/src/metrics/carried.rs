@@ -1,4 +1,4 @@
-//! What there is of a flow that carries data.
+//! Metrics of a flow that carries data.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::ranges::Ranges;
 use crate::stalls::StallWatch;
 use crate::stats::Moments;
 
-/// How many packets that crossed the last link are remembered, should one be lost behind it after all.
+/// Number of stored packets after the last link, in case one is dropped behind it.
 const REMEMBERED: usize = 4;
 
-/// The place of a packet that is not remembered any more: no packet is [called](short) so.
+/// Marks a removed entry; it is no [`short`] name.
 const FORGOTTEN: u32 = u32::MAX;
 
-/// What the layout says of a flow.
+/// The layout's description of a flow.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Declared {
     pub(super) bytes: Option<u64>,
@@ -35,28 +35,29 @@ impl Declared {
     }
 }
 
-/// Four cache lines: what a packet that enters the path touches, what one that crosses the last link does, and two of data
-/// that is delivered.
+/// Four cache lines: one for a packet that enters the path, one for a packet that crosses the last link, and
+/// two for delivered data.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Carried {
     /// One past the highest position offered to the path.
     pub(super) offered: u64,
-    /// Ends of packets offered and not yet delivered, with the time of the first offer. In order of both.
+    /// Ends of offered packets that are not delivered yet, with the time of their first offer. Sorted by
+    /// both.
     waiting: VecDeque<(u64, Time)>,
-    /// Packets put into the path with data that is sent for the first time: of all causes the one that nearly all have.
+    /// Packets of first transmissions of data, the most common cause.
     pub(super) data: u64,
     pub(super) wired_packets: u64,
     pub(super) largest: u32,
-    /// The place of the next in `recent`.
+    /// Index of the next entry in `recent`.
     crossing: u8,
-    /// Which of `recent` held anything new: bits.
+    /// Bit set over `recent`: whether the packet contained new data.
     news: u8,
 
-    /// Positions that crossed the last link unharmed.
+    /// Positions that crossed the last link undamaged.
     crossed: Ranges,
     pub(super) wireless_packets: u64,
-    /// The last packets that crossed, by their [short] names; a ring.
+    /// Ring of the latest packets after the last link, by their [short] names.
     recent: [u32; REMEMBERED],
 
     pub(super) delivered: u64,
@@ -64,10 +65,10 @@ pub(super) struct Carried {
     pub(super) delays: Histogram,
 
     pub(super) stalls: StallWatch,
-    /// Bytes whose delivery completes it, if the layout names a number.
+    /// Number of bytes of the complete transfer, if the layout names it.
     pub(super) wanted: u64,
     pub(super) declared: Option<Arc<Declared>>,
-    /// Packets that held no bytes, although they were to carry data.
+    /// Data packets without bytes.
     pub(super) empty: u64,
 }
 
@@ -96,14 +97,15 @@ impl Default for Carried {
 }
 
 impl Carried {
-    /// A link with these marks has carried a packet of it.
+    /// Counts a packet carried by a link with these marks.
     #[inline]
     pub(super) fn count(&mut self, marks: Marks) {
         self.wired_packets += u64::from(marks.has(Marks::WIRED));
         self.wireless_packets += u64::from(marks.has(Marks::WIRELESS));
     }
 
-    /// Bytes up to position `end` entered the path in a packet with `len` of them. Whether they are the first.
+    /// Records that a packet of `len` bytes up to position `end` entered the path. Returns whether it is the
+    /// first.
     #[inline]
     pub(super) fn offer(&mut self, at: Time, end: u64, len: u32) -> bool {
         self.largest = self.largest.max(len);
@@ -114,12 +116,12 @@ impl Carried {
         core::mem::replace(&mut self.offered, end) == 0
     }
 
-    /// Packets put into the path that held bytes never sent before: each waits for its delivery, or has a delay.
+    /// Number of packets with new bytes: each waits for its delivery or has a delay.
     pub(super) fn new_packets(&self) -> u64 {
         self.delay.n() + self.waiting.len() as u64 + self.empty
     }
 
-    /// An unharmed packet with these positions crosses the last link. Whether it holds anything new.
+    /// Records an undamaged packet that crosses the last link. Returns whether it contains new data.
     #[inline]
     pub(super) fn cross(&mut self, id: PacketId, start: u64, end: u64) -> bool {
         let new = self.crossed.insert(start, end);
@@ -130,20 +132,20 @@ impl Carried {
         new
     }
 
-    /// This packet did not arrive after all. Whether it held anything new when it crossed; nothing if it is not one of the
-    /// last that did.
+    /// Removes a packet that was dropped after the last link. Returns whether it contained new data; `None`
+    /// if it is no longer stored.
     pub(super) fn forget(&mut self, id: PacketId) -> Option<bool> {
         let at = self.recent.iter().position(|recent| *recent == short(id))?;
         self.recent[at] = FORGOTTEN;
         Some(self.news >> at & 1 == 1)
     }
 
-    /// These positions have not crossed.
+    /// Removes positions from those that crossed the last link.
     pub(super) fn uncross(&mut self, start: u64, end: u64) {
         self.crossed.remove(start, end);
     }
 
-    /// So many bytes more were delivered. Whether that is all.
+    /// Records a delivery of `bytes` bytes. Returns whether the transfer is complete.
     #[inline]
     pub(super) fn deliver(&mut self, at: Time, bytes: u32) -> bool {
         self.delivered += u64::from(bytes);
@@ -160,7 +162,7 @@ impl Carried {
     }
 }
 
-/// A name that tells packets apart which cross one after the other: those of a run are numbered.
+/// A short name that distinguishes packets in close succession: the low part of their consecutive numbers.
 fn short(id: PacketId) -> u32 {
     (id.0 % u64::from(FORGOTTEN)) as u32
 }

@@ -1,4 +1,4 @@
-//! What users of pages and videos wait for.
+//! Waiting times of users of pages and videos.
 
 use std::collections::BTreeMap;
 
@@ -15,54 +15,54 @@ use crate::layout::ExchangeInfo;
 /// The pages of a table.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Pages {
-    /// Pages that were asked for.
+    /// Requested pages.
     pub asked: u64,
-    /// Of these, those whose objects are all there.
+    /// Pages with all objects loaded.
     pub loaded: u64,
-    /// Mean time from asking until all objects were there, of those pages, in seconds.
+    /// Mean load time of loaded pages, seconds.
     pub load_mean_s: f64,
-    /// Its median in seconds.
+    /// Median load time, seconds.
     pub load_p50_s: f64,
-    /// Its 95th percentile in seconds.
+    /// 95th percentile of the load time, seconds.
     pub load_p95_s: f64,
-    /// The longest in seconds.
+    /// Longest load time, seconds.
     pub load_max_s: f64,
-    /// Median time from asking to the first byte, in seconds.
+    /// Median time from the request to the first byte, seconds.
     pub first_byte_p50_s: f64,
-    /// Its 95th percentile in seconds.
+    /// 95th percentile of the time to the first byte, seconds.
     pub first_byte_p95_s: f64,
 }
 
 /// The videos of a table.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Videos {
-    /// Clients that asked for a segment.
+    /// Clients that requested a segment.
     pub clients: u64,
-    /// Of these, those that played to the end.
+    /// Clients that played to the end.
     pub ended: u64,
-    /// Mean time from asking for the first segment until it plays, of those that do, in seconds.
+    /// Mean time from the first request to the start of playback, for clients that started, seconds.
     pub startup_s: f64,
-    /// How often the picture stood still.
+    /// Number of interruptions of playback.
     pub rebuffers: u64,
-    /// How long it stood still, of all clients together, in seconds.
+    /// Total duration of interruptions over all clients, seconds.
     pub rebuffer_time_s: f64,
-    /// Segments that are there.
+    /// Received segments.
     pub segments: u64,
-    /// Their mean rate in bits per second.
+    /// Mean rate of the segments, bits per second.
     pub bitrate: f64,
-    /// How often a segment had another rate than the one before it.
+    /// Number of segments with another rate than their predecessor.
     pub switches: u64,
 }
 
-/// What one client has told.
+/// Data of one client.
 #[derive(Clone, Debug, Default)]
 struct Seen {
-    /// When the page that is being loaded was asked for, and what those took that are there.
+    /// Request time of the page in progress, and results of loaded pages.
     page: Option<Time>,
     pages: u64,
     loads: Vec<Span>,
     first_bytes: Vec<Span>,
-    /// When the first segment was asked for, and how long it took until it played.
+    /// Time of the first segment's request, and the delay until playback.
     video: Option<Time>,
     startup: Option<Span>,
     stands: Option<Time>,
@@ -72,12 +72,12 @@ struct Seen {
     ended: bool,
 }
 
-/// All clients.
+/// Data of all clients.
 #[derive(Debug, Default)]
 pub(super) struct Clients(BTreeMap<FlowKey, Seen>);
 
 impl Clients {
-    /// A client tells something.
+    /// Handles an event of a client.
     pub fn event(&mut self, at: Time, event: &ClientEvent) {
         let seen = self.0.entry(event.client).or_default();
         let since = |begin: Option<Time>| begin.map(|begin| at.since(begin));
@@ -108,7 +108,7 @@ impl Clients {
         self.0.iter().filter(move |(flow, _)| fits(flow)).map(|(_, seen)| seen)
     }
 
-    /// The pages of a table, if it has any.
+    /// The pages of a table, if there are any.
     pub fn pages(&self, info: &ExchangeInfo) -> Option<Pages> {
         let those = self.of(info);
         let asked = those.clone().map(|seen| seen.pages).sum();
@@ -132,13 +132,13 @@ impl Clients {
         })
     }
 
-    /// The videos of a table, if it has any, in a run that ended at `end`.
+    /// The videos of a table, if there are any, for a run that ended at `end`.
     pub fn videos(&self, info: &ExchangeInfo, end: Time) -> Option<Videos> {
         let those = self.of(info).filter(|seen| seen.video.is_some());
         let sum = |of: fn(&Seen) -> u64| those.clone().map(of).sum::<u64>();
         let startups = those.clone().filter_map(|seen| seen.startup).map(Span::as_secs_f64);
         let stood = those.clone().map(|seen| {
-            // Who stands still at the end has stood until then.
+            // An interruption in progress lasts until the end.
             seen.stood + seen.stands.map_or(Span::ZERO, |since| end.since(since))
         });
         let rates = those.clone().flat_map(|seen| &seen.rates).map(|bps| *bps as f64);
@@ -158,7 +158,7 @@ impl Clients {
     }
 }
 
-/// The numbers of pages and videos, where there are such; of several tables the longest times.
+/// The numbers of pages and videos, if there are any; over several tables the longest times.
 pub(super) fn scalars(tables: &[Exchanges], all: &mut Vec<Scalar>) {
     let ours = || tables.iter().filter(|table| !table.cross);
     let pages = || ours().filter_map(|table| table.pages.as_ref());
@@ -194,7 +194,7 @@ pub(super) fn scalars(tables: &[Exchanges], all: &mut Vec<Scalar>) {
 mod tests {
     use super::*;
 
-    /// A table without pages has none, and one without videos as well.
+    /// A table without pages has none, and one without videos has none.
     #[test]
     fn a_table_has_the_pages_and_videos_of_its_clients() {
         let [from, to] = [1, 2].map(|n| lasthop_proto::wire::Addr::v4(10, 0, 0, n));
@@ -216,8 +216,8 @@ mod tests {
         assert_eq!(clients.pages(&elsewhere), None, "another server's");
     }
 
-    /// Of two tables of ours and one of others: pages and segments together, the longest of the times, and the rate
-    /// by segments.
+    /// Two own tables and one of cross traffic: pages and segments are summed, times are the longest, and the
+    /// rate is weighted by segments.
     #[test]
     fn what_users_wait_for_is_put_together_from_all_their_tables() {
         let table = |k: u64| {
@@ -258,7 +258,7 @@ mod tests {
                 ("video_startup", "s", 9.0),
                 ("video_rebuffers", "1", 16.0),
                 ("video_rebuffer_time", "s", 20.0),
-                // A hundred segments of 1000 bit/s and three hundred of 3000.
+                // A hundred segments of 1000 bit/s and three hundred of 3000 bit/s.
                 ("video_bitrate", "bit/s", 2500.0),
                 ("video_switches", "1", 24.0),
             ]
@@ -266,7 +266,7 @@ mod tests {
         let mut none = Vec::new();
         scalars(&[Exchanges { cross: true, ..table(7) }, Exchanges::default()], &mut none);
         assert_eq!(none.len(), 0, "others' traffic has no users of ours");
-        // A video of which nothing came has no rate.
+        // A video without segments has no rate.
         let nothing = Exchanges { videos: Some(Videos::default()), ..Exchanges::default() };
         scalars(&[nothing], &mut none);
         assert!(none.iter().all(|scalar| scalar.value == 0.0), "{none:?}");

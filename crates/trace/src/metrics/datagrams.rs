@@ -1,4 +1,4 @@
-//! Datagrams: how many arrive, how long they take, and by how much that differs.
+//! Datagrams: their number, delay and jitter.
 
 use core::ops::Range;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,59 +19,60 @@ pub struct Datagrams {
     pub from: String,
     /// Address of the receiver.
     pub to: String,
-    /// Whether they are other people's traffic.
+    /// Whether they are cross traffic.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub cross: bool,
-    /// Datagrams that were sent.
+    /// Sent datagrams.
     pub sent: u64,
-    /// Of these, those that have arrived.
+    /// Arrived datagrams.
     pub arrived: u64,
-    /// Those that have not, though one that was sent later has.
+    /// Missing datagrams with an arrived successor.
     pub lost: u64,
-    /// What arrived once more.
+    /// Repeated arrivals.
     pub duplicates: u64,
-    /// Those that arrived behind one that was sent later.
+    /// Datagrams that arrived after a successor.
     pub late: u64,
-    /// Bytes of IP packets that have arrived, duplicates not counted.
+    /// Bytes of arrived IP packets, without duplicates.
     pub delivered: u64,
-    /// Share of those that are lost.
+    /// Share of lost datagrams.
     pub loss: f64,
-    /// Mean time from the sender to the receiver, in seconds.
+    /// Mean delay, seconds.
     pub delay_mean_s: f64,
-    /// Its median in seconds.
+    /// Median delay, seconds.
     pub delay_p50_s: f64,
-    /// Its 95th percentile in seconds.
+    /// 95th percentile of the delay, seconds.
     pub delay_p95_s: f64,
-    /// Its 99th percentile in seconds.
+    /// 99th percentile of the delay, seconds.
     pub delay_p99_s: f64,
-    /// The longest in seconds.
+    /// Longest delay, seconds.
     pub delay_max_s: f64,
-    /// The mean of how much the delays of two that arrive one after the other differ, in seconds.
+    /// Mean difference of the delays of successive arrivals, seconds.
     pub jitter_s: f64,
-    /// What they sound like, if they are calls.
+    /// Quality of calls, if they are calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voice: Option<Score>,
-    /// What load adds to their time, if they are probes that came back before and during transfers.
+    /// Increase of the round-trip time under load, if they are probes that returned before and during
+    /// transfers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
 }
 
-/// What load adds to a round trip.
+/// Increase of the round-trip time under load.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Load {
-    /// The median round trip of probes that were sent before any transfer began, in seconds.
+    /// Median round-trip time of probes sent before the first transfer, seconds.
     pub idle_s: f64,
-    /// The same of those that were sent from then on, until a transfer was complete.
+    /// Median round-trip time of probes sent during transfers, seconds.
     pub loaded_s: f64,
-    /// The difference.
+    /// The difference, seconds.
     pub rise_s: f64,
-    /// Round trips a minute under load.
+    /// Round trips per minute under load.
     pub rpm: f64,
-    /// The rise as a grade.
+    /// Grade of the increase.
     pub grade: Grade,
 }
 
-/// A rise of the round trip as a grade, with the bounds of Waveform's test of bufferbloat.
+/// Grade of an increase of the round-trip time, with the bounds of Waveform's bufferbloat test.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Grade {
     /// Less than 5 ms.
@@ -85,7 +86,7 @@ pub enum Grade {
     C,
     /// Less than 400 ms.
     D,
-    /// More.
+    /// At least 400 ms.
     F,
 }
 
@@ -102,29 +103,28 @@ impl Grade {
     }
 }
 
-/// What a receiver knows of a source.
+/// Receiver's data of a source.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     sent: u64,
-    /// The number expected next, and those before it that have not come.
+    /// Next expected number, and missing numbers before it.
     next: u64,
     missing: BTreeSet<u64>,
     duplicates: u64,
     late: u64,
     delivered: u64,
     delays: Vec<Span>,
-    /// When those were sent.
+    /// Send times of the missing datagrams.
     times: Vec<Time>,
     differences: f64,
 }
 
-/// All sources.
+/// Data of all sources.
 #[derive(Debug, Default)]
 pub(super) struct Sources(BTreeMap<FlowKey, Seen>);
 
 impl Sources {
-    /// A datagram was sent, or has arrived. What says of itself what no source has sent is somebody else's, and does not
-    /// count.
+    /// Records a sent or arrived datagram. Ignores one that no known source has sent.
     pub fn event(&mut self, at: Time, datagram: &Datagram, arrived: bool) {
         if !arrived {
             self.0.entry(datagram.flow).or_default().sent += 1;
@@ -135,8 +135,7 @@ impl Sources {
         }
     }
 
-    /// The datagrams of a table.
-    /// There were transfers at the times of `loaded`, if there were any.
+    /// The datagrams of a table. `loaded` is the time of transfers, if there were any.
     pub fn of(&self, info: &DatagramInfo, loaded: Option<Range<Time>>) -> Datagrams {
         let fits =
             |flow: &FlowKey| (flow.src, flow.dst, flow.dst_port) == (info.from, info.to, info.port);
@@ -174,7 +173,7 @@ impl Sources {
     }
 }
 
-/// What load adds to the round trips of these.
+/// Increase of the round-trip time of these sources under load.
 fn load<'s>(those: impl Iterator<Item = &'s Seen> + Clone, loaded: &Range<Time>) -> Option<Load> {
     let median = |when: &dyn Fn(Time) -> bool| {
         let pairs = those.clone().flat_map(|seen| seen.times.iter().zip(&seen.delays));
@@ -216,7 +215,7 @@ mod tests {
 
     use super::*;
 
-    /// Each grade says "less than": who is at the bound has the next one.
+    /// The bounds are exclusive: a value at a bound has the next grade.
     #[test]
     fn a_grade_ends_below_its_bound() {
         use Grade::*;

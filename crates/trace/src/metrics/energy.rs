@@ -1,4 +1,4 @@
-//! What a host on a battery has spent.
+//! Energy consumption of battery-powered hosts.
 
 use lasthop_proto::air::{AirEvent, Station};
 use lasthop_proto::energy::{Antenna, Meter, RadioState, Work};
@@ -9,69 +9,70 @@ use serde::{Deserialize, Serialize};
 
 use crate::layout::PoweredInfo;
 
-/// A host that runs on a battery: what it has spent, and what that makes of a full one. Energies in joules, times in
-/// seconds.
+/// Energy consumption of a battery-powered host, and its extrapolation to a full battery. Energies are in
+/// joules, times in seconds.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct NodeEnergy {
     /// The host.
     pub host: String,
-    /// What it is made of.
+    /// Name of its hardware.
     pub hardware: String,
-    /// What the full battery holds.
+    /// Capacity of the full battery.
     pub capacity_j: f64,
-    /// What was drawn, by what drew it.
+    /// Consumption by consumer.
     pub spent: Spent,
-    /// The sum of these.
+    /// Sum of the consumption.
     pub spent_j: f64,
-    /// For how long the radio sent.
+    /// Time in which the radio transmitted.
     pub transmit_s: f64,
-    /// For how long it heard a frame and did not send.
+    /// Time in which it received a frame and did not transmit.
     pub receive_s: f64,
-    /// For how long it slept.
+    /// Time in which it slept.
     pub doze_s: f64,
-    /// For how long it listened and nothing was on the air.
+    /// Time in which it listened to an idle channel.
     pub idle_s: f64,
-    /// Instructions of the stack, in those of the table of costs.
+    /// Instructions of the stack, in units of the cost table.
     pub instructions: f64,
-    /// Payload that this host sent and the other end delivered, in bytes.
+    /// Payload that this host sent and the other end delivered, bytes.
     pub sent: u64,
-    /// Payload that was delivered at this host, in bytes.
+    /// Payload delivered at this host, bytes.
     pub received: u64,
-    /// How long the full battery lasts: when it was empty, or at the mean power of the run; 0 if nothing was drawn.
+    /// Lifetime of the full battery: the time when it was empty, or the extrapolation of the mean power; 0
+    /// without consumption.
     pub lifetime_s: f64,
-    /// Whether the battery was empty before the run ended.
+    /// Whether the battery was empty before the end of the run.
     pub emptied: bool,
-    /// Payload sent and received for each joule.
+    /// Sent and received payload per joule.
     pub bytes_per_joule: f64,
-    /// Payload sent and received with a full battery.
+    /// Sent and received payload per full battery.
     pub bytes_per_battery: f64,
 }
 
-/// What was drawn in a run, in joules.
+/// Consumption in a run, joules.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Spent {
-    /// By the host, whatever happened.
+    /// Constant consumption of the host.
     pub base: f64,
-    /// By the radio while it slept.
+    /// Radio while asleep.
     pub doze: f64,
-    /// By the radio while it listened in vain.
+    /// Radio while idle.
     pub idle: f64,
-    /// By the radio while it heard a frame.
+    /// Radio while receiving.
     pub receive: f64,
-    /// By the radio while it sent.
+    /// Radio while transmitting.
     pub transmit: f64,
-    /// By the work of the stack.
+    /// Work of the stack.
     pub processing: f64,
 }
 
 impl NodeEnergy {
-    /// Mean power while it lasted, in watts.
+    /// Mean power during the lifetime, watts.
     pub fn mean_power_w(&self) -> f64 {
         if self.lifetime_s > 0.0 { self.capacity_j / self.lifetime_s } else { 0.0 }
     }
 }
 
-/// One host while a run goes on.
+/// One host during a run.
 #[derive(Clone)]
 pub(super) struct Node {
     info: PoweredInfo,
@@ -105,7 +106,7 @@ impl Node {
         }
     }
 
-    /// `bytes` from `from` have been delivered at the host at `stage`.
+    /// Records `bytes` bytes from `from`, delivered at the host at `stage`.
     pub(super) fn delivered(&mut self, at: Time, stage: StageId, from: Addr, bytes: u64) {
         if self.info.host == stage {
             self.meter.received(at, bytes);
@@ -129,7 +130,7 @@ impl Node {
         let (spent_j, capacity_j) = (battery.spent(), battery.hardware().capacity.get());
         let elapsed_s = battery.elapsed().as_secs_f64();
         let bytes = (totals.sent + totals.received) as f64;
-        // What a full battery is to what was drawn.
+        // Ratio of the full battery to the consumption.
         let times = match battery.empty() {
             Some(_) => 1.0,
             None if spent_j > 0.0 => capacity_j / spent_j,

@@ -1,4 +1,4 @@
-//! What a flow went through.
+//! Recovery events and rare counts of a flow.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use super::timers::Timers;
 use crate::completion::Completion;
 use crate::counts::CauseCounts;
 
-/// What the sender of a flow went through, and its packets. Most flows in the direction of ACKs have none of it.
+/// Completion, recovery events and packets of a flow's sender. Most flows in the direction of ACKs have none.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Episodes {
     pub(super) completion: Completion,
@@ -24,37 +24,37 @@ pub(super) struct Episodes {
     pub(super) quenches: u32,
     pub(super) congestion_echoes: u32,
     pub(super) dropped: CauseCounts,
-    /// Packets put into the path for other causes than data and control.
+    /// Originated packets with causes other than data and control.
     pub(super) originated: CauseCounts,
-    /// Packets that crossed the last link and held nothing new.
+    /// Packets that crossed the last link without new data.
     pub(super) redundant: u64,
     pub(super) rare: Option<Box<Rare>>,
 }
 
-/// What was in force at the events of an end. The receiver has one of them, when its connection opens.
+/// Samples of the control block at events of an end. The receiver has one sample, from the opening.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InForce {
     pub(super) srtt: Samples,
     pub(super) rto: Samples,
 }
 
-/// What few flows have.
+/// Counts that few flows need.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rare {
     pub(super) marked: u64,
     pub(super) repeated: CauseCounts,
     pub(super) timers: Timers,
-    /// Packets of all kinds that entered the path, where exchanges are made.
+    /// Packets of all kinds that entered the path, if there are exchanges.
     pub(super) entered: u64,
-    /// When its client asked, and how long answers took.
+    /// Request times of its client, and durations of exchanges.
     pub(super) asked: Option<Box<Asked>>,
 }
 
 /// The exchanges of a connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Asked {
-    /// When was asked what is not answered yet, the oldest first.
+    /// Times of unanswered requests, the oldest first.
     pub(super) open: VecDeque<Time>,
-    /// What each exchange took that was answered.
+    /// Durations of answered exchanges.
     pub(super) times: Vec<Span>,
 }

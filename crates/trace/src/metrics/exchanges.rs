@@ -1,4 +1,4 @@
-//! Requests and responses: how long clients wait, and what that costs in packets.
+//! Requests and responses: waiting times of clients, and their cost in packets.
 
 use lasthop_proto::units::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -10,62 +10,62 @@ use super::short::quantile;
 use super::told::Told;
 use crate::layout::ExchangeInfo;
 
-/// The exchanges of the clients of a table. The time of one is from the first byte that is asked for to the last byte of
-/// the answer, whether a connection was opened for it or not.
+/// The exchanges of a table's clients. The time of an exchange is from the request to the last byte of the
+/// response, including the handshake of a new connection.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Exchanges {
     /// Address of the clients.
     pub from: String,
     /// Address of the server.
     pub to: String,
-    /// Whether they are other people's traffic.
+    /// Whether they are cross traffic.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub cross: bool,
-    /// Connections that were opened.
+    /// Opened connections.
     pub connections: u64,
-    /// Connections that were given up or reset.
+    /// Aborted connections.
     pub aborted: u64,
-    /// Requests that were made.
+    /// Requests.
     pub asked: u64,
-    /// Requests whose answer came in full.
+    /// Requests with a complete response.
     pub answered: u64,
-    /// Bytes of answers that were delivered, of those under way too.
+    /// Delivered bytes of responses, incomplete ones included.
     pub delivered: u64,
-    /// Mean time of those that were answered, in seconds.
+    /// Mean time of complete exchanges, seconds.
     pub time_mean_s: f64,
-    /// Their median in seconds.
+    /// Median time, seconds.
     pub time_p50_s: f64,
-    /// Their 95th percentile in seconds.
+    /// 95th percentile of the time, seconds.
     pub time_p95_s: f64,
-    /// Their 99th percentile in seconds.
+    /// 99th percentile of the time, seconds.
     pub time_p99_s: f64,
-    /// The longest in seconds.
+    /// Longest time, seconds.
     pub time_max_s: f64,
-    /// Packets of all kinds that both ends put on their first link.
+    /// Packets of all kinds that both ends sent over their first link.
     pub packets: u64,
-    /// Expirations of retransmission timers, of both ends.
+    /// Retransmission timeouts of both ends.
     pub timeouts: u64,
     /// Fast retransmissions that began a recovery, of both ends.
     pub fast_retransmits: u64,
-    /// Data packets that were sent again, by both ends.
+    /// Retransmitted data packets of both ends.
     pub retransmissions: u64,
-    /// The pages that they make up, if they do.
+    /// Pages that consist of these exchanges, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<Pages>,
-    /// The videos that they make up, if they do.
+    /// Videos that consist of these exchanges, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub videos: Option<Videos>,
 }
 
 impl Exchanges {
-    /// Whether all that was asked for has come, and videos have played to their end.
+    /// Whether all requests have complete responses, and all videos have ended.
     pub fn complete(&self) -> bool {
         self.answered == self.asked
             && self.pages.as_ref().is_none_or(|pages| pages.loaded == pages.asked)
             && self.videos.as_ref().is_none_or(|videos| videos.ended == videos.clients)
     }
 
-    /// Adds up connections, each as the flow of its requests.
+    /// Sums up connections, each given as the flow of its requests.
     pub(super) fn of<'a>(
         info: &ExchangeInfo,
         connections: impl Iterator<Item = Told<'a>>,
@@ -105,7 +105,7 @@ impl Exchanges {
 }
 
 impl Metrics {
-    /// What was asked and answered, table by table.
+    /// Metrics of all tables.
     pub(super) fn exchanges(&self, end: Time) -> Vec<Exchanges> {
         let tables = self.layout.exchanges.iter();
         tables

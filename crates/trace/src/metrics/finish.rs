@@ -1,4 +1,4 @@
-//! The numbers of a run, made when it is over.
+//! The metrics of a run, computed at its end.
 
 use lasthop_proto::machine::Side;
 use lasthop_proto::units::Time;
@@ -10,7 +10,7 @@ use crate::stats::jain_index;
 use crate::timeouts::TimeoutCauses;
 
 impl Metrics {
-    /// The numbers of a run that ended at `end`.
+    /// The metrics of a run that ended at `end`.
     pub fn finish(mut self, end: Time) -> RunMetrics {
         self.flows.settle();
         let (exchanges, short, stages) =
@@ -63,13 +63,13 @@ impl Metrics {
         }
     }
 
-    /// What the hosts on batteries have spent.
+    /// Consumption of the battery-powered hosts.
     fn energy(&self, end: Time) -> Vec<NodeEnergy> {
         let nodes = self.powered.iter().zip(&self.layout.powered);
         nodes.map(|(node, info)| node.metrics(self.layout.name(info.host), end)).collect()
     }
 
-    /// Timeouts by cause of all flows that are not cross traffic.
+    /// Timeouts by cause over all flows other than cross traffic.
     fn timeout_causes(&self) -> Option<TimeoutCauses> {
         let ours = self.flows.iter().filter(|told| !told.is_cross(&self.layout));
         let causes = ours.filter_map(|told| told.flow.timeout_causes());
@@ -77,10 +77,10 @@ impl Metrics {
         (all.total() > 0).then_some(all)
     }
 
-    /// Short transfers, by who makes them.
+    /// Short transfers by pair of hosts.
     fn short(&self, end: Time) -> Vec<ShortTransfers> {
         let between = self.layout.short.iter().enumerate();
-        // Several tables may name the same hosts.
+        // Several tables may name the same pair.
         let first = |(i, info): &(usize, &ShortInfo)| {
             !self.layout.short[..*i].iter().any(|o| (o.from, o.to) == (info.from, info.to))
         };
@@ -129,7 +129,7 @@ impl Metrics {
                     repeated: c.repeated.clone(),
                     redirected: c.redirected.clone(),
                     air: c.air.as_ref().and_then(|air| air.metrics()),
-                    // What flows carry in other cells is not told apart.
+                    // Flows are not attributed to cells.
                     goodput: (c.data_packets > 0 && !in_cell)
                         .then(|| ideal as f64 / c.data_packets as f64),
                 });

@@ -1,4 +1,4 @@
-//! What is remembered of one flow while a run goes on.
+//! State of one flow during a run.
 
 use std::sync::Arc;
 
@@ -14,19 +14,19 @@ use super::seen::{Seen, first_byte};
 use super::timers::Allowed;
 use crate::timeouts::TimeoutCauses;
 
-/// One direction of a connection. There may be a hundred thousand of them, so what only the direction of data has, and
-/// what not every flow goes through, is made when it is first needed.
+/// One direction of a connection. A run may have a hundred thousand, so the parts for data and for rare
+/// events are allocated when first needed.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Flow {
-    /// What there is of its data.
+    /// Metrics of its data.
     pub(super) carried: Option<Box<Carried>>,
     /// Sequence number of the SYN: position 0 of the stream.
     origin: Option<Seq>,
     pub(super) opened: Due,
     pub(super) episodes: Option<Box<Episodes>>,
     pub(super) in_force: Option<Box<InForce>>,
-    /// Packets put into the path for [`Cause::Control`], as SYN and FIN of each flow are.
+    /// Originated packets of [`Cause::Control`], such as SYN and FIN of each flow.
     pub(super) control: u32,
     pub(super) towards: Side,
     pub(super) aborted: bool,
@@ -53,7 +53,7 @@ impl Flow {
         }
     }
 
-    /// What there is of its data, from now on.
+    /// Metrics of its data, allocated if needed.
     #[inline]
     pub(super) fn carried(&mut self) -> &mut Carried {
         if self.carried.is_none() {
@@ -71,17 +71,17 @@ impl Flow {
         self.carried = Some(carried);
     }
 
-    /// What few flows have, from now on.
+    /// Rare counts, allocated if needed.
     pub(super) fn rare(&mut self) -> &mut Rare {
         self.episodes().rare.get_or_insert_default()
     }
 
-    /// What it has of that.
+    /// Rare counts, if there are any.
     pub(super) fn has_rare(&self) -> Option<&Rare> {
         self.episodes.as_ref()?.rare.as_deref()
     }
 
-    /// A packet was put into the path for this reason.
+    /// Counts a packet that was originated for `cause`.
     #[inline]
     fn originate(&mut self, cause: Cause) {
         match cause {
@@ -91,34 +91,34 @@ impl Flow {
         }
     }
 
-    /// Takes what the layout says of it.
+    /// Stores the layout's description.
     pub(super) fn declare(&mut self, declared: Arc<Declared>) {
         let carried = self.carried();
         carried.wanted = declared.bytes.unwrap_or(u64::MAX);
         carried.declared = Some(declared);
     }
 
-    /// What the layout says of it, if it is the direction of the data of a transfer that the layout names.
+    /// The layout's description, if this is the data direction of a transfer that the layout names.
     pub(super) fn declared(&self) -> Option<&Declared> {
         self.carried.as_ref()?.declared.as_deref()
     }
 
-    /// Whether it is that direction.
+    /// Whether the layout names this direction.
     pub(super) fn is_declared(&self) -> bool {
         self.declared().is_some()
     }
 
-    /// A datagram of its transfer is carried by a link with these marks. What is in it only its ends can tell, so that each
-    /// counts as one with data.
+    /// Counts a datagram of its transfer, carried by a link with these marks. Only the ends can read its
+    /// content, so each one counts as data.
     pub(super) fn datagram(&mut self, marks: Marks, len: u32) {
-        /// Of UDP, in bytes.
+        /// Length of the UDP header, bytes.
         const HEADER: u32 = 8;
         let carried = self.carried();
         carried.count(marks);
         carried.largest = carried.largest.max(len.saturating_sub(HEADER));
     }
 
-    /// Whether this direction carried data or was meant to.
+    /// Whether this direction carries data, or was meant to.
     pub(super) fn counts(&self) -> bool {
         let carried = self.carried.as_ref();
         carried.is_some_and(|c| c.declared.is_some() || c.offered > 0 || c.delivered > 0)
@@ -129,7 +129,7 @@ impl Flow {
         self.opened.is_set()
     }
 
-    /// A SYN passed: it fixes the origin of the stream.
+    /// Handles its SYN, which determines the origin of the stream.
     pub(super) fn syn(&mut self, at: Time, segment: &Segment) {
         self.origin = Some(segment.seq);
         self.sack = segment.options().sack_permitted;
@@ -137,14 +137,14 @@ impl Flow {
     }
 
     fn open(&mut self, at: Time) {
-        // What the kernel's senders do is known some time after it, and their data may have been seen before that.
+        // Events of kernel senders arrive late, possibly after their data was seen.
         self.opened = Due::at(at.min(self.opened.or_never()));
         if let Some(carried) = &mut self.carried {
             carried.stalls.begin(at);
         }
     }
 
-    /// Reads a word of each line in which it will count what was kept for it. The answer means nothing.
+    /// Reads one word of each cache line that `take` will change, as a prefetch. The result has no meaning.
     #[inline]
     pub(super) fn touch(&self, seen: &Seen) -> u64 {
         let Some(carried) = &self.carried else { return 0 };
@@ -156,7 +156,7 @@ impl Flow {
         }
     }
 
-    /// Takes in what was kept for it.
+    /// Counts a buffered event.
     #[inline]
     pub(super) fn take(&mut self, seen: Seen) {
         match seen {
@@ -189,28 +189,29 @@ impl Flow {
         }
     }
 
-    /// Stream positions of a data packet's payload, 1 for its `first` byte, with what there is of the flow's data.
+    /// Stream positions of a data packet's payload, where the stream's first byte is 1, with the metrics of
+    /// the flow's data.
     #[inline(always)]
     fn span(&mut self, first: Seq, len: u32) -> (&mut Carried, u64, u64) {
-        // A flow that was joined midway begins with the first packet seen.
+        // A flow without a seen SYN begins with its first seen packet.
         let origin = *self.origin.get_or_insert(Seq(first.0.wrapping_sub(1)));
         let carried = self.carried();
         let start = first.unwrap_near(origin, carried.offered).unwrap_or(0);
         (carried, start, start + u64::from(len))
     }
 
-    /// A data packet entered the path: its host put it there, or, where hosts are not ours, it was seen on
-    /// the first link. Only the first sight of its bytes counts.
+    /// Records a data packet that enters the path. Hosts of the simulator originate it; packets of other
+    /// hosts are seen on the first link. Only the first occurrence of each byte counts.
     #[inline]
     fn offer(&mut self, at: Time, first: Seq, len: u32) {
         let (carried, _, end) = self.span(first, len);
-        // Whoever has offered anything is open.
+        // A flow with data is open.
         if carried.offer(at, end, len) && !self.opened.is_set() {
             self.open(at);
         }
     }
 
-    /// It did not arrive after all: the channel damaged it, or it was dropped behind the last link.
+    /// Removes a packet that did not arrive: the channel damaged it, or it was dropped behind the last link.
     #[cold]
     pub(super) fn uncross(&mut self, id: PacketId, segment: &Segment, len: u32) {
         match self.carried().forget(id) {
@@ -223,19 +224,19 @@ impl Flow {
         }
     }
 
-    /// Data was delivered to the application at the other end.
+    /// Records data that was delivered to the application at the other end.
     fn deliver(&mut self, at: Time, bytes: u32) {
         if self.carried().deliver(at, bytes) {
             self.episodes().completion.received(at);
         }
     }
 
-    /// What it went through, from now on.
+    /// Recovery events, allocated if needed.
     pub(super) fn episodes(&mut self) -> &mut Episodes {
         self.episodes.get_or_insert_default()
     }
 
-    /// What was in force at one of its sender's events.
+    /// Samples the control block at an event of its sender.
     fn sample(&mut self, srtt: Span, rto: Span) {
         let in_force = self.in_force.get_or_insert_default();
         in_force.srtt.add(srtt);
@@ -248,13 +249,13 @@ impl Flow {
         }
     }
 
-    /// Something happened to the end from which a base station sends this flow on.
+    /// Handles an event of a base station's connection that forwards this flow.
     pub(super) fn relay_event(&mut self, at: Time, kind: TcpKind) {
         self.episodes().completion.relay_event(at, kind);
         self.end_if_complete(at);
     }
 
-    /// The timer of its sender has expired; `sack` says whether the ends agreed on SACK.
+    /// Handles an expiration of its sender's timer; `sack` is whether the ends agreed on SACK.
     pub(super) fn timer_expired(&mut self, tcb: &Tcb, sack: bool) {
         // Before the connection is open there are no duplicate ACKs.
         if tcb.snd_una == 0 {
@@ -273,7 +274,7 @@ impl Flow {
         Some(self.has_rare()?.timers.causes(offered))
     }
 
-    /// Something happened to the end point that sends this flow.
+    /// Handles an event of the end point that sends this flow.
     pub(super) fn sender_event(&mut self, at: Time, kind: TcpKind, tcb: &Tcb) {
         match kind {
             TcpKind::Opening => self.open(at),
@@ -314,7 +315,7 @@ impl Flow {
                 asked.times.extend(begun.map(|begun| at.since(begun)));
                 return;
             }
-            // Of the other direction, or seen only in a full trace.
+            // Events of the other direction, or of a full trace only.
             TcpKind::Delivered { .. }
             | TcpKind::Acked
             | TcpKind::Sampled

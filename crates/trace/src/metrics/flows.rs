@@ -1,4 +1,4 @@
-//! All flows of a run, found by their addresses and ports.
+//! All flows of a run, by addresses and ports.
 
 use core::hash::{BuildHasher, BuildHasherDefault};
 use std::sync::Arc;
@@ -14,34 +14,34 @@ use super::seen::Seen;
 use super::told::Told;
 use crate::layout::FlowInfo;
 
-/// Flows count when so much waits for them.
+/// Number of buffered events at which flows count them.
 const WAITING: usize = 256;
 
-/// So many of them read a word of each line first in which they will count, so that all come from memory together.
+/// Number of events that are prefetched together.
 const TOGETHER: usize = 16;
 
-/// Flows by their numbers. Both directions of a connection have numbers side by side, so that the peer of `i` is `i ^ 1`.
+/// Flows by number. Both directions of a connection have adjacent numbers, so the peer of `i` is `i ^ 1`.
 ///
-/// By far most packets are of a connection that was not met lately, whose records are in no near cache; and code that counts
-/// pushes that which simulates out of its cache. So of what happens only the number of the flow is found at once, by the key.
-/// What is to be counted waits, in order, until there is more.
+/// Most packets belong to a connection that is in no near cache, and counting code evicts the simulator's
+/// code from the cache. So an event only looks up the flow's number; its counting is buffered, in order, and
+/// done in batches.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
     /// The key of the first direction of each connection.
     keys: Vec<FlowKey>,
-    /// Both directions of each.
+    /// Both directions of each connection.
     connections: Vec<[Flow; 2]>,
     waiting: Vec<Seen>,
-    /// The places of most connections.
+    /// Cache of connection indices.
     guesses: Guesses,
-    /// The places of all connections. It has no keys: the connection that is found is looked at anyway.
+    /// Indices of all connections. It stores no keys, since the found connection is read anyway.
     index: HashTable<u32>,
-    /// The place of the connection asked for last: what a packet brings about follows on it, and packets come in trains.
+    /// Index of the latest connection: packets come in trains, and the following events concern the same one.
     last: u32,
 }
 
 impl Flows {
-    /// The number of the flow with this key, made if it is new.
+    /// The number of the flow with this key. Inserts a new flow.
     #[inline]
     pub(super) fn id(&mut self, key: FlowKey, towards: Side) -> usize {
         match self.direction(self.last, &key) {
@@ -61,31 +61,31 @@ impl Flows {
         id
     }
 
-    /// The number of the flow with this key, if there is one.
+    /// The number of the flow with this key, if it exists.
     pub(super) fn known(&self, key: FlowKey) -> Option<usize> {
         let is_it = |place: &u32| self.direction(*place, &key).is_some();
         let place = *self.index.find(hash(connection(key)), is_it)?;
         self.direction(place, &key)
     }
 
-    /// The flow with this number, for what does not change.
+    /// The flow with this number, for constant properties.
     #[inline]
     pub(super) fn flow(&self, id: usize) -> &Flow {
         &self.connections[id / 2][id % 2]
     }
 
-    /// The flow with this number, to be changed in its turn: nothing waits any more.
+    /// The flow with this number, after all buffered events were counted.
     pub(super) fn settled(&mut self, id: usize) -> &mut Flow {
         self.settle();
         self.unsettled(id)
     }
 
-    /// The flow with this number, to count something that goes with what waits in any order.
+    /// The flow with this number, for counts that are independent of the order of buffered events.
     pub(super) fn unsettled(&mut self, id: usize) -> &mut Flow {
         &mut self.connections[id / 2][id % 2]
     }
 
-    /// Keeps something for its flow.
+    /// Buffers an event.
     #[inline]
     pub(super) fn note(&mut self, seen: Seen) {
         if self.waiting.len() >= WAITING {
@@ -94,12 +94,12 @@ impl Flows {
         self.waiting.push(seen);
     }
 
-    /// Has all flows count what waits for them.
+    /// Counts all buffered events.
     #[inline(never)]
     pub(super) fn settle(&mut self) {
         let mut waiting = core::mem::take(&mut self.waiting);
         for some in waiting.chunks(TOGETHER) {
-            // A few are in a near cache anyway.
+            // A few flows are in a near cache anyway.
             if self.keys.len() > TOGETHER {
                 let touch = |seen: &Seen| self.flow(seen.flow()).touch(seen);
                 core::hint::black_box(some.iter().fold(0, |all, seen| all ^ touch(seen)));
@@ -115,19 +115,19 @@ impl Flows {
         self.keys.iter().zip(&self.connections).flat_map(|(key, ways)| both(*key, ways))
     }
 
-    /// What `tell` tells of all flows, in the order of their numbers. The memory of each connection is given back before the
-    /// next one: what is told of it takes as much.
+    /// Applies `tell` to all flows, in the order of their numbers. Frees each connection before the next one,
+    /// since its result needs as much memory.
     pub(super) fn told_one_by_one<T>(self, tell: impl Fn(Told<'_>) -> Option<T>) -> Vec<T> {
         let connections = self.keys.into_iter().zip(self.connections);
         connections.flat_map(|(key, ways)| both(key, &ways).map(&tell)).flatten().collect()
     }
 
-    /// The number of the flow with this key, if it is of the connection at `place`.
+    /// The number of the flow with this key, if it belongs to the connection at `place`.
     #[inline]
     fn direction(&self, place: u32, key: &FlowKey) -> Option<usize> {
         let own = self.keys.get(place as usize)?;
         let first = 2 * place as usize;
-        // The ports first: by those, most keys differ.
+        // The ports first, since most keys differ there.
         let ports = (key.src_port, key.dst_port);
         if (own.src_port, own.dst_port) == ports && own == key {
             Some(first)
@@ -156,7 +156,7 @@ impl Flows {
         2 * place
     }
 
-    /// Makes the flows that the layout names. What is said of all connections of a transfer stands in memory once.
+    /// Inserts the flows of the layout. All connections of a transfer share one description.
     pub(super) fn declare(&mut self, infos: Vec<FlowInfo>) {
         self.keys.reserve_exact(infos.len());
         self.connections.reserve_exact(infos.len());
@@ -171,11 +171,11 @@ impl Flows {
         }
     }
 
-    /// The number of the flow of a packet, if it is TCP, or UDP on which a transfer was declared; a message to a source counts
-    /// among the packets that travel to it.
+    /// The number of a packet's flow, if it is TCP, or UDP of a declared transfer. A message to a source
+    /// counts among the packets that travel to it.
     #[inline]
     pub(super) fn of_packet(&mut self, packet: &Packet, towards: Side) -> Option<usize> {
-        // Mostly the first direction: then no key need be made.
+        // Mostly the first direction, which needs no new key.
         match (packet.segment(), self.keys.get(self.last as usize)) {
             (Some(segment), Some(last)) if is_of(packet, segment, last) => {
                 Some(2 * self.last as usize)
@@ -192,7 +192,7 @@ impl Flows {
         }
     }
 
-    /// The same of what is not TCP.
+    /// Like `of_packet`, for packets other than TCP.
     #[cold]
     fn of_other(&mut self, packet: &Packet, towards: Side) -> Option<usize> {
         match packet.transport {
@@ -203,7 +203,7 @@ impl Flows {
     }
 }
 
-/// Both directions of a connection, each beside the other.
+/// Both directions of a connection, each with the other.
 fn both(key: FlowKey, [first, second]: &[Flow; 2]) -> [Told<'_>; 2] {
     [
         Told { key, flow: first, acks: second },
@@ -211,14 +211,14 @@ fn both(key: FlowKey, [first, second]: &[Flow; 2]) -> [Told<'_>; 2] {
     ]
 }
 
-/// Whether a packet is of this flow.
+/// Whether a packet belongs to this flow.
 #[inline]
 fn is_of(packet: &Packet, segment: &Segment, key: &FlowKey) -> bool {
     (segment.src_port, segment.dst_port) == (key.src_port, key.dst_port)
         && (packet.src, packet.dst) == (key.src, key.dst)
 }
 
-/// The same name for both directions of a connection.
+/// A common key for both directions of a connection.
 fn connection(key: FlowKey) -> FlowKey {
     let back = key.reversed();
     if (back.src, back.src_port) < (key.src, key.src_port) { back } else { key }
@@ -243,7 +243,7 @@ mod tests {
         packet(host, port).flow().unwrap()
     }
 
-    /// In whatever order they are asked for, and also where two differ only in their host.
+    /// In any order of look-ups, and for two connections that differ only in a host.
     #[test]
     fn both_directions_of_a_connection_have_numbers_side_by_side() {
         let mut flows = Flows::default();

@@ -1,13 +1,12 @@
-//! The numbers of a run, computed while it goes on.
+//! The metrics of a run, computed during the run.
 //!
-//! [`Metrics`] sees an event for each link transmission, so it is built to be cheap: counters by stage and
-//! direction for every packet, and a look-up of the flow only for data packets, where they enter the path
-//! and on the first, the last and the radio link. What the flow has to count there waits until
-//! there is more. Nothing is allocated for an event; per flow, memory grows with the packets in flight and the
-//! holes in the stream, not with time.
+//! [`Metrics`] handles an event for each transmission, so it is built to be cheap. Each packet updates
+//! counters by stage and direction. Only data packets need a look-up of their flow, and only where they enter
+//! the path and on the first, last and radio link. Counts of flows are buffered there. No event allocates
+//! memory. Memory per flow grows with the packets in flight and the holes in the stream, not with time.
 //!
-//! Only events of [`Wants::METRICS`] count, even when a fuller trace is collected for another sink, so
-//! that the same run has the same metrics however it is watched.
+//! Only events of [`Wants::METRICS`] count, even if another sink collects a fuller trace, so a run has the
+//! same metrics with any set of sinks.
 
 mod air;
 mod carried;
@@ -54,10 +53,10 @@ use crate::Sink;
 use crate::counts::CauseCounts;
 use crate::layout::{Layout, Role};
 
-/// How many stalls of a flow are listed one by one in [`FlowMetrics::stall_list`].
+/// Maximum length of [`FlowMetrics::stall_list`].
 pub const LISTED_STALLS: usize = 256;
 
-/// What a stage in one direction means to the flows that cross it.
+/// Role of a stage, in one direction, for the flows that cross it.
 #[derive(Clone, Copy, Default, Debug)]
 struct Marks(u8);
 
@@ -66,9 +65,9 @@ impl Marks {
     const LAST: Marks = Marks(2);
     const WIRED: Marks = Marks(4);
     const WIRELESS: Marks = Marks(8);
-    /// What a flow counts of each of its packets there.
+    /// Stages at which a flow counts each packet.
     const COUNTED: Marks = Marks(1 | 4 | 8);
-    /// Behind the last link.
+    /// Stages behind the last link.
     const BEYOND: Marks = Marks(16);
 
     fn has(self, mark: Marks) -> bool {
@@ -90,7 +89,7 @@ struct Counter {
     originated: CauseCounts,
     repeated: CauseCounts,
     redirected: CauseCounts,
-    /// Only radio hops with a medium access of their own have it.
+    /// Only for radio hops with medium access.
     air: Option<Box<AirCounter>>,
 }
 
@@ -99,7 +98,7 @@ pub struct Metrics {
     layout: Layout,
     /// The first link from the left, if there is one: end points before it send to the right.
     first_link: Option<StageId>,
-    /// By stage, then by direction.
+    /// Indexed by stage, then by direction.
     counters: Vec<[Counter; 2]>,
     flows: Flows,
     sources: Sources,
@@ -111,7 +110,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Ready for the first event of a run over `layout`.
+    /// Metrics of a run over `layout`.
     pub fn new(mut layout: Layout) -> Metrics {
         let mut counters = vec![<[Counter; 2]>::default(); layout.stages.len()];
         let mut mark = |stage: Option<StageId>, side: Side, mark: Marks| {
@@ -130,11 +129,11 @@ impl Metrics {
             let beyond = layout.along(cell, side).skip_while(|(id, _)| Some(*id) != last).skip(1);
             beyond.for_each(|(id, _)| mark(Some(id), side, Marks::BEYOND));
         }
-        // What was on the air for a host that has left comes back to the base station.
+        // Packets on the air for a host that has left return to the base station.
         let bases = layout.stages.iter().enumerate().filter(|(_, info)| info.role == Role::Base);
         bases.for_each(|(i, _)| mark(Some(StageId(i as u16)), Side::Right, Marks::BEYOND));
         let mut flows = Flows::default();
-        // From now on they stand there.
+        // Moved, not copied: `flows` holds them from now on.
         flows.declare(core::mem::take(&mut layout.flows));
         let powered = layout.powered.iter().map(energy::Node::new).collect();
         let visits = Visits::default();
@@ -153,7 +152,7 @@ impl Metrics {
         }
     }
 
-    /// A transmitter of a radio hop was on the air.
+    /// Handles a transmission on a radio hop.
     fn air(&mut self, at: Time, stage: StageId, event: &AirEvent) {
         self.events += 1;
         self.powered.iter_mut().for_each(|node| node.air(at, stage, event));
@@ -166,14 +165,14 @@ impl Metrics {
         self.counters[stage][side.index()].air.get_or_insert_default().add(event);
     }
 
-    /// A packet enters the path, where that is counted for each flow.
+    /// Counts a packet that enters the path, if this is counted per flow.
     fn enters(&mut self, side: Side, packet: &Packet) {
         if let Some(id) = self.flows.of_packet(packet, side) {
             self.flows.unsettled(id).rare().entered += 1;
         }
     }
 
-    /// A link has carried a packet.
+    /// Handles a packet that a link has carried.
     fn transmitted(&mut self, at: Time, stage: StageId, side: Side, packet: &Packet) {
         let is_data = self.is_data(packet);
         let counter = self.counter(stage, side);
@@ -196,7 +195,7 @@ impl Metrics {
         }
     }
 
-    /// Anything else has happened to a packet.
+    /// Handles all other events of a packet.
     fn happened(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
         let is_data = self.is_data(packet);
         let counter = self.counter(stage, side);
@@ -209,7 +208,7 @@ impl Metrics {
             Op::Damaged => {
                 counter.damaged += 1;
                 counter.damaged_data += u64::from(is_data);
-                // A link that tells of damage only after the far end.
+                // A link that reports damage only at the far end.
                 if is_data && counter.marks.has(Marks::LAST) {
                     self.lost_at_the_end(side, packet);
                 }
@@ -226,7 +225,7 @@ impl Metrics {
                     let marks = Marks::FIRST;
                     self.flows.note(Seen::Carried { marks, flow, first, len, at });
                 }
-                // What the channel damaged never counted as crossed.
+                // Damaged packets never counted as crossed.
                 if marks.has(Marks::BEYOND) && packet.damage == Damage::None && cause.is_loss() {
                     self.lost_at_the_end(side, packet);
                 }
@@ -253,7 +252,8 @@ impl Metrics {
         }
     }
 
-    /// Whether data is in a packet: what its ends alone can tell of a datagram counts as such.
+    /// Whether a packet carries data. Every datagram of a transfer counts as data, since only its ends can
+    /// read it.
     #[inline]
     fn is_data(&self, packet: &Packet) -> bool {
         match packet.transport {
@@ -262,7 +262,7 @@ impl Metrics {
         }
     }
 
-    /// One more event: what is counted where it happened.
+    /// The counter of a stage. Counts the event.
     #[inline]
     fn counter(&mut self, stage: StageId, side: Side) -> &mut Counter {
         self.events += 1;
@@ -273,14 +273,14 @@ impl Metrics {
         &mut self.counters[stage][side.index()]
     }
 
-    /// Whether this is a datagram of a transfer, on its way to who receives it.
+    /// Whether this is a datagram of a transfer on its way to the receiver.
     #[cold]
     fn is_of_transfer(&self, packet: &Packet) -> bool {
         let flow = packet.datagram_flow().and_then(|key| self.flows.known(key));
         flow.is_some_and(|id| self.flows.flow(id).is_declared())
     }
 
-    /// A link with these marks has carried a packet with data.
+    /// Handles a data packet that a link with these marks has carried.
     #[inline]
     fn data_on_link(&mut self, at: Time, marks: Marks, side: Side, packet: &Packet) {
         let Some(id) = self.flows.of_packet(packet, side) else { return };
@@ -316,7 +316,7 @@ impl Metrics {
         self.flows.settled(id).uncross(packet.id, segment, packet.body.len());
     }
 
-    /// Events of a stage that the layout does not know still count.
+    /// Extends the counters for a stage that the layout does not know.
     #[cold]
     fn grow(&mut self, stage: usize) {
         self.counters.resize_with(stage + 1, Default::default);
@@ -359,7 +359,7 @@ impl Metrics {
 }
 
 impl Metrics {
-    /// To a base station's end of a split connection.
+    /// Handles an event of a base station's end of a split connection.
     fn relay(&mut self, at: Time, event: &TcpEvent) {
         if event.kind.level() != Wants::METRICS {
             return;

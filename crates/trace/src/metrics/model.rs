@@ -1,4 +1,4 @@
-//! What a run amounted to, in numbers.
+//! Metrics of one run.
 
 use lasthop_proto::machine::Side;
 use serde::{Deserialize, Serialize};
@@ -16,74 +16,75 @@ use crate::counts::CauseCounts;
 use crate::layout::Role;
 use crate::timeouts::TimeoutCauses;
 
-/// Everything measured in one run. Times are in seconds since the run began, sizes in bytes, shares
-/// between 0 and 1.
+/// All metrics of one run. Times are in seconds since the start of the run, sizes in bytes, shares between 0
+/// and 1.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct RunMetrics {
-    /// When the run ended, in seconds.
+    /// End of the run, seconds.
     pub end_s: f64,
-    /// Events of the metrics level that were taken in.
+    /// Number of handled events of the metrics level.
     pub events: u64,
-    /// One entry for each flow that carried data, in the order of the layout, then of appearance; short transfers are
-    /// in `short`, requests and responses in `exchanges`.
+    /// One entry per flow with data, in the order of the layout, then of appearance. Short transfers are in
+    /// `short`, requests and responses in `exchanges`.
     pub flows: Vec<FlowMetrics>,
-    /// One entry for each stage and direction in which anything happened, left to right, rightward first.
+    /// One entry per stage and direction with events, left to right, rightward first.
     pub stages: Vec<StageMetrics>,
-    /// Bytes delivered in order by all flows together that are not other people's, from the first opening to the last
-    /// completion (the end of the run if any flow is not complete), per second. Where there are exchanges and no such
-    /// flow: bytes of answers for each second that a client waits for one. Where there are datagrams alone: their bytes for
-    /// each second of the run.
+    /// Throughput in bytes per second: bytes delivered in order by all flows other than cross traffic, from
+    /// the first opening to the last completion. If a flow is incomplete, to the end of the run. With
+    /// exchanges and no such flow: bytes of responses per second of waiting. With datagrams alone: their
+    /// bytes per second of the run.
     pub aggregate_throughput: f64,
-    /// Jain's fairness index over the throughputs of the same flows: 1 is even, 1/n is one flow takes all.
+    /// Jain's fairness index over the throughputs of the same flows: 1 is equal, 1/n is one flow with
+    /// everything.
     pub jain_index: f64,
-    /// What the hosts' TCPs waited for, where they sent data; not known of QUIC.
+    /// Limiting factors of the hosts' TCP senders; unknown for QUIC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
-    /// Timeouts of all flows by cause, those of cross traffic and of handshakes left out; `None` if there were none.
+    /// Timeouts of all flows by cause, without cross traffic and handshakes; `None` if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_causes: Option<TimeoutCauses>,
-    /// Bytes about to be delivered that were not the bytes sent. Anything but zero is a fault of the
+    /// Bytes about to be delivered that differ from the sent bytes. Any value but zero is a fault of the
     /// implementation.
     pub corrupted: u64,
-    /// Short transfers, one entry for each pair of hosts.
+    /// Short transfers, one entry per pair of hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub short: Vec<ShortTransfers>,
-    /// Requests and responses, one entry for each table of them.
+    /// Requests and responses, one entry per table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exchanges: Vec<Exchanges>,
-    /// Datagrams, one entry for each table of them.
+    /// Datagrams, one entry per table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub datagrams: Vec<Datagrams>,
-    /// One entry for each host that runs on a battery, in the order of the scenario.
+    /// One entry per battery-powered host, in the order of the scenario.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub energy: Vec<NodeEnergy>,
-    /// The first visits to cells that ended or were going on at the end, in the order of their beginnings.
+    /// The first visits to cells in the order of their start, including those in progress at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub visits: Vec<Visit>,
-    /// Hand-offs, where hosts move.
+    /// Hand-offs, if hosts move.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handoffs: Option<Handoffs>,
 }
 
-/// What kept senders from sending more, as shares of the time from their first data to their end. Directions of
-/// connections count with the bytes that they carried.
+/// Limiting factors of the senders, as shares of the time from the first data to the end. Directions of
+/// connections are weighted by their bytes.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Limits {
-    /// The application had written nothing more.
+    /// The application had no more data.
     pub application: f64,
     /// The send buffer was full of unacknowledged data.
     pub send_buffer: f64,
     /// The peer's window was full.
     pub receive_window: f64,
-    /// The congestion window was full, or losses were repaired: the network. Where `pacing` is not known, the pacer too.
+    /// The congestion window was full, or losses were repaired. Includes pacing if `pacing` is unknown.
     pub congestion_window: f64,
-    /// The pacer let the next segment go later. Linux does not count it (`None`).
+    /// The pacer delayed the next segment. Linux does not count it (`None`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing: Option<f64>,
 }
 
 impl Limits {
-    /// Each share that is known, with its name.
+    /// Each known share with its name.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let shares = [
             ("limited_application", Some(self.application)),
@@ -96,49 +97,49 @@ impl Limits {
     }
 }
 
-/// One stage in one direction.
+/// Metrics of one stage in one direction.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StageMetrics {
     /// Name in the scenario.
     pub name: String,
-    /// What it is.
+    /// Its role.
     pub role: Role,
     /// Direction of travel.
     #[serde(with = "side")]
     pub towards: Option<Side>,
-    /// Packets that the link carried to its far end, damaged or not.
+    /// Packets that the link carried to its far end, damaged ones included.
     pub packets: u64,
-    /// Bytes carried, IP headers included, framing not.
+    /// Carried bytes with IP headers, without framing.
     pub bytes: u64,
-    /// Of these, packets with TCP payload.
+    /// Carried packets with TCP payload.
     pub data_packets: u64,
-    /// Their payload in bytes.
+    /// Carried TCP payload, bytes.
     pub data_bytes: u64,
     /// Packets that the channel damaged.
     pub damaged: u64,
-    /// Of these, packets with TCP payload.
+    /// Damaged packets with TCP payload.
     pub damaged_data: u64,
-    /// Packets whose life ended here, by cause.
+    /// Packets dropped here, by cause.
     pub dropped: CauseCounts,
-    /// Packets put into the path here, by cause; plain `ack`s are not among the events of metrics.
+    /// Packets originated here, by cause; plain `ack`s are not in the events of metrics.
     pub originated: CauseCounts,
     /// Retransmissions of the link layer, by cause.
     #[serde(default, skip_serializing_if = "CauseCounts::is_empty")]
     pub repeated: CauseCounts,
-    /// Packets that a base station kept or sent another way, by cause.
+    /// Packets that a base station buffered or rerouted, by cause.
     #[serde(default, skip_serializing_if = "CauseCounts::is_empty")]
     pub redirected: CauseCounts,
-    /// What was on the air, for radio hops with medium access or a link layer.
+    /// Transmissions, for radio hops with medium access or a link layer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub air: Option<AirMetrics>,
-    /// Ideal number of data packets over those recorded here (west97 5.2), over all flows that go this
-    /// way; `None` where no data was transmitted.
+    /// Ideal number of data packets divided by those recorded here (west97 5.2), over all flows in this
+    /// direction; `None` without transmitted data.
     pub goodput: Option<f64>,
 }
 
 impl StageMetrics {
-    /// Share of the data packets transmitted here that the channel left unharmed (parsa98 5, goodput of a
-    /// link); `None` where no data was transmitted.
+    /// Share of the transmitted data packets that the channel did not damage (parsa98 5, goodput of a link);
+    /// `None` without transmitted data.
     pub fn delivery_ratio(&self) -> Option<f64> {
         (self.data_packets > 0).then(|| 1.0 - self.damaged_data as f64 / self.data_packets as f64)
     }
@@ -149,13 +150,14 @@ impl StageMetrics {
 pub struct Scalar {
     /// Stable name: a column in files, a key in JSON.
     pub name: &'static str,
-    /// Unit, `1` for shares and counts.
+    /// Unit; `1` for shares and counts.
     pub unit: &'static str,
     /// The value.
     pub value: f64,
 }
 
-/// All numbers that [`RunMetrics::scalars`] may give, with their units, in its order: the columns of tables of runs.
+/// All numbers that [`RunMetrics::scalars`] may return, with their units, in its order: the columns of result
+/// tables.
 pub const SCALARS: [(&str, &str); 64] = [
     ("throughput", "B/s"),
     ("transfer_time", "s"),
@@ -224,17 +226,17 @@ pub const SCALARS: [(&str, &str); 64] = [
 ];
 
 impl RunMetrics {
-    /// The flows that are not other people's.
+    /// The flows other than cross traffic.
     pub fn ours(&self) -> impl Iterator<Item = &FlowMetrics> {
         self.flows.iter().filter(|f| !f.cross)
     }
 
-    /// Sum over flows that are not other people's.
+    /// Sum over flows other than cross traffic.
     pub fn sum(&self, of: impl Fn(&FlowMetrics) -> u64) -> u64 {
         self.ours().map(of).sum()
     }
 
-    /// Goodput over all flows: ideal packets over recorded ones; `None` if nothing was recorded.
+    /// Goodput over all flows: ideal packets divided by recorded ones; `None` without recorded packets.
     fn goodput(
         &self,
         ideal: impl Fn(&FlowMetrics) -> u64,
@@ -254,12 +256,12 @@ impl RunMetrics {
         self.goodput(FlowMetrics::ideal_on_radio, |f| f.wireless_packets)
     }
 
-    /// A number of the frames on the air of all radio hops.
+    /// Sum of a number over the frames of all radio hops.
     pub fn air(&self, of: impl Fn(&FrameCounts) -> f64) -> f64 {
         self.stages.iter().filter_map(|s| s.air.as_ref()).map(|air| air.sum(&of)).sum()
     }
 
-    /// Whether every flow completed that is not other people's.
+    /// Whether all flows other than cross traffic are complete.
     pub fn complete(&self) -> bool {
         let mut ours = self.ours().peekable();
         let grouped =
@@ -270,15 +272,15 @@ impl RunMetrics {
             && self.exchanges.iter().all(Exchanges::complete)
     }
 
-    /// Mean packet delay over all flows, in seconds.
+    /// Mean packet delay over all flows, seconds.
     pub fn mean_delay_s(&self) -> f64 {
         let packets = self.sum(|f| f.delay.packets);
         let total: f64 = self.ours().map(|f| f.delay.mean_s * f.delay.packets as f64).sum();
         if packets > 0 { total / packets as f64 } else { 0.0 }
     }
 
-    /// Sample standard deviation of the packet delay over the packets of all flows, in seconds (parsa98 5.1.5). Flows
-    /// that wait for different times spread more together than each alone.
+    /// Sample standard deviation of the packet delay over the packets of all flows, seconds (parsa98 5.1.5).
+    /// Flows with different mean delays have a larger deviation together than alone.
     pub fn delay_sd_s(&self) -> f64 {
         let packets = self.sum(|f| f.delay.packets);
         if packets < 2 {
@@ -293,8 +295,7 @@ impl RunMetrics {
         (squares / (packets - 1) as f64).sqrt()
     }
 
-    /// The numbers that are averaged over runs and shown in tables, always in this order. Goodputs of a
-    /// path without such a link are left out.
+    /// The numbers for averages and tables, always in this order. Goodputs of missing links are left out.
     pub fn scalars(&self) -> Vec<Scalar> {
         let flows = self.ours().count().max(1) as f64;
         let mean = |of: &dyn Fn(&FlowMetrics) -> f64| self.ours().map(of).sum::<f64>() / flows;
@@ -323,7 +324,7 @@ impl RunMetrics {
             });
             all.push(Scalar { name: "airtime", unit: "s", value: self.air(|c| c.airtime_s) });
         }
-        // Of exchanges too, whose connections are no flows here.
+        // Includes exchanges, whose connections are not in `flows`.
         let with_asked = |name, flows: &dyn Fn(&FlowMetrics) -> u64, of: fn(&Exchanges) -> u64| {
             let asked = self.exchanges.iter().filter(|e| !e.cross).map(of).sum::<u64>();
             Scalar { name, unit: "1", value: (self.sum(flows) + asked) as f64 }
@@ -366,7 +367,7 @@ impl RunMetrics {
         all
     }
 
-    /// The numbers of the first host that runs on a battery, where there is one.
+    /// Adds the numbers of the first battery-powered host, if there is one.
     fn powered(&self, all: &mut Vec<Scalar>) {
         let Some(node) = self.energy.first() else { return };
         all.extend([
@@ -377,7 +378,7 @@ impl RunMetrics {
         ]);
     }
 
-    /// The numbers of requests and responses, where there are such; of several tables the longest times.
+    /// Adds the numbers of requests and responses, if there are any; over several tables the longest times.
     fn asked(&self, all: &mut Vec<Scalar>) {
         let ours = || self.exchanges.iter().filter(|e| !e.cross);
         if ours().next().is_none() {
@@ -399,7 +400,7 @@ impl RunMetrics {
         ]);
     }
 
-    /// The numbers of datagrams, where there are such; of several tables the longest times.
+    /// Adds the numbers of datagrams, if there are any; over several tables the longest times.
     fn datagrams(&self, all: &mut Vec<Scalar>) {
         let ours = || self.datagrams.iter().filter(|d| !d.cross);
         if ours().next().is_none() {
@@ -415,7 +416,7 @@ impl RunMetrics {
             Scalar { name: "datagram_delay_p95", unit: "s", value: longest(|d| d.delay_p95_s) },
             Scalar { name: "datagram_jitter", unit: "s", value: longest(|d| d.jitter_s) },
         ]);
-        // Of several tables the worst.
+        // The minimum over all tables.
         let worst = |of: fn(&Score) -> f64| {
             ours().filter_map(|d| d.voice.as_ref()).map(of).reduce(f64::min)
         };
@@ -433,7 +434,7 @@ impl RunMetrics {
         }
     }
 
-    /// The numbers of short transfers and of other people's traffic, where there are such.
+    /// Adds the numbers of short transfers and of cross traffic, if there are any.
     fn others(&self, all: &mut Vec<Scalar>) {
         let short = || self.short.iter().filter(|s| !s.cross);
         if short().next().is_some() {

@@ -1,4 +1,4 @@
-//! What flows are told.
+//! Buffered events of flows.
 
 use lasthop_proto::event::Cause;
 use lasthop_proto::units::{Span, Time};
@@ -6,20 +6,20 @@ use lasthop_proto::wire::{Flags, PacketId, Segment, Seq};
 
 use super::Marks;
 
-/// What a flow with this number has to count, in three words. Of its packets `first` names the first byte.
+/// An event of the flow with this number, in three words. `first` is the sequence number of its first byte.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Seen {
-    /// A packet was put into the path for this reason, with so many bytes of data, or none.
+    /// A packet with `len` bytes of data was originated for this cause.
     Originated { cause: Cause, flow: u32, first: Seq, len: u32, at: Time },
-    /// A packet with data was carried by a link with these marks.
+    /// A link with these marks carried a packet with data.
     Carried { marks: Marks, flow: u32, first: Seq, len: u32, at: Time },
-    /// A packet with data crossed the last link unharmed.
+    /// A packet with data crossed the last link undamaged.
     Crossed { flow: u32, first: Seq, len: u32, id: PacketId },
     /// Data was delivered to the application at the other end.
     Delivered { flow: u32, bytes: u32, at: Time },
-    /// A packet was dropped for this reason.
+    /// A packet was dropped for this cause.
     Dropped { cause: Cause, flow: u32 },
-    /// A duplicate ACK came to its sender, where these were in force.
+    /// A duplicate ACK reached its sender, with these values in the control block.
     DupAck { flow: u32, srtt: Span, rto: Span },
 }
 
@@ -39,7 +39,7 @@ impl Seen {
     }
 }
 
-/// The sequence number of the first byte of data that a segment holds.
+/// Sequence number of the first data byte of a segment.
 #[inline]
 pub(super) fn first_byte(segment: &Segment) -> Seq {
     segment.seq + u32::from(segment.flags.has(Flags::SYN))

@@ -1,45 +1,45 @@
-//! Short transfers: too many to be told one by one, so that they are told together.
+//! Short transfers, which are reported as one group because of their number.
 
 use serde::{Deserialize, Serialize};
 
 use super::flow_metrics::FlowMetrics;
 
-/// The short transfers between two hosts. What users of the Web wait for is the completion time.
+/// The short transfers between two hosts. The completion time is what users of the Web notice.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct ShortTransfers {
     /// Address of the sender.
     pub from: String,
     /// Address of the receiver.
     pub to: String,
-    /// Whether they are other people's traffic.
+    /// Whether they are cross traffic.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub cross: bool,
-    /// Transfers that began.
+    /// Started transfers.
     pub begun: u64,
-    /// Transfers that were completed.
+    /// Complete transfers.
     pub complete: u64,
-    /// Transfers that were given up or reset before they were complete.
+    /// Transfers that were aborted or reset before completion.
     pub aborted: u64,
-    /// Bytes delivered by all of them, those under way included.
+    /// Delivered bytes, incomplete transfers included.
     pub delivered: u64,
-    /// Mean time from opening to completion of those that were completed, in seconds.
+    /// Mean time from opening to completion of complete transfers, seconds.
     pub time_mean_s: f64,
-    /// Their median in seconds.
+    /// Median completion time, seconds.
     pub time_p50_s: f64,
-    /// Their 95th percentile in seconds.
+    /// 95th percentile of the completion time, seconds.
     pub time_p95_s: f64,
-    /// The longest in seconds.
+    /// Longest completion time, seconds.
     pub time_max_s: f64,
-    /// Expirations of retransmission timers.
+    /// Retransmission timeouts.
     pub timeouts: u64,
     /// Fast retransmissions that began a recovery.
     pub fast_retransmits: u64,
-    /// Data packets that the senders sent again.
+    /// Data packets that the senders retransmitted.
     pub retransmissions: u64,
 }
 
 impl ShortTransfers {
-    /// Adds them up.
+    /// Sums up the flows.
     pub(super) fn of(flows: impl Iterator<Item = FlowMetrics>) -> ShortTransfers {
         let mut all = ShortTransfers::default();
         let mut times = Vec::new();
@@ -64,7 +64,7 @@ impl ShortTransfers {
     }
 }
 
-/// The smallest of sorted values that is not below a share `q` of them.
+/// The smallest of the sorted values that is not below a share `q` of them.
 pub(super) fn quantile(sorted: &[f64], q: f64) -> f64 {
     let rank = (q * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0.0)

@@ -1,4 +1,4 @@
-//! Metrics of event lists whose answers are known by hand.
+//! Metrics of event lists with manually computed results.
 
 use lasthop_proto::event::Cause;
 use lasthop_proto::wire::FlowKey;
@@ -9,8 +9,8 @@ use crate::testing::*;
 
 const MS: u64 = 1_000_000;
 
-/// Two packets of 1000 bytes; the second is damaged on the radio, times out at 1 s, and its second copy
-/// arrives; a third copy, sent by the base station, arrives in vain.
+/// Two packets of 1000 bytes. The second is damaged on the radio and times out at 1 s; its second copy
+/// arrives. A third copy, from the base station, arrives without effect.
 fn story() -> Vec<Event> {
     vec![
         tcp_at_sender(0, TcpKind::Opening),
@@ -46,8 +46,7 @@ fn close(a: f64, b: f64) {
     assert!((a - b).abs() < 1e-9, "{a} is not {b}");
 }
 
-/// A transfer is as long whether its opening is reported at once, or after its data was seen, as that of a sender in the
-/// kernel.
+/// The transfer time is the same if the opening is reported late, after its data, as for kernel senders.
 #[test]
 fn an_opening_that_is_reported_late_counts_from_its_time() {
     let mut events = story();
@@ -59,17 +58,17 @@ fn an_opening_that_is_reported_late_counts_from_its_time() {
     close(flow.transfer_time_s, 2.0);
 }
 
-/// On a link of a few bits a second the FIN may find no answer in time; the data has long arrived.
+/// On a link of a few bits per second the FIN may have no answer in time, long after the data has arrived.
 #[test]
 fn a_flow_is_complete_or_aborted_and_never_both() {
     let mut events = story();
     events.push(tcp_at_sender(3000 * MS, TcpKind::Aborted));
     let run = measure(&events);
     assert!(run.flows[0].complete && !run.flows[0].aborted);
-    // The receiver gives up on a FIN of its own.
+    // The receiver gives up on its own FIN.
     *events.last_mut().unwrap() = tcp_at_receiver(3000 * MS, TcpKind::Aborted);
     assert!(!measure(&events).flows[0].aborted);
-    // Before that it is the connection that decides.
+    // Before completion an abort of the connection counts.
     events.retain(|event| !matches!(&event.what, What::Tcp(tcp) if tcp.kind == TcpKind::Complete));
     let run = measure(&events);
     assert!(!run.flows[0].complete && run.flows[0].aborted);
@@ -85,7 +84,7 @@ fn a_known_story_has_known_numbers() {
     close(flow.transfer_time_s, 2.0);
     close(flow.throughput, 1000.0);
     close(run.aggregate_throughput, 1000.0);
-    // Three data packets on the wire, four on the radio, two needed.
+    // Three data packets on the wired link, four on the radio hop, two needed.
     close(flow.wired_goodput.unwrap(), 2.0 / 3.0);
     close(flow.wireless_goodput.unwrap(), 0.5);
     assert_eq!((flow.timeouts, flow.dupacks, flow.redundant), (1, 1, 1));
@@ -131,7 +130,7 @@ fn the_deviation_of_the_delay_is_that_of_all_packets() {
 fn silence_between_deliveries_is_a_stall() {
     let run = measure(&story());
     let flow = &run.flows[0];
-    // Gaps of 30, 980 and 990 ms: the median class holds 980 ms, and four times that is no stall here.
+    // Gaps of 30, 980 and 990 ms: 980 ms is in the median class, and the threshold is four times that.
     assert_eq!(flow.stalls, 0);
     let mut events = story();
     for i in 0..100 {
@@ -144,7 +143,7 @@ fn silence_between_deliveries_is_a_stall() {
     close(flow.longest_stall_s, 0.98);
 }
 
-/// Of a hundred packets most take 10 ms, seven a tenth of a second and three a whole one.
+/// Most of a hundred packets take 10 ms, seven take 100 ms and three take 1 s.
 #[test]
 fn each_quantile_of_the_delay_is_its_own() {
     let mut events = vec![tcp_at_sender(0, TcpKind::Opening), syn(0, 1)];
@@ -169,7 +168,7 @@ fn each_quantile_of_the_delay_is_its_own() {
     }
 }
 
-/// A time-out before the peer has answered is one of opening; a later one is not.
+/// A timeout before the peer's answer belongs to the opening; a later one does not.
 #[test]
 fn time_outs_of_the_opening_are_told_from_later_ones() {
     let mut events = story();
@@ -202,7 +201,7 @@ fn time_outs_are_counted_by_cause() {
         event(6000, TcpKind::Timeout, 6001, 0),
         event(7000, TcpKind::FastRetransmit, 7001, 3),
         event(8000, TcpKind::Timeout, 7001, 0),
-        // Of a handshake.
+        // A timeout of a handshake.
         event(9000, TcpKind::Timeout, 0, 0),
     ]);
     let before = measure(&story()).timeout_causes.map_or(0, |causes| causes.total());
@@ -211,7 +210,7 @@ fn time_outs_are_counted_by_cause() {
     assert_eq!((causes.total() - before, causes.avoided_by_sack), (4, 1));
 }
 
-/// Before the first measurement there is no round trip, and none of zero.
+/// Before the first measurement there is no sample, not even one of zero.
 #[test]
 fn a_round_trip_that_was_not_measured_is_no_sample() {
     let before = measure(&story()).flows[0].srtt;
@@ -246,7 +245,7 @@ fn stages_are_counted_by_direction() {
     assert_eq!(agent[1].dropped.get(Cause::SuppressedDupAck), 1);
 }
 
-/// smoltcp's PR 1153: a metric table that cannot see a change is worth nothing.
+/// smoltcp's PR 1153 shows a metric table that did not react to a change.
 #[test]
 fn every_change_of_the_story_shows() {
     let before = measure(&story());
@@ -256,7 +255,7 @@ fn every_change_of_the_story_shows() {
         let mut after = measure(&events);
         assert_ne!(before.events, after.events);
         after.events = before.events;
-        // The first SYN repeats what the opening says.
+        // The first SYN repeats information of the opening event.
         if !matches!(&gone.what, What::Packet { packet, .. } if packet.id.0 == 0) {
             assert_ne!(before, after, "nobody noticed that {gone:?} is missing");
         }
@@ -306,7 +305,7 @@ fn what_is_lost_behind_the_last_link_did_not_arrive() {
     let mut events = story();
     events.insert(16, lost(4));
     assert_eq!(measure(&events).flows[0].redundant, 0, "the copy before it was, so it is none");
-    // Damage is known before the far end is reached and changes nothing that crossed before.
+    // Damage is reported before the far end, and does not change what crossed before.
     let mut events = story();
     events.insert(18, damaged(1011 * MS, 6, 1001, 1000));
     assert_eq!(measure(&events).flows[0].redundant, 1);
@@ -338,7 +337,7 @@ fn metrics_survive_json() {
     assert_eq!(serde_json::from_str::<RunMetrics>(&json).unwrap(), run);
 }
 
-/// Counts of what few flows have are left out where there is nothing to count, and only there.
+/// Rare counts are omitted if they are zero, and only then.
 #[test]
 fn rare_counts_are_written_where_they_are_not_zero() {
     let names = ["opening_timeouts", "congestion_echoes", "marked", "marked_acks"];

@@ -4,29 +4,29 @@ use lasthop_proto::event::{Tcb, TcpKind};
 
 use crate::timeouts::{Expiry, TimeoutCauses};
 
-/// What a sender knows when its timer expires.
+/// State of a sender for the causes of its timeouts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Timers {
-    /// Duplicate ACKs in a row, and the oldest unacknowledged position then.
+    /// Oldest unacknowledged position and number of duplicate ACKs for it.
     dupacks: (u64, u32),
-    /// The highest position sent when a fast recovery began.
+    /// Highest position sent at the start of a fast recovery.
     recovery: Option<u64>,
-    /// The position that the latest timeout repeated.
+    /// Position that the latest timeout retransmitted.
     repeated: Option<u64>,
-    /// Timeouts after one or two duplicate ACKs, and the highest position sent then, where only what is sent later shows
-    /// whether there was more to send.
+    /// Number of timeouts after one or two duplicate ACKs that are undecided, with the highest position sent
+    /// then. Later data shows whether there was more to send.
     undecided: (u64, u64),
     causes: TimeoutCauses,
 }
 
-/// What the connection allows.
+/// Properties of the connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allowed {
-    /// Both ends agreed on SACK.
+    /// Whether both ends agreed on SACK.
     pub(super) sack: bool,
-    /// Payload of a full segment in bytes.
+    /// Payload of a full segment, bytes.
     pub(super) full: u32,
-    /// The last position that will be sent, if the layout names it.
+    /// Last position of the transfer, if the layout names it.
     pub(super) end: Option<u64>,
 }
 
@@ -35,12 +35,12 @@ impl Timers {
         self.dupacks = (tcb.snd_una, tcb.dupacks);
     }
 
-    /// A recovery begins or ends.
+    /// Handles the start or end of a recovery.
     pub(super) fn recovery(&mut self, kind: TcpKind, tcb: &Tcb) {
         self.recovery = (kind == TcpKind::FastRetransmit).then_some(tcb.snd_max);
     }
 
-    /// The causes, where `offered` is one past the last position that was ever sent.
+    /// The causes; `offered` is one past the last position that was ever sent.
     pub(super) fn causes(&self, offered: u64) -> TimeoutCauses {
         let (count, sent) = self.undecided;
         let mut causes = self.causes;
@@ -48,7 +48,7 @@ impl Timers {
         causes
     }
 
-    /// The timer of an established connection has expired; `tcb` is the control block right after it.
+    /// Handles a timeout of an established connection; `tcb` is the control block right after it.
     pub(super) fn expired(&mut self, tcb: &Tcb, allowed: Allowed) {
         let Tcb { snd_una, snd_max, snd_wnd, srtt, rttvar, rto, backoff, .. } = *tcb;
         let (at, dupacks) = self.dupacks;
@@ -56,7 +56,7 @@ impl Timers {
         let full = u64::from(allowed.full);
         let in_recovery = self.recovery.take().is_some_and(|max| snd_una < max);
         let (mean, variation) = (srtt.as_secs_f64(), rttvar.as_secs_f64());
-        // It is doubled already.
+        // The RTO is doubled already.
         let wait = rto.as_secs_f64() / if backoff > 0 { 2.0 } else { 1.0 };
         let room = outstanding + full <= u64::from(snd_wnd);
         let few = self.causes.few_duplicate_acks;
@@ -87,7 +87,8 @@ impl Timers {
 mod tests {
     use super::*;
 
-    /// Two timeouts after one duplicate ACK each, with 3000 bytes outstanding; the layout does not name the end.
+    /// Two timeouts after one duplicate ACK each, with 3000 bytes outstanding; the layout does not name the
+    /// end.
     #[test]
     fn what_is_sent_later_shows_that_there_was_more_to_send() {
         let mut timers = Timers::default();

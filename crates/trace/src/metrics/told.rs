@@ -1,4 +1,4 @@
-//! The numbers of a flow, made when the run is over.
+//! Metrics of a flow at the end of a run.
 
 use lasthop_proto::event::Cause;
 use lasthop_proto::units::Time;
@@ -11,7 +11,7 @@ use super::flow_metrics::{Delay, FlowMetrics};
 use crate::counts::CauseCounts;
 use crate::layout::{ExchangeInfo, Layout, ShortInfo, flow_name};
 
-/// A flow beside the opposite direction of its connection.
+/// A flow and the opposite direction of its connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told<'a> {
     pub(super) key: FlowKey,
@@ -25,7 +25,7 @@ impl Told<'_> {
         Told { key: self.key.reversed(), flow: self.acks, acks: self.flow }
     }
 
-    /// Whether it is one of many that are told together.
+    /// Whether it belongs to a group of flows that are reported together.
     pub(super) fn is_grouped(&self, layout: &Layout) -> bool {
         let carries =
             |info: &ExchangeInfo| info.asks_on(&self.key) || info.asks_on(&self.key.reversed());
@@ -42,20 +42,20 @@ impl Told<'_> {
             || layout.exchanges.iter().filter(carries).any(|info| info.cross)
     }
 
-    /// Whether clients of this table ask on it.
+    /// Whether it carries requests of this table's clients.
     pub(super) fn asks(&self, info: &ExchangeInfo) -> bool {
         info.asks_on(&self.key)
     }
 
-    /// Whether it is one of those short transfers.
+    /// Whether it is one of these short transfers.
     pub(super) fn is_between(&self, info: &ShortInfo) -> bool {
         !self.flow.is_declared() && (self.key.src, self.key.dst) == (info.from, info.to)
     }
 
-    /// The numbers of this flow.
+    /// The metrics of this flow.
     pub(super) fn metrics(&self, end: Time) -> FlowMetrics {
         let Told { flow, acks, .. } = *self;
-        // The connection may have been opened by the receiver of the data.
+        // The receiver of the data may have opened the connection.
         let opened = flow.opened.or_never().min(acks.opened.or_never()).or_none();
         let none = Carried::default();
         let carried = flow.carried.as_deref().unwrap_or(&none);
@@ -77,7 +77,7 @@ impl Told<'_> {
         let (stall_time_s, longest_stall_s) =
             (lengths().sum::<f64>(), lengths().fold(0.0, f64::max));
         let stalls = stall_list.len() as u64 + unlisted;
-        // A class may reach beyond the longest delay, which is known.
+        // A class may reach beyond the longest delay, which is exact.
         let quantile = |q| carried.delays.quantile(q).as_secs_f64().min(carried.delay.max());
         stall_list.truncate(super::LISTED_STALLS);
         FlowMetrics {
@@ -145,7 +145,7 @@ impl Flow {
     fn mss(&self, radio: bool) -> u32 {
         let Some(carried) = &self.carried else { return 0 };
         let Some(declared) = &carried.declared else { return carried.largest };
-        // A base station without room for another connection lets it pass as it is.
+        // A base station at its connection limit forwards the connection unsplit.
         let relayed = self.episodes.as_ref().is_some_and(|own| own.completion.is_relayed());
         let split = declared.split_mss.filter(|_| relayed);
         split.map(|mss| mss[usize::from(radio)]).or(declared.mss).unwrap_or(carried.largest)
@@ -155,7 +155,7 @@ impl Flow {
         self.carried.as_ref().map_or(0, |carried| carried.delivered)
     }
 
-    /// Full segments needed there for what was delivered.
+    /// Full segments needed for the delivered bytes.
     pub(super) fn ideal(&self, radio: bool) -> u64 {
         match self.mss(radio) {
             0 => 0,
@@ -163,12 +163,12 @@ impl Flow {
         }
     }
 
-    /// Packets of it that a queue marked.
+    /// Packets of the flow that a queue marked.
     fn marked(&self) -> u64 {
         self.has_rare().map_or(0, |rare| rare.marked)
     }
 
-    /// Packets put into the path, by cause.
+    /// Originated packets by cause.
     fn all_originated(&self) -> CauseCounts {
         CauseCounts::from_fn(|cause| match cause {
             Cause::Data => self.carried.as_ref().map_or(0, |carried| carried.data),

@@ -1,4 +1,4 @@
-//! Which cells hosts were in, and how long nothing arrived at a hand-off.
+//! Visits of hosts to cells, and pauses of delivery at hand-offs.
 
 use std::collections::BTreeMap;
 
@@ -9,35 +9,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::layout::Layout;
 
-/// How many visits are told one by one.
+/// Number of visits listed individually.
 const LISTED: usize = 256;
 
-/// A host in a cell.
+/// A visit of a host to a cell.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Visit {
     /// The host's address.
     pub host: String,
     /// The cell's name.
     pub cell: String,
-    /// When it came, in seconds.
+    /// Time of arrival, seconds.
     pub from_s: f64,
-    /// When it left, in seconds, or the run ended.
+    /// Time of departure or end of the run, seconds.
     pub to_s: f64,
-    /// From the last delivery to or from the host before it came to the first one after, in seconds.
+    /// Time from the last delivery to or from the host before its arrival to the first one after, seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause_s: Option<f64>,
 }
 
-/// Hand-offs during which data flowed, of all hosts together.
+/// Hand-offs during data transfers, summed over all hosts.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Handoffs {
-    /// How many.
+    /// Number of hand-offs.
     pub count: u64,
-    /// Mean time from the last delivery before to the first after, in seconds.
+    /// Mean time from the last delivery before to the first after, seconds.
     pub pause_mean_s: f64,
-    /// The longest such time, in seconds.
+    /// Longest such time, seconds.
     pub pause_max_s: f64,
-    /// Bytes of the state of agents that went from base station to base station over the wired network.
+    /// Bytes of agents' state that moved between base stations over the wired network.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub state_bytes: u64,
 }
@@ -47,7 +47,7 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-/// A visit while it is collected.
+/// A visit under construction.
 #[derive(Debug)]
 struct Seen {
     host: Addr,
@@ -57,15 +57,15 @@ struct Seen {
     pause_s: Option<f64>,
 }
 
-/// What is known of a host.
+/// State of a mobile host.
 #[derive(Debug, Default)]
 struct Mobile {
     delivered: Option<Time>,
-    /// It has come into another cell since: the number of the visit, if that is told.
+    /// Set after an arrival in another cell: the index of the visit, if it is listed.
     came: Option<Option<usize>>,
 }
 
-/// Collects visits, and the pauses at hand-offs.
+/// Collects visits and pauses at hand-offs.
 #[derive(Debug, Default)]
 pub(super) struct Visits {
     seen: Vec<Seen>,
@@ -74,7 +74,7 @@ pub(super) struct Visits {
 }
 
 impl Visits {
-    /// A host has come into the cell of the base station at `stage`, or has left it.
+    /// Handles the arrival of a host in the cell of the base station at `stage`, or its departure.
     pub(super) fn turn(&mut self, at: Time, stage: StageId, host: Addr, arrived: bool) {
         if !arrived {
             let open =
@@ -89,18 +89,18 @@ impl Visits {
             self.seen.push(Seen { host, stage, from: at, to: None, pause_s: None });
         }
         let mobile = self.mobiles.entry(host).or_default();
-        // What nothing has come before is no hand-off, and a pause over several of them is that of the first.
+        // Without an earlier delivery it is no hand-off. A pause over several hand-offs belongs to the first.
         if mobile.delivered.is_some() && mobile.came.is_none() {
             mobile.came = Some(listed);
         }
     }
 
-    /// The state of an agent sets out for another base station, or has arrived there.
+    /// Counts agents' state that starts its way to another base station.
     pub(super) fn state(&mut self, bytes: u64, arrived: bool) {
         self.handoffs.state_bytes += if arrived { 0 } else { bytes };
     }
 
-    /// Data was delivered at one of these hosts that came from the other.
+    /// Handles a delivery of data between these hosts.
     #[inline]
     pub(super) fn delivered(&mut self, at: Time, hosts: [Addr; 2]) {
         if !self.mobiles.is_empty() {
@@ -123,7 +123,7 @@ impl Visits {
         }
     }
 
-    /// Hand-offs, where hosts move.
+    /// The hand-offs, if hosts move.
     pub(super) fn handoffs(&self) -> Option<Handoffs> {
         (!self.mobiles.is_empty()).then_some(self.handoffs)
     }

@@ -1,4 +1,4 @@
-//! A capture at every link of a run.
+//! Captures at every link of a run.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
@@ -12,58 +12,59 @@ use lasthop_proto::wire::{Damage, Packet, PacketId};
 use super::{Interface, InterfaceId, Writer};
 use crate::Sink;
 
-/// A stage of the path, as the capture names it.
+/// A stage of the path with its name in the capture.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// Which stage.
+    /// The stage.
     pub stage: StageId,
-    /// Its name, as the interface is called: `radio`, `2:link`.
+    /// Name of its interface: `radio`, `2:link`.
     pub name: String,
-    /// Whether it transmits, so that it gets a capture of its own: links and radios.
+    /// Whether it transmits and so has a separate capture: links and radios.
     pub is_link: bool,
 }
 
-/// How much of what came by could not be kept.
+/// Counters of captured and missing packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CaptureStats {
-    /// Packets written, over all captures.
+    /// Packets written to all captures.
     pub packets: u64,
-    /// Packets left out because they cannot be put into bytes.
+    /// Packets without an encoding.
     pub unwritable: u64,
-    /// Events at stages that no [`Place`] names.
+    /// Events at stages without a [`Place`].
     pub elsewhere: u64,
-    /// Damage that could not be told beside its packet: it was reported too long after the transmission, or of
-    /// a packet that was never transmitted.
+    /// Damage that is missing in the comments: it was reported too late after the transmission, or for a
+    /// packet without one.
     pub lost_damage: u64,
 }
 
 /// The finished captures.
 #[derive(Debug)]
 pub struct Captures<W> {
-    /// One capture for each link, in the order of the places: each packet it began to send, once.
+    /// One capture per link, in the order of the places: each transmitted packet once.
     pub links: Vec<(StageId, W)>,
-    /// Every packet whose life ended on the way, with the reason as a comment and the stage as the interface.
+    /// Every dropped packet, with the reason as a comment and the stage as the interface.
     pub drops: W,
-    /// What is missing from them.
+    /// Counters of missing packets.
     pub stats: CaptureStats,
 }
 
-/// Captures each link of a run in a file of its own, and all drops in another.
+/// Captures each link of a run in a separate file, and all drops in another one.
 ///
-/// A link's capture holds each packet that the link began to send exactly once, at the moment it began, so that
-/// Wireshark's sequence analysis sees what a sniffer at the near end would see. Comments name the cause of every
-/// packet that is not a plain first transmission or ACK, and say when the channel damaged it. Packets that a queue or
-/// an agent dropped are never on a wire: they are in [`Captures::drops`].
+/// A link's capture contains each transmitted packet exactly once, at the start of its transmission. So
+/// Wireshark's sequence analysis works as for a sniffer at the near end. Comments name the cause of every
+/// packet that is not a plain first transmission or ACK, and damage by the channel. Packets that a queue or
+/// an agent dropped never reach a wire: they are in [`Captures::drops`].
 ///
-/// Damage may be reported before the transmission (then the packet's checksum is wrong in the capture, too) or
-/// after it (then only the comment tells): the latest `HELD` packets of a link are held back until they are overtaken.
+/// Damage may be reported before the transmission, which makes the packet's checksum wrong in the capture
+/// too. If it is reported after, it appears only in the comment: the latest `HELD` packets of a link are
+/// buffered for that.
 ///
-/// Errors of writing are kept and come out of [`CaptureSink::finish`].
+/// [`CaptureSink::finish`] returns the first error of writing.
 #[derive(Debug)]
 pub struct CaptureSink<W> {
     links: Vec<Link<W>>,
     drops: Writer<W>,
-    /// Where each stage's events go; indexed by stage.
+    /// Destination of each stage's events; indexed by stage.
     routes: Vec<Option<Route>>,
     causes: Causes,
     payload: u32,
@@ -78,10 +79,11 @@ struct Route {
     drops: InterfaceId,
 }
 
-/// How many packets of one link wait for news about damage: more than a bandwidth-delay product of a last hop.
+/// Buffered packets per link that wait for a report of damage: more than a last hop's bandwidth-delay
+/// product.
 pub const HELD: usize = 1024;
 
-/// How many causes are remembered: those of packets that are neither data sent first nor ACKs and still travel.
+/// Limit of stored causes: those of packets in flight that are neither first transmissions nor ACKs.
 const CAUSES: usize = 1 << 16;
 
 #[derive(Debug)]
@@ -90,9 +92,9 @@ struct Link<W> {
     writer: Writer<W>,
     interface: InterfaceId,
     held: VecDeque<Held>,
-    /// Damage to packets that are about to be transmitted.
+    /// Damage of packets whose transmission follows.
     announced: BTreeMap<PacketId, Damage>,
-    /// Emptied buffers, to be filled again.
+    /// Empty buffers for reuse.
     spare: Vec<Vec<u8>>,
 }
 
@@ -108,11 +110,11 @@ struct Held {
 }
 
 impl<W: Write> CaptureSink<W> {
-    /// A sink for the stages in `places`, keeping `payload` bytes of each packet's body. `open` gives the
-    /// places to write to: it is called once with each link, then once with `None` for the drops.
+    /// A sink for the stages in `places` that stores `payload` bytes of each packet's body. `open` opens the
+    /// outputs: it is called once per link, then once with `None` for the drops.
     ///
     /// # Errors
-    /// Those of `open` and of writing the heads of the captures.
+    /// Errors of `open`, and of writing the heads of the captures.
     pub fn new(
         places: &[Place],
         payload: u32,
@@ -164,10 +166,10 @@ impl<W: Write> CaptureSink<W> {
         })
     }
 
-    /// Writes what is held back and gives the captures out.
+    /// Writes the buffered packets and returns the captures.
     ///
     /// # Errors
-    /// The first error of writing; what was written before it is lost to the caller.
+    /// The first error of writing; then the outputs are not returned.
     pub fn finish(mut self) -> io::Result<Captures<W>> {
         if let Some(error) = self.failed {
             return Err(error);
@@ -281,7 +283,7 @@ impl<W: Write> CaptureSink<W> {
                 Cause::Data | Cause::Ack | Cause::Control | Cause::SplitData | Cause::SplitAck,
             )
             | Op::Received
-            // The mark itself stands in the captured header.
+            // The captured header contains the mark.
             | Op::Marked
             | Op::MarkedBy(_) => {}
             Op::Repeated(cause) | Op::Redirected(cause) | Op::Originated(cause) => {
@@ -297,7 +299,7 @@ impl<W: Write> CaptureSink<W> {
                     self.damaged(route, packet);
                 }
             }
-            // What a base station took in as an end point has arrived.
+            // A packet that a base station consumed as an end point counts as received.
             Op::Dropped(cause) if !cause.is_loss() => {}
             Op::Dropped(cause) => {
                 if let Some(route) = self.route(stage) {
@@ -348,7 +350,7 @@ impl<W: Write> Sink for CaptureSink<W> {
     }
 }
 
-/// Why packets exist, of the latest [`CAUSES`] that exist for a reason worth a comment.
+/// Causes of packets, for the latest [`CAUSES`] with a cause worth a comment.
 #[derive(Debug, Default)]
 struct Causes {
     by_id: BTreeMap<PacketId, Cause>,

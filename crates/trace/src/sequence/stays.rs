@@ -1,4 +1,4 @@
-//! Which cells a flow's mobile host was in.
+//! Visits of a flow's mobile host to cells.
 
 use lasthop_proto::machine::StageId;
 use lasthop_proto::units::Time;
@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::layout::{Layout, Role};
 
-/// A time in which the flow's mobile host was in a cell.
+/// A visit of the flow's mobile host to a cell.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CellStay {
     /// The cell's name.
     pub cell: String,
-    /// When the host came, in seconds since the run began.
+    /// Time of arrival, seconds since the start of the run.
     pub from_s: f64,
-    /// When it left, or observation ended.
+    /// Time of departure or end of the observation.
     pub to_s: f64,
 }
 
-/// Stays that are told; a plot with more of them shows nothing.
+/// Limit of recorded visits; a plot with more is illegible.
 const MOST: usize = 10_000;
 
-/// Collects them.
+/// Collects the visits.
 #[derive(Debug, Default)]
 pub(super) struct Stays {
     /// Names of base stations by stage.
@@ -36,7 +36,7 @@ impl Stays {
         Stays { bases, stays: Vec::new() }
     }
 
-    /// The host has come to the base station at `stage`, or has left it.
+    /// Handles the arrival of the host at the base station at `stage`, or its departure.
     pub(super) fn turn(&mut self, at: Time, stage: StageId, arrived: bool) {
         if arrived {
             if self.stays.len() < MOST {

@@ -1,4 +1,4 @@
-//! `lasthop advise`: what would help on this link, by how much, and what it takes.
+//! `lasthop advise`: the best remedies for this link, with their gain and cost.
 
 #[cfg(live)]
 mod station;
@@ -289,14 +289,15 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         let saved = args.output.as_ref().map(|dir| dir.display().to_string());
         let saved = saved.as_deref();
         let text = show::advise::text(&advice, &link, &faults, &remedies, saved, args.units);
-        // Its words are wrapped, and its files stay as they are.
+        // The text is wrapped, but the contents of files are printed as they are.
         output::exact(&output::by_root(&text))?;
     }
     let helps = advice.anything_helps || !faults.is_empty();
     Ok(if helps { Outcome::Done } else { Outcome::No })
 }
 
-/// The answer where a fault decides the rate of the transfer: no link can be estimated, so no scheme is simulated.
+/// Prints the answer if a fault determines the rate of the transfer. The link cannot be estimated then, so no
+/// scheme is simulated.
 fn repair_first(faults: &[Fault], notes: &[String], json: bool) -> Result<Outcome, Failure> {
     if json {
         let none: [(); 0] = [];
@@ -310,8 +311,7 @@ fn repair_first(faults: &[Fault], notes: &[String], json: bool) -> Result<Outcom
     Ok(Outcome::Done)
 }
 
-/// The command that asks the same again, from the words that were given; where results go and how many run at once is left
-/// out.
+/// The command that repeats the question, from its words. Options for output and threads are left out.
 fn again(words: impl Iterator<Item = String>) -> String {
     let mut shown = vec!["lasthop".to_owned()];
     let mut words = words;
@@ -326,7 +326,7 @@ fn again(words: impl Iterator<Item = String>) -> String {
     shown.join(" ")
 }
 
-/// The link that a capture shows.
+/// Estimates the link from a capture.
 fn capture(path: &Path) -> Result<Estimate, Failure> {
     let help =
         "give a capture that was taken at the sender, as `tcpdump -s 128 -w FILE tcp` writes it";

@@ -33,7 +33,7 @@ pub fn ask(socket: &Path) -> Result<Estimate, Failure> {
 
 fn of_status(status: &Status) -> Result<Estimate, Failure> {
     let stage = |kind: &'static str| status.stages.iter().filter(move |stage| stage.kind == kind);
-    // The witness of the hosts on the left sees what they send.
+    // The witness of the left hosts counts their packets.
     let sent: u64 = stage("host").take(1).map(|host| host.happened.right.originated.total()).sum();
     let again = stage("host")
         .take(1)
@@ -59,7 +59,7 @@ fn of_status(status: &Status) -> Result<Estimate, Failure> {
         "a station counts repetitions, not losses: those of a full queue are among them, and their bursts do not show"
             .to_owned(),
     );
-    // A radio in the station's own path imitates one, and its figures are known.
+    // A radio in the station's path is simulated, with known parameters.
     for radio in stage("radio") {
         let of = |key: &str| radio.config.pointer(key).and_then(serde_json::Value::as_u64);
         if let Some(rate) = of("/radio/rate").and_then(Rate::from_bps) {

@@ -1,4 +1,4 @@
-//! Capture files, compressed by gzip or zstd or not at all.
+//! Capture files, plain or compressed by gzip or zstd.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,17 +10,17 @@ use lasthop_study::capture::Capture;
 use crate::failure::Failure;
 
 #[cfg(feature = "zstd")]
-/// What a file of zstd may ask the reader to remember: 2 to the 27 bytes, the most that `zstd` itself takes unasked.
+/// Limit of the window that a zstd file may require: 2^27 bytes, the default of `zstd`.
 const ZSTD_WINDOW_LOG: u32 = 27;
 
-/// How much of a capture is in memory at a time, if no record is longer.
+/// Bytes of a capture in memory at a time, if no record is longer.
 const PIECE: usize = 1 << 20;
 
-/// Analyses a capture of any size, of which a piece is in memory at a time; `help` says what would be one.
+/// Analyses a capture of any size in pieces. `help` describes a valid file.
 pub fn read(path: &Path, help: &str, verify: bool) -> Result<Capture, Failure> {
     let mut file = open(path, help)?;
     let mut reader = Reader::new(Config { verify, ..Config::default() });
-    // What was not used yet lies in `from..to`.
+    // `from..to` contains the unused bytes.
     let mut buffer = vec![0; PIECE];
     let (mut from, mut to) = (0, 0);
     let mut last = false;
@@ -28,7 +28,7 @@ pub fn read(path: &Path, help: &str, verify: bool) -> Result<Capture, Failure> {
         buffer.copy_within(from..to, 0);
         (from, to) = (0, to - from);
         if to == buffer.len() {
-            // A record longer than this is refused where it begins.
+            // Longer records are rejected at their start.
             buffer.resize((2 * to).min(Reader::BUFFER), 0);
         }
         match file.read(&mut buffer[to..]) {
@@ -46,17 +46,17 @@ pub fn read(path: &Path, help: &str, verify: bool) -> Result<Capture, Failure> {
     Ok(Capture { file: name(path), analysis: reader.finish(), left_out: 0 })
 }
 
-/// Whether a path means the standard input, as in many programs.
+/// Whether a path means the standard input, by convention.
 pub fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// How a capture is called where it is described.
+/// Name of a capture in texts.
 fn name(path: &Path) -> String {
     if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
 }
 
-/// Opens a capture, and unpacks it if it is compressed.
+/// Opens a capture with decompression if needed.
 fn open(path: &Path, help: &str) -> Result<Box<dyn Read>, Failure> {
     let fail = |error| Failure::file(path, error, help);
     let mut file: Box<dyn Read> = if is_stdin(path) {
@@ -85,7 +85,7 @@ fn open(path: &Path, help: &str) -> Result<Box<dyn Read>, Failure> {
     })
 }
 
-/// Whether a file that cannot be read on ends here, as any capture may: the analysis says that it breaks off.
+/// Whether a read error ends the capture early. A truncated file is accepted, and the analysis reports it.
 fn broken_off(error: io::Error, begun: bool, path: &Path) -> Result<bool, Failure> {
     if error.kind() == io::ErrorKind::UnexpectedEof && begun {
         return Ok(true);
@@ -94,7 +94,7 @@ fn broken_off(error: io::Error, begun: bool, path: &Path) -> Result<bool, Failur
     Err(Failure::input(what, "is the file damaged? `gzip -t` and `zstd -t` tell"))
 }
 
-/// The bytes of a capture, unpacked if they are compressed, where all are needed at once: at most `most` of them.
+/// All bytes of a capture, decompressed if needed, at most `most`.
 pub fn bytes(path: &Path, help: &str, most: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let result = open(path, help)?.take(most + 1).read_to_end(&mut bytes);
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(of("gz", &gzip(&content), most).unwrap(), content);
         let zst = zstd::bulk::compress(&content, 3).unwrap();
         assert_eq!(of("zst", &zst, most).unwrap(), content);
-        // Two members one after the other, as `cat` makes them.
+        // Two concatenated members.
         let both = [gzip(&content[..1000]), gzip(&content[1000..])].concat();
         assert_eq!(of("two", &both, most).unwrap(), content);
     }

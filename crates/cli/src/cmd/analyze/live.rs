@@ -1,4 +1,4 @@
-//! A capture of what passes an interface now.
+//! A live capture at an interface.
 
 use std::io::ErrorKind;
 
@@ -11,10 +11,10 @@ use lasthop_trace::capture::{Decoder, Frame, LinkType};
 use crate::failure::Failure;
 use crate::stop::Stop;
 
-/// How often it is looked whether to stop.
+/// Interval of checks for the end.
 const LOOK: Span = Span::millis(100);
 
-/// Looks on at `interface` for as long as is said, or until Ctrl-C, and says what happened.
+/// Captures at `interface` for `length` or until Ctrl-C, and analyses the packets.
 pub fn watch(interface: &str, length: Option<Span>, verify: bool) -> Result<Capture, Failure> {
     let help = |kind| match kind {
         ErrorKind::PermissionDenied => {

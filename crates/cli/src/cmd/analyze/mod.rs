@@ -128,7 +128,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     unreadable.map_or(Ok(Outcome::Done), Err)
 }
 
-/// The failure of captures in which packets could not be read, and none of those that could be is TCP.
+/// The failure if packets were unreadable, and no readable packet is TCP.
 fn nothing_read(captures: &[Capture]) -> Option<Failure> {
     let tcp: u64 = captures.iter().map(|capture| capture.analysis.tcp_packets).sum();
     let unread = captures.iter().find_map(|capture| Some((capture, unread(&capture.analysis)?)));

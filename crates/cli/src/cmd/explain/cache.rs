@@ -1,5 +1,5 @@
-//! Cache of evaluated sets in `sets.jsonl`, a line each, so that an interrupted command resumes. A line is used only by
-//! the program that wrote it and for the same question.
+//! Cache of evaluated sets in `sets.jsonl`, one per line, so that an interrupted command resumes. A line is
+//! valid only for the same program and question.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -18,7 +18,7 @@ use crate::progress::Progress;
 /// A question: the set, the number of seeds, and the program.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Question {
-    /// The program's file: its length and when it was written; a version is built many times while it is worked on.
+    /// The program's file: length and modification time, since a version has many builds during development.
     build: String,
     claims: Vec<String>,
     seeds: u32,
@@ -44,7 +44,8 @@ pub struct ConditionCache {
 }
 
 impl ConditionCache {
-    /// The cache of `claims` in `dir`; new answers are added to it. Without a directory nothing is stored.
+    /// Opens the cache of `claims` in `dir`. New results are added to it. Without a directory nothing is
+    /// stored.
     pub fn open(dir: Option<&Path>, claims: &[&'static Claim]) -> Result<ConditionCache, Failure> {
         let program = std::env::current_exe().and_then(fs::metadata);
         let build = program.and_then(|file| {
@@ -56,7 +57,7 @@ impl ConditionCache {
         let mut kept = ConditionCache { build, claims, answers: BTreeMap::new(), file: None };
         let Some(path) = dir.map(|dir| dir.join("sets.jsonl")) else { return Ok(kept) };
         let text = fs::read_to_string(&path).unwrap_or_default();
-        // The last line may be half a one.
+        // The last line may be incomplete.
         let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
         let ours = |line: &Line| line.question.build == kept.build && !kept.build.is_empty();
         kept.answers = lines.filter(ours).map(|line| (line.question, line.judged)).collect();
@@ -74,7 +75,7 @@ impl ConditionCache {
         Ok(kept)
     }
 
-    /// The conditions under each of `sets`, from what is kept where it is. `None` for those that were not begun.
+    /// Conditions under each of `sets`, from the cache if possible. `None` for sets that were not started.
     pub fn judge_all(
         &mut self,
         trial: &Trial<'_>,
@@ -89,7 +90,7 @@ impl ConditionCache {
             whole: trial.whole,
             set: set.clone(),
         };
-        // Points of a sample may fall on the same set, which is tried once.
+        // Samples may contain a set several times, which is evaluated once.
         let mut seen = BTreeSet::new();
         let mut new = |set: &Vec<String>| {
             !self.answers.contains_key(&question(set)) && seen.insert(set.clone())

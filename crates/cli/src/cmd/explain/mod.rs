@@ -1,4 +1,4 @@
-//! `lasthop explain`: what decides a claim.
+//! `lasthop explain`: the assumptions that determine a claim's verdict.
 
 mod cache;
 
@@ -33,7 +33,7 @@ Exit code 130 after Ctrl-C: what is finished is shown and kept, and the same com
 /// The largest number of columns of a paragraph.
 const COLUMNS: usize = 80;
 
-/// Where results go if nothing else is said.
+/// Default directory of results.
 const OUTPUT: &str = "out/explain";
 
 /// Which of the values that a paper leaves open decide its claims
@@ -80,7 +80,7 @@ struct Document<'a> {
     explained: &'a Explanation,
 }
 
-/// Ctrl-C ends the trials.
+/// Stops the trials after Ctrl-C.
 struct Watch(Stop);
 
 impl Observer for Watch {
@@ -167,7 +167,7 @@ fn list(parameters: &[Parameter], json: bool) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// The command that gives the same answer.
+/// The command that repeats the question.
 fn command(args: &Args) -> String {
     let mut text = format!("lasthop explain {}", args.claims.join(" "));
     if args.testbed {

@@ -1,7 +1,8 @@
 //! Three addresses on loopback: the page, the scenarios of a directory, and the engine's answers.
 //!
-//! Other pages that the same browser has open must not reach it: requests are refused whose `Host` is not this server, which
-//! names that resolve to loopback would have, or whose `Origin` is another page. No path of a request is looked up anywhere.
+//! Pages of other sites in the same browser must not access it. Requests are rejected if their `Host` is not
+//! this server (DNS rebinding), or if their `Origin` is another page. No path of a request is looked up in
+//! the file system.
 
 use std::convert::Infallible;
 use std::io;
@@ -21,19 +22,19 @@ use tokio::sync::{Notify, Semaphore};
 
 use crate::scenario::Text;
 
-/// The page with its scripts, as `make web-served` writes it; a test of `make web-test` holds it against its source.
+/// The page with its scripts, written by `make web-served`; `make web-test` compares it with its source.
 const PAGE: &str = include_str!("page.html");
 
-/// No question is longer: captures are part of it.
+/// Size limit of a request, bytes; requests contain captures.
 const LONGEST: usize = 256 << 20;
 
-/// Connections at once.
+/// Limit of connections.
 const CONNECTIONS: usize = 64;
 
-/// Runs at once: the columns of a page.
+/// Limit of simultaneous runs: the columns of a page.
 const RUNS: usize = 4;
 
-/// Files that are offered.
+/// Limit of offered files.
 const FILES: usize = 200;
 
 /// The state that all requests share.
@@ -43,7 +44,7 @@ struct Lab {
     runs: Semaphore,
 }
 
-/// Serves until Ctrl-C, or until the program is asked to end.
+/// Serves until Ctrl-C or a termination signal.
 pub fn serve(listener: TcpListener, port: u16, directory: PathBuf) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -67,7 +68,7 @@ async fn accept(listener: tokio::net::TcpListener, lab: Arc<Lab>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let Ok(place) = places.clone().acquire_owned().await else { return };
-        // One connection that fails is no reason to end.
+        // A failed connection does not end the server.
         let Ok((stream, _)) = listener.accept().await else { continue };
         let lab = lab.clone();
         tokio::spawn(async move {
@@ -127,7 +128,7 @@ impl Lab {
     }
 }
 
-/// Whether a request comes from the page that is served here, or from no page.
+/// Whether a request is from the served page, or from no page.
 fn is_ours(headers: &HeaderMap, port: u16) -> bool {
     let names = ["127.0.0.1", "localhost"].map(|name| format!("{name}:{port}"));
     let text = |value: &HeaderValue| value.to_str().unwrap_or_default().to_owned();
@@ -139,7 +140,7 @@ fn is_ours(headers: &HeaderMap, port: u16) -> bool {
         })
 }
 
-/// The scenarios of a directory, in the order of their names, with the files that their links name.
+/// The scenarios of a directory, sorted by name, with the files that their links name.
 fn scenarios(directory: &Path) -> Vec<Value> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries
@@ -149,7 +150,7 @@ fn scenarios(directory: &Path) -> Vec<Value> {
     paths.sort();
     let scenario = |path: &PathBuf| {
         let text = Text::load(path.to_str()?, &[]).ok()?.text;
-        // Other files in TOML are no business of this page.
+        // Other TOML files are ignored.
         let name = path.file_name()?.to_str()?;
         text.contains("path").then(|| json!({ "name": name, "text": text }))
     };

@@ -40,7 +40,7 @@ interrupted goes on from where it stopped.
 
 Exit codes: 0 everything was evaluated, 1 a claim fails (with --check), 130 interrupted by Ctrl-C.";
 
-/// Where the report goes if nothing else is said.
+/// Default directory of the report.
 const OUTPUT: &str = "out/reproduce";
 
 /// Run the papers' experiments and compare with what they published
@@ -86,26 +86,26 @@ impl Stopwatch {
         Stopwatch(Instant::now())
     }
 
-    /// Tenths of a second, begun ones counted.
+    /// Elapsed time, rounded up to tenths of a second.
     fn tenths(&self) -> u128 {
         self.0.elapsed().as_millis().div_ceil(100)
     }
 }
 
-/// Shows how far the experiments are and passes on Ctrl-C.
+/// Shows progress of the experiments and forwards Ctrl-C.
 struct Watch {
     stop: Stop,
     progress: Progress,
-    /// Runs of the claim at work.
+    /// Finished runs of the present claim.
     runs: AtomicU64,
     /// The present claim, for the line of progress.
     at: Mutex<String>,
-    /// Runs in which time stood still.
+    /// Runs in which simulated time stopped.
     stuck: Mutex<Vec<String>>,
 }
 
 impl Watch {
-    /// `claim` is at work, number `number` of `of`.
+    /// Shows `claim` as number `number` of `of`.
     fn begin(&self, claim: &Claim, number: usize, of: usize) {
         self.runs.store(0, Relaxed);
         let text = format!("{} ({number} of {of} claims)", claim.id);
@@ -142,7 +142,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         list(chosen, json)?;
         return Ok(Outcome::Done);
     }
-    // Without arguments, claims that cannot run are left out; a named claim is always reported.
+    // Without arguments, claims that cannot run are left out; an explicit one is always reported.
     let chosen: Vec<&Claim> =
         chosen.into_iter().filter(|c| !args.what.is_empty() || c.run.is_some()).collect();
     let default = || (!json).then(|| PathBuf::from(OUTPUT));
@@ -179,7 +179,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     Ok(if failed && args.check { Outcome::No } else { Outcome::Done })
 }
 
-/// Evaluates the claims that are not stored, one after the other, and prints each; fewer than were chosen after Ctrl-C.
+/// Evaluates the claims that are not stored, in order, and prints each. Returns fewer after Ctrl-C.
 fn evaluate_all(
     args: &Args,
     chosen: &[&Claim],
@@ -252,7 +252,7 @@ struct Listed {
     paper: &'static str,
     #[serde(rename = "where")]
     place: &'static str,
-    /// `experiment`: `lasthop reproduce` can run it; `planned`: not yet.
+    /// `experiment`: `lasthop reproduce` can run it; `planned`: it cannot yet.
     status: &'static str,
     setup: &'static str,
     published: &'static str,

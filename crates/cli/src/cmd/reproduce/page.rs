@@ -11,7 +11,7 @@ use super::store::{Origin, Store, StoredClaim};
 use crate::failure::Failure;
 use crate::output;
 
-/// Writes the page and `claims.json`, and says where the page is; `now` is the last run.
+/// Writes the page and `claims.json`, and returns the path of the page. `now` is the last run.
 pub fn write(store: &Store, now: &Origin) -> Result<PathBuf, Failure> {
     let all = store.all();
     let told: Vec<_> = all.iter().map(|kept| kept.answer(now)).collect();
@@ -21,7 +21,7 @@ pub fn write(store: &Store, now: &Origin) -> Result<PathBuf, Failure> {
     Ok(file)
 }
 
-/// Where the claims were measured.
+/// World of the claims' measurements.
 fn world(chosen: &[&Claim]) -> String {
     let timed: Vec<&str> =
         chosen.iter().filter(|claim| claim.of_this_machine).map(|claim| claim.id).collect();
@@ -33,7 +33,7 @@ fn world(chosen: &[&Claim]) -> String {
     }
 }
 
-/// The arguments that select these claims: whole papers where possible.
+/// Arguments that select these claims, with whole papers if possible.
 fn words(ids: &BTreeSet<&str>) -> String {
     let is_whole = |paper: &Paper| paper.claims.iter().all(|claim| ids.contains(claim.id));
     let mut words = String::new();
@@ -82,7 +82,7 @@ fn page(all: Vec<StoredClaim>, now: &Origin) -> Page {
     }
 }
 
-/// A section for each claim; those of related work follow the others, under a heading.
+/// A section per claim; those of related work come last, under a heading.
 fn sections(all: Vec<StoredClaim>, now: &Origin) -> Vec<Section> {
     let related = all.iter().position(|kept| kept.result.paper == RELATED.key);
     let section = |kept: StoredClaim| Section {

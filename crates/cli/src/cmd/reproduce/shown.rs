@@ -14,12 +14,12 @@ use crate::{output, style};
 /// The default number of columns.
 const COLUMNS: usize = 80;
 
-/// The first sentence of what decided the verdict.
+/// First sentence of the verdict's reason.
 fn brief(result: &ClaimResult) -> &str {
     result.reason.split(". ").next().unwrap_or_default()
 }
 
-/// One claim: a line in which names take `width` columns, or with `verbose` all that the report has in words.
+/// Prints one claim: a line with a name of `width` columns, or with `verbose` all text of the report.
 pub fn claim(kept: &StoredClaim, width: usize, verbose: bool) -> Result<(), Failure> {
     let r = &kept.result;
     let word = format!("{:<7}", r.verdict.word());
@@ -28,7 +28,7 @@ pub fn claim(kept: &StoredClaim, width: usize, verbose: bool) -> Result<(), Fail
         Verdict::Fails => style::bad(&word),
         Verdict::NotRun => style::dim(&word),
     };
-    // Padded before it is painted: colours have no width.
+    // Padded before colours are added, which have no width.
     let id = style::heading(&format!("{:<width$}", r.id));
     if verbose {
         return in_full(kept, &format!("{id}  {verdict}  ({})", r.place));
@@ -38,14 +38,14 @@ pub fn claim(kept: &StoredClaim, width: usize, verbose: bool) -> Result<(), Fail
         Look::Plain => COLUMNS,
     };
     let before = width + 2 + word.len() + 2;
-    // Where the name leaves hardly any room, the reason is below it.
+    // If the name leaves little space, the reason is below it.
     let room = if before > columns / 2 { columns.saturating_sub(4) } else { columns - before };
-    // "2 of 7: " leaves more room for what they say.
+    // "2 of 7: " saves space for the conditions.
     let reason = brief(r).replacen(" conditions fail", "", 1);
     output::print(&format!("{id}  {verdict}  {}\n", cut(&reason, room)))
 }
 
-/// The words of `text` that fit into the given number of columns.
+/// The words of `text` that fit into `columns` columns.
 fn cut(text: &str, columns: usize) -> String {
     if wrap::columns(text) <= columns {
         return text.to_owned();
@@ -89,7 +89,7 @@ pub fn assumptions(chosen: &[&Claim]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How many claims hold, those of the papers and those of related work apart.
+/// Number of claims that hold, separately for the papers and for related work.
 pub fn summary(done: &[StoredClaim]) -> Result<(), Failure> {
     let (related, own): (Vec<&StoredClaim>, Vec<&StoredClaim>) =
         done.iter().partition(|kept| kept.result.paper == RELATED.key);

@@ -1,9 +1,9 @@
-//! Evaluated claims on disk, a file `claims/ID.json` each, so that an interrupted command resumes, and a report combines
-//! the claims of several commands.
+//! Evaluated claims on disk, one file `claims/ID.json` each. An interrupted command resumes, and a report
+//! combines the claims of several commands.
 //!
-//! A stored result replaces an evaluation if the program and the seeds are the same: nothing else that
-//! can be asked for bears on a verdict. The program is known by its version and its file, since a version is built
-//! many times while it is worked on. A claim that could not be tried is tried again.
+//! A stored result replaces an evaluation if program and seeds are equal; no other option affects a verdict.
+//! The program is identified by its version and its file, since a version has many builds during development.
+//! A claim that could not run is evaluated again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,17 +17,17 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::output;
 
-/// Where a result is from.
+/// Origin of a result.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
 pub struct Origin {
     /// Runs per case.
     pub seeds: u32,
-    /// Seed of the first of them.
+    /// First seed.
     #[serde(default = "first")]
     pub first_seed: u64,
     /// Version of lasthop.
     pub lasthop: String,
-    /// The program's file: its length and when it was written. Empty if that is not known.
+    /// The program's file: length and modification time. Empty if unknown.
     pub build: String,
 }
 
@@ -36,7 +36,7 @@ fn first() -> u64 {
 }
 
 impl Origin {
-    /// Of what this program evaluates with `seeds` from `first_seed` on.
+    /// Results of this program for `seeds` seeds from `first_seed` on.
     pub fn new(seeds: u32, first_seed: u64) -> Origin {
         let file = std::env::current_exe().and_then(fs::metadata);
         let build = file.and_then(|file| {
@@ -47,12 +47,12 @@ impl Origin {
         Origin { seeds, first_seed, lasthop, build: build.unwrap_or_default() }
     }
 
-    /// Whether a result from here is what `now` would give.
+    /// Whether a result with this origin is valid for `now`.
     fn serves(&self, now: &Origin) -> bool {
         self == now && !self.build.is_empty()
     }
 
-    /// As text, compared with the present program.
+    /// As text, with differences to the present program.
     pub fn words(&self, now: &Origin) -> String {
         let Origin { seeds, first_seed, lasthop, .. } = self;
         let same_seeds = (self.seeds, self.first_seed) == (now.seeds, now.first_seed);
@@ -91,7 +91,7 @@ pub struct ClaimAnswer<'a> {
     seeds: u32,
     first_seed: u64,
     lasthop: &'a str,
-    /// Whether another program or other seeds than those of the last run made it.
+    /// Whether it was made with another program or other seeds than the last run.
     stale: bool,
 }
 
@@ -106,7 +106,7 @@ impl StoredClaim {
         StoredClaim { origin, result, tables, figures, found: false }
     }
 
-    /// For a program; `now` is the last run.
+    /// The claim in JSON; `now` is the last run.
     pub fn answer(&self, now: &Origin) -> ClaimAnswer<'_> {
         let Origin { seeds, first_seed, lasthop, .. } = &self.origin;
         let (seeds, first_seed) = (*seeds, *first_seed);
@@ -123,7 +123,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// The store in `dir`; made if it is not there.
+    /// Opens the store in `dir`; creates it if needed.
     pub fn open(dir: &Path) -> Result<Store, Failure> {
         let claims = dir.join("claims");
         output::prepare(&claims)?;
@@ -134,7 +134,7 @@ impl Store {
         self.claims.join(format!("{id}.json"))
     }
 
-    /// Stores an evaluated claim in place of an earlier one.
+    /// Stores an evaluated claim, and replaces an earlier one.
     pub fn save(&self, kept: &StoredClaim) -> Result<(), Failure> {
         output::write(&self.path(&kept.result.id), output::json(kept)?.as_bytes())
     }
@@ -145,7 +145,7 @@ impl Store {
         (kept.result.id == id).then_some(StoredClaim { found: true, ..kept })
     }
 
-    /// The same, if it is valid for an evaluation `now`.
+    /// The stored claim `id`, if it is valid for `now`.
     pub fn valid(&self, id: &str, now: &Origin) -> Option<StoredClaim> {
         let tried = |kept: &StoredClaim| kept.result.verdict != Verdict::NotRun;
         self.load(id).filter(|kept| kept.origin.serves(now) && tried(kept))

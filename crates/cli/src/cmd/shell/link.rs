@@ -1,4 +1,4 @@
-//! The link of the options as a scenario.
+//! The scenario of the options' link.
 
 use lasthop_scenario::Argument;
 use toml::Value;
@@ -42,7 +42,8 @@ pub struct Link {
     pub scenario: Option<String>,
 }
 
-/// Hosts and a transfer, which a scenario has; here programs make the transfers. The program's host is the near one.
+/// Hosts and a transfer, which a scenario requires; the program replaces the transfer. The near host is the
+/// program's.
 const HOSTS: &str = r#"transfer = { from = "far", to = "near", bytes = "1B" }
 
 [host.far]
@@ -51,11 +52,11 @@ side = "left"
 side = "right"
 "#;
 
-/// More than the 50 packets of a scenario, since programs here are modern, and so are queues.
+/// More than a scenario's default of 50 packets, since programs and queues are modern.
 const QUEUE: &str = "1000p";
 
 impl Link {
-    /// The scenario that the options spell; files are not in it yet.
+    /// The scenario of the options, without included files.
     pub fn text(&self) -> Result<Text, Failure> {
         if let Some(word) = self.loss.as_deref().filter(|word| is_bare_one(word)) {
             return Err(asks_for_percent(word));
@@ -84,7 +85,7 @@ impl Link {
         let (mut loss, course) = (String::new(), self.loss.as_ref().map(|p| format!("0s {p}")));
         match (&self.loss, &course) {
             (Some(p), _) if kind == "radio" => loss = errors(p),
-            // A line that varies has its losses over time, too.
+            // A line that varies has losses over time, too.
             (_, Some(course)) if self.trace.is_some() => link.push(("losses", course)),
             (Some(p), _) => link.push(("frame-loss", p)),
             (None, _) => {}
@@ -97,31 +98,31 @@ impl Link {
         Ok(Text { origin, name, text: format!("{HOSTS}\n{stage}") })
     }
 
-    /// Its name in a prompt.
+    /// Name of the link in a prompt.
     pub fn label(&self) -> String {
         let loss = self.loss.as_ref().map(|loss| format!("loss {loss}"));
         let words = [&self.scenario, &self.rate, &self.trace, &self.delay, &loss, &self.agent];
         let words: Vec<_> = words.into_iter().flatten().map(String::as_str).collect();
         let label = if words.is_empty() { "link".to_owned() } else { words.join(" ") };
-        // It is put into quotes of shells.
+        // The label is quoted in shell commands.
         label.chars().filter(|c| c.is_alphanumeric() || " .,:/%+-_".contains(*c)).collect()
     }
 }
 
 impl Text {
-    /// The same with the files that it names, which lie here.
+    /// Includes the files that the text names, relative to the current directory.
     pub fn with_files(mut self, arguments: &[Argument]) -> Result<Text, Failure> {
         self.text = with_files(self.text, std::path::Path::new(""), arguments)?;
         Ok(self)
     }
 }
 
-/// Whether a loss is 1 without a unit: everything, or 1 % as `tc` reads it.
+/// Whether a loss is 1 without a unit, which may mean everything or 1 %, as in `tc`.
 pub fn is_bare_one(word: &str) -> bool {
     word.trim().parse() == Ok(1.0)
 }
 
-/// The refusal of a loss of 1.
+/// The error for a loss of 1.
 fn asks_for_percent(word: &str) -> Failure {
     Failure::input(
         format!("`--loss {word}` would lose every packet"),
@@ -129,7 +130,7 @@ fn asks_for_percent(word: &str) -> Failure {
     )
 }
 
-/// A word of the user as a value of the file.
+/// Quotes a word of the user as a TOML string.
 fn quoted(word: &str) -> String {
     Value::String(word.to_owned()).to_string()
 }

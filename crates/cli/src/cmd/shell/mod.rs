@@ -110,7 +110,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
 }
 
 impl Args {
-    /// Whether there is nothing behind the link but the far host. With a server there its own TCP is to be at the link.
+    /// Whether the far host is the only one behind the link. With a server there, its own TCP is the sender.
     fn is_local(&self) -> bool {
         self.local || !self.serve.is_empty()
     }
@@ -123,7 +123,7 @@ impl Args {
             Some(word) => Text::load(word, &arguments)?,
             None => self.link.text()?.with_files(&arguments)?,
         };
-        // Its errors are reported with their location, before a process starts.
+        // Errors are reported with their location before a process starts.
         LivePath::of_scenario(&text.text, &text.name, &arguments)
             .map_err(|error| text.wrong(error, &arguments, None))?;
         let level = std::env::var(LEVEL).ok().and_then(|level| level.parse().ok()).unwrap_or(0u8);
@@ -157,7 +157,7 @@ impl Args {
     }
 }
 
-/// Ends as the program did: a shell that waits for us must not take a program that was killed for one that has failed.
+/// Ends like the program: a calling shell must distinguish a killed program from a failed one.
 fn end(ended: &Ended) -> Outcome {
     match ended.end {
         End::Exit(code) => Outcome::Exit(code as u8),
@@ -168,13 +168,13 @@ fn end(ended: &Ended) -> Outcome {
     }
 }
 
-/// The keeper of a link.
+/// Main function of the keeper.
 pub fn hold(args: &Hold) -> Result<Outcome, Failure> {
     shell::hold(args.order, args.answer, &own)?;
     Ok(Outcome::Done)
 }
 
-/// The last step before a program.
+/// Main function of the last step before a program.
 pub fn become_program(args: &Run) -> Outcome {
     let user = args.user.split_once(':');
     let user = user.and_then(|(uid, gid)| Some((uid.parse().ok()?, gid.parse().ok()?)));
@@ -183,7 +183,7 @@ pub fn become_program(args: &Run) -> Outcome {
     Outcome::Exit(code)
 }
 
-/// The process that becomes the way to the outside.
+/// Main function of the helper to the outside.
 pub fn outside() -> Outcome {
     if let Some(why) = shell::outside() {
         eprintln!("{why}");

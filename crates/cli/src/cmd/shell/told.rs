@@ -6,7 +6,7 @@ use lasthop_report::table::render;
 
 use crate::style;
 
-/// A table of both directions, and what else is to be known.
+/// A table of both directions, with notes.
 pub fn text(ended: &Ended, label: &str) -> String {
     let both = [("to it", &ended.tallied.down), ("from it", &ended.tallied.up)];
     let table = Table {

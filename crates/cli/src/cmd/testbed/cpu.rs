@@ -1,4 +1,4 @@
-//! `lasthop testbed cpu`: what the kernel's TCP costs the processor.
+//! `lasthop testbed cpu`: CPU time of the kernel's TCP.
 
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
@@ -147,7 +147,7 @@ struct CpuAnswer<'a> {
     about: &'a lasthop_trace::cpu_time::About,
     bytes: u64,
     rounds: u32,
-    /// Share of the time in which processors worked that was counted.
+    /// Share of the processors' busy time that was attributed.
     share_of_busy: Option<f64>,
     results: Vec<Row>,
     samples: &'a [Sample],
@@ -158,15 +158,15 @@ struct CpuAnswer<'a> {
 struct Row {
     #[serde(flatten)]
     case: Case,
-    /// CPU seconds for 10^9 bytes; `null` where the ends are not separate.
+    /// CPU seconds per 10^9 bytes; `null` if the ends are not separate.
     sender: Option<Middle>,
     receiver: Option<Middle>,
     both: Option<Middle>,
-    /// CPU time over that of the defaults.
+    /// Ratio of CPU time to that of the defaults.
     sender_ratio: Option<Middle>,
     receiver_ratio: Option<Middle>,
     both_ratio: Option<Middle>,
-    /// Segments that the sender sent, and those that the receiver sent.
+    /// Number of segments from the sender and from the receiver.
     segments: Option<Middle>,
     acks: Option<Middle>,
 }
@@ -207,10 +207,10 @@ fn write_line(line: &Line) -> bool {
     writeln!(std::io::stdout().lock(), "{text}").is_ok()
 }
 
-/// The process that measures. It ends when its stdin is closed.
+/// Main function of the measuring process. It ends when its stdin is closed.
 pub fn serve() -> Result<Outcome, Failure> {
     let order: Order = child::order("lasthop testbed cpu")?;
-    // First of all: this process may have no other thread yet.
+    // First, since this process must have a single thread.
     let result = Laboratory::enter().and_then(|mut laboratory| {
         write_line(&Line::About(laboratory.about().clone()));
         let stop = Arc::new(AtomicBool::new(false));

@@ -1,4 +1,4 @@
-//! `lasthop testbed exec` and `shell`: this process becomes a program on a host.
+//! `lasthop testbed exec` and `shell`: this process executes a program on a host.
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, IsTerminal as _};
@@ -38,7 +38,7 @@ pub struct Shell {
 }
 
 impl Exec {
-    /// Becomes the program.
+    /// Executes the program.
     pub fn run(&self) -> Result<Outcome, Failure> {
         let record = enter(self.name.as_deref(), &self.host)?;
         let Some((program, arguments)) = self.program.split_first() else {
@@ -51,7 +51,7 @@ impl Exec {
 }
 
 impl Shell {
-    /// Becomes the user's shell, with the host's name in its prompt.
+    /// Executes the user's shell, with the host's name in its prompt.
     pub fn run(&self) -> Result<Outcome, Failure> {
         let record = enter(self.name.as_deref(), &self.host)?;
         let host = &self.host;
@@ -65,14 +65,14 @@ impl Shell {
     }
 }
 
-/// The user's shell with `label`, which needs no quotes, in its prompt: the program with its arguments, and variables of
-/// its environment.
+/// The user's shell with `label` in its prompt: the program with its arguments, and additional environment
+/// variables. `label` must not need quotes.
 pub fn prompted(label: &str) -> (Vec<OsString>, Vec<(String, String)>) {
     let shell = std::env::var_os("SHELL").filter(|shell| Path::new(shell).is_absolute());
     let shell = shell.unwrap_or_else(|| "/bin/sh".into());
     let (mut program, mut environment) = (vec![shell.clone()], Vec::new());
     match Path::new(&shell).file_name().and_then(|name| name.to_str()) {
-        // Its start-up files set the prompt, so it is changed just before it is shown.
+        // The shell's start-up files set the prompt, so it is changed just before it is displayed.
         Some("bash") => {
             let set = format!(r#"case $PS1 in "({label}) "*) ;; *) PS1="({label}) $PS1" ;; esac"#);
             environment.push(("PROMPT_COMMAND".to_owned(), set));
@@ -100,8 +100,7 @@ fn enter(name: Option<&str>, host: &str) -> Result<Record, Failure> {
     Ok(record)
 }
 
-/// Replaces this process: so the exit code, signals and the terminal are the program's own. Returns only if that
-/// fails.
+/// Replaces this process, so exit code, signals and terminal are the program's. Returns only on failure.
 fn become_it(mut command: Command, record: &Record, host: &str) -> Outcome {
     let error = command
         .env(VARIABLE, format!("{}/{}", record.name, record.token))

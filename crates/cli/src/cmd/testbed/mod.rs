@@ -22,7 +22,7 @@ use crate::failure::Failure;
 use crate::sweep::testbed::Order;
 use crate::{Outcome, format, output, style};
 
-/// Name of a testbed that was not given one.
+/// Default name of a testbed.
 const DEFAULT_NAME: &str = "testbed";
 
 const EXAMPLES: &str = "\
@@ -118,7 +118,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             let swept = tracepoints::sweep();
             print_ended(&ended, json)?;
             if !swept.is_empty() && !json {
-                // The answer on stdout is about testbeds.
+                // Stdout contains only the answer about testbeds.
                 eprintln!("removed {} trace buffers of runs that were killed", swept.len());
             }
             Ok(if left { Outcome::No } else { Outcome::Done })
@@ -126,7 +126,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         Verb::Cpu(args) => args.run(json),
         Verb::MeasureCpu => cpu::serve(),
         Verb::Hold => {
-            // Errors are in the log and were sent to `up`.
+            // Errors are in the log, and were sent to `up`.
             keep::hold(serve)?;
             Ok(Outcome::Done)
         }
@@ -140,8 +140,8 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
 /// Name of the control socket in a testbed's directory.
 const SOCKET: &str = "control.sock";
 
-/// What the base station does as long as the testbed is up: carries packets along the path of the scenario, and
-/// lets `lasthop ctl` look and change.
+/// The base station's loop while the testbed is up: carries packets along the scenario's path, and answers
+/// `lasthop ctl`.
 fn serve(net: &Net, ready: Ready, stop: Stop, held: &Held<'_>) -> Result<(), Error> {
     let order: Order = serde_json::from_str(held.payload)
         .map_err(|error| Error::new(format!("the order makes no sense: {error}"), ""))?;
@@ -164,7 +164,7 @@ fn serve(net: &Net, ready: Ready, stop: Stop, held: &Held<'_>) -> Result<(), Err
 
 /// This program with a hidden command.
 pub fn own(arguments: &[&str]) -> Command {
-    // Not by its path: the file may have been replaced meanwhile.
+    // Not by its path, since the file may have been replaced meanwhile.
     let mut command = Command::new("/proc/self/exe");
     command.args(arguments);
     command

@@ -12,7 +12,7 @@ use crate::scenario::Text;
 use crate::style;
 use crate::sweep::testbed::Order;
 
-/// The scenario whose path lies between the hosts when none is named.
+/// The default scenario, whose path lies between the hosts.
 const DEFAULT_PATH: &str = "west97-lan";
 
 /// What to start.
@@ -47,7 +47,7 @@ impl Args {
         for word in &self.preset {
             set_preset(&mut hosts, word)?;
         }
-        // The base station is called verdi, as in west97, unless a host is.
+        // The base station is called verdi, as in west97, unless a host has this name.
         let taken = |name: &&str| hosts.iter().any(|host| host.name == *name);
         let station = ["verdi", "station", "base"].into_iter().find(|name| !taken(name));
         let station = station.unwrap_or("base-station").to_owned();
@@ -87,7 +87,7 @@ impl Args {
     }
 }
 
-/// The hosts of west97: a fixed one and a mobile one.
+/// Default hosts, as in west97: a fixed and a mobile one.
 fn defaults() -> Vec<HostSpec> {
     vec![
         HostSpec::new("ravel", Side::Left, Ipv4Addr::new(10, 0, 0, 1).into()).v6(v6(Side::Left, 1)),
@@ -96,7 +96,7 @@ fn defaults() -> Vec<HostSpec> {
     ]
 }
 
-/// The n-th IPv6 address of a side: what the scenario chooses in IPv4, for the other protocol.
+/// The n-th IPv6 address of a side, in addition to the scenario's IPv4 address.
 fn v6(side: Side, n: u16) -> Ipv6Addr {
     Ipv6Addr::new(0xfd00, u16::from(side == Side::Right), 0, 0, 0, 0, 0, n)
 }
@@ -112,7 +112,7 @@ fn of_scenario(scenario: &Scenario) -> Vec<HostSpec> {
         if let Stack::Kernel { settings, .. } = &host.stack {
             spec = settings.iter().fold(spec, HostSpec::setting);
         }
-        // A scenario that speaks IPv6 itself gets the addresses that it names and no others.
+        // A scenario with IPv6 gets only the addresses that it names.
         let also = scenario.hosts.iter().all(|host| host.addr.is_v4());
         hosts.push(if also { spec.v6(v6(side, *count)) } else { spec });
     }

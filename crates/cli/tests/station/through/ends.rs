@@ -1,4 +1,4 @@
-//! The programs on host `b`, and what they must find.
+//! The programs on host `b`, and their expected results.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -18,7 +18,7 @@ use super::{FILES, Found, Scale, on, served};
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
 const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 
-/// What `work` gives, and how many seconds it takes.
+/// The result of `work`, and its duration in seconds.
 #[expect(clippy::disallowed_methods, reason = "a measurement")]
 pub fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let begin = Instant::now();
@@ -33,7 +33,7 @@ fn same(what: &str, sent: &[u8], got: &[u8]) -> Found {
     demand(sent == got, || format!("{what}: {} bytes were sent, {} came", sent.len(), got.len()))
 }
 
-/// A counter of the kernel of a host.
+/// A kernel counter of a host.
 fn counter(host: &str, group: &str, name: &str) -> Result<u64, String> {
     let text = on(host, &["cat", "/proc/net/netstat", "/proc/net/snmp"])?;
     let head = format!("{group}: ");
@@ -44,7 +44,7 @@ fn counter(host: &str, group: &str, name: &str) -> Result<u64, String> {
     value.and_then(Result::ok).ok_or_else(|| format!("no counter {name}"))
 }
 
-/// `work` makes a counter of host `a` grow, where segments pass as they are.
+/// Asserts that `work` increments a counter of host `a`, if segments pass unchanged.
 fn counted(scale: &Scale, group: &str, name: &str, work: impl FnOnce() -> Found) -> Found {
     let before = counter("a", group, name)?;
     work()?;
@@ -52,7 +52,7 @@ fn counted(scale: &Scale, group: &str, name: &str, work: impl FnOnce() -> Found)
     demand(!scale.whole || after > before, || format!("{name} did not grow"))
 }
 
-/// `to` asks `from` for bytes, and goes on until it has them.
+/// `to` requests bytes from `from`, and continues until it has them.
 fn iperf(from: &str, to: &str, words: &[&str], bytes: usize) -> Result<Value, String> {
     let server = if from == "a" { SERVER } else { CLIENT }.to_string();
     let bytes = bytes.to_string();
@@ -75,8 +75,8 @@ pub fn iperf3(scale: &Scale) -> Found {
     Ok(())
 }
 
-/// At a pace that a program without optimisation keeps up with. Nothing is lost but what a busy host does not read in
-/// time: its kernel counts that.
+/// The rate is low enough for an unoptimised program. Only a busy host may lose datagrams in its buffer,
+/// which its kernel counts.
 pub fn iperf3_udp(_: &Scale) -> Found {
     for (from, to) in [("a", "b"), ("b", "a")] {
         let full = || counter(to, "Udp", "RcvbufErrors");
@@ -124,7 +124,7 @@ pub fn tls(_: &Scale) -> Found {
     fetch_large(&["curl", "-sSf", "--cacert", "/run/cert.pem", "-o", to, url])
 }
 
-/// The first connection gets a cookie, the second one brings it.
+/// The first connection receives a cookie, and the second one uses it.
 pub fn fast_open(scale: &Scale) -> Found {
     let fetch = || {
         fetch_large(&[
@@ -163,7 +163,7 @@ pub fn rsync(_: &Scale) -> Found {
     told.map(drop)
 }
 
-/// A stream from `a` to `b` by quinn.
+/// A stream from `a` to `b` with quinn.
 pub fn quic(scale: &Scale) -> Found {
     let (ready, is_ready) = channel();
     let len = scale.bytes;
@@ -197,7 +197,7 @@ pub fn quic(scale: &Scale) -> Found {
     same("a stream", &noise(len, 0), &got)
 }
 
-/// A name over UDP, and one whose answer must be fetched over TCP.
+/// A name over UDP, and one whose answer needs TCP.
 pub fn dns(_: &Scale) -> Found {
     for name in ["file.test", "a-name-of-more-than-twenty.test"] {
         let told = on("b", &["getent", "ahostsv4", name])?;
@@ -206,7 +206,7 @@ pub fn dns(_: &Scale) -> Found {
     Ok(())
 }
 
-/// Bytes from `b` to `a` between sockets of this protocol.
+/// Sends bytes from `b` to `a` between sockets of this protocol.
 fn stream(protocol: Option<Protocol>, len: usize) -> Found {
     let (ready, is_ready) = channel();
     let socket = move || Socket::new(Domain::IPV4, Type::STREAM, protocol).expect("a socket");
@@ -241,12 +241,12 @@ pub fn mptcp(scale: &Scale) -> Found {
     counted(scale, "MPTcpExt", "MPCapableACKRX", || stream(Some(Protocol::MPTCP), scale.bytes))
 }
 
-/// Both hosts ask for it (`tcp_ecn` = 1): data comes marked as capable of it.
+/// Both hosts request ECN (`tcp_ecn` = 1), so data packets are marked as ECN-capable.
 pub fn ecn(scale: &Scale) -> Found {
     counted(scale, "IpExt", "InECT0Pkts", || stream(None, scale.bytes))
 }
 
-/// Its super-packets only where the kernel forwards: no packet socket can take them.
+/// Super-packets only with the kernel's data plane, since packet sockets cannot receive them.
 pub fn vxlan(scale: &Scale) -> Found {
     for (host, own, other, dev) in [("a", 1, 2, "la"), ("b", 2, 1, "rb")] {
         let remote = format!("10.9.0.{other}");
@@ -265,7 +265,7 @@ pub fn vxlan(scale: &Scale) -> Found {
     got
 }
 
-/// What a tunnel of GRE and one of IPIP send: packets of protocols that the station does not look into.
+/// GRE and IPIP tunnels: packets of protocols that the station does not parse.
 pub fn gre(_: &Scale) -> Found {
     for protocol in [47, 4] {
         let raw = move |host: &'static str, own: Ipv4Addr| {
@@ -287,14 +287,14 @@ pub fn gre(_: &Scale) -> Found {
             let mut got = [0; 2000];
             let len = (&to).read(&mut got);
             let len = len.map_err(|error| format!("protocol {protocol}: {error}"))?;
-            // A raw socket gives the header of IP as well.
+            // A raw socket returns the IP header too.
             same("a packet", &sent, got.get(20..len).unwrap_or(&[]))?;
         }
     }
     Ok(())
 }
 
-/// Datagrams in several pieces, there and back.
+/// Fragmented datagrams in both directions.
 pub fn fragments(_: &Scale) -> Found {
     for (host, to) in [("a", "10.9.0.2"), ("b", "10.9.0.1")] {
         on(host, &["ping", "-q", "-c", "5", "-i", "0.05", "-W", "30", "-s", "30000", to])?;

@@ -1,4 +1,4 @@
-//! The servers on host `a`: nginx, rsync, SSH, and who answers for names.
+//! The servers on host `a`: nginx, rsync, SSH and DNS.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use super::super::world::enter;
 use super::{FILES, on};
 
-/// They end with this.
+/// The server processes, which end when this is dropped.
 pub struct Servers(Vec<Child>);
 
 impl Drop for Servers {
@@ -25,7 +25,7 @@ impl Drop for Servers {
     }
 }
 
-/// Bytes that no two seeds share and no compression shortens.
+/// Incompressible bytes that differ for all seeds.
 pub fn noise(bytes: usize, seed: u64) -> Vec<u8> {
     let mut noise = Vec::with_capacity(bytes + 32);
     let mut chunk = Sha256::digest(seed.to_le_bytes());
@@ -63,7 +63,7 @@ fn shell(line: &str) {
 }
 
 impl Servers {
-    /// Files to be fetched, and who serves them; the largest has `bytes`.
+    /// Creates files and starts their servers; the largest file has `bytes`.
     pub fn start(bytes: usize) -> Servers {
         for dir in ["/run/files/out/small", "/run/files/got", "/run/ssh", "/run/sshd"] {
             fs::create_dir_all(dir).expect("a directory");
@@ -129,7 +129,7 @@ fn answer(question: &[u8], udp: bool) -> Option<Vec<u8>> {
     Some(answer)
 }
 
-/// Answers for names over UDP and TCP, and has this process's programs ask there.
+/// Answers DNS queries over UDP and TCP, and makes this process's programs use this server.
 fn name_server() {
     fs::write("/run/resolv.conf", "nameserver 10.9.0.1\noptions timeout:5\n").expect("a file");
     shell(

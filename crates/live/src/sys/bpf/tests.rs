@@ -1,4 +1,4 @@
-//! What the reader makes of a ring that lies as the kernel lays it out, in memory of our own.
+//! Reads a ring with the kernel's layout in memory of the test.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -7,7 +7,7 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::*;
 
-/// Runs a program of the traffic control on a frame, and returns what it returns. Nothing is sent.
+/// Runs a traffic-control program on a frame, and returns its result. Nothing is sent.
 pub(crate) fn test_run(program: &impl AsFd, frame: &[u8]) -> io::Result<u32> {
     const PROG_TEST_RUN: u32 = 10;
     let words = [(0, program.as_fd().as_raw_fd() as u32), (8, frame.len() as u32)];
@@ -17,7 +17,7 @@ pub(crate) fn test_run(program: &impl AsFd, frame: &[u8]) -> io::Result<u32> {
     Ok(u32::from_ne_bytes([attr.0[4], attr.0[5], attr.0[6], attr.0[7]]))
 }
 
-/// The value of a map at `key`; `None` if there is none. Both must have the sizes of the map.
+/// The value of a map at `key`; `None` if it is missing. Both must have the sizes of the map.
 pub(crate) fn lookup<const N: usize>(map: &impl AsFd, key: &[u8]) -> Option<[u8; N]> {
     let mut value = [0; N];
     let words = [(0, map.as_fd().as_raw_fd() as u32)];
@@ -26,14 +26,14 @@ pub(crate) fn lookup<const N: usize>(map: &impl AsFd, key: &[u8]) -> Option<[u8;
     unsafe { Attr::new(&words, &wide).call(MAP_LOOKUP) }.ok().map(|_| value)
 }
 
-/// Memory of `pages` that can be mapped.
+/// Mappable memory of `len` bytes.
 pub(crate) fn memory(name: &std::ffi::CStr, len: u64) -> File {
     let memory = File::from(memfd_create(name, MFdFlags::MFD_CLOEXEC).unwrap());
     memory.set_len(len).unwrap();
     memory
 }
 
-/// The writer's side of a ring: the reader's page, the writer's page, and the data twice in a row.
+/// Writer of a ring: the reader's page, the writer's page, and the data twice in a row.
 pub(crate) struct Writer {
     memory: File,
     size: u64,
@@ -65,7 +65,8 @@ impl Writer {
         self.store(at, &header.to_ne_bytes());
     }
 
-    /// A record of `len` bytes that begins with `bytes`, and where it lies; `flags` stand beside its length.
+    /// Appends a record of `len` bytes that begins with `bytes`, and returns its position. `flags` are stored
+    /// with its length.
     pub fn put(&mut self, bytes: &[u8], len: u32, flags: u32) -> u64 {
         let at = self.written;
         self.mark(at, len | flags);
@@ -75,7 +76,7 @@ impl Writer {
         at
     }
 
-    /// How far the reader has given it back.
+    /// Position up to which the reader has released records.
     pub fn given_back(&self) -> u64 {
         let mut word = [0; 8];
         self.memory.read_exact_at(&mut word, 0).unwrap();
@@ -127,7 +128,7 @@ fn what_is_being_written_is_waited_for_and_what_was_given_up_is_passed_over() {
     assert_eq!(ring.record(busy), Some(&b"abc"[..]));
     assert_eq!((ring.record(given_up), ring.after(given_up)), (None, Some(last)));
     assert_eq!(ring.record(last), Some(&b"hi"[..]));
-    // A header that claims more than was read.
+    // A header with a length beyond the read position.
     writer.mark(last, 9);
     assert_eq!(ring.record(last), None);
 }

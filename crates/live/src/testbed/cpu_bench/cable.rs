@@ -1,4 +1,4 @@
-//! The cables between the two hosts: one for each kind of wire, made once and not changed any more.
+//! The cables between the two hosts: one per kind of wire, made once and never changed.
 
 use std::fs;
 use std::path::Path;
@@ -16,17 +16,17 @@ use crate::sys::ethtool::{self, Offload};
 /// Largest IP packet of a cable, bytes.
 const MTU: u32 = 9000;
 
-/// Where the interfaces of a host's namespace are shown for a moment.
+/// Temporary mount point of sysfs in a host's namespace.
 const SYS: &str = "/run/lasthop-sys";
 
 /// A cable.
 #[derive(Debug)]
 pub(super) struct Cable {
-    /// What it does for its ends.
+    /// Properties of the wire.
     pub wire: Wire,
-    /// Its place among the cables, which is in its addresses.
+    /// Index among the cables, used in its addresses.
     pub number: u8,
-    /// The sender's end and the receiver's.
+    /// The sender's end and the receiver's end.
     pub ends: [End; 2],
 }
 
@@ -35,12 +35,12 @@ pub(super) struct Cable {
 pub(super) struct End {
     /// Name of the interface.
     pub interface: String,
-    /// The kernel's thread that takes in what arrives here, if there is one.
+    /// The kernel's thread that receives packets here, if there is one.
     pub thread: Option<Pid>,
 }
 
 impl Cable {
-    /// An address: 1 and 3 are the sender's, 2 is the receiver's, which acknowledges to 3 at once.
+    /// An address: 1 and 3 are the sender's, 2 is the receiver's, which acknowledges 3 at once.
     pub fn address(&self, last: u8) -> [u8; 4] {
         [10, 9, self.number, last]
     }
@@ -52,8 +52,8 @@ pub(super) fn lay(net: &Net) -> Result<Vec<Cable>, Error> {
 }
 
 fn one(net: &Net, wire: Wire, number: u8) -> Result<Cable, Error> {
-    // The kernel names its threads after interfaces, and other networks on this machine have some too: no process but
-    // this one has its number. Ten letters at most, so that the thread's name holds it all.
+    // The kernel names threads after interfaces of any network on the machine, so the name contains the
+    // number of this process. Ten letters at most, so that the thread's name is not truncated.
     let name = |end| format!("w{}{end}{number}", std::process::id());
     let names = [name('s'), name('r')];
     ip::batch(&[format!(
@@ -81,15 +81,15 @@ fn one(net: &Net, wire: Wire, number: u8) -> Result<Cable, Error> {
 }
 
 impl End {
-    /// Sets the interface, in the namespace of the calling thread.
+    /// Configures the interface, in the calling thread's namespace.
     fn set(&self, wire: Wire, cable: &Cable, sends: bool) -> Result<(), Error> {
         let End { interface, .. } = self;
         if Path::new("/proc/sys/net/ipv6").exists() {
-            // Nothing but the transfers is to be on the cable.
+            // The cable must carry only the transfers.
             preset::write_sysctl(&format!("ipv6/conf/{interface}/disable_ipv6"), "1")?;
         }
         let on: &[Offload] = match wire {
-            // GRO makes the kernel take packets in by NAPI; it may not join any.
+            // GRO makes the kernel receive packets by NAPI; it must not merge any.
             Wire::Plain => &[Offload::Gro],
             Wire::Offloads => {
                 &[Offload::RxChecksum, Offload::TxChecksum, Offload::Gso, Offload::Gro]
@@ -115,7 +115,7 @@ impl End {
         let mut lines = vec![format!("link set dev {interface} up")];
         if sends {
             lines.extend([1, 3].map(|last| format!("addr add {}", to(last))));
-            // What is locked is not learned from one transfer for the next.
+            // Locked metrics are not learned from one transfer for the next.
             lines.push(format!(
                 "route replace {} cwnd lock {FLIGHT} rtt lock 0 rttvar lock 0 reordering lock 3",
                 to(2)
@@ -128,11 +128,11 @@ impl End {
         ip::batch(&lines)
     }
 
-    /// Has what arrives here taken in by a thread of its own, in the namespace of the calling thread.
+    /// Moves reception to a separate kernel thread, in the calling thread's namespace.
     fn detach(&self) -> Result<(), Error> {
         fs::create_dir_all(SYS).tried(|| format!("create {SYS}"))?;
         let none = None::<&str>;
-        // It shows the interfaces of the namespace in which it is mounted.
+        // A sysfs mount shows the interfaces of the namespace that mounts it.
         mount(Some("lasthop"), SYS, Some("sysfs"), MsFlags::empty(), none).map_err(|error| {
             Error::new(
                 format!("cannot see the interfaces of a namespace: mounting /sys: {error}"),

@@ -1,29 +1,29 @@
-//! CPU time of the kernel's TCP, sender and receiver apart.
+//! CPU time of the kernel's TCP, separately for sender and receiver.
 //!
-//! Two hosts are joined by cables without a rate, a delay or a queue: nothing but the two TCPs and the cable is at
-//! work, so CPU time per byte needs no limit of the rate. What makes the ends inseparable on one machine is that the
-//! kernel does the receiver's work where the sender's ends: a thread that sends into a `veth` goes on, in softirq
-//! context, as the receiver's TCP, and the time is counted as its own. So the cables are made in such a way that what
-//! arrives is taken in by a thread of the receiving end (threaded NAPI): its work is
+//! Two hosts are joined by cables without rate limit, delay or queue. Only the two TCPs and the cable work,
+//! so CPU time per byte does not depend on a rate. On one machine the kernel normally does the receiver's
+//! work in the sender's context. A thread that sends into a `veth` continues in softirq context as the
+//! receiver's TCP, and that time counts as its own. So each cable receives in a thread of the receiving end
+//! (threaded NAPI). Then the work of the ends is
 //!
 //! ```text
-//!   sender    the thread that writes, and `napi/...s`: ACKs and what they let out
-//!   receiver  the thread that reads, and `napi/...r`: segments and the ACKs for them
+//!   sender    the thread that writes, and `napi/...s`: ACKs and the segments that they release
+//!   receiver  the thread that reads, and `napi/...r`: segments and their ACKs
 //! ```
 //!
-//! each with a CPU clock of its own, exact to the nanosecond and not disturbed by what else runs. The price is that a
-//! thread has to be woken; cables without such threads are measured beside them, where only the sum of both ends has a
+//! each with its own CPU clock, accurate to the nanosecond and independent of other processes. The cost is a
+//! wakeup per thread. Cables without such threads are measured as well; there only the sum of both ends has a
 //! meaning ([`Wire::apart`]).
 //!
-//! A `veth` takes packets in by NAPI only if GRO is on and its other end does not send super-packets (TSO), so
+//! A `veth` receives by NAPI only if GRO is on and its other end does not send super-packets (TSO), so
 //!
-//! - without offloads GRO is on and may not join anything (`gro_max_size 1`), and TCP may not make super-packets
-//!   (`gso_max_segs 1`: since Linux 4.17 it does so even where the interface cannot take them);
+//! - without offloads GRO is on but must not merge (`gro_max_size 1`), and TCP must not make super-packets
+//!   (`gso_max_segs 1`: since Linux 4.17 it makes them even for interfaces without TSO);
 //! - with offloads GSO and GRO are on, and TSO is off, as with most wireless cards.
 //!
-//! A congestion window of at most [`FLIGHT`] segments keeps what is on its way below what a `veth` has room for, 256
-//! packets: nothing is lost. The kernel keeps such a bound with what it remembers of the path, so it may remember; the
-//! routes hold the rest of it constant.
+//! A congestion window of at most [`FLIGHT`] segments stays below the 256 packets of a `veth`'s queue, so no
+//! packet is lost. The kernel stores this bound in its cached metrics of the path, so the cache is enabled;
+//! the routes lock the other metrics.
 
 mod cable;
 mod place;
@@ -40,25 +40,25 @@ use super::error::{Error, Tried as _};
 use super::{HostSpec, Net, NetSpec, Preset, Side, preset};
 use crate::endpoint;
 
-/// The host that sends.
+/// Name of the sending host.
 pub const SENDER: &str = "ravel";
 
-/// The host that receives.
+/// Name of the receiving host.
 pub const RECEIVER: &str = "chopin";
 
-/// Most segments on their way.
+/// Largest flight, segments.
 pub const FLIGHT: u32 = 200;
 
-/// Largest segment: the MTU of the cables, 9000 bytes, without headers.
+/// Largest segment, bytes: the cables' MTU of 9000 without headers.
 pub const MOST_MSS: u16 = 8960;
 
-/// Smallest segment that a kernel makes.
+/// Smallest segment size of the kernel, bytes.
 pub const LEAST_MSS: u16 = 88;
 
-/// Where the receiver listens.
+/// Port of the receiver.
 const PORT: u16 = 5001;
 
-/// Bytes of the transfer that shows whether a cable works.
+/// Bytes of the transfer that tests a cable.
 const TRIAL: u64 = 1 << 20;
 
 /// Two hosts and the cables between them.
@@ -68,19 +68,19 @@ pub struct Laboratory {
     cables: Vec<Cable>,
     listener: TcpListener,
     about: About,
-    /// Counts of the hosts after the last transfer, which are those before the next one.
+    /// Counters of the hosts after the last transfer, the base of the next one.
     counted: Option<transfer::Counted>,
-    /// Whether each cable has carried something.
+    /// Whether each cable has carried a test transfer.
     tried: bool,
 }
 
 impl Laboratory {
-    /// Makes the calling process the owner of two hosts in a private network, for as long as it lives.
+    /// Makes the calling process the owner of two hosts in a private network, for its lifetime.
     ///
     /// # Errors
     ///
-    /// As [`Net::enter`]; or if the kernel cannot tell the ends' work apart: it is too old (Linux 5.17, iproute2
-    /// 5.18), or hides its threads or /sys, as in a container.
+    /// As [`Net::enter`]. Also if the kernel cannot separate the work of the ends: it is older than Linux
+    /// 5.17 or iproute2 5.18, or a container hides its threads or /sys.
     pub fn enter() -> Result<Laboratory, Error> {
         let host = |name, side, last| {
             HostSpec::new(name, side, Ipv4Addr::new(10, 0, 0, last).into())
@@ -105,8 +105,8 @@ impl Laboratory {
         Ok(laboratory)
     }
 
-    /// One small transfer on each cable from each address, so that what does not work is known before anything is
-    /// measured. With its end the kernel keeps the bound of the congestion window for those that follow.
+    /// Makes one small transfer on each cable from each address, so that faults show before the measurement.
+    /// It also stores the bound of the congestion window in the kernel's metrics for later transfers.
     fn try_cables(&mut self) -> Result<(), Error> {
         let unwanted = AtomicBool::new(false);
         for wire in Wire::ALL {
@@ -123,23 +123,23 @@ impl Laboratory {
         &self.about
     }
 
-    /// The interfaces of a cable: the sender's and the receiver's.
+    /// Interfaces of a cable: the sender's and the receiver's.
     pub fn interfaces(&self, wire: Wire) -> Option<(&str, &str)> {
         let cable = self.cables.iter().find(|cable| cable.wire == wire)?;
         Some((&cable.ends[0].interface, &cable.ends[1].interface))
     }
 
-    /// The network, to look into its hosts.
+    /// The network, for access to its hosts.
     pub fn net(&self) -> &Net {
         &self.net
     }
 
-    /// Measures every case once in each round; each sample is handed to `told`, which says whether to go on. Every
-    /// second round goes backwards, so that no case always follows the same one.
+    /// Measures every case once per round. `told` receives each sample, and returns whether to continue.
+    /// Every second round is reversed, so that no case always follows the same one.
     ///
     /// # Errors
     ///
-    /// If a transfer fails, or was not what its case says.
+    /// If a transfer fails, or does not match its case.
     pub fn run(
         &mut self,
         cases: &[Case],
@@ -167,7 +167,7 @@ impl Laboratory {
     }
 }
 
-/// Which of `count` cases comes at `place` of a round: every second round goes backwards.
+/// The case at position `place` of a round; every second round is reversed.
 fn place_in(round: u32, place: usize, count: usize) -> usize {
     if round.is_multiple_of(2) { place } else { count - 1 - place }
 }

@@ -1,4 +1,4 @@
-//! Where the two ends run, and what machine that is.
+//! The processors of the two ends, and the description of the machine.
 
 use lasthop_trace::cpu_time::About;
 use nix::sched::{CpuSet, sched_getaffinity};
@@ -9,8 +9,8 @@ use super::super::error::{Error, Tried as _};
 use super::cable::Cable;
 use super::threads::pin;
 
-/// Gives each end a processor, as far as there are two, and keeps the kernel's threads there as well where that is
-/// allowed: a user may not move them.
+/// Assigns each end a processor, if there are two, and its kernel threads as well. A user who may not move
+/// kernel threads leaves them.
 pub(super) fn place(cables: &[Cable]) -> Result<About, Error> {
     let set = sched_getaffinity(Pid::from_raw(0)).tried(|| "ask for the processors")?;
     let allowed: Vec<usize> =

@@ -1,4 +1,4 @@
-//! Threads, those of the kernel among them: where they run, and how much CPU time they have had.
+//! Threads, including the kernel's: their processors and CPU times.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use nix::unistd::{Pid, SysconfVar, sysconf};
 use super::super::error::{Error, Tried as _};
 use crate::clock::nanoseconds;
 
-/// The kernel's thread that takes in what arrives at an interface: `napi/NAME-NUMBER`, cut by older kernels.
+/// The kernel's thread that receives at an interface: `napi/NAME-NUMBER`, truncated by older kernels.
 pub(super) fn of_interface(interface: &str) -> Result<Pid, Error> {
     let name = format!("napi/{interface}");
     let processes = fs::read_dir("/proc").tried(|| "list the processes")?;
@@ -17,7 +17,7 @@ pub(super) fn of_interface(interface: &str) -> Result<Pid, Error> {
         .filter_map(Result::ok)
         .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     for number in numbers {
-        // One that has ended meanwhile has no name.
+        // A thread that has exited meanwhile has no name.
         let Ok(found) = fs::read_to_string(format!("/proc/{number}/comm")) else { continue };
         if is_thread(found.trim_end(), &name) {
             return Ok(Pid::from_raw(number));
@@ -34,13 +34,13 @@ fn is_thread(found: &str, name: &str) -> bool {
     found.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
-/// CPU time of a process, or of a thread of the kernel, in nanoseconds.
+/// CPU time of a process or of a kernel thread, nanoseconds.
 pub(super) fn spent_by(pid: Pid) -> Result<u64, Error> {
     let clock = ClockId::pid_cpu_clock_id(pid).tried(|| format!("find the clock of process {pid}"));
     read(clock?)
 }
 
-/// CPU time of the calling thread in nanoseconds, system calls included.
+/// CPU time of the calling thread, nanoseconds, system calls included.
 pub(super) fn own() -> Result<u64, Error> {
     read(ClockId::CLOCK_THREAD_CPUTIME_ID)
 }
@@ -49,14 +49,14 @@ fn read(clock: ClockId) -> Result<u64, Error> {
     clock_gettime(clock).tried(|| "read a CPU clock").map(nanoseconds)
 }
 
-/// CPU time of all processors that was not idle, in nanoseconds: counted in ticks.
+/// Busy time of all processors, nanoseconds, at the resolution of ticks.
 pub(super) fn busy() -> Result<u64, Error> {
     let text = fs::read_to_string("/proc/stat").tried(|| "read /proc/stat")?;
     let per_second = sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100).max(1) as u64;
     Ok(ticks(&text).unwrap_or(0) * (1_000_000_000 / per_second))
 }
 
-/// Ticks of user, nice, system, interrupts and softirqs. Guests are in user; what was stolen was nobody's here.
+/// Ticks of user, nice, system, interrupts and softirqs. User includes guests; stolen time is excluded.
 fn ticks(stat: &str) -> Option<u64> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let fields: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
@@ -64,7 +64,7 @@ fn ticks(stat: &str) -> Option<u64> {
     Some(at(0)? + at(1)? + at(2)? + at(5).unwrap_or(0) + at(6).unwrap_or(0))
 }
 
-/// Softirqs of all processors that took packets in.
+/// Number of softirqs for received packets on all processors.
 pub(super) fn softirqs() -> Result<u64, Error> {
     let text = fs::read_to_string("/proc/softirqs").tried(|| "read /proc/softirqs")?;
     Ok(taken_in(&text).unwrap_or(0))
@@ -75,7 +75,7 @@ fn taken_in(softirqs: &str) -> Option<u64> {
     Some(counts.split_whitespace().map_while(|word| word.parse::<u64>().ok()).sum())
 }
 
-/// Keeps the calling thread on one processor.
+/// Pins the calling thread to one processor.
 pub(super) fn stay_on(processor: usize) -> Result<(), Error> {
     pin(Pid::from_raw(0), processor).tried(|| format!("stay on processor {processor}"))
 }
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(ticks("intr 1 2"), None);
     }
 
-    /// Of all processors together it can be no more than they have had since they began.
+    /// All processors together cannot exceed their time since the boot.
     #[test]
     fn busy_time_grows_by_the_work_that_is_done_and_has_the_unit_of_other_clocks() {
         let (before, begin) = (busy().unwrap(), own().unwrap());
@@ -120,7 +120,7 @@ mod tests {
             sum = std::hint::black_box(sum.wrapping_add(1));
         }
         let after = busy().unwrap();
-        // It is counted in ticks, of which the first and the last are not whole.
+        // The counter has ticks; the first and the last are incomplete.
         assert!(after - before >= 50_000_000, "{} ns for 150 ms", after - before);
         let uptime = fs::read_to_string("/proc/uptime").unwrap();
         let seconds: f64 = uptime.split(' ').next().unwrap().parse().unwrap();

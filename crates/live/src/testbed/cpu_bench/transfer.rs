@@ -1,4 +1,4 @@
-//! One transfer, and what it took.
+//! One transfer and its cost.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -20,30 +20,30 @@ use super::{FLIGHT, Laboratory, PORT, RECEIVER, SENDER, threads};
 use crate::clock::Clock;
 use crate::endpoint::{self, SendOptions, Session, TcpInfo};
 
-/// Bytes of a system call.
+/// Bytes per system call.
 const CHUNK: usize = 1 << 16;
 
-/// Longest time without a byte: then something is wrong with the cable.
+/// Seconds without a byte after which the cable counts as faulty.
 const PATIENCE: u64 = 30;
 
-/// Bytes that timestamps take of each segment (RFC 7323).
+/// Bytes of the timestamps option in each segment (RFC 7323).
 const TIMESTAMPS: u32 = 12;
 
-/// What the hosts have counted: the sender, the receiver.
+/// Counters of the sender and the receiver.
 pub(super) type Counted = [Counters; 2];
 
-/// What the thread that writes found.
+/// Result of the writing thread.
 struct Sent {
     spent: u64,
     info: TcpInfo,
 }
 
 impl Laboratory {
-    /// One transfer of a case. Place and round of the sample are zero.
+    /// Makes one transfer of a case. Position and round of the sample are zero.
     ///
     /// # Errors
     ///
-    /// If it fails, or if the kernel did not do what the case says.
+    /// If it fails, or the kernel does not behave as the case requires.
     pub fn measure(&mut self, case: Case, bytes: u64, stop: &AtomicBool) -> Result<Sample, Error> {
         let cable = self
             .cables
@@ -110,7 +110,7 @@ impl Laboratory {
     }
 }
 
-/// Whether what was measured is what was asked for.
+/// Whether the transfer matches its case.
 fn check(
     case: Case,
     (bytes, measured): (u64, bool),
@@ -134,7 +134,7 @@ fn check(
             "the ends agreed on timestamps, SACK, window scaling: {found:?}; asked for {asked:?}"
         ));
     }
-    // The first transfer from an address leaves what the bound of the next ones is kept in.
+    // The first transfer from an address only stores the bound for the next ones.
     if measured && info.cwnd > FLIGHT {
         return wrong(format!(
             "the congestion window is {} segments, wanted {FLIGHT} at most",
@@ -151,12 +151,12 @@ fn check(
     Ok(())
 }
 
-/// Whether there are to be timestamps, SACK and window scaling.
+/// Whether timestamps, SACK and window scaling are on.
 fn asked(change: Change) -> [bool; 3] {
     [Change::NoTimestamps, Change::NoSack, Change::NoScaling].map(|off| change != off)
 }
 
-/// Sets the options of connections to come, in the namespace of the calling thread.
+/// Sets the options of future connections, in the calling thread's namespace.
 fn set_options(change: Change) -> Result<(), Error> {
     let keys = ["tcp_timestamps", "tcp_sack", "tcp_window_scaling"];
     keys.into_iter().zip(asked(change)).try_for_each(|(key, on)| {
@@ -174,7 +174,7 @@ fn options(cable: &Cable, case: Case) -> SendOptions {
     }
 }
 
-/// CPU time of the threads of both ends.
+/// CPU time of the kernel threads of both ends.
 fn kernel_times(cable: &Cable) -> Result<[u64; 2], Error> {
     let mut times = [0; 2];
     for (time, end) in times.iter_mut().zip(&cable.ends) {
@@ -185,7 +185,7 @@ fn kernel_times(cable: &Cable) -> Result<[u64; 2], Error> {
     Ok(times)
 }
 
-/// The same when they have nothing more to do: the last ACK may still be on its way.
+/// Like `kernel_times`, after the threads have become idle: the last ACK may still be under way.
 #[expect(
     clippy::disallowed_methods,
     reason = "the kernel is waited for, outside of what is measured"
@@ -252,7 +252,7 @@ fn send(
     Ok(Sent { spent, info })
 }
 
-/// Reads until the other end closes: how many bytes came, and the CPU time.
+/// Reads until the other end closes. Returns the number of bytes and the CPU time.
 fn receive(
     listener: &TcpListener,
     processor: usize,
@@ -301,13 +301,13 @@ mod tests {
         }
     }
 
-    /// A processor that this process may use.
+    /// A processor available to this process.
     fn processor() -> usize {
         let set = sched_getaffinity(Pid::from_raw(0)).unwrap();
         (0..1024).find(|i| set.is_set(*i) == Ok(true)).unwrap()
     }
 
-    /// Both ends tell the bytes, and of the time of their threads what the transfer took.
+    /// Both ends report the bytes, and the CPU time of their threads.
     #[test]
     fn both_ends_count_the_bytes_and_their_own_time() {
         let listener = endpoint::listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
@@ -338,11 +338,11 @@ mod tests {
         assert_eq!(used, [on], "the processor that it stays on");
         let (spent, most, info) = writer.join().unwrap();
         assert!(0 < spent && spent <= most, "the sender: {spent} ns of {most} ns");
-        // The FIN counts as a byte, and so does the SYN.
+        // The SYN and the FIN count as one byte each.
         assert!((bytes..=bytes + 2).contains(&info.bytes_acked), "{info:?}");
     }
 
-    /// A receiver that nobody will write to ends.
+    /// A receiver without a sender ends when it is stopped.
     #[test]
     fn a_receiver_that_is_not_wanted_any_more_gives_up() {
         let listener = endpoint::listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
@@ -351,11 +351,11 @@ mod tests {
         assert_eq!(error.message, format!("the receiver: nothing has moved for {PATIENCE} s"));
     }
 
-    /// A sample counts only if the transfer was what was asked for; what was not is named.
+    /// A sample counts only if the transfer matches its case; the error names the difference.
     #[test]
     fn what_was_not_asked_for_is_refused() {
         let mut room = [0_u8; 248];
-        // TCP_INFO with timestamps, SACK and scaling, and a window of so many segments.
+        // TCP_INFO with timestamps, SACK and scaling, and a window of FLIGHT segments.
         room[5] = 7;
         room[80..84].copy_from_slice(&FLIGHT.to_ne_bytes());
         let info = TcpInfo::parse(&room).unwrap();
@@ -398,7 +398,7 @@ mod tests {
             let together = Case { wire: Wire::Whole, ..case };
             assert_eq!(said(together, true, &idle, &info), Ok(()), "nobody can tell them apart");
         }
-        // Each option that is switched off must be off, and no other.
+        // Each disabled option must be off, and all others on.
         for (i, change) in
             [Change::NoTimestamps, Change::NoSack, Change::NoScaling].into_iter().enumerate()
         {

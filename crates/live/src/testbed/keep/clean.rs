@@ -1,4 +1,4 @@
-//! Ending testbeds, and removing what killed ones have left.
+//! Ends testbeds, and removes the remains of killed ones.
 
 use std::fs;
 use std::path::Path;
@@ -11,28 +11,28 @@ use super::join::VARIABLE;
 use super::process::{self, Process};
 use super::state::{Home, Record, Status};
 
-/// What was done about a testbed.
+/// Result of the removal of a testbed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Ended {
     /// Its name.
     pub name: String,
     /// Whether its process was still running.
     pub was_up: bool,
-    /// Programs that ran inside and were ended: number and name.
+    /// Programs inside that were ended: number and name.
     pub ended: Vec<(i32, String)>,
-    /// Programs that could not be ended.
+    /// Programs inside that did not end.
     pub left: Vec<(i32, String)>,
 }
 
-/// Ends a testbed: the one of this name, or the only one. Programs that run inside are ended too.
+/// Ends the testbed of this name, or the only one. Programs inside are ended too.
 ///
 /// # Errors
 ///
-/// If there is no such testbed.
+/// If the testbed does not exist.
 pub fn down(home: &Home, name: Option<&str>) -> Result<Ended, Error> {
     let entries = home.entries()?;
     let name = match name {
-        // One that is dead is taken down as well: that is what was wanted.
+        // A dead testbed is removed as well.
         Some(name) if entries.iter().any(|entry| entry.name == name) => name.to_owned(),
         other => home.find(other)?.name,
     };
@@ -40,26 +40,27 @@ pub fn down(home: &Home, name: Option<&str>) -> Result<Ended, Error> {
     end(home, &name)
 }
 
-/// Removes what testbeds have left whose process is gone.
+/// Removes the remains of testbeds without a process.
 ///
 /// # Errors
 ///
 /// If the directory of testbeds cannot be read or changed.
 pub fn clean(home: &Home) -> Result<Vec<Ended>, Error> {
-    // With the lock nobody is making one, so what has no record never will.
+    // The holder of the lock may be making a testbed. With the lock, a directory without a record is a
+    // remain.
     let _lock = home.lock()?;
     let dead = |name: &String| home.entry(name, true).status == Status::Dead;
     let names: Vec<_> = home.entries()?.into_iter().map(|entry| entry.name).filter(dead).collect();
     names.iter().map(|name| end(home, name)).collect()
 }
 
-/// Ends one testbed; the lock is held.
+/// Ends one testbed. The caller holds the lock.
 fn end(home: &Home, name: &str) -> Result<Ended, Error> {
     let entry = home.entry(name, true);
     let was_up = entry.status == Status::Up;
     let mut ended = Ended { name: name.to_owned(), was_up, ended: Vec::new(), left: Vec::new() };
     if let Some(record) = entry.record.filter(|record| record.boot == super::state::boot()) {
-        // As long as it runs, its namespaces are surely its own.
+        // While the process runs, the numbers of its namespaces are not reused.
         let inside = inside(&record, was_up);
         if was_up {
             record.process.signal(Signal::SIGTERM);
@@ -75,7 +76,7 @@ fn end(home: &Home, name: &str) -> Result<Ended, Error> {
             list.push((process.pid, name));
         }
     }
-    // Otherwise they could not be found again.
+    // Without the directory, the remaining programs could not be found again.
     if ended.left.is_empty() {
         remove(&home.of(name))?;
     }
@@ -85,17 +86,17 @@ fn end(home: &Home, name: &str) -> Result<Ended, Error> {
 fn remove(dir: &Path) -> Result<(), Error> {
     match fs::remove_dir_all(dir) {
         Ok(()) => Ok(()),
-        // It has done so itself.
+        // The testbed has removed it already.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error).tried(|| format!("remove {}", dir.display())),
     }
 }
 
-/// The processes that live in a testbed's network namespaces, without the one that holds it.
+/// Processes in a testbed's network namespaces, without the one that holds the testbed.
 ///
-/// When that one has ended (`sure` is false), the kernel may have given the number of a namespace again. Then a
-/// process counts only if something else says so too: the number of its mount namespace, or the testbed's token in
-/// its environment.
+/// After the end of that process (`sure` is false), the kernel may have reused the number of a namespace.
+/// Then a process counts only with a second match: the number of its mount namespace, or the testbed's token
+/// in its environment.
 fn inside(record: &Record, sure: bool) -> Vec<Process> {
     let own = Process::own();
     let token = format!("{VARIABLE}={}/{}", record.name, record.token);

@@ -1,4 +1,4 @@
-//! The background process that holds a testbed, and how it is started.
+//! The background process that holds a testbed, and its start.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _, Write as _};
@@ -18,23 +18,23 @@ use super::super::net::{Net, NetSpec};
 use super::process::Process;
 use super::state::{self, Home, HostRecord, LOG, RECORD, Record, is_name};
 
-/// How long a testbed may take to come up, milliseconds.
+/// Time limit for the start of a testbed, ms.
 const PATIENCE: u16 = 60_000;
 
-/// A testbed that is asked for; what `up` hands to the background process.
+/// Request for a testbed, which `up` passes to the background process.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Request {
     /// Its name.
     pub name: String,
     /// Its network.
     pub net: NetSpec,
-    /// What it is made from, for people.
+    /// Description of its origin, for users.
     pub origin: String,
-    /// What the function that serves packets needs; nobody else reads it.
+    /// Parameters of the function that serves packets; opaque here.
     pub payload: String,
 }
 
-/// What the background process is handed.
+/// Input of the background process.
 #[derive(Serialize, Deserialize)]
 struct Order {
     request: Request,
@@ -42,7 +42,7 @@ struct Order {
     token: String,
 }
 
-/// What it answers.
+/// Output of the background process.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Answer {
@@ -50,18 +50,18 @@ enum Answer {
     Failed { message: String, help: String },
 }
 
-/// What the function that serves packets is told.
+/// Parameters of the function that serves packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Held<'a> {
-    /// The testbed's name.
+    /// Name of the testbed.
     pub name: &'a str,
-    /// What it was asked to do.
+    /// The payload of the request.
     pub payload: &'a str,
     /// The testbed's directory, as this process sees it.
     pub dir: &'a Path,
 }
 
-/// To say that the testbed works.
+/// Reports that the testbed works.
 #[derive(Debug)]
 pub struct Ready(());
 
@@ -70,22 +70,22 @@ impl Ready {
     ///
     /// # Errors
     ///
-    /// If nobody waits any more: then the testbed is not wanted, and the server should end.
+    /// If `up` has exited: the testbed is unused, and the server should end.
     pub fn say(self) -> Result<(), Error> {
         answer(&Answer::Ready).tried(|| "tell that the testbed is up")?;
-        // From now on what is printed goes to the log, and the terminal is let go.
+        // From now on output goes to the log, and the terminal is released.
         dup2_stdout(io::stderr()).tried(|| "let go of the terminal")?;
         Ok(())
     }
 }
 
-/// To be told when to end: by `down`, or by a signal.
+/// Reports a request to end, from `down` or by a signal.
 #[derive(Debug)]
 pub struct Stop(SignalFd);
 
 impl Stop {
-    /// Blocks the signals that ask a process to end, and waits for them here. Before the first thread is started,
-    /// since each has its own mask.
+    /// Blocks the termination signals and waits for them here. Call it before the first thread starts, since
+    /// each thread inherits the mask.
     ///
     /// # Errors
     ///
@@ -100,35 +100,35 @@ impl Stop {
         Ok(Stop(SignalFd::with_flags(&signals, flags).tried(|| "wait for signals")?))
     }
 
-    /// Whether to end now.
+    /// Whether the end was requested.
     pub fn requested(&self) -> bool {
         self.wait_at_most(PollTimeout::ZERO)
     }
 
-    /// Waits until it is time to end.
+    /// Waits for the request to end.
     pub fn wait(&self) {
         while !self.wait_at_most(PollTimeout::NONE) {}
     }
 
     fn wait_at_most(&self, most: PollTimeout) -> bool {
-        // Never read, so that it stays readable: once asked to end, always asked to end.
+        // Never read, so that the descriptor remains readable after the first signal.
         let mut fds = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
         poll(&mut fds, most).is_ok_and(|ready| ready > 0)
     }
 }
 
 impl AsFd for Stop {
-    /// Readable when it is time to end, for an event loop.
+    /// Readable after a request to end, for an event loop.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }
 
-/// Starts a testbed in the background. `command` runs [`hold`]; it returns when that says that it works.
+/// Starts a testbed in the background. `command` runs [`hold`]. Returns when the testbed works.
 ///
 /// # Errors
 ///
-/// If the name is taken or impossible, or what went wrong in the background process.
+/// If the name is taken or invalid, and errors of the background process.
 pub fn up(home: &Home, mut command: Command, request: Request) -> Result<Record, Error> {
     let name = request.name.clone();
     if !is_name(&name) {
@@ -137,7 +137,7 @@ pub fn up(home: &Home, mut command: Command, request: Request) -> Result<Record,
             "1 to 32 of a-z, A-Z, 0-9, `-`, `_` and `.`, for example `--name lab`",
         ));
     }
-    // Held until it is up or gone: two that start at once cannot take each other's half for leftovers.
+    // Held until the testbed works or has failed, so that a second start does not remove a half-made testbed.
     let _lock = home.lock()?;
     let dir = home.of(&name);
     match DirBuilder::new().mode(0o700).create(&dir) {
@@ -184,7 +184,7 @@ fn start(dir: &Path, command: &mut Command, request: Request) -> Result<(), Erro
         .spawn()
         .tried(|| "start a background process")?;
     if let Some(mut stdin) = child.stdin.take() {
-        // If it has ended already, its answer says more than this error.
+        // If the process has ended already, its answer has more detail than this error.
         let _ = stdin.write_all(&order);
     }
     match listen(&mut child) {
@@ -194,7 +194,7 @@ fn start(dir: &Path, command: &mut Command, request: Request) -> Result<(), Erro
             Err(Error::new(message, help))
         }
         None => {
-            // It is our own child and not yet waited for, so its number is its own.
+            // A child that was not reaped keeps its number.
             let _ = child.kill();
             let ended = child.wait().map_or("has vanished".to_owned(), |status| status.to_string());
             let log = fs::read_to_string(dir.join(LOG)).unwrap_or_default();
@@ -208,7 +208,7 @@ fn start(dir: &Path, command: &mut Command, request: Request) -> Result<(), Erro
     }
 }
 
-/// One line from the child, or nothing when it ends or takes too long.
+/// Reads one line of the child; `None` if it ends or exceeds the time limit.
 fn listen(child: &mut Child) -> Option<Answer> {
     let mut pipe = child.stdout.take()?;
     let mut line = Vec::new();
@@ -237,22 +237,23 @@ fn answer(answer: &Answer) -> io::Result<()> {
     out.flush()
 }
 
-/// What the background process does: makes the network, lets `serve` carry packets until it is told to stop, and
-/// leaves nothing behind. Standard input holds the order, standard output takes the answer.
+/// Main function of the background process: makes the network, lets `serve` carry packets until the request
+/// to end, and removes everything. Standard input contains the order; the answer goes to standard output.
 ///
-/// `serve` calls [`Ready::say`] when packets are carried, and returns when [`Stop`] says so.
+/// `serve` calls [`Ready::say`] when packets are carried, and returns when [`Stop`] requests it.
 ///
 /// # Errors
 ///
-/// What went wrong, which `up` has been told as well if it still listened.
+/// The failure, which was also sent to `up` if it still waits.
 pub fn hold(
     serve: impl FnOnce(&Net, Ready, Stop, &Held<'_>) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    // Out of the reach of the terminal's Ctrl-C and hang-up. It fails only for one that is out already.
+    // Protects from the terminal's Ctrl-C and hang-up. Fails only for a process that leads its session
+    // already.
     let _ = setsid();
     let held = held(serve);
     if let Err(Error { message, help }) = &held {
-        // Read or not, it stands in the log as well.
+        // The log contains the error too.
         let _ = answer(&Answer::Failed { message: message.clone(), help: help.clone() });
     }
     held
@@ -269,7 +270,7 @@ fn held(
     let null = File::open("/dev/null").tried(|| "open /dev/null")?;
     dup2_stdin(null).tried(|| "let go of the standard input")?;
     let stop = Stop::on_signals()?;
-    // The path may lie below /run, which is about to be another.
+    // The path may lie below /run, which is about to be replaced.
     let held = File::open(&dir).tried(|| format!("open {}", dir.display()))?;
     let here = PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd()));
 
@@ -281,7 +282,7 @@ fn held(
         stop,
         &Held { name: &request.name, payload: &request.payload, dir: &here },
     );
-    // Nobody can join any more. What is left goes with the process.
+    // No process can join any more. The namespaces end with this process.
     for file in [RECORD, LOG] {
         let _ = fs::remove_file(here.join(file));
     }

@@ -1,4 +1,4 @@
-//! Joining a host of a testbed that is up.
+//! Joins a host of a running testbed.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -13,15 +13,15 @@ use super::super::error::{Error, Tried as _};
 use super::process::Process;
 use super::state::Record;
 
-/// The variable that names the testbed for the programs inside, as `NAME/TOKEN`; `clean` knows them by it.
+/// Environment variable with the testbed of a program, as `NAME/TOKEN`; `clean` finds programs by it.
 pub const VARIABLE: &str = "LASTHOP_TESTBED";
 
-/// Puts the calling process, which must not have other threads, into a host or the base station of a testbed.
-/// Without root it is root inside. It stays where it is in the file system.
+/// Moves the calling process, which must have a single thread, into a host or the base station of a testbed.
+/// Without root it is root inside. Its working directory remains the same.
 ///
 /// # Errors
 ///
-/// If there is no such host, if its TCP is not the kernel's, or if the testbed has ended meanwhile.
+/// If the host does not exist, has no kernel TCP, or the testbed has ended meanwhile.
 pub fn join(record: &Record, host: &str) -> Result<(), Error> {
     let Some(number) = record.host(host)?.namespace else {
         return Err(Error::new(
@@ -35,8 +35,8 @@ pub fn join(record: &Record, host: &str) -> Result<(), Error> {
             "`lasthop testbed list` shows those that are up",
         )
     };
-    // Opened before the first is joined: afterwards /proc/PID may look different. The numbers say that the
-    // process still is who it was.
+    // Opened before the first join, which may change the view of /proc/PID. The numbers confirm the identity
+    // of the process.
     let open = |path: &Path, number: u64| -> Result<File, Error> {
         let file = File::open(path).map_err(|error| match error.kind() {
             ErrorKind::PermissionDenied => Error::new(
@@ -62,7 +62,7 @@ pub fn join(record: &Record, host: &str) -> Result<(), Error> {
     }
     setns(net.as_fd(), CloneFlags::CLONE_NEWNET).tried(|| format!("join `{host}`"))?;
     setns(mount.as_fd(), CloneFlags::CLONE_NEWNS).tried(|| "join the testbed's mount namespace")?;
-    // Joining leads to the root directory.
+    // Joining a mount namespace changes to the root directory.
     if let Ok(here) = here {
         let _ = std::env::set_current_dir(here);
     }

@@ -1,9 +1,8 @@
-//! Testbeds that stay: a background process holds the namespaces until it is told to end.
+//! Persistent testbeds: a background process holds the namespaces until its end is requested.
 //!
-//! `up` starts it and returns when it works. It is known by a directory with a record: its process, with the
-//! time at which that started, so that a number that was given again is not mistaken for it, and the numbers of its
-//! namespaces. Whoever wants to run a program inside joins those namespaces by way of the process. What a killed
-//! testbed leaves behind is a directory and the programs that still run inside; `clean` finds both.
+//! `up` starts it and returns when it works. A directory holds its record: the process with its start time,
+//! which detects a reused process number, and the numbers of its namespaces. Programs join those namespaces
+//! through the process. A killed testbed leaves a directory and running programs; `clean` finds both.
 
 pub mod clean;
 pub mod hold;

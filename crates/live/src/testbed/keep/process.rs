@@ -1,4 +1,4 @@
-//! Processes, told apart by their number and the time at which they started.
+//! Processes, identified by number and start time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-/// A process. Its number alone is given again when it has ended; together with its start it is unique until the
-/// machine starts anew.
+/// A process. Numbers are reused after the end; together with the start time they are unique until the next
+/// boot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Process {
     /// Its number.
     pub pid: i32,
-    /// When it started, clock ticks after the machine did.
+    /// Start time, clock ticks since the boot.
     pub start: u64,
 }
 
@@ -26,7 +26,7 @@ impl Process {
         Process::running(Pid::this().as_raw())
     }
 
-    /// The process that has this number now, unless it has ended and only waits to be collected.
+    /// The process with this number, unless it is a zombie.
     pub fn running(pid: i32) -> Option<Process> {
         parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
             .map(|start| Process { pid, start })
@@ -37,7 +37,7 @@ impl Process {
         Process::running(self.pid) == Some(self)
     }
 
-    /// All that can be seen.
+    /// All visible processes.
     pub fn all() -> impl Iterator<Item = Process> {
         let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
         entries
@@ -51,24 +51,24 @@ impl Process {
         name.trim_end().to_owned()
     }
 
-    /// A file about it in /proc.
+    /// One of its files in /proc.
     pub(super) fn file(self, name: &str) -> PathBuf {
         Path::new("/proc").join(self.pid.to_string()).join(name)
     }
 
-    /// The number of a namespace that it is in.
+    /// Number of one of its namespaces.
     pub(super) fn namespace(self, kind: &str) -> Option<u64> {
         use std::os::unix::fs::MetadataExt as _;
         Some(fs::metadata(self.file("ns").join(kind)).ok()?.ino())
     }
 
-    /// Sends a signal, unless it has ended. Whether it was still there.
+    /// Sends a signal to a running process. Returns whether it existed.
     pub fn signal(self, signal: Signal) -> bool {
         self.runs() && kill(Pid::from_raw(self.pid), signal) != Err(Errno::ESRCH)
     }
 }
 
-/// Waits until none of these run any more, at most so long. Whether they have all ended.
+/// Waits until all of `processes` have ended, at most `most`. Returns whether they have.
 #[expect(clippy::disallowed_methods, reason = "waits for processes, outside of any experiment")]
 pub(super) fn wait(processes: &[Process], most: Duration) -> bool {
     let step = Duration::from_millis(5);
@@ -81,7 +81,7 @@ pub(super) fn wait(processes: &[Process], most: Duration) -> bool {
     false
 }
 
-/// Asks processes to end, and ends those that do not. Returns those that could not be ended.
+/// Ends processes by SIGHUP, SIGTERM and at last SIGKILL. Returns those that remain.
 pub(super) fn end(processes: &[Process]) -> Vec<Process> {
     for (signal, patience) in
         [(Signal::SIGHUP, 0), (Signal::SIGTERM, 1000), (Signal::SIGKILL, 2000)]
@@ -96,10 +96,10 @@ pub(super) fn end(processes: &[Process]) -> Vec<Process> {
     processes.iter().copied().filter(|process| process.runs()).collect()
 }
 
-/// The start from /proc/PID/stat. The name of the program stands in brackets and may contain anything.
+/// Parses the start time in /proc/PID/stat. The program's name in brackets may contain any characters.
 fn parse(stat: &str) -> Option<u64> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
-    // Field 3 of proc(5) is the state, field 22 the start.
+    // In proc(5), field 3 is the state and field 22 the start time.
     let state = fields.next()?;
     if state == "Z" || state == "X" {
         return None;

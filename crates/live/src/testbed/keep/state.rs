@@ -1,4 +1,4 @@
-//! What is known of testbeds: one directory each, in a directory that only its owner can enter.
+//! Records of testbeds: one directory each, in a directory that only its owner can enter.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write as _};
@@ -14,11 +14,11 @@ use super::super::error::{Error, Tried as _};
 use super::super::host::Side;
 use super::process::Process;
 
-/// The record's name in a testbed's directory.
+/// Name of the record in a testbed's directory.
 pub(super) const RECORD: &str = "testbed.json";
-/// Where the background process writes what it has to say.
+/// Name of the background process's log.
 pub(super) const LOG: &str = "log";
-/// No record is longer.
+/// Size limit of a record, bytes.
 const LONGEST: u64 = 1 << 20;
 
 /// A testbed that is or was up.
@@ -26,17 +26,17 @@ const LONGEST: u64 = 1 << 20;
 pub struct Record {
     /// Its name.
     pub name: String,
-    /// A word that the programs inside carry in their environment.
+    /// Token in the environment of the programs inside.
     pub token: String,
-    /// Which start of the machine it belongs to.
+    /// Boot identifier of the machine.
     pub boot: String,
     /// The process that holds it.
     pub process: Process,
-    /// What it was made from, for people.
+    /// Description of its origin, for users.
     pub origin: String,
     /// Whether cables carry packets larger than the MTU.
     pub offloads: bool,
-    /// Number of its user namespace; that of the machine where root made it.
+    /// Number of its user namespace; the machine's if root made it.
     pub user: u64,
     /// Number of its mount namespace.
     pub mount: u64,
@@ -49,13 +49,13 @@ pub struct Record {
 pub struct HostRecord {
     /// Its name.
     pub name: String,
-    /// Which side it hangs on; `None` for the base station.
+    /// Side of the base station; `None` for the base station itself.
     pub side: Option<Side>,
-    /// Its address in IPv4.
+    /// IPv4 address.
     pub v4: Option<Ipv4Addr>,
-    /// Its address in IPv6.
+    /// IPv6 address.
     pub v6: Option<Ipv6Addr>,
-    /// Its preset.
+    /// Name of its preset.
     pub preset: Option<String>,
     /// Number of its network namespace; `None` for a host without kernel.
     pub namespace: Option<u64>,
@@ -71,7 +71,7 @@ impl Record {
     ///
     /// # Errors
     ///
-    /// If there is none; the error names those that there are.
+    /// If it does not exist; the error lists the existing ones.
     pub fn host(&self, name: &str) -> Result<&HostRecord, Error> {
         self.hosts.iter().find(|host| host.name == name).ok_or_else(|| {
             let names: Vec<_> = self.hosts.iter().map(|host| host.name.as_str()).collect();
@@ -83,15 +83,15 @@ impl Record {
     }
 }
 
-/// What became of a testbed.
+/// State of a testbed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// It can be used.
+    /// Ready for use.
     Up,
-    /// It is being made.
+    /// Being made.
     Starting,
-    /// Its process is gone; `clean` removes what is left.
+    /// Its process has ended; `clean` removes the remains.
     Dead,
 }
 
@@ -100,9 +100,9 @@ pub enum Status {
 pub struct Entry {
     /// Its name.
     pub name: String,
-    /// What became of it.
+    /// Its state.
     pub status: Status,
-    /// Its record, if it has got so far.
+    /// Its record, if written already.
     pub record: Option<Record>,
 }
 
@@ -113,15 +113,15 @@ pub struct Home {
 }
 
 impl Home {
-    /// The user's directory: `$XDG_RUNTIME_DIR/lasthop` where that is the user's own, else `/tmp/lasthop-UID`.
-    /// It is made if it is not there.
+    /// The user's directory: `$XDG_RUNTIME_DIR/lasthop` if the user owns it, else `/tmp/lasthop-UID`. Creates
+    /// a missing one.
     ///
     /// # Errors
     ///
-    /// If it belongs to somebody else, is open to others, or is a link.
+    /// If another user owns it, others may enter it, or it is a link.
     pub fn open() -> Result<Home, Error> {
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-        // With `sudo` it may be somebody else's, and after a logout it is gone.
+        // With `sudo` it may belong to another user; after a logout it does not exist.
         let runtime = runtime.filter(|dir| dir.is_absolute() && check(dir).is_ok());
         Home::at(match runtime {
             Some(dir) => dir.join("lasthop"),
@@ -129,7 +129,7 @@ impl Home {
         })
     }
 
-    /// A directory of one's choice, which is made if it is not there.
+    /// The given directory. Creates a missing one.
     ///
     /// # Errors
     ///
@@ -154,17 +154,17 @@ impl Home {
         Ok(Home { dir })
     }
 
-    /// Where it is.
+    /// Path of the directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// A testbed's directory.
+    /// Path of a testbed's directory.
     pub(super) fn of(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 
-    /// Waits until nobody else changes anything here.
+    /// Waits for the exclusive lock of the directory.
     pub(super) fn lock(&self) -> Result<Flock<File>, Error> {
         Flock::lock(self.lock_file()?, FlockArg::LockExclusive)
             .map_err(|(_, error)| error)
@@ -188,7 +188,8 @@ impl Home {
     ///
     /// If the directory cannot be read.
     pub fn entries(&self) -> Result<Vec<Entry>, Error> {
-        // Who makes one holds the lock; a shared one would do, and keeps others from starting one meanwhile.
+        // The maker of a testbed holds the lock. A shared lock would suffice; the exclusive one also delays
+        // new testbeds.
         let quiet = Flock::lock(self.lock_file()?, FlockArg::LockExclusiveNonblock).ok();
         let mut entries = Vec::new();
         for entry in fs::read_dir(&self.dir).tried(|| format!("read {}", self.dir.display()))? {
@@ -201,7 +202,7 @@ impl Home {
         Ok(entries)
     }
 
-    /// What is known of one. `quiet` says that nobody is making any.
+    /// The entry of one testbed. With `quiet`, no testbed is being made.
     pub(super) fn entry(&self, name: &str, quiet: bool) -> Entry {
         let record = self.read(name);
         let status = match &record {
@@ -216,7 +217,7 @@ impl Home {
         let file = self.of(name).join(RECORD);
         let size = fs::symlink_metadata(&file).ok().filter(fs::Metadata::is_file)?.len();
         let text = (size <= LONGEST).then(|| fs::read(&file).ok())??;
-        // One that another version wrote is not understood, and then its process must be gone to be removed.
+        // A record of another version may be unreadable; then its process must end before the removal.
         serde_json::from_slice::<Record>(&text).ok().filter(|record| record.name == name)
     }
 
@@ -224,7 +225,7 @@ impl Home {
     ///
     /// # Errors
     ///
-    /// If it is not up, or if there are several and none was named.
+    /// If it is not up, or there are several and `name` is `None`.
     pub fn find(&self, name: Option<&str>) -> Result<Record, Error> {
         let entries = self.entries()?;
         let up = |entry: &&Entry| entry.status == Status::Up;
@@ -262,14 +263,14 @@ impl Home {
     }
 }
 
-/// Who we are outside of our user namespace: inside a testbed, a user must find the same directory, and must not
-/// make one that is called like root's.
+/// The user outside the user namespace. Inside a testbed a user must find the same directory, and must not
+/// create root's.
 fn outer_user() -> u32 {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     outside(&map, geteuid().as_raw())
 }
 
-/// What a user is called outside, after a map of lines with the first number inside, outside, and a count.
+/// Translates a user to the outer number, with a map of lines: first number inside, outside, count.
 fn outside(map: &str, user: u32) -> u32 {
     let mut lines = map.lines().filter_map(|line| {
         let mut numbers = line.split_ascii_whitespace().map(|word| word.parse::<u32>().ok());
@@ -282,7 +283,7 @@ fn outside(map: &str, user: u32) -> u32 {
     found.unwrap_or(user)
 }
 
-/// Writes a record: whole or not at all.
+/// Writes a record atomically.
 pub(super) fn write(dir: &Path, record: &Record) -> Result<(), Error> {
     let temporary = dir.join(".testbed.json.tmp");
     let text = serde_json::to_vec_pretty(record).tried(|| "write the record")?;
@@ -296,20 +297,20 @@ pub(super) fn write(dir: &Path, record: &Record) -> Result<(), Error> {
         .tried(|| "write the testbed's record")
 }
 
-/// Whether a testbed may be called so: the name is that of a directory.
+/// Whether `name` is a valid name of a testbed, which names a directory.
 pub fn is_name(name: &str) -> bool {
     (1..=32).contains(&name.len())
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }
 
-/// Which start of the machine this is.
+/// Boot identifier of the machine.
 pub(super) fn boot() -> String {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     text.trim().to_owned()
 }
 
-/// Whether a directory is safe: ours, closed to others, and no link to elsewhere.
+/// Whether a directory is safe: own, closed to others, and no link.
 fn check(dir: &Path) -> Result<(), String> {
     let meta = fs::symlink_metadata(dir).map_err(|error| error.to_string())?;
     if !meta.is_dir() {
@@ -397,14 +398,14 @@ mod tests {
         };
         put(&record);
         assert_eq!(home.find(None).unwrap(), record);
-        // Its number was given again.
+        // The process number was reused.
         record.name = "two".to_owned();
         record.process.start += 1;
         put(&record);
-        // The machine has started anew.
+        // The machine was rebooted.
         (record.name, record.process, record.boot) = ("three".to_owned(), own, "x".to_owned());
         put(&record);
-        // What is no record is none.
+        // An invalid record counts as missing.
         fs::create_dir(home.of("four")).unwrap();
         fs::write(home.of("four").join(RECORD), "{").unwrap();
         let status: Vec<_> =
@@ -418,7 +419,7 @@ mod tests {
         assert_eq!(status, expected.map(|(name, status)| (name.to_owned(), status)));
         assert!(home.find(Some("two")).unwrap_err().help.contains("clean"));
         assert!(home.find(Some("five")).unwrap_err().help.contains("these are up: one"));
-        // While somebody makes one, one without record is on its way.
+        // While the lock is held, a testbed without a record counts as starting.
         let lock = home.lock().unwrap();
         assert_eq!(home.entries().unwrap()[0].status, Status::Starting);
         drop(lock);

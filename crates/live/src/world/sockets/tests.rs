@@ -14,22 +14,22 @@ fn flow(src_port: u16, dst_port: u16) -> FlowKey {
     FlowKey { src: HERE, dst: HERE, src_port, dst_port }
 }
 
-/// What a [`Peer`] was asked to do, with what it was handed.
+/// Packets that a [`Peer`] received.
 #[derive(Clone, Debug, Default)]
 struct Seen(Arc<Mutex<Vec<(Packet, Side)>>>);
 
-/// A host that notes what it hears, and does when it wakes what it is told to here.
+/// A host that records received packets, and emits the events and packets below at its timer.
 #[derive(Debug, Default)]
 struct Peer {
     seen: Seen,
     opened: Vec<TransferState>,
-    /// What it has read, by the other end's port.
+    /// Delivered bytes by the other end's port.
     delivered: BTreeMap<u16, u64>,
     unfinished: usize,
     wake: Option<Time>,
-    /// What it tells of when it wakes.
+    /// Events to emit at its timer.
     says: Vec<TcpKind>,
-    /// What it sends when it wakes.
+    /// Packets to send at its timer.
     sends: Vec<Packet>,
 }
 
@@ -78,7 +78,7 @@ fn datagram(flow: FlowKey, payload: &[u8], tos: u8) -> Packet {
     udp::packet(flow, bytes).with(|packet| packet.tos = tos)
 }
 
-/// A machine with one socket, and the port of that.
+/// A machine with one socket, and that socket's port.
 fn machine(end: Peer) -> (Machine, u16) {
     let socket = Socket::bind(SocketAddr::new(HERE.ip(), 0)).unwrap();
     let port = socket.socket.local_addr().unwrap().port();
@@ -87,8 +87,8 @@ fn machine(end: Peer) -> (Machine, u16) {
     (Machine { end: Box::new(end), sockets, right: true, out, stage: StageId(3) }, port)
 }
 
-/// Each datagram reaches the machine as a packet of its own: from whom, what, with which mark of congestion; however many
-/// have come at once.
+/// Each datagram reaches the machine as a separate packet with addresses, payload and ECN codepoint, however
+/// many arrive at once.
 #[test]
 fn what_is_heard_reaches_the_machine_as_it_was_sent() {
     let seen = Seen::default();
@@ -119,8 +119,8 @@ fn what_is_heard_reaches_the_machine_as_it_was_sent() {
     }
 }
 
-/// What the machine sends leaves from the port that it names, with its mark; what has no socket is nobody's, and what no
-/// socket takes is lost like on the way.
+/// A packet leaves from the port of its flow, with its ECN codepoint. A packet without a socket is dropped,
+/// and so is one that the socket refuses.
 #[test]
 fn what_the_machine_sends_leaves_with_its_mark() {
     let to = UdpSocket::bind((HERE.ip(), 0)).unwrap();
@@ -130,7 +130,7 @@ fn what_the_machine_sends_leaves_with_its_mark() {
     let packets = [
         datagram(flow(port, to_port), b"one", 2),
         datagram(flow(port.wrapping_add(1), to_port), b"from nowhere", 0),
-        // No datagram is so long.
+        // Longer than any datagram.
         datagram(flow(port, to_port), &[7; LARGEST], 0),
         datagram(flow(port, to_port), b"three", 3),
     ];
@@ -154,8 +154,8 @@ fn what_the_machine_sends_leaves_with_its_mark() {
     assert_eq!(came, [(b"one".to_vec(), 2, port), (b"three".to_vec(), 3, port)]);
 }
 
-/// It wakes when it wants to and not before, tells what its connections do, says once that its transfers are over, and
-/// goes on until it is stopped.
+/// The machine runs at its deadline and not before, reports the events of its connections, calls `idle` once,
+/// and continues until it is stopped.
 #[test]
 fn a_machine_runs_on_the_clock_and_says_when_it_is_idle() {
     for (says, right) in [
@@ -165,7 +165,7 @@ fn a_machine_runs_on_the_clock_and_says_when_it_is_idle() {
         let (at, bytes) = (Time::ZERO + Span::millis(20), b"to itself".to_vec());
         let seen = Seen::default();
         let (mut machine, port) = machine(Peer::default());
-        // It hears what it sends itself, and has nothing to do any more.
+        // It receives its own packet and has no more work.
         let own = datagram(flow(port, port), &bytes, 0);
         machine.end = Box::new(Peer {
             seen: seen.clone(),
@@ -183,7 +183,7 @@ fn a_machine_runs_on_the_clock_and_says_when_it_is_idle() {
             all.push(event);
             told.set(all);
         };
-        // Twice more it goes round after it has become idle.
+        // Two more rounds after it has become idle.
         let rounds = Cell::new(0);
         let stopped = || {
             rounds.set(rounds.get() + u32::from(idle.get() > 0));
@@ -212,8 +212,8 @@ fn sent(port: u16, bytes: u64) -> TransferState {
     }
 }
 
-/// Transfers of two hosts with stacks of their own, between them one of TCP; what is wrong with each is told under its
-/// number and no other.
+/// Transfers of two hosts with their own stacks, with one of TCP between them. Each problem is reported with
+/// its transfer's number.
 #[test]
 fn each_transfer_that_went_wrong_is_told_by_its_number() {
     let text = "[host.a]\n[host.b]\n[host.c]\nside = \"right\"\n[host.d]\nside = \"right\"\n\

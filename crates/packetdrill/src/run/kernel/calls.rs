@@ -1,4 +1,4 @@
-//! Calls of a script as calls of the kernel.
+//! Conversion of a script's calls to calls of the kernel.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,10 +12,10 @@ use super::super::wire::REMOTE;
 use super::Reply;
 use crate::script::{Call, Expr};
 
-/// A call that is ready to be made on any thread.
+/// A call that can be made on any thread.
 pub(super) type Job = Box<dyn FnOnce() -> Reply + Send>;
 
-/// Buffers are at most this long.
+/// Maximum length of buffers in bytes.
 const BUFFER_MAX: i64 = 1 << 28;
 
 fn reply(result: io::Result<i64>) -> Reply {
@@ -95,7 +95,7 @@ pub(super) fn prepare(call: &Call, fds: &BTreeMap<i64, i32>) -> Result<Job, Stri
             let to = (call.name == "sendto" && call.args.len() > 4 && flags & 0x2000_0000 != 0)
                 .then(|| address(4, peer));
             let bytes = len(2)?;
-            // A write to a closed pipe is an error and no signal.
+            // A write to a closed pipe is an error without a signal.
             job(move || sys::send(fd, &bytes, flags | 0x4000, to))
         }
         "sendmsg" | "writev" => {
@@ -146,7 +146,7 @@ pub(super) fn prepare(call: &Call, fds: &BTreeMap<i64, i32>) -> Result<Job, Stri
                     [field("onoff").to_ne_bytes(), field("linger").to_ne_bytes()].concat()
                 }
                 value => match number(value) {
-                    // A number may be larger than an int: its bits count.
+                    // A number may be larger than an int: only its bits count.
                     Some(n) => (n as u32).to_ne_bytes().to_vec(),
                     None => {
                         return Err(format!("setsockopt {}", super::super::values::show(arg(2))));

@@ -1,4 +1,4 @@
-//! The calls of an application, carried out by [`Sockets`](lasthop_proto::tcp::sockets::Sockets).
+//! The calls of an application, executed by [`Sockets`](lasthop_proto::tcp::sockets::Sockets).
 
 use lasthop_proto::tcp::sockets::Errno;
 use lasthop_proto::wire::Body;
@@ -9,7 +9,7 @@ use super::numbers::{events_of, message, pieces};
 use super::{Fd, Kind, Own, Reply};
 use crate::script::{Call, Expr};
 
-/// Writes are at most this long.
+/// Maximum length of writes in bytes.
 const WRITE_MAX: i64 = 1 << 28;
 
 const MSG_DONTWAIT: i64 = 0x40;
@@ -19,7 +19,7 @@ const MSG_ZEROCOPY: i64 = 0x0400_0000;
 const MSG_FASTOPEN: i64 = 0x2000_0000;
 const MSG_PEEK: i64 = 2;
 
-/// What a call comes to: an answer, or none yet.
+/// Result of a call; `None` while it waits.
 pub(super) type Attempt = Result<Option<Reply>, String>;
 
 pub(super) fn done(value: i64) -> Attempt {
@@ -40,7 +40,7 @@ impl Own {
         self.fds.get(&fd).map(|found| (fd, found.clone()))
     }
 
-    /// Tries a call; `None` while it has to wait.
+    /// Tries a call; returns `None` while it has to wait.
     pub(super) fn attempt(&mut self, call: &Call) -> Attempt {
         match call.name.as_str() {
             "socket" => self.socket(call),
@@ -67,7 +67,7 @@ impl Own {
 
     pub(super) fn new_fd(&mut self, expected: &Expr, fd: Fd) -> i64 {
         let free = (3..).find(|n| !self.fds.contains_key(n)).unwrap_or(3);
-        // A script names the descriptor that it expects; one that was not closed loses its name.
+        // A script names the expected descriptor; an open one with this name loses it.
         let wanted = number(expected).filter(|n| *n >= 0);
         let number = wanted.unwrap_or(free);
         self.fds.insert(number, fd);
@@ -100,7 +100,7 @@ impl Own {
     fn listen(&mut self, call: &Call) -> Attempt {
         let Some((fd, mut found)) = self.fd(call) else { return error("EBADF") };
         let backlog = number(self.arg(call, 1)).unwrap_or(0).clamp(0, 4096) as u32;
-        // The engine lets packets arrive at the port that listeners have without an address.
+        // The engine delivers packets to the default port of listeners.
         let port = PORT;
         found.kind = Kind::Listening(port);
         found.backlog = backlog;
@@ -123,7 +123,7 @@ impl Own {
         });
     }
 
-    /// Settings have changed: they apply to connections and listeners from now on.
+    /// Applies changed settings to later connections and listeners.
     pub(super) fn reconfigure(&mut self) {
         if self.sockets.is_none() {
             return;
@@ -322,7 +322,7 @@ impl Own {
             let fd = item.field("fd").and_then(number).unwrap_or(-1);
             let events = item.field("events").and_then(number).unwrap_or(0);
             let ready = self.readiness(fd);
-            // Errors and hang-ups are reported whatever was asked for.
+            // Errors and hang-ups are always reported.
             let revents = ready & (events | 8 | 16 | 32);
             count += i64::from(revents != 0);
             let fields = [("fd", fd), ("events", events), ("revents", revents)];
@@ -336,7 +336,7 @@ impl Own {
         Ok(Some(Reply { value: count, errno: None, written }))
     }
 
-    /// What a descriptor is ready for, in the bits of `poll`.
+    /// Readiness of a descriptor, in the bits of `poll`.
     pub(super) fn readiness(&mut self, fd: i64) -> i64 {
         match self.fds.get(&fd).map(|found| found.kind.clone()) {
             Some(Kind::Connection(index)) => {

@@ -1,4 +1,4 @@
-//! `epoll`: descriptors that are watched, reported while they are ready or, with `EPOLLET`, when something has happened.
+//! `epoll`: watched descriptors, reported while they are ready or, with `EPOLLET`, after an event.
 
 use super::super::values::number;
 use super::calls::{Attempt, done, error};
@@ -12,26 +12,26 @@ const EPOLLET: i64 = 1 << 31;
 const CTL_ADD: i64 = 1;
 const CTL_DEL: i64 = 2;
 const CTL_MOD: i64 = 3;
-/// Descriptors that one `epoll` watches.
+/// Maximum number of descriptors in one `epoll`.
 const WATCHES_MAX: usize = 1024;
 
-/// A descriptor that is watched.
+/// A watched descriptor.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Watch {
     fd: i64,
     events: i64,
-    /// What had happened when it was reported last; nothing before that.
+    /// Its counts at the last report; `None` before the first.
     seen: Option<Happened>,
 }
 
-/// What has happened to a descriptor.
+/// Event counts of a descriptor.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Happened {
-    /// Bytes that have arrived.
+    /// Bytes received.
     arrived: u64,
     /// Notes of the error queue.
     notes: u64,
-    /// Whether it is ready for anything, by bits. Only what was not ready before is news.
+    /// Readiness by bits. Only a newly set bit is an event.
     ready: i64,
 }
 
@@ -91,7 +91,7 @@ impl Own {
             let wanted = watch.events & !(EPOLLET | EPOLLONESHOT) != 0;
             let news = watch.seen.is_none_or(|seen| now.is_news(&seen));
             let edge = watch.events & EPOLLET != 0;
-            // What stops being ready may become ready again.
+            // A cleared bit may be set again.
             if let Some(seen) = &mut watch.seen {
                 seen.ready &= now.ready;
             }

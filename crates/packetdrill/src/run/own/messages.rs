@@ -1,5 +1,5 @@
-//! `recvmsg` with control messages: `TCP_INQ`, and by `MSG_ERRQUEUE` notes about writes with `MSG_ZEROCOPY` and times of
-//! writes (`SO_TIMESTAMPING`).
+//! `recvmsg` with control messages: `TCP_INQ`, and with `MSG_ERRQUEUE` reports of writes with `MSG_ZEROCOPY`
+//! and times of writes (`SO_TIMESTAMPING`).
 
 use std::collections::VecDeque;
 
@@ -20,42 +20,42 @@ const SCM_TIMESTAMPING: i64 = 37;
 const ENOMSG: i64 = 42;
 const ORIGIN_TIMESTAMPING: i64 = 4;
 const ORIGIN_ZEROCOPY: i64 = 5;
-/// The data was copied, as it is where packets leave through a TUN device.
+/// The data was copied, as for packets through a TUN device.
 const ZEROCOPY_COPIED: i64 = 1;
-/// Bits of `SO_TIMESTAMPING`: data is sent, data is handed to the queue, data is acknowledged.
+/// Bits of `SO_TIMESTAMPING`: data is sent, data is queued, data is acknowledged.
 const TX_SOFTWARE: i64 = 1 << 1;
 const TX_SCHED: i64 = 1 << 8;
 const TX_ACK: i64 = 1 << 9;
-/// Notes that wait to be read.
+/// Maximum number of unread reports.
 const NOTES_MAX: usize = 4096;
 
 #[derive(Clone, Debug)]
 enum Note {
-    /// The writes of these numbers need their buffers no longer.
+    /// The buffers of writes with these numbers are free.
     Copied(u32, u32),
-    /// What happened to the byte of this number, and when.
+    /// An event of the byte with this number, and its time.
     Time { what: i64, key: u64, at: Nanos },
 }
 
-/// A write whose last byte is waited for.
+/// A write whose last byte is pending.
 #[derive(Clone, Debug)]
 struct Write {
-    /// Bytes that were written up to its end.
+    /// Total bytes written up to its end.
     end: u64,
     zerocopy: Option<u32>,
     sent: bool,
 }
 
-/// What a connection reports by `MSG_ERRQUEUE`.
+/// Reports of a connection for `MSG_ERRQUEUE`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ErrorQueue {
     notes: VecDeque<Note>,
     writes: VecDeque<Write>,
-    /// Writes with `MSG_ZEROCOPY` so far.
+    /// Number of writes with `MSG_ZEROCOPY`.
     copies: u32,
     /// `SO_TIMESTAMPING`, and bytes written before it was set.
     times: (i64, u64),
-    /// Notes so far.
+    /// Number of reports.
     pub(super) count: u64,
 }
 
@@ -76,7 +76,7 @@ impl ErrorQueue {
         }
     }
 
-    /// So many bytes were sent and acknowledged by now.
+    /// Records the number of bytes sent and acknowledged.
     fn advance(&mut self, at: Nanos, sent: u64, acked: u64) {
         let (bits, before) = self.times;
         let mut notes = Vec::new();
@@ -111,7 +111,7 @@ fn control(level: i64, kind: i64, data: Expr) -> Expr {
     Expr::Fields(all)
 }
 
-/// What `recvmsg` writes beside the data.
+/// Output of `recvmsg` other than the data.
 fn message_with(flags: i64, controls: Vec<Expr>) -> Expr {
     let control = ("msg_control".to_owned(), Expr::List(controls));
     Expr::Fields(vec![("msg_flags".to_owned(), Expr::Int(flags)), control])
@@ -147,7 +147,7 @@ impl Note {
 }
 
 impl Own {
-    /// Bytes written on a connection, sent and acknowledged.
+    /// Bytes written, sent and acknowledged on a connection.
     fn progress(&self, index: usize) -> Option<(u64, u64, u64)> {
         let sockets = self.sockets.as_ref()?;
         let (connection, info) = (sockets.connection(index)?, sockets.info(index)?);
@@ -156,7 +156,7 @@ impl Own {
         Some((written, written.saturating_sub(info.notsent_bytes), acked))
     }
 
-    /// A call has written `len` bytes.
+    /// Records a write of `len` bytes.
     pub(super) fn note_write(&mut self, index: usize, len: i64, zerocopy: bool) {
         let Some((end, ..)) = self.progress(index).filter(|_| len > 0) else { return };
         let times = self.queues.get(&index).is_some_and(|queue| queue.times.0 != 0);
@@ -173,13 +173,13 @@ impl Own {
         self.note_progress();
     }
 
-    /// `SO_TIMESTAMPING`: writes from now on are timed.
+    /// `SO_TIMESTAMPING`: times later writes.
     pub(super) fn time_writes(&mut self, index: usize, bits: i64) {
         let Some((written, ..)) = self.progress(index) else { return };
         self.queues.entry(index).or_default().times = (bits, written);
     }
 
-    /// Something may have been sent or acknowledged.
+    /// Records progress: bytes may have been sent or acknowledged.
     pub(super) fn note_progress(&mut self) {
         let at = self.now - START;
         let waiting: Vec<usize> = self
@@ -216,7 +216,7 @@ impl Own {
                 let sockets = self.sockets();
                 let unread = sockets.unread(index) as i64;
                 let closed = sockets.connection(index).is_some_and(|c| c.peer_has_closed());
-                // One byte that is not there makes programs read the end of the stream.
+                // A hint of one byte makes programs read the end of the stream.
                 let hint = if unread == 0 && closed { 1 } else { unread };
                 let note = control(SOL_TCP, TCP_INQ, Expr::Int(hint));
                 let written = vec![(1, message_with(0, vec![note]))];

@@ -1,4 +1,4 @@
-//! How the application opens connections: `connect`, and writes that do so (TCP Fast Open).
+//! Opening of connections by the application: `connect`, and writes that open (TCP Fast Open).
 
 use lasthop_proto::wire::{Body, FlowKey};
 
@@ -14,7 +14,7 @@ impl Own {
             Kind::Listening(_) | Kind::Deferred => error("EISCONN"),
             Kind::Epoll(_) => error("ENOTSOCK"),
             Kind::Fresh if found.deferred && self.may_open_with_data() => {
-                // The SYN goes with the first write.
+                // The SYN is sent with the first write.
                 if let Some(found) = self.fds.get_mut(&fd) {
                     found.kind = Kind::Deferred;
                 }
@@ -86,7 +86,8 @@ impl Own {
         }
     }
 
-    /// A write of `len` bytes that opens the connection. Without a cookie the SYN asks for one, and the data waits.
+    /// A write of `len` bytes that opens the connection. Without a cookie the SYN requests one, and the data
+    /// waits.
     pub(super) fn open_with(
         &mut self,
         fd: i64,
@@ -99,7 +100,7 @@ impl Own {
         if known && len > 0 {
             let len = len.min(self.sockets().room_in_syn(index));
             let body = Body::Pattern { stream: 0, len, offset: 0 };
-            // It goes with the SYN.
+            // The data is sent with the SYN.
             let taken = self.act(|sockets, now, out| sockets.send(now, index, body, false, out));
             self.written = taken.unwrap_or(0).into();
         }

@@ -28,7 +28,7 @@ impl Own {
         match name {
             "SO_REUSEADDR" | "IP_FREEBIND" => {}
             "IP_MTU_DISCOVER" if int == 0 => {}
-            // It stays in the host.
+            // It has no effect outside the host.
             "SO_MARK" => {}
             "IP_TOS" => {
                 found.tos = int as u8;
@@ -51,7 +51,7 @@ impl Own {
             }
             "TCP_CORK" if tcp => found.options.cork = int != 0,
             "TCP_NOTSENT_LOWAT" if tcp => {
-                // None is what the host is configured with.
+                // Zero is the configuration of the host.
                 let bytes = (int & i64::from(u32::MAX)) as u32;
                 found.options.notsent_lowat =
                     Some(if bytes == 0 { self.keys.notsent_lowat } else { bytes });
@@ -100,7 +100,7 @@ impl Own {
                 let count = int.clamp(1, 127) as u32;
                 found.options.keepalive = Some(KeepAlive { count, ..keep(&found.options, keys) });
             }
-            // Linux doubles what is asked for, to have room for its own records.
+            // Linux doubles the value, to have room for its own records.
             "SO_SNDBUF" => found.options.send_buffer = Some((2 * int).clamp(4608, 8 << 20) as u32),
             "SO_RCVBUF" => found.options.recv_buffer = Some((2 * int).clamp(2304, 12 << 20) as u32),
             "SO_LINGER" => {
@@ -115,7 +115,7 @@ impl Own {
             Kind::Connection(index) => {
                 self.act(|s, now, out| s.set_options(now, index, |old| *old = options, out));
             }
-            // Connections that come in from now on have them.
+            // Later incoming connections have them.
             Kind::Listening(port) => self.listen_at(port, &found),
             Kind::Fresh | Kind::Deferred | Kind::Epoll(_) => {}
         }
@@ -160,7 +160,7 @@ impl Own {
     }
 }
 
-/// The key that a text of 16 bytes is.
+/// The key in a text of 16 bytes.
 fn key_of(text: &str) -> Option<[u64; 2]> {
     let bytes = bytes_of(text);
     let half = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));

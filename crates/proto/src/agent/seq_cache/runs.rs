@@ -1,13 +1,13 @@
-//! Which bytes of a flow have passed.
+//! The bytes of a flow that have passed.
 
 use crate::travel::FAR;
 use crate::travel::{Reader, Travels, Writer};
 
-/// Runs of bytes remembered: one more than there can be congestion holes at a time. Beyond that the highest
-/// bytes are not remembered, and their loss is left to the sender.
+/// Limit of stored runs: one more than the number of simultaneous congestion holes. Beyond it the highest
+/// bytes are not stored, and their loss is left to the sender.
 const RUNS: usize = 4;
 
-/// The bytes above the last ACK that have passed, as runs in order.
+/// Passed bytes above the last ACK, as ordered runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Runs {
     runs: [(u64, u64); RUNS],
@@ -25,9 +25,9 @@ impl Runs {
         self.as_slice().iter().any(|(start, end)| (*start..*end).contains(&position))
     }
 
-    /// Bytes from `start` to `end` pass; returns false when there is no place to remember them.
+    /// Adds the bytes from `start` to `end`. Returns false if they cannot be stored.
     pub(super) fn add(&mut self, start: u64, end: u64) -> bool {
-        // The usual case: the next bytes in sequence.
+        // The common case: the next bytes in sequence.
         if self.count > 0 && self.runs[self.count - 1].1 == start {
             self.runs[self.count - 1].1 = end;
             return true;
@@ -50,7 +50,7 @@ impl Runs {
         true
     }
 
-    /// Bytes below `ack` need not be remembered.
+    /// Removes bytes below `ack`.
     pub(super) fn release(&mut self, ack: u64) {
         let gone = self.as_slice().partition_point(|run| run.1 <= ack);
         self.runs.copy_within(gone..self.count, 0);

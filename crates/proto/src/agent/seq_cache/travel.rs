@@ -1,4 +1,4 @@
-//! What of a flow moves to another base station, and how that one goes on with it.
+//! Hand-off of a flow's state: export and import.
 
 use super::{Flow, Loss, SeqCache};
 use crate::machine::Out;
@@ -50,14 +50,14 @@ impl Travels for Loss {
 }
 
 impl Flow {
-    /// Whether no step can overflow with it.
+    /// Whether no operation can overflow with it.
     pub(in super::super) fn is_sound(&self) -> bool {
         self.top < FAR && self.acked <= self.top && self.fin.is_none_or(|fin| fin < FAR)
     }
 }
 
 impl SeqCache {
-    /// The flows of `host`, which are forgotten here.
+    /// Removes the flows of `host` and returns them.
     pub(super) fn release(&mut self, host: Addr, out: &mut Out) -> Vec<(FlowKey, Flow)> {
         self.guard.leave(host);
         let flows = self.flows.take_of(host).into_iter().map(|(i, key, mut flow)| {
@@ -69,10 +69,11 @@ impl SeqCache {
         flows.collect()
     }
 
-    /// Watches flows that another agent has watched so far.
+    /// Continues flows of another agent.
     pub(super) fn adopt(&mut self, now: Time, flows: Vec<(FlowKey, Flow)>, out: &mut Out) {
         for (key, flow) in flows {
-            // Flows are watched from their SYN on: what is known here is the same connection or a later one.
+            // Flows are tracked from their SYN on, so a flow known here is the same connection or a later
+            // one.
             if self.flows.find(key).is_some() {
                 continue;
             }

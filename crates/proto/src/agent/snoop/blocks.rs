@@ -1,4 +1,4 @@
-//! SACK blocks of what lies behind a hole that is repaired here.
+//! Removal of SACK blocks for data behind a hole that is repaired locally.
 
 use super::{DupAcks, Snoop, note};
 use crate::event::AgentNote;
@@ -6,8 +6,8 @@ use crate::machine::Out;
 use crate::wire::{Flags, FlowKey, Packet, SackBlocks, Transport};
 
 impl Snoop {
-    /// The ACK of flow `key` that goes on to the sender, without the SACK blocks of what lies behind a hole that is
-    /// repaired here. Those that report a duplicate stay.
+    /// The ACK of flow `key` for the sender, without SACK blocks for data behind a hole that is repaired
+    /// locally. DSACK blocks remain.
     pub(super) fn without_blocks(
         &mut self,
         key: FlowKey,

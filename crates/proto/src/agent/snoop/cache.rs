@@ -1,4 +1,4 @@
-//! The packets of one flow that have passed the base station and are not acknowledged yet.
+//! Packets of one flow that have passed the base station and are unacknowledged.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use crate::travel::FAR;
 use crate::travel::{Reader, Travels, Writer, can_travel, travels};
 use crate::wire::{FlowKey, Packet};
 
-/// A cached packet. Positions are 64-bit stream offsets, so that nothing here wraps.
+/// A cached packet. Positions are 64-bit stream offsets, so they never wrap.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Entry {
     /// Position of its first byte.
@@ -16,11 +16,11 @@ pub(in super::super) struct Entry {
     pub(in super::super) end: u64,
     /// The copy.
     pub(super) packet: Packet,
-    /// Which of the flow's transmissions over the wireless link was its last, counted from 1.
+    /// Number of its last transmission over the wireless link, among all of the flow, from 1.
     pub(in super::super) sent_as: u64,
-    /// Local retransmissions since the sender last sent it.
+    /// Local retransmissions since the sender's last transmission.
     pub(in super::super) attempts: u32,
-    /// Whether the sender's last transmission was a retransmission: it expects duplicate ACKs to reach it.
+    /// Whether the sender's last transmission was a retransmission, so that it expects duplicate ACKs.
     pub(in super::super) by_sender: bool,
     /// Whether the receiver has reported it as received, behind a hole.
     pub(in super::super) reported: bool,
@@ -28,18 +28,18 @@ pub(in super::super) struct Entry {
 
 travels!(Entry { start, end, packet, sent_as, attempts, by_sender, reported });
 
-/// A super-packet is no more packets than this.
+/// Limit of packets in a super-packet.
 const PIECES: u32 = 1024;
 
 impl Entry {
-    /// What is told of it.
+    /// Its description for [`Kept`].
     pub(super) fn kept(&self) -> Option<Kept> {
         let (flow, segment) = (self.packet.flow()?, self.packet.segment()?);
         let attempts = self.attempts;
         Some(Kept { flow, seq: segment.seq, len: self.packet.body.len(), attempts })
     }
 
-    /// Whether it is a packet of `flow` that holds what it says, and not from the end of the number space.
+    /// Whether it is a consistent packet of `flow`, not at the end of the position range.
     fn is_sound(&self, flow: FlowKey) -> bool {
         let len = self.packet.segment().map(|segment| segment.seq_len(self.packet.body.len()));
         self.packet.flow() == Some(flow)
@@ -51,7 +51,7 @@ impl Entry {
     }
 }
 
-/// Cached packets in the order of their positions. None contains another, so ends are in order as well.
+/// Cached packets ordered by position. No packet contains another, so the ends are ordered as well.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cache {
     entries: VecDeque<Entry>,
@@ -75,7 +75,7 @@ impl Cache {
         self.supers
     }
 
-    /// Headers and payload of all cached packets.
+    /// Bytes of headers and payload of all cached packets.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -93,31 +93,31 @@ impl Cache {
         self.entries.iter()
     }
 
-    /// The same, to be changed.
+    /// The entries in order, mutable.
     pub(super) fn entries_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
         self.entries.iter_mut()
     }
 
-    /// The number of the first entry that is so.
+    /// Index of the first entry that fulfils `is`.
     pub(super) fn position(&self, is: impl FnMut(&Entry) -> bool) -> Option<usize> {
         self.entries.iter().position(is)
     }
 
-    /// Local retransmissions of the packet that ends at `end`; zero if it is not here.
+    /// Local retransmissions of the packet that ends at `end`; zero if it is not cached.
     pub(super) fn attempts(&self, end: u64) -> u32 {
         let at = self.entries.partition_point(|e| e.end < end);
         self.entries.get(at).filter(|e| e.end == end).map_or(0, |e| e.attempts)
     }
 
-    /// The entry that holds all bytes from `start` to `end`.
+    /// The entry that contains all bytes from `start` to `end`.
     pub(super) fn holding(&mut self, start: u64, end: u64) -> Option<&mut Entry> {
         let after = self.entries.partition_point(|e| e.start <= start);
         let entry = self.entries.get_mut(after.checked_sub(1)?)?;
         (end <= entry.end).then_some(entry)
     }
 
-    /// Replaces the packet of the entry that holds all its bytes, with the same bytes in other headers.
-    /// Returns false if the range is not cached as one packet; a smaller piece leaves the larger one in place.
+    /// Replaces the packet of the entry that contains all its bytes by one with new headers. Returns false if
+    /// the range is not cached as one packet; a smaller piece leaves the larger one unchanged.
     pub(super) fn refresh(&mut self, start: u64, end: u64, packet: &Packet) -> bool {
         let Some(entry) = self.holding(start, end) else { return false };
         if (entry.start, entry.end) == (start, end) {
@@ -128,8 +128,8 @@ impl Cache {
         true
     }
 
-    /// Adds an entry that no other one holds, and drops those that it holds (the sender may cut its bytes into
-    /// other packets when it retransmits).
+    /// Adds an entry that no other contains, and removes those that it contains (a sender may use other
+    /// packet boundaries when it retransmits).
     pub(super) fn insert(&mut self, entry: Entry) {
         self.supers |= entry.packet.piece != 0;
         self.bytes += u64::from(entry.packet.wire_len());
@@ -145,8 +145,9 @@ impl Cache {
         self.entries.insert(at, entry);
     }
 
-    /// Drops everything below `ack`; the last transmission that this ACK gives news of. For a packet that was
-    /// retransmitted that is its retransmission only if `hole` says that the first transmission was lost.
+    /// Removes all packets below `ack`. Returns the latest transmission that this ACK confirms. For a
+    /// retransmitted packet this is the retransmission only if `hole` shows that the first transmission was
+    /// lost.
     pub(super) fn release(&mut self, ack: u64, hole: bool) -> Option<u64> {
         let mut latest = None;
         while let Some(entry) = self.entries.front().filter(|e| e.end <= ack) {
@@ -159,8 +160,8 @@ impl Cache {
         latest
     }
 
-    /// Puts the packets of super-packet `i` in its place, without those below `acked`. How many entries are there now
-    /// in place of the one.
+    /// Replaces super-packet `i` by its packets, without those below `acked`. Returns the number of new
+    /// entries.
     pub(super) fn cut(&mut self, i: usize, acked: u64) -> usize {
         let Some(whole) = self.entries.get(i).filter(|e| e.packet.pieces() > 1) else { return 1 };
         let whole = whole.clone();
@@ -169,7 +170,7 @@ impl Cache {
         let pieces = (0..count).zip(whole.packet.cut()).map(|(n, packet)| {
             let start = whole.start + n * size;
             let end = if n + 1 == count { whole.end } else { start + size };
-            // A retransmission of the whole is counted once.
+            // A retransmission of the whole counts once.
             let sent_as = (whole.sent_as + 1 + n).saturating_sub(count);
             Entry { start, end, packet, sent_as, ..whole.clone() }
         });
@@ -183,7 +184,7 @@ impl Cache {
         there
     }
 
-    /// Cuts the super-packet that holds more than the bytes from `start` to `end`.
+    /// Splits the super-packet that contains more than the bytes from `start` to `end`.
     pub(super) fn cut_holding(&mut self, start: u64, end: u64, acked: u64) {
         let after = self.entries.partition_point(|e| e.start <= start);
         if let Some(i) = after.checked_sub(1)
@@ -194,7 +195,7 @@ impl Cache {
         }
     }
 
-    /// Drops the packets whose bytes the data plane had before `place`; how many bytes those were.
+    /// Removes packets with the data plane's bytes before `place`. Returns the number of bytes.
     pub(super) fn forget_held(&mut self, place: u64) -> u64 {
         let before = self.bytes;
         let bytes = &mut self.bytes;
@@ -208,7 +209,7 @@ impl Cache {
         before - self.bytes
     }
 
-    /// Position past the last byte of an unbroken run of cached bytes that begins at or before `from`;
+    /// Position past the last byte of a run of cached bytes without holes that begins at or before `from`;
     /// `from` itself if there is none.
     pub(super) fn contiguous(&self, from: u64) -> u64 {
         self.entries
@@ -217,13 +218,13 @@ impl Cache {
             .unwrap_or_else(|edge| edge)
     }
 
-    /// Drops what cannot travel.
+    /// Removes packets that cannot be moved to another base station.
     pub(super) fn pack(&mut self) {
         self.entries.retain(|e| can_travel(&e.packet));
         self.count();
     }
 
-    /// Keeps the oldest `count` packets.
+    /// Retains the oldest `count` packets.
     pub(super) fn truncate(&mut self, count: usize) {
         self.entries.truncate(count);
         self.count();
@@ -234,14 +235,14 @@ impl Cache {
         self.supers = self.entries.iter().any(|e| e.packet.piece != 0);
     }
 
-    /// Whether these are packets of `flow` in order, none sent as a later transmission than `sent`.
+    /// Whether these are ordered packets of `flow`, with transmission numbers of at most `sent`.
     pub(super) fn is_sound(&self, flow: FlowKey, sent: u64) -> bool {
         let pairs = self.entries.iter().zip(self.entries.iter().skip(1));
         self.entries.iter().all(|e| e.is_sound(flow) && e.sent_as <= sent)
             && pairs.into_iter().all(|(a, b)| a.start < b.start && a.end < b.end)
     }
 
-    /// Drops all packets, but keeps the room they took.
+    /// Removes all packets, but retains the capacity.
     pub(super) fn clear(&mut self) {
         self.entries.clear();
         self.bytes = 0;
@@ -318,7 +319,7 @@ mod tests {
         assert_eq!((cache.len(), cache.bytes()), (0, 0));
     }
 
-    /// The data plane writes over the bytes that it has had longest.
+    /// The data plane overwrites its oldest bytes first.
     #[test]
     fn what_the_data_plane_has_no_more_is_dropped_and_counted() {
         let mut cache = Cache::default();

@@ -1,4 +1,4 @@
-//! Configuration of the snoop agent, and the published ones.
+//! Configuration of the snoop agent, with the published configurations.
 
 use serde::Serialize;
 
@@ -7,13 +7,13 @@ use super::TimeoutRule;
 use crate::describe::Keys;
 use crate::units::{Bytes, Span};
 
-/// What becomes of duplicate ACKs that tell of losses on the wireless link.
+/// Treatment of duplicate ACKs for losses on the wireless link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DupAcks {
-    /// They are hidden from the sender: the link layer is aware of TCP (balakrishnan97 3.1.1).
+    /// They are suppressed: the link layer is aware of TCP (balakrishnan97 3.1.1).
     Suppress,
-    /// They go on to the sender, as if the link layer knew nothing of it.
+    /// They are forwarded to the sender, as by a link layer that is not aware of TCP.
     Pass,
 }
 
@@ -22,39 +22,40 @@ pub enum DupAcks {
 pub struct SnoopConfig {
     /// Duplicate ACKs that cause a local retransmission: 1 (west97) or 2 (parsa98).
     pub dupacks: u32,
-    /// Whether selective acknowledgements tell which packets are missing; see `snoop_smart.rs`.
+    /// Whether selective acknowledgements identify the missing packets; see `snoop_smart.rs`.
     pub selective: bool,
     /// Whether the sender sees duplicate ACKs of wireless losses.
     pub dup_acks: DupAcks,
-    /// Whether SACK blocks of what lies behind a hole that is repaired here are taken out of ACKs that move on: a
-    /// sender with SACK needs no duplicate ACK to take the hole for lost. The published agents knew no SACK.
+    /// Whether SACK blocks behind a locally repaired hole are removed from advancing ACKs. A sender with SACK
+    /// needs no duplicate ACK to detect the hole as a loss. The published agents did not support SACK.
     pub hide_blocks: bool,
-    /// How the local time-out is computed.
+    /// Rule of the local timeout.
     pub timeout: TimeoutRule,
-    /// Local time-out of a flow without a round-trip measurement.
+    /// Local timeout of a flow without a round-trip measurement.
     pub initial_timeout: Span,
-    /// Smallest local time-out.
+    /// Minimum of the local timeout.
     pub min_timeout: Span,
-    /// Local retransmissions of one packet before it is left to the sender; a retransmission by the sender
-    /// makes it count anew.
+    /// Limit of local retransmissions of one packet, after which it is left to the sender. A retransmission
+    /// by the sender resets the count.
     pub max_retransmits: u32,
-    /// A flow with unacknowledged data that is idle for so long, and no shorter than the local time-out once
-    /// there is a measurement, has its first packet retransmitted. With `rtt_fault` the time-out does not count.
+    /// Idle time after which the first unacknowledged packet of a flow is retransmitted; at least the local
+    /// timeout once there is a measurement. With `rtt_fault` the timeout is ignored.
     pub persist: Span,
     /// Whether local round trips are also measured over retransmitted packets (the fault of parsa98 5.2.2).
     pub rtt_fault: bool,
-    /// Whether local retransmissions go before the packets that wait for the radio.
+    /// Whether local retransmissions precede packets that wait for the radio.
     pub priority: bool,
-    /// Whether a packet is timed from when it leaves the radio's queue, as if the agent stood behind that, and not
-    /// from when it comes to the agent. Only a radio hop with medium access or a link layer tells that moment.
+    /// Whether a packet is timed from its departure from the radio's queue, as if the agent were behind the
+    /// queue, and not from its arrival at the agent. Only a radio hop with medium access or a link layer
+    /// signals the departure.
     pub from_departure: bool,
-    /// Packets cached per flow; when they are used up, newer ones pass uncached.
+    /// Limit of cached packets per flow; newer ones pass uncached.
     pub flow_packets: usize,
-    /// Flows watched at once; the least recently used is forgotten first.
+    /// Limit of tracked flows; the least recently used is evicted.
     pub flows: usize,
-    /// Bytes (headers and payload) cached over all flows; the least recently used flow makes room.
+    /// Limit of cached bytes (headers and payload) over all flows; the least recently used flow is evicted.
     pub cache: Bytes,
-    /// Whether flows are left alone whose sender does not slow down after losses; see `reaction.rs`.
+    /// Whether flows are ignored if their sender does not slow down after losses; see `reaction.rs`.
     #[serde(skip_serializing_if = "is_false")]
     pub leave_loss_tolerant: bool,
     /// Whether losses in a full queue of the radio are left to the sender; see `depth.rs`.
@@ -62,7 +63,7 @@ pub struct SnoopConfig {
     pub show_congestion: bool,
 }
 
-/// The published agents keep their names of runs.
+/// Omitted if false, so that runs of the published agents keep their names.
 fn is_false(flag: &bool) -> bool {
     !flag
 }
@@ -70,9 +71,9 @@ fn is_false(flag: &bool) -> bool {
 impl SnoopConfig {
     /// The snoop of the testbed of west97: the Berkeley implementation, one duplicate ACK (2.6).
     ///
-    /// The paper names no timer. The rule, its floor of 100 ms, the first time-out (0.1 s plus four times
-    /// 0.25 s) and that nothing is backed off are those of the ns-2 snoop by the authors of the implementation;
-    /// the floor of the persist timer is that of parsa98 4.
+    /// The paper specifies no timer. The rule, its minimum of 100 ms, the first timeout (0.1 s plus four
+    /// times 0.25 s) and the absence of a backoff are those of the ns-2 snoop by the authors of the
+    /// implementation. The minimum of the persist timer is that of parsa98 4.
     pub const fn west97() -> SnoopConfig {
         SnoopConfig {
             dupacks: 1,
@@ -95,12 +96,12 @@ impl SnoopConfig {
         }
     }
 
-    /// The snoop of parsa98 4: two duplicate ACKs, 2 srtt but at least 40 ms, persist timer 200 ms.
-    /// Its first experiments ran with `rtt_fault` (5.2.2).
+    /// The snoop of parsa98 4: two duplicate ACKs, a timeout of 2 srtt but at least 40 ms, a persist timer of
+    /// 200 ms. Its first experiments ran with `rtt_fault` (5.2.2).
     ///
-    /// Local retransmissions go first, as the published description has it that the paper matched its code with. And
-    /// packets are timed from when they leave for the air: in Figure 18(b) the local time-out is 60 ms with a window
-    /// of packets waiting, so the paper's round trips do not hold that queue.
+    /// Local retransmissions are sent first, as in the published description that the paper followed. Packets
+    /// are timed from their departure: in Figure 18(b) the local timeout is 60 ms with a window of packets
+    /// waiting, so the paper's round trips exclude that queue.
     pub const fn parsa98() -> SnoopConfig {
         SnoopConfig {
             dupacks: 2,
@@ -113,11 +114,11 @@ impl SnoopConfig {
         }
     }
 
-    /// The snoop of balakrishnan97 2 and 3, and with duplicate ACKs let through its LL.
+    /// The snoop of balakrishnan97 2 and 3; without suppression of duplicate ACKs it is the paper's LL.
     ///
-    /// The same implementation as in [`SnoopConfig::west97`], which was ported from it, with what its authors describe
-    /// in the publication that section 2 sums up: twice the smoothed round trip as time-out, and local retransmissions
-    /// go first. Time-outs are of 200 ms at least, so that timers take little time.
+    /// It is the implementation of [`SnoopConfig::west97`], which was ported from it, with details from the
+    /// publication that section 2 summarises. The timeout is twice the smoothed round trip, and local
+    /// retransmissions are sent first. Timeouts are at least 200 ms, to limit the cost of timers.
     pub const fn daedalus() -> SnoopConfig {
         SnoopConfig {
             timeout: TimeoutRule::TwiceSrtt,
@@ -127,8 +128,8 @@ impl SnoopConfig {
         }
     }
 
-    /// For modern hosts: as [`SnoopConfig::west97`], with local time-outs that leave room for several attempts within the
-    /// 200 ms of Linux's least time-out. Flows are left alone whose sender does not slow down after losses.
+    /// For modern hosts: as [`SnoopConfig::west97`], with local timeouts that permit several attempts within
+    /// Linux's minimum RTO of 200 ms. Flows are ignored if their sender does not slow down after losses.
     pub const fn linux() -> SnoopConfig {
         SnoopConfig {
             initial_timeout: Span::millis(200),
@@ -138,13 +139,13 @@ impl SnoopConfig {
         }
     }
 
-    /// The same with selective acknowledgements (balakrishnan97 3.1.1).
+    /// Enables selective acknowledgements (balakrishnan97 3.1.1).
     pub fn selective(mut self) -> SnoopConfig {
         self.selective = true;
         self
     }
 
-    /// Goes over the keys, beginning with the agent `c` or another known one.
+    /// Reads the keys, with the agent `c` or another published one as the base.
     pub fn keys(k: &mut Keys<'_>, mut c: SnoopConfig) -> SnoopConfig {
         let published = [
             ("linux", SnoopConfig::linux()),

@@ -1,49 +1,51 @@
-//! How full the radio's queue is, from local round trips: a loss in a full queue is congestion, which the sender must see.
+//! Occupancy of the radio's queue, from local round trips. A loss at a full queue is congestion, which the
+//! sender must see.
 //!
-//! An agent that hides all losses, and has room to repair them all, takes from the sender what limits its window: the queue stays
-//! full, and repairs are lost in it like all else. So a loss is left to the sender while
+//! An agent that repairs and hides all losses removes the limit of the sender's window: the queue remains
+//! full, and repairs are lost in it too. So a loss is left to the sender while
 //!
-//! - the queue is as long as it has been lately, and holds a considerable part of what the path holds: with less in
-//!   flight the link is still busy; or
+//! - the queue is as long as its recent maximum, and contains a considerable part of the path's capacity:
+//!   with less in flight the link would still be busy; or
 //! - a large part of all packets is lost at once.
 //!
-//! A round trip is that of a packet that nobody sent again, up to the ACK or SACK block that first reports it.
+//! A round trip is measured with a packet that was never retransmitted, up to the first ACK or SACK block
+//! that reports it.
 
 use std::collections::VecDeque;
 
 use crate::units::{Span, Time};
 
-/// Packets that are timed at once.
+/// Limit of packets that are timed simultaneously.
 const MARKS: usize = 64;
-/// Shortest time between two of them.
+/// Minimum time between two timed packets.
 const SPACING: Span = Span::millis(1);
-/// Part of the longest queue, in percent, from which the queue is full.
+/// Percentage of the longest queue from which the queue counts as full.
 const FULL: u64 = 90;
-/// Part of the round trip between the hosts, in percent, that a queue takes at least that is full. BBR adds 25 % to what is in
+/// Minimum delay of a full queue as a percentage of the round trip between the hosts. BBR adds 25 % to its
 /// flight when it probes for bandwidth.
 const CONSIDERABLE: u64 = 33;
-/// Time after which the longest queue is forgotten, and as long again.
+/// Time after which the longest queue is discarded, after a second period of this length.
 const LATELY: Span = Span::secs(10);
-/// Losses at once, and their part of the packets that are cached, in percent.
+/// Minimum number of simultaneous losses, and their percentage of the cached packets.
 const MANY: usize = 16;
 const LARGE_PART: usize = 25;
 
 /// Local round trips of one flow.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Depth {
-    /// End positions of packets, and when they passed.
+    /// End positions of timed packets, with the times at which they passed.
     marks: VecDeque<(u64, Time)>,
-    /// Position past the highest byte that was reported.
+    /// Position past the highest reported byte.
     highest: u64,
     last: Span,
     least: Option<Span>,
-    /// Longest of this period, and of the one before.
+    /// Longest round trip of this period and of the previous one.
     longest: [Span; 2],
     since: Time,
 }
 
 impl Depth {
-    /// A packet that ends at `end` passes for the first time.
+    /// Records the first transmission of a packet that ends at `end`.
     pub(super) fn sent(&mut self, now: Time, end: u64) {
         let early = self.marks.back().is_some_and(|(_, at)| now.since(*at) < SPACING);
         if !early && self.marks.len() < MARKS {
@@ -51,8 +53,8 @@ impl Depth {
         }
     }
 
-    /// The receiver reports for the first time that it has the bytes from `start` to `end`; `delayed` if the report had to
-    /// wait until a hole was filled.
+    /// Records the receiver's first report of the bytes from `start` to `end`; `delayed` if the report had to
+    /// wait for a hole to be filled.
     pub(super) fn arrived(&mut self, now: Time, start: u64, end: u64, delayed: bool) {
         if end <= self.highest {
             return;
@@ -76,7 +78,7 @@ impl Depth {
         self.longest[0] = self.longest[0].max(self.last);
     }
 
-    /// Whether the queue is full, where the round trip between base station and sender is `far`.
+    /// Whether the queue is full, for a round trip of `far` between base station and sender.
     pub(super) fn is_full(&self, far: Span) -> bool {
         let Some(least) = self.least else { return false };
         let longest = self.longest[0].max(self.longest[1]).saturating_sub(least);
@@ -84,7 +86,7 @@ impl Depth {
         now * 100 >= longest * FULL && now * 100 >= (far + least) * CONSIDERABLE
     }
 
-    /// Whether `lost` of `all` packets are too many for a hop that only damages them.
+    /// Whether `lost` of `all` packets are too many for a hop that only damages packets.
     pub(super) fn is_many(lost: usize, all: usize) -> bool {
         lost >= MANY && lost * 100 >= all * LARGE_PART
     }
@@ -98,7 +100,7 @@ mod tests {
         Time::ZERO + Span::millis(millis)
     }
 
-    /// Packets of 100 bytes with these local round trips, one after the other.
+    /// Successive packets of 100 bytes with these local round trips.
     fn measured(trips: &[u64]) -> Depth {
         let mut depth = Depth::default();
         for (i, trip) in (0..).zip(trips) {
@@ -119,7 +121,7 @@ mod tests {
             (&[2, 8], 20, false),
             (&[2, 10], 20, true),
             (&[], 0, false),
-            // The longest one was long ago.
+            // The longest one is outdated.
             (
                 &[2, 40, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 20],
                 20,
@@ -138,7 +140,7 @@ mod tests {
         assert_eq!((depth.last, depth.least), (Span::millis(5), Some(Span::millis(5))));
         depth.arrived(at(2095), 100, 200, false);
         assert_eq!(depth.last, Span::millis(5));
-        // A block above a hole: what it reports has just arrived; what lies in the hole has not.
+        // A block above a hole reports newly arrived data; the hole has not arrived.
         depth.sent(at(3000), 300);
         depth.sent(at(3001), 400);
         depth.arrived(at(3010), 300, 400, false);

@@ -1,4 +1,4 @@
-//! What snoop knows of one flow, and what it concludes from ACKs and from silence.
+//! State of one flow in snoop, and its conclusions from ACKs and from silence.
 
 mod departure;
 mod travel;
@@ -13,21 +13,21 @@ use crate::agent::snoop_smart::Reports;
 use crate::units::{Span, Time};
 use crate::wire::{Packet, Segment, Seq, Smart};
 
-/// The position given to the sequence number with which a flow comes into view. Retransmissions of older
-/// bytes have positions below it, and none is ever negative.
+/// Position of the first seen sequence number of a flow. Retransmissions of older bytes have lower positions,
+/// and none is ever negative.
 const FIRST: u64 = 1 << 32;
 
 /// A flow from a fixed host to a mobile host.
 ///
-/// Duplicate ACKs are accounted for by the order of transmissions: the wireless link delivers in order
-/// (west97 2.6), so each transmission gives rise to one ACK at most, in its turn. `sent` counts the flow's
-/// data packets passed to the link, `heard` those known to have arrived or been lost. The published code
-/// computes once how many duplicate ACKs it expects; the account says the same for the first loss in a window
-/// and stays right for the later ones, where the published count comes out too large.
+/// Duplicate ACKs are matched with transmissions by order. The wireless link delivers in order (west97 2.6),
+/// so each transmission causes at most one ACK, in its turn. `sent` counts the flow's data packets passed to
+/// the link, `heard` those known to have arrived or been lost. The published code computes the expected
+/// number of duplicate ACKs once. The result is the same for the first loss in a window, but the published
+/// number is too large for later ones.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Flow {
     origin: Seq,
-    /// Whether the flow was seen from its SYN on, so that nothing can be acknowledged that was not seen.
+    /// Whether the flow was seen from its SYN on, so that all acknowledged data was seen.
     pub(super) complete: bool,
     /// Position past the highest byte seen.
     pub(super) top: u64,
@@ -44,32 +44,32 @@ pub(in super::super) struct Flow {
     heard: u64,
     /// Duplicate ACKs since the last new one.
     dups: u32,
-    /// Duplicate ACKs that answer retransmissions of bytes acknowledged long ago: the sender waits for them.
+    /// Duplicate ACKs caused by retransmissions of bytes acknowledged long ago, which the sender waits for.
     answers: u32,
-    /// When the local retransmission timer expires.
+    /// Deadline of the local retransmission timer.
     timer: Option<Time>,
-    /// When the last packet of the flow passed, in either direction.
+    /// Time of the flow's last packet in either direction.
     busy: Time,
-    /// When the base station last retransmitted.
+    /// Time of the last local retransmission.
     repeated: Time,
-    /// The first local retransmission since the data plane last said which packets had left before it.
+    /// The first local retransmission since the data plane last reported departures.
     unsettled: Option<u64>,
-    /// The latest timestamp of the sender.
+    /// Latest timestamp of the sender.
     clock: Option<u32>,
-    /// What lies below this position went out over a radio that the host has left, if there was one.
+    /// Data below this position was sent over a radio that the host has left.
     moved: u64,
-    /// What its sender does after losses, where that is observed.
+    /// The sender's reaction to losses, if it is observed.
     reaction: Option<Box<Reaction>>,
-    /// How full the radio's queue is.
+    /// Occupancy of the radio's queue.
     pub(super) depth: Depth,
     /// Losses below this position are left to the sender, since they were congestion.
     left: u64,
 }
 
-/// What to do with a duplicate ACK.
+/// Treatment of a duplicate ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
-    /// Not a matter of the wireless link: the sender must see it.
+    /// Unrelated to the wireless link: the sender must see it.
     Forward,
     /// The sender must not see it.
     Suppress,
@@ -78,19 +78,19 @@ pub(super) enum Verdict {
 }
 
 impl Flow {
-    /// Begins to watch a flow at the sequence number `first`: that of its SYN, or of any data.
+    /// Starts to track a flow at the sequence number `first`: that of its SYN, or of any data.
     pub(super) fn open(&mut self, first: Seq, syn: bool) {
         let mut cache = core::mem::take(&mut self.cache);
         cache.clear();
         *self = Flow { origin: first, complete: syn, top: FIRST, cache, ..Flow::default() };
     }
 
-    /// Whether this is a SYN of the connection that is being watched.
+    /// Whether this is a SYN of the tracked connection.
     pub(super) fn is_syn_of(&self, seq: Seq) -> bool {
         self.complete && seq == self.origin
     }
 
-    /// The stream position of a sequence number near what is in flight.
+    /// Stream position of a sequence number near the data in flight.
     #[inline]
     pub(super) fn position(&self, seq: Seq) -> Option<u64> {
         seq.unwrap_near(self.origin, self.top)
@@ -101,22 +101,22 @@ impl Flow {
         self.origin + position as u32
     }
 
-    /// Something passed by.
+    /// Records the passing of a packet.
     #[inline]
     pub(super) fn touch(&mut self, now: Time) {
         self.busy = now;
     }
 
-    /// A packet with data goes out on the wireless link, as so many pieces; the number of the last one among the
-    /// flow's transmissions.
+    /// Records the transmission of a data packet, as `pieces` packets, over the wireless link. Returns the
+    /// number of the last one among the flow's transmissions.
     #[inline]
     pub(super) fn transmitted(&mut self, pieces: u32) -> u64 {
         self.sent += u64::from(pieces);
         self.sent
     }
 
-    /// Cuts the super-packets that what follows may be about: the first one, or all, where the receiver reports what
-    /// it has.
+    /// Splits super-packets that later ACKs may refer to: the first one, or all if the receiver reports SACK
+    /// blocks.
     #[cold]
     pub(super) fn cut(&mut self, all: bool) {
         let acked = self.acked.unwrap_or(0);
@@ -126,12 +126,13 @@ impl Flow {
         }
     }
 
-    /// The sender retransmitted bytes that the receiver has: it will see one more duplicate ACK for it.
+    /// Records that the sender retransmitted bytes that the receiver has, which causes one more duplicate
+    /// ACK.
     pub(super) fn expect_answer(&mut self) {
         self.answers = self.answers.saturating_add(1);
     }
 
-    /// Takes a copy of `packet`, the flow's transmission number `sent_as`.
+    /// Stores a copy of `packet`, the flow's transmission number `sent_as`.
     pub(super) fn store(&mut self, span: [u64; 2], packet: &Packet, sent_as: u64, by_sender: bool) {
         let [start, end] = span;
         let packet = packet.clone();
@@ -139,11 +140,11 @@ impl Flow {
         self.cache.insert(entry);
     }
 
-    /// The sender retransmitted a packet that may be cached; whether it is.
+    /// Records that the sender retransmitted a packet. Returns whether it is cached.
     pub(super) fn store_again(&mut self, span: [u64; 2], packet: &Packet, sent_as: u64) -> bool {
         let [start, end] = span;
         if self.cache.has_supers() {
-            // Of a super-packet only this piece is the sender's again.
+            // Only this piece of a super-packet was retransmitted by the sender.
             self.cache.cut_holding(start, end, self.acked.unwrap_or(0));
         }
         if !self.cache.refresh(start, end, packet) {
@@ -157,7 +158,7 @@ impl Flow {
         true
     }
 
-    /// Starts the local timer if it is not running, or came due while it rested.
+    /// Starts the local timer if it is not running, or expired while it was stopped.
     #[inline]
     pub(super) fn arm(&mut self, now: Time, config: &SnoopConfig) {
         if self.timer.is_none_or(|at| at < now) {
@@ -165,13 +166,13 @@ impl Flow {
         }
     }
 
-    /// Starts the local timer anew.
+    /// Restarts the local timer.
     #[inline]
     pub(super) fn restart(&mut self, now: Time, config: &SnoopConfig) {
         self.timer = Some(now + self.rtt.timeout(config));
     }
 
-    /// A new ACK: frees what it covers. The sample of the round trip, if it completes one.
+    /// Handles a new ACK: frees the acknowledged packets. Returns the round-trip sample, if it completes one.
     pub(super) fn advance(&mut self, ack: u64, now: Time, config: &SnoopConfig) -> Option<Span> {
         let before = self.acked.unwrap_or(0);
         let repaired = self.cache.front().is_some_and(|first| first.attempts > 0);
@@ -187,8 +188,8 @@ impl Flow {
         self.top = self.top.max(ack);
         (self.dups, self.answers) = (0, 0);
         let sample = self.rtt.acked(ack, now);
-        // The next packet may be known to be lost as well, if later ones were seen to arrive. The published
-        // snoop does not conclude that: it waits for the next duplicate ACK or for the timer.
+        // The next packet may be lost as well, as later ones are known to have arrived. The published snoop
+        // does not conclude that: it waits for the next duplicate ACK or for the timer.
         self.timer = None;
         if !self.cache.is_empty() {
             self.restart(now, config);
@@ -196,11 +197,11 @@ impl Flow {
         sample
     }
 
-    /// Whether `segment` of the receiver reports what it has behind a hole. Takes that in.
+    /// Records the receiver's SACK blocks in `segment`. Returns whether there were any.
     pub(super) fn hear(&mut self, now: Time, segment: &Segment) -> bool {
         let mut told = false;
         for (left, right) in segment.options().sack.as_slice() {
-            // What was never seen here cannot have been received.
+            // Data that never passed here cannot have been received.
             if let (Some(start), Some(end)) = (self.position(*left), self.position(*right))
                 && end <= self.top
             {
@@ -221,7 +222,7 @@ impl Flow {
         told
     }
 
-    /// The first packet that the reports show to be lost, to be sent once more by the base station.
+    /// The first packet that the reports show as lost, for a local retransmission.
     pub(super) fn repair(&mut self, now: Time, config: &SnoopConfig) -> Option<Packet> {
         let reports = self.reports;
         let lost = |e: &Entry| reports.is_lost(e) && e.attempts < config.max_retransmits;
@@ -229,8 +230,8 @@ impl Flow {
         self.resend(i, now, config)
     }
 
-    /// An ACK like the last one, without data and with the same window. Where the receiver also reports what it has
-    /// (`told`), that decides what is retransmitted.
+    /// Handles a repetition of the last ACK, without data and with the same window. If the receiver also
+    /// reports SACK blocks (`told`), those determine the retransmissions.
     pub(super) fn duplicate(&mut self, now: Time, told: bool, config: &SnoopConfig) -> Verdict {
         let Some(acked) = self.acked else { return Verdict::Forward };
         self.heard = (self.heard + 1).min(self.sent);
@@ -240,7 +241,8 @@ impl Flow {
         }
         let Some(first) = self.cache.front() else { return Verdict::Forward };
         if first.start > acked {
-            // The packet asked for never reached the base station: lost to congestion, the sender's matter.
+            // The requested packet never reached the base station: lost to congestion, and left to the
+            // sender.
             return Verdict::Forward;
         }
         if first.by_sender || first.attempts >= config.max_retransmits {
@@ -252,18 +254,18 @@ impl Flow {
         }
         if first.attempts == 0 {
             if self.dups == 1 {
-                // The first one shows that the link is past this packet; it stems from a later one.
+                // The first one was caused by a later packet: the link is past this packet.
                 self.heard = self.heard.max(first.sent_as + 1).min(self.sent);
             }
             if self.dups >= config.dupacks { Verdict::Retransmit } else { Verdict::Suppress }
         } else if config.priority {
-            // How many more duplicate ACKs are due depends on how many packets the retransmission has overtaken, which
-            // is not known here. If it was lost, the timer tells.
+            // The number of further duplicate ACKs depends on how many packets the retransmission has
+            // overtaken, which is unknown here. If it was lost, the timer expires.
             Verdict::Suppress
         } else if self.heard >= first.sent_as && now.since(self.repeated) >= self.rtt.usual() {
-            // More than the packets ahead of the local retransmission can have caused: it was lost, too. Where
-            // packets vanish behind the agent unseen (a full queue) the account runs ahead of what happens; so
-            // no retransmission is given up before it can have been answered.
+            // More than the packets ahead of the local retransmission can have caused, so it was lost, too.
+            // If packets vanish behind the agent (a full queue), the account is ahead of reality. So a
+            // retransmission is not given up before its answer could have arrived.
             self.heard = (first.sent_as + 1).min(self.sent);
             Verdict::Retransmit
         } else {
@@ -271,7 +273,7 @@ impl Flow {
         }
     }
 
-    /// `packet`, with data at the positions of `span`, shows what its sender does after losses.
+    /// Observes the sender's reaction to losses in `packet`, with data at the positions of `span`.
     pub(super) fn observe(
         &mut self,
         now: Time,
@@ -294,21 +296,22 @@ impl Flow {
         reaction.data(now, stamps.echo, end, segment.into())
     }
 
-    /// The sender is shown a loss, or a mark of congestion.
+    /// Records that the sender sees a loss or a congestion mark.
     pub(super) fn shown(&mut self) {
         if let Some(reaction) = &mut self.reaction {
             reaction.shown();
         }
     }
 
-    /// Whether losses are left to the sender now.
+    /// Whether losses are left to the sender at present.
     pub(super) fn leaves(&self) -> bool {
         self.acked.is_some_and(|acked| acked < self.left)
             || self.reaction.as_ref().is_some_and(|reaction| reaction.leaves())
     }
 
-    /// Whether an ACK shows a loss that is congestion, by its blocks (`told`) or by its number alone. Then the losses of all
-    /// packets sent by now are left to the sender: to repair them here too would show it that it reduced its window in vain.
+    /// Whether an ACK shows a congestive loss, by its blocks (`told`) or by its number alone. Then the losses
+    /// of all packets sent so far are left to the sender: local repairs would reveal its reduction of the
+    /// window as spurious.
     pub(super) fn meets_congestion(&mut self, told: bool) -> bool {
         if self.leaves() || self.acked.is_none_or(|acked| acked >= self.top) {
             return false;
@@ -329,12 +332,12 @@ impl Flow {
         true
     }
 
-    /// Whether the flow is left alone, so that nothing of it is cached.
+    /// Whether the flow is ignored, so that none of its packets are cached.
     pub(super) fn is_alone(&self) -> bool {
         self.reaction.as_ref().is_some_and(|reaction| reaction.is_alone())
     }
 
-    /// Whether what the receiver asks for is a loss of the wireless link that is repaired here, as in
+    /// Whether the missing data is a loss of the wireless link that is repaired here, as in
     /// [`Flow::duplicate`].
     pub(super) fn repairs(&self, config: &SnoopConfig) -> bool {
         if self.leaves() {
@@ -345,7 +348,7 @@ impl Flow {
         self.answers == 0 && first.is_some_and(own)
     }
 
-    /// The first cached packet that the receiver is not known to have, to be sent once more by the base station.
+    /// The first cached packet that the receiver has not reported, for a local retransmission.
     pub(super) fn retransmit(&mut self, now: Time, config: &SnoopConfig) -> Option<Packet> {
         let first = self.cache.position(|e| !e.reported).unwrap_or(0);
         self.resend(first, now, config)
@@ -368,7 +371,7 @@ impl Flow {
         Some(packet)
     }
 
-    /// A packet that ends at position `end` leaves for the air. The timers run from there.
+    /// Records the departure of a packet that ends at position `end`. Timers run from there.
     pub(super) fn departs(&mut self, end: u64, now: Time, config: &SnoopConfig) {
         self.busy = now;
         let first = self.cache.front().map(|first| first.end);
@@ -390,18 +393,19 @@ impl Flow {
         self.timer.is_some_and(|at| at <= now)
     }
 
-    /// When the flow's local or persist timer expires next.
+    /// Deadline of the flow's local or persist timer.
     #[inline]
     pub(super) fn wake(&self, config: &SnoopConfig) -> Option<Time> {
         let first = self.cache.front()?;
         if self.is_shut() || first.attempts >= config.max_retransmits || self.leaves() {
             return None;
         }
-        // The packet asked for never reached the base station, and those behind it may have arrived: the sender's matter.
+        // The requested packet never reached the base station, and those behind it may have arrived: left to
+        // the sender.
         if self.unacknowledged().is_some_and(|acked| first.start > acked) {
             return None;
         }
-        // Silence shorter than the round trips that were seen means nothing.
+        // Silence shorter than the measured round trips has no meaning.
         //= parsa98#5.2.2: with the fault the persist timer alone drives retransmissions, whatever the estimate
         let usual = match self.rtt.is_measured() && !config.rtt_fault {
             true => self.rtt.timeout(config),
@@ -411,7 +415,7 @@ impl Flow {
         Some(self.timer.map_or(persist, |at| at.min(persist)))
     }
 
-    /// From where on bytes must be cached for a partial ACK to cover them: the last ACK, or the first byte.
+    /// Start of the bytes that a partial ACK must cover: the last ACK, or the first byte.
     pub(super) fn unacknowledged(&self) -> Option<u64> {
         self.acked.or_else(|| self.complete.then_some(FIRST + 1))
     }
@@ -422,8 +426,8 @@ mod tests {
     use super::*;
     use crate::wire::{Addr, Body, Flags, Segment};
 
-    /// Of two super-packets of two segments and a half each: the first alone where only that can be meant, both where
-    /// the receiver reports what it has, and of a packet that has come in part the rest.
+    /// Two super-packets of two and a half segments each. Only the first is split where only it can be meant,
+    /// both if the receiver reports SACK blocks; of a partly acknowledged packet the rest remains.
     #[test]
     fn super_packets_are_cut_as_far_as_an_ack_may_be_about_them() {
         for (all, acked, entries) in

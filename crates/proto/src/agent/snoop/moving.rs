@@ -1,4 +1,4 @@
-//! What the agent knows of a mobile host goes to another base station, and comes from there.
+//! Hand-off of the agent's state of a mobile host to and from another base station.
 
 use super::flow::Flow;
 use super::{BaseStation as _, Snoop};
@@ -8,7 +8,7 @@ use crate::units::Time;
 use crate::wire::{Addr, FlowKey, Seq};
 
 impl Snoop {
-    /// The flows of `host`, which are forgotten here.
+    /// Removes the flows of `host` and returns them.
     pub(in crate::agent) fn release(&mut self, host: Addr, out: &mut Out) -> Vec<(FlowKey, Flow)> {
         self.guard.leave(host);
         let flows = self.flows.take_of(host).into_iter().map(|(i, key, flow)| {
@@ -19,7 +19,7 @@ impl Snoop {
         flows.collect()
     }
 
-    /// Watches flows that another agent has watched so far, within the bounds of this one.
+    /// Continues flows of another agent, within the limits of this one.
     pub(in crate::agent) fn adopt(
         &mut self,
         now: Time,
@@ -54,7 +54,7 @@ impl Snoop {
         self.peak = self.peak.max(self.state_bytes());
     }
 
-    /// Two packets for each ACK, as in slow start: the new radio may be a slow one, and carries others.
+    /// Two packets per ACK, as in slow start: the new radio may be slow, and is shared with others.
     pub(super) fn repeat_moved(&mut self, now: Time, i: usize, out: &mut Out) {
         for _ in 0..2 {
             let Some(packet) = self.flows[i].left_behind(now, &self.config) else { return };

@@ -1,33 +1,36 @@
-//! Whether the sender of a flow slows down after a loss; flows whose sender does not are left alone.
+//! Whether the sender of a flow slows down after a loss. Flows whose sender does not are ignored.
 //!
-//! Hiding losses helps a sender that takes each loss for congestion (Reno, CUBIC). A sender that follows the rate of deliveries
-//! (BBR) needs no help: each ACK that waits for a local repair disturbs its measurements.
+//! Hiding losses helps a sender that interprets each loss as congestion (Reno, CUBIC). A sender that follows
+//! the delivery rate (BBR) needs no help: ACKs delayed by local repairs disturb its measurements.
 //!
-//! The evidence is the sender's **flight**: the bytes from the last ACK that the sender had received up to the end of the
-//! segment that it sends then. The timestamp that a segment echoes identifies that ACK (RFC 7323 section 4.1). Without
-//! timestamps nothing is concluded, and all losses are repaired.
+//! The evidence is the sender's **flight**: the bytes from the last ACK that the sender had received to the
+//! end of the segment that it sends then. The timestamp that a segment echoes identifies that ACK (RFC 7323
+//! section 4.1). Without timestamps there is no conclusion, and all losses are repaired.
 //!
-//! 1. **Suspicion.** A window that only losses reduce does not shrink while losses are hidden. BBR drains its queue after its
-//!    startup, and sends four segments a round trip every 10 s. A flight below [`SHRUNK`] of its peak for [`SHRUNK_ROUNDS`],
-//!    without a loss that the sender was shown, makes its sender a suspect. Bulk flows of CUBIC and Reno hardly ever get here.
-//! 2. **Test.** The largest flight of a period is measured, and the next loss is left to the sender. Once the sender has
-//!    retransmitted, losses are repaired again, and the largest flight of another period is measured. CUBIC keeps 0.7 (RFC
-//!    9438 section 4.6), Reno 0.5 (RFC 5681 section 3.1), BBR all of it.
-//! 3. **Congestion.** Where the radio's queue overflows, losses are left to the sender anyway, which is a test at no cost. A
-//!    flow is left alone after [`UNMOVED_TIMES`] in a row that its flight came back within [`TRIAL_ROUNDS`].
-//! 4. **Left alone.** A flow that passes is left alone. If its flight falls below [`FALLEN`] of what it was in two periods, the
-//!    agent repairs its losses again. A failed test is repeated after [`RETRY`], then after twice as long.
+//! 1. **Suspicion.** A window that only losses reduce does not shrink while losses are hidden. BBR drains its
+//!    queue after its startup, and sends four segments per round trip every 10 s. A flight below [`SHRUNK`]
+//!    of its peak for [`SHRUNK_ROUNDS`], without a loss visible to the sender, makes its sender a suspect.
+//!    Bulk flows of CUBIC and Reno hardly ever get here.
+//! 2. **Test.** The largest flight of a period is measured, and the next loss is left to the sender. After
+//!    the sender's retransmission losses are repaired again, and the largest flight of another period is
+//!    measured. CUBIC retains 0.7 (RFC 9438 section 4.6), Reno 0.5 (RFC 5681 section 3.1), BBR all of it.
+//! 3. **Congestion.** When the radio's queue overflows, losses are left to the sender anyway, which is a test
+//!    without cost. A flow is ignored after [`UNMOVED_TIMES`] successive losses after which its flight
+//!    recovered within [`TRIAL_ROUNDS`].
+//! 4. **Ignored flows.** A flow that passes the test is ignored. If its flight falls below [`FALLEN`] of the
+//!    former level in two periods, the agent repairs its losses again. A failed test is repeated after
+//!    [`RETRY`], then after twice as long.
 
 use std::collections::VecDeque;
 
 use crate::units::{Span, Time};
 
-/// Share of the peak, in percent, below which a flight has shrunk. BBR's cycle takes it from 1.25 of the path's capacity to
-/// 1.0, the end of its startup from 2 or more to 1.
+/// Percentage of the peak below which a flight has shrunk. BBR's cycle reduces it from 1.25 of the path's
+/// capacity to 1.0, the end of its startup from 2 or more to 1.
 const SHRUNK: u64 = 60;
 /// Rounds with such a flight: BBR's shortest dip of 200 ms has two at 100 ms.
 const SHRUNK_ROUNDS: u32 = 2;
-/// Segments of a peak below which nothing is concluded: some segments more or less are no reaction.
+/// Segments of a peak below which there is no conclusion: a difference of few segments is no reaction.
 const LEAST_PEAK: u64 = 16;
 /// Rounds of a period: BBR's cycle has eight.
 const PERIOD_ROUNDS: u32 = 10;
@@ -35,47 +38,50 @@ const PERIOD_ROUNDS: u32 = 10;
 const PERIOD: Span = Span::millis(400);
 /// Rounds after a retransmission that belong to the recovery.
 const RECOVERY_ROUNDS: u32 = 3;
-/// Rounds in which a loss that the sender was shown explains that its flight shrinks: several recoveries may follow each other.
+/// Rounds in which a loss visible to the sender explains a smaller flight: several recoveries may follow each
+/// other.
 const EXPLAINED_ROUNDS: u32 = 10;
-/// Share of the flight, in percent, that a sender keeps that does not react: CUBIC keeps 70.
+/// Percentage of its flight that a sender without a reaction retains: CUBIC retains 70.
 const UNMOVED: u64 = 85;
-/// Share of the flight, in percent, below which a flow that is left alone has slowed down.
+/// Percentage of the flight below which an ignored flow has slowed down.
 const FALLEN: u64 = 75;
-/// Losses in a full queue in a row after which the flight came back, and rounds and time for that. BBR probes with its whole
-/// flight every eight rounds; CUBIC is back at 85 % of a large window after more than a second.
+/// Number of successive losses at a full queue after which the flight recovered, with the rounds and the time
+/// for that. BBR probes with its whole flight every eight rounds; CUBIC needs more than a second to return to
+/// 85 % of a large window.
 const UNMOVED_TIMES: u32 = 4;
 const TRIAL_ROUNDS: u32 = 8;
 const TRIAL: Span = Span::secs(1);
-/// Segments of a flight below which that says nothing: within eight rounds a window grows by some segments.
+/// Segments of a flight below which a recovery has no meaning: within eight rounds a window grows by some
+/// segments.
 const LEAST_TRIAL: u64 = 40;
 /// Time from the first failed test to the next one.
 const RETRY: Span = Span::secs(10);
-/// Doublings of that time.
+/// Limit of doublings of that time.
 const RETRY_DOUBLINGS: u32 = 6;
-/// ACKs whose timestamps are stored.
+/// Limit of stored ACKs with timestamps.
 const MARKS: usize = 32;
 /// Stored ACKs per round trip.
 const MARKS_A_ROUND: u64 = 8;
-/// Round trips without data after which the application was idle.
+/// Round trips without data after which the application counts as idle.
 const IDLE_ROUNDS: u64 = 2;
 
-/// A change of what the agent does about losses.
+/// A change of the agent's treatment of losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Change {
-    /// The next loss is left to the sender, to see what it does.
+    /// The next loss is left to the sender, to observe its reaction.
     Tests,
-    /// The sender does not slow down: the flow is left alone.
+    /// The sender does not slow down, so the flow is ignored.
     LeavesAlone,
-    /// The sender slows down: losses are repaired.
+    /// The sender slows down, so losses are repaired.
     Repairs,
 }
 
-/// An ACK that went to the sender.
+/// An ACK that was forwarded to the sender.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     /// The receiver's timestamp.
     stamp: u32,
-    /// Position that it acknowledges.
+    /// Acknowledged position.
     acked: u64,
     at: Time,
 }
@@ -93,7 +99,7 @@ impl Period {
         Period { rounds: 0, since, most: 0 }
     }
 
-    /// Adds a round; the largest flight once the period is complete.
+    /// Adds a round. Returns the largest flight when the period is complete.
     fn add(&mut self, now: Time, flight: u64) -> Option<u64> {
         self.rounds += 1;
         self.most = self.most.max(flight);
@@ -108,15 +114,15 @@ enum State {
     Repairs,
     /// The flight before a test is measured.
     Before(Period),
-    /// The next loss is left to the sender; its flight so far.
+    /// The next loss is left to the sender; with the flight so far.
     Shows { level: u64, period: Period },
-    /// The sender has retransmitted; its flight before that, and the rounds of its recovery that are left.
+    /// The sender has retransmitted; with its flight before, and the remaining rounds of its recovery.
     After { level: u64, recovery: u32, period: Period },
-    /// The flow is left alone; its flight when that began, and the periods in which it was far below.
+    /// The flow is ignored; with its flight at the start, and the number of periods far below it.
     Alone { level: u64, low: u32, period: Period },
 }
 
-/// A loss in a full queue. While the sender recovers, its flight has a hole and says nothing.
+/// A loss at a full queue. During the sender's recovery its flight has a hole and is not evaluated.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
     /// Flight before the loss.
@@ -139,45 +145,45 @@ enum Phase {
     },
 }
 
-/// What is known of the sender of a flow.
+/// State of a flow's sender.
 #[derive(Clone, Debug)]
 pub(super) struct Reaction {
-    /// Whether flows may be left alone; otherwise the round trip is measured, and nothing else.
+    /// Whether flows may be ignored; otherwise only the round trip is measured.
     concludes: bool,
     state: State,
     marks: VecDeque<Mark>,
-    /// The ACK that the sender had received when it sent its latest data.
+    /// The last ACK that the sender had received when it sent its latest data.
     received: Option<Mark>,
     /// The round ends when data answers an ACK of this position.
     round_end: u64,
-    /// When it began, and how long the last one took.
+    /// Start of the round, and duration of the last one.
     round_began: Time,
     turn: Span,
     /// Largest flight of this round.
     flight: u64,
     /// Round trip between the base station and the sender; zero if unknown.
     rtt: Span,
-    /// When data came last.
+    /// Time of the latest data.
     busy: Time,
     /// Largest payload of a segment.
     segment: u64,
-    /// Largest flight since a loss was shown, and the rounds far below it.
+    /// Largest flight since a visible loss, and the number of rounds far below it.
     peak: u64,
     low: u32,
-    /// Rounds that may show the reaction to a loss that the sender was shown.
+    /// Remaining rounds that may show the reaction to a visible loss.
     shown: u32,
     /// Flights of the last rounds.
     recent: [u64; 3],
     trial: Option<Trial>,
-    /// Trials in a row without a reaction.
+    /// Successive trials without a reaction.
     unmoved: u32,
-    /// No test before this time.
+    /// Time before which there is no test.
     retry: Time,
     failures: u32,
 }
 
 impl Reaction {
-    /// Nothing is known yet. With `concludes` the flow may be left alone.
+    /// Initial state. With `concludes` the flow may be ignored later.
     pub(super) fn new(concludes: bool) -> Reaction {
         Reaction {
             concludes,
@@ -203,18 +209,18 @@ impl Reaction {
     }
 }
 
-/// Whether `share` percent of `whole` are more than `part`.
+/// Whether `share` percent of `whole` exceed `part`.
 fn below(part: u64, whole: u64, share: u64) -> bool {
     part.saturating_mul(100) < whole.saturating_mul(share)
 }
 
 impl Reaction {
-    /// Whether losses are left to the sender now.
+    /// Whether losses are left to the sender at present.
     pub(super) fn leaves(&self) -> bool {
         matches!(self.state, State::Shows { .. } | State::Alone { .. })
     }
 
-    /// Whether the flow is left alone for good, so that nothing has to be cached.
+    /// Whether the flow is ignored, so that nothing needs to be cached.
     pub(super) fn is_alone(&self) -> bool {
         matches!(self.state, State::Alone { .. })
     }
@@ -224,7 +230,7 @@ impl Reaction {
         self.rtt
     }
 
-    /// An ACK with the receiver's timestamp `stamp` goes to the sender and acknowledges `acked`.
+    /// Records an ACK of `acked` to the sender with the receiver's timestamp `stamp`.
     pub(super) fn acked(&mut self, now: Time, stamp: u32, acked: u64) {
         let spacing = Span(self.rtt.0 / MARKS_A_ROUND);
         if let Some(last) = self.marks.back()
@@ -238,13 +244,13 @@ impl Reaction {
         self.marks.push_back(Mark { stamp, acked, at: now });
     }
 
-    /// The sender was shown a loss, or a mark of congestion.
+    /// Records that the sender sees a loss or a congestion mark.
     pub(super) fn shown(&mut self) {
         self.shown = EXPLAINED_ROUNDS;
         (self.peak, self.low) = (0, 0);
     }
 
-    /// The losses of data below position `until` are left to the sender, since the queue is full.
+    /// Records that losses below position `until` are left to the sender, since the queue is full.
     pub(super) fn congested(&mut self, until: u64) {
         self.shown();
         let mut level = self.recent.into_iter().fold(self.flight, u64::max);
@@ -267,7 +273,7 @@ impl Reaction {
         self.trial = None;
     }
 
-    /// Data up to `end` with this flight was sent in answer to an ACK of `acked`.
+    /// Evaluates data up to `end` with this flight, sent in answer to an ACK of `acked`.
     fn try_flight(&mut self, now: Time, acked: u64, end: u64, flight: u64) {
         let Some(trial) = &mut self.trial else { return };
         match trial.phase {
@@ -292,13 +298,13 @@ impl Reaction {
         }
     }
 
-    /// A round with this flight is over. Whether enough trials have shown no reaction.
+    /// Ends a round with this flight. Returns whether enough trials were without a reaction.
     fn passes_trials(&mut self, now: Time, flight: u64) -> bool {
         self.recent = [flight, self.recent[0], self.recent[1]];
         self.unmoved >= UNMOVED_TIMES && now >= self.retry
     }
 
-    /// The sender has retransmitted.
+    /// Records the sender's retransmission.
     pub(super) fn retransmitted(&mut self, now: Time) {
         self.shown();
         if let State::Shows { level, .. } = self.state {
@@ -307,8 +313,8 @@ impl Reaction {
         }
     }
 
-    /// New data up to position `end` that echoes the receiver's timestamp `echo`; `segment` bytes are the payload of one
-    /// segment. What changes, if anything does.
+    /// Handles new data up to position `end` that echoes the receiver's timestamp `echo`; `segment` is the
+    /// payload of one segment. Returns a change of treatment, if there is one.
     pub(super) fn data(&mut self, now: Time, echo: u32, end: u64, segment: u64) -> Option<Change> {
         self.segment = self.segment.max(segment);
         let silence = core::mem::replace(&mut self.busy, now);
@@ -323,7 +329,7 @@ impl Reaction {
         }
         if let Some(mark) = newer {
             let sample = now.since(mark.at);
-            // The shortest of recent ones; the path may become longer.
+            // The minimum of recent samples; the path may become longer.
             self.rtt = match self.rtt {
                 Span::ZERO => sample,
                 rtt => sample.min(rtt + rtt / 8),
@@ -347,7 +353,7 @@ impl Reaction {
         self.round(now, flight)
     }
 
-    /// The application paused: what is in flight says nothing about the window.
+    /// Handles a pause of the application: the flight does not reflect the window.
     fn pause(&mut self, now: Time) {
         (self.peak, self.low, self.flight) = (0, 0, 0);
         (self.recent, self.trial) = ([0; 3], None);
@@ -361,7 +367,7 @@ impl Reaction {
         }
     }
 
-    /// A round trip is over in which `flight` was the most.
+    /// Ends a round trip with `flight` as its maximum.
     fn round(&mut self, now: Time, flight: u64) -> Option<Change> {
         match &mut self.state {
             State::Repairs => {
@@ -409,7 +415,7 @@ impl Reaction {
         }
     }
 
-    /// Whether the flight is far below its peak, and no loss explains it.
+    /// Whether the flight is far below its peak without a loss that explains it.
     fn suspects(&mut self, now: Time, flight: u64) -> bool {
         if self.shown > 0 {
             self.shown -= 1;
@@ -423,7 +429,7 @@ impl Reaction {
         self.low >= SHRUNK_ROUNDS && self.peak >= LEAST_PEAK * self.segment && now >= self.retry
     }
 
-    /// The sender slows down: its losses are repaired until the next test.
+    /// Handles a sender that slows down: its losses are repaired until the next test.
     fn repair(&mut self, now: Time) -> Change {
         self.state = State::Repairs;
         (self.peak, self.low) = (0, 0);

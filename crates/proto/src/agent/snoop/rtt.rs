@@ -1,4 +1,4 @@
-//! Round-trip time over the wireless link, as the agent measures it, and the local time-out from it.
+//! Round-trip time over the wireless link, measured by the agent, and the local timeout.
 
 use super::SnoopConfig;
 use super::timeout::Measured;
@@ -6,13 +6,14 @@ use crate::travel::travels;
 use crate::units::{Span, Time};
 
 /// The estimator of one flow. One packet per window is timed, from its arrival at the agent to the ACK that
+/// covers it, so the base station's queue is part of the round trip.
 /// covers it, so that the base station's own queue is part of the round trip.
 //= parsa98#4: only one round-trip estimate is made per window
 #[derive(Clone, Copy, Debug, Default)]
 pub(in super::super) struct Rtt {
     /// Smoothed round trip and its variation.
     estimate: Option<(Span, Span)>,
-    /// Without an estimate yet: an upper bound on the round trip.
+    /// Before the first estimate: an upper bound on the round trip.
     bound: Option<Span>,
     timed: Option<Timed>,
 }
@@ -23,35 +24,36 @@ travels!(Rtt { estimate, bound, .. });
 struct Timed {
     /// Position past the timed packet.
     end: u64,
-    /// When it came.
+    /// Time of its arrival.
     at: Time,
-    /// Whether anything was retransmitted since.
+    /// Whether there was a retransmission since.
     spoiled: bool,
 }
 
 impl Rtt {
-    /// Another clock counts from here: no packet is being timed.
+    /// Discards the measurement, since another clock counts from here.
     pub(in super::super) fn moved(&mut self) {
         self.timed = None;
     }
 
-    /// A packet that ends at position `end` passes for the first time.
+    /// Records the first transmission of a packet that ends at position `end`.
     #[inline]
     pub(in super::super) fn sent(&mut self, end: u64, now: Time) {
         self.timed.get_or_insert(Timed { end, at: now, spoiled: false });
     }
 
-    /// The packet that ends at position `end` leaves for the air; `again` says that it did so before.
+    /// Records the departure of the packet that ends at position `end`; `again` for a retransmission.
     pub(in super::super) fn departs(&mut self, end: u64, again: bool, now: Time) {
         if let Some(timed) = self.timed.as_mut().filter(|timed| timed.end == end && !again) {
             timed.at = now;
         }
     }
 
-    /// Something was retransmitted. The ACK of the timed packet may now wait for the retransmission to fill a
-    /// hole before it, so it says nothing about the link.
+    /// Records a retransmission. The ACK of the timed packet may now wait for the retransmission to fill an
+    /// earlier hole, so it does not reflect the link.
     ///
-    /// With the fault only a retransmission of the timed packet itself is heeded: then the estimate grows by the time
+    /// With the fault only a retransmission of the timed packet itself has this effect. Then the estimate
+    /// includes the time to fill earlier holes, which grows with the number of holes in a window.
     /// that holes before it take to be filled, the more of them there are in a window.
     //= parsa98#5.2: with many losses in a window the on-line code updated its estimate to a value during which
     //= parsa98#5.2: retransmissions occurred, and that grew very large
@@ -61,19 +63,19 @@ impl Rtt {
         }
     }
 
-    /// An ACK covers everything below `ack`; the sample, if it covers the timed packet.
+    /// Handles an ACK of everything below `ack`. Returns the sample, if it covers the timed packet.
     #[inline]
     pub(in super::super) fn acked(&mut self, ack: u64, now: Time) -> Option<Span> {
         let timed = self.timed.filter(|timed| timed.end <= ack)?;
         self.timed = None;
         let rtt = now.since(timed.at);
         if timed.spoiled {
-            // The round trip was no longer than this. A first time-out that is too short for the link would
-            // spoil every sample and stay in force; the bound takes its place until there is an estimate.
+            // An upper bound of the round trip. A first timeout that is too short for the link would spoil
+            // every sample and remain in use; the bound replaces it until there is an estimate.
             self.bound = Some(self.bound.map_or(rtt, |bound| bound.min(rtt)));
             return None;
         }
-        // Gains of 1/8 and 1/4, as in the TCP of the time.
+        // Gains of 1/8 and 1/4, as in the TCP of that time.
         self.estimate = Some(match self.estimate {
             None => (rtt, rtt / 2),
             Some((srtt, rttvar)) => {
@@ -84,18 +86,18 @@ impl Rtt {
         Some(rtt)
     }
 
-    /// Whether anything is known about the round trip: an estimate, or a bound.
+    /// Whether there is an estimate or a bound.
     pub(in super::super) fn is_measured(&self) -> bool {
         self.estimate.is_some() || self.bound.is_some()
     }
 
-    /// How long an answer usually takes; zero as long as nothing is known.
+    /// The usual time until an answer; zero if unknown.
     pub(in super::super) fn usual(&self) -> Span {
         self.estimate.map(|(srtt, _)| srtt).or(self.bound).unwrap_or(Span::ZERO)
     }
 
-    /// The local time-out. It is not backed off: the wireless link is not congested by its losses, and several
-    /// attempts must fit into the sender's own time-out.
+    /// The local timeout, without backoff: losses of the wireless link are no congestion, and several
+    /// attempts must fit into the sender's timeout.
     pub(in super::super) fn timeout(&self, config: &SnoopConfig) -> Span {
         let base = match self.estimate {
             None => self.bound.map_or(config.initial_timeout, |bound| bound * 2),

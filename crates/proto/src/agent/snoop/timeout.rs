@@ -1,29 +1,29 @@
-//! The rules for the local time-out: one file and one line each.
+//! Rules of the local timeout: one file and one line each.
 
 use serde::Serialize;
 
 use super::SnoopConfig;
 use crate::units::Span;
 
-/// What a rule knows: the smoothed round trip over the wireless link, and its variation.
+/// Input of a rule: the smoothed round trip over the wireless link, and its variation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
     pub srtt: Span,
     pub rttvar: Span,
 }
 
-/// A rule: its word, and the time-out before the floor of the configuration.
+/// A rule: its name, and the timeout before the configured minimum.
 struct Rule {
     word: &'static str,
     timeout: fn(Measured, &SnoopConfig) -> Span,
 }
 
-/// Makes the enum of all rules from the list of their files.
+/// Generates the enum of all rules from the list of their files.
 macro_rules! rules {
     ($($file:ident::$Rule:ident,)*) => {
         $(mod $file;)*
 
-        /// How the local time-out follows from the round trips measured over the wireless link.
+        /// Rule of the local timeout as a function of the local round trips.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
         #[serde(rename_all = "kebab-case")]
         #[expect(missing_docs, reason = "each is described in its file")]
@@ -32,11 +32,11 @@ macro_rules! rules {
         }
 
         impl TimeoutRule {
-            /// The words for a rule.
+            /// Names of the rules.
             pub const WORDS: &'static [(&'static str, TimeoutRule)] =
                 &[$(($file::RULE.word, TimeoutRule::$Rule)),*];
 
-            /// The time-out, before the floor of the configuration.
+            /// The timeout before the configured minimum.
             pub(super) fn timeout(self, measured: Measured, config: &SnoopConfig) -> Span {
                 match self {
                     $(TimeoutRule::$Rule => ($file::RULE.timeout)(measured, config),)*

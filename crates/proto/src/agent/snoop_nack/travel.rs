@@ -1,4 +1,4 @@
-//! What of a flow from the mobile host moves to another base station, and how that one goes on with it.
+//! Hand-off of the state of a flow from the mobile host: export and import.
 
 use super::{Flow, HOLES, Hole, SnoopNack};
 use crate::machine::Out;
@@ -11,7 +11,7 @@ travels!(Hole { start, end, asked_as, asked });
 travels!(Flow { origin, top, acked, fin, receiver, holes, requests, rtt, .. });
 
 impl Flow {
-    /// Whether no step can overflow with it.
+    /// Whether no operation can overflow with it.
     pub(in super::super) fn is_sound(&self) -> bool {
         let near = |position: Option<u64>| position.is_none_or(|position| position < FAR);
         let (holes, most) = (&self.holes, u32::MAX / 2);
@@ -28,7 +28,7 @@ impl Flow {
 }
 
 impl SnoopNack {
-    /// The flows of `host`, which are forgotten here.
+    /// Removes the flows of `host` and returns them.
     pub(super) fn release(&mut self, host: Addr, out: &mut Out) -> Vec<(FlowKey, Flow)> {
         let flows = self.flows.take_of(host).into_iter().map(|(i, key, mut flow)| {
             self.forget(i, out);
@@ -39,10 +39,11 @@ impl SnoopNack {
         flows.collect()
     }
 
-    /// Watches flows that another agent has watched so far. Holes are named again when an answer would be due.
+    /// Continues flows of another agent. Holes are reported again when an answer would be due.
     pub(super) fn adopt(&mut self, now: Time, flows: Vec<(FlowKey, Flow)>, out: &mut Out) {
         for (key, mut flow) in flows {
-            // Flows are watched from their SYN on: what is known here is the same connection or a later one.
+            // Flows are tracked from their SYN on, so a flow known here is the same connection or a later
+            // one.
             if self.flows.find(key).is_some() {
                 continue;
             }
@@ -69,7 +70,7 @@ mod tests {
         Flow { top: TOP, acked: Some(1000), requests: 3, holes: holes.to_vec(), ..Flow::default() }
     }
 
-    /// Each of what another base station may say that is not so.
+    /// Each inconsistency in the state of another base station.
     #[test]
     fn a_flow_that_cannot_be_is_not_taken_over() {
         let sound = || flow(&[hole(1000, 2000), hole(2000, TOP)]);

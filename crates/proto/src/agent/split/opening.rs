@@ -1,4 +1,4 @@
-//! Which connections are split, and what routers say of their paths.
+//! Opening of split connections, and router messages about their paths.
 
 use super::Split;
 use super::pair::Pair;
@@ -10,8 +10,9 @@ use crate::units::Time;
 use crate::wire::{Damage, FlowKey, Packet};
 
 impl Split {
-    /// Two SYNs with different numbers came for the pair in slot `i`, and the far end has answered neither: the later one
-    /// counts until the far end answers the first. Where the pair of the connection is then, if it is split still.
+    /// Handles two SYNs with different numbers for the pair in slot `i`, without an answer of the far end.
+    /// The later one is used until the far end answers the first. Returns the slot of the connection's pair,
+    /// if it is still split.
     pub(super) fn contend(
         &mut self,
         now: Time,
@@ -36,7 +37,7 @@ impl Split {
         Some(i)
     }
 
-    /// A SYN for no connection that is split: splits it, or lets it pass.
+    /// Handles a SYN without a split connection: splits it, or lets it pass.
     pub(super) fn on_syn(
         &mut self,
         now: Time,
@@ -61,7 +62,7 @@ impl Split {
         self.split(now, from, key, &packet, out);
     }
 
-    /// Begins to split the connection that `packet` from `from` opens. There is room.
+    /// Splits the connection that `packet` from `from` opens. There must be room.
     fn split(&mut self, now: Time, from: Side, key: FlowKey, packet: &Packet, out: &mut Out) {
         let Some(flow) = packet.flow() else { return };
         let i = self.pairs.insert(key);
@@ -74,14 +75,14 @@ impl Split {
         self.peak = self.peak.max(self.state_bytes());
     }
 
-    /// A router beyond `from` may report that a packet of ours was too large. The message goes on to the host in whose
-    /// name the packet was: what it quotes may be the host's own as well.
+    /// Handles a report of a router beyond `from` that a packet was too large. The message is also forwarded
+    /// to the host in whose name the packet was sent, since it may quote the host's own packet.
     pub(super) fn hear_of_path(&mut self, now: Time, from: Side, packet: &Packet, out: &mut Out) {
         let Some(report) = packet.too_big().filter(|_| packet.damage == Damage::None) else {
             return;
         };
         let flow = report.quote.flow;
-        // What was too large had gone that way.
+        // The large packet had travelled in that direction.
         let key = if from == Side::Right { flow } else { flow.reversed() };
         if packet.dst != flow.src {
             return;

@@ -1,4 +1,4 @@
-//! The two halves of one split connection, and what passes between them.
+//! The two halves of one split connection, and the transfer between them.
 
 mod claim;
 mod travel;
@@ -16,48 +16,49 @@ pub(super) use claim::Claim;
 use claim::Doubt;
 pub(in crate::agent) use travel::Moved;
 
-/// How long a handshake may take: as in 4.4BSD.
+/// Time limit of a handshake, as in 4.4BSD.
 const HANDSHAKE: Span = Span::secs(75);
 
-/// The round trip of an end that was never measured.
+/// Assumed round trip of an unmeasured end.
 const UNKNOWN: Span = Span::millis(100);
 
-/// What has become of a pair.
+/// State of a pair after a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fate {
-    /// It goes on.
+    /// It continues.
     Alive,
-    /// Nothing is left to do.
+    /// It has finished.
     Over,
 }
 
-/// What all pairs of a base station have in common: one of each by the side of the peer.
+/// Shared settings of all pairs of a base station, indexed by the side of the peer.
 #[derive(Clone, Debug)]
 pub(super) struct Ends {
     /// The TCP towards each side, with the buffer as its windows.
     pub(super) tcp: [Arc<Settings>; 2],
-    /// Bytes held for each direction at first.
+    /// Initial buffer size for each direction, bytes.
     pub(super) buffer: u32,
-    /// Whether that grows with the path.
+    /// Whether the buffer grows with the path.
     pub(super) grows: bool,
-    /// What makes it M-TCP, if it is that.
+    /// Configuration of M-TCP, if it is that.
     pub(super) mtcp: Option<MtcpConfig>,
-    /// Whether full segments that are lost may be too large for the path.
+    /// Whether losses of full segments may mean that they are too large for the path.
     pub(super) suspects_size: bool,
 }
 
-/// The memory for the buffers of all pairs, in bytes.
+/// Memory for the buffers of all pairs, bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Memory {
     pub(super) all: u64,
-    /// What the buffers of the pairs there are may come to.
+    /// Sum of the limits of all buffers.
     pub(super) promised: u64,
-    /// Of that, what they have grown by.
+    /// Part of `promised` by which buffers have grown.
     pub(super) grown: u64,
 }
 
 impl Memory {
-    /// Lets a buffer grow by `bytes`, or says no. Half of the memory stays for new connections.
+    /// Grants growth of a buffer by `bytes` bytes, if possible. Half of the memory is reserved for new
+    /// connections.
     fn grant(&mut self, bytes: u32) -> bool {
         let granted = self.grown + u64::from(bytes) <= self.all / 2
             && self.promised + u64::from(bytes) <= self.all;
@@ -68,7 +69,7 @@ impl Memory {
         granted
     }
 
-    /// The buffers of `pair`, which began with `buffer` bytes each, are free again.
+    /// Releases the buffers of `pair`, which began with `buffer` bytes each.
     pub(super) fn take_back(&mut self, pair: &Pair, buffer: u32) {
         let limits: u64 = pair.rooms.iter().map(|room| u64::from(room.limit)).sum();
         self.promised -= limits;
@@ -76,31 +77,31 @@ impl Memory {
     }
 }
 
-/// What a pair uses for the length of a call.
+/// Shared state that a pair uses during a call.
 pub(super) struct Shared<'a> {
-    /// Pieces on their way from one half to the other.
+    /// Data on its way from one half to the other.
     pub(super) scratch: &'a mut Vec<Body>,
-    /// What buffers grow from, if they do.
+    /// Memory for growing buffers, if they grow.
     pub(super) memory: Option<&'a mut Memory>,
 }
 
 /// The buffer of one direction.
 #[derive(Clone, Copy, Debug)]
 struct Room {
-    /// Bytes that it holds.
+    /// Size of the buffer, bytes.
     limit: u32,
-    /// Of the bytes taken in, those whose room was given back.
+    /// Number of received bytes whose space was freed.
     freed: u64,
-    /// When the last measure of `freed` was taken, and what it was.
+    /// Time and value of the last measurement of `freed`.
     since: (Time, u64),
 }
 
 impl Room {
-    /// Room for `bytes` was given back for the first time since `since`; a round trip of the source takes `rtt`, and
-    /// `cwnd` is the congestion window of the sink. How large the buffer should be, once in a round trip.
+    /// Measures the freed space once per round trip of the source (`rtt`), and returns the wanted size of the
+    /// buffer. `cwnd` is the congestion window of the sink.
     ///
-    /// The source needs a window of what it sends in a round trip, and the sink what it has in flight; twice of both,
-    /// so that both can double in slow start (Linux: `tcp_rcv_space_adjust`, `tcp_sndbuf_expand`).
+    /// The source needs a window of the data that it sends in a round trip, and the sink its flight. Both are
+    /// doubled, so that both can double in slow start (Linux: `tcp_rcv_space_adjust`, `tcp_sndbuf_expand`).
     fn wanted(&mut self, now: Time, rtt: Span, cwnd: u32) -> Option<u32> {
         let (since, before) = self.since;
         if now.since(since) < rtt {
@@ -111,7 +112,7 @@ impl Room {
         Some(wanted.min(u32::MAX.into()) as u32)
     }
 
-    /// Makes the buffer as large as the path wants it, if there is memory.
+    /// Grows the buffer to the wanted size, if there is memory.
     fn grow(&mut self, now: Time, source: &mut Half, sink: &mut Half, memory: &mut Memory) {
         let rtt = match source.control_block().srtt {
             Span::ZERO => UNKNOWN,
@@ -130,36 +131,36 @@ impl Room {
 /// A connection from the base station to each of the two ends.
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
-    /// By the side of the peer.
+    /// Indexed by the side of the peer.
     halves: [Half; 2],
     /// The side whose host opened the connection.
     opener: Side,
-    /// Until when both ends must have shaken hands, as long as they have not.
+    /// Deadline of the handshakes, until both are complete.
     open_until: Option<Time>,
-    /// The buffer of what comes from each side.
+    /// Buffers, indexed by the source's side.
     rooms: [Room; 2],
-    /// When a packet came last.
+    /// Time of the last packet.
     heard: Time,
-    /// Bytes that both directions held after the last call.
+    /// Buffered bytes of both directions after the last call.
     held: u64,
-    /// When what the packets of a batch have made due is sent.
+    /// Time at which the segments due after a batch of packets are sent.
     uncork: Option<Time>,
-    /// With M-TCP: how often a mobile host that is gone is looked for.
+    /// With M-TCP: interval of probes to a lost mobile host.
     knocks: Option<Span>,
-    /// The mobile host is gone: when it is looked for next.
+    /// While the mobile host is lost: time of the next probe.
     gone: Option<Time>,
-    /// Where the last segment that came behind a hole began.
+    /// Start of the last segment behind a hole.
     behind: Option<Seq>,
-    /// By the side of the peer: whether it may have gone on without the base station.
+    /// Indexed by the side of the peer: whether it may have continued without the base station.
     doubts: [Doubt; 2],
-    /// Until the far end has answered: the SYN of the opener, and the first one, which had another number.
+    /// Until the far end has answered: the opener's SYN, and an earlier one with another number.
     first: Option<Box<Packet>>,
     rival: Option<Box<Packet>>,
 }
 
 impl Pair {
-    /// A SYN for `flow` came from `opener`: opens onward under the opener's own initial sequence number, and
-    /// lets the SYN wait for what becomes of that.
+    /// Handles a SYN for `flow` from `opener`: opens a connection to the far end with the opener's initial
+    /// sequence number. The SYN waits for the result.
     pub(super) fn open(
         now: Time,
         opener: Side,
@@ -185,7 +186,7 @@ impl Pair {
         };
         let target = opener.other();
         let mut onward = half(target, flow, syn.seq);
-        // Its own initial number is not known before the far end has told it.
+        // Its initial number is unknown until the far end answers.
         let mut near = half(opener, flow.reversed(), Seq(0));
         near.hold();
         near.on_segment(now, syn, Body::EMPTY, out);
@@ -211,7 +212,7 @@ impl Pair {
         }
     }
 
-    /// A packet that came from `from` is taken in.
+    /// Handles a packet from `from`.
     pub(super) fn take(
         &mut self,
         now: Time,
@@ -232,7 +233,8 @@ impl Pair {
             if self.halves[from.index()].leaves_hole(segment, body.len())
                 && self.behind.replace(segment.seq) == Some(segment.seq)
             {
-                // What is missing may be known to be there: then it never comes, and the other end knows.
+                // The missing data may have reached the other end directly; then it never arrives here, and
+                // the other end can confirm that.
                 self.halves[from.other().index()].ask_back(now, out);
             }
             self.halves[from.index()].on_arrival(now, segment, body, ecn, out);
@@ -243,13 +245,14 @@ impl Pair {
         self.settle(now, shared, out)
     }
 
-    /// A router reports that a packet of the half towards `side` was too large. Whether that is believed.
+    /// Handles a router's report that a packet of the half towards `side` was too large. Returns whether the
+    /// report is accepted.
     pub(super) fn shrink(&mut self, now: Time, side: Side, report: &TooBig, out: &mut Out) -> bool {
         let quote = report.quote;
         self.halves[side.index()].on_too_big(now, (quote.seq, quote.len), report.mtu, out)
     }
 
-    /// A timer may have expired.
+    /// Handles timers.
     pub(super) fn on_wake(&mut self, now: Time, shared: &mut Shared<'_>, out: &mut Out) -> Fate {
         self.look(now, out);
         for half in &mut self.halves {
@@ -263,7 +266,7 @@ impl Pair {
         self.settle(now, shared, out)
     }
 
-    /// When a timer expires next.
+    /// Deadline of the next timer.
     pub(super) fn next_wake(&self) -> Option<Time> {
         let [left, right] = &self.halves;
         [left.next_wake(), right.next_wake(), self.open_until, self.uncork, self.gone]
@@ -272,23 +275,23 @@ impl Pair {
             .min()
     }
 
-    /// When a packet came last.
+    /// Time of the last packet.
     pub(super) fn heard(&self) -> Time {
         self.heard
     }
 
-    /// Bytes that both directions held after the last call.
+    /// Buffered bytes of both directions after the last call.
     pub(super) fn held(&self) -> u64 {
         self.held
     }
 
-    /// What was taken in from one end and is not acknowledged by the other, in pieces of a segment.
+    /// Data received from one end and unacknowledged by the other, in pieces of a segment.
     pub(super) fn kept(&self, each: &mut dyn FnMut(Kept)) {
         for half in &self.halves {
             let (mut seq, mut left, most) = half.unacknowledged();
             while left > 0 {
                 let len = left.min(u64::from(most)) as u32;
-                // What TCP sends again is told by its own events.
+                // Retransmissions of TCP have their own events.
                 each(Kept { flow: half.flow, seq, len, attempts: 0 });
                 seq = seq + len;
                 left -= u64::from(len);
@@ -296,16 +299,16 @@ impl Pair {
         }
     }
 
-    /// Gives both connections up and tells both ends.
+    /// Aborts both connections with resets to both ends.
     pub(super) fn reset(&mut self, now: Time, out: &mut Out) {
         for half in &mut self.halves {
             half.reset(now, out);
         }
     }
 
-    /// Gives both connections up after packets may have passed the base station by. An end that has gone on with the other
-    /// takes no reset from here, as RFC 5961 section 3.2 has it. So each is asked where it is: its answer goes to the other
-    /// end, which is closed and answers with a reset that has the right number.
+    /// Aborts both connections after packets may have bypassed the base station. An end that has continued
+    /// with the other ignores a reset from here (RFC 5961 section 3.2). So each end is probed: its answer
+    /// reaches the other end, which is closed and answers with a reset of the right number.
     pub(super) fn give_up(&mut self, now: Time, out: &mut Out) {
         let probes = self.halves.each_mut().map(|half| half.probe(now));
         self.reset(now, out);
@@ -316,7 +319,7 @@ impl Pair {
         }
     }
 
-    /// One half has changed: passes on to the other what that means for it.
+    /// Passes the effects of a change in one half to the other.
     pub(super) fn settle(&mut self, now: Time, shared: &mut Shared<'_>, out: &mut Out) -> Fate {
         if self.open_until.is_some() {
             self.shake_hands(now, out);
@@ -326,19 +329,18 @@ impl Pair {
         self.halves.iter_mut().for_each(|half| half.probe_path(now, out));
         self.held = self.halves.iter().map(Half::held_bytes).sum();
         if self.halves.iter().any(Half::is_aborted) {
-            // A reset travels on; so does a refusal, and so does silence that lasted too long.
+            // A reset is forwarded; so is a refusal, and so is a timeout of the handshake.
             self.reset(now, out);
             return Fate::Over;
         }
         if self.open_until.is_some_and(|until| until <= now) {
-            // An opener that was never answered is not answered now; its own timer decides.
+            // An opener without an answer so far gets none now; its own timer expires.
             if !self.halves[self.opener.index()].is_held() {
                 self.reset(now, out);
             }
             return Fate::Over;
         }
-        // Whichever end closed first is in TIME-WAIT itself, under the same numbers: what comes late is
-        // answered there.
+        // The end that closed first is in TIME-WAIT itself, with the same numbers, and answers late segments.
         if !self.halves.iter().all(Half::is_over) {
             return Fate::Alive;
         }
@@ -346,7 +348,7 @@ impl Pair {
         Fate::Over
     }
 
-    /// The opener is answered when the far end has answered, and under the far end's own number.
+    /// Answers the opener after the far end has answered, with the far end's initial number.
     fn shake_hands(&mut self, now: Time, out: &mut Out) {
         let [left, right] = &mut self.halves;
         let (near, onward) = match self.opener {
@@ -362,7 +364,7 @@ impl Pair {
         }
     }
 
-    /// What came in from `from` is written to the other side; what was acknowledged there makes room here.
+    /// Writes data received from `from` to the other side; data acknowledged there makes room here.
     fn carry(&mut self, now: Time, from: Side, shared: &mut Shared<'_>, out: &mut Out) {
         let [left, right] = &mut self.halves;
         let (source, sink) = match from {
@@ -373,7 +375,7 @@ impl Pair {
         sink.set_urgent(source.heard_urgent());
         source.take_delivered(shared.scratch);
         for body in shared.scratch.drain(..) {
-            // It fits: the window on this side is what the queue on the other side has room for.
+            // It fits: the window on this side is the free space of the queue on the other side.
             let len = body.len();
             let taken = sink.write(now, body, out);
             debug_assert!(taken == len || sink.is_aborted());
@@ -392,8 +394,8 @@ impl Pair {
         }
         if source.peer_has_closed() {
             if source.has_ended() {
-                // Its FIN acknowledges the peer's. Whoever has got that FIN believes no later copy of it, and once it is
-                // acknowledged nobody stays to say again what the peer has not heard.
+                // Its FIN acknowledges the peer's data. A peer that has received that FIN ignores later
+                // copies, and after the FIN's ACK this half sends no further acknowledgements.
                 sink.hear_of_far(source.acknowledged(), true);
             }
             sink.close(now, out);

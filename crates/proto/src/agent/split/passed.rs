@@ -1,17 +1,17 @@
-//! Connections that are not split, and stay so.
+//! Connections that are permanently unsplit.
 //!
-//! An end that has seen the far end's own SYN-ACK cannot continue with a base station that offers other options. So a SYN
-//! that passed once passes again, whether or not there is room by then.
+//! An end that has seen the far end's own SYN-ACK cannot continue with a base station that offers other
+//! options. So a SYN that passed once passes again, even if there is room by then.
 
 use core::mem::swap;
 
 use crate::flows::FlowMap;
 use crate::wire::{Flags, FlowKey, Segment, Seq};
 
-/// SYNs remembered for certain, at least.
+/// Minimum number of stored SYNs.
 const LEAST: usize = 1 << 14;
 
-/// The SYNs that passed last, in two generations: when the younger one is full, the older is forgotten.
+/// Recently passed SYNs in two generations: when the younger one is full, the older one is discarded.
 #[derive(Clone, Debug)]
 pub(super) struct Passed {
     young: FlowMap<Seq>,
@@ -31,7 +31,7 @@ impl Passed {
         [&self.young, &self.old].into_iter().any(|map| map.get(&key) == Some(&seq))
     }
 
-    /// It passes now.
+    /// Records that it passes now.
     pub(super) fn note(&mut self, key: FlowKey, seq: Seq) {
         if self.young.len() == self.most && !self.young.contains_key(&key) {
             self.old.clear();
@@ -47,7 +47,8 @@ impl Passed {
     }
 }
 
-/// Whether a connection that `syn` opens can be split without loss to its ends: only if all that the SYN says is understood
+/// Whether a connection that `syn` opens can be split without a disadvantage for its ends: only if the whole
+/// SYN is understood here.
 /// here.
 //= rfc9293#section-3.1: an option that is not known must be ignored; it may still mean something to the far end
 pub(super) fn is_splittable(syn: &Segment) -> bool {

@@ -1,4 +1,4 @@
-//! Split connections move from base station to base station.
+//! Hand-off of split connections between base stations.
 
 use super::{Fate, Pair, Split};
 use crate::agent::Handover;
@@ -9,7 +9,7 @@ use crate::units::Time;
 use crate::wire::Addr;
 
 impl Split {
-    /// The connections of `host`, which are forgotten here.
+    /// Removes the connections of `host` and returns them.
     pub(super) fn release(&mut self, now: Time, host: Addr, out: &mut Out) -> Option<Handover> {
         let mut pairs = Vec::new();
         for i in self.pairs.of_host(host) {
@@ -22,8 +22,8 @@ impl Split {
         Handover::new(host, State::Split(pairs))
     }
 
-    /// Goes on with connections that another base station has given away. Those for which there is no room are reset:
-    /// nobody else could deliver what they hold.
+    /// Imports connections of another base station. Those without room are reset, since no other agent could
+    /// deliver their buffered data.
     pub(super) fn adopt(
         &mut self,
         now: Time,
@@ -32,13 +32,13 @@ impl Split {
     ) -> Result<(), Handover> {
         let mtcp = self.ends.mtcp.is_some();
         let State::Split(pairs) = &mut state.state else { return Err(state) };
-        // What was promised to the ends is another thing.
+        // The ends rely on other guarantees.
         if pairs.iter().any(|(_, moved)| moved.is_deputy() != mtcp) {
             return Err(state);
         }
         for (key, moved) in core::mem::take(pairs) {
             if self.pairs.find(key).is_some() {
-                // Its SYN passed here: a later connection between the same ports.
+                // Its SYN passed here: a later connection with the same ports.
                 continue;
             }
             let limits = moved.limits(self.ends.buffer).map(u64::from);

@@ -34,7 +34,8 @@ fn the_share_of_bad_time_is_that_of_its_mean() {
     let bad = (0..n)
         .filter(|i| channel.pass(Time(i * 1_000_000), Span::micros(1), 1).is_some())
         .count() as f64;
-    // A quarter of the time. Neighbouring samples are alike: about 27,000 are independent, deviation 0.0027.
+    // A quarter of the time. Neighbouring samples are correlated: about 27,000 are independent, deviation
+    // 0.0027.
     assert!((bad / n as f64 - 0.25).abs() < 0.011, "{bad}");
 }
 
@@ -44,14 +45,14 @@ fn a_long_silence_is_skipped_without_walking_it() {
         TwoStateErrors::new([Span(3), Span(1)], [p(0.0), p(1.0)], false, Stream::new(1, "radio"));
     let n = 20_000;
     let bad = (1..=n).filter(|i| channel.pass(Time(i << 40), Span(1), 1).is_some()).count() as f64;
-    // A nanosecond frame meets the bad state at its start, or with some chance during it.
+    // A frame of a nanosecond encounters the bad state at its start, or with some probability during it.
     assert!(bad / n as f64 > 0.22 && bad / (n as f64) < 0.60, "{bad}");
     assert!(channel.pass(Time(n << 41), Span::secs(3600), 1500).is_some());
 }
 
 #[test]
 fn bits_have_their_share_of_errors() {
-    // parsa98 5.3.2: half of what is sent in the bad state is damaged.
+    // parsa98 5.3.2: half of the bits sent in the bad state are damaged.
     let bers = [p(0.0), p(0.5)];
     let mut channel = TwoStateBitErrors::new([3000, 1000], bers, Stream::new(1, "radio"));
     let n = 400_000;
@@ -103,7 +104,7 @@ fn both_directions_can_have_the_same_fades() {
     for i in 0..40_000 {
         let at = Time(i * 7_000_000);
         let there = right.pass(at, Span::micros(1), 1).is_some();
-        // The other direction speaks seldom: one frame after each long silence.
+        // The other direction sends seldom: one frame after each long silence.
         if i % 1000 == 0 {
             assert_eq!(left.pass(at, Span::micros(1), 1).is_some(), there);
         }
@@ -113,7 +114,8 @@ fn both_directions_can_have_the_same_fades() {
     assert!((f64::from(bad) / 40_000.0 - 0.25).abs() < 0.015, "{bad}");
 }
 
-/// A frame of a second over states of nanoseconds meets their average, and each state's share of it is its own.
+/// A frame of a second over states of nanoseconds has their average error rate, and each state has its own
+/// share.
 #[test]
 fn over_a_frame_of_many_states_errors_are_those_of_their_shares() {
     let (means, bers) = ([Span(30), Span(10)], [p(1e-4), p(1e-3)]);

@@ -1,11 +1,12 @@
-//! Bluetooth Low Energy: a peripheral that keeps its connection to a central, and reports by notifications.
+//! Bluetooth Low Energy: a peripheral with a permanent connection to a central that sends reports as
+//! notifications.
 //!
-//! Central and peripheral meet in each connection interval whether there is data or not. The phases of such an event are
-//! those that Kindt and others measured; a notification makes one packet longer, and more than fit into one packet are
-//! more exchanges of the same event.
+//! Central and peripheral meet in each connection interval, with or without data. The phases of such an event
+//! are those measured by Kindt et al. A notification makes one packet longer; a report that exceeds one
+//! packet adds exchanges to the same event.
 //!
-//! Not modelled: advertising and connecting, encryption, packets that are damaged, peripheral latency, and what the central
-//! and its way to the Internet draw.
+//! Not modelled: advertising and connecting, encryption, damaged packets, peripheral latency, and the
+//! consumption of the central and its Internet access.
 
 use super::{Part, States, Stretch, milliamperes};
 use crate::units::{Power, Span};
@@ -14,43 +15,43 @@ use crate::units::{Power, Span};
 const NOTIFICATION: u64 = 20;
 /// Bytes of a packet around the payload of the link layer: preamble, access address, header, CRC.
 const AROUND: u64 = 10;
-/// What L2CAP and ATT add to a notification.
+/// Bytes that L2CAP and ATT add to a notification.
 const HEADERS: u64 = 7;
-/// A byte of the 1 Mb/s physical layer.
+/// Duration of a byte on the 1 Mb/s physical layer.
 const BYTE: Span = Span::micros(8);
 
 /// A peripheral.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Ble {
-    /// Its name.
+    /// Name of the preset.
     pub name: &'static str,
-    /// What it is.
+    /// Short description, for lists.
     pub about: &'static str,
-    /// Where its figures come from.
+    /// Source of its figures.
     pub source: &'static str,
-    /// From one connection event to the next.
+    /// Connection interval.
     pub interval: Span,
-    /// What each event takes beside its packets: spans and powers.
+    /// Phases of each event outside its packets: durations and powers.
     pub around: &'static [(Span, Power)],
-    /// How long the receiver is on before the first packet, and before others.
+    /// Time that the receiver is on before the first packet, and before later ones.
     pub before_receiving: [Span; 2],
-    /// How long the transmitter is on before a packet.
+    /// Time that the transmitter is on before a packet.
     pub before_sending: Span,
-    /// The turn from receiving to sending.
+    /// Turnaround from receiving to sending.
     pub turn: (Span, Power),
-    /// The turn from sending to receiving.
+    /// Turnaround from sending to receiving.
     pub turn_back: (Span, Power),
-    /// What it draws while it receives.
+    /// Power while receiving.
     pub receive: Power,
-    /// What it draws while it sends.
+    /// Power while sending.
     pub send: Power,
-    /// What it draws asleep.
+    /// Power while asleep.
     pub sleep: Power,
 }
 
 const VOLTS: f64 = 3.0;
 
-/// Peripherals whose figures are known.
+/// Peripherals with published figures.
 pub const BLES: [Ble; 1] = [Ble {
     name: "ble",
     about: "Bluetooth Low Energy peripheral (BLE112, 3 dBm), a connection event each second",
@@ -66,7 +67,7 @@ pub const BLES: [Ble; 1] = [Ble {
         (Span::micros(860), milliamperes(7.980, VOLTS)),
         (Span::micros(80), milliamperes(4.129, VOLTS)),
     ],
-    // The first is longer, and once more by 50 ppm of both clocks over a second.
+    // The first window is longer; 50 ppm of both clocks over a second extend it further.
     before_receiving: [Span::micros(388 + 100), Span::micros(123)],
     before_sending: Span::micros(53),
     turn: (Span::micros(80), milliamperes(14.128, VOLTS)),
@@ -77,8 +78,8 @@ pub const BLES: [Ble; 1] = [Ble {
 }];
 
 impl Ble {
-    /// One connection event in which the device sends `bytes` of reports; all of it is charged to `part` but for packets
-    /// with data.
+    /// One connection event in which the device sends `bytes` of reports. Everything except packets with data
+    /// is charged to `part`.
     fn event(&self, states: &mut States, bytes: u64) {
         for (span, power) in self.around {
             states.add(Part::Reachable, *span, *power);
@@ -102,13 +103,13 @@ impl Ble {
         }
     }
 
-    /// What the device does from one report of `bytes` to the next, `period` later.
+    /// States of the device from one report of `bytes` to the next, `period` later.
     pub fn states(&self, bytes: u64, period: Span) -> Vec<Stretch> {
         let mut states = States::default();
         self.event(&mut states, bytes);
         let mut empty = States::default();
         self.event(&mut empty, 0);
-        // All other events are alike: as one stretch of their mean power.
+        // All other events are alike: they become one stretch of their mean power.
         let others = (period.0 / self.interval.0).saturating_sub(1);
         let joules: f64 = empty.0.iter().map(|s| (s.power * s.span).get()).sum();
         let event = empty.span();
@@ -140,10 +141,10 @@ mod tests {
     #[test]
     fn a_report_makes_packets_longer_and_more() {
         let joules = |bytes| Joules::of(&BLES[0].states(bytes, Span::secs(10)));
-        // 20 bytes: 27 bytes more, 216 us x 36.445 mA x 3 V.
+        // 20 bytes: 27 additional bytes, 216 us x 36.445 mA x 3 V.
         let more = joules(20).total() - joules(0).total();
         assert!((more - 23.62e-6).abs() < 0.05e-6, "{more}");
-        // 21 bytes: another exchange.
+        // 21 bytes: a second exchange.
         assert!(joules(21).part(Part::Listen) > 1.3 * joules(20).part(Part::Listen));
         let states = BLES[0].states(50, Span::secs(3600));
         assert_eq!(states.iter().fold(Span::ZERO, |sum, s| sum + s.span), Span::secs(3600));

@@ -1,13 +1,13 @@
 //! Modems of LTE-M and NB-IoT.
 //!
-//! A report wakes the modem, which connects (`RRC connected`). Behind the last packet it listens without a pause for a
-//! while, then in turns (connected DRX), until the network releases it: the inactivity timer, which no device can choose.
-//! Then it can be paged for the active timer (T3324, in idle DRX), and at last it rests as it was agreed: in power saving
-//! mode (PSM), in which nobody can reach it, or in DRX or extended DRX. A device that says that nothing follows (release
-//! assistance, RAI) is released at once.
+//! A report wakes the modem, which connects (`RRC connected`). After the last packet it listens continuously
+//! for a while and then periodically (connected DRX), until the network releases it. The network defines this
+//! inactivity timer. Then the modem can be paged during the active timer (T3324, in idle DRX). Finally it
+//! rests as negotiated: in power saving mode (PSM), in which it is unreachable, or in DRX or extended DRX. A
+//! device that announces that no more data follows (release assistance, RAI) is released at once.
 //!
-//! Not modelled: attaching to the network, updates of the tracking area where reports are rarer than the network's
-//! timer T3412, changes of cells, and a packet that comes while the modem rests.
+//! Not modelled: attaching to the network, tracking area updates for reports rarer than the network's timer
+//! T3412, changes of cells, and packets for a resting modem.
 
 use super::super::presets::joules;
 use super::{Activity, Part, States, Stretch, in_turn, mean_power, milliamperes};
@@ -18,51 +18,51 @@ use crate::units::{Energy, Power, Span, Time};
 pub enum Rest {
     /// It listens for a page in each cycle, from 0.32 s to 2.56 s.
     Drx(Span),
-    /// The same with a cycle from 5.12 s to hours.
+    /// Extended DRX: a cycle from 5.12 s to hours.
     Edrx(Span),
-    /// It sleeps: nobody can reach it before its next report.
+    /// It sleeps and is unreachable until its next report.
     Psm,
 }
 
-/// What networks set and devices ask for.
+/// Timers that networks set and devices request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timers {
-    /// From the last packet until the network releases the connection.
+    /// Time from the last packet until the network releases the connection.
     pub inactivity: Span,
-    /// How long of it the modem listens without a pause.
+    /// Part of the inactivity time in which the modem listens continuously.
     pub attentive: Span,
-    /// Then it listens once in each of these cycles.
+    /// Cycle of connected DRX after that.
     pub connected_drx: Span,
-    /// How long it can be paged after a release before it rests (T3324).
+    /// Time after a release in which the modem can be paged (T3324).
     pub active: Span,
-    /// The cycle of pages in that time.
+    /// Paging cycle in that time.
     pub idle_drx: Span,
-    /// How it rests.
+    /// How the modem rests.
     pub rest: Rest,
-    /// Whether the device says when nothing follows, and is released at once (RAI).
+    /// Whether the device announces the end of its data and is released at once (RAI).
     pub release_assistance: bool,
 }
 
-/// A modem: what it draws, and its timers.
+/// Consumption and timers of a modem.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Cellular {
-    /// Its name.
+    /// Name of the preset.
     pub name: &'static str,
-    /// What it is.
+    /// Short description, for lists.
     pub about: &'static str,
-    /// Where its figures come from.
+    /// Source of its figures.
     pub source: &'static str,
-    /// What it takes to wake up, connect and be released.
+    /// Energy to wake up, connect and be released.
     pub connect: Energy,
-    /// How long that takes.
+    /// Time to wake up, connect and be released.
     pub connect_span: Span,
-    /// What it draws while it sends, on average over subframes.
+    /// Mean power over subframes while sending.
     pub send: Power,
-    /// What it draws while it listens without a pause, or receives.
+    /// Power while receiving or listening continuously.
     pub listen: Power,
-    /// What it takes to wake up for one occasion of DRX, look, and go back.
+    /// Energy of one DRX occasion: waking up, listening, falling asleep.
     pub occasion: Energy,
-    /// What it draws asleep.
+    /// Power while asleep.
     pub sleep: Power,
     /// Its timers.
     pub timers: Timers,
@@ -71,8 +71,8 @@ pub struct Cellular {
 const VOLTS: f64 = 3.7;
 const SLEEP: Power = milliamperes(0.0027, VOLTS);
 
-/// The usual timers of networks: a connection is kept for 10 s after the last packet (5 to 60 s: nRF Connect SDK, "Power
-/// saving mode"; 10.6 s were logged by boaks/zephyr-coaps-client with Deutsche Telekom).
+/// Usual timers of networks. A connection lasts 10 s after the last packet (5 to 60 s: nRF Connect SDK,
+/// "Power saving mode"; boaks/zephyr-coaps-client logged 10.6 s with Deutsche Telekom).
 const TIMERS: Timers = Timers {
     inactivity: Span::secs(10),
     attentive: Span::millis(200),
@@ -83,7 +83,8 @@ const TIMERS: Timers = Timers {
     release_assistance: false,
 };
 
-/// Modems whose figures are known. All are those of one chip at 3.7 V, so that technologies are compared, and not chips.
+/// Modems with published figures. All are those of one chip at 3.7 V, so that comparisons concern
+/// technologies, not chips.
 ///
 /// `occasion` follows from the mean current of extended DRX with one occasion in 81.92 s, less that of sleep: (18 - 2.7) uA
 /// x 81.92 s for LTE-M and (37 - 2.7) uA x 81.92 s for NB-IoT. A cycle of connected DRX is charged as one of idle DRX.
@@ -143,8 +144,8 @@ pub const CELLULARS: [Cellular; 3] = [
 ];
 
 impl Cellular {
-    /// What the modem does from one report to the next, `period` later: the packets of the report are `activities`. A
-    /// gap between two of them may be so long that the modem is released, and connects again.
+    /// States of the modem from one report to the next, `period` later; `activities` are the packets of the
+    /// report. A long gap between two packets can release the modem, which then connects again.
     pub fn states(&self, activities: &[Activity], period: Span) -> Vec<Stretch> {
         let mut states = States::default();
         self.connect(&mut states);
@@ -168,7 +169,8 @@ impl Cellular {
         states.add(Part::Connect, self.connect_span, power);
     }
 
-    /// Nothing comes for `span`; tells whether the modem was released in that time. `over` says that nothing follows.
+    /// Adds an idle `span` and returns whether the modem was released in that time. `over` means that no more
+    /// data follows.
     fn pause(&self, states: &mut States, span: Span, over: bool) -> bool {
         let timers = &self.timers;
         let inactivity =
@@ -192,7 +194,7 @@ impl Cellular {
         span > inactivity
     }
 
-    /// What it draws if it wakes up once in each `cycle`.
+    /// Mean power of a modem that wakes up once in each `cycle`.
     pub fn cycle(&self, cycle: Span) -> Power {
         self.sleep + mean_power(self.occasion, cycle)
     }
@@ -203,8 +205,9 @@ mod tests {
     use super::super::Joules;
     use super::*;
 
-    /// A modem whose figures add up in the head: 1 J in 2 s to connect, sends at 2 W, listens at 1 W, 0.1 J for an
-    /// occasion, nothing asleep; kept for 10 s, of which 1 s attentive, then each second; paged each 2 s for 8 s.
+    /// A modem for mental arithmetic: 1 J in 2 s to connect, sends at 2 W, listens at 1 W, 0.1 J per
+    /// occasion, 0 W asleep. The connection lasts 10 s: 1 s of listening, then a cycle of 1 s. It is paged
+    /// each 2 s for 8 s.
     fn modem() -> Cellular {
         Cellular {
             name: "round",
@@ -261,16 +264,18 @@ mod tests {
         let mut modem = modem();
         modem.timers.release_assistance = true;
         let states = modem.states(&[at(0, 3, true), at(5, 6, false)], Span::secs(100));
-        // The gap inside of the report costs what it did; behind the report there is neither 1 J of listening nor 0.9 J.
+        // The gap inside the report costs the same. The 1 J of listening and 0.9 J of tail after the report
+        // disappear.
         close(&Joules::of(&states), [1.0, 6.0, 2.0, 0.1, 0.4, 0.0]);
     }
 
     #[test]
     fn a_gap_longer_than_the_inactivity_timer_costs_a_second_connection() {
         let states = modem().states(&[at(0, 1, true), at(31, 32, true)], Span::secs(200));
-        // The gap of 30 s: 1 s listened, 9 s of tail, 8 s reachable, 12 s asleep; behind the report once more.
+        // The gap of 30 s: 1 s of listening, 9 s of tail, 8 s reachable, 12 s asleep. The same follows the
+        // report.
         close(&Joules::of(&states), [2.0, 4.0, 2.0, 1.8, 0.8, 0.0]);
-        // One of just 10 s does not.
+        // A gap of exactly 10 s does not.
         let states = modem().states(&[at(0, 1, true), at(11, 12, true)], Span::secs(200));
         close(&Joules::of(&states), [1.0, 4.0, 2.0, 1.8, 0.4, 0.0]);
     }
@@ -280,7 +285,7 @@ mod tests {
         let mut modem = modem();
         modem.timers.rest = Rest::Edrx(Span::secs(20));
         let states = modem.states(&[at(0, 1, true)], Span::secs(121));
-        // 121 - 2 - 1 - 10 - 8 = 100 s at rest: five occasions, beside the four of the active time.
+        // 121 - 2 - 1 - 10 - 8 = 100 s at rest: five occasions, in addition to the four of the active time.
         close(&Joules::of(&states), [1.0, 2.0, 1.0, 0.9, 0.9, 0.0]);
     }
 
@@ -294,7 +299,8 @@ mod tests {
 
     #[test]
     fn presets_give_the_data_sheets_currents_of_extended_drx_again() {
-        // 81.92 s is where `occasion` comes from; at 655 s the sheet says 6 and 9 uA: below by what a longer window takes.
+        // `occasion` is derived at 81.92 s. At 655 s the sheet gives 6 and 9 uA, more than computed because
+        // its window is longer.
         for (place, near, far) in [(0, 18.0, 6.0), (1, 37.0, 9.0)] {
             let modem = CELLULARS[place];
             let ua = |s| modem.cycle(Span::from_secs_f64(s)).get() / VOLTS * 1e6;

@@ -1,36 +1,37 @@
 //! LoRaWAN end devices of class A.
 //!
-//! A device sends when it likes and listens twice behind: one second after the end of its frame, and a second later. In
-//! between and till the next report it sleeps. What it may send is bounded: by the longest payload of a data rate, and by
-//! the duty cycle of its band.
+//! A device may send at any time. It opens two receive windows, one second after the end of its frame and one
+//! second later. It sleeps in between and until the next report. Two limits apply: the longest payload of a
+//! data rate, and the duty cycle of the band.
 //!
-//! Not modelled: joining, confirmed frames and what is sent again, commands of the network, adaptive data rate, collisions,
-//! and downlinks: both windows stay empty.
+//! Not modelled: joining, confirmed frames and retransmissions, network commands, adaptive data rate,
+//! collisions, and downlinks: both windows stay empty.
 
 use super::{Part, States, Stretch, milliamperes};
 use crate::units::{Power, Span};
 
-/// The spreading factor: each step doubles a symbol, and adds some 2.5 dB of range.
+/// Spreading factor: each step doubles a symbol and adds about 2.5 dB of range.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Spreading(u8);
 
 impl Spreading {
-    /// Those of EU868 with 125 kHz, 7 to 12.
+    /// Spreading factors of EU868 at 125 kHz, 7 to 12.
     pub const fn new(factor: u8) -> Option<Spreading> {
         if factor >= 7 && factor <= 12 { Some(Spreading(factor)) } else { None }
     }
 
-    /// The bare factor.
+    /// The factor as a number.
     pub fn get(self) -> u8 {
         self.0
     }
 
-    /// A symbol of 125 kHz: 2^SF / 125 kHz.
+    /// Duration of a symbol at 125 kHz: 2^SF / 125 kHz.
     pub fn symbol(self) -> Span {
         Span::micros(8 << self.0)
     }
 
-    /// The longest payload of an application: LoRaWAN regional parameters RP002, EU868, without repeaters and options.
+    /// Longest application payload in bytes: LoRaWAN regional parameters RP002, EU868, without repeaters and
+    /// options.
     pub fn longest(self) -> u64 {
         match self.0 {
             7 | 8 => 222,
@@ -39,8 +40,9 @@ impl Spreading {
         }
     }
 
-    /// Time on air of `bytes` of the physical layer, explicit header, CRC, coding rate 4/5, preamble of 8 symbols: Semtech
-    /// AN1200.13, section 4. Symbols longer than 16 ms have the low data rate optimisation.
+    /// Time on air of `bytes` of the physical layer with explicit header, CRC, coding rate 4/5 and a preamble
+    /// of 8 symbols: Semtech AN1200.13, section 4. Symbols longer than 16 ms use the low data rate
+    /// optimisation.
     pub fn airtime(self, bytes: u64) -> Span {
         let sf = i64::from(self.0);
         let optimised = i64::from(self.symbol() > Span::millis(16));
@@ -52,39 +54,39 @@ impl Spreading {
         Span(self.symbol().0 / 4 * quarters)
     }
 
-    /// How long a receive window without a preamble stays open: 12 symbols, from SF11 on 8 (Casals et al., table 4).
+    /// Duration of a receive window without a preamble: 12 symbols, 8 from SF11 on (Casals et al., table 4).
     fn window(self) -> Span {
         Span(self.symbol().0 * if self.0 >= 11 { 8 } else { 12 })
     }
 }
 
-/// What MHDR, FHDR, FPort and MIC add to a payload, in bytes (LoRaWAN 1.0.4, 4).
+/// Bytes of MHDR, FHDR, FPort and MIC around a payload (LoRaWAN 1.0.4, 4).
 pub const OVERHEAD: u64 = 13;
-/// The share of time that a device may be on the air in most bands of EU868 (ETSI EN 300 220).
+/// Maximum share of time on the air in most bands of EU868 (ETSI EN 300 220).
 pub const DUTY_CYCLE: f64 = 0.01;
 
 /// A device.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Lora {
-    /// Its name.
+    /// Name of the preset.
     pub name: &'static str,
-    /// What it is.
+    /// Short description, for lists.
     pub about: &'static str,
-    /// Where its figures come from.
+    /// Source of its figures.
     pub source: &'static str,
     /// Its spreading factor.
     pub spreading: Spreading,
-    /// What it does before it sends: spans and powers.
+    /// Phases before sending: durations and powers.
     pub before: &'static [(Span, Power)],
-    /// What it draws while it sends.
+    /// Power while sending.
     pub send: Power,
-    /// What it draws until a window opens.
+    /// Power until a window opens.
     pub wait: Power,
-    /// What it draws in the first window, and in the second.
+    /// Power in the first and in the second window.
     pub windows: [Power; 2],
-    /// What it does behind the second.
+    /// Phases after the second window: durations and powers.
     pub behind: &'static [(Span, Power)],
-    /// What it draws asleep.
+    /// Power while asleep.
     pub sleep: Power,
 }
 
@@ -95,7 +97,8 @@ const fn spreading(factor: u8) -> Spreading {
     }
 }
 
-/// One chip at two spreading factors, at 3.3 V, processor included. What the processor does beside is not in the sheet.
+/// One chip at two spreading factors, at 3.3 V, processor included. The data sheet does not cover other work
+/// of the processor.
 const SAM_R34: Lora = Lora {
     name: "lora-sf7",
     about: "LoRaWAN class A, EU868, 14 dBm (SAM R34), SF7: near the gateway",
@@ -109,7 +112,7 @@ const SAM_R34: Lora = Lora {
     sleep: milliamperes(0.001608, 3.3),
 };
 
-/// Devices whose figures are known.
+/// Devices with published figures.
 pub const LORAS: [Lora; 3] = [
     SAM_R34,
     Lora {
@@ -141,7 +144,7 @@ pub const LORAS: [Lora; 3] = [
 ];
 
 impl Lora {
-    /// Frames that `bytes` of an application need.
+    /// Frames for `bytes` of an application.
     pub fn frames(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.spreading.longest()).max(1)
     }
@@ -154,12 +157,12 @@ impl Lora {
         Span(full * self.spreading.airtime(longest + OVERHEAD).0 + last.0)
     }
 
-    /// How many reports a day the duty cycle allows.
+    /// Maximum number of reports per day within the duty cycle.
     pub fn most_a_day(&self, bytes: u64) -> f64 {
         86_400.0 * DUTY_CYCLE / self.airtime(bytes).as_secs_f64()
     }
 
-    /// What the device does from one report of `bytes` to the next, `period` later.
+    /// States of the device from one report of `bytes` to the next, `period` later.
     pub fn states(&self, bytes: u64, period: Span) -> Vec<Stretch> {
         let mut states = States::default();
         let longest = self.spreading.longest();
@@ -184,7 +187,7 @@ impl Lora {
         states.add(Part::Tail, second, self.wait);
         states.add(Part::Listen, window, self.windows[0]);
         states.add(Part::Tail, second.saturating_sub(window), self.wait);
-        // Casals et al. measured 33 ms, a symbol of SF12.
+        // Casals et al. measured 33 ms, one symbol of SF12.
         states.add(Part::Listen, spreading(12).symbol(), self.windows[1]);
         for (span, power) in self.behind {
             states.add(Part::Connect, *span, *power);
@@ -220,7 +223,7 @@ mod tests {
         assert_eq!(made, [7, 8, 9, 10, 11, 12]);
         let longest = [7, 8, 9, 10, 11, 12].map(|factor| spreading(factor).longest());
         assert_eq!(longest, [222, 222, 115, 51, 51, 51]);
-        // Twelve symbols to SF10, eight from SF11 on.
+        // Twelve symbols up to SF10, eight from SF11 on.
         let windows = [7, 10, 11, 12].map(|factor| spreading(factor).window());
         assert_eq!(windows, [12_288, 98_304, 131_072, 262_144].map(Span::micros));
     }
@@ -228,7 +231,8 @@ mod tests {
     #[test]
     fn a_report_is_one_frame_and_two_empty_windows() {
         let lora = LORAS[0];
-        // 7 bytes are 20 with the overhead: 56.576 ms at 41.54 mA, 12 x 1.024 + 32.768 ms at 12.68 mA, both at 3.3 V.
+        // 7 bytes are 20 with the overhead: 56.576 ms at 41.54 mA, 12 x 1.024 + 32.768 ms at 12.68 mA, both
+        // at 3.3 V.
         let states = lora.states(7, Span::secs(60));
         let joules = Joules::of(&states);
         assert!((joules.part(Part::Send) - 7.7556e-3).abs() < 1e-6, "{joules:?}");
@@ -242,7 +246,7 @@ mod tests {
         // 864 s a day on the air: 655 frames of 1318.912 ms.
         assert_eq!(LORAS[1].most_a_day(7).floor(), 655.0);
         assert_eq!([1, 51, 52, 102, 103].map(|b| LORAS[1].frames(b)), [1, 1, 2, 2, 3]);
-        // 52 bytes: 64 and 14 of the physical layer.
+        // 52 bytes: two frames, of 64 and 14 bytes of the physical layer.
         let both = spreading(12).airtime(64).0 + spreading(12).airtime(14).0;
         assert_eq!(LORAS[1].airtime(52), Span(both));
         assert_eq!(Spreading::new(6), None);
@@ -250,8 +254,8 @@ mod tests {
 
     #[test]
     fn the_measured_platform_lasts_as_long_as_its_paper_says() {
-        // Abstract of Casals et al.: 2400 mAh last a year with a message each 5 minutes, and 6 years where there is hardly
-        // any. The second follows from 45 uA alone; the first is a test of all states.
+        // Abstract of Casals et al.: 2400 mAh last a year with a message each 5 minutes, and 6 years with
+        // almost none. The second figure follows from 45 uA alone; the first tests all states.
         let mdot = LORAS[2];
         let years = |period: Span| {
             let watts = Joules::of(&mdot.states(7, period)).total() / period.as_secs_f64();

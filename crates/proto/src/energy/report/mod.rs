@@ -1,9 +1,9 @@
-//! What a radio of the Internet of Things draws for a report, and from one report to the next.
+//! Energy of a radio of the Internet of Things per report and between reports.
 //!
-//! Such a radio sleeps nearly always, and what it draws is decided by the states that it passes through around a few
-//! packets: it connects, moves data, stays connected for a while in case more comes, and goes back to sleep. Each family
-//! of radios has a file with its states and with presets whose figures have a source. Simulated packets come in as
-//! [`Activity`]; [`Stretch`]es of time, each in one state, come out.
+//! Such a radio sleeps nearly always. Its consumption depends on the states around a few packets: it
+//! connects, transfers data, stays connected for a while in case more arrives, and goes back to sleep. Each
+//! family of radios has a file with its states and with presets from published figures. The input is
+//! simulated packets as [`Activity`]; the output is [`Stretch`]es of time, each in one state.
 
 mod ble;
 mod cellular;
@@ -20,26 +20,26 @@ pub use wifi::{Keeps, WIFIS, Wifi};
 use super::presets::watts;
 use crate::units::{Energy, Power, Span, Time};
 
-/// What a radio does at a time.
+/// State of a radio.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
-    /// It wakes up and gets ready: synchronisation, random access, signalling, release.
+    /// Waking up and connecting: synchronisation, random access, signalling, release.
     Connect,
-    /// It sends data.
+    /// Sending data.
     Send,
-    /// It receives data, or listens for it without a pause.
+    /// Receiving data, or listening for it continuously.
     Listen,
-    /// It stays connected after the last packet, and listens from time to time.
+    /// Connected after the last packet and listening periodically.
     Tail,
-    /// It is reachable without a connection: it listens for pages, beacons or connection events.
+    /// Reachable without a connection: listening for pages, beacons or connection events.
     Reachable,
-    /// It sleeps, and nobody can reach it.
+    /// Asleep and unreachable.
     Sleep,
 }
 
 impl Part {
-    /// Every part, in a fixed order.
+    /// Every state, in a fixed order.
     pub const ALL: [Part; 6] =
         [Part::Connect, Part::Send, Part::Listen, Part::Tail, Part::Reachable, Part::Sleep];
 
@@ -56,12 +56,12 @@ impl Part {
     }
 }
 
-/// A packet on the air, or a part of one, as the radio of the device sees it.
+/// A packet on the air, or a part of one, from the view of the device's radio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Activity {
-    /// When it begins, from the moment in which the device first has something to send.
+    /// Its beginning, relative to the time at which the device first has data to send.
     pub from: Time,
-    /// When it ends.
+    /// Its end.
     pub until: Time,
     /// Whether the device sends it.
     pub sends: bool,
@@ -70,15 +70,15 @@ pub struct Activity {
 /// Time in one state.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Stretch {
-    /// What the radio does.
+    /// State of the radio.
     pub part: Part,
-    /// For how long.
+    /// Duration.
     pub span: Span,
-    /// What it draws, on average.
+    /// Mean power.
     pub power: Power,
 }
 
-/// Joules by what they were spent on.
+/// Energy in joules, by state of the radio.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Joules([f64; Part::ALL.len()]);
 
@@ -92,18 +92,18 @@ impl Joules {
         all
     }
 
-    /// Those of one part.
+    /// Energy of one state.
     pub fn part(&self, part: Part) -> f64 {
         self.0[part as usize]
     }
 
-    /// All of them.
+    /// Total energy.
     pub fn total(&self) -> f64 {
         self.0.iter().sum()
     }
 }
 
-/// Stretches that follow one another, adjacent ones of one state as one.
+/// Consecutive stretches; adjacent ones of the same state are merged.
 #[derive(Clone, Debug, Default)]
 struct States(Vec<Stretch>);
 
@@ -116,13 +116,13 @@ impl States {
         }
     }
 
-    /// How long they take together.
+    /// Total duration.
     fn span(&self) -> Span {
         self.0.iter().fold(Span::ZERO, |sum, stretch| sum + stretch.span)
     }
 }
 
-/// `activities` in order, none overlapping the one before: of two at a time the earlier one goes on to its end.
+/// Sorts `activities` and removes overlaps: of two at a time the earlier one continues to its end.
 fn in_turn(activities: &[Activity]) -> Vec<Activity> {
     let mut sorted = activities.to_vec();
     sorted.sort_by_key(|a| (a.from, a.until));
@@ -135,12 +135,12 @@ fn in_turn(activities: &[Activity]) -> Vec<Activity> {
     sorted
 }
 
-/// A current at a voltage.
+/// Power of a current in milliamperes at a voltage in volts.
 const fn milliamperes(ma: f64, volts: f64) -> Power {
     watts(ma * volts / 1e3)
 }
 
-/// `energy` spread over `span`.
+/// Mean power of `energy` over `span`.
 fn mean_power(energy: Energy, span: Span) -> Power {
     Power::watts(energy.get() / span.as_secs_f64()).unwrap_or(Power::ZERO)
 }

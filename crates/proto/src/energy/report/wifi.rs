@@ -1,10 +1,11 @@
-//! Wi-Fi stations that stay associated: with target wake time (TWT), or with each so many beacons.
+//! Wi-Fi stations that stay associated: with target wake time (TWT), or by receiving every n-th beacon.
 //!
-//! With TWT (IEEE 802.11ax, individual agreements) station and access point agree on when to meet; in between nothing is
-//! heard, beacons neither. A report does not wait for the next meeting: the station wakes up and sends.
+//! With TWT (IEEE 802.11ax, individual agreements) station and access point agree on service periods; in
+//! between the station receives nothing, not even beacons. A report does not wait for the next service
+//! period: the station wakes up and sends.
 //!
-//! Not modelled: associating and what the access point does about a station that is quiet for too long, the agreement's
-//! set-up, frames sent again, DHCP and ARP, and broadcasts.
+//! Not modelled: association, the access point's handling of idle stations, TWT setup, retransmitted frames,
+//! DHCP and ARP, and broadcasts.
 
 use super::{Activity, Part, States, Stretch, in_turn, milliamperes};
 use crate::units::{Power, Span, Time};
@@ -12,41 +13,41 @@ use crate::units::{Power, Span, Time};
 /// How a station stays reachable.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Keeps {
-    /// It wakes up each so often, for so long.
+    /// It wakes up at regular intervals for a fixed time.
     WakeTime {
         /// From one service period to the next.
         every: Span,
-        /// For how long it is awake then.
+        /// Time awake in each service period.
         awake: Span,
     },
-    /// It hears beacons, at this mean power as a whole.
+    /// It receives beacons; its mean power in total.
     Beacons(Power),
 }
 
 /// A station.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Wifi {
-    /// Its name.
+    /// Name of the preset.
     pub name: &'static str,
-    /// What it is.
+    /// Short description, for lists.
     pub about: &'static str,
-    /// Where its figures come from.
+    /// Source of its figures.
     pub source: &'static str,
-    /// What it draws while it sends.
+    /// Power while sending.
     pub send: Power,
-    /// What it draws while it is awake.
+    /// Power while awake.
     pub listen: Power,
-    /// What it draws asleep.
+    /// Power while asleep.
     pub sleep: Power,
-    /// How long it takes to wake up.
+    /// Time to wake up.
     pub wake: Span,
-    /// How long it stays awake behind the last packet.
+    /// Time that it stays awake after the last packet.
     pub linger: Span,
     /// How it stays reachable.
     pub keeps: Keeps,
 }
 
-/// Stations whose figures are known.
+/// Stations with published figures.
 pub const WIFIS: [Wifi; 2] = [
     Wifi {
         name: "wifi-twt",
@@ -75,8 +76,8 @@ pub const WIFIS: [Wifi; 2] = [
 ];
 
 impl Wifi {
-    /// What the station does from one report to the next, `period` later: the packets of the report are `activities`. It
-    /// stays awake between them.
+    /// States of the station from one report to the next, `period` later; `activities` are the packets of the
+    /// report. The station stays awake between them.
     pub fn states(&self, activities: &[Activity], period: Span) -> Vec<Stretch> {
         let mut states = States::default();
         states.add(Part::Connect, self.wake, self.listen);
@@ -111,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_station_meets_its_access_point_and_sleeps_in_between() {
-        // 1 W awake, 3 W to send, 1 mW asleep; 1 s to wake up, 2 s behind, 3 s each 100 s.
+        // 1 W awake, 3 W to send, 1 mW asleep; 1 s to wake up, 2 s after packets, 3 s each 100 s.
         let watts = |w: f64| milliamperes(w * 1e3, 1.0);
         let station = Wifi {
             send: watts(3.0),
@@ -129,8 +130,8 @@ mod tests {
         };
         let states = station.states(&[at(0, 1, true), at(4, 5, false)], Span::secs(1008));
         let joules = Joules::of(&states);
-        // Awake: 1 s, then 1 s sent, 3 s waited, 1 s received, 2 s behind. Ten meetings of 1 + 3 s in the 1000 s that are
-        // left; 960 s asleep.
+        // Awake: 1 s, then 1 s of sending, 3 s of waiting, 1 s of receiving, 2 s after that. The remaining
+        // 1000 s have ten service periods of 1 + 3 s and 960 s asleep.
         let expected = [1.0, 3.0, 4.0, 2.0, 40.0, 0.96];
         for (part, wanted) in Part::ALL.into_iter().zip(expected) {
             assert!((joules.part(part) - wanted).abs() < 1e-9, "{}: {joules:?}", part.name());

@@ -11,11 +11,11 @@ use super::parity::{Amount, Parity};
 use super::window::{Incoming, Outgoing, after};
 use super::{AirmailConfig, AirmailHeader, Status};
 
-/// Length in bytes of a status as timers reckon with it.
+/// Length of a status for timers, bytes.
 const STATUS: u32 = 40;
-/// Length in bytes of a long packet, as timers reckon with it.
+/// Length of a long packet for timers, bytes.
 const LONG: u32 = 1500;
-/// Times that are doubled are doubled so often at most.
+/// Limit of doublings of a timer.
 const DOUBLINGS: u32 = 3;
 
 /// The end of the base station.
@@ -25,53 +25,54 @@ pub struct Base {
     timing: Timing,
     status_period: Span,
     poll_timeout: Span,
-    /// Every station, this one included.
+    /// Every station, including this one.
     peers: Vec<Peer>,
-    /// The frame with medium access: whom it is for, whether it asks, whether it has a status.
+    /// The frame at medium access: its receiver, whether it polls, and whether it contains a status.
     sending: Option<(usize, bool, bool)>,
-    /// Where the search for the next peer to serve begins.
+    /// Start of the search for the next peer to serve.
     turn: usize,
 }
 
-/// How far a window is.
+/// Progress of a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Ask {
-    /// Frames go before the status is asked for.
+    /// Data frames precede the poll.
     NotYet,
-    /// The frame that asks is with medium access.
+    /// The polling frame is at medium access.
     Asking,
-    /// The status must come before then.
+    /// The deadline of the status.
     Waiting(Time),
-    /// It is to be asked for, by a frame with nothing else.
+    /// A poll in a frame without data is due.
     Alone,
 }
 
 #[derive(Clone, Debug)]
 struct Peer {
-    // Down.
+    // Downwards.
     outgoing: Outgoing,
-    /// Whether the window takes no more packets.
+    /// Whether the window accepts no more packets.
     closed: bool,
     ask: Ask,
-    /// Number of the transmission that asked last.
+    /// Number of the last polling transmission.
     asked: u32,
-    /// How often no status has come, in a row.
+    /// Successive polls without a status.
     silent: u32,
-    /// Parity packets of the window that are still to be sent, and how many it has.
+    /// Remaining and total number of the window's parity packets.
     parity: (u8, u8),
-    /// Whether this is the first round of a long window: of a quarter of the packets that it could have at least.
+    /// Whether this is the first round of a long window, with at least a quarter of the packets that it could
+    /// have.
     first_round: bool,
-    /// As of the last status: transmissions heard, and frames that came.
+    /// Values of the last status: transmissions heard, and received frames.
     reported: (u32, u8),
     amount: Amount,
     down: Levels,
-    // Up.
+    // Upwards.
     incoming: Incoming,
-    /// When the next status is due; none while it is to be sent.
+    /// Time of the next status; `None` while it is to be sent.
     status_at: Option<Time>,
-    /// Statuses in a row with nothing new.
+    /// Successive statuses without new information.
     idle: u32,
-    /// As of the last status sent: transmissions heard, and frames that came.
+    /// Values of the last sent status: transmissions heard, and received frames.
     told: (u32, u32),
     up: Levels,
 }
@@ -97,7 +98,7 @@ impl Peer {
         }
     }
 
-    /// Takes in what a mobile host has.
+    /// Handles the status of a mobile host.
     fn take_in(&mut self, from: Station, status: &Status, above: &mut dyn Above) {
         let Status { ack, came, .. } = status;
         if !self.outgoing.take_in(ack) {
@@ -122,7 +123,7 @@ impl Peer {
         }
     }
 
-    /// The status of what has come from the mobile host.
+    /// The status for the data of the mobile host.
     fn status(&mut self) -> Status {
         let Incoming { heard, came, .. } = self.incoming;
         let sent = heard.wrapping_sub(self.told.0);
@@ -135,19 +136,19 @@ impl Peer {
         Status { ack: self.incoming.ack(), came: came as u8, strength: self.up.strength() }
     }
 
-    /// Whether the last frame of the round is the one about to be sent.
+    /// Whether the last frame of the round is the next to be sent.
     fn is_last(&self) -> bool {
         self.closed && self.parity.0 == 0 && self.outgoing.again().is_none()
     }
 }
 
 impl Base {
-    /// What is kept for all stations.
+    /// Reports stored packets for all stations.
     pub(super) fn kept(&self, tell: &mut dyn FnMut(&Load, bool)) {
         self.peers.iter().for_each(|peer| peer.outgoing.kept(tell));
     }
 
-    /// The end of a hop with `stations` of them.
+    /// The end for a hop with `stations` stations.
     pub(super) fn new(config: &AirmailConfig, stations: u8, timing: Timing) -> Base {
         let there_and_back = (timing.propagation + timing.turnaround + timing.processing) * 2;
         let quarter = timing.on_air(LONG) * u64::from(config.window).div_ceil(4);
@@ -224,7 +225,7 @@ impl Base {
         times.min()
     }
 
-    /// A frame for peer `i` that carries `load`, or nothing.
+    /// A frame for peer `i` that carries `load`.
     fn frame(&mut self, i: usize, header: AirmailHeader, load: Load) -> Frame {
         let peer = &mut self.peers[i];
         let status = peer.status_at.is_none().then(|| peer.status());
@@ -238,7 +239,7 @@ impl Base {
         header.frame(Station::BASE, Station(i as u8), load)
     }
 
-    /// The frame with the packet at place `at` of the window to peer `i`.
+    /// The frame with the packet at index `at` of the window to peer `i`.
     fn send(&mut self, i: usize, at: usize) -> Frame {
         let peer = &mut self.peers[i];
         let (seq, transmission, load) = peer.outgoing.send(at);
@@ -248,7 +249,7 @@ impl Base {
         self.frame(i, header, load)
     }
 
-    /// What completes the window of peer `i`: packets once more, parity, a question.
+    /// The next frame to complete the window of peer `i`: a retransmission, parity, or a poll.
     fn complete(&mut self, i: usize, above: &mut dyn Above) -> Option<Frame> {
         let to = Station(i as u8);
         let peer = &mut self.peers[i];
@@ -274,7 +275,7 @@ impl Base {
             let header = AirmailHeader { transmission, poll, parity, ..AirmailHeader::default() };
             return Some(self.frame(i, header, Load::None));
         }
-        // What waited when the last packet was taken is gone: nobody has asked yet.
+        // The packet that waited when the last one was taken is gone, so there was no poll yet.
         if !peer.closed && !peer.outgoing.slots.is_empty() && !above.waits(to) {
             (peer.closed, peer.ask) = (true, Ask::Alone);
             return self.complete(i, above);
@@ -282,7 +283,7 @@ impl Base {
         None
     }
 
-    /// A packet that has not been sent yet, for peer `i`.
+    /// A frame with a new packet for peer `i`.
     fn fresh(&mut self, i: usize, above: &mut dyn Above) -> Option<Frame> {
         let to = Station(i as u8);
         let (window, timing) = (usize::from(self.window), self.timing);

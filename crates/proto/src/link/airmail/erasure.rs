@@ -1,16 +1,16 @@
-//! A code over packets for losses at known places: of `k` packets and `r` parity packets any `k` give all `k`.
+//! An erasure code over packets: any `k` of `k` packets and `r` parity packets restore all `k`.
 //!
-//! Each byte of parity is a sum over GF(256) of the bytes at its place in the packets, weighted by a Cauchy matrix:
-//! every square part of that is invertible, so any parity packet makes up for any packet. Packets are taken as long as
-//! the longest, filled with zeros.
+//! Each byte of parity is a sum over GF(256) of the packets' bytes at the same offset, weighted by a Cauchy
+//! matrix. Every square submatrix is invertible, so any parity packet can replace any packet. All packets
+//! have the length of the longest, padded with zeros.
 
-/// Most packets and parity packets together.
+/// Limit of packets and parity packets together.
 pub const MOST: usize = 256;
 
 /// The field's polynomial x^8 + x^4 + x^3 + x^2 + 1, of which x is a generator.
 const POLYNOMIAL: u16 = 0x11d;
 
-/// Powers of the generator, twice in a row, and logarithms.
+/// Powers of the generator, repeated once, and logarithms.
 const TABLES: ([u8; 512], [u8; 256]) = {
     let (mut exp, mut log) = ([0; 512], [0; 256]);
     let (mut x, mut i) = (1_u16, 0);
@@ -38,8 +38,8 @@ fn inverse(a: u8) -> u8 {
     TABLES.0[255 - usize::from(TABLES.1[usize::from(a)])]
 }
 
-/// The weight of packet `packet` in parity packet `index`: the parity packets have the elements from 255 down, the
-/// packets those from 0 up, so no sum is zero.
+/// Weight of packet `packet` in parity packet `index`. Parity packets use the elements from 255 downwards,
+/// packets those from 0 upwards, so no sum is zero.
 fn weight(index: u8, packet: u8) -> u8 {
     inverse((255 - index) ^ packet)
 }
@@ -51,10 +51,10 @@ fn add(to: &mut [u8], factor: u8, from: &[u8]) {
     }
 }
 
-/// Parity packet `index` of `packets`: as long as the longest of them.
+/// Parity packet `index` of `packets`, with the length of the longest.
 ///
 /// # Panics
-/// If packets and parity packets are more than [`MOST`].
+/// If there are more than [`MOST`] packets and parity packets.
 pub fn encode(packets: &[&[u8]], index: u8) -> Vec<u8> {
     assert!(packets.len() + usize::from(index) < MOST, "more packets than the field has elements");
     let longest = packets.iter().map(|packet| packet.len()).max().unwrap_or(0);
@@ -65,13 +65,13 @@ pub fn encode(packets: &[&[u8]], index: u8) -> Vec<u8> {
     parity
 }
 
-/// Fills in the packets that are missing, as long as the parity packets, which come with their indices. `None` if
+/// Restores the missing packets, with the length of the parity packets, which have their indices. `None` if
 /// there are not enough of them.
 pub fn decode(packets: &[Option<&[u8]>], parity: &[(u8, &[u8])]) -> Option<Vec<Vec<u8>>> {
     let missing: Vec<u8> =
         (0..packets.len()).filter(|i| packets[*i].is_none()).map(|i| i as u8).collect();
     let count = missing.len();
-    // What the missing packets add up to in each parity packet, and their weights there.
+    // Sum of the missing packets in each parity packet, and their weights there.
     let mut rows: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     for (index, bytes) in parity.iter().take(count) {
         let mut left = bytes.to_vec();
@@ -134,7 +134,7 @@ mod tests {
             }
             let missing: Vec<usize> = (0..come.len()).filter(|i| come[*i].is_none()).collect();
             let found = decode(&come, &codes);
-            // The rule by which an end decides without a byte in its hands.
+            // The rule by which an end decides without the bytes.
             prop_assert_eq!(found.is_some(), super::super::parity::suffices(missing.len(), codes.len()));
             for (i, bytes) in missing.into_iter().zip(found.unwrap_or_default()) {
                 let (head, fill) = bytes.split_at(packets[i].len());

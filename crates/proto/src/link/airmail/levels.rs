@@ -1,23 +1,23 @@
-//! The code over the bytes of a frame, and how strong it is to be.
+//! The code over the bytes of a frame, and its adaptive strength.
 //!
-//! The base station chooses, for both directions, what costs the least time on the air for each byte that arrives: a
-//! stronger code has more check bytes and loses fewer frames. It knows the losses of the code in use. Now and then it
-//! tries a neighbour for one round, a stronger one if frames are lost, else a weaker one; if that leads to nothing, it
-//! waits twice as long before it tries again. So bursts, in which no code helps, cost hardly more than no code, and
-//! scattered errors are corrected.
+//! The base station chooses the code for both directions with the least airtime per delivered byte: a
+//! stronger code has more check bytes and loses fewer frames. It knows the losses of the present code.
+//! Occasionally it tries a neighbouring strength for one round: a stronger one if frames are lost, else a
+//! weaker one. After an unsuccessful trial it doubles the time to the next one. So bursts, which no code
+//! corrects, cost hardly more than without a code, and scattered errors are corrected.
 
 use serde::Serialize;
 
 use crate::link::fec::Code;
 
-/// How strong the code over the bytes of a frame is.
+/// Strength of the code over the bytes of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strength {
     /// No code.
     #[default]
     None,
-    /// 16 check bytes in a block of 255: 8 wrong bytes are corrected.
+    /// 16 check bytes in a block of 255, which correct 8 wrong bytes.
     Light,
     /// 32 check bytes.
     Medium,
@@ -26,7 +26,7 @@ pub enum Strength {
 }
 
 impl Strength {
-    /// All, weakest first.
+    /// All strengths, weakest first.
     pub const ALL: [Strength; 4] =
         [Strength::None, Strength::Light, Strength::Medium, Strength::Strong];
 
@@ -34,38 +34,38 @@ impl Strength {
         [0, 16, 32, 64][self as usize]
     }
 
-    /// The code, its blocks spread over the frame.
+    /// The code, interleaved over the frame.
     pub fn code(self) -> Option<Code> {
         let checks = self.check_bytes();
         let code = Code::reed_solomon(255, 255 - checks).ok().filter(|_| checks > 0);
         code.map(Code::interleaved)
     }
 
-    /// Bytes on the air for each byte of a long frame.
+    /// Bytes on the air per byte of a long frame.
     fn expansion(self) -> f64 {
         255.0 / f64::from(255 - self.check_bytes())
     }
 }
 
-/// Frames of a round.
+/// Frames per round.
 const ROUND: u32 = 64;
-/// Rounds until a neighbour is tried first, and most of them.
+/// Rounds until the first trial, and the limit of this number.
 const PATIENCE: (u32, u32) = (2, 64);
-/// Losses below which no stronger code is tried.
+/// Share of lost frames below which no stronger code is tried.
 const FEW: f64 = 0.02;
-/// A code that costs less than this, beside the one in use, takes its place.
+/// Relative cost below which a tried code replaces the present one.
 const BETTER: f64 = 0.95;
 
-/// Chooses the code for one direction to one mobile host.
+/// Chooses the code for one direction and one mobile host.
 #[derive(Clone, Debug)]
 pub struct Levels {
     fixed: Option<Strength>,
-    /// By strength: the share of frames lost, if that was used.
+    /// Share of lost frames by strength, if it was used.
     losses: [Option<f64>; 4],
-    /// Of the round so far: frames sent, and lost.
+    /// Sent and lost frames of the present round.
     so_far: (u32, u32),
     current: Strength,
-    /// What is tried for one round.
+    /// Strength of the present trial.
     trial: Option<Strength>,
     patience: u32,
     /// Rounds since the last trial.
@@ -73,7 +73,7 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// Begins without a code, unless one is `fixed`.
+    /// Starts without a code, unless one is `fixed`.
     pub fn new(fixed: Option<Strength>) -> Levels {
         Levels {
             fixed,
@@ -86,7 +86,7 @@ impl Levels {
         }
     }
 
-    /// The code to be used now.
+    /// The strength to use now.
     pub fn strength(&self) -> Strength {
         self.fixed.or(self.trial).unwrap_or(self.current)
     }
@@ -96,7 +96,7 @@ impl Levels {
         Some(strength.expansion() / arrives)
     }
 
-    /// Of `sent` frames with the code in use, `lost` were lost.
+    /// Records that `lost` of `sent` frames with the present code were lost.
     pub fn learn(&mut self, sent: u32, lost: u32) {
         self.so_far.0 += sent;
         self.so_far.1 += lost.min(sent);
@@ -115,7 +115,7 @@ impl Levels {
         }
     }
 
-    /// A trial is over: is its code the better one?
+    /// Ends a trial: uses its code if that is better.
     fn decide(&mut self) {
         let costs = Strength::ALL.iter().filter_map(|s| Some((*s, self.cost(*s)?)));
         let best = costs.reduce(|best, other| if other.1 < best.1 { other } else { best });
@@ -128,7 +128,7 @@ impl Levels {
         self.current = best;
     }
 
-    /// Whether a neighbour is to be tried.
+    /// Decides whether to start a trial.
     fn consider(&mut self) {
         self.rounds += 1;
         let i = self.current as usize;
@@ -142,7 +142,7 @@ impl Levels {
         {
             self.rounds = 0;
             self.trial = Some(*strength);
-            // What is known of it is old: it counts for little beside the trial.
+            // Its old measurement has little weight compared with the trial.
             self.losses[*strength as usize] = None;
         }
     }
@@ -152,7 +152,8 @@ impl Levels {
 mod tests {
     use super::*;
 
-    /// What is in use after each of `rounds` rounds of 32 frames that lose `loss` of them, by strength.
+    /// The strength after each of `rounds` rounds of 32 frames with the share `loss` of lost frames, by
+    /// strength.
     fn run(loss: [f64; 4], rounds: usize) -> Vec<Strength> {
         let mut levels = Levels::new(None);
         let used = (0..rounds).map(|_| {

@@ -1,4 +1,4 @@
-//! The end of a mobile host. It has no timers: it sends what it has, and for the rest it answers.
+//! The end of a mobile host. It has no timers: it sends its packets, and otherwise only answers.
 
 use crate::air::Station;
 use crate::event::{Cause, LinkNote};
@@ -11,8 +11,8 @@ use super::parity::{Parity, suffices};
 use super::window::{Incoming, Outgoing};
 use super::{AirmailConfig, AirmailHeader, Status};
 
-/// Statuses in a row that do not know of a packet until it is lost: the second one was sent when the first had been
-/// heard, and what had left before that must have arrived.
+/// Successive statuses without a packet after which it is lost. The second one was sent after the first had
+/// been received, and everything sent before that must have arrived.
 const UNKNOWN: u8 = 2;
 
 /// The end of a mobile host.
@@ -22,18 +22,18 @@ pub struct Mobile {
     window: u16,
     outgoing: Outgoing,
     incoming: Incoming,
-    /// Whether the base station has asked for a status.
+    /// Whether the base station has polled.
     asked: bool,
-    /// The code that the base station wants.
+    /// The strength that the base station requests.
     strength: Strength,
-    /// The window of which parity has come, and which of its parity packets.
+    /// The window with received parity, and the indices of its parity packets.
     parity: Option<(Parity, Vec<u8>)>,
-    /// The packet whose frame is with medium access.
+    /// The packet whose frame is at medium access.
     sending: Option<u32>,
 }
 
 impl Mobile {
-    /// What is kept for the base station.
+    /// Reports stored packets for the base station.
     pub(super) fn kept(&self, tell: &mut dyn FnMut(&Load, bool)) {
         self.outgoing.kept(tell);
     }
@@ -83,7 +83,7 @@ impl Mobile {
         self.make_up(from, above);
     }
 
-    /// Takes in what the base station knows of.
+    /// Handles the status of the base station.
     fn take_in(&mut self, from: Station, status: &Status, above: &mut dyn Above) {
         if !self.outgoing.take_in(&status.ack) {
             return above.note(from, LinkNote::BadAck);
@@ -97,7 +97,7 @@ impl Mobile {
         }
     }
 
-    /// Makes the missing packets of a window of its parity, if there is enough of that.
+    /// Restores the missing packets of a window from its parity, if there is enough.
     fn make_up(&mut self, from: Station, above: &mut dyn Above) {
         let Some((parity, indices)) = &self.parity else { return };
         let number = |i: usize| parity.first.wrapping_add(i as u32);
@@ -120,7 +120,7 @@ impl Mobile {
         }
     }
 
-    /// The status that was asked for, if it was.
+    /// The status, if the base station has polled.
     //= ayanoglu95: the mobile terminal combines several acknowledgments into one
     fn answer(&mut self) -> Option<Status> {
         let asked = core::mem::take(&mut self.asked);
@@ -131,7 +131,7 @@ impl Mobile {
         })
     }
 
-    /// A frame with nothing but the status that was asked for.
+    /// A frame that contains only the polled status.
     pub(super) fn status(&mut self) -> Option<Frame> {
         let status = Some(self.answer()?);
         let transmission = self.outgoing.count();
@@ -142,7 +142,7 @@ impl Mobile {
 
     pub(super) fn next_frame(&mut self, above: &mut dyn Above) -> Option<Frame> {
         let place = match self.outgoing.again() {
-            // What is asked for again goes before anything new.
+            // Retransmissions precede new packets.
             Some((i, cause)) => {
                 above.repeat(Station::BASE, &self.outgoing.slots[i].load, cause);
                 Some(i)

@@ -1,29 +1,29 @@
-//! AIRMAIL: asymmetric, reliable mobile access in the link layer (Ayanoglu, Paul, LaPorta, Sabnani and Gitlin 1995).
+//! AIRMAIL: asymmetric, reliable mobile access in the link layer (Ayanoglu, Paul, LaPorta, Sabnani and Gitlin
+//! 1995).
 //!
-//! The base station does the work, the mobile host answers. All timers are at the base station.
+//! The base station controls the protocol, and the mobile host answers. All timers are at the base station.
 //!
-//! **Down**, the base station sends a window of packets and asks for a status with the last frame of it. The mobile
-//! host says nothing before it is asked, so that one frame acknowledges a whole window: cumulative, and a bit for each
-//! packet behind it. What is missing is sent again, and asked for again, until the window is complete; then the next
-//! one begins. If no status comes in time, the base station asks once more, after twice the time if that remains
-//! silent as well.
+//! **Downwards** the base station sends a window of packets and polls for a status with its last frame. The
+//! mobile host does not answer before, so one frame acknowledges a whole window: a cumulative number, and a
+//! bit for each packet behind it. Missing packets are retransmitted and polled for again until the window is
+//! complete; then the next one begins. Without a status in time the base station polls again, with a doubled
+//! timeout after each failure.
 //!
-//! **Up**, the base station sends its status by a timer, whether or not anything has come. The mobile host sends as
-//! long as its buffer has room, and sends again what a status shows to be lost: what was sent before something that
-//! has arrived, and what two statuses in a row, one after the other begun behind its transmission, do not know of.
+//! **Upwards** the base station sends its status periodically, with or without new data. The mobile host
+//! sends while its buffer has room, and retransmits packets that a status shows as lost: those sent before an
+//! arrived one, and those missing in two successive statuses that were both started after the transmission.
 //!
-//! **Forward error correction** has three levels. The bits are coded by the radio (`coding` of the hop). The bytes of
-//! a frame are coded by a Reed-Solomon code of adaptive strength ([`levels`]). And a window down may be followed by
-//! parity packets, whose number is adaptive too: any of them makes up for any one packet that was lost ([`parity`]).
+//! **Forward error correction** has three levels. The radio codes the bits (`coding` of the hop). A
+//! Reed-Solomon code of adaptive strength protects the bytes of a frame ([`levels`]). And an adaptive number
+//! of parity packets may follow a downward window: each can replace any one lost packet ([`parity`]).
 //!
-//! Packets are handed up in order, each once. None is given up.
+//! Packets are delivered in order, each once. None is given up.
 //!
-//! **What is after the paper, and what is not.** The abstract of the paper was read, and lecture slides on it; its
-//! text could not be. From them are the asymmetry, the timers, combined statuses, the periodic status up with
-//! retransmissions before new data, and the three levels of coding that are changed adaptively. That a status is for a
-//! whole window is from parsa98 section 2. The lengths of headers, the timers' values, and the rules by which codes
-//! are chosen are ours. Not modelled are hand-offs, in which windows move to the next base station, and the work of
-//! encoding and decoding.
+//! **Relation to the paper.** Its abstract and lecture slides were available, not its text. They contain the
+//! asymmetry, the timers, combined statuses, the periodic upward status, retransmissions before new data, and
+//! the three adaptive levels of coding. A status per whole window is from parsa98 section 2. The lengths of
+//! headers, the values of timers, and the rules for codes are choices of this model. Hand-offs, which move
+//! windows to the next base station, and the cost of encoding and decoding are not modelled.
 //!
 //! The header on the air:
 //!
@@ -67,19 +67,19 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
     read: |k, _| LinkLayerConfig::Airmail(AirmailConfig::keys(k)),
 }];
 
-/// What AIRMAIL does.
+/// Configuration of AIRMAIL.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct AirmailConfig {
-    /// Packets of a window, down and up.
+    /// Window in packets, for each direction.
     pub window: u16,
-    /// From one status of the base station to the next while packets come; `None` is the time of a quarter of a window,
-    /// and long enough for a status to be heard before the next one.
+    /// Period of the base station's status while packets arrive. `None` means the time of a quarter of a
+    /// window, but long enough for a status to be received before the next one.
     pub status_period: Option<Span>,
-    /// How long the base station waits for a status that it has asked for; `None` computes it from the hop.
+    /// Time limit for a polled status; `None` computes it from the hop.
     pub poll_timeout: Option<Span>,
-    /// How strong the code over the bytes of a frame is; `None` is as the losses demand.
+    /// Strength of the code over the bytes of a frame; `None` is adaptive.
     pub byte_fec: Option<Strength>,
-    /// Parity packets behind a long window; `None` is as the losses demand.
+    /// Number of parity packets after a long window; `None` is adaptive.
     pub packet_fec: Option<u8>,
 }
 
@@ -96,7 +96,7 @@ impl Default for AirmailConfig {
 }
 
 impl AirmailConfig {
-    /// Goes over the keys.
+    /// Reads the keys.
     pub fn keys(k: &mut Keys<'_>) -> AirmailConfig {
         let mut c = AirmailConfig::default();
         k.table("airmail", "options of `airmail`", |k| {
@@ -127,36 +127,36 @@ impl AirmailConfig {
     }
 }
 
-/// What AIRMAIL says in a frame.
+/// AIRMAIL's header of a frame.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AirmailHeader {
-    /// Number of the packet that it carries.
+    /// Number of the carried packet.
     pub seq: Option<u32>,
-    /// Number of this transmission to its receiver; a repetition has one of its own.
+    /// Number of this transmission to its receiver; a retransmission has a new number.
     pub transmission: u32,
-    /// Whether the mobile host is to send its status.
+    /// Whether the mobile host must send its status.
     pub poll: bool,
-    /// What has arrived the other way.
+    /// Received data of the other direction.
     pub status: Option<Status>,
-    /// The frame is parity of a window.
+    /// Set for parity of a window.
     pub parity: Option<Box<parity::Parity>>,
-    /// The code of its bytes.
+    /// Strength of the frame's code.
     pub strength: Strength,
 }
 
-/// What has arrived, and how the other end shall code.
+/// Received data, and the strength for the other end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Status {
-    /// Which packets have arrived.
+    /// Received packets.
     pub ack: LinkAck,
-    /// Frames of any kind that have arrived, modulo 256: how many were lost follows from the transmissions.
+    /// Received frames of all kinds, modulo 256: the transmission numbers then give the number of lost ones.
     pub came: u8,
-    /// From the base station: the code for what goes up.
+    /// Requested strength for the upward direction, from the base station.
     pub strength: Strength,
 }
 
 impl AirmailHeader {
-    /// Length of the frame in bytes before its bytes are coded; see the table of the module.
+    /// Length of the frame in bytes before coding; see the table of the module.
     fn plain_bytes(&self, load: &Load) -> u32 {
         let status =
             self.status.as_ref().map_or(0, |s| 7 + u32::from(s.ack.vector.len()).div_ceil(8));
@@ -164,7 +164,7 @@ impl AirmailHeader {
         7 + status + parity + load.bytes()
     }
 
-    /// The frame from `from` to `to` that says this and carries `load`.
+    /// The frame from `from` to `to` with this header and `load`.
     fn frame(self, from: Station, to: Station, load: Load) -> Frame {
         let plain = self.plain_bytes(&load);
         let bytes = self.strength.code().map_or(plain, |code| code.on_air(plain));
@@ -174,24 +174,24 @@ impl AirmailHeader {
 }
 
 impl Frame {
-    /// The code that the link layer has put over its bytes, and how long it is without.
+    /// The link layer's code of the frame, and the frame's length without it.
     pub fn code(&self) -> Option<(super::fec::Code, u32)> {
         let Header::Airmail(header) = &self.header else { return None };
         header.strength.code().map(|code| (code, header.plain_bytes(&self.load)))
     }
 }
 
-/// The end at one station: that of the base station, or that of a mobile host.
+/// The end at one station: the base station's or a mobile host's.
 #[derive(Clone, Debug)]
 pub enum Airmail {
-    /// It does the work.
+    /// The end that controls the protocol.
     Base(Base),
-    /// It answers.
+    /// The end that answers.
     Mobile(Mobile),
 }
 
 impl Airmail {
-    /// The end at `station` of a hop with `stations` of them.
+    /// The end at `station` of a hop with `stations` stations.
     pub fn new(config: &AirmailConfig, station: Station, stations: u8, timing: Timing) -> Airmail {
         match station {
             Station::BASE => Airmail::Base(Base::new(config, stations, timing)),

@@ -1,4 +1,4 @@
-//! What both ends have: packets that were sent and wait for a status, and packets that came out of order.
+//! State of both ends: sent packets without a status, and packets received out of order.
 
 use std::collections::VecDeque;
 
@@ -7,29 +7,29 @@ use crate::event::{Cause, LinkNote};
 use crate::link::end::Above;
 use crate::link::frame::{BitVector, LinkAck, Load};
 
-/// Whether number `a` comes after `b`; numbers wrap.
+/// Whether number `a` is after `b`; numbers wrap.
 pub(super) fn after(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
 
-/// A packet that was sent.
+/// A sent packet.
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
     pub load: Load,
     /// Number of its last transmission.
     pub transmission: u32,
-    /// Whether that has left the transmitter.
+    /// Whether the transmission has ended.
     pub left: bool,
-    /// Statuses that came since and did not know of it.
+    /// Number of later statuses without this packet.
     pub unknown: u8,
     pub acked: bool,
     /// Whether it was sent more than once.
     pub repeated: bool,
-    /// Why it is to be sent again.
+    /// Cause of its pending retransmission.
     pub again: Option<Cause>,
 }
 
-/// The packets on their way to one station.
+/// Unacknowledged packets to one station.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outgoing {
     /// Number of the first of `slots`.
@@ -40,19 +40,19 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// What is not known to have arrived, and whether it was or will be sent more than once.
+    /// Reports unacknowledged packets, and whether they are sent more than once.
     pub fn kept(&self, tell: &mut dyn FnMut(&Load, bool)) {
         let slots = self.slots.iter().filter(|slot| !slot.acked);
         slots.for_each(|slot| tell(&slot.load, slot.repeated || slot.again.is_some()));
     }
 
-    /// Counts a transmission: its number.
+    /// Counts a transmission and returns its number.
     pub fn count(&mut self) -> u32 {
         self.transmission = self.transmission.wrapping_add(1);
         self.transmission
     }
 
-    /// A packet that is about to be sent for the first time: its place.
+    /// Adds a packet before its first transmission. Returns its index.
     pub fn push(&mut self, load: Load) -> usize {
         let slot = Slot {
             load,
@@ -67,7 +67,8 @@ impl Outgoing {
         self.slots.len() - 1
     }
 
-    /// The packet at place `i` is sent: its number, that of the transmission, and the packet.
+    /// Counts a transmission of the packet at index `i`. Returns the packet's number, the transmission's
+    /// number, and the packet.
     pub fn send(&mut self, i: usize) -> (u32, u32, Load) {
         let transmission = self.count();
         let slot = &mut self.slots[i];
@@ -77,23 +78,23 @@ impl Outgoing {
         (self.first.wrapping_add(i as u32), transmission, slot.load.clone())
     }
 
-    /// The first packet that is to be sent again.
+    /// The first packet with a pending retransmission.
     pub fn again(&self) -> Option<(usize, Cause)> {
         let mut slots = self.slots.iter().enumerate();
         slots.find_map(|(i, slot)| Some((i, slot.again?)))
     }
 
-    /// The packet with this number, if it is still here.
+    /// The packet with this number, if it is still stored.
     pub fn slot(&mut self, seq: u32) -> Option<&mut Slot> {
         self.slots.get_mut(seq.wrapping_sub(self.first) as usize)
     }
 
-    /// Takes in what has arrived; whether that can be. What was sent before the last transmission that was heard and
-    /// has not arrived is lost.
+    /// Handles an acknowledgement. Returns false if it is impossible. Unacknowledged packets sent before the
+    /// last transmission heard are lost.
     pub fn take_in(&mut self, ack: &LinkAck) -> bool {
         let covered = ack.cumulative.wrapping_add(1).wrapping_sub(self.first);
         if (covered as i32) < 0 {
-            // An old one.
+            // An old acknowledgement.
             return true;
         }
         let bits = usize::from(ack.vector.len());
@@ -116,21 +117,21 @@ impl Outgoing {
     }
 }
 
-/// The packets that come from one station.
+/// Packets received from one station.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Incoming {
     /// Number of the next packet in order.
     pub expected: u32,
-    /// What has come from there on. The first is always missing.
+    /// Packets received from there on. The first one is always missing.
     beyond: VecDeque<Option<Load>>,
     /// Number of the last transmission heard.
     pub heard: u32,
-    /// Frames that have come.
+    /// Number of received frames.
     pub came: u32,
 }
 
 impl Incoming {
-    /// A frame has come.
+    /// Records a received frame.
     pub fn hear(&mut self, transmission: u32) {
         self.came = self.came.wrapping_add(1);
         if after(transmission, self.heard) {
@@ -138,18 +139,19 @@ impl Incoming {
         }
     }
 
-    /// Whether packet `seq` has come.
+    /// Whether packet `seq` was received.
     pub fn has(&self, seq: u32) -> bool {
         let ahead = seq.wrapping_sub(self.expected);
         (ahead as i32) < 0 || self.beyond.get(ahead as usize).is_some_and(Option::is_some)
     }
 
-    /// Whether a packet is missing before one that has come.
+    /// Whether a packet is missing before a received one.
     pub fn has_gap(&self) -> bool {
         !self.beyond.is_empty()
     }
 
-    /// A packet has come from `from`, or was made of parity: hands up what is in order now.
+    /// Handles a packet from `from`, received or restored from parity. Delivers packets that are in order
+    /// now.
     pub fn receive(
         &mut self,
         from: Station,
@@ -176,7 +178,7 @@ impl Incoming {
         }
     }
 
-    /// What has arrived.
+    /// Acknowledgement of the received packets.
     pub fn ack(&self) -> LinkAck {
         let mut vector = BitVector::zeros(self.beyond.len() as u16);
         for (i, _) in self.beyond.iter().enumerate().filter(|(_, load)| load.is_some()) {
@@ -198,7 +200,7 @@ mod tests {
         Load::Packet(packet.with(|packet| packet.id = PacketId(id)))
     }
 
-    /// What has not arrived is kept, and told with whether it was or will be sent again.
+    /// Unacknowledged packets are stored, and reported with whether they are sent more than once.
     #[test]
     fn what_has_not_arrived_is_kept() {
         let mut out = Outgoing::default();

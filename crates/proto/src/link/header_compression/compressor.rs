@@ -9,12 +9,12 @@ use super::{
     REQUEST_TCP, S, U, W, tcp_checksum,
 };
 
-/// What a compressor knows of a connection.
+/// State of a connection in a compressor.
 #[derive(Clone, Debug)]
 struct Slot {
     flow: FlowKey,
     context: Context,
-    /// The other end asked for a whole header.
+    /// Whether the other end requested a whole header.
     refresh: bool,
 }
 
@@ -22,21 +22,21 @@ struct Slot {
 #[derive(Clone, Debug)]
 pub struct Compressor {
     config: CompressionConfig,
-    /// By connection number; grows up to the limit.
+    /// Indexed by connection number; grows up to the limit.
     slots: Vec<Slot>,
     /// Connection numbers, the most recently used first.
     recent: Vec<u8>,
-    /// The connection of the last frame that had one.
+    /// Connection of the last frame with one.
     last: Option<u8>,
 }
 
 impl Compressor {
-    /// A compressor that has seen nothing.
+    /// A compressor without connections.
     pub fn new(config: CompressionConfig) -> Compressor {
         Compressor { config, slots: Vec::new(), recent: Vec::new(), last: None }
     }
 
-    /// What goes over the link for `packet`, which must then be the next frame on it.
+    /// The form of `packet` on the link. The packet must be the next frame.
     //= rfc1144#section-3.2.3
     pub fn compress(&mut self, packet: &Packet) -> Compressed {
         self.compress_as(packet, None)
@@ -47,7 +47,8 @@ impl Compressor {
         self.compress_as(packet, Some(ip_id))
     }
 
-    /// The other end asks for whole headers: the bytes of a CONTEXT_STATE message. Whatever is none is passed over.
+    /// Handles the other end's request for whole headers, the bytes of a CONTEXT_STATE message. Ignores other
+    /// bytes.
     pub fn on_request(&mut self, bytes: &[u8]) {
         let Some((&[REQUEST_TCP, count], connections)) = bytes.split_first_chunk() else { return };
         for &connection in connections.iter().take(count.into()) {
@@ -96,9 +97,10 @@ impl Compressor {
         }
     }
 
-    /// The connection number of `flow`, and whether it is known already: else that which was not used longest.
+    /// The connection number of `flow`, and whether it is known already. Otherwise the least recently used
+    /// number.
     fn slot(&mut self, flow: FlowKey) -> (u8, bool) {
-        // Nearly always the first or second: a linear search is what the RFC does as well.
+        // Nearly always the first or second: the RFC also uses a linear search.
         let same =
             |&number: &u8| self.slots.get(usize::from(number)).is_some_and(|s| s.flow == flow);
         if let Some(place) = self.recent.iter().position(same) {
@@ -111,7 +113,7 @@ impl Compressor {
         (self.recent.last().copied().unwrap_or(0), false)
     }
 
-    /// The whole header, with the connection number in the place of the protocol.
+    /// A whole header with the connection number in its protocol field.
     fn whole(
         &self,
         number: u8,
@@ -122,7 +124,7 @@ impl Compressor {
         let checksum =
             tcp_checksum(packet.src, packet.dst, segment, &packet.body, self.config.coverage)?;
         let mut named = packet.clone();
-        // The identification is written from the identity.
+        // The identification is taken from the packet's identity.
         named.id = PacketId(ip_id.into());
         let mut bytes = Vec::with_capacity(super::MAX_HEADER);
         emit_prefix(&named, 0, &mut bytes).ok()?;
@@ -135,7 +137,7 @@ impl Compressor {
     }
 }
 
-/// The segment, if a compressor keeps state for such packets.
+/// The segment, if a compressor stores state for such packets.
 //= rfc1144#section-3.2.3: SYN, FIN, RST, segments without ACK and all that is not TCP go as IP
 fn compressible(packet: &Packet) -> Option<&Segment> {
     let segment = packet.segment()?;
@@ -147,7 +149,7 @@ fn compressible(packet: &Packet) -> Option<&Segment> {
     (fits && plain && v4(packet.src) && v4(packet.dst) && writable(segment)).then_some(segment)
 }
 
-/// Whether the options can be written as they are: not one block or byte less.
+/// Whether the encoding of the options is exact.
 fn writable(segment: &Segment) -> bool {
     !segment.has_options()
         || options::write(segment.timestamps, segment.options())
@@ -167,7 +169,8 @@ impl Context {
         }
     }
 
-    /// Becomes the header of `packet`, of which only that differs which a compressed header tells.
+    /// Replaces the header by that of `packet`, which differs only in fields that a compressed header
+    /// transmits.
     fn follow(&mut self, packet: &Packet, segment: &Segment, ip_id: u16) {
         self.ip_id = ip_id;
         self.payload = packet.body.len();
@@ -182,7 +185,7 @@ impl Context {
     }
 }
 
-/// What a compressed header says, but for the checksum.
+/// Content of a compressed header, without the checksum.
 struct Difference {
     mask: u8,
     name: Option<u8>,
@@ -209,7 +212,7 @@ impl Difference {
     }
 }
 
-/// What `packet` says beyond `old`; `None` if that takes a whole header.
+/// Differences of `packet` to `old`; `None` if it needs a whole header.
 fn difference(
     old: &Context,
     packet: &Packet,
@@ -241,15 +244,15 @@ fn difference(
         }
     };
     changed(W, segment.window.wrapping_sub(was.window));
-    // A step backwards is a large one forwards.
+    // A backward step is a large forward step.
     let ack = u16::try_from(segment.ack.0.wrapping_sub(was.ack.0)).ok()?;
     changed(A, ack);
     let seq = u16::try_from(segment.seq.0.wrapping_sub(was.seq.0)).ok()?;
     changed(S, seq);
     let follows = u32::from(seq) == old.payload;
     match mask {
-        // Data right after an ACK without any. Everything else without a change is a retransmission, of data or
-        // of an ACK, or a window probe: maybe the other end missed the first one.
+        // Data right after an ACK without data. All other packets without a change are retransmissions of
+        // data or of an ACK, or window probes: the other end may have missed the first one.
         //= rfc1144#section-3.2.3
         0 if payload > 0 && old.payload == 0 => {}
         0 | ECHOED | ONE_WAY => return None,
@@ -270,7 +273,7 @@ fn difference(
     Some(Difference { mask, name, deltas })
 }
 
-/// Whether two headers have the same options; the urgent pointer, which is kept among them, aside.
+/// Whether two headers have the same options, except for the urgent pointer, which is stored with them.
 fn same_options(a: &Segment, b: &Segment) -> bool {
     if a.timestamps != b.timestamps {
         return false;

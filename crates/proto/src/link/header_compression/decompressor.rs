@@ -12,43 +12,43 @@ use super::{
     Recovery, S, U, W,
 };
 
-/// What a decompressor knows of a connection.
+/// State of a connection in a decompressor.
 #[derive(Clone, Debug, Default)]
 struct Slot {
     context: Option<Context>,
-    /// Frames that were dropped since a whole header is wanted.
+    /// Frames dropped while a whole header is requested.
     waiting: u32,
 }
 
-/// The receiving end of a link with compressed headers. It keeps at most one header for each connection number.
+/// The receiving end of a link with compressed headers. It stores at most one header per connection number.
 #[derive(Clone, Debug)]
 pub struct Decompressor {
     config: CompressionConfig,
-    /// By connection number; grows up to the limit.
+    /// Indexed by connection number; grows up to the limit.
     slots: Vec<Slot>,
-    /// The connection of the last frame that had a number.
+    /// Connection of the last frame with a number.
     last: Option<u8>,
-    /// A frame was lost: what has no connection number is nobody's.
+    /// Set after a lost frame: frames without a connection number are dropped.
     toss: bool,
-    /// Connections of which a whole header is to be asked for.
+    /// Connections that need a request for a whole header.
     wanted: VecDeque<u8>,
 }
 
 impl Decompressor {
-    /// A decompressor that has seen nothing.
+    /// A decompressor without connections.
     pub fn new(config: CompressionConfig) -> Decompressor {
         Decompressor { config, slots: Vec::new(), last: None, toss: false, wanted: VecDeque::new() }
     }
 
-    /// The packet of a frame: `header` is what stands before the payload, `body` the payload. For [`Kind::Ip`]
-    /// `header` is the whole packet.
+    /// Restores the packet of a frame: `header` is the part before the payload, `body` the payload. For
+    /// [`Kind::Ip`] `header` is the whole packet.
     ///
-    /// The packet has no identity. Where the checksum does not fit its header and payload, either the ends are out of
-    /// step or the payload was harmed on the way; under [`Recovery::Retransmission`] such a packet is handed on with
-    /// [`Damage::Tcp`], as its receiver will find it.
+    /// The packet has no identity. If the checksum does not match header and payload, the ends are
+    /// desynchronised or the payload was damaged. Under [`Recovery::Retransmission`] such a packet is
+    /// forwarded with [`Damage::Tcp`], which its receiver detects.
     ///
     /// # Errors
-    /// See [`Lost`]. Nothing that comes can make this panic or keep more than a header for each connection.
+    /// See [`Lost`]. No input causes a panic, or storage of more than one header per connection.
     //= rfc1144#section-3.2.4
     pub fn decompress(&mut self, kind: Kind, header: &[u8], body: Body) -> Result<Packet, Lost> {
         let result = match kind {
@@ -62,19 +62,19 @@ impl Decompressor {
         result
     }
 
-    /// The link lost a frame and knows it.
+    /// Records a detected loss of a frame on the link.
     //= rfc1144#section-4.1: the framer tells the decompressor of a frame with an error
     pub fn lost(&mut self) {
         self.toss = true;
     }
 
-    /// A message to the compressor, if a whole header is wanted: RFC 2507's CONTEXT_STATE. It may be lost, too: while
-    /// none comes, the 2nd, 4th, 8th ... frame dropped ask again.
+    /// A request to the compressor, if a whole header is needed: RFC 2507's CONTEXT_STATE. Requests may be
+    /// lost too: without a header, the 2nd, 4th, 8th ... dropped frame repeats the request.
     pub fn request(&mut self) -> Option<[u8; super::REQUEST_LEN as usize]> {
         self.wanted.pop_front().map(|connection| [REQUEST_TCP, 1, connection])
     }
 
-    /// The IPv4 identification of the packet of the last frame that was restored, which a [`Packet`] does not keep.
+    /// The IPv4 identification of the last restored packet, which a [`Packet`] does not store.
     pub fn ip_id(&self) -> Option<u16> {
         let slot = self.slots.get(usize::from(self.last?))?;
         slot.context.as_ref().map(|context| context.ip_id)
@@ -96,7 +96,7 @@ impl Decompressor {
             && seen.src.is_v4()
             && seen.damage != Damage::Ip
             && seen.bad_option.is_none()
-            // Of IP options nothing is kept.
+            // IP options are not stored.
             && bytes.first() == Some(&0x45);
         let (true, Transport::Tcp(segment)) = (fits, seen.transport) else {
             return Err(Lost::Malformed);
@@ -176,8 +176,8 @@ impl Decompressor {
                 delta.apply(&mut twice, body.len());
                 let right = twice.checksum(&body, coverage) == Some(checksum);
                 let packet = right.then(|| twice.packet(body, Damage::None));
-                // Where it does not help, the context follows all the same: it stays behind by what was lost, and a
-                // later difference that equals that repairs it.
+                // If the packet cannot be restored, the context advances nevertheless. It remains behind by
+                // the lost difference, and an equal later difference repairs it.
                 slot.context = Some(if right { twice } else { next });
                 packet.ok_or(Lost::OutOfStep(number))
             }
@@ -188,7 +188,7 @@ impl Decompressor {
         }
     }
 
-    /// A frame of this connection is dropped: asks for a whole header where that is the way.
+    /// Handles a dropped frame of this connection: requests a whole header, if the recovery does that.
     fn ask(&mut self, number: u8) {
         if !self.config.recovery.asks_for_headers() {
             return;
@@ -203,7 +203,7 @@ impl Decompressor {
 
 use CompressionConfig as Config;
 
-/// What a compressed header says to be different.
+/// Differences in a compressed header.
 struct Delta {
     seq: u16,
     ack: u16,
@@ -257,7 +257,7 @@ impl Delta {
     }
 }
 
-/// Takes bytes from the front.
+/// Reads bytes from the front.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
@@ -306,7 +306,8 @@ mod tests {
         (decompressor, sent.header.to_vec())
     }
 
-    /// A real peer takes TCP's own checksum for it: over the pseudo header, the header with its options, and the payload.
+    /// A real peer computes TCP's own checksum: over the pseudo header, the header with its options, and the
+    /// payload.
     //= rfc1144#section-3.2.2: the TCP checksum is sent as it is
     #[test]
     fn the_checksum_is_that_of_the_tcp_segment() {
@@ -326,7 +327,7 @@ mod tests {
         }
     }
 
-    /// IP's total length has 16 bits: headers of 40 bytes, or 52 with timestamps, and 65,535 bytes in all.
+    /// IP's total length has 16 bits: headers of 40 bytes, or 52 with timestamps, and 65,535 bytes in total.
     #[test]
     fn a_payload_that_no_ip_packet_could_carry_is_refused() {
         let config = Config { coverage: Coverage::Headers, ..Config::default() };

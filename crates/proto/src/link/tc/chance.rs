@@ -1,8 +1,8 @@
 //! Random decisions of netem, in the kernel's 32-bit arithmetic.
 //!
-//! A number that depends on the one before is `(1 - c)` of a new one and `c` of the last one, so it is no longer uniform:
-//! a loss of 1% with a correlation of 25% is one of less than 1%. A deviation takes the remainder of such a number, which
-//! leaves nothing of the correlation; that is what the kernel does.
+//! A correlated number is `(1 - c)` of a new one and `c` of the last one, so it is no longer uniform: a loss
+//! of 1% with a correlation of 25% is less than 1%. A deviation uses the remainder of such a number, which
+//! removes the correlation, like the kernel.
 
 use crate::channel::GilbertElliott;
 use crate::link::varied::{Distribution, Loss};
@@ -11,10 +11,10 @@ use crate::units::{Probability, Span};
 
 use super::netem::FourStates;
 
-/// Units of a table that stand for one jitter.
+/// Units of a table per jitter.
 const SCALE: i64 = 8192;
 
-/// A probability as iproute2 passes it to the kernel.
+/// A probability in iproute2's encoding for the kernel.
 fn scaled(p: Probability) -> u32 {
     libm::rint(p.get() * f64::from(u32::MAX)) as u32
 }
@@ -23,7 +23,7 @@ fn draw(chance: &mut Stream) -> u32 {
     (chance.next_u64() >> 32) as u32
 }
 
-/// 32-bit numbers of which each is partly the one before.
+/// 32-bit numbers, each correlated with its predecessor.
 #[derive(Clone, Debug)]
 pub(super) struct Correlated {
     rho: u32,
@@ -42,7 +42,7 @@ impl Correlated {
             return new;
         }
         let rho = u64::from(self.rho) + 1;
-        // Both products together are less than 2^64, since their weights add up to 2^32.
+        // The sum of both products is less than 2^64, since their weights add up to 2^32.
         let sum = u64::from(new) * ((1 << 32) - rho) + u64::from(self.last) * rho;
         self.last = (sum >> 32) as u32;
         self.last
@@ -53,7 +53,7 @@ impl Correlated {
     }
 }
 
-/// An event of a fixed probability.
+/// An event of constant probability.
 #[derive(Clone, Debug)]
 pub(super) struct Event {
     p: u32,
@@ -76,7 +76,7 @@ impl Event {
     }
 }
 
-/// Which packets are lost.
+/// The loss model.
 #[derive(Clone, Debug)]
 pub(super) enum Losses {
     None,
@@ -113,7 +113,7 @@ impl Losses {
         match self {
             Losses::None => false,
             Losses::Random(event) => event.happens(),
-            // The state in which a packet comes decides, and then the chain takes its step.
+            // The state before the step determines the loss, then the chain makes its step.
             Losses::TwoStates { p, r, h, lost_in_good, good, chance } => {
                 let was_good = *good;
                 let steps = draw(chance) < if was_good { *p } else { *r };
@@ -151,12 +151,12 @@ pub(super) struct Deviating {
 
 impl Deviating {
     pub fn new(mean: Span, jitter: Span, by: Distribution, draws: Correlated) -> Deviating {
-        // The kernel has 32 bits for a jitter.
+        // The kernel stores a jitter in 32 bits.
         let jitter = jitter.0.min(i32::MAX as u64) as i64;
         Deviating { mean: mean.0.min(i64::MAX as u64) as i64, jitter, table: by.table(), draws }
     }
 
-    /// The next delay in nanoseconds, which may be less than nothing.
+    /// The next delay in nanoseconds, which may be negative.
     pub fn next(&mut self) -> i64 {
         if self.jitter == 0 {
             return self.mean;
@@ -187,7 +187,7 @@ mod tests {
         assert!((0..10_000).all(|_| always.happens() && !never.happens()));
     }
 
-    /// The sum of the weights of both numbers is one, so the mean stays and the variance shrinks.
+    /// The weights of both numbers add up to one, so the mean is unchanged and the variance decreases.
     #[test]
     fn correlated_numbers_keep_their_mean() {
         let c = 0.5_f64;

@@ -1,23 +1,23 @@
-//! What netem does to packets, in the order of the kernel's queueing discipline (Linux 6.18, `sch_netem.c`).
+//! netem's operations on packets, in the order of the kernel's queueing discipline (Linux 6.18,
+//! `sch_netem.c`).
 //!
-//! For each packet that arrives:
+//! For each arriving packet:
 //!
-//! 1. It is duplicated, it is lost, and it is corrupted, each with a probability. If it is both duplicated and lost, one
-//!    of the two goes on. With `ecn` a packet that would be lost is marked, if its ends understand marks.
-//! 2. It is dropped if as many packets are held as `limit` says. Those count that wait for the rate and those that are
-//!    under way.
-//! 3. A duplicate goes through all of this first, with draws of its own, but is not duplicated again. So it takes its share
-//!    of the rate and of the limit.
-//! 4. A packet that is reordered leaves at once and takes nothing of the rate. With a gap of n at least n - 1 packets lie
-//!    between two of them.
-//! 5. All others take the delay and a deviation from it. With a rate they then pass one after the other: a packet takes
-//!    its time at the rate from the moment when its delay is over and the one before it has left. So a jitter does
-//!    not reorder packets where there is a rate. The rate counts the Ethernet header.
+//! 1. It is duplicated, lost, and corrupted, each with a probability. If it is both duplicated and lost, one
+//!    of the two remains. With `ecn` an ECN-capable packet is marked instead of lost.
+//! 2. It is dropped if `limit` packets are held, waiting for the rate or under way.
+//! 3. A duplicate passes through all of this first, with separate draws, but is not duplicated again. So it
+//!    uses its share of the rate and of the limit.
+//! 4. A reordered packet leaves immediately and uses no part of the rate. With a gap of n at least n - 1
+//!    packets are between two of them.
+//! 5. All others take the delay and a deviation from it. With a rate they then pass in sequence: a packet
+//!    takes its time at the rate after its delay is over and the previous one has left. So with a rate,
+//!    jitter does not reorder packets. The rate counts the Ethernet header.
 //! 6. With `slot` packets leave only in slots.
 //!
-//! What differs from the kernel: a packet is a segment of the wire, where a host of Linux hands over super-packets, each
-//! of which counts as one; and a wrong bit is anywhere in the IP packet, where the kernel chooses among the bytes that lie
-//! together in its memory, the Ethernet header among them.
+//! Differences to the kernel: a packet is a segment of the wire, while a Linux host sends super-packets that
+//! count as one. And a wrong bit is anywhere in the IP packet, while the kernel chooses among the bytes in
+//! its linear buffer, including the Ethernet header.
 
 use serde::Serialize;
 
@@ -34,22 +34,22 @@ use crate::rng::Stream;
 use crate::units::{Probability, Rate, Time};
 use crate::wire::{CE, Damage, Packet};
 
-/// Nanoseconds of a second.
+/// Nanoseconds per second.
 const SECOND: u128 = 1_000_000_000;
 
-/// What netem does in both directions.
+/// Configuration of netem in both directions.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct EmulatorConfig {
-    /// Rates, delay, the framing that the rate counts, and how much it holds. Its disciplines are not used.
+    /// Rates, delay, framing counted by the rate, and limit. Its disciplines are not used.
     pub line: LineConfig,
     /// Jitter, loss, duplication, corruption, reordering.
     pub impairments: Impairments,
-    /// What a link has no keys for.
+    /// Options without keys of a link.
     pub extras: Extras,
 }
 
 impl EmulatorConfig {
-    /// The share of the packets towards `side` that it loses in the long run.
+    /// The long-term share of lost packets towards `side`.
     pub fn share_lost(&self, side: Side) -> f64 {
         if self.extras.ecn || self.impairments.impaired.is_some_and(|impaired| impaired != side) {
             return 0.0;
@@ -61,7 +61,7 @@ impl EmulatorConfig {
     }
 }
 
-/// What is held, and whether it overtakes others.
+/// A held packet, and whether it overtakes others.
 #[derive(Clone, Debug)]
 struct UnderWay {
     packet: Packet,
@@ -75,7 +75,7 @@ struct Slots {
     config: Slot,
     gap: Option<Deviating>,
     chance: Stream,
-    /// When the current slot begins; nothing before the first one.
+    /// Start of the current slot; `None` before the first one.
     next: Option<Time>,
     packets: u32,
     bytes: i64,
@@ -91,7 +91,7 @@ impl Slots {
         Slots { config, gap, chance, next: None, packets, bytes }
     }
 
-    /// The next slot is opened at `now`.
+    /// Opens the next slot at `now`.
     fn open(&mut self, now: Time) {
         let gap = match (&mut self.gap, self.config.gap) {
             (Some(gap), _) => gap.next(),
@@ -105,7 +105,7 @@ impl Slots {
         self.bytes = self.config.bytes.into();
     }
 
-    /// A packet of `bytes` leaves at `now`.
+    /// Counts a packet of `bytes` bytes that leaves at `now`.
     fn leave(&mut self, now: Time, bytes: u32) {
         self.packets = self.packets.saturating_sub(1);
         self.bytes -= i64::from(bytes);
@@ -129,7 +129,7 @@ struct Direction {
     spot: Stream,
     reorder: Event,
     gap: u32,
-    /// Packets that took their delay since the last one that was reordered.
+    /// Packets that took their delay since the last reordered one.
     counter: u32,
     delay: Deviating,
     slots: Option<Slots>,
@@ -163,7 +163,7 @@ impl Direction {
             corrupt: event(i.corrupt, i.corrupt_correlation, "corrupt"),
             spot: stream("corrupt.spot"),
             reorder: event(i.reorder, i.reorder_correlation, "reorder"),
-            // As iproute2 sets it where a line has none.
+            // iproute2's default for a line without one.
             gap: i.reorder_gap.max(1),
             counter: 0,
             delay: Deviating::new(line.delay, i.jitter, i.jitter_distribution, jitter),
@@ -172,7 +172,7 @@ impl Direction {
         }
     }
 
-    /// A packet arrives; `first` if it may be duplicated.
+    /// Handles an arriving packet; `first` if it may be duplicated.
     fn arrive(&mut self, now: Time, side: Side, mut packet: Packet, first: bool, out: &mut Out) {
         let duplicated = first && self.duplicate.happens();
         let mut count = 1 + u32::from(duplicated);
@@ -205,7 +205,7 @@ impl Direction {
             packet.damage = damage_at(spot as u32, &packet);
             out.packet_event(Op::Damaged, side, &packet);
         }
-        // The draw is made for those that may be reordered.
+        // The draw is made only for packets that may be reordered.
         if self.reorder.is_possible() && self.counter >= self.gap - 1 && self.reorder.happens() {
             self.counter = 0;
             let overtakes = self.held.next() != Time::NEVER;
@@ -229,7 +229,7 @@ impl Direction {
         Time(begin.0.saturating_add(self.time_at(rate, bytes)))
     }
 
-    /// Nanoseconds that the rate takes for a packet.
+    /// Nanoseconds of a packet at the rate.
     fn time_at(&self, rate: Rate, bytes: u32) -> u64 {
         let mut bytes = (i64::from(bytes) + self.overhead).max(0);
         if let Some(Cells { size, overhead }) = self.cells {
@@ -241,14 +241,14 @@ impl Direction {
         nanos.min(u128::from(u64::MAX)) as u64
     }
 
-    /// Does what the timer should have done by `now`.
+    /// Handles the timer that is due by `now`.
     fn leave_if_due(&mut self, now: Time, side: Side, out: &mut Out) {
         if self.next() <= now {
             self.leave(now, side, out);
         }
     }
 
-    /// Hands on what leaves by `now`. Each call may open a slot, as each look of the kernel does.
+    /// Forwards packets that leave by `now`. Each call may open a slot, like each dequeue of the kernel.
     fn leave(&mut self, now: Time, side: Side, out: &mut Out) {
         loop {
             let at = self.held.next();
@@ -289,15 +289,15 @@ fn hand_on(side: Side, packet: Packet, overtakes: bool, out: &mut Out) {
     out.send(side, packet);
 }
 
-/// A link that does what netem does.
+/// A link that behaves like netem.
 #[derive(Clone, Debug)]
 pub struct Emulator {
-    /// By the side that packets travel to.
+    /// Indexed by the side to which packets travel.
     directions: [Direction; 2],
 }
 
 impl Emulator {
-    /// An empty one; `stream` gives the random draws of its parts.
+    /// An empty link; `stream` returns the random streams of its parts.
     pub fn new(config: &EmulatorConfig, stream: impl Fn(&str) -> Stream) -> Emulator {
         Emulator { directions: Side::BOTH.map(|side| Direction::new(config, side, &stream)) }
     }

@@ -1,6 +1,6 @@
-//! Stages that do what queueing disciplines and filters of Linux do, and the lines of `tc` that describe them.
+//! Stages that behave like queueing disciplines and filters of Linux, and parsers of their `tc` lines.
 //!
-//! Each follows the kernel's own order and arithmetic, so a line that is measured with `tc` gives the same delays here:
+//! Each follows the kernel's order and arithmetic, so a line measured with `tc` gives the same delays here:
 //! [`Emulator`] is `netem`, [`Tbf`] the token bucket filter, [`Police`] the policer.
 
 mod chance;

@@ -1,7 +1,7 @@
-//! A line of `tc qdisc ... netem`, read as iproute2 reads it.
+//! A parser of `tc qdisc ... netem` lines with iproute2's rules.
 //!
-//! Not modelled, and refused with what to write instead: `seed`, a rate in percent of an interface's speed, and tables of
-//! `distribution` beyond those that come with iproute2.
+//! Not modelled, and rejected with an alternative: `seed`, a rate in percent of an interface's speed, and
+//! tables of `distribution` beyond those of iproute2.
 
 use serde::Serialize;
 
@@ -12,73 +12,74 @@ use crate::units::{Probability, Rate, Span};
 use super::words::{LineError, Words, count, percent, signed, size, time, wrong};
 use crate::link::varied::{Distribution, Impairments, Loss};
 
-/// Packets that netem holds where the line has no `limit`.
+/// Default `limit` of netem, packets.
 pub const DEFAULT_LIMIT: u32 = 1000;
 
-/// What a line of netem says.
+/// A parsed netem line.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Netem {
-    /// The delay in one direction.
+    /// One-way delay.
     pub delay: Span,
-    /// The rate; 0 is none.
+    /// Rate; `None` for 0.
     pub rate: Option<Rate>,
-    /// How many packets it holds, those under way among them; [`DEFAULT_LIMIT`] without it.
+    /// Limit of held packets, including those under way; [`DEFAULT_LIMIT`] if `None`.
     pub limit: Option<u32>,
     /// Jitter, loss, duplication, corruption, reordering.
     pub impairments: Impairments,
-    /// What a link has no keys for.
+    /// Options without keys of a link.
     pub extras: Extras,
 }
 
-/// What netem has, and what a link has no keys for.
+/// Options of netem without keys of a link.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Extras {
-    /// Bytes by which the rate counts each packet longer, or shorter.
+    /// Bytes that the rate adds to each packet's length; may be negative.
     pub overhead: i32,
-    /// Cells into which the rate cuts packets.
+    /// Cells into which the rate divides packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cells: Option<Cells>,
     /// Times at which packets may leave.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slot: Option<Slot>,
-    /// Losses by a chain of four states; wins over any other.
+    /// Losses by a chain of four states, which override any other losses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub states: Option<FourStates>,
-    /// Whether a packet that would be lost is marked instead, if its ends understand marks.
+    /// Whether ECN-capable packets are marked instead of lost.
     pub ecn: bool,
 }
 
 /// Cells of a fixed size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Cells {
-    /// Bytes of a packet in each.
+    /// Bytes of a packet per cell.
     pub size: u32,
-    /// Bytes that each has more.
+    /// Additional bytes per cell.
     pub overhead: i32,
 }
 
 /// Packets leave in slots.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Slot {
-    /// From one slot to the next.
+    /// Time from one slot to the next.
     pub gap: SlotGap,
-    /// Packets in a slot at most.
+    /// Limit of packets per slot.
     pub packets: u32,
-    /// Bytes in a slot at most.
+    /// Limit of bytes per slot.
     pub bytes: u32,
 }
 
-/// The time from a slot to the next one.
+/// Time from one slot to the next.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SlotGap {
-    /// Anything between these, equally likely.
+    /// Uniform between these.
     Between(Span, Span),
     /// A delay and a jitter by a distribution.
     By(Distribution, Span, Span),
 }
 
-/// The chain of `loss state`: 1 and 2 pass packets, outside and inside a burst of losses; 3 and 4 lose them.
+/// The chain of `loss state`: states 1 and 2 pass packets, outside and inside a burst of losses; 3 and 4 lose
+/// them.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[expect(missing_docs, reason = "each is the probability of the step that its name says")]
 pub struct FourStates {
@@ -90,11 +91,11 @@ pub struct FourStates {
 }
 
 impl FourStates {
-    /// The share of packets that it loses in the long run.
+    /// The long-term share of lost packets.
     pub fn share(&self) -> f64 {
         let [p13, p31, p32, p23, p14] =
             [self.p13, self.p31, self.p32, self.p23, self.p14].map(Probability::get);
-        // In units of the time in state 3: states 2 and 3 feed each other, and so do 1 and 4.
+        // In units of the time in state 3: states 2 and 3 alternate, and so do 1 and 4.
         let passed = if p32 == 0.0 { 0.0 } else { p32 / p23 };
         if p13 == 0.0 {
             return p14 / (1.0 + p14);
@@ -105,7 +106,7 @@ impl FourStates {
     }
 }
 
-/// The refusal of a word that netem does not have.
+/// The error for an unknown word.
 fn no_option(word: &str) -> LineError {
     let line = match word {
         "tbf" => "rate 10mbit burst 32kb latency 50ms",
@@ -121,7 +122,7 @@ fn no_option(word: &str) -> LineError {
     wrong(format!("`{word}` is a stage of its own"), help)
 }
 
-/// In the order in which `tc` looks for one that begins like a word.
+/// In the order of `tc`'s search for abbreviated options.
 const OPTIONS: [&str; 14] = [
     "limit",
     "latency",
@@ -155,10 +156,10 @@ fn example(option: &str) -> &'static str {
 }
 
 impl Netem {
-    /// Reads the words behind `netem`, or a whole command line with it.
+    /// Parses the words after `netem`, or a whole command line with it.
     ///
     /// # Errors
-    /// The first word that `tc` would refuse or that is not modelled, and what to write instead.
+    /// The first word that `tc` would reject or that is not modelled, with an alternative.
     pub fn parse(text: &str) -> Result<Netem, LineError> {
         let mut words = Words::behind(text, "netem", example);
         let mut netem = Netem::default();
@@ -174,7 +175,7 @@ impl Netem {
         netem.check(has_distribution)
     }
 
-    /// Goes over the key with a line of netem, which other keys change.
+    /// Reads the key with a netem line, which other keys override.
     pub fn key(k: &mut Keys<'_>) -> Netem {
         let what = "what `tc qdisc ... netem` does, in its words and its order; keys of the same meaning win";
         let form = Form::Text("\"delay 20ms 5ms 25% loss 1%\"");
@@ -289,7 +290,7 @@ impl Netem {
         Ok(())
     }
 
-    /// What `tc` demands of the options together.
+    /// Checks the combination of options like `tc`.
     fn check(self, has_distribution: bool) -> Result<Netem, LineError> {
         let i = &self.impairments;
         let reorders = i.reorder != Probability::ZERO;
@@ -329,7 +330,7 @@ fn distribution(words: &mut Words<'_>) -> Result<Distribution, LineError> {
     })
 }
 
-/// Slots; none where they would not keep anything.
+/// Parses slots; `None` if they would have no effect.
 fn slot(words: &mut Words<'_>) -> Result<Option<Slot>, LineError> {
     let gap = match words.number() {
         Some(word) => {
@@ -351,7 +352,7 @@ fn slot(words: &mut Words<'_>) -> Result<Option<Slot>, LineError> {
             word => return words.read(word, |_| None),
         },
     };
-    // 0 is no bound, and no bound is as many as the kernel counts.
+    // 0 means no limit, which is the largest number of the kernel.
     let bound = |n: u32| if n == 0 { i32::MAX as u32 } else { n };
     let (mut packets, mut bytes) = (0, 0);
     if words.begins("packets") {
@@ -394,7 +395,7 @@ mod tests {
         assert_eq!((i.jitter, i.jitter_correlation), (Span::millis(5), p(0.25)));
         assert_eq!(i.jitter_distribution, Distribution::Normal);
         assert_eq!(i.loss, Some(Loss::Random(p(0.01))));
-        // A whole command, shortened words, bare numbers.
+        // A whole command, abbreviations, bare numbers.
         let netem = read(
             "tc qdisc add dev eth0 root netem lat 1500 reord 25 50 gap 5 dup 0.5 cor 0.1% 30% lim 77",
         );
@@ -408,7 +409,7 @@ mod tests {
         assert_eq!((chain.p, chain.r), (p(0.01), Some(p(0.1))));
         assert!((chain.h.get() - 0.3).abs() < 1e-12 && (chain.k.get() - 0.999).abs() < 1e-12);
         assert_eq!(read("rate 1mbit").impairments, Impairments::default());
-        // Limits are sizes, numbers may have exponents.
+        // Limits are sizes, and numbers may have exponents.
         let limits =
             ["limit 1000mbit", "limit 100k", "limit 0", "limit 1e2"].map(|text| read(text).limit);
         assert_eq!(limits, [Some(131_072_000), Some(102_400), Some(0), Some(100)]);
@@ -422,7 +423,7 @@ mod tests {
             ["rate 1mbit 0 48 5", "rate 1mbit -4 0x30 -1 ", "rate 1mbit 0 0 5"].map(cells),
             [Some((48, 5)), Some((48, -1)), None]
         );
-        // The last one of a kind holds, but of losses only one that is 0 may be followed by another.
+        // The last option of a kind counts, but only a loss of 0 may be followed by another loss.
         assert_eq!(read("rate 1mbit 9 rate 2mbit").extras.overhead, 0);
         assert_eq!(read("loss 0 loss 5%").impairments.loss, Some(Loss::Random(p(0.05))));
     }
@@ -455,7 +456,7 @@ mod tests {
 
     #[test]
     fn the_share_of_four_states_is_that_of_its_chain() {
-        // Steps by which the kernel goes from state to state, from an even start.
+        // Probabilities of the kernel's steps between states, from an even start.
         for [p13, p31, p32, p23, p14] in
             [[0.1, 0.9, 0.0, 1.0, 0.0], [0.01, 0.2, 0.3, 0.4, 0.05], [0.0, 0.5, 0.1, 0.5, 0.2]]
         {

@@ -1,10 +1,10 @@
-//! The policer of Linux, `tc filter ... police`: a packet for which there are no tokens is dropped, and none waits.
+//! The policer of Linux, `tc filter ... police`: a packet without tokens is dropped, and no packet waits.
 //!
-//! The bucket holds `burst` bytes and fills at `rate`; with a peak rate a second one, of `mtu` bytes, must have enough as
-//! well. It may count packets instead. A packet longer than `mtu` is dropped; without one that is 2040 bytes, a width of
-//! the kernel's old tables, where bytes are counted. Frames count with their Ethernet header.
+//! The bucket holds `burst` bytes and fills at `rate`; with a peak rate a second bucket of `mtu` bytes must
+//! have enough as well. It may count packets instead. A packet longer than `mtu` is dropped; when bytes are
+//! counted the default is 2040 bytes, from the kernel's old tables. Frames count with their Ethernet header.
 //!
-//! Not modelled, and refused: `avrate`, and any other action than `drop` for what exceeds the rate.
+//! Not modelled, and rejected: `avrate`, and any action other than `drop` for excess packets.
 
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ use crate::machine::{Machine, Out, Side};
 use crate::units::{Bytes, Rate, Time};
 use crate::wire::Packet;
 
-/// What `lasthop list systems` says of it.
+/// Descriptor for `lasthop list systems`.
 pub const SYSTEM: System = System::new(
     Kind::Queue,
     "police",
@@ -27,27 +27,27 @@ pub const SYSTEM: System = System::new(
 )
 .tier(0);
 
-/// Longest frame where the line does not say.
+/// Default length limit of a frame, bytes.
 const MTU: u32 = 2040;
 
 /// A policer in each direction.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PoliceConfig {
-    /// What is counted.
+    /// The counted unit.
     pub by: By,
-    /// The longest frame in bytes.
+    /// Length limit of a frame, bytes.
     pub mtu: u32,
     /// The peak rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak: Option<Rate>,
-    /// How long a packet is.
+    /// Length of a packet for the rate.
     pub measure: Measure,
-    /// The one direction that is policed; `None` is both.
+    /// The only policed direction; `None` for both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub towards: Option<Side>,
 }
 
-/// What a policer counts.
+/// The unit that a policer counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
@@ -94,7 +94,7 @@ fn example(option: &str) -> &'static str {
 }
 
 impl Given {
-    /// Reads the words behind `police`, or a whole command line with it.
+    /// Parses the words after `police`, or a whole command line with it.
     fn parse(text: &str) -> Result<Given, LineError> {
         const SHORT: [&str; 6] =
             ["burst", "peakrate", "overhead", "linklayer", "pkts_rate", "pkts_burst"];
@@ -172,7 +172,7 @@ fn no_action(word: &str) -> LineError {
 }
 
 impl PoliceConfig {
-    /// Goes over the keys of the stage.
+    /// Reads the keys of the stage.
     pub fn keys(k: &mut Keys<'_>) -> PoliceConfig {
         const MOST: Bytes = Bytes(u32::MAX as u64);
         let example = "\"rate 10mbit burst 32kb drop\"";
@@ -230,14 +230,14 @@ impl PoliceConfig {
 #[derive(Clone, Debug)]
 pub struct Police {
     config: PoliceConfig,
-    /// By the side that packets travel to.
+    /// Indexed by the side to which packets travel.
     tokens: [Tokens; 2],
 }
 
 impl Police {
-    /// One whose buckets are full.
+    /// A policer with full buckets.
     pub fn new(config: PoliceConfig) -> Police {
-        // The kernel has it in ticks of 64 ns.
+        // The kernel uses ticks of 64 ns.
         let ticks = |nanos: i64| {
             nanos.div_euclid(64).saturating_add(i64::from(nanos % 64 > 0)).saturating_mul(64)
         };
@@ -251,7 +251,7 @@ impl Police {
     }
 }
 
-/// Nanoseconds that packets take at a rate.
+/// Nanoseconds of packets at a rate.
 fn of_packets(packets: u32, rate: u32) -> i64 {
     i64::from(packets) * 1_000_000_000 / i64::from(rate.max(1))
 }

@@ -1,11 +1,11 @@
-//! The token bucket filter of Linux, `tc qdisc ... tbf`: packets wait until there are tokens for them.
+//! The token bucket filter of Linux, `tc qdisc ... tbf`: packets wait for tokens.
 //!
-//! The bucket holds `burst` bytes and fills at `rate`. The first packet of the queue leaves when there are tokens for
-//! all of it; with a peak rate a second bucket, of `mtu` bytes, must have enough as well. The queue holds `limit` bytes,
-//! which `latency` gives as the longest time that a packet may wait. A packet that is longer than the bucket is deep is
-//! dropped. Frames count with their Ethernet header.
+//! The bucket holds `burst` bytes and fills at `rate`. The first packet of the queue leaves when there are
+//! tokens for all of it; with a peak rate a second bucket of `mtu` bytes must have enough as well. The queue
+//! holds `limit` bytes, which `latency` specifies as the longest waiting time. A packet longer than the
+//! bucket's depth is dropped. Frames count with their Ethernet header.
 //!
-//! The kernel cuts a super-packet that is longer than the bucket into its segments; here packets are segments.
+//! The kernel segments a super-packet that exceeds the bucket; here packets are segments.
 
 use std::collections::VecDeque;
 
@@ -20,7 +20,7 @@ use crate::machine::{Machine, Out, Side};
 use crate::units::{Bytes, Rate, Span, Time};
 use crate::wire::Packet;
 
-/// What `lasthop list systems` says of it.
+/// Descriptor for `lasthop list systems`.
 pub const SYSTEM: System = System::new(
     Kind::Queue,
     "tbf",
@@ -35,21 +35,21 @@ pub const SYSTEM: System = System::new(
 pub struct TbfConfig {
     /// Tokens per second.
     pub rate: Rate,
-    /// The bucket's depth in bytes.
+    /// Depth of the bucket, bytes.
     pub burst: u32,
-    /// Bytes that the queue holds.
+    /// Limit of the queue, bytes.
     pub limit: u32,
     /// The peak rate and the depth of its bucket in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak: Option<(Rate, u32)>,
-    /// How long a packet is.
+    /// Length of a packet for the rate.
     pub measure: Measure,
-    /// The one direction that is shaped; `None` is both.
+    /// The only shaped direction; `None` for both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub towards: Option<Side>,
 }
 
-/// What a line or keys have said so far.
+/// Values parsed so far from a line or keys.
 #[derive(Clone, Default)]
 struct Given {
     rate: Option<Rate>,
@@ -75,7 +75,7 @@ fn example(option: &str) -> &'static str {
     }
 }
 
-/// What follows `mpu`, `overhead` or `linklayer`.
+/// Parses the value of `mpu`, `overhead` or `linklayer`.
 pub(super) fn measured(words: &mut Words<'_>, measure: &mut Measure) -> Result<(), LineError> {
     match words.option {
         "mpu" => measure.least = words.value(size)?,
@@ -93,9 +93,9 @@ pub(super) fn measured(words: &mut Words<'_>, measure: &mut Measure) -> Result<(
 }
 
 impl Given {
-    /// Reads the words behind `tbf`, or a whole command line with it.
+    /// Parses the words after `tbf`, or a whole command line with it.
     fn parse(text: &str) -> Result<Given, LineError> {
-        // Where `tc` takes the beginning of a word, this does; `mtu` and `rate` must be whole.
+        // Abbreviations as in `tc`; `mtu` and `rate` must be complete.
         const SHORT: [&str; 6] = ["limit", "latency", "burst", "peakrate", "overhead", "linklayer"];
         const WHOLE: [&str; 6] = ["buffer", "maxburst", "mtu", "minburst", "mpu", "rate"];
         let mut words = Words::behind(text, "tbf", example);
@@ -134,7 +134,7 @@ impl Given {
     }
 }
 
-/// Goes over the key with a line of `tc`.
+/// Reads the key with a `tc` line.
 pub(super) fn line<T: Default>(
     k: &mut Keys<'_>,
     example: &'static str,
@@ -153,14 +153,14 @@ pub(super) fn line<T: Default>(
     })
 }
 
-/// Goes over a key with the one direction in which a stage does anything.
+/// Reads a key with the only direction in which a stage has an effect.
 pub(super) fn towards(k: &mut Keys<'_>) -> Option<Side> {
     let sides = [("right", Side::Right), ("left", Side::Left)];
     k.maybe_word("towards", &sides, "the one direction in which it does anything; both without it")
 }
 
 impl TbfConfig {
-    /// Goes over the keys of the stage.
+    /// Reads the keys of the stage.
     pub fn keys(k: &mut Keys<'_>) -> TbfConfig {
         const MOST: Bytes = Bytes(u32::MAX as u64);
         let example = "\"rate 10mbit burst 32kb latency 50ms\"";
@@ -236,7 +236,7 @@ impl TbfConfig {
     }
 }
 
-/// Goes over a key with a size of at most 32 bits.
+/// Reads a key with a size of at most 32 bits.
 pub(super) fn size_key(
     k: &mut Keys<'_>,
     key: &'static str,
@@ -254,7 +254,7 @@ struct Direction {
     tokens: Tokens,
     waiting: VecDeque<(Packet, u32)>,
     bytes: u64,
-    /// When the first of those that wait may leave.
+    /// Time at which the first waiting packet may leave.
     due: Time,
 }
 
@@ -262,12 +262,12 @@ struct Direction {
 #[derive(Clone, Debug)]
 pub struct Tbf {
     config: TbfConfig,
-    /// By the side that packets travel to.
+    /// Indexed by the side to which packets travel.
     directions: [Direction; 2],
 }
 
 impl Tbf {
-    /// An empty queue before a full bucket.
+    /// An empty queue in front of a full bucket.
     pub fn new(config: TbfConfig) -> Tbf {
         let depth = |bytes: u32, rate| config.measure.nanos(bytes.into(), rate);
         let peak = config.peak.map(|(rate, mtu)| depth(mtu, rate));
@@ -281,7 +281,8 @@ impl Tbf {
         Tbf { directions: [direction(), direction()], config }
     }
 
-    /// Packets leave towards `side` that may by `now`. Each is handed on at `now`, but its tokens are those of its time.
+    /// Forwards packets towards `side` that may leave by `now`. Each is forwarded at `now`, but its tokens
+    /// are those of its nominal time.
     fn leave(&mut self, now: Time, side: Side, out: &mut Out) {
         let TbfConfig { rate, peak, measure, .. } = &self.config;
         let direction = &mut self.directions[side.index()];

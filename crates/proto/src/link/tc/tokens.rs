@@ -1,4 +1,4 @@
-//! Tokens by which a rate and a peak rate are held, as Linux's token bucket filter and policer count them (Linux 6.18):
+//! Tokens of a rate and of a peak rate, counted like in Linux's token bucket filter and policer (Linux 6.18):
 //! in nanoseconds of the rate.
 
 use serde::Serialize;
@@ -7,22 +7,22 @@ use crate::units::{Rate, Span, Time};
 
 const SECOND: u128 = 1_000_000_000;
 
-/// The rate that is used where only the keys are listed.
+/// The rate for lists of keys.
 pub(super) const LISTED: Rate = match Rate::from_bps(1_000_000) {
     Some(rate) => rate,
     None => unreachable!(),
 };
 
-/// How long a packet is for a rate.
+/// Length of a packet for a rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Measure {
-    /// Bytes of the frame around each packet; 14 are an Ethernet header.
+    /// Framing bytes per packet; 14 for an Ethernet header.
     pub framing: u32,
-    /// Bytes that are added to each frame.
+    /// Additional bytes per frame.
     pub overhead: u32,
-    /// The shortest frame in bytes, the overhead included.
+    /// Minimum length of a frame in bytes, with the overhead.
     pub least: u32,
-    /// Whether frames are cut into ATM cells, 48 bytes in 53.
+    /// Whether frames are divided into ATM cells, 48 bytes in 53.
     pub atm: bool,
 }
 
@@ -33,7 +33,7 @@ impl Default for Measure {
 }
 
 impl Measure {
-    /// Nanoseconds of `rate` for a frame of `bytes`.
+    /// Nanoseconds of a frame of `bytes` bytes at `rate`.
     pub(super) fn nanos(&self, bytes: u64, rate: Rate) -> i64 {
         let mut bytes = (bytes + u64::from(self.overhead)).max(self.least.into());
         if self.atm {
@@ -43,7 +43,7 @@ impl Measure {
     }
 }
 
-/// Nanoseconds that `bytes` take at `rate`.
+/// Nanoseconds of `bytes` bytes at `rate`.
 pub(super) fn nanos(bytes: u64, rate: Rate) -> i64 {
     let nanos = u128::from(bytes) * 8 * SECOND / u128::from(rate.bps());
     nanos.min(i64::MAX as u128) as i64
@@ -57,23 +57,23 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// A full one.
+    /// A full bucket.
     fn new(depth: i64) -> Bucket {
         Bucket { depth, tokens: depth }
     }
 
-    /// The tokens that are there after `passed` and after `cost` of them are gone; less than nothing if there are too few.
+    /// The tokens after a time of `passed` and a cost of `cost`; negative if there are too few.
     fn after(&self, passed: i64, cost: i64) -> i64 {
         self.tokens.saturating_add(passed).min(self.depth).saturating_sub(cost)
     }
 }
 
-/// A bucket for the rate, and one for the peak rate if there is any.
+/// A bucket for the rate, and one for the peak rate, if there is one.
 #[derive(Clone, Debug)]
 pub(super) struct Tokens {
     rate: Bucket,
     peak: Option<Bucket>,
-    /// When tokens were counted last.
+    /// Time of the last count.
     at: Time,
 }
 
@@ -83,7 +83,7 @@ impl Tokens {
         Tokens { rate: Bucket::new(depth), peak: peak.map(Bucket::new), at: Time::ZERO }
     }
 
-    /// Takes the tokens of a packet, which costs this many of both; otherwise none, and how long it must wait.
+    /// Takes the tokens of a packet with these costs. On failure takes none, and returns the waiting time.
     pub fn take(&mut self, now: Time, cost: i64, peak_cost: i64) -> Result<(), Span> {
         let passed = now.0.saturating_sub(self.at.0).min(self.rate.depth.unsigned_abs()) as i64;
         let left = self.rate.after(passed, cost);
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(tokens.take(Time(20), 60, 0), Ok(()));
         assert_eq!(tokens.take(Time(1000), 100, 0), Ok(()));
         assert_eq!(tokens.take(Time(1000), 1, 0), Err(Span(1)));
-        // With a peak both must have enough, and the one that is later decides.
+        // With a peak rate both must have enough, and the later one determines the time.
         let mut tokens = Tokens::new(1000, Some(50));
         assert_eq!(tokens.take(Time(0), 100, 50), Ok(()));
         assert_eq!(tokens.take(Time(0), 100, 50), Err(Span(50)));

@@ -1,17 +1,18 @@
-//! Words of a command line of `tc`, read as iproute2 reads them.
+//! Words of a `tc` command line, parsed with iproute2's rules.
 //!
-//! Numbers are those of `strtod`, so they may have an exponent. Units are iproute2's: a bare time is in microseconds, a
-//! bare rate in bits per second, a bare probability in percent; `bps` are bytes per second, and `k` of a size is 1024.
+//! Numbers are those of `strtod`, so they may have an exponent. Units are iproute2's: a bare time is in
+//! microseconds, a bare rate in bits per second, a bare probability in percent; `bps` are bytes per second,
+//! and `k` of a size is 1024.
 
 use crate::units::{Probability, Rate, Span};
 
-/// What is wrong with a line, and a line that is right.
+/// An error in a line, with a valid line.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct LineError {
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to write instead.
+    /// The remedy.
     pub help: String,
 }
 
@@ -19,20 +20,20 @@ pub(super) fn wrong(message: impl Into<String>, help: impl Into<String>) -> Line
     LineError { message: message.into(), help: help.into() }
 }
 
-/// Longest time that a line may have.
+/// Limit of times in a line.
 const LONGEST: Span = Span::secs(1000);
 
-/// The words of a line that are not read yet.
+/// The unread words of a line.
 pub(super) struct Words<'t> {
     rest: core::iter::Peekable<core::str::SplitWhitespace<'t>>,
-    /// The option whose values are being read.
+    /// The option whose values are being parsed.
     pub option: &'static str,
-    /// An example for an option.
+    /// Returns an example of an option.
     example: fn(&str) -> &'static str,
 }
 
 impl<'t> Words<'t> {
-    /// The words behind `kind`; all of them if it is not there.
+    /// The words after `kind`; all words if it is missing.
     pub fn behind(
         text: &'t str,
         kind: &'static str,
@@ -50,7 +51,7 @@ impl<'t> Words<'t> {
         self.rest.next()
     }
 
-    /// The next word, which must be there.
+    /// The next word; fails if there is none.
     pub fn word(&mut self) -> Result<&'t str, LineError> {
         let option = self.option;
         self.rest.next().ok_or_else(|| {
@@ -69,12 +70,12 @@ impl<'t> Words<'t> {
         self.rest.next_if(|word| word.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
     }
 
-    /// Takes the next word if it is the beginning of `word`.
+    /// Consumes the next word if it is a prefix of `word`.
     pub fn begins(&mut self, word: &str) -> bool {
         self.rest.next_if(|next| word.starts_with(next)).is_some()
     }
 
-    /// A value that `read` understands.
+    /// Parses `word` with `read`.
     pub fn read<T>(&self, word: &str, read: impl Fn(&str) -> Option<T>) -> Result<T, LineError> {
         read(word).ok_or_else(|| {
             let message = format!("`{word}` is no value of `{}`", self.option);
@@ -82,7 +83,7 @@ impl<'t> Words<'t> {
         })
     }
 
-    /// The next word as a value that `read` understands.
+    /// Parses the next word with `read`.
     pub fn value<T>(&mut self, read: impl Fn(&str) -> Option<T>) -> Result<T, LineError> {
         let word = self.word()?;
         self.read(word, read)
@@ -93,7 +94,7 @@ impl<'t> Words<'t> {
         self.number().map(|word| self.read(word, percent)).transpose()
     }
 
-    /// A rate; a share of the interface's speed is refused, since a link has no interface.
+    /// A rate; a share of the interface's speed is rejected, since a link has no interface.
     pub fn rate(&mut self) -> Result<Option<Rate>, LineError> {
         let word = self.word()?;
         if word.contains('%') {
@@ -104,7 +105,7 @@ impl<'t> Words<'t> {
     }
 }
 
-/// A number as `strtod` reads it, without a sign, and the text behind it.
+/// Parses a number like `strtod`, without a sign. Returns the rest of the text too.
 fn number(word: &str) -> Option<(f64, &str)> {
     let bytes = word.as_bytes();
     let digits = |from: usize| bytes[from..].iter().take_while(|b| b.is_ascii_digit()).count();
@@ -130,7 +131,7 @@ fn number(word: &str) -> Option<(f64, &str)> {
     number.is_finite().then_some((number, unit))
 }
 
-/// A number and its unit in small letters.
+/// A number and its unit in lower case.
 fn cut(word: &str) -> Option<(f64, String)> {
     number(word).map(|(number, unit)| (number, unit.to_ascii_lowercase()))
 }
@@ -153,7 +154,7 @@ pub(super) fn time(word: &str) -> Option<Span> {
     (span <= LONGEST).then_some(span)
 }
 
-/// A rate; `Some(None)` is 0, which is no limit. As in iproute2 it is a whole number of bytes per second.
+/// A rate; `Some(None)` is 0, which is no limit. Like in iproute2 it is a whole number of bytes per second.
 pub(super) fn rate(word: &str) -> Option<Option<Rate>> {
     let (number, unit) = cut(word)?;
     let (prefix, bits) = match unit.strip_suffix("bps") {
@@ -179,7 +180,7 @@ pub(super) fn rate(word: &str) -> Option<Option<Rate>> {
     }
 }
 
-/// A size in bytes, which is also how iproute2 reads `limit` of netem: `100k` are 102,400 packets.
+/// A size in bytes, which is also iproute2's format of netem's `limit`: `100k` are 102,400 packets.
 pub(super) fn size(word: &str) -> Option<u32> {
     const KIB: f64 = 1024.0;
     let (number, unit) = cut(word)?;
@@ -197,7 +198,7 @@ pub(super) fn size(word: &str) -> Option<u32> {
     (size < 4_294_967_296.0).then_some(size as u32)
 }
 
-/// A size, and behind a slash the width of a cell of old kernels' tables, which has no effect any more.
+/// A size, optionally with a slash and the cell width of old kernels' tables, which has no effect.
 pub(super) fn size_and_cell(word: &str) -> Option<u32> {
     match word.split_once('/') {
         None => size(word),
@@ -207,12 +208,12 @@ pub(super) fn size_and_cell(word: &str) -> Option<u32> {
     }
 }
 
-/// A whole number, decimal, hexadecimal or octal.
+/// A whole number: decimal, hexadecimal or octal.
 pub(super) fn count(word: &str) -> Option<u32> {
     u32::try_from(signed(word)?).ok()
 }
 
-/// The same with a sign.
+/// A whole number with a sign.
 pub(super) fn signed(word: &str) -> Option<i64> {
     let (minus, digits) = match word.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -242,7 +243,7 @@ mod tests {
         assert_eq!([number(""), number("."), number("e5"), number("1e999")], [None; 4]);
     }
 
-    /// Values as iproute2 6.1 sends them to the kernel.
+    /// Values sent to the kernel by iproute2 6.1.
     #[test]
     fn units_are_those_of_iproute2() {
         assert_eq!(

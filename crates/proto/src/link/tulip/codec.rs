@@ -1,20 +1,20 @@
-//! A link-layer frame in bytes.
+//! The encoding of a link-layer frame.
 //!
 //! | bytes | what |
 //! |---|---|
 //! | 1 | version (high four bits), acknowledgement present (bit 3), type (low three bits) |
 //! | 2 + 4 | RLP only: sequence number, number of the transmission |
 //! | 2 + 4 + 2 + n | if present, the acknowledgement: cumulative, last transmission heard, bits of the vector, vector |
-//! | rest | the load: an IP packet; nothing in a LACK |
+//! | rest | the load: an IP packet; empty in a LACK |
 //!
-//! Numbers are big-endian; the first bit of a vector is the lowest of its first byte. What does not fit this to the
-//! bit is refused.
+//! Numbers are big-endian; the first bit of a vector is the lowest of its first byte. Any deviation is
+//! rejected.
 
 use crate::link::frame::{ArqHeader, BitVector, LinkAck};
 
 use super::WINDOW_MAX;
 
-/// The version that this speaks.
+/// The supported version.
 pub const VERSION: u8 = 1;
 const ACK: u8 = 8;
 
@@ -25,41 +25,41 @@ pub enum Kind {
     Ulp,
     /// Reliable: a packet with a sequence number.
     Rlp,
-    /// An acknowledgement and nothing else.
+    /// A pure acknowledgement.
     Lack,
 }
 
-/// Why bytes are not a frame.
+/// Reason why bytes are no valid frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CodecError {
-    /// It ends in the middle of its header.
+    /// The header is incomplete.
     #[error("the frame ends within its header")]
     Truncated,
-    /// It is of another version.
+    /// Another version.
     #[error("the frame is of version {0}; expected version {VERSION}")]
     Version(u8),
-    /// Its type is unknown, or the header does not go with it.
+    /// An unknown type, or one that does not match the header.
     #[error("the first byte {0:#04x} names no type of frame")]
     Kind(u8),
-    /// Its sequence number or cumulative acknowledgement is beyond the largest window.
+    /// A sequence number or cumulative acknowledgement beyond the largest window.
     #[error("sequence number {0} is beyond the largest window")]
     Number(u16),
-    /// The vector is longer than the largest window, or has bits set beyond its end.
+    /// A vector longer than the largest window, or with bits set beyond its end.
     #[error("a vector of {0} bits is longer than the largest window, or not clean at its end")]
     Vector(u16),
-    /// A packet is missing where there must be one, or present where there must be none.
+    /// A missing packet, or one where none is allowed.
     #[error("a frame of this type has a load of {0} bytes")]
     Load(usize),
 }
 
-/// Length in bytes of what precedes the load.
+/// Length of the header before the load, bytes.
 pub fn header_len(header: &ArqHeader) -> u32 {
     let seq = if header.seq.is_some() { 6 } else { 0 };
     let ack = header.ack.as_ref().map_or(0, |ack| 8 + u32::from(ack.vector.len()).div_ceil(8));
     1 + seq + ack
 }
 
-/// Appends a frame to `out`. Numbers beyond 16 bits are not those of a TULIP end and are cut off.
+/// Appends a frame to `out`. Numbers beyond 16 bits do not occur in TULIP and are truncated.
 pub fn emit(header: &ArqHeader, load: &[u8], out: &mut Vec<u8>) {
     let kind = match (header.seq, load) {
         (Some(_), _) => Kind::Rlp,
@@ -82,7 +82,7 @@ pub fn emit(header: &ArqHeader, load: &[u8], out: &mut Vec<u8>) {
     out.extend(load);
 }
 
-/// Reads a frame: its header and its load.
+/// Parses a frame: its header and its load.
 pub fn parse(bytes: &[u8]) -> Result<(ArqHeader, &[u8]), CodecError> {
     let mut rest = bytes;
     let [first] = take(&mut rest)?;

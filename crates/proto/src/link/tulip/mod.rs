@@ -1,10 +1,10 @@
 //! TULIP, the transport unaware link improvement protocol (parsa98 3).
 //!
-//! An end knows its peers by station, nothing of TCP. For each it has a sender and a receiver. In the paper's
-//! pacing the stations take turns: after a reliable packet the channel is left to its answer for as long as equation 1
-//! says, or as WAIT says if somebody has more to send. In full duplex nobody waits for anybody; what keeps the link
-//! alive when no acknowledgement comes is a timer from the largest propagation delay, as in the paper, and no
-//! measurement of round trips.
+//! An end identifies its peers by station and does not depend on TCP. It has a sender and a receiver for
+//! each. In the paper's pacing the stations take turns: after a reliable packet the channel is left to its
+//! answer for the time of equation 1, or for the time of WAIT if another station sends more. In full duplex
+//! no station waits for another. Then a timer from the maximum propagation delay, as in the paper and without
+//! measurement of round trips, prevents a deadlock without acknowledgements.
 
 pub mod codec;
 mod receiver;
@@ -29,10 +29,10 @@ use sender::{Answer, Chosen, Sender};
 pub use service::{Opaque, Reliable, Rule, Service};
 use states::{ReceiveState, SendState};
 
-/// The largest window.
+/// Limit of the window, packets.
 pub const WINDOW_MAX: u16 = 4096;
 
-/// Longest packet that an answer is sure to have room for: a TCP ACK (parsa98 3.3).
+/// Length of the longest packet that an answer always has room for, bytes: a TCP ACK (parsa98 3.3).
 pub const SHORT: u32 = 40;
 
 pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
@@ -47,32 +47,32 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
     read: |k, _| LinkLayerConfig::Tulip(TulipConfig::keys(k)),
 }];
 
-/// How the ends share the channel.
+/// Sharing of the channel between the ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pacing {
-    /// They take turns: after each reliable packet its answer is waited for (parsa98 equation 1).
+    /// They take turns: after each reliable packet the sender waits for its answer (parsa98 equation 1).
     #[default]
     HalfDuplex,
     /// Each sends whenever it can; acknowledgements are thinned.
     FullDuplex,
 }
 
-/// What can be set about a TULIP link.
+/// Configuration of a TULIP link.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct TulipConfig {
     /// Window in packets, from 1 to [`WINDOW_MAX`] (parsa98 5: 8).
     pub window: u16,
-    /// Whether answers go at once where medium access lets them (parsa98 3.3).
+    /// Whether answers are sent immediately if medium access permits (parsa98 3.3).
     pub acceleration: bool,
-    /// How the ends share the channel.
+    /// Sharing of the channel between the ends.
     pub pacing: Pacing,
-    /// Which packets are reliable.
+    /// Selection of reliable packets.
     pub rule: Rule,
-    /// In full duplex, one acknowledgement for so many packets; `None` is a 64th of the window.
+    /// In full duplex, packets per acknowledgement; `None` is a 64th of the window.
     pub lack_every: Option<u16>,
-    /// In full duplex, how long an acknowledgement may be put off; `None` is an eighth of the propagation delay,
-    /// at least 100 us.
+    /// In full duplex, maximum delay of an acknowledgement; `None` is an eighth of the propagation delay, at
+    /// least 100 us.
     pub lack_delay: Option<Span>,
 }
 
@@ -90,7 +90,7 @@ impl Default for TulipConfig {
 }
 
 impl TulipConfig {
-    /// Goes over the keys; what is not said is as in the paper.
+    /// Reads the keys; the defaults are the paper's.
     pub fn keys(k: &mut Keys<'_>) -> TulipConfig {
         let mut c = TulipConfig::default();
         k.table("tulip", "options of TULIP", |k| {
@@ -120,7 +120,7 @@ impl TulipConfig {
         c
     }
 
-    /// How many packets one acknowledgement is for, at most.
+    /// Limit of packets per acknowledgement.
     fn every(&self) -> u32 {
         match self.pacing {
             Pacing::HalfDuplex => 1,
@@ -128,7 +128,7 @@ impl TulipConfig {
         }
     }
 
-    /// How long an acknowledgement may be put off.
+    /// Maximum delay of an acknowledgement.
     fn delay(&self, timing: &Timing) -> Span {
         let derived = || Span::micros(100).max(timing.propagation / 8);
         match self.pacing {
@@ -138,24 +138,24 @@ impl TulipConfig {
     }
 }
 
-/// One end: state for each destination, and what they share.
+/// One end: a state per destination, and the shared state.
 #[derive(Clone, Debug)]
 pub struct Tulip {
     station: Station,
     config: TulipConfig,
     timing: Timing,
     peers: Vec<Peer>,
-    /// The frame that is with medium access.
+    /// The frame at medium access.
     at_mac: Option<AtMac>,
-    /// In half duplex: the channel is left to an answer until then (timer T1).
+    /// In half duplex: time until which the channel is left to an answer (timer T1).
     hold: Option<Time>,
-    /// In half duplex: the other end, which this one has answered, has its turn until then.
+    /// In half duplex: time until which it is the other end's turn, after an answer to it.
     turn_of_other: Option<Time>,
-    /// This station has the channel until then (WAIT).
+    /// The station that occupies the channel, and until when (WAIT).
     wait: Option<(Station, Time)>,
-    /// Who is to be answered, in the order in which they came.
+    /// Stations to be answered, in the order of arrival.
     owing: VecDeque<Station>,
-    /// Who was served last.
+    /// The station served last.
     turn: usize,
 }
 
@@ -169,14 +169,14 @@ struct Peer {
 struct AtMac {
     to: Station,
     reliable: bool,
-    /// Medium access has begun to send it.
+    /// Whether medium access has started to send it.
     begun: bool,
-    /// It answers a packet, and may carry a short one.
+    /// Whether it answers a packet, and may carry a short one.
     answers: bool,
 }
 
 impl Tulip {
-    /// The end at `station` of a hop with `stations` of them.
+    /// The end at `station` of a hop with `stations` stations.
     pub fn new(config: &TulipConfig, station: Station, stations: u8, timing: Timing) -> Tulip {
         let window = config.window.clamp(1, WINDOW_MAX);
         let config = TulipConfig { window, ..config.clone() };
@@ -203,13 +203,13 @@ impl Tulip {
         self.peers.get(to.index()).map_or(Vec::new(), |peer| peer.sender.retransmission_list())
     }
 
-    /// How many packets are sent to `peer` and not acknowledged, and how many from it wait for an earlier one.
+    /// Number of unacknowledged packets to `peer`, and of packets from it that wait for an earlier one.
     pub fn memory(&self, peer: Station) -> (usize, usize) {
         let peer = self.peers.get(peer.index());
         peer.map_or((0, 0), |p| (p.sender.outstanding(), p.receiver.buffered()))
     }
 
-    /// What the sender to `peer` is at.
+    /// State of the sender to `peer`.
     pub fn send_state(&self, peer: Station) -> SendState {
         let handed = |frame: &AtMac| frame.reliable && frame.to == peer && !frame.begun;
         if self.at_mac.as_ref().is_some_and(handed) {
@@ -223,49 +223,49 @@ impl Tulip {
         }
     }
 
-    /// What the receiver from `peer` is at.
+    /// State of the receiver from `peer`.
     pub fn receive_state(&self, peer: Station) -> ReceiveState {
         if self.memory(peer).1 > 0 { ReceiveState::Gap } else { ReceiveState::InOrder }
     }
 
-    /// Time on the air of the longest short answer: an acknowledgement with a TCP ACK.
+    /// Airtime of the longest short answer: an acknowledgement with a TCP ACK.
     fn answer(&self) -> Span {
         let vector = u32::from(self.config.window).div_ceil(8);
-        // One byte more than there is, since coding may round up.
+        // One additional byte, since coding may round up.
         self.timing.on_air(10 + vector + SHORT)
     }
 
-    /// How long an answer may take from the begin of a transmission of `airtime` on.
+    /// Time limit of an answer, from the start of a transmission of `airtime` on.
     //= parsa98#3.2: equation 1; `airtime` and the answer's contain the time to get capture
     fn delta_1(&self, airtime: Span) -> Span {
         let Timing { propagation, turnaround, processing, .. } = self.timing;
         let paced = airtime + propagation * 2 + self.answer() + turnaround * 2 + processing;
         match self.config.pacing {
             Pacing::HalfDuplex => paced,
-            // The answer may be put off, and may have to wait for a frame of its own station.
+            // The answer may be delayed, and may have to wait for a frame of its own station.
             Pacing::FullDuplex => paced + self.config.delay(&self.timing) + airtime,
         }
     }
 
-    /// Until when nothing is to be begun.
+    /// Time before which no transmission may start.
     fn held_until(&self) -> Option<Time> {
         let wait = self.wait.map(|(_, until)| until);
         self.hold.into_iter().chain(self.turn_of_other).chain(wait).max()
     }
 
-    /// When the alarm of a peer comes: not while somebody else has the channel.
+    /// Time of a peer's alarm: not while another station occupies the channel.
     fn alarm(&self, at: Time) -> Time {
         self.wait.map_or(at, |(_, until)| until.max(at))
     }
 
-    /// Whether an acknowledgement is due to `to`.
+    /// Whether an acknowledgement to `to` is due.
     fn owes(&self, now: Time, to: Station) -> bool {
         let receiver = &self.peers[to.index()].receiver;
         let late = receiver.due_at.is_none_or(|at| at <= now);
         receiver.owed > 0 && (receiver.owed >= self.config.every() || late)
     }
 
-    /// The next frame to `to`: with an acknowledgement if one is due, with a packet if there is one.
+    /// The next frame to `to`, with a due acknowledgement and a packet, if there are any.
     fn frame(&mut self, now: Time, to: Station, above: &mut dyn Above) -> Option<Frame> {
         let ack = self.owes(now, to);
         let peer = &mut self.peers[to.index()];
@@ -372,7 +372,7 @@ impl LinkEnd for Tulip {
                     sender.patience = delta;
                     let backoff = match self.config.pacing {
                         Pacing::HalfDuplex => 0,
-                        // Who gets no answer at all asks less and less often, down to once in eight.
+                        // Without any answer the interval grows up to eightfold.
                         Pacing::FullDuplex => sender.silent.min(3),
                     };
                     sender.alarm = Some(now + delta * (1 << backoff));
@@ -390,14 +390,14 @@ impl LinkEnd for Tulip {
             }
             MacSignal::Done { to, .. } => {
                 let Some(frame) = self.at_mac.take() else { return };
-                // A TCP ACK that comes up now waits for the answer to the next packet, and does not contend with that
-                // packet for the channel.
+                // A TCP ACK that arrives now from above waits for the answer to the next packet, and does not
+                // contend with that packet for the channel.
                 //= parsa98#3.3: what waits to be returned goes with the ACK of the packet that was received
                 let paced = self.config.acceleration && self.config.pacing == Pacing::HalfDuplex;
                 if paced && frame.answers && !frame.reliable && self.timing.turn > Span::ZERO {
                     self.turn_of_other = Some(now + self.timing.turn);
                 }
-                // Medium access has given it up without ever sending it: the next turn is somebody's.
+                // Medium access gave it up without sending it, so the turn is free.
                 if frame.reliable && !frame.begun {
                     self.peers[to.index()].sender.expired = true;
                 }
@@ -443,7 +443,7 @@ impl LinkEnd for Tulip {
     }
 
     fn next_frame(&mut self, now: Time, above: &mut dyn Above) -> Option<Frame> {
-        // Whoever waits for an answer leaves the channel to it.
+        // A station that waits for an answer leaves the channel to it.
         let owed = self.owing.iter().copied().find(|station| self.owes(now, *station));
         if let Some(to) = owed {
             return self.frame(now, to, above);

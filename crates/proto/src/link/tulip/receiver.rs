@@ -1,8 +1,9 @@
-//! The receiver of one sender (parsa98 3.2, Figure 3): buffer of W packets, release in order, acknowledgements.
+//! The receiver of one sender (parsa98 3.2, Figure 3): buffer of W packets, delivery in order,
+//! acknowledgements.
 //!
-//! Figure 3 as printed drops a packet that is already in the buffer, or outside of the window, without an
-//! acknowledgement. The text has it otherwise ("the receiver sends a LACK every time it receives a data packet"), and
-//! so must it be: the sender repeats its oldest packet to force an acknowledgement, and would do so for ever.
+//! Figure 3 as printed drops a duplicate packet, or one outside of the window, without an acknowledgement.
+//! The text differs ("the receiver sends a LACK every time it receives a data packet"), and must be right:
+//! the sender repeats its oldest packet to force an acknowledgement, and would do so forever.
 
 use std::collections::VecDeque;
 
@@ -20,16 +21,16 @@ pub(super) struct Receiver {
     window: u64,
     /// Sequence number of the next packet in order.
     base: u64,
-    /// What has come out of order, from `base` on. The first is always missing.
+    /// Packets received out of order, from `base` on. The first one is always missing.
     slots: VecDeque<Option<Load>>,
-    /// By sequence number modulo W: the last transmission heard when the window came to hold it. What was sent
-    /// before is an older packet of the same number.
+    /// Indexed by sequence number modulo W: the last transmission heard when the window reached it. Earlier
+    /// transmissions are an older packet of the same number.
     floors: Vec<u32>,
     /// The last transmission heard.
     heard: u32,
     /// Packets received since the last acknowledgement.
     pub owed: u32,
-    /// Until when the acknowledgement may be put off.
+    /// Deadline of a delayed acknowledgement.
     pub due_at: Option<Time>,
 }
 
@@ -51,7 +52,7 @@ impl Receiver {
         self.slots.iter().flatten().count()
     }
 
-    /// A reliable packet has come.
+    /// Handles a reliable packet.
     pub fn receive(
         &mut self,
         from: Station,
@@ -89,11 +90,11 @@ impl Receiver {
         }
     }
 
-    /// The acknowledgement to be sent now.
+    /// The acknowledgement to send now.
     ///
-    /// Its first bit is always 0: the packet behind the cumulative acknowledgement is the one that is missing. So W
-    /// bits tell of the W - 1 packets that the paper's vector tells of. Zeros behind the last packet received are
-    /// not sent, but for those of the first byte.
+    /// Its first bit is always 0, since the packet behind the cumulative acknowledgement is missing. So W
+    /// bits describe the W - 1 packets of the paper's vector. Zeros behind the last received packet are not
+    /// sent, except for those of the first byte.
     pub fn acknowledgement(&mut self) -> LinkAck {
         self.owed = 0;
         self.due_at = None;

@@ -1,9 +1,9 @@
 //! The sender of one destination (parsa98 3.2, Figure 2): window, transmission buffer, retransmission list.
 //!
-//! Inside, sequence numbers are counted on and do not wrap; modulo 2W they go on the air. Each transmission has a
-//! number, too. An acknowledgement says which transmission was the last one heard: what was sent before it and is
-//! not acknowledged is lost, since the link keeps the order. On a channel where the ends take turns this is the
-//! paper's list, everything that the bit vector lacks; on a long one it spares what is still on its way.
+//! Internal sequence numbers do not wrap; on the air they are modulo 2W. Each transmission has a number, too.
+//! An acknowledgement contains the last transmission heard: unacknowledged packets sent before it are lost,
+//! since the link preserves the order. If the ends take turns this gives the paper's list, all packets
+//! missing in the bit vector. On a long channel it excludes packets still under way.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -16,7 +16,7 @@ use crate::units::{Span, Time};
 use super::Pacing;
 use super::service::{Rule, Service};
 
-/// Whether transmission `a` came after `b`; numbers wrap.
+/// Whether transmission `a` was after `b`; numbers wrap.
 pub(super) fn after(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
@@ -24,27 +24,27 @@ pub(super) fn after(a: u32, b: u32) -> bool {
 /// A packet in the window.
 #[derive(Clone, Debug)]
 struct Slot {
-    /// The packet; nothing once it is acknowledged.
+    /// The packet; empty after its acknowledgement.
     load: Load,
     /// Number of its first transmission.
     first: u32,
-    /// Number of its last one.
+    /// Number of its last transmission.
     last: u32,
     acked: bool,
 }
 
-/// What an acknowledgement was worth.
+/// Result of an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Answer {
-    /// It acknowledges what was never sent.
+    /// It acknowledges packets that were never sent.
     Bad,
-    /// It has been overtaken by a newer one.
+    /// A newer one has overtaken it.
     Old,
-    /// It was taken in; `last` says that it has heard of this sender's last transmission.
+    /// It was accepted; `last` if it includes this sender's last transmission.
     Taken { last: bool },
 }
 
-/// What is to be sent.
+/// A packet to send.
 #[derive(Clone, Debug)]
 pub(super) struct Chosen {
     /// Sequence number (modulo 2W) and number of the transmission, if it is reliable.
@@ -57,35 +57,35 @@ pub(super) struct Chosen {
 pub(super) struct Sender {
     window: u64,
     pacing: Pacing,
-    /// Sequence number of the oldest packet that is not acknowledged.
+    /// Sequence number of the oldest unacknowledged packet.
     base: u64,
     slots: VecDeque<Slot>,
     /// The retransmission list.
     lost: BTreeSet<u64>,
     /// Repairs that are sent twice, since the loss of one would stall the window.
     twice: BTreeSet<u64>,
-    /// Transmissions that have not been heard of, in their order.
+    /// Transmissions without a report, in order.
     order: VecDeque<(u32, u64)>,
     /// Number of the last transmission.
     transmissions: u32,
     /// The last transmission that the receiver has heard.
     heard: u32,
-    /// The packet that is next, and which service it gets.
+    /// The next packet with its service.
     next: Option<(Load, Service)>,
-    /// When the oldest packet is sent again if nothing comes.
+    /// Time of the oldest packet's retransmission, if no acknowledgement arrives.
     pub alarm: Option<Time>,
-    /// The alarm has come, and nothing since.
+    /// Whether the alarm has expired without a later acknowledgement.
     pub expired: bool,
-    /// How long the answer to the last transmission may take.
+    /// Time limit of the answer to the last transmission.
     pub patience: Span,
-    /// Alarms in a row.
+    /// Successive alarms.
     pub silent: u32,
-    /// The window was full at the last choice.
+    /// Whether the window was full at the last choice.
     full: bool,
 }
 
 impl Sender {
-    /// What the receiver is not known to have, and whether it was or will be sent more than once.
+    /// Reports unacknowledged packets, and whether they are sent more than once.
     pub fn kept(&self, tell: &mut dyn FnMut(&Load, bool)) {
         for (seq, slot) in (self.base..).zip(&self.slots).filter(|(_, slot)| !slot.acked) {
             tell(&slot.load, slot.last != slot.first || self.lost.contains(&seq));
@@ -112,7 +112,7 @@ impl Sender {
         }
     }
 
-    /// Whether something is not acknowledged.
+    /// Whether there are unacknowledged packets.
     pub fn is_waiting(&self) -> bool {
         !self.slots.is_empty()
     }
@@ -135,7 +135,7 @@ impl Sender {
         self.slots.get_mut(usize::try_from(seq.checked_sub(self.base)?).ok()?)
     }
 
-    /// Whether [`Sender::choose`] would find something, as far as can be told without asking.
+    /// Chooses the next packet to send, if there is one.
     pub fn choose(&mut self, to: Station, rule: &Rule, above: &mut dyn Above) -> Option<Chosen> {
         //= parsa98#3.2: the retransmission list first, then a new packet if the window has room, else the oldest
         if let Some(seq) = self.lost.pop_first() {
@@ -167,14 +167,14 @@ impl Sender {
                 }
                 self.repeat(self.base, to, Cause::LinkWindowFull, above)
             }
-            // The paper's sender always has something to send; the last packets must get across as well.
+            // The paper's sender always has something to send; the last packets must arrive as well.
             None if self.expired => self.repeat(self.base, to, Cause::LinkTimeout, above),
             None => None,
         }
     }
 
-    /// Whether the window will be used up before a loss of this repair could be mended, in full duplex: it takes a
-    /// round trip to learn of it, and one more to mend it.
+    /// Whether the window would be used up before a loss of this repair could be repaired, in full duplex:
+    /// the detection takes a round trip, and the repair another one.
     fn would_stall(&self, seq: u64) -> bool {
         let flight = u64::from(self.transmissions.wrapping_sub(self.heard));
         let left = seq + self.window - (self.base + self.slots.len() as u64);
@@ -185,7 +185,7 @@ impl Sender {
         self.transmissions = self.transmissions.wrapping_add(1);
         self.expired = false;
         self.order.push_back((self.transmissions, seq));
-        // Without acknowledgements the oldest is sent over and over; what it left in here is outdated.
+        // Without acknowledgements the oldest packet is sent repeatedly; its old entries here are obsolete.
         if self.order.len() as u64 > 4 * self.window {
             let (base, slots) = (self.base, &self.slots);
             self.order.retain(|(number, seq)| {
@@ -196,7 +196,7 @@ impl Sender {
         self.transmissions
     }
 
-    /// Sends a packet for the first time.
+    /// Sends a new packet.
     fn send(&mut self, load: Load) -> Chosen {
         let seq = self.base + self.slots.len() as u64;
         let number = self.count(seq);
@@ -206,7 +206,7 @@ impl Sender {
         Chosen { seq: Some((self.wire(seq), number)), load }
     }
 
-    /// Sends a packet of the window once more.
+    /// Retransmits a packet of the window.
     fn repeat(
         &mut self,
         seq: u64,
@@ -224,7 +224,7 @@ impl Sender {
         Some(Chosen { seq: Some((wire, number)), load: slot.load.clone() })
     }
 
-    /// Takes an acknowledgement in.
+    /// Handles an acknowledgement.
     pub fn acknowledge(&mut self, ack: &LinkAck) -> Answer {
         let modulus = 2 * self.window;
         let cumulative = u64::from(ack.cumulative);
@@ -232,7 +232,7 @@ impl Sender {
         if cumulative >= modulus || bits > self.window || after(ack.heard, self.transmissions) {
             return Answer::Bad;
         }
-        // How many packets from the oldest on it covers.
+        // Number of covered packets from the oldest on.
         let covered = (cumulative + 1 + modulus - self.base % modulus) % modulus;
         let len = self.slots.len() as u64;
         if covered > len {
@@ -243,8 +243,8 @@ impl Sender {
         if highest > len {
             return Answer::Bad;
         }
-        // Nothing can be acknowledged that was first sent after what was heard last: then the numbers have gone
-        // round since, and the acknowledgement is a late one.
+        // Packets first sent after the last transmission heard cannot be acknowledged. Then the numbers have
+        // wrapped since, and the acknowledgement is a late one.
         if highest > 0
             && let Some(slot) = self.slots.get(highest as usize - 1)
             && after(slot.first, ack.heard)
@@ -286,7 +286,7 @@ impl Sender {
         self.silent = 0;
     }
 
-    /// Nothing more is to be done about `seq`.
+    /// Removes `seq` from the lists of pending repairs.
     fn forget(&mut self, seq: u64) {
         self.lost.remove(&seq);
         self.twice.remove(&seq);
@@ -301,7 +301,7 @@ mod tests {
     const PEER: Station = Station(1);
     const WINDOW: u16 = 8;
 
-    /// Nothing waits above; what is repeated is counted.
+    /// No waiting packets; retransmissions are counted.
     #[derive(Clone, Default)]
     struct Quiet(u32);
 
@@ -324,7 +324,8 @@ mod tests {
         fn note(&mut self, _: Station, _: LinkNote) {}
     }
 
-    /// Nothing has come in order; of the packets behind that those in `got`; the last one heard was `heard`.
+    /// An acknowledgement without packets in order, with the packets of `got` behind, and `heard` as the last
+    /// transmission.
     fn ack(got: &[u16], heard: u32) -> LinkAck {
         let mut vector = BitVector::zeros(WINDOW);
         got.iter().for_each(|i| vector.set(*i));
@@ -340,10 +341,10 @@ mod tests {
         sender.expired = true;
         let again = sender.choose(PEER, &Rule::default(), &mut above).expect("the oldest");
         assert_eq!((again.seq, above.0), (Some((0, 3)), 1));
-        // The second packet was heard before the repetition could be.
+        // The second packet was heard before the retransmission could be.
         assert_eq!(sender.acknowledge(&ack(&[1], 2)), Answer::Taken { last: false });
         assert_eq!(sender.retransmission_list(), [], "its third transmission may arrive yet");
-        // Now the repetition is outdated as well.
+        // Now the retransmission is obsolete as well.
         sender.send(Load::None);
         assert_eq!(sender.acknowledge(&ack(&[1, 2], 4)), Answer::Taken { last: true });
         assert_eq!(sender.retransmission_list(), [0]);
@@ -360,7 +361,7 @@ mod tests {
             let kept = sender.order.len();
             assert!(kept <= 4 * usize::from(WINDOW), "{kept} transmissions after {n} repetitions");
         }
-        // Of each packet the last transmission is still known, so that an answer finds what is lost.
+        // The last transmission of each packet is still known, so an answer finds the lost ones.
         assert_eq!(sender.acknowledge(&ack(&[], 1003)), Answer::Taken { last: true });
         assert_eq!(sender.retransmission_list(), [1, 2]);
     }

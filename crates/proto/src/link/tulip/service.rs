@@ -1,7 +1,7 @@
-//! Which service a packet gets (parsa98 3.1): reliable (RLP) or unreliable (ULP).
+//! Selection of a packet's service (parsa98 3.1): reliable (RLP) or unreliable (ULP).
 //!
-//! Looked at are the protocol number (Next Header in IPv6), whether TCP carries payload, and the length of what
-//! cannot be seen into. No state is kept and no port or sequence number is read.
+//! It depends on the protocol number (Next Header in IPv6), on whether TCP carries payload, and on the length
+//! of opaque packets. It is stateless and reads no port or sequence number.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ const TCP: u8 = 6;
 const ESP: u8 = 50;
 const AH: u8 = 51;
 
-/// Which service a packet gets.
+/// Service of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Service {
@@ -22,23 +22,23 @@ pub enum Service {
     Unreliable,
 }
 
-/// Which packets are sent reliably.
+/// Selection of reliable packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reliable {
-    /// TCP with payload, as the paper has it; encrypted packets by [`Opaque`].
+    /// TCP with payload, like the paper; encrypted packets by [`Opaque`].
     #[default]
     Tcp,
-    /// Everything but TCP without payload and packets that are not longer than an acknowledgement: for transports
-    /// over UDP (QUIC).
+    /// All packets except TCP without payload, and packets that are not longer than an acknowledgement: for
+    /// transports over UDP (QUIC).
     All,
 }
 
-/// What is done with packets that may hold TCP out of sight: ESP, AH.
+/// Treatment of packets that may contain hidden TCP: ESP, AH.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Opaque {
-    /// Those longer than an acknowledgement are reliable.
+    /// Packets longer than an acknowledgement are reliable.
     #[default]
     BySize,
     /// All are reliable.
@@ -47,15 +47,15 @@ pub enum Opaque {
     Unreliable,
 }
 
-/// By what rule packets get their service.
+/// Rule for the service of packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Rule {
-    /// Which packets are sent reliably.
+    /// Selection of reliable packets.
     pub reliable: Reliable,
-    /// What is done with encrypted ones.
+    /// Treatment of encrypted packets.
     pub opaque: Opaque,
-    /// Up to how many bytes a packet that cannot be seen into counts as an acknowledgement. A TCP ACK with
-    /// time stamps in an IPv6 ESP tunnel has 152 B with AES-GCM; a full packet is many times that.
+    /// Length limit in bytes of an opaque packet that counts as an acknowledgement. A TCP ACK with timestamps
+    /// in an IPv6 ESP tunnel has 152 B with AES-GCM; a full packet is many times longer.
     pub ack_size: u32,
 }
 
@@ -71,7 +71,7 @@ impl Rule {
     pub fn service(&self, packet: &Packet) -> Service {
         let long = packet.wire_len() > self.ack_size;
         let reliable = match packet.transport.opaque() {
-            // A fragment, or a segment that makes no sense: what is behind the IP header is all there is to see.
+            // A fragment or a malformed segment: only the content behind the IP header is visible.
             Some(TCP) => !packet.body.is_empty(),
             Some(ESP | AH) if self.reliable == Reliable::Tcp => match self.opaque {
                 Opaque::BySize => long,

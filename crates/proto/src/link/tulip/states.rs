@@ -1,59 +1,59 @@
-//! The states of an end as tables: what they are, what leads from one to the other, and a drawing of it.
+//! The states of an end as tables, and their drawing.
 //!
-//! The tables say nothing that the machine does not do, and all that it does: a test compares the two. They are for
-//! the paper's pacing, in which the stations take turns.
+//! A test verifies that the tables match the machine exactly. They describe the paper's pacing, in which the
+//! stations take turns.
 
 use serde::Serialize;
 
-/// What a sender is at, with respect to one destination.
+/// State of a sender for one destination.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub enum SendState {
-    /// Nothing is unacknowledged.
+    /// All packets are acknowledged.
     Idle,
-    /// A reliable packet is with medium access, which waits for the channel.
+    /// A reliable packet is at medium access, which waits for the channel.
     Handed,
     /// Timer T1 runs: the channel is left to the answer.
     Waiting,
-    /// Packets are unacknowledged, and it is this end's turn.
+    /// There are unacknowledged packets, and it is this end's turn.
     Ready,
 }
 
-/// What changes a sender.
+/// Events of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub enum SendEvent {
-    /// A reliable packet is chosen and handed to medium access.
+    /// A reliable packet is chosen and passed to medium access.
     Choose,
-    /// TRANS: medium access begins to send it.
+    /// TRANS: medium access starts to send it.
     Trans,
-    /// Medium access gives the packet up without having sent it.
+    /// Medium access gives up the packet without sending it.
     Refused,
-    /// An acknowledgement comes.
+    /// An acknowledgement arrives.
     Lack,
-    /// T1 expires, WAIT included.
+    /// T1 expires, including WAIT.
     T1,
 }
 
-/// What a receiver is at, with respect to one sender.
+/// State of a receiver for one sender.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub enum ReceiveState {
-    /// Everything received has been handed up.
+    /// All received packets were delivered.
     InOrder,
-    /// Packets wait for one that is missing.
+    /// Packets wait for a missing one.
     Gap,
 }
 
-/// What changes a receiver; each is answered with a LACK.
+/// Events of a receiver; each is answered with a LACK.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub enum ReceiveEvent {
-    /// The packet that is next in order.
+    /// The next packet in order.
     Next,
     /// A packet behind a missing one.
     Ahead,
-    /// A packet that has come before.
+    /// A duplicate packet.
     Again,
 }
 
-/// A row: from, event, to, and what is done.
+/// A row: state, event, next state, and action.
 pub type Row<S, E> = (S, E, S, &'static str);
 
 use ReceiveEvent::{Again, Ahead, Next};
@@ -102,7 +102,7 @@ fn drawn<S: core::fmt::Debug, E: core::fmt::Debug>(title: &str, rows: &[Row<S, E
     text
 }
 
-/// Both tables as they stand in the manual.
+/// Both tables in the format of the manual.
 pub fn markdown() -> String {
     let sender = drawn("The sender, for each destination:", &SENDER);
     format!(

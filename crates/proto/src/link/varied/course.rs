@@ -1,7 +1,7 @@
-//! A value over time: in steps, along ramps, once or again and again.
+//! A value over time: in steps or along ramps, once or periodically.
 //!
-//! It is written from left to right: `0s 10mbit, 5s 2mbit, 8s to 6mbit, 10s again` is 10 Mbit/s until the fifth second,
-//! then 2 Mbit/s, which rises from there to 6 Mbit/s at the eighth, and after ten seconds all begins again.
+//! It is written from left to right: `0s 10mbit, 5s 2mbit, 8s to 6mbit, 10s again` is 10 Mbit/s until the
+//! fifth second, then 2 Mbit/s, rising to 6 Mbit/s at the eighth, with a period of ten seconds.
 
 use std::sync::Arc;
 
@@ -9,23 +9,23 @@ use serde::{Serialize, Serializer};
 
 use crate::units::{Probability, Rate, Span, Time};
 
-/// Most points of a course.
+/// Limit of points of a course.
 const MOST: usize = 1_000_000;
-/// A course that repeats does so no sooner.
+/// Minimum period.
 const SHORTEST: Span = Span::millis(1);
 
-/// What may vary.
+/// A value that may vary.
 pub trait Level: Copy + PartialEq {
-    /// How it is written.
+    /// An example of its notation.
     const EXAMPLE: &'static str;
-    /// Reads one; the message says what is wrong with the word.
+    /// Parses a value. The error message describes the problem.
     ///
     /// # Errors
-    /// When it is none.
+    /// If it is invalid.
     fn read(word: &str) -> Result<Self, String>;
-    /// As a number on which ramps are reckoned.
+    /// The value as a number, for ramps.
     fn number(self) -> f64;
-    /// From such a number.
+    /// The inverse of [`Level::number`].
     fn of(number: f64) -> Self;
 }
 
@@ -92,17 +92,17 @@ impl Level for bool {
 struct Point<T> {
     at: Span,
     value: T,
-    /// Whether the value before rises or falls to this one until then.
+    /// Whether the previous value changes linearly to this one until then.
     ramp: bool,
 }
 
 /// A value over time.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Course<T> {
-    /// In order, the first at zero.
+    /// Ordered by time; the first one is at zero.
     #[serde(serialize_with = "points", bound(serialize = "T: Serialize"))]
     points: Arc<[Point<T>]>,
-    /// When it begins again, later than the last point.
+    /// Period, longer than the time of the last point.
     #[serde(skip_serializing_if = "Option::is_none")]
     period: Option<Span>,
 }
@@ -111,38 +111,38 @@ fn points<T: Serialize, S: Serializer>(points: &Arc<[Point<T>]>, s: S) -> Result
     s.collect_seq(points.iter())
 }
 
-/// What is wrong with a course.
+/// An error in a course.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wrong {
     /// The line of a file, from 1.
     pub line: Option<usize>,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What is right.
+    /// The remedy.
     pub help: String,
 }
 
-/// A part of a course with one rule.
+/// A part of a course with constant slope.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Stretch<T> {
-    /// The value at the time that was asked for.
+    /// The value at the requested time.
     pub value: T,
-    /// By how much it changes in a nanosecond.
+    /// Change per nanosecond.
     pub slope: f64,
-    /// Until when that holds.
+    /// End of the part.
     pub until: Time,
 }
 
 impl<T: Level> Course<T> {
-    /// The same value at all times.
+    /// A constant value.
     pub fn constant(value: T) -> Course<T> {
         Course { points: [Point { at: Span::ZERO, value, ramp: false }].into(), period: None }
     }
 
-    /// Reads a course as it is written in a scenario.
+    /// Parses a course in the notation of a scenario.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first error.
     pub fn parse(text: &str) -> Result<Course<T>, Wrong> {
         let mut builder = Builder::default();
         for item in text.split([',', ';', '\n']).map(str::trim).filter(|item| !item.is_empty()) {
@@ -152,11 +152,11 @@ impl<T: Level> Course<T> {
         builder.finish().map_err(|message| wrong::<T>(None, message))
     }
 
-    /// Reads a file with lines of a time and a value. What units its numbers lack may stand in its first line in
-    /// brackets: `time (s),rate (mbit)`. Times count from the first one.
+    /// Parses a CSV file with a time and a value per line. The first line may contain the units of bare
+    /// numbers in brackets: `time (s),rate (mbit)`. Times are relative to the first one.
     ///
     /// # Errors
-    /// The first line that is wrong.
+    /// The first line with an error.
     pub fn parse_csv(text: &str) -> Result<Course<T>, Wrong> {
         let mut builder = Builder::default();
         let mut units = [String::new(), String::new()];
@@ -197,7 +197,7 @@ impl<T: Level> Course<T> {
         self.stretch(now).value
     }
 
-    /// What holds from `now` on, and until when.
+    /// The part of the course from `now` on.
     pub fn stretch(&self, now: Time) -> Stretch<T> {
         let local = match self.period {
             Some(period) => Span(now.0 % period.0),
@@ -218,7 +218,7 @@ impl<T: Level> Course<T> {
         }
     }
 
-    /// The mean over a period; without one, up to the last point, and of a single point its value.
+    /// The mean over a period; without one, up to the last point; of a single point its value.
     pub fn mean(&self) -> f64 {
         let last = self.points[self.points.len() - 1];
         let end = self.period.unwrap_or(last.at);
@@ -234,20 +234,20 @@ impl<T: Level> Course<T> {
         area.sum::<f64>() / end.0 as f64
     }
 
-    /// When it begins again.
+    /// Period.
     pub fn period(&self) -> Option<Span> {
         self.period
     }
 
-    /// Its points: when, which value, and whether the one before goes there along a ramp.
+    /// Its points: time, value, and whether the previous value changes linearly to it.
     pub fn points(&self) -> impl Iterator<Item = (Span, T, bool)> + '_ {
         self.points.iter().map(|point| (point.at, point.value, point.ramp))
     }
 
-    /// The course through steps of these values, again after `period`.
+    /// The course of steps with these values, with the given `period`.
     ///
     /// # Errors
-    /// When they are not in order from zero on, or the period is too short.
+    /// If the times do not ascend from zero, or the period is too short.
     pub fn steps(
         steps: impl IntoIterator<Item = (Span, T)>,
         period: Option<Span>,
@@ -264,10 +264,10 @@ impl<T: Level> Course<T> {
 }
 
 impl Course<bool> {
-    /// Reads times such as `4s-4.5s, 9s-9.2s, 10s again`: true within them.
+    /// Parses times such as `4s-4.5s, 9s-9.2s, 10s again`: true within them.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first error.
     pub fn parse_outages(text: &str) -> Result<Course<bool>, Wrong> {
         let help = "for example `4s-4.5s, 9s-9.2s`, or `4s-4.5s, 10s again`";
         let wrong = |message: String| Wrong { line: None, message, help: help.to_owned() };
@@ -294,7 +294,7 @@ impl Course<bool> {
         if steps.is_empty() {
             return Err(wrong("there is no outage".to_owned()));
         }
-        // What lasts until the end of the period ends where that begins again.
+        // A time that lasts to the end of the period ends at its restart.
         steps.pop_if(|(end, _)| period == Some(*end));
         if steps[0].0 > Span::ZERO {
             steps.insert(0, (Span::ZERO, false));
@@ -328,7 +328,7 @@ fn wrong_line<T: Level>(line: usize, message: String) -> Wrong {
     Wrong { line: Some(line), message, help }
 }
 
-/// A course that is being read.
+/// A course under construction.
 struct Builder<T> {
     points: Vec<Point<T>>,
     period: Option<Span>,

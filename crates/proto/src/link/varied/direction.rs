@@ -1,4 +1,4 @@
-//! One direction of a line that varies.
+//! One direction of a varying line.
 
 use core::ops::Range;
 
@@ -14,28 +14,29 @@ use super::impair::{Impaired, Passage};
 use super::trace::{Cursor, OPPORTUNITY, TUN_HEADER};
 use super::{Course, Pace, VariedConfig, Weather};
 
-/// Nothing is sent for longer: a rate that is zero whenever the line is not out ends nothing.
+/// Limit of a transmission's duration in nanoseconds: a rate that is zero whenever the line is up never ends
+/// one.
 const PATIENCE: u64 = 100_000 * 1_000_000_000;
 
-/// What has been sent, and why it does not arrive, if it does not.
+/// A sent packet, and the cause of its loss, if it is lost.
 #[derive(Clone, Debug)]
 struct UnderWay {
     packet: Packet,
     lost: Option<Cause>,
-    /// What the line has done to it, where it does more than lose packets.
+    /// Effects of the line other than loss.
     done: Done,
 }
 
-/// What a line does to a packet.
+/// Effects of a line on a packet.
 #[derive(Clone, Copy, Default, Debug)]
 struct Done {
-    /// It is the second of two: it begins where it comes out.
+    /// It is a duplicate, which originates at the line's end.
     duplicate: bool,
     overtakes: bool,
     damaged_at: Option<u32>,
 }
 
-/// What lets packets pass.
+/// The pacing of packets.
 #[derive(Clone, Debug)]
 enum Server {
     Fixed(Option<Rate>),
@@ -43,7 +44,7 @@ enum Server {
     Trace(Box<Opportunities>),
 }
 
-/// Where a trace is, and the packet of which only a part is sent.
+/// Position in a trace, and a partly sent packet.
 #[derive(Clone, Debug)]
 struct Opportunities {
     cursor: Cursor,
@@ -53,9 +54,9 @@ struct Opportunities {
 #[derive(Clone, Debug)]
 struct Partial {
     packet: Packet,
-    /// When its first byte was sent.
+    /// Time at which its first byte was sent.
     begun: Time,
-    /// Bytes that are still to be sent.
+    /// Remaining bytes.
     left: u32,
 }
 
@@ -94,7 +95,7 @@ impl Direction {
         }
     }
 
-    /// Does what should have been done by `now`.
+    /// Handles everything due by `now`.
     pub fn catch_up(&mut self, now: Time, side: Side, weather: &Weather, out: &mut Out) {
         if let Server::Trace(_) = self.server {
             while self.next_opportunity() <= now {
@@ -108,7 +109,7 @@ impl Direction {
         }
     }
 
-    /// A packet arrives; what should have been done before has been.
+    /// Handles an arriving packet; everything due before must have been handled.
     pub fn arrive(
         &mut self,
         now: Time,
@@ -121,7 +122,7 @@ impl Direction {
         let idle = self.next_opportunity() == Time::NEVER;
         if let Server::Trace(server) = &mut self.server {
             if idle {
-                // Opportunities that found nobody are lost, this moment's among them.
+                // Unused opportunities are lost, including those of this instant.
                 server.cursor.skip_to(now);
             }
             return self.transmitter.queue.enter(now, side, packet, bytes, out);
@@ -132,22 +133,22 @@ impl Direction {
         self.transmitter.pipe.look_by(self.turn());
     }
 
-    /// When it must be called for those who wait. On an impaired line those may come out before whoever is under way.
+    /// Deadline for waiting packets. On an impaired line they may leave before packets under way.
     fn turn(&self) -> Time {
         let overtaken = self.impaired.is_some() && !self.transmitter.queue.is_empty();
         if overtaken { self.transmitter.free_at } else { self.transmitter.turn() }
     }
 
-    /// A transmission of `bytes` begins at `start`.
+    /// Starts a transmission of `bytes` bytes at `start`.
     fn transmit(&mut self, start: Time, packet: Packet, bytes: u32, weather: &Weather) {
         let end = self.end(start, bytes, weather);
         self.transmitter.free_at = end;
         self.sent(start..end, packet, weather);
     }
 
-    /// When a transmission ends that begins at `start`.
+    /// End of a transmission that begins at `start`.
     fn end(&self, start: Time, bytes: u32, weather: &Weather) -> Time {
-        // In bits times nanoseconds per second, in which a rate times a time is exact.
+        // In bits times nanoseconds per second, so that a rate times a time is exact.
         let mut left = u128::from(bytes) * 8 * 1_000_000_000;
         let mut now = start;
         while left > 0 {
@@ -180,7 +181,7 @@ impl Direction {
         now
     }
 
-    /// A packet was sent in `during`.
+    /// Handles a packet that was sent in `during`.
     fn sent(&mut self, during: Range<Time>, packet: Packet, weather: &Weather) {
         let (end, delay) = (during.end, weather.delay(during.end));
         let lost = weather.loss(during, &mut self.chance);
@@ -197,7 +198,7 @@ impl Direction {
         }
     }
 
-    /// A packet, or its duplicate, is on an impaired line.
+    /// Adds a packet or its duplicate to an impaired line.
     fn passes(&mut self, passage: Passage, duplicate: bool, lost: Option<Cause>, packet: Packet) {
         let Passage { at, damaged_at, free, .. } = passage;
         let lost = lost.or(passage.lost.then_some(Cause::FrameLost));
@@ -211,7 +212,8 @@ impl Direction {
         }
     }
 
-    /// Takes the next opportunity for what waits: several packets may share it, and a packet may need several.
+    /// Uses the next opportunity for waiting packets: several packets may share it, and a packet may need
+    /// several.
     fn use_opportunity(&mut self, side: Side, weather: &Weather, out: &mut Out) {
         let Server::Trace(server) = &mut self.server else { return };
         let at = server.cursor.take();
@@ -245,7 +247,7 @@ impl Direction {
         }
     }
 
-    /// When the next opportunity comes for somebody who waits.
+    /// Time of the next opportunity for a waiting packet.
     fn next_opportunity(&self) -> Time {
         match &self.server {
             Server::Trace(server)
@@ -257,7 +259,7 @@ impl Direction {
         }
     }
 
-    /// Hands on to `side` what comes out by `now`, and ends what is lost.
+    /// Forwards packets that leave at `side` by `now`, and drops lost ones.
     pub fn deliver(&mut self, now: Time, side: Side, out: &mut Out) {
         while let Some(UnderWay { mut packet, lost, done }) = self.transmitter.pipe.take(now) {
             if self.impaired.is_some() {
@@ -276,12 +278,12 @@ impl Direction {
         }
     }
 
-    /// When it wants to be called next.
+    /// The next deadline.
     pub fn next(&self) -> Time {
         self.transmitter.pipe.next().min(self.next_opportunity())
     }
 
-    /// The packet of which a part is sent at `now` and a part is not.
+    /// The packet that is partly sent at `now`.
     pub fn in_transmission(&self, now: Time) -> Option<&Packet> {
         match &self.server {
             Server::Trace(server) => server.partial.as_ref().map(|partial| &partial.packet),
@@ -295,13 +297,13 @@ impl Direction {
         }
     }
 
-    /// How many packets are inside.
+    /// Number of packets inside.
     pub fn holds(&self) -> usize {
         let partial = match &self.server {
             Server::Trace(server) => usize::from(server.partial.is_some()),
             _ => 0,
         };
-        // Duplicates begin where they come out.
+        // Duplicates originate when they leave.
         let duplicates = match &self.impaired {
             Some(_) => self.transmitter.pipe.iter().filter(|u| u.done.duplicate).count(),
             None => 0,
@@ -311,7 +313,7 @@ impl Direction {
 }
 
 impl Done {
-    /// Tells what the line has done to `packet`, which comes out, or would if it were not lost.
+    /// Reports the effects of the line on `packet`, which leaves, or would if it were not lost.
     fn tell(self, side: Side, packet: &mut Packet, lost: bool, out: &mut Out) {
         if self.duplicate {
             out.introduce(side, packet, Cause::LineDuplicate);
@@ -331,15 +333,15 @@ impl Done {
     }
 }
 
-/// How much passes.
+/// Amount that passes.
 enum Passed {
-    /// All, after so many nanoseconds.
+    /// Everything, after this many nanoseconds.
     All(u64),
-    /// So much of it, since the time was too short.
+    /// A part, since the time was too short.
     Some(u128),
 }
 
-/// How much of `left` passes within `dt` at a rate that changes by `slope` a nanosecond.
+/// Amount of `left` that passes within `dt` at a rate that changes by `slope` per nanosecond.
 fn passed(rate: u64, slope: f64, dt: Option<u64>, left: u128) -> Passed {
     let Some(dt) = dt.filter(|_| slope != 0.0) else {
         let in_time = dt.map(|dt| u128::from(rate) * u128::from(dt));
@@ -354,7 +356,7 @@ fn passed(rate: u64, slope: f64, dt: Option<u64>, left: u128) -> Passed {
     if some < left as f64 {
         return Passed::Some(some as u128);
     }
-    // The root of slope/2 x^2 + rate x = left, in the form that loses no digits where the slope is small.
+    // The root of slope/2 x^2 + rate x = left, in the form that is accurate for small slopes.
     let root = libm::sqrt((rate * rate + 2.0 * slope * left as f64).max(0.0));
     let after = libm::ceil(2.0 * left as f64 / (rate + root));
     Passed::All((after as u64).min(dt))

@@ -1,10 +1,10 @@
-//! Distributions of jitter: the tables of netem, reckoned from the formulas by which iproute2 makes its files.
+//! Distributions of jitter: the tables of netem, computed from iproute2's formulas.
 //!
-//! The `experimental` table is that of a measurement, in `measured.rs`.
+//! The `experimental` table is from a measurement, in `measured.rs`.
 //!
-//! A table has the quantiles of a distribution in units of the jitter, 4096 of them, each equally likely. All are cut
-//! off at four times the jitter, so that the tail of the Pareto distribution ends there. Its mean is then -0.03 and its
-//! deviation 0.82 times the jitter, those of `paretonormal` are -0.03 and 0.83.
+//! A table contains 4096 equally likely quantiles of a distribution in units of the jitter. All are limited
+//! to four times the jitter, which truncates the tail of the Pareto distribution. Its mean is then -0.03 and
+//! its deviation 0.82 times the jitter; those of `paretonormal` are -0.03 and 0.83.
 
 mod measured;
 
@@ -14,25 +14,25 @@ use serde::Serialize;
 
 /// Entries of a table.
 const SIZE: usize = 4096;
-/// What stands for the jitter itself in a table.
+/// Table value of the jitter itself.
 const SCALE: f64 = 8192.0;
-/// Parts into which the range of a normal distribution is cut for its table.
+/// Parts of the range of a normal distribution in its table.
 const PARTS: f64 = 16_384.0;
 
-/// How jitter is distributed.
+/// Distribution of jitter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {
-    /// Anything between less and more by the jitter, equally likely.
+    /// Uniform between minus and plus the jitter.
     #[default]
     Uniform,
-    /// A normal one, whose deviation is the jitter.
+    /// Normal, with the jitter as its deviation.
     Normal,
-    /// A Pareto distribution of shape 3 with mean 0.
+    /// Pareto of shape 3 with mean 0.
     Pareto,
     /// A quarter normal and three quarters Pareto.
     ParetoNormal,
-    /// Round trips to a distant host, as NISTnet measured them.
+    /// Round trips to a distant host, measured by NISTnet.
     Experimental,
 }
 
@@ -54,12 +54,12 @@ fn whole(value: f64) -> i64 {
 
 /// Entry `j` of the normal table: the quantile at the end of its part, times [`SCALE`].
 fn normal(j: usize) -> f64 {
-    /// The steps in which quantiles are looked for.
+    /// Step of the search for quantiles.
     const STEP: f64 = 0.000_05;
     let part = (4 * j) as f64;
     let below =
         |x: f64| libm::rint(PARTS * 0.5 * libm::erfc(-x / core::f64::consts::SQRT_2)) <= part;
-    // The last step of -10, -9.99995 and so on that still belongs to the part.
+    // The last step of -10, -9.99995 and so on that belongs to the part.
     let (mut low, mut high) = (0_u32, 400_000_u32);
     while high - low > 1 {
         let middle = low.midpoint(high);
@@ -68,7 +68,7 @@ fn normal(j: usize) -> f64 {
     (-10.0 + f64::from(low) * STEP) * SCALE
 }
 
-/// Entry `j` of the Pareto table: the inverse of its distribution less its mean, times [`SCALE`].
+/// Entry `j` of the Pareto table: the inverse distribution less its mean, times [`SCALE`].
 fn pareto(j: usize) -> f64 {
     const SHAPE: f64 = 3.0;
     let tail = 1.0 - j as f64 / SIZE as f64;
@@ -76,7 +76,7 @@ fn pareto(j: usize) -> f64 {
 }
 
 impl Distribution {
-    /// The words for it.
+    /// Its names.
     pub const WORDS: [(&'static str, Distribution); 5] = [
         ("uniform", Distribution::Uniform),
         ("normal", Distribution::Normal),
@@ -85,7 +85,7 @@ impl Distribution {
         ("experimental", Distribution::Experimental),
     ];
 
-    /// The table, if it has one.
+    /// Its table, if it has one.
     pub(in crate::link) fn table(self) -> Option<&'static [i16]> {
         match self {
             Distribution::Uniform => None,
@@ -96,7 +96,7 @@ impl Distribution {
         }
     }
 
-    /// The deviation from the delay, in units of the jitter, for a number within [0, 1).
+    /// Deviation from the delay in units of the jitter, for a number within [0, 1).
     pub(super) fn at(self, number: f64) -> f64 {
         match self.table() {
             None => 2.0 * number - 1.0,
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn tables_are_those_of_iproute2() {
-        // As its programs print them, their first ten and their last.
+        // Output of its programs: the first ten and the last.
         let firsts: [(_, [i16; 10], i16); 4] = [
             (
                 Distribution::Normal,

@@ -1,21 +1,21 @@
-//! What happens to packets on a line, as Linux's netem has it: jitter, reordering, loss, duplicates, corruption.
+//! netem's impairments of a line: jitter, reordering, loss, duplicates, corruption.
 //!
-//! The rules are those of tc-netem(8) and of the kernel's queueing discipline, for a packet whose last bit has been
-//! sent:
+//! The rules are those of tc-netem(8) and of the kernel's queueing discipline, for a packet whose last bit
+//! has been sent:
 //!
-//! - It is duplicated, it is lost, and it is corrupted, each with a probability. If it is both duplicated and lost, one
-//!   of the two goes on. A duplicate has its own draws, but is not duplicated again.
-//! - A corrupted packet has one wrong bit, anywhere; whoever checks the checksum of that part drops it.
-//! - It takes the delay and a deviation from it, in all no less than nothing. With [`Order::Free`] it overtakes those
-//!   that take longer, with [`Order::Kept`] it waits for them, as netem with a `rate`.
-//! - To be reordered means to take no delay at all. With a gap of n at least n - 1 packets lie between
-//!   two that are.
-//! - Numbers that depend on the ones before are `(1 - c)` of a new one and `c` of the last one. That is no correlation
-//!   in the strict sense, and such numbers are no longer uniform: a loss of 1% with a correlation of 25% is one of less
-//!   than 1%, as in netem.
+//! - It is duplicated, lost, and corrupted, each with a probability. If it is both duplicated and lost, one
+//!   of the two remains. A duplicate has separate draws, but is not duplicated again.
+//! - A corrupted packet has one wrong bit anywhere; a receiver that verifies the affected checksum drops it.
+//! - It takes the delay and a deviation from it, in total at least zero. With [`Order::Free`] it overtakes
+//!   packets with longer delays, with [`Order::Kept`] it waits for them, like netem with a `rate`.
+//! - A reordered packet takes no delay at all. With a gap of n at least n - 1 packets are between two of
+//!   them.
+//! - Correlated numbers are `(1 - c)` of a new one and `c` of the last one. That is no correlation in the
+//!   strict sense, and such numbers are no longer uniform: a loss of 1% with a correlation of 25% is less
+//!   than 1%, like in netem.
 //!
-//! One thing differs: the kernel takes the remainder of a number modulo twice the jitter, or modulo the size of the
-//! table, and with it nothing of the correlation is left. Here a number stands for the quantile, as the manual says.
+//! One thing differs: the kernel uses the remainder of a number modulo twice the jitter, or modulo the size
+//! of the table, which removes the correlation. Here a number selects the quantile, like in the manual.
 
 use serde::Serialize;
 
@@ -27,42 +27,42 @@ use crate::wire::{Packet, PacketId};
 
 use super::distribution::Distribution;
 
-/// What happens to packets.
+/// Impairments of packets.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Impairments {
-    /// By how much the delay differs; what that means says the distribution.
+    /// Deviation of the delay; the distribution defines its meaning.
     pub jitter: Span,
-    /// How much of a deviation is that of the packet before.
+    /// Correlation of successive deviations.
     pub jitter_correlation: Probability,
-    /// How deviations are distributed.
+    /// Distribution of deviations.
     pub jitter_distribution: Distribution,
-    /// Whether packets overtake others that take longer.
+    /// Whether packets overtake others with longer delays.
     pub jitter_order: Order,
-    /// Which packets are lost.
+    /// Loss model.
     pub loss: Option<Loss>,
-    /// How much of the draw of a loss is that of the packet before.
+    /// Correlation of successive loss draws.
     pub loss_correlation: Probability,
-    /// The probability that a packet comes twice.
+    /// Probability of a duplicate.
     pub duplicate: Probability,
-    /// How much of its draw is that of the packet before.
+    /// Correlation of its successive draws.
     pub duplicate_correlation: Probability,
-    /// The probability that a bit of a packet is wrong.
+    /// Probability of a wrong bit in a packet.
     pub corrupt: Probability,
-    /// How much of its draw is that of the packet before.
+    /// Correlation of its successive draws.
     pub corrupt_correlation: Probability,
-    /// The probability that a packet takes no delay.
+    /// Probability that a packet takes no delay.
     pub reorder: Probability,
-    /// How much of its draw is that of the packet before.
+    /// Correlation of its successive draws.
     pub reorder_correlation: Probability,
-    /// Of so many packets in a row at most one is reordered; any of them with 0 or 1.
+    /// At most one of this many successive packets is reordered; any of them with 0 or 1.
     pub reorder_gap: u32,
-    /// Which direction all that happens in; `None` is both.
+    /// The only impaired direction; `None` for both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub impaired: Option<Side>,
 }
 
 impl Impairments {
-    /// The share of the packets towards `side` that it loses in the long run.
+    /// The long-term share of lost packets towards `side`.
     pub fn share_lost(&self, side: Side) -> f64 {
         match &self.loss {
             _ if self.impaired.is_some_and(|impaired| impaired != side) => 0.0,
@@ -77,24 +77,24 @@ impl Impairments {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
-    /// They do.
+    /// Overtaking is possible.
     #[default]
     Free,
-    /// They wait for those before them.
+    /// Packets wait for those before them.
     Kept,
 }
 
-/// Which packets are lost.
+/// Loss model.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Loss {
-    /// Each with this probability.
+    /// Independent losses with this probability.
     Random(Probability),
-    /// Those that a chain of two states says.
+    /// Losses by a chain of two states.
     Chain(GilbertElliott),
 }
 
-/// Numbers within [0, 1) of which each is partly the one before.
+/// Numbers within [0, 1), each correlated with its predecessor.
 #[derive(Clone, Debug)]
 struct Correlated {
     correlation: f64,
@@ -121,19 +121,19 @@ impl Correlated {
     }
 }
 
-/// What becomes of a packet, or of its duplicate.
+/// Result of the impairments for a packet or its duplicate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Passage {
-    /// When it comes out, if it need not wait for others.
+    /// Arrival time, if it need not wait for others.
     pub at: Time,
     pub lost: bool,
-    /// Where it is damaged.
+    /// Position of its damage.
     pub damaged_at: Option<u32>,
-    /// Whether it overtakes whoever is under way.
+    /// Whether it overtakes packets under way.
     pub free: bool,
 }
 
-/// The impairments of one direction.
+/// Impairments of one direction.
 #[derive(Clone, Debug)]
 pub(super) struct Impaired {
     config: Impairments,
@@ -144,14 +144,14 @@ pub(super) struct Impaired {
     spot: Stream,
     reorder: Correlated,
     jitter: Correlated,
-    /// Packets since the last one that was reordered.
+    /// Packets since the last reordered one.
     since: u32,
-    /// The packet that was sent last.
+    /// The packet sent last.
     pub last: PacketId,
 }
 
 impl Impaired {
-    /// Those of the direction towards `side`, if it has any.
+    /// Impairments of the direction towards `side`, if it has any.
     pub fn new(
         config: &Impairments,
         side: Side,
@@ -180,7 +180,8 @@ impl Impaired {
         })
     }
 
-    /// What becomes of `packet`, which has been sent by `sent` and takes `delay`, and of its duplicate, if it has one.
+    /// Impairs `packet`, which was sent by `sent` and takes `delay`. Returns the results for it and for its
+    /// duplicate, if there is one.
     pub fn pass(&mut self, sent: Time, delay: Span, packet: &Packet) -> (Passage, Option<Passage>) {
         self.last = packet.id;
         let duplicated = self.duplicate.happens(self.config.duplicate);
@@ -207,13 +208,13 @@ impl Impaired {
         }
     }
 
-    /// One packet, whatever else becomes of it.
+    /// The result for one packet.
     fn passage(&mut self, sent: Time, delay: Span, packet: &Packet) -> Passage {
         let corrupted = self.corrupt.happens(self.config.corrupt);
         let damaged_at = corrupted.then(|| self.spot.below(packet.wire_len().into()) as u32);
         let p = self.config.reorder.get();
         self.since = self.since.saturating_add(1);
-        // The draw is made for those that may be reordered.
+        // The draw is made only for packets that may be reordered.
         if p > 0.0 && self.since >= self.config.reorder_gap && self.reorder.next() < p {
             self.since = 0;
             return Passage { at: sent, lost: false, damaged_at, free: true };

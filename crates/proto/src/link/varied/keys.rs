@@ -1,4 +1,4 @@
-//! The keys by which a link varies.
+//! The keys of a link that varies.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use crate::link::LineConfig;
 use crate::machine::Side;
 use crate::units::{Probability, Rate, Span};
 
-/// What varies of a link.
+/// The varying values of a link.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Varying {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,26 +27,26 @@ pub struct Varying {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) outages: Option<Course<bool>>,
     pub(super) outage_packets: OutagePackets,
-    /// What else happens to packets; none where that is nothing.
+    /// Further impairments; `None` if they have no effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub impairments: Option<Impairments>,
 }
 
-/// Keys of which a direction has one. Each wins over a constant `rate`, so that it can be set where there is one.
+/// Keys of which a direction may have one. Each overrides a constant `rate`, so that it can be added to one.
 const PACES: [&str; 2] = ["rates", "trace"];
 
 impl Varying {
-    /// Goes over the keys of a link.
+    /// Reads the keys of a link.
     pub fn keys(k: &mut Keys<'_>) -> Varying {
         Varying::read(k, true)
     }
 
-    /// Goes over the keys of a radio, which has no traces: an opportunity has no frame.
+    /// Reads the keys of a radio, which has no traces: an opportunity is no frame.
     pub fn of_radio(k: &mut Keys<'_>) -> Option<Box<Varying>> {
         Some(Varying::read(k, false)).filter(|found| *found != Varying::default()).map(Box::new)
     }
 
-    /// The mean over time of the probability that a packet is lost.
+    /// The mean over time of the loss probability.
     pub fn mean_loss(&self) -> f64 {
         self.losses.as_ref().map_or(0.0, Course::mean)
     }
@@ -115,7 +115,7 @@ impl Varying {
         }
     }
 
-    /// The line that varies so; nothing if nothing varies.
+    /// The varying line; `None` if nothing varies.
     pub fn of(self, line: &LineConfig) -> Option<VariedConfig> {
         (self != Varying::default()).then(|| VariedConfig {
             line: line.clone(),
@@ -129,7 +129,7 @@ impl Varying {
         })
     }
 
-    /// Rates towards the right and left that a discipline of queues may go by.
+    /// Mean rates towards the right and left, for queue disciplines.
     pub fn mean_rates(&self) -> [Option<Rate>; 2] {
         [&self.right, &self.left].map(|pace| match pace {
             Some(Pace::Rates(rates)) => Rate::from_bps(rates.mean() as u64),
@@ -139,7 +139,7 @@ impl Varying {
     }
 }
 
-/// What a key means nothing without.
+/// Keys that need another key.
 const NEEDED: [(&str, &str); 8] = [
     ("jitter-correlation", "jitter"),
     ("jitter-distribution", "jitter"),
@@ -152,7 +152,7 @@ const NEEDED: [(&str, &str); 8] = [
 ];
 
 impl Impairments {
-    /// Goes over the keys. Without them it is as `self`.
+    /// Reads the keys, with `self` as the defaults.
     #[must_use]
     pub fn keys(mut self, k: &mut Keys<'_>) -> Impairments {
         let most = Span::secs(1000);
@@ -232,13 +232,13 @@ impl Impairments {
     }
 }
 
-/// What stands at a key: a text, and the name of the file that it comes from.
+/// The value of a key: a text, and the name of its file.
 struct Given {
     file: Option<String>,
     text: String,
 }
 
-/// Goes over a key with a text or a file.
+/// Reads a key with a text or a file.
 fn text(
     k: &mut Keys<'_>,
     key: &'static str,
@@ -254,7 +254,7 @@ fn text(
     }
 }
 
-/// What was read, or what is wrong with it.
+/// Returns the parsed value, or reports the error.
 fn told<T>(k: &mut Keys<'_>, key: &str, file: Option<&str>, read: Result<T, Wrong>) -> Option<T> {
     read.map_err(|Wrong { line, message, help }| {
         let place = match (file, line) {
@@ -267,7 +267,7 @@ fn told<T>(k: &mut Keys<'_>, key: &str, file: Option<&str>, read: Result<T, Wron
     .ok()
 }
 
-/// A file that nobody has read.
+/// Reports a file that was not read.
 fn unread(k: &mut Keys<'_>, key: &str, name: &str) {
     let message = format!("the file `{name}` at `{}` has not been read", k.path(key));
     let help = "`lasthop` reads it where the scenario is a file; elsewhere write its lines into a table at the end: \
@@ -275,7 +275,7 @@ fn unread(k: &mut Keys<'_>, key: &str, name: &str) {
     k.refuse(key, message, "a file", help);
 }
 
-/// Goes over a key with a course.
+/// Reads a key with a course.
 fn course<T: Level>(
     k: &mut Keys<'_>,
     key: &'static str,
@@ -294,7 +294,7 @@ fn course<T: Level>(
     told(k, key, given.file.as_deref(), read)
 }
 
-/// Goes over a key with a trace.
+/// Reads a key with a trace.
 fn trace(
     k: &mut Keys<'_>,
     key: &'static str,

@@ -1,20 +1,21 @@
 //! A line whose rate, delay, losses and outages vary over time.
 //!
-//! What varies is known in advance, as a [`Course`] or as a [`Trace`] of delivery opportunities. So a transmission is
-//! reckoned when it begins, as on a [`Line`](super::Line): a packet under way when the rate changes goes on at the new
-//! rate from that moment on, since the bits that are out are out. The end of a transmission is where the bits that the
-//! rate has let pass since its beginning are those of the packet.
+//! The variation is known in advance, as a [`Course`] or as a [`Trace`] of delivery opportunities. So a
+//! transmission is computed when it begins, as on a [`Line`](super::Line). A packet in transmission when the
+//! rate changes continues at the new rate, since its sent bits are out. A transmission ends when the rate has
+//! let pass all bits of the packet since its start.
 //!
-//! A packet takes the delay that holds when its last bit is sent. No packet overtakes another one: where the delay
-//! falls, those behind come out together with the last one before them, at the earliest.
+//! A packet takes the delay at the time when its last bit is sent. No packet overtakes another: when the
+//! delay decreases, later packets leave at the earliest together with the last one before them.
 //!
-//! In an outage either the transmitter stands still and goes on where it stopped (`keep`), or it goes on and all that
-//! is on the line meanwhile is lost (`drop`), as under a bridge.
+//! During an outage either the transmitter pauses and resumes afterwards (`keep`), or it continues and all
+//! packets on the line are lost (`drop`), as under a bridge.
 //!
-//! Behind all that packets may suffer what netem does to them, jitter and the like ([`Impairments`]); those may
-//! overtake each other.
+//! After that, packets may be subject to netem's impairments such as jitter ([`Impairments`]), with which
+//! they may overtake each other.
 //!
-//! Not modelled: half duplex and medium access. A [`Radio`](super::Radio) may vary as well, from frame to frame.
+//! Not modelled: half duplex and medium access. A [`Radio`](super::Radio) may vary as well, from frame to
+//! frame.
 
 mod course;
 mod direction;
@@ -45,56 +46,56 @@ pub use keys::Varying;
 pub(in crate::link) use sky::Sky;
 pub use trace::{OPPORTUNITY, Trace, TraceError};
 
-/// A line that varies.
+/// A varying line.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct VariedConfig {
-    /// What it has in common with every line. Its rates and its delay hold where nothing else is said.
+    /// The settings of every line. Its rates and its delay are the defaults.
     pub line: LineConfig,
-    /// How fast it is towards the right.
+    /// Pacing towards the right.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub right: Option<Pace>,
-    /// How fast it is towards the left.
+    /// Pacing towards the left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<Pace>,
     /// The propagation delay over time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delays: Option<Course<Span>>,
-    /// The probability over time that a packet is lost.
+    /// Loss probability over time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub losses: Option<Course<Probability>>,
-    /// When it is out: true at those times.
+    /// Outages: true while the line is out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outages: Option<Course<bool>>,
-    /// What becomes of packets in an outage.
+    /// Treatment of packets in an outage.
     pub outage_packets: OutagePackets,
-    /// What else happens to packets.
+    /// Further impairments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub impairments: Option<Impairments>,
 }
 
-/// How fast a direction is over time.
+/// Pacing of a direction over time.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pace {
-    /// So many bits per second; `None` lets nothing pass.
+    /// Rate in bits per second; `None` lets no packet pass.
     Rates(Course<Option<Rate>>),
-    /// At given times so many bytes at once.
+    /// Opportunities: a fixed number of bytes at given times.
     Trace(Trace),
 }
 
-/// What becomes of packets in an outage.
+/// Treatment of packets in an outage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OutagePackets {
-    /// They wait until it is over.
+    /// They wait until its end.
     #[default]
     Keep,
-    /// What is on the line is lost.
+    /// Packets on the line are lost.
     Drop,
 }
 
 impl VariedConfig {
-    /// Whether anything changes with time.
+    /// Whether anything changes over time.
     pub fn varies(&self) -> bool {
         let paced = self.right.is_some() || self.left.is_some();
         paced || self.delays.is_some() || self.losses.is_some() || self.outages.is_some()
@@ -110,7 +111,7 @@ impl VariedConfig {
     }
 }
 
-/// What both directions share.
+/// Values shared by both directions.
 #[derive(Clone, Debug)]
 struct Weather {
     delay: Span,
@@ -121,12 +122,12 @@ struct Weather {
 }
 
 impl Weather {
-    /// The delay of what has been sent by `at`.
+    /// Delay of a packet sent by `at`.
     fn delay(&self, at: Time) -> Span {
         self.delays.as_ref().map_or(self.delay, |delays| delays.at(at))
     }
 
-    /// Whether the line is out at `at`, and until when that holds.
+    /// Whether the line is out at `at`, and the end of that state.
     fn outage(&self, at: Time) -> (bool, Time) {
         match &self.outages {
             None => (false, Time::NEVER),
@@ -134,7 +135,7 @@ impl Weather {
         }
     }
 
-    /// When the first outage is told; one that begins with the run is told as well.
+    /// Time of the first outage's report; an outage at the start of the run is reported as well.
     fn first_turn(&self) -> Time {
         match self.outage(Time::ZERO) {
             (true, _) => Time::ZERO,
@@ -142,12 +143,12 @@ impl Weather {
         }
     }
 
-    /// Whether the transmitter stands still at `at`.
+    /// Whether the transmitter pauses at `at`.
     fn stands_still(&self, at: Time) -> bool {
         self.kept && self.outage(at).0
     }
 
-    /// Why a packet is lost that is sent in `during`, if it is.
+    /// Cause of the loss of a packet sent in `during`, if it is lost.
     fn loss(&self, during: Range<Time>, chance: &mut Stream) -> Option<Cause> {
         if !self.kept && self.outages.is_some() {
             let (out, until) = self.outage(during.start);
@@ -160,18 +161,18 @@ impl Weather {
     }
 }
 
-/// A line that varies.
+/// A varying line.
 #[derive(Clone, Debug)]
 pub struct Varied {
     weather: Weather,
-    /// When the next outage begins or ends.
+    /// Start or end of the next outage.
     turn: Time,
-    /// By the side that packets travel to.
+    /// Indexed by the side to which packets travel.
     directions: [Direction; 2],
 }
 
 impl Varied {
-    /// An idle line; `stream` gives the random draws of its parts: losses and queues of each direction.
+    /// An idle line; `stream` returns the random streams of its parts: losses and queues of each direction.
     pub fn new(config: VariedConfig, stream: impl Fn(&str) -> Stream) -> Varied {
         let directions = Side::BOTH.map(|side| Direction::new(&config, side, &stream));
         let weather = Weather {
@@ -184,7 +185,7 @@ impl Varied {
         Varied { turn: weather.first_turn(), weather, directions }
     }
 
-    /// Tells outages that begin or end, and which packets they interrupt.
+    /// Reports starts and ends of outages, and the interrupted packets.
     fn turns(&mut self, now: Time, out: &mut Out) {
         while self.turn <= now {
             let (is_out, until) = self.weather.outage(self.turn);

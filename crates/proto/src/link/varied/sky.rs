@@ -1,7 +1,8 @@
-//! What varies of a radio: its frames are short, so that what holds when one begins holds for all of it.
+//! Varying values of a radio. Its frames are short, so the values at the start of a frame apply to all of it.
 //!
-//! A frame takes the rate at its beginning and the delay at its end, and overtakes nobody. While the rate is nothing, or in an
-//! outage whose packets are kept, none begins; one that is on the air then is carried all the same.
+//! A frame takes the rate at its start and the delay at its end, and does not overtake others. At a rate of
+//! zero, or in an outage whose packets are kept, no frame starts; a frame on the air then is completed
+//! nevertheless.
 
 use super::{Course, OutagePackets, Pace, Varying, Weather};
 use crate::event::{Cause, Op};
@@ -12,21 +13,21 @@ use crate::rng::Stream;
 use crate::units::{Rate, Span, Time};
 use crate::wire::Packet;
 
-/// The weather of a radio.
+/// The varying values of a radio.
 #[derive(Clone, Debug)]
 pub(in crate::link) struct Sky {
     weather: Weather,
     overhead: Span,
-    /// By the side that packets travel to.
+    /// Indexed by the side to which packets travel.
     rates: [Option<Course<Option<Rate>>>; 2],
     chance: [Stream; 2],
     lost: [Pipe<(Packet, Cause)>; 2],
-    /// When the next outage begins or ends.
+    /// Start or end of the next outage.
     turn: Time,
 }
 
 impl Sky {
-    /// What `varying` says of a radio; `stream` gives the random draws of losses.
+    /// The values of `varying`; `stream` returns the random streams of losses.
     pub fn new(config: &RadioConfig, varying: Varying, stream: &impl Fn(&str) -> Stream) -> Sky {
         let rates = [varying.left, varying.right].map(|pace| match pace {
             Some(Pace::Rates(rates)) => Some(rates),
@@ -44,15 +45,15 @@ impl Sky {
         Sky { weather, overhead, rates, chance, lost, turn }
     }
 
-    /// How long a frame towards `side` that begins at `start` takes, if it goes by rates.
+    /// Duration of a frame towards `side` that begins at `start`, if rates vary.
     pub fn airtime(&self, start: Time, side: Side, bytes: u32) -> Option<Span> {
         let rate = self.rates[side.index()].as_ref()?.at(start)?;
         Some(self.overhead + rate.transmit(bytes.into()))
     }
 
-    /// When a frame towards `side` may begin, at `at` or later; [`Time::NEVER`] if none may again.
+    /// Earliest start of a frame towards `side`, at `at` or later; [`Time::NEVER`] if there is none.
     pub fn opens(&self, mut at: Time, side: Side) -> Time {
-        /// So many parts of courses are looked at, for one that lets nothing pass at all.
+        /// Limit of examined parts of a course, for one that never lets a packet pass.
         const PARTS: usize = 1_000_000;
         let rates = self.rates[side.index()].as_ref();
         for _ in 0..PARTS {
@@ -60,7 +61,7 @@ impl Sky {
             let shut = rates.map(|rates| rates.stretch(at)).filter(|s| s.value.is_none());
             at = match shut {
                 _ if is_out && self.weather.kept => until,
-                // Along a ramp from nothing there is a bit per second soon.
+                // Along a ramp from zero the rate reaches a bit per second soon.
                 Some(rising) if rising.slope > 0.0 => {
                     (at + Span((1.0 / rising.slope) as u64 + 1)).min(rising.until)
                 }
@@ -74,14 +75,15 @@ impl Sky {
         Time::NEVER
     }
 
-    /// A packet comes: in an outage it must wait for its end.
+    /// Handles an arriving packet: during an outage it waits for the end.
     pub fn arrives(&self, now: Time, side: Side, packet: &Packet, out: &mut Out) {
         if self.weather.stands_still(now) {
             out.packet_event(Op::Redirected(Cause::Outage), side, packet);
         }
     }
 
-    /// A frame is on the air from `start` to `end`: when it comes out, and the packet if it does.
+    /// Handles a frame on the air from `start` to `end`. Returns its arrival time, and the packet if it
+    /// arrives.
     pub fn passes(
         &mut self,
         start: Time,
@@ -100,7 +102,7 @@ impl Sky {
         }
     }
 
-    /// Tells what is due: outages that begin or end, and packets that do not come out.
+    /// Reports starts and ends of outages, and lost packets.
     pub fn on_wake(&mut self, now: Time, out: &mut Out) {
         while self.turn <= now {
             let (is_out, until) = self.weather.outage(self.turn);
@@ -114,12 +116,12 @@ impl Sky {
         }
     }
 
-    /// When something is due.
+    /// The next deadline.
     pub fn next(&self) -> Time {
         self.lost.iter().map(Pipe::next).fold(self.turn, Time::min)
     }
 
-    /// How many packets are inside.
+    /// Number of packets inside.
     pub fn holds(&self) -> usize {
         self.lost.iter().map(Pipe::len).sum()
     }

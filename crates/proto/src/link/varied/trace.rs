@@ -1,10 +1,10 @@
-//! Traces in the format of Mahimahi's `mm-link`: when a link can carry how much.
+//! Traces in the format of Mahimahi's `mm-link`: the capacity of a link over time.
 //!
-//! A line is a time in whole milliseconds, and stands for one opportunity to deliver 1504 bytes at that time; a time
-//! may stand there several times. Behind the last line the trace begins again, as much later as that line says. A packet
-//! counts with the four bytes that a TUN device puts before it. Several packets may share an opportunity, a packet that
-//! does not fit goes on with the next one, and it arrives with the one that carries its last byte. What nobody uses is
-//! lost: a packet takes the first opportunity later than its arrival.
+//! A line is a time in whole milliseconds, and means one opportunity to deliver 1504 bytes at that time; a
+//! time may occur several times. After the last line the trace repeats, later by the last line's time. A
+//! packet counts with the four bytes that a TUN device adds. Several packets may share an opportunity. A
+//! packet that does not fit continues in the next one, and arrives with its last byte. Unused opportunities
+//! are lost: a packet uses the first opportunity later than its arrival.
 
 use std::sync::Arc;
 
@@ -13,39 +13,39 @@ use serde::{Serialize, Serializer};
 
 use crate::units::{Rate, Time};
 
-/// Bytes that an opportunity carries.
+/// Bytes per opportunity.
 pub const OPPORTUNITY: u32 = 1504;
-/// Bytes that a TUN device puts before each packet.
+/// Bytes that a TUN device adds to each packet.
 pub(super) const TUN_HEADER: u32 = 4;
-/// Most lines of a trace.
+/// Limit of lines of a trace.
 const MOST: usize = 10_000_000;
 
 /// A trace of delivery opportunities.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trace {
-    /// In milliseconds, in order; the last is the period.
+    /// Times in milliseconds, ordered; the last one is the period.
     times: Arc<[u32]>,
 }
 
-/// What is wrong with a trace.
+/// An error in a trace.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TraceError {
-    /// No line at all.
+    /// No lines.
     #[error("it is empty; a trace has a time in milliseconds on each line")]
     Empty,
     /// An empty line.
     #[error("line {0} is empty; each line is a time in milliseconds, remove it")]
     EmptyLine(usize),
-    /// Something else than a time.
+    /// A line that is no time.
     #[error("line {0}: `{1}` is no time; each line is a time in whole milliseconds such as `17`")]
     NotATime(usize, String),
-    /// A time before the one above it.
+    /// A time below the previous one.
     #[error("line {0}: {1} comes after {2}; times never fall, sort the lines by `sort -n`")]
     Falls(usize, u32, u32),
     /// All times are zero.
     #[error("all times are 0; the last one is the period and must be later")]
     NoPeriod,
-    /// Too long.
+    /// Too many lines.
     #[error("it has more than {MOST} lines; cut a part of it by `head -n {MOST}`")]
     TooLong,
 }
@@ -54,7 +54,7 @@ impl Trace {
     /// The trace of these times in milliseconds.
     ///
     /// # Errors
-    /// When there is none, one falls, or the last is zero.
+    /// If there is none, one decreases, or the last is zero.
     pub fn new(times: Vec<u32>) -> Result<Trace, TraceError> {
         let last = *times.last().ok_or(TraceError::Empty)?;
         if let Some(i) = times.windows(2).position(|pair| pair[1] < pair[0]) {
@@ -66,10 +66,10 @@ impl Trace {
         Ok(Trace { times: times.into() })
     }
 
-    /// Reads a trace.
+    /// Parses a trace.
     ///
     /// # Errors
-    /// The first line that is none, and what to do.
+    /// The first invalid line, with the remedy.
     pub fn parse(text: &str) -> Result<Trace, TraceError> {
         let mut times = Vec::new();
         for (i, line) in text.lines().enumerate() {
@@ -92,12 +92,12 @@ impl Trace {
         &self.times
     }
 
-    /// After how many milliseconds the trace begins again.
+    /// Period, milliseconds.
     pub fn period(&self) -> u32 {
         self.times.last().copied().unwrap_or(1)
     }
 
-    /// What its opportunities carry on average.
+    /// Average capacity of its opportunities.
     pub fn mean_rate(&self) -> Option<Rate> {
         let bits = self.times.len() as u64 * u64::from(OPPORTUNITY) * 8;
         Rate::from_bps(bits * 1000 / u64::from(self.period()))
@@ -105,9 +105,9 @@ impl Trace {
 }
 
 impl Serialize for Trace {
-    /// As a digest, by which runs are told apart: a trace may have millions of lines.
+    /// Serializes a digest, which identifies runs, since a trace may have millions of lines.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // FNV-1a of 128 bits.
+        // FNV-1a with 128 bits.
         let bytes = self.times.iter().flat_map(|time| time.to_le_bytes());
         let digest = bytes.fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {
             (hash ^ u128::from(byte)).wrapping_mul(0x0100_0000_0000_0000_0000_013b)
@@ -120,11 +120,11 @@ impl Serialize for Trace {
     }
 }
 
-/// Where a link is in its trace.
+/// Position of a link in its trace.
 #[derive(Clone, Debug)]
 pub(super) struct Cursor {
     trace: Trace,
-    /// How often the trace has begun again.
+    /// Number of repetitions so far.
     round: u64,
     index: usize,
 }
@@ -137,14 +137,14 @@ impl Cursor {
         Cursor { trace, round: 0, index: 0 }
     }
 
-    /// When the next opportunity comes.
+    /// Time of the next opportunity.
     pub fn next(&self) -> Time {
         let period = u64::from(self.trace.period());
         let ms = self.round.saturating_mul(period) + u64::from(self.trace.times[self.index]);
         Time(ms.saturating_mul(MS))
     }
 
-    /// Takes the next opportunity.
+    /// Consumes the next opportunity.
     pub fn take(&mut self) -> Time {
         let at = self.next();
         self.index += 1;
@@ -154,13 +154,13 @@ impl Cursor {
         at
     }
 
-    /// Leaves out all opportunities up to `now`.
+    /// Skips all opportunities up to `now`.
     pub fn skip_to(&mut self, now: Time) {
         if self.next() > now {
             return;
         }
         let (period, first) = (u64::from(self.trace.period()), now.0 / MS + 1);
-        // Within a round times go up to the period, which is among them.
+        // Times within a round include the period.
         self.round = (first - 1) / period;
         let within = (first - self.round * period) as u32;
         self.index = self.trace.times.partition_point(|time| *time < within);

@@ -1,4 +1,4 @@
-//! What can be set about the distributed coordination function, and its keys.
+//! Settings of the distributed coordination function, and their keys.
 
 use serde::Serialize;
 
@@ -19,31 +19,32 @@ pub(in super::super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
     read: |k| Chosen::Hop(MacConfig::Dcf(DcfConfig::keys(k))),
 }];
 
-/// What can be set.
+/// Settings of the distributed coordination function.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct DcfConfig {
-    /// Smallest contention window: a back-off has from 0 to so many slots.
+    /// Smallest contention window: a backoff has from 0 to this number of slots.
     pub cw_min: u32,
     /// Largest contention window.
     pub cw_max: u32,
-    /// Frames of more bytes than this, headers of medium access included, are preceded by RTS and CTS.
+    /// Frames above this size in bytes, MAC header included, are preceded by RTS and CTS.
     pub rts_threshold: u32,
-    /// Attempts at an RTS, or at a frame without RTS, before the frame is given up; `None` is without end.
+    /// Attempts at an RTS, or at a frame without RTS, before the frame is dropped; `None` is unlimited.
     pub short_retries: Option<u32>,
-    /// Attempts at a frame behind an RTS.
+    /// Attempts at a frame after an RTS.
     pub long_retries: Option<u32>,
-    /// Whether a station that could not read a frame waits for an EIFS instead of a DIFS.
+    /// Whether a station waits for an EIFS instead of a DIFS after an unreadable frame.
     pub eifs: bool,
-    /// How long after its own frame a station waits for the CTS or ACK; `None` is a SIFS, that frame, a slot and a
-    /// round trip.
+    /// Time that a station waits for a CTS or ACK after its own frame; `None` is a SIFS, the awaited frame, a
+    /// slot and a round trip.
     pub timeout: Option<Span>,
-    /// Rate of RTS, CTS and ACK, if it is not that of [`Phy`](crate::mac::Phy); never above the data rate.
+    /// Rate of RTS, CTS and ACK, if it differs from that of [`Phy`](crate::mac::Phy); never above the data
+    /// rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_rate: Option<Rate>,
-    /// Whether a station resets its NAV when nothing follows on an RTS that was for another one.
+    /// Whether a station resets its NAV when no frame follows an RTS for another station.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub nav_reset: bool,
-    /// How mobile stations sleep; `None` keeps them awake.
+    /// Power saving of mobile stations; `None` keeps them awake.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power_save: Option<PowerSaveConfig>,
 }
@@ -66,11 +67,11 @@ impl Default for DcfConfig {
     }
 }
 
-/// The shortest frame that carries a packet: 36 bytes of 802.11, LLC and SNAP, and the headers of IP and TCP.
+/// Size of the shortest frame with a packet: 36 bytes of 802.11, LLC and SNAP, and the headers of IP and TCP.
 const ACK_FRAME: Bytes = Bytes(76);
 
 impl DcfConfig {
-    /// Goes over the keys.
+    /// Reads the keys.
     pub fn keys(k: &mut Keys<'_>) -> DcfConfig {
         let mut c = DcfConfig::default();
         k.table("dcf", "options of `dcf`", |k| {
@@ -100,10 +101,10 @@ impl DcfConfig {
     }
 }
 
-/// How long a station of today stays awake after its last frame: the default of Linux's mac80211.
+/// Time that a modern station stays awake after its last frame: the default of Linux's mac80211.
 const DYNAMIC: Span = Span::millis(100);
 
-/// How mobile stations sleep: a word, or a table of options.
+/// Power saving of mobile stations: a keyword, or a table of options.
 fn power_save(k: &mut Keys<'_>) -> Option<PowerSaveConfig> {
     let base = PowerSaveConfig::default();
     let mut table = None;

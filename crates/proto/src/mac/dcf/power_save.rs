@@ -1,18 +1,19 @@
-//! Power saving of IEEE 802.11-1999 (clause 11.2.1): mobile stations sleep, and the access point keeps their frames.
+//! Power saving of IEEE 802.11-1999 (clause 11.2.1): mobile stations sleep, and the access point buffers
+//! their frames.
 //!
-//! Station 0 is the access point. It sends a beacon in regular intervals, which names the stations that it keeps
-//! frames for (TIM). The others sleep, and wake for every n-th beacon. A station that is named there asks for one
-//! frame after the other (PS-Poll) until one says that no more are kept (More Data). The access point acknowledges a
-//! poll and sends the frame as it sends any other. A station that has something to send wakes for it at once, and
-//! sleeps again when that is acknowledged: what answers it waits for a beacon.
+//! Station 0 is the access point. It sends beacons at regular intervals with the list of stations that have
+//! buffered frames (TIM). The others sleep, and wake for every n-th beacon. A station on the list requests
+//! one frame at a time (PS-Poll) until a frame states that the buffer is empty (More Data). The access point
+//! acknowledges a poll and sends the frame like any other. A station with a frame to send wakes at once, and
+//! sleeps again after its acknowledgement; the reply waits for a beacon.
 //!
-//! With a time-out it is done as today's cards do it: a station that is named in a beacon, or has something to send,
-//! stays awake until nothing was sent or received for so long. It says so by a bit in its frames (Power Management),
-//! or by a frame without data, and what is for it goes out at once meanwhile.
+//! With a timeout, stations behave as modern cards do. A station that is listed in a beacon, or has a frame
+//! to send, stays awake until the timeout passes without a frame. It announces this by a bit in its frames
+//! (Power Management), or by a frame without data. Meanwhile the access point sends its frames at once.
 //!
-//! Not modelled: broadcast traffic and its DTIM, the age at which an access point drops what it keeps, the wait of a
-//! woken station for a frame that sets its NAV (ProbeDelay; it waits for a DIFS), the power save of ad-hoc networks
-//! (clause 11.2.2). Clocks agree, and a radio wakes in no time.
+//! Not modelled: broadcast traffic and its DTIM, the ageing of buffered frames at an access point, ProbeDelay
+//! (a woken station waits for a DIFS instead of a frame that sets its NAV), and the power saving of ad-hoc
+//! networks (clause 11.2.2). Clocks are synchronous, and a radio wakes instantly.
 
 use std::collections::VecDeque;
 
@@ -27,64 +28,67 @@ use crate::mac::{Air, Outcome};
 use crate::rng::Stream;
 use crate::units::{Span, Time};
 
-/// A beacon without the bitmap of its TIM: header and check sequence (28 bytes), time stamp, interval and capabilities
-/// (12), a name of eight letters (10), four rates (6), the channel (3), the rest of the TIM (5).
+/// Size of a beacon without the bitmap of its TIM: header and check sequence (28 bytes), time stamp, interval
+/// and capabilities (12), a name of eight letters (10), four rates (6), the channel (3), the rest of the TIM
+/// (5).
 const BEACON: u32 = 64;
-/// A PS-Poll.
+/// Size of a PS-Poll in bytes.
 const PS_POLL: u32 = 20;
-/// A frame without data: header and check sequence.
+/// Size in bytes of a frame without data: header and check sequence.
 const NULL: u32 = 28;
 
-/// How mobile stations sleep.
+/// Power saving of mobile stations.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PowerSaveConfig {
-    /// From one beacon to the next.
+    /// Beacon interval.
     pub beacon: Span,
-    /// A station wakes for every so-manieth beacon.
+    /// A station wakes for every n-th beacon, n being this number.
     pub listen: u16,
-    /// How many frames the access point keeps for each station.
+    /// Frames that the access point buffers for each station.
     pub buffer: u32,
-    /// How long a station stays awake after its last frame; `None` polls instead.
+    /// Time that a station stays awake after its last frame; `None` polls instead.
     pub timeout: Option<Span>,
 }
 
 impl Default for PowerSaveConfig {
-    /// IEEE 802.11-1999: a beacon every 100 TU of 1024 us, heard by all, and polls. An access point keeps 64 frames.
+    /// IEEE 802.11-1999: a beacon every 100 TU of 1024 us, received by all stations, and polls. An access
+    /// point buffers 64 frames.
     fn default() -> PowerSaveConfig {
         PowerSaveConfig { beacon: Span::micros(102_400), listen: 1, buffer: 64, timeout: None }
     }
 }
 
-/// What power saving adds to a medium.
+/// State that power saving adds to a medium.
 #[derive(Clone, Debug)]
 pub(super) struct PowerSave {
     config: PowerSaveConfig,
-    /// When the next beacon is due, and its number.
+    /// Time and number of the next beacon.
     tbtt: Time,
     number: u64,
-    /// Whether a beacon is due that is not with medium access yet.
+    /// Whether a beacon is due that has not been passed to medium access yet.
     due: bool,
-    /// Whom the last beacon named.
+    /// Stations listed in the last beacon.
     tim: Vec<bool>,
     dozers: Vec<Dozer>,
-    /// When to see who may sleep: after the link layer had its say.
+    /// When to check which stations may sleep: after the link layer's turn.
     rest_at: Option<Time>,
 }
 
-/// A station, as it sees itself and as the access point sees it. The access point's own is not used.
+/// A station's power saving, from its own view and from that of the access point. The access point's entry is
+/// unused.
 #[derive(Clone, Debug, Default)]
 struct Dozer {
-    /// It is awake to hear a beacon.
+    /// It is awake for a beacon.
     listens: bool,
-    /// It is awake because frames are kept for it.
+    /// It is awake because the access point has frames for it.
     fetches: bool,
-    /// It is awake until then if no more frames are sent or received.
+    /// It is awake until then unless frames are sent or received.
     active_until: Option<Time>,
-    /// The access point takes it for being awake until it says otherwise.
+    /// The access point assumes that it is awake until it announces otherwise.
     open: bool,
-    /// What the access point keeps for it.
+    /// Frames that the access point buffers for it.
     kept: VecDeque<Job>,
-    /// The access point sends what it was polled for.
+    /// The access point is sending the polled frame.
     answering: bool,
 }
 
@@ -103,7 +107,7 @@ impl PowerSave {
         }
     }
 
-    /// Whether anything is kept for `to`.
+    /// Whether frames for `to` are buffered.
     pub(super) fn keeps(&self, to: Station) -> bool {
         self.dozers.get(to.index()).is_some_and(|dozer| !dozer.kept.is_empty())
     }
@@ -115,7 +119,7 @@ impl PowerSave {
 }
 
 impl Dcf {
-    /// Does one thing that is due at `now`, if any is.
+    /// Handles one event that is due at `now`, and returns whether there was one.
     pub(super) fn power_wake(&mut self, now: Time, air: &mut dyn Air) -> bool {
         let Some(power) = &mut self.power else { return false };
         if power.tbtt <= now {
@@ -147,7 +151,7 @@ impl Dcf {
         false
     }
 
-    /// The time of a beacon has come.
+    /// A beacon is due.
     fn beacon_due(&mut self, now: Time, air: &mut dyn Air) {
         let Some(power) = &mut self.power else { return };
         let listen = power.number.is_multiple_of(power.config.listen.max(1).into());
@@ -163,7 +167,8 @@ impl Dcf {
         self.advance(now, Station::BASE.index());
     }
 
-    /// Chooses what station `s` sends next; whether there is something new. A beacon goes before everything else.
+    /// Chooses the next frame of station `s`, and returns whether there is a new one. A beacon precedes all
+    /// other frames.
     pub(super) fn choose(&mut self, s: usize) -> bool {
         let node = &mut self.stations[s];
         if let Some(power) = self.power.as_mut().filter(|power| power.due)
@@ -172,7 +177,7 @@ impl Dcf {
         {
             power.due = false;
             match node.job.replace(Job::new(Sending::Beacon)) {
-                // The one before has not been sent yet.
+                // The previous one has not been sent yet.
                 Some(Job { what: Sending::Beacon, .. }) | None => {}
                 Some(job) => node.next.push_front(job),
             }
@@ -185,7 +190,8 @@ impl Dcf {
         false
     }
 
-    /// The link layer hands over `frame`: whether it goes to medium access now, or is kept.
+    /// Accepts `frame` from the link layer: returns it if it goes to medium access now, and buffers it
+    /// otherwise.
     pub(super) fn keep(&mut self, now: Time, frame: Frame, air: &mut dyn Air) -> Option<Frame> {
         let s = frame.from.index();
         let Some(power) = &mut self.power else { return Some(frame) };
@@ -208,7 +214,7 @@ impl Dcf {
         None
     }
 
-    /// Puts up `what`, which station `s` has to say for its power saving, unless it is about to say that.
+    /// Queues `what`, a power-saving frame of station `s`, unless the same one is pending.
     fn say(&mut self, now: Time, s: usize, what: Sending) {
         let node = &mut self.stations[s];
         let says = |job: &Job| core::mem::discriminant(&job.what) == core::mem::discriminant(&what);
@@ -222,7 +228,7 @@ impl Dcf {
         }
     }
 
-    /// Station `s` no longer wants to poll.
+    /// Cancels the poll of station `s`.
     fn hush(&mut self, now: Time, s: usize) {
         let node = &mut self.stations[s];
         node.next.retain(|job| !matches!(job.what, Sending::PsPoll));
@@ -232,7 +238,7 @@ impl Dcf {
         }
     }
 
-    /// The radio of station `s` wakes up, if it sleeps.
+    /// Wakes the radio of station `s` if it sleeps.
     fn rouse(&mut self, now: Time, s: usize, air: &mut dyn Air) {
         if !self.ether.is_asleep(s) {
             return;
@@ -240,19 +246,19 @@ impl Dcf {
         self.ether.wake(now, s);
         let node = &mut self.stations[s];
         node.unreadable = false;
-        // What was on the air before, it does not know.
+        // The station has not heard earlier transmissions.
         node.drawn = node.drawn.max(now + self.phy.difs);
         air.tell(Outcome::Doze { station: Station(s as u8), asleep: false });
     }
 
-    /// The radio of station `s` goes to sleep. A back-off that is not over goes on when it wakes.
+    /// Puts the radio of station `s` to sleep. An unfinished backoff continues when it wakes.
     fn doze(&mut self, now: Time, s: usize, air: &mut dyn Air) {
         self.busy(now, s);
         self.ether.sleep(s);
         air.tell(Outcome::Doze { station: Station(s as u8), asleep: true });
     }
 
-    /// Whether nothing keeps station `s` awake.
+    /// Whether station `s` has no reason to stay awake.
     fn may_rest(&self, s: usize) -> bool {
         let Some(power) = &self.power else { return false };
         let (dozer, node) = (&power.dozers[s], &self.stations[s]);
@@ -261,7 +267,7 @@ impl Dcf {
         !engaged && !awake && !self.ether.is_asleep(s)
     }
 
-    /// A frame of station `s`, or for it: with a time-out it stays awake for so long.
+    /// Restarts the timeout of station `s`, if any, after a frame from it or for it.
     fn stay_awake(&mut self, now: Time, s: usize) {
         if let Some(power) = &mut self.power
             && let Some(timeout) = power.config.timeout
@@ -270,7 +276,7 @@ impl Dcf {
         }
     }
 
-    /// Sends what is no frame of the link layer.
+    /// Sends a management frame.
     pub(super) fn send_management(&mut self, now: Time, s: usize, air: &mut dyn Air) {
         let Some(job) = &self.stations[s].job else { return };
         let count = self.stations.len() as u32;
@@ -297,7 +303,7 @@ impl Dcf {
         self.timers[s] = now + airtime;
     }
 
-    /// Station `s` has heard a beacon to its end.
+    /// Station `s` has received a complete beacon.
     pub(super) fn beacon_read(&mut self, now: Time, s: usize, heard: &Heard, air: &mut dyn Air) {
         let Flight { from, kind, bytes, start, airtime, .. } = heard.flight;
         if air.damages(from, Station(s as u8), kind, bytes, start, airtime) {
@@ -311,7 +317,7 @@ impl Dcf {
         if !named {
             return self.hush(now, s);
         }
-        // Those who are named together do not ask at the same time.
+        // Stations that are listed together do not poll at the same time.
         if several && self.stations[s].slots.is_none() {
             self.draw(now, s);
         }
@@ -335,7 +341,7 @@ impl Dcf {
         }
     }
 
-    /// A poll of station `s`: one frame goes out, unless one does already.
+    /// Handles a poll of station `s`: one frame is sent, unless one is in transmission.
     fn answer_poll(&mut self, now: Time, s: usize) {
         let Some(power) = &mut self.power else { return };
         let dozer = &mut power.dozers[s];
@@ -348,7 +354,7 @@ impl Dcf {
         self.advance(now, 0);
     }
 
-    /// Station `s` is awake, and has said so.
+    /// Station `s` has announced that it is awake.
     fn open(&mut self, now: Time, s: usize) {
         let Some(power) = &mut self.power else { return };
         let dozer = &mut power.dozers[s];
@@ -357,7 +363,7 @@ impl Dcf {
         self.advance(now, 0);
     }
 
-    /// Station `s` will sleep: what is about to go out to it is kept again.
+    /// Station `s` will sleep: its pending frames return to the buffer.
     fn close(&mut self, s: usize) {
         let Some(power) = &mut self.power else { return };
         let dozer = &mut power.dozers[s];
@@ -367,7 +373,7 @@ impl Dcf {
         let waiting = node.job.take_if(|job| mine(job)).into_iter().chain(node.next.drain(..));
         let (mut kept, rest): (VecDeque<Job>, VecDeque<Job>) = waiting.partition(mine);
         node.next = rest;
-        // It may say so twice: what has come since is behind.
+        // The station may announce it twice: later frames follow.
         kept.append(&mut dozer.kept);
         dozer.kept = kept;
     }
@@ -377,7 +383,7 @@ impl Dcf {
         let Some(power) = &mut self.power else { return };
         let polls = power.config.timeout.is_none();
         if s == Station::BASE.index() {
-            // Its sender is awake, if it says so in its frames.
+            // The sender is awake, if its frames state that.
             if !polls {
                 self.open(now, from.index());
             }
@@ -393,7 +399,7 @@ impl Dcf {
         }
     }
 
-    /// What station `s` wanted to send is done with.
+    /// The frame `what` of station `s` is finished.
     pub(super) fn job_ended(&mut self, now: Time, s: usize, what: &Sending, acked: bool) {
         let Some(power) = &mut self.power else { return };
         match what {
@@ -401,7 +407,7 @@ impl Dcf {
                 power.dozers[frame.to.index()].answering = false;
             }
             Sending::Frame(_) => self.stay_awake(now, s),
-            // It has been heard, or it will be said again.
+            // It has been received, or it will be repeated.
             Sending::Null { sleeps } => {
                 let dozer = &mut power.dozers[s];
                 dozer.fetches = false;
@@ -411,7 +417,7 @@ impl Dcf {
                     self.stay_awake(now, s);
                 }
             }
-            // A frame is on its way, or the next beacon tells that none was kept.
+            // A frame is on its way, or the next beacon shows an empty buffer.
             Sending::PsPoll => power.dozers[s].fetches |= acked,
             Sending::Beacon => {}
         }

@@ -1,40 +1,40 @@
-//! The state machine of a FAMA-NCS station as a table, and what the documentation shows of it.
+//! The state machine of a FAMA-NCS station as a table, and its form in the documentation.
 
 use core::fmt::Write;
 
-/// What a station is doing.
+/// State of a station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// The channel is quiet and there is nothing to send.
+    /// The channel is quiet, and the station has no frame to send.
     Passive,
     /// The channel is quiet, a frame waits, and a random time runs.
     Backoff,
-    /// An RTS is on the air or was sent; a CTS should come.
+    /// An RTS is on the air or was sent; a CTS should follow.
     Rts,
-    /// The radio turns round to send an RTS at once: the long answer of MAC acceleration.
+    /// The radio turns around to send an RTS at once: the long answer of MAC acceleration.
     ToRts,
-    /// The radio turns round to send a CTS.
+    /// The radio turns around to send a CTS.
     ToCts,
     /// A CTS is on the air.
     Cts,
-    /// The radio turns round to send a data frame.
+    /// The radio turns around to send a data frame.
     ToXmit,
     /// A data frame is on the air.
     Xmit,
-    /// The channel belongs to others, or may.
+    /// The channel belongs to other stations, or may.
     Remote,
 }
 
-/// What happens to a station.
+/// Event at a station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// The link layer hands over a frame.
     Request,
-    /// The link layer answers the frame that just came, with a load short enough to go without RTS.
+    /// The link layer answers the last frame with a load short enough to go without RTS.
     ShortAnswer,
-    /// The link layer answers the frame that just came, with a longer load.
+    /// The link layer answers the last frame with a longer load.
     LongAnswer,
-    /// Another station begins to be heard.
+    /// The station begins to hear another one.
     Carrier,
     /// The state's timer expires while a frame waits.
     Expired,
@@ -52,46 +52,46 @@ pub enum Event {
     OtherCts,
     /// A data frame for another station.
     OtherData,
-    /// Something unreadable, no longer than an RTS.
+    /// An unreadable transmission, no longer than an RTS.
     Noise,
-    /// Something unreadable, longer than an RTS: it may have hidden a CTS.
+    /// An unreadable transmission, longer than an RTS: it may have hidden a CTS.
     LongNoise,
 }
 
-/// What the station does about it.
+/// Action of the station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// Nothing; the timer goes on.
+    /// No action; the timer continues.
     Nothing,
     /// Stop the timer.
     Rest,
     /// Start the timer with a random time.
     DrawBackoff,
-    /// Start the timer with the time in which the radio turns round.
+    /// Start the timer with the turnaround time of the radio.
     TurnRound,
-    /// Tell the link layer WAIT, then turn round.
+    /// Report WAIT to the link layer, then turn around.
     TellWait,
-    /// Transmit an RTS; the timer runs until its CTS should have come.
+    /// Transmit an RTS; the timer runs until the CTS is due.
     SendRts,
     /// Transmit a CTS; the timer runs until it is sent.
     SendCts,
-    /// Tell the link layer TRANS and transmit its frame; the timer runs until it is sent.
+    /// Report TRANS to the link layer and transmit its frame; the timer runs until it is sent.
     SendData,
-    /// Tell the link layer that its frame is sent, then leave the time in which an answer must begin.
+    /// Report to the link layer that its frame is sent, then wait until an answer must have begun.
     Finish,
-    /// Hand the frame up, then leave the time in which an answer must begin.
+    /// Deliver the frame, then wait until an answer must have begun.
     HandUp,
-    /// Leave the time in which an answer must begin.
+    /// Wait until an answer must have begun.
     LeaveAnswer,
-    /// Leave the time of a CTS.
+    /// Wait for the duration of a CTS.
     LeaveCts,
-    /// Leave the time that the CTS claims for a data frame.
+    /// Wait for the time that the CTS claims for a data frame.
     LeaveData,
-    /// Leave the time of the longest data frame.
+    /// Wait for the duration of the longest data frame.
     LeaveLongest,
 }
 
-/// What follows on an event in a state.
+/// Next state and action.
 pub type Rule = (State, Action);
 
 type Row = (&'static [State], &'static [Event], State, Action);
@@ -101,10 +101,10 @@ use Event as E;
 use State as S;
 
 const EITHER: &[Event] = &[E::Expired, E::ExpiredEmpty];
-/// Where frames are taken in. In PASSIVE and BACKOFF their carrier comes first.
+/// States that accept frames. In PASSIVE and BACKOFF the carrier precedes the frame.
 const LISTENING: &[State] = &[S::Rts, S::Remote];
 
-/// The rules. What is not here changes nothing: a station that sends or turns round hears nothing.
+/// The rules. All other combinations change nothing: a station that sends or turns around hears nothing.
 const ROWS: &[Row] = &[
     (&[S::Passive], &[E::Request], S::Rts, A::SendRts),
     (&[S::Remote], &[E::Request], S::Remote, A::Nothing),
@@ -157,7 +157,7 @@ const TABLE: [[Option<Rule>; EVENTS]; STATES] = {
     table
 };
 
-/// What follows on `event` in `state`; `None` if nothing does.
+/// Next state and action for `event` in `state`; `None` if the event is ignored.
 pub fn rule(state: State, event: Event) -> Option<Rule> {
     TABLE[state as usize][event as usize]
 }

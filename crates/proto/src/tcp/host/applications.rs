@@ -1,4 +1,4 @@
-//! The applications of a host: what they do to its connections.
+//! The applications of a host: their actions on its connections.
 
 use crate::event::{Cause, Op, Wants, What};
 use crate::machine::Out;
@@ -13,21 +13,22 @@ use crate::wire::{Addr, ECT1, Packet};
 use super::{Host, flow_of};
 
 impl Host {
-    /// The transfer on connection `index`, which this host opened, ends at `at`: what has been sent by then still
-    /// arrives, and nothing more is sent.
+    /// Ends the transfer on connection `index`, which this host opened, at `at`: data sent before still
+    /// arrives, and no more is sent.
     pub fn stop_at(&mut self, index: usize, at: Time) {
         self.apps.add(App::Stop { connection: index }, at);
     }
 
-    /// The endless transfer on connection `index`, which this host opened and which begins at `start`, is on and off.
+    /// Switches the endless transfer on connection `index`, which this host opened and which begins at
+    /// `start`, on and off.
     pub fn switch(&mut self, index: usize, start: Time, periods: OnOff, chance: Stream) {
         let (chance, on) = (Box::new(chance), false);
         self.apps.add(App::OnOff { connection: index, periods, chance, on }, start);
     }
 
-    /// A user begins at `start` to fetch from `to`, after the first time to think: this host sends to it, since
-    /// transfers go from those who open to those who accept. No transfer begins at `stop` or later. `chance` is this
-    /// user's alone.
+    /// Starts a user at `start` who fetches from `to` after the first think time. This host is the sender,
+    /// since transfers go from the opener to the acceptor. No transfer begins at `stop` or later. `chance` is
+    /// this user's own stream.
     pub fn browse(
         &mut self,
         to: Addr,
@@ -44,8 +45,8 @@ impl Host {
         self.unfinished += 1;
     }
 
-    /// A client begins at `start` to ask a server at `to`, which [`Host::answer`] has set up there on the same `port`. It
-    /// asks for nothing at `stop` or later.
+    /// Starts a client at `start` of a server at `to`, which [`Host::answer`] has set up there on the same
+    /// `port`. It sends no request at `stop` or later.
     pub fn request(
         &mut self,
         to: Addr,
@@ -60,8 +61,8 @@ impl Host {
         self.unfinished += 1;
     }
 
-    /// A source sends datagrams to `to` from the first of `times` until before the second. Its streams are those of its
-    /// intervals and of its sizes.
+    /// Starts a source of datagrams to `to` from the first of `times` until before the second. Its random
+    /// streams are for its intervals and its sizes.
     pub fn send_datagrams(
         &mut self,
         to: Addr,
@@ -77,17 +78,17 @@ impl Host {
         self.unfinished += 1;
     }
 
-    /// Datagrams to `port` go back to where they came from.
+    /// Returns datagrams to `port` to their senders.
     pub fn echo(&mut self, port: u16) {
         self.echoes.push(port);
     }
 
-    /// A datagram of a source has arrived; false if it is something else.
+    /// Handles a source's datagram; returns false for another packet.
     pub(super) fn on_datagram(&mut self, packet: &Packet, out: &mut Out) -> bool {
         let Some(datagram) = Datagram::read(packet) else { return false };
         out.packet_event(Op::Received, self.config.side.other(), packet);
         if self.echoes.contains(&datagram.flow.dst_port) && datagram.may_return() {
-            // A mark on the way here says nothing about the way back.
+            // A mark on the forward path does not concern the reverse path.
             let tos = if packet.tos & ECT1 == ECT1 { ECT1 } else { 0 };
             let back = datagram.back().packet().with(|packet| packet.tos = tos);
             out.originate(self.config.side, back, Cause::Datagram);
@@ -98,12 +99,12 @@ impl Host {
         true
     }
 
-    /// Requests of `client` to `port` are answered.
+    /// Answers requests of `client` to `port`.
     pub fn answer(&mut self, client: Addr, port: u16, answers: Answers) {
         self.services.push(Service { client, port, answers });
     }
 
-    /// A server takes the connection that has come in, if one is there for it.
+    /// Assigns an incoming connection to its server, if there is one.
     pub(super) fn serve_exchanges(&mut self, index: usize) {
         let flow = self.connections[index].flow;
         if let Some(service) = self.services.iter().find(|service| service.takes(flow)) {
@@ -112,7 +113,7 @@ impl Host {
         }
     }
 
-    /// A client asks, or goes on after an answer; when it is due again.
+    /// Lets a client send a request or continue after a response; returns when it is due again.
     fn step_client(&mut self, now: Time, index: usize, out: &mut Out) -> Option<Time> {
         let full = self.is_full();
         let App::Client(client) = &mut self.apps.all[index] else { return None };
@@ -146,7 +147,7 @@ impl Host {
         self.unless_over(now, index, next, out)
     }
 
-    /// When a client is due next; one that asks no more closes what it kept open.
+    /// When a client is due next; a finished client closes its persistent connection.
     fn unless_over(
         &mut self,
         now: Time,
@@ -164,7 +165,7 @@ impl Host {
         next
     }
 
-    /// The first application that is due acts.
+    /// Lets the first application that is due act.
     pub(super) fn step(&mut self, now: Time, out: &mut Out) {
         let Some((_, index)) = self.apps.wakes.first() else { return };
         let full = self.is_full();
@@ -191,7 +192,7 @@ impl Host {
                 let lasts = if *on { periods.on } else { periods.off }.draw(chance);
                 let (connection, on) = (*connection, *on);
                 self.act(connection, |c| c.switch(now, on, out));
-                // One that was stopped only waits for its last acknowledgement.
+                // A stopped one only waits for its last acknowledgement.
                 let after = &self.connections()[connection];
                 (!after.is_over() && after.wanted().is_none()).then_some(now + lasts)
             }
@@ -199,7 +200,7 @@ impl Host {
                 let over = session.stop.is_some_and(|stop| now >= stop);
                 if core::mem::take(&mut session.fetching) {
                     let next = now + session.think();
-                    // When it ends is known now; it need not be waited for.
+                    // Its end is determined now, so it need not be waited for.
                     let ends = session.stop.is_some_and(|stop| next >= stop);
                     self.unfinished -= usize::from(ends);
                     (!ends).then_some(next)

@@ -1,4 +1,4 @@
-//! Clients of pages and of videos: what they do to the connections of their host.
+//! Clients of Web pages and of videos: their actions on the connections of their host.
 
 use crate::event::{ClientEvent, ClientNews, Wants, What};
 use crate::machine::Out;
@@ -21,8 +21,8 @@ fn tell(client: FlowKey, news: ClientNews, out: &mut Out) {
 }
 
 impl Host {
-    /// A client begins at `start` to load pages, from the server that `client` names, and begins none at `stop` or later.
-    /// [`Host::answer`] has set up the server on that port. `chance` is this client's alone.
+    /// Starts a client at `start` that loads pages from the server in `client`, and begins none at `stop` or
+    /// later. [`Host::answer`] has set up the server on that port. `chance` is this client's own stream.
     pub fn load(
         &mut self,
         client: FlowKey,
@@ -35,14 +35,15 @@ impl Host {
         self.unfinished += 1;
     }
 
-    /// A client begins at `start` to play a video, and asks for nothing at `stop` or later; otherwise as [`Host::load`].
+    /// Starts a client at `start` that plays a video, and sends no request at `stop` or later; otherwise as
+    /// [`Host::load`].
     pub fn play(&mut self, client: FlowKey, (start, stop): (Time, Option<Time>), video: Video) {
         let player = Box::new(Player::new(client, video, stop));
         self.apps.add(App::Fetching(Some(Client::Player(player))), start);
         self.unfinished += 1;
     }
 
-    /// A connection of a client to its server, if there is room for one.
+    /// Opens a connection of a client to its server, if the limit permits it.
     fn fetch_from(&mut self, now: Time, client: FlowKey, request: Bytes) -> Option<usize> {
         if self.is_full() {
             return None;
@@ -55,7 +56,7 @@ impl Host {
         Some(self.start(client.dst, client.dst_port, now, stream, begin))
     }
 
-    /// A client goes on: when it is due again, if nothing that comes wakes it.
+    /// Lets a client continue, and returns when it is due again unless arriving data wakes it.
     pub(super) fn step_fetching(&mut self, now: Time, index: usize, out: &mut Out) -> Option<Time> {
         let App::Fetching(place) = &mut self.apps.all[index] else { return None };
         let mut client = place.take()?;
@@ -77,13 +78,13 @@ impl Host {
         next.or_none()
     }
 
-    /// An application asks for so much on a connection, and is woken when it comes.
+    /// Requests `size` on a connection; the arrival wakes the application.
     fn ask(&mut self, now: Time, index: usize, connection: usize, size: Bytes, out: &mut Out) {
         self.act(connection, |c| c.ask_for(now, size, out));
         self.apps.fetched_by.insert(connection, index);
     }
 
-    /// A client of pages goes on, until it has nothing more to do.
+    /// Lets a client of pages act until it has to wait.
     fn load_on(
         &mut self,
         now: Time,
@@ -133,7 +134,7 @@ impl Host {
         Some(now + browser.think()).filter(|next| browser.may(*next))
     }
 
-    /// A client of a video goes on, until it has nothing more to do.
+    /// Lets a client of a video act until it has to wait.
     fn play_on(
         &mut self,
         now: Time,

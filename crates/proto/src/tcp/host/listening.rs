@@ -10,20 +10,20 @@ use crate::wire::{Addr, FlowKey};
 
 use super::{Host, flow_of};
 
-/// What a port that listens needs to know.
+/// Settings and queue of a listening port.
 #[derive(Clone, Debug)]
 pub struct Listener {
-    /// Settings of connections that come in.
+    /// Settings of incoming connections.
     pub settings: Arc<Settings>,
-    /// Connections that may be open and not accepted; one more than this is admitted, as in Linux.
+    /// Maximum number of open connections that are not accepted; one more is admitted, as in Linux.
     pub backlog: u32,
     /// Bytes that an application may write ahead on such a connection.
     pub outbox: u32,
-    /// Connections that came in and were not accepted, oldest first.
+    /// Incoming connections that were not accepted, oldest first.
     pub waiting: Vec<usize>,
 }
 
-/// The ports that listen.
+/// The listening ports.
 #[derive(Clone, Debug, Default)]
 pub struct Listeners {
     ports: BTreeMap<u16, Listener>,
@@ -35,12 +35,12 @@ impl Host {
         self.listeners.get_or_insert_default();
     }
 
-    /// `port` accepts connections with these settings.
+    /// Accepts connections on `port` with these settings.
     pub fn listen(&mut self, port: u16, listener: Listener) {
         self.listeners.get_or_insert_default().ports.insert(port, listener);
     }
 
-    /// `port` accepts no further connections; those that were not accepted.
+    /// Refuses further connections on `port`; returns those that were not accepted.
     pub fn stop_listening(&mut self, port: u16) -> Vec<usize> {
         let stopped = self.listeners.as_mut().and_then(|all| all.ports.remove(&port));
         stopped.map_or(Vec::new(), |listener| listener.waiting)
@@ -51,12 +51,12 @@ impl Host {
         self.listeners.as_mut()?.ports.get_mut(&port)
     }
 
-    /// The settings of connections without their own.
+    /// The settings of connections without separate ones.
     pub fn settings(&self) -> &Arc<Settings> {
         &self.settings
     }
 
-    /// Opens a connection at `at` from an unused port, with its own settings. Returns its index.
+    /// Opens a connection at `at` from an unused port, with separate settings. Returns its index.
     pub fn connect_with(
         &mut self,
         (to, port): (Addr, u16),
@@ -68,7 +68,7 @@ impl Host {
         self.open_flow(flow, at, limit, settings)
     }
 
-    /// The same from a given port.
+    /// Like [`Host::connect_with`], from a given port.
     pub fn open_flow(
         &mut self,
         flow: FlowKey,
@@ -102,13 +102,13 @@ impl Host {
         listener.waiting.iter().filter(open).count() > listener.backlog as usize
     }
 
-    /// The settings of a connection that comes in at `port`.
+    /// The settings of an incoming connection at `port`.
     pub(super) fn settings_of(&self, port: u16) -> Arc<Settings> {
         let listener = self.listeners.as_ref().and_then(|all| all.ports.get(&port));
         listener.map_or_else(|| self.settings.clone(), |listener| listener.settings.clone())
     }
 
-    /// A connection has come in.
+    /// Adds an incoming connection to its listener.
     pub(super) fn came_in(&mut self, index: usize) {
         let port = self.connections[index].flow.src_port;
         let Some(listener) = self.listener(port) else { return };

@@ -6,7 +6,7 @@ fn at(ms: u64) -> Time {
     Time::ZERO + Span::millis(ms)
 }
 
-/// `count` segments of each of `owners`, in turns, a millisecond apart.
+/// `count` segments of each of `owners`, alternating, a millisecond apart.
 fn in_turns(owners: &[u32], count: u64) -> Integrated {
     let mut shared = Integrated { cwnd: 20_000, ssthresh: 20_000, ..Integrated::default() };
     let mut now = 0;
@@ -27,7 +27,7 @@ fn ack(shared: &mut Integrated, owner: u32, segments: u64) -> Told {
 #[test]
 fn three_later_acks_on_other_connections_show_two_losses_of_one() {
     let mut shared = in_turns(&[0, 1, 2], 3);
-    // Nothing of connection 0 arrives.
+    // No segment of connection 0 arrives.
     assert!(!ack(&mut shared, 1, 1).halve);
     assert!(!ack(&mut shared, 2, 1).halve);
     assert!(!ack(&mut shared, 1, 2).halve);
@@ -64,7 +64,7 @@ fn a_duplicate_and_two_later_acks_are_enough() {
     assert!(!ack(&mut shared, 1, 1).halve);
     assert!(ack(&mut shared, 1, 2).halve);
     assert_eq!(shared.take_lost(0), Some(1));
-    // The duplicate ACK stood for one segment that is not in flight any more.
+    // The duplicate ACK represents one segment that is no longer in flight.
     assert_eq!(shared.flight(), 2 * MSS);
 }
 
@@ -91,7 +91,7 @@ fn the_losses_of_one_window_halve_it_once() {
     assert_eq!(shared.take_lost(0), Some(1));
     assert_eq!(shared.take_lost(1), Some(1));
     assert_eq!(shared.recover, 12);
-    // And a loss among what is sent now is a new one.
+    // A loss among the following transmissions is a new one.
     for owner in [0, 1] {
         shared.sent(at(200), owner, 1, 1 + MSS, true);
     }
@@ -105,7 +105,7 @@ fn the_losses_of_one_window_halve_it_once() {
 #[test]
 fn the_window_is_filled_in_turns() {
     let mut shared = Integrated { cwnd: 4000, ..Integrated::default() };
-    // All three want to send, with room for four.
+    // All three have data, with room for four segments.
     let mut next = [1u64; 3];
     let mut order = Vec::new();
     let mut send = |shared: &mut Integrated, owner: u32| {
@@ -188,7 +188,7 @@ mod properties {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever comes, the bytes in flight are those of the segments in flight, and memory is bounded.
+        /// For any events, the bytes in flight are those of the segments in flight, and memory is bounded.
         #[test]
         fn the_flight_is_the_sum(steps in prop::collection::vec((0u8..7, 0u32..4, 0u64..12), 0..200)) {
             let mut shared = Integrated { cwnd: 8000, ..Integrated::default() };
@@ -246,7 +246,7 @@ fn a_turn_that_was_not_used_is_not_lost() {
     let mut shared = in_turns(&[0], 20);
     assert!(!shared.may_send(1, MSS as u32), "the window is full");
     assert!(!shared.may_send(2, MSS as u32));
-    // Called for something else, as a damaged ACK: nothing is sent.
+    // Called for another reason, such as a damaged ACK: no segment is sent.
     shared.begin(1);
     shared.end(1, false);
     ack(&mut shared, 0, 1);
@@ -255,14 +255,14 @@ fn a_turn_that_was_not_used_is_not_lost() {
     assert!(shared.may_send(1, MSS as u32));
     shared.end(1, false);
     assert_eq!(shared.due(), Some(2), "a turn is one segment");
-    // Woken, and there is nothing that it may send: the next one has the turn.
+    // Called without data that it may send: the next one has the turn.
     assert!(!shared.may_send(3, MSS as u32));
     shared.begin(2);
     shared.end(2, true);
     assert_eq!(shared.due(), Some(3));
 }
 
-/// A destination with connections is never forgotten; of those without, the one that was used longest ago.
+/// A destination with connections is never removed; of the others, the least recently used one.
 #[test]
 fn destinations_are_forgotten_when_nobody_speaks_to_them() {
     let to = |i: usize| Addr::v4(10, 0, (i >> 8) as u8, i as u8);
@@ -271,7 +271,7 @@ fn destinations_are_forgotten_when_nobody_speaks_to_them() {
         let mut state = pairs.lend(to(i));
         state.join();
         state.busy = at(1000 - i as u64);
-        // The first and the last keep a connection, and the second has lost one of two.
+        // The first and the last retain a connection, and the second has lost one of two.
         if i == 1 {
             state.join();
         }
@@ -343,7 +343,7 @@ fn the_timer_begins_with_the_first_segment_and_again_with_each_ack_of_new_data()
 #[test]
 fn three_duplicates_are_a_loss_and_the_window_is_halved_once_for_what_was_in_flight() {
     let mut shared = in_turns(&[0], 6);
-    // They make room from the third one on, with the segment that was lost.
+    // They make room from the third one on, including the lost segment.
     for (halve, flight) in [(false, 6), (false, 6), (true, 2)] {
         assert_eq!(shared.duplicate(0, 1, true), halve);
         assert_eq!(shared.flight(), flight * MSS);

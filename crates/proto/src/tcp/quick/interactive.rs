@@ -1,11 +1,11 @@
-//! The interactive mode of Linux (`pingpong`): an end that has replied soon after the peer's data delays its ACKs, since the
-//! next reply will carry them; and how long it delays them (`ato`).
+//! The interactive mode of Linux (`pingpong`): an end that has replied soon after the peer's data delays its
+//! ACKs, since the next reply will carry them. The module also has the length of the delay (`ato`).
 
 use crate::units::{Span, Time};
 
-/// Least delay of an ACK (`TCP_DELACK_MIN`, `TCP_ATO_MIN`).
+/// Minimum delay of an ACK (`TCP_DELACK_MIN`, `TCP_ATO_MIN`).
 const LEAST: Span = Span::millis(40);
-/// Most of it where replies are expected (`TCP_DELACK_MAX`).
+/// Maximum delay where replies are expected (`TCP_DELACK_MAX`).
 const MOST: Span = Span::millis(200);
 
 /// Whether replies are expected, and the delay of ACKs.
@@ -13,11 +13,11 @@ const MOST: Span = Span::millis(200);
 pub(super) struct Interactive {
     /// Whether the last data of this end was a reply.
     replies: bool,
-    /// The delay; none before the first data of the peer.
+    /// The delay; `None` before the first data of the peer.
     delay: Option<Span>,
-    /// When data of the peer came last.
+    /// Time of the last data of the peer.
     received: Time,
-    /// The smoothed round trip and the retransmission timeout of this end.
+    /// The smoothed round-trip time and the retransmission timeout of this end.
     path: (Span, Span),
 }
 
@@ -27,12 +27,13 @@ impl Interactive {
         self.replies
     }
 
-    /// The smoothed round trip and the timeout of this end are these.
+    /// Records the smoothed round-trip time and the timeout of this end.
     pub(super) fn measured(&mut self, srtt: Span, rto: Span) {
         self.path = (srtt, rto);
     }
 
-    /// Data of the peer came in order. Whether it came after a gap so long that the peer may be in slow start again.
+    /// Records data of the peer in order, and returns whether the gap before it was so long that the peer may
+    /// be in slow start.
     pub(super) fn arrived(&mut self, now: Time) -> bool {
         let gap = now.since(self.received);
         self.received = now;
@@ -51,18 +52,18 @@ impl Interactive {
         false
     }
 
-    /// This end sends data: a reply, if data of the peer came within the delay.
+    /// Records that this end sends data: a reply, if data of the peer arrived within the delay.
     pub(super) fn sent(&mut self, now: Time) {
         self.replies |= self.delay.is_some_and(|delay| now.since(self.received) < delay);
     }
 
-    /// The peer waits for ACKs: none of them is held back for a reply.
+    /// Ends the wait for replies, because the peer waits for ACKs.
     pub(super) fn ends(&mut self) {
         self.replies = false;
         self.delay = self.delay.map(|_| LEAST);
     }
 
-    /// No reply carried the ACK before its timer expired.
+    /// Records that the timer expired before a reply carried the ACK.
     pub(super) fn missed(&mut self) {
         if self.replies {
             return self.ends();
@@ -71,7 +72,7 @@ impl Interactive {
         self.delay = self.delay.map(|delay| (delay * 2).min(rto.max(LEAST)));
     }
 
-    /// How much longer than the least delay the next ACK waits.
+    /// Delay of the next ACK beyond the minimum.
     pub(super) fn longer(&self) -> Span {
         let (srtt, _) = self.path;
         let most = if srtt == Span::ZERO { MOST } else { srtt.clamp(LEAST, MOST) };

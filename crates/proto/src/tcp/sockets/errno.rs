@@ -1,25 +1,25 @@
 //! Errors of calls.
 
-/// Why a call fails, by the names of POSIX.
+/// Error of a call, by the names of POSIX.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Errno {
-    /// `EAGAIN`: it would have to wait.
+    /// `EAGAIN`: the call would have to wait.
     Again,
-    /// `ECONNREFUSED`: a reset answered the SYN, or an ICMP error says that the port is closed.
+    /// `ECONNREFUSED`: a reset answered the SYN, or an ICMP error reports that the port is closed.
     ConnectionRefused,
     /// `ECONNRESET`: the peer has reset the connection.
     ConnectionReset,
-    /// `EHOSTUNREACH`: an ICMP error says so.
+    /// `EHOSTUNREACH`: reported by an ICMP error.
     HostUnreachable,
     /// `EINVAL`: the port does not listen.
     Invalid,
-    /// `ENETUNREACH`: an ICMP error says so.
+    /// `ENETUNREACH`: reported by an ICMP error.
     NetUnreachable,
-    /// `ENOPROTOOPT`: an ICMP error says that the host has no TCP.
+    /// `ENOPROTOOPT`: an ICMP error reports that the host has no TCP.
     NoProtocol,
     /// `ENOTCONN`: there is no connection.
     NotConnected,
-    /// `EPIPE`: nothing may be written any more.
+    /// `EPIPE`: writing is no longer possible.
     Pipe,
     /// `ETIMEDOUT`: the peer does not answer.
     TimedOut,

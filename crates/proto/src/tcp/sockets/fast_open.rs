@@ -1,4 +1,5 @@
-//! TCP Fast Open as applications use it: `MSG_FASTOPEN`, `TCP_FASTOPEN`, `TCP_FASTOPEN_KEY` and the bits of `tcp_fastopen`.
+//! Application interface of TCP Fast Open: `MSG_FASTOPEN`, `TCP_FASTOPEN`, `TCP_FASTOPEN_KEY` and the bits of
+//! `tcp_fastopen`.
 
 use crate::machine::Out;
 use crate::tcp::TcpConfig;
@@ -9,17 +10,17 @@ use crate::wire::Addr;
 use super::Sockets;
 
 impl Sockets {
-    /// Connections and listeners that are made from now on are configured so.
+    /// Sets the configuration of later connections and listeners.
     pub fn reconfigure(&mut self, config: TcpConfig) {
         self.host.reconfigure(config);
     }
 
-    /// Whether connections that open from now on send tail loss probes.
+    /// Sets whether later connections send tail loss probes.
     pub fn set_tail_probes(&mut self, on: bool) {
         self.no_probes = !on;
     }
 
-    /// A write waits until the connection is open: what is due until then goes with its data, so that one ACK is saved.
+    /// Delays pending segments until a write that waits for the connection to open: its data carries the ACK.
     pub fn await_open(&mut self, index: usize) {
         self.host.act(index, |c| {
             c.cork();
@@ -27,7 +28,7 @@ impl Sockets {
         });
     }
 
-    /// Nothing waits for the connection any more.
+    /// Ends the wait for the connection.
     pub fn end_wait(&mut self, now: Time, index: usize, out: &mut Out) {
         self.host.act(index, |c| {
             c.set_write_waits(false);
@@ -35,7 +36,7 @@ impl Sockets {
         });
     }
 
-    /// Cookies are made as Linux makes them with `key`.
+    /// Creates cookies with `key` as Linux does.
     pub fn set_cookie_key(&mut self, key: [u64; 2]) {
         let own = self.host.addr();
         if let Some(memory) = self.host.memory_mut() {
@@ -43,14 +44,14 @@ impl Sockets {
         }
     }
 
-    /// Whether a client sends data in a SYN, and a server accepts it, without a cookie.
+    /// Sets whether a client sends data in a SYN, and a server accepts it, without a cookie.
     pub fn open_without_cookies(&mut self, client: bool, server: bool) {
         if let Some(memory) = self.host.memory_mut() {
             (memory.cookies.client_without, memory.cookies.server_without) = (client, server);
         }
     }
 
-    /// Forgets the cookies of servers, and what else is stored of them.
+    /// Discards the cookies and other stored state of servers.
     pub fn forget_servers(&mut self) {
         if let Some(memory) = self.host.memory_mut() {
             memory.cookies.forget_all();
@@ -64,7 +65,7 @@ impl Sockets {
         })
     }
 
-    /// Bytes that the SYN of a connection carries at most.
+    /// Maximum number of bytes in the SYN of a connection.
     pub fn room_in_syn(&mut self, index: usize) -> u32 {
         let Some((peer, own)) = self.connection(index).map(Connection::offer) else { return 0 };
         let known = self.host.memory_mut().and_then(|memory| memory.cookies.known_mss(peer));

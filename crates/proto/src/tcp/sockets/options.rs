@@ -16,7 +16,7 @@ pub struct KeepAlive {
     pub idle: Span,
     /// Time between probes.
     pub interval: Span,
-    /// Probes without an answer before the connection is given up.
+    /// Unanswered probes before the connection is aborted.
     pub count: u32,
 }
 
@@ -27,14 +27,14 @@ impl Default for KeepAlive {
     }
 }
 
-/// Options of a socket; what is `None` is as the host is configured.
+/// Options of a socket; `None` is the configuration of the host.
 #[derive(Clone, Debug, Default)]
 pub struct SocketOptions {
     /// `TCP_NODELAY`: segments that are not full do not wait for more data.
     pub nodelay: bool,
-    /// `TCP_CORK`: they wait until this is taken back.
+    /// `TCP_CORK`: segments that are not full wait until this option is cleared.
     pub cork: bool,
-    /// `TCP_USER_TIMEOUT`: how long data may stay unacknowledged.
+    /// `TCP_USER_TIMEOUT`: maximum time that data may stay unacknowledged.
     pub user_timeout: Option<Span>,
     /// Keepalives.
     pub keepalive: Option<KeepAlive>,
@@ -42,11 +42,12 @@ pub struct SocketOptions {
     pub maxseg: Option<u32>,
     /// `TCP_SYNCNT`: retransmissions of the SYN.
     pub syn_count: Option<u32>,
-    /// Bytes of the receive buffer.
+    /// Size of the receive buffer in bytes.
     pub recv_buffer: Option<u32>,
-    /// Bytes of the send buffer.
+    /// Size of the send buffer in bytes.
     pub send_buffer: Option<u32>,
-    /// `TCP_NOTSENT_LOWAT`: unsent bytes from which on a write takes no more than fills a segment buffer.
+    /// `TCP_NOTSENT_LOWAT`: number of unsent bytes above which a write accepts only the rest of a segment
+    /// buffer.
     pub notsent_lowat: Option<u32>,
     /// `TCP_CONGESTION`.
     pub congestion: Option<&'static Word>,
@@ -58,9 +59,11 @@ pub struct SocketOptions {
     pub ecn: Option<bool>,
 }
 
-/// Retransmissions of a SYN where `count` of them are set, and the first `linear` timeouts do not double the next.
+/// Retransmissions of a SYN if `count` of them are set and the first `linear` timeouts do not double the
+/// next.
 ///
-/// Linux counts only those that double, and gives up earlier once that many would have taken as long.
+/// Linux counts only those that double, and stops earlier once `count` doubling ones would have taken as
+/// long.
 fn syn_retries(count: u32, linear: u32) -> u32 {
     let most = (2u64 << count.min(32)) - 1;
     let all = count.saturating_add(linear);
@@ -109,7 +112,7 @@ impl Sockets {
         self.sockets.get(index).map(|socket| &socket.options)
     }
 
-    /// Changes options of a running connection. Those that a handshake settles stay as they are.
+    /// Changes options of a running connection. Options negotiated by the handshake are unchanged.
     pub fn set_options(
         &mut self,
         now: Time,
@@ -122,7 +125,7 @@ impl Sockets {
         change(&mut socket.options);
         let after = socket.options.clone();
         if after.nodelay && !before.nodelay {
-            // Linux pushes what waits when Nagle is switched off, corked or not.
+            // Linux pushes waiting data when Nagle is disabled, corked or not.
             self.push(now, index, out);
         }
         let coalescing = self.coalescing(index);

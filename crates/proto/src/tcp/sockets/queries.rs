@@ -1,4 +1,4 @@
-//! What applications ask of sockets: readiness, room, snapshots.
+//! Queries of applications to sockets: readiness, room, snapshots.
 
 use crate::machine::Side;
 use crate::tcp::connection::Connection;
@@ -8,33 +8,33 @@ use crate::units::{Span, Time};
 
 use super::Sockets;
 
-/// What a socket is ready for.
+/// Readiness of a socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ready {
-    /// A read does not wait.
+    /// Whether a read returns at once.
     pub read: bool,
-    /// A write does not wait.
+    /// Whether a write returns at once.
     pub write: bool,
-    /// Both directions are closed.
+    /// Whether both directions are closed.
     pub hang_up: bool,
-    /// The peer has closed its direction, or this end shut it down.
+    /// Whether the peer has closed its direction, or this end shut it down.
     pub read_closed: bool,
-    /// An error is pending.
+    /// Whether an error is pending.
     pub error: bool,
 }
 
 impl Sockets {
-    /// Bytes that [`Sockets::send`] would take now.
+    /// Bytes that [`Sockets::send`] would accept now.
     pub fn room(&self, index: usize) -> u32 {
         self.connection(index).map_or(0, Connection::room)
     }
 
-    /// Bytes that wait to be read.
+    /// Unread bytes.
     pub fn unread(&self, index: usize) -> u64 {
         self.sockets.get(index).map_or(0, |socket| socket.unread)
     }
 
-    /// What a connection is ready for.
+    /// Readiness of a connection.
     pub fn ready(&self, index: usize) -> Ready {
         let (Some(connection), Some(socket)) = (self.connection(index), self.sockets.get(index))
         else {
@@ -47,7 +47,7 @@ impl Sockets {
         // Linux reports room when a third of the buffer is free.
         let mut room = connection.room() >= outbox / 3;
         if let Some(bytes) = socket.options.notsent_lowat {
-            // `tcp_stream_memory_free`: half of the mark wakes a writer.
+            // `tcp_stream_memory_free`: half of the limit wakes a writer.
             room &= connection.agreement().unsent < u64::from(bytes.div_ceil(2));
         }
         Ready {
@@ -64,12 +64,12 @@ impl Sockets {
         self.connection(index).map(Connection::info)
     }
 
-    /// When data or a segment arrived last.
+    /// Time of the last arrival.
     pub fn last_arrival(&self, index: usize) -> Option<Time> {
         self.sockets.get(index).map(|socket| socket.heard)
     }
 
-    /// How long data was waiting or in flight until `now` (`tcpi_busy_time`).
+    /// Total time until `now` with data waiting or in flight (`tcpi_busy_time`).
     pub fn busy_time(&self, now: Time, index: usize) -> Option<Span> {
         let (busy, since) = self.sockets.get(index)?.busy;
         Some(busy + since.map_or(Span::ZERO, |since| now.since(since)))
@@ -81,7 +81,7 @@ impl Sockets {
         waiting.iter().any(|index| self.host.connections()[*index].state().is_synchronised())
     }
 
-    /// Which way its peers lie.
+    /// The direction of its peers.
     pub fn side(&self) -> Side {
         self.side
     }

@@ -40,7 +40,7 @@ impl Pair {
         (pair, a, b)
     }
 
-    /// Delivers what was sent.
+    /// Delivers all sent packets.
     fn carry(&mut self, from: usize) {
         let mut packets: Vec<Packet> = self.out.sends.drain(..).map(|(_, packet)| packet).collect();
         let mut from = from;

@@ -1,10 +1,10 @@
 //! ICMP errors about segments of a connection (`tcp_v4_err`).
 //!
-//! An error ends a connection that is being opened; one that is open only reports it by `SO_ERROR`. Where a segment is
-//! too large for a path, segments become smaller, and what is in flight is sent again at once. An error that quotes no
-//! sequence number in flight is ignored.
+//! An error aborts a connection during its opening; an open connection only reports it by `SO_ERROR`. If a
+//! segment is too large for a path, segments become smaller, and data in flight is retransmitted at once. An
+//! error that quotes no sequence number in flight is ignored.
 //!
-//! **Not modelled:** soft errors that end a connection when its retransmissions end; time exceeded; IPv6.
+//! **Not modelled:** soft errors that abort a connection when its retransmissions end; time exceeded; IPv6.
 
 use crate::machine::Out;
 use crate::tcp::state::State;
@@ -13,9 +13,9 @@ use crate::wire::{FlowKey, Seq};
 
 use super::{Errno, Sockets};
 
-/// The smallest path MTU that is believed (`min_pmtu`).
+/// Minimum accepted path MTU (`min_pmtu`).
 const PATH_MTU_MIN: u16 = 552;
-/// Headers of IPv4 and of TCP without options.
+/// Size of IPv4 and TCP headers without options, in bytes.
 const HEADERS: u16 = 40;
 
 /// An ICMP message of type 3, destination unreachable.
@@ -25,7 +25,7 @@ pub struct Unreachable {
     pub code: u8,
     /// The MTU of the next hop, with code 4.
     pub mtu: u16,
-    /// The sequence number of the segment that it quotes.
+    /// The sequence number of the quoted segment.
     pub seq: Seq,
 }
 
@@ -42,7 +42,7 @@ impl Unreachable {
 }
 
 impl Sockets {
-    /// An ICMP error quotes a segment that this host sent on `flow`. Whether it was heeded.
+    /// Handles an ICMP error that quotes a segment of this host on `flow`, and returns whether it was obeyed.
     //= rfc1122#section-4.2.3.9: it is directed to the connection that created the segment
     pub fn on_unreachable(
         &mut self,
@@ -70,7 +70,7 @@ impl Sockets {
             if state == State::SynReceived
                 && let Some(listener) = self.host.listener(flow.src_port)
             {
-                // Nothing is left of a request.
+                // No trace of a request remains.
                 listener.waiting.retain(|waiting| *waiting != index);
             }
             self.host.act(index, |c| c.give_up(out));

@@ -1,4 +1,4 @@
-//! How a session comes about: hello, welcome, and a first sealed message that confirms.
+//! The handshake of a session: hello, welcome, and a sealed message that confirms.
 
 use core::net::SocketAddr;
 
@@ -11,34 +11,34 @@ use super::{
 };
 use crate::units::{Span, Time};
 
-/// Answers that are kept until they are confirmed; a new one takes the place of the oldest.
+/// Answers that are stored until they are confirmed; a new one replaces the oldest.
 const PENDING: usize = 8;
 
-/// How long an answer is good.
+/// Lifetime of an answer.
 const GOOD_FOR: Span = Span::secs(30);
 
-/// A cookie is good for as long as this lasts, and as long again.
+/// Period of cookies; a cookie is valid in its period and the next.
 const COOKIE_AGE: Span = Span::secs(30);
 
-/// A call under way.
+/// A call in progress.
 pub(super) struct Calling<C> {
     call: C,
-    /// First message of Noise, and what we chose to be called by.
+    /// First message of Noise, and the identity that this end chose.
     first: Vec<u8>,
     own: u32,
     cookie: [u8; TAG],
     /// Tag of the last hello.
     tag: [u8; TAG],
     pub tries: u32,
-    /// When the last hello went out, and when the next is due.
+    /// When the last hello was sent, and when the next is due.
     said: Time,
     pub at: Time,
 }
 
-/// A hello that was answered, until who said it shows that it heard the answer.
+/// An answered hello whose sender has not confirmed the answer yet.
 pub(super) struct Pending<K> {
     since: Time,
-    /// First message of Noise, to know it when it is said again, and the answer to it.
+    /// First message of Noise, to recognize a repetition, and its answer.
     first: Vec<u8>,
     welcome: Vec<u8>,
     offer: Offer,
@@ -46,15 +46,15 @@ pub(super) struct Pending<K> {
     keys: K,
 }
 
-/// What may be done how often for those who are not known yet.
+/// Rate limits for unauthenticated senders.
 pub(super) struct Limits {
-    /// Hellos that are answered without a cookie, each of which costs two multiplications on the curve.
+    /// Answered hellos without a cookie, each of which costs two multiplications on the curve.
     hello: Limit,
-    /// The same with a cookie.
+    /// Answered hellos with a cookie.
     with_cookie: Limit,
     pub lost: Limit,
     refused: Limit,
-    /// Of each kind of notice.
+    /// One limit for each kind of notice.
     notices: [Limit; 4],
 }
 
@@ -71,7 +71,7 @@ impl Default for Limits {
 }
 
 impl<S: Seal> Session<S> {
-    /// Bytes that were never drawn before and nobody can guess.
+    /// Unpredictable bytes that were never drawn before.
     pub(super) fn draw(&mut self) -> [u8; 16] {
         self.draws += 1;
         first_half(self.seal.code(Key::Own(&self.secret), &self.draws.to_be_bytes()))
@@ -85,7 +85,7 @@ impl<S: Seal> Session<S> {
         Offer { window, mtu, keep_alive_ms, identity, end: self.end }
     }
 
-    /// Tells of something, if it was not told lately.
+    /// Emits a notice, unless its kind was emitted recently.
     pub(super) fn notice(&mut self, now: Time, notice: Notice) {
         let kind = match notice {
             Notice::OtherKey(_) => 0,
@@ -98,7 +98,7 @@ impl<S: Seal> Session<S> {
         }
     }
 
-    /// Sends a message with its tag, which is returned.
+    /// Sends a message with its tag, and returns the tag.
     pub(super) fn say(&mut self, to: SocketAddr, message: &Plain<'_>) -> [u8; TAG] {
         let mut datagram = message.write();
         let tag = first_half(self.seal.code(Key::Shared, &datagram));
@@ -119,7 +119,7 @@ impl<S: Seal> Session<S> {
         let answers_us = |hello| self.calling.as_ref().is_some_and(|call| call.tag == hello);
         match plain {
             _ if self.state == State::Closed => self.counts.unexpected += 1,
-            // Who has another key cannot prove anything: this changes nothing, and is told.
+            // An end with another key can prove nothing: its message changes no state and is only reported.
             Plain::Refused { hello } if !genuine && answers_us(hello) => {
                 self.counts.bad_tag += 1;
                 self.notice(now, Notice::RefusedBy(from));
@@ -215,7 +215,7 @@ impl<S: Seal> Session<S> {
 
     fn is_cookie(&self, now: Time, from: SocketAddr, cookie: [u8; TAG]) -> bool {
         let age = now.0 / COOKIE_AGE.0;
-        // It is worth no more than a place in the queue, so how long the comparison takes matters little.
+        // A cookie gives no more than a place in the queue, so a comparison in variable time is safe.
         cookie != [0; TAG]
             && [age, age.saturating_sub(1)].iter().any(|age| self.cookie(*age, from) == cookie)
     }
@@ -249,7 +249,8 @@ impl<S: Seal> Session<S> {
         }
     }
 
-    /// A sealed message of no session that is up: perhaps the first of one that we have answered. Whether it is.
+    /// Handles a sealed message outside the established session: it may confirm a session that this end
+    /// answered. Returns whether it does.
     pub(super) fn on_confirm(
         &mut self,
         now: Time,
@@ -272,7 +273,7 @@ impl<S: Seal> Session<S> {
                 return true;
             }
         };
-        // Both have called at once: both take the session of the caller with the greater number.
+        // Both ends have called at once: both choose the session of the caller with the greater number.
         if let (State::Confirming, Some(live)) = (self.state, &self.live)
             && live.end == self.pending[place].offer.end
             && self.end > live.end
@@ -311,7 +312,7 @@ impl<S: Seal> Session<S> {
         theirs: &Offer,
         rtt: Span,
     ) -> Live<S::Keys> {
-        // A peer may offer what it likes; what is sane is agreed upon.
+        // A peer may offer any value; the agreed value is limited to a sane range.
         let alive = self.config.keep_alive.min(Span::millis(theirs.keep_alive_ms.into()));
         let keep_alive = alive.max(Span::millis(10));
         let agreed = Agreed {
@@ -340,7 +341,7 @@ impl<S: Seal> Session<S> {
         }
     }
 
-    /// The session is up: earlier answers are worth nothing from now on.
+    /// The session is up: earlier answers are void.
     pub(super) fn up(&mut self) {
         self.pending.clear();
         self.counts.sessions += 1;
@@ -365,7 +366,7 @@ impl<S: Seal> Session<S> {
         }
     }
 
-    /// A call whose first hello is due; nothing if the system gave no key.
+    /// A call whose first hello is due; `None` if the system provided no key.
     pub(super) fn new_call(&mut self, now: Time) -> Option<Calling<S::Call>> {
         let offer = self.offer();
         let (call, first) = self.seal.call(&offer.write())?;
@@ -417,8 +418,7 @@ mod tests {
     use crate::tunnel::seal::Toy;
     use crate::tunnel::tests::{at, config};
 
-    /// It is worth something to who asked, from the port that asked, until the age after that in which it was made is
-    /// over.
+    /// A cookie is valid for its requester, from the same port, until the end of the period after its own.
     #[test]
     fn a_cookie_is_good_for_one_address_and_two_ages() {
         let end = Session::new(config(None).session, Toy { key: 7 }, [1; 32]);

@@ -1,4 +1,4 @@
-//! What a session is to be like, what both ends make of it, and what is counted.
+//! Configuration of a session, the agreed terms, and its counts.
 
 use core::net::SocketAddr;
 
@@ -6,49 +6,49 @@ use serde::Serialize;
 
 use crate::units::Span;
 
-/// What a session is to be like.
+/// Configuration of a session.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SessionConfig {
-    /// Whom to call; without it the session waits to be called.
+    /// Peer to call; without one the session waits for calls.
     pub peer: Option<SocketAddr>,
     /// Whether others may call. An end that only calls answers no hello.
     pub answers: bool,
-    /// Largest window in packets; the smaller of both ends' holds.
+    /// Largest window in packets; the smaller one of both ends applies.
     pub window: u16,
-    /// Longest inner packet in bytes; the smaller of both ends' holds.
+    /// Longest inner packet in bytes; the smaller one of both ends applies.
     pub mtu: u16,
-    /// Who has sent nothing for so long says that it is alive; the shorter of both ends' holds.
+    /// Keep-alive interval without other messages; the shorter one of both ends applies.
     pub keep_alive: Span,
-    /// A peer that was not heard for so long is gone; three keep-alives at least.
+    /// Silence after which a peer counts as gone; three keep-alives at least.
     pub dead_after: Span,
-    /// The caller agrees on new keys after this time, while the session goes on.
+    /// Time after which the caller renews the keys, while the session continues.
     pub renew_after: Span,
-    /// The same after so many messages.
+    /// Number of messages after which the caller renews the keys.
     pub renew_count: u64,
-    /// A session that has sent so many messages under the same keys ends.
+    /// Number of messages under the same keys after which a session ends.
     pub worn_after: u64,
 }
 
-/// What both ends have agreed upon.
+/// Terms that both ends have agreed upon.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Agreed {
     /// Window in packets.
     pub window: u16,
     /// Longest inner packet in bytes.
     pub mtu: u16,
-    /// How often each end says that it is alive.
+    /// Keep-alive interval of each end.
     pub keep_alive: Span,
-    /// When a peer that is not heard counts as gone.
+    /// Silence after which a peer counts as gone.
     pub dead_after: Span,
-    /// The round trip that the handshake took.
+    /// Round-trip time of the handshake.
     pub rtt: Span,
-    /// Whether we called.
+    /// Whether this end called.
     pub caller: bool,
 }
 
 macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What became of datagrams and sessions; each datagram that is dropped is counted by its reason.
+        /// Counts of datagrams and sessions; each dropped datagram is counted by its reason.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
         #[serde(rename_all = "kebab-case")]
         pub struct SessionCounts {
@@ -67,66 +67,67 @@ macro_rules! counts {
 counts! {
     /// Sessions that have begun.
     sessions,
-    /// Those of them that replaced one that was up: the peer has started anew.
+    /// Sessions that replaced an established one: the peer has restarted.
     restarts,
-    /// Renewals of the keys of a session that went on.
+    /// Renewals of the keys of a session that continued.
     renewed,
-    /// Sessions that ended because nothing was heard.
+    /// Sessions that ended because the peer was silent.
     vanished,
     /// Sessions that ended because the peer said goodbye.
     goodbyes,
-    /// Sessions that ended because their counter was near its end.
+    /// Sessions that ended because their counter was near its limit.
     worn,
-    /// Sessions that ended because the peer no longer knew of them: it was started anew.
+    /// Sessions that ended because the peer had lost them: it was restarted.
     forgotten,
-    /// Times that the peer was heard from another address, and was answered there from then on.
+    /// Changes of the peer's address; later messages go to the new one.
     moved,
-    /// Handshakes that got a welcome and then nothing.
+    /// Handshakes that received a welcome and no further message.
     unconfirmed,
-    /// Dropped: shorter or longer than its kind is.
+    /// Dropped: the length does not match its kind.
     bad_length,
     /// Dropped: another version of the protocol.
     bad_version,
-    /// Dropped: there is no such kind of message.
+    /// Dropped: unknown kind of message.
     bad_kind,
-    /// Dropped: a tag that was not made with our key.
+    /// Dropped: the tag was not created with this key.
     bad_tag,
-    /// Dropped: what we have said ourselves, sent back.
+    /// Dropped: a message of this end, sent back.
     reflected,
-    /// Hellos that were asked to bring a cookie, and hellos with one that came too often and were dropped.
+    /// Hellos that were answered with a request for a cookie, and hellos with a cookie that were dropped
+    /// above the limit.
     flooded,
-    /// Dropped: of a session that is not, or no longer, ours.
+    /// Dropped: of another or an earlier session.
     other_session,
-    /// Dropped: it has come before.
+    /// Dropped: received before.
     replayed,
-    /// Dropped: too far behind the newest to know whether it has come before.
+    /// Dropped: too far behind the newest to detect a replay.
     too_old,
-    /// Dropped: a welcome, a cookie or a refusal of a hello that is not ours, or no longer.
+    /// Dropped: a welcome, a cookie or a refusal that matches no pending hello.
     stale,
-    /// Dropped: sealed by the peer, and yet nothing that can be read.
+    /// Dropped: sealed by the peer, but unreadable.
     bad_body,
-    /// Dropped: nothing that this state waits for.
+    /// Dropped: not expected in this state.
     unexpected,
 }
 
-/// What somebody should know about who else speaks here. None is told more often than once in ten minutes.
+/// A notice for the user about other ends. Each kind is emitted at most once in ten minutes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
-    /// A hello that was made with another key came from there.
+    /// A hello with another key came from this address.
     OtherKey(SocketAddr),
-    /// Who answers there says that our hello was made with another key.
+    /// The end at this address reports that this end's hello had another key.
     RefusedBy(SocketAddr),
-    /// Another version of the protocol is spoken there.
+    /// The end at this address uses another version of the protocol.
     OtherVersion(SocketAddr, u8),
-    /// Our own messages come back from there.
+    /// This end's own messages come back from this address.
     Reflected(SocketAddr),
 }
 
-/// What happened to the session since it was last asked.
+/// Change of the session since the last poll.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Turn {
-    /// A new one is up: what was known of the last is void.
+    /// A new session is up: the state of the last one is void.
     Began(Agreed),
-    /// It is over.
+    /// The session is over.
     Ended,
 }

@@ -63,7 +63,7 @@ fn timestamps_leave_room_for_three_blocks() {
 
 #[test]
 fn alignment_gives_way_to_content() {
-    // A fast-open SYN of Linux with an 18-byte cookie needs every byte there is.
+    // A Fast Open SYN of Linux with an 18-byte cookie needs every byte available.
     let options = Options {
         mss: Some(1460),
         sack_permitted: true,

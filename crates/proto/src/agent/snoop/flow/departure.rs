@@ -1,4 +1,4 @@
-//! Local retransmissions on their way out: their timestamps, and their place among the flow's transmissions.
+//! Departure of local retransmissions: their timestamps, and their order among the flow's transmissions.
 
 use super::super::SnoopConfig;
 use super::Flow;
@@ -12,7 +12,7 @@ fn older(a: u32, b: u32) -> bool {
 }
 
 impl Flow {
-    /// The sender's clock, as `segment` of the sender shows it.
+    /// Learns the sender's clock from its `segment`.
     #[inline]
     pub(in super::super) fn learn_clock(&mut self, segment: &Segment) {
         if let Some(now) = segment.timestamps
@@ -22,13 +22,14 @@ impl Flow {
         }
     }
 
-    /// A cached packet with a timestamp that the receiver accepts. Since the packet was cached the sender may have
-    /// retransmitted earlier bytes, with a later timestamp. The receiver then drops the older one, and repeats its ACK.
+    /// A cached packet with a timestamp that the receiver accepts. After it was cached, the sender may have
+    /// retransmitted earlier bytes with a later timestamp. The receiver would then drop the older one and
+    /// repeat its ACK.
     //= rfc7323#section-5.3: a segment whose timestamp is older than TS.Recent is not acceptable (PAWS)
     pub(super) fn stamped(&self, packet: Packet) -> Packet {
         let Some(clock) = self.clock else { return packet };
-        // The receiver echoes TS.Recent. It counts only if the sender has been there: a forged echo would close the
-        // connection to the sender's own packets.
+        // The receiver echoes TS.Recent. The echo counts only if the sender has reached it: a forged echo
+        // would make the receiver drop the sender's own packets.
         let recent = self.receiver.echo().filter(|echo| !older(clock, *echo));
         let Some(recent) = recent else { return packet };
         packet.with(|packet| {
@@ -41,7 +42,7 @@ impl Flow {
         })
     }
 
-    /// The retransmissions since the last call left at `now`, behind all packets seen by now.
+    /// Records that the retransmissions since the last call left at `now`, after all packets seen until then.
     pub(in super::super) fn overtaken(&mut self, now: Time, config: &SnoopConfig) {
         let Some(first) = self.unsettled.take() else { return };
         let mut again: Vec<u64> = Vec::new();
@@ -80,7 +81,7 @@ mod tests {
         Packet::tcp(Addr::v4(1, 1, 1, 1), Addr::v4(2, 2, 2, 2), segment, body)
     }
 
-    /// A flow with packets of 100 bytes, sent one after the other.
+    /// A flow with successive packets of 100 bytes.
     fn caching(count: u32, value: u32) -> Flow {
         let mut flow = Flow::default();
         flow.open(Seq(0), true);
@@ -101,7 +102,8 @@ mod tests {
         flow.receiver.sent(&segment, 0);
     }
 
-    /// What the receiver would drop for its age gets the timestamp that it saw last, and nothing else changes.
+    /// A packet that the receiver would drop for its age gets the receiver's last timestamp, and is otherwise
+    /// unchanged.
     #[test]
     fn a_retransmission_is_never_older_than_what_the_receiver_saw() {
         let config = SnoopConfig::west97();
@@ -112,7 +114,7 @@ mod tests {
                 (0, 5, 5, 5),
                 (0, 5, 3, 3),
                 (4, 5, 3, 4),
-                // The sender has never been there.
+                // The sender has never reached this timestamp.
                 (0, 5, 6, 0),
                 (0, 0, 1 << 30, 0),
             ] {
@@ -164,7 +166,7 @@ mod tests {
         assert_eq!(flow.timer, Some(Time(20) + flow.rtt.timeout(&config)));
         flow.overtaken(Time(30), &config);
         assert_eq!((flow.repeated, numbers(&flow)[0]), (Time(20), 7), "said once");
-        // What was retransmitted before keeps its number.
+        // An earlier retransmission keeps its number.
         flow.retransmit(Time(40), &config);
         let sent_as = flow.transmitted(1);
         let start = super::super::FIRST + 600;

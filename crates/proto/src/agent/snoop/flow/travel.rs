@@ -1,4 +1,4 @@
-//! What of a flow moves to another base station, and how that one goes on with it.
+//! Hand-off of a flow's state: export and import.
 
 use super::super::SnoopConfig;
 use super::super::cache::Entry;
@@ -27,7 +27,7 @@ travels!(Flow {
 });
 
 impl Flow {
-    /// Without what does not travel.
+    /// Removes packets that cannot be moved.
     pub(in super::super) fn packed(mut self) -> Flow {
         self.cache.pack();
         self.rtt.moved();
@@ -35,7 +35,7 @@ impl Flow {
         self
     }
 
-    /// Whether no step can overflow with it, and its packets are those of `flow`.
+    /// Whether no operation can overflow with it, and its packets belong to `flow`.
     pub(in super::super::super) fn is_sound(&self, flow: FlowKey) -> bool {
         let near = |position: Option<u64>| position.is_none_or(|position| position < FAR);
         [self.top, self.sent, self.heard].into_iter().all(|count| count < FAR)
@@ -47,12 +47,12 @@ impl Flow {
             && self.cache.is_sound(flow, self.sent)
     }
 
-    /// Whether this is a later connection between the same ports than `moved`.
+    /// Whether this is a later connection with the same ports than `moved`.
     pub(in super::super) fn began_after(&self, moved: &Flow) -> bool {
         self.complete && self.origin != moved.origin
     }
 
-    /// Another base station goes on with it: timers start anew, and tries count from there.
+    /// Continues at another base station: restarts timers and counts of attempts.
     pub(in super::super) fn resume(&mut self, now: Time, config: &SnoopConfig) {
         (self.busy, self.repeated) = (now, now);
         self.cache.entries_mut().for_each(|entry| entry.attempts = 0);
@@ -61,13 +61,13 @@ impl Flow {
         }
     }
 
-    /// All that is cached now went out over the radio of the old base station.
+    /// Records that all cached data was sent over the radio of the old base station.
     pub(in super::super) fn has_moved(&mut self) {
         self.moved = self.top;
     }
 
-    /// The first packet that went out over a radio that the host has left, and was not sent again since. Nobody else may
-    /// notice its loss: later packets, whose arrival would show it, were lost as well.
+    /// The first packet that was sent over the old radio, and not retransmitted since. No duplicate ACK may
+    /// show its loss: later packets were lost as well.
     pub(in super::super) fn left_behind(
         &mut self,
         now: Time,
@@ -82,7 +82,7 @@ impl Flow {
         self.resend(i, now, config)
     }
 
-    /// Adds what the next base station has seen of the same connection, `seen`, before this came there.
+    /// Merges `seen`, the new base station's state of the same connection from before the import.
     pub(in super::super) fn absorb(&mut self, mut seen: Flow) {
         let seq = |position: u64| seen.origin + position as u32;
         if let Some(acked) = seen.acked.and_then(|acked| self.position(seq(acked)))
@@ -126,7 +126,7 @@ mod tests {
         Packet::tcp(Addr::v4(1, 1, 1, 1), Addr::v4(2, 2, 2, 2), segment, body)
     }
 
-    /// So many bytes behind the first position.
+    /// The position `bytes` behind the first one.
     fn at(bytes: u64) -> u64 {
         FIRST + bytes
     }
@@ -149,7 +149,7 @@ mod tests {
         flow.cache.entries().map(|entry| entry.start - FIRST).collect()
     }
 
-    /// What the old base station knows, and what the next has seen until that came.
+    /// State of the old base station, and packets that the next one has seen before the import.
     #[test]
     fn what_the_next_base_station_has_seen_is_added() {
         let old = [1, 101, 201];
@@ -181,7 +181,7 @@ mod tests {
         flow.absorb(seen);
         assert_eq!((flow.acked, flow.fin, flow.top), (Some(at(151)), Some(at(401)), at(301)));
         assert_eq!(starts(&flow), [201]);
-        // What has been sent once more goes over the air in another place.
+        // A retransmitted packet has a new place in the order of transmissions.
         let mut flow = caching(1000, Some(1), &[1, 101]);
         flow.absorb(caching(1000, None, &[1]));
         let sent: Vec<u64> = flow.cache.entries().map(|entry| entry.sent_as).collect();
@@ -220,7 +220,8 @@ mod tests {
         assert!(with(&|f| f.dups = u32::MAX / 2 - 1) && !with(&|f| f.dups = u32::MAX / 2));
     }
 
-    /// What went out over the old radio, is not acknowledged, and was not repeated or reported since.
+    /// Data that was sent over the old radio, is unacknowledged, and was neither retransmitted nor reported
+    /// since.
     #[test]
     fn what_was_left_behind_is_the_first_that_nobody_repeated() {
         let config = SnoopConfig::parsa98();

@@ -3,7 +3,7 @@ use super::*;
 const MSS: u64 = 1000;
 const RTT: Span = Span::millis(50);
 
-/// A sender with a window, seen from a base station; one round trip at a time.
+/// A sender with a window from the view of a base station, one round trip at a time.
 struct Sender {
     reaction: Reaction,
     now: Time,
@@ -16,7 +16,7 @@ impl Sender {
         Sender { reaction: Reaction::new(true), now: Time(1), sent: 0, stamp }
     }
 
-    /// The sender has `window` segments in flight, and sends them in answer to an ACK of all that it sent before.
+    /// The sender sends `window` segments in answer to an ACK of everything before.
     fn round(&mut self, window: u64) -> Option<Change> {
         self.stamp = self.stamp.wrapping_add(50);
         self.reaction.acked(self.now, self.stamp, self.sent);
@@ -33,7 +33,7 @@ impl Sender {
         (0..count).filter_map(|_| self.round(window)).collect()
     }
 
-    /// Up to a suspicion, by a flight that halves without a loss.
+    /// A sender under suspicion, after its flight has halved without a loss.
     fn suspected(stamp: u32) -> Sender {
         let mut sender = Sender::new(stamp);
         for window in [10, 20, 40, 80, 80] {
@@ -50,17 +50,17 @@ fn a_sender_that_keeps_its_flight_after_a_loss_is_left_alone() {
         let mut sender = Sender::suspected(stamp);
         assert_eq!(sender.rounds(12, 40), [Change::Tests]);
         assert!(sender.reaction.leaves() && !sender.reaction.is_alone());
-        // However long no loss comes.
+        // However late the loss is.
         assert_eq!(sender.rounds(50, 40), []);
         sender.reaction.retransmitted(sender.now);
         assert!(!sender.reaction.leaves(), "what follows is repaired");
         assert_eq!(sender.rounds(16, 39), [Change::LeavesAlone]);
         assert!(sender.reaction.is_alone());
-        // A dip of a few rounds is none of its level.
+        // A dip of a few rounds does not change the level.
         assert_eq!(sender.rounds(30, 40), []);
         assert_eq!(sender.rounds(5, 4), []);
         assert_eq!(sender.rounds(30, 40), []);
-        // With losses in sight it gets slow: it is helped again.
+        // It slows down after visible losses, so it is helped again.
         assert_eq!(sender.rounds(40, 20), [Change::Repairs]);
         assert!(!sender.reaction.leaves());
     }
@@ -87,7 +87,7 @@ fn a_sender_that_slows_down_after_a_loss_is_helped_and_tested_seldom() {
     assert!((2..=3).contains(&tests), "after 10 s, 20 s and 40 s: {tests}");
 }
 
-/// A window that only losses reduce, and what else reduces a flight.
+/// A window that only losses reduce, and other reductions of a flight.
 #[test]
 fn a_flight_that_grows_or_falls_after_a_loss_is_not_suspected() {
     let mut sender = Sender::new(1);
@@ -99,12 +99,12 @@ fn a_flight_that_grows_or_falls_after_a_loss_is_not_suspected() {
     // The application pauses.
     sender.now += Span::secs(1);
     assert_eq!(sender.rounds(100, 20), []);
-    // So few segments say nothing.
+    // Too few segments for a conclusion.
     let mut few = Sender::new(1);
     assert_eq!((few.rounds(20, 10), few.rounds(50, 3)), (vec![], vec![]));
 }
 
-/// Losses in a full queue test a sender at no cost.
+/// Losses at a full queue test a sender without cost.
 #[test]
 fn a_flight_that_comes_back_after_each_congestion_is_left_alone() {
     for (after, back, alone) in
@@ -117,14 +117,14 @@ fn a_flight_that_comes_back_after_each_congestion_is_left_alone() {
             sender.reaction.congested(sender.sent);
             changes.extend(sender.rounds(7, after));
             changes.extend(sender.rounds(3, back));
-            // CUBIC is back later.
+            // CUBIC recovers later.
             changes.extend(sender.rounds(20, back));
             changes.extend(sender.rounds(3, 100));
         }
         let expected = if alone { vec![Change::LeavesAlone] } else { vec![] };
         assert_eq!(changes, expected, "{after} {back}");
     }
-    // So few segments say nothing.
+    // Too few segments for a conclusion.
     let mut few = Sender::new(3);
     few.rounds(5, 30);
     for _ in 0..8 {

@@ -1,5 +1,5 @@
-//! The time-out before the first measurement for ever: a timer that learns nothing, as early link layers had. Beside it
-//! shows what measuring the local round trip is worth.
+//! A constant timeout, that before the first measurement, as in early link layers. A comparison with it shows
+//! the value of measuring the local round trip.
 
 use super::Rule;
 

@@ -1,4 +1,4 @@
-//! The smoothed round trip plus four times its variation, as TCP has it (the Berkeley implementation).
+//! The smoothed round trip plus four times its variation, as in TCP (the Berkeley implementation).
 
 use super::Rule;
 

@@ -1,8 +1,9 @@
-//! Whose a packet is, and when a base station's end believes that its peer has continued without it.
+//! Attribution of packets to a pair, and evidence that a peer has continued without the base station.
 //!
-//! A third party that knows addresses and ports can send any numbers. It sees no answer to them, so it guesses: one packet
-//! in some thousand has numbers within the windows, one in 2^32 has a certain number. So a segment proves something if it has
-//! that number, as for a reset (RFC 5961 section 3.2), or if it reports the byte of a probe as a duplicate (RFC 2883).
+//! A third party that knows addresses and ports can send arbitrary numbers. It sees no answer, so it guesses:
+//! about one packet in some thousands has numbers within the windows, one in 2^32 has a certain number. So a
+//! segment is evidence if it has that number, as for a reset (RFC 5961 section 3.2), or if it reports the
+//! byte of a probe as a duplicate (RFC 2883).
 
 use super::{Half, Pair};
 use crate::machine::{Out, Side};
@@ -10,17 +11,17 @@ use crate::tcp::connection::Evidence;
 use crate::units::{Span, Time};
 use crate::wire::{Flags, Packet, Segment};
 
-/// Probes are this far apart at least.
+/// Minimum time between probes.
 //= rfc5961#section-7: challenges are limited in number; here two in a second, for each end
 const PROBE_EVERY: Span = Span::millis(500);
 
-/// How long a probe waits for its answer.
+/// Time limit of the answer to a probe.
 const WITHIN: Span = Span::secs(10);
 
-/// What is suspected of a peer.
+/// Suspicion about a peer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Doubt {
-    /// When it was probed last.
+    /// Time of the last probe.
     probed: Option<Time>,
 }
 
@@ -29,12 +30,12 @@ fn is_recent(at: Option<Time>, now: Time, span: Span) -> bool {
 }
 
 impl Doubt {
-    /// Whether an answer to a probe may come.
+    /// Whether an answer to a probe may arrive.
     pub(super) fn is_probed(&self, now: Time) -> bool {
         is_recent(self.probed, now, WITHIN)
     }
 
-    /// Whether a probe may be sent now. The caller sends it.
+    /// Whether a probe may be sent now; the caller sends it.
     pub(super) fn may_probe(&mut self, now: Time) -> bool {
         let may = !is_recent(self.probed, now, PROBE_EVERY);
         if may {
@@ -44,38 +45,38 @@ impl Doubt {
     }
 }
 
-/// Whose a packet is.
+/// Attribution of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::agent) enum Claim {
-    /// It is for the pair.
+    /// It belongs to the pair.
     Own,
     /// It belongs to the hosts themselves, or to a third party.
     Foreign,
-    /// It ends here and changes nothing.
+    /// It is dropped without effect.
     Void,
-    /// It proves that the hosts have gone on without the pair.
+    /// It proves that the hosts have continued without the pair.
     Bypassed,
 }
 
 impl Pair {
-    /// Whether `syn` from `from` begins another connection than the one whose handshake still waits.
+    /// Whether `syn` from `from` begins another connection than the one whose handshake is pending.
     pub(in crate::agent) fn is_stale(&self, from: Side, syn: &Segment) -> bool {
         let half = &self.halves[from.index()];
         let opens = syn.flags.has(Flags::SYN) && !syn.flags.any(Flags::ACK | Flags::RST);
         opens && half.is_held() && half.peer_iss() != syn.seq
     }
 
-    /// The first of the SYNs that contend.
+    /// Takes the first of the contending SYNs.
     pub(in crate::agent) fn take_first(&mut self) -> Option<Box<Packet>> {
         self.rival.take().or_else(|| self.first.take())
     }
 
-    /// Another SYN came before that of this pair.
+    /// Stores a SYN that preceded the one of this pair.
     pub(in crate::agent) fn set_rival(&mut self, rival: Option<Box<Packet>>) {
         self.rival = rival;
     }
 
-    /// The SYN that came before, if `segment` of the far end answers that.
+    /// The earlier SYN, if `segment` of the far end answers it.
     pub(in crate::agent) fn take_answered(
         &mut self,
         from: Side,
@@ -87,7 +88,7 @@ impl Pair {
         (answers && held && segment.ack == seq + 1).then(|| self.rival.take())?.map(|rival| *rival)
     }
 
-    /// Whose `packet` is, which came from `from`.
+    /// Attribution of `packet` from `from`.
     pub(in crate::agent) fn judge(
         &mut self,
         now: Time,
@@ -106,8 +107,9 @@ impl Pair {
         }
     }
 
-    /// As long as the far end has not answered, its host and the opener may have a connection that was never split, whose
-    /// SYN a third party repeats. So only the answer to the SYN, and the opener's own reset, are for this pair.
+    /// Attribution during the handshake. Until the far end answers, its host and the opener may have an
+    /// unsplit connection whose SYN a third party repeats. So only the answer to the SYN, and the opener's
+    /// own reset, belong to this pair.
     fn judge_handshake(&self, from: Side, segment: &Segment) -> Claim {
         let half = &self.halves[from.index()];
         let flags = segment.flags;
@@ -115,15 +117,15 @@ impl Pair {
             (true, _, true) => segment.seq == half.peer_iss() + 1,
             (true, true, _) => true,
             (true, false, _) => false,
-            // Its sender opens as well, or a third party says so. The former answers our SYN.
+            // A simultaneous open, or a forgery. A host that opens too would answer this pair's SYN.
             (false, true, false) if !flags.has(Flags::ACK) => return Claim::Void,
             (false, ..) => half.is_answered_by(segment),
         };
         if own { Claim::Own } else { Claim::Foreign }
     }
 
-    /// Whether `segment`, with a payload of `len` bytes, which came from `from`, proves that the ends have gone on with each
-    /// other elsewhere, and nothing is lost if they go on so. Who has something to deliver yet stays.
+    /// Whether `segment` from `from`, with `len` bytes of payload, proves that the ends have continued
+    /// without the pair, and nothing is lost by that. A pair with undelivered data remains.
     fn is_bypassed(
         &mut self,
         now: Time,
@@ -146,7 +148,7 @@ impl Pair {
             }
             return false;
         }
-        // Of what M-TCP has to deliver nothing was acknowledged.
+        // M-TCP has acknowledged no data that it still has to deliver.
         let dispensable = half.is_deputy() || self.halves.iter().all(Half::has_delivered);
         if !dispensable {
             self.halves[i].believe_in_more();

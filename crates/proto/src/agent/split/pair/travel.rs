@@ -1,4 +1,4 @@
-//! A pair moves to another base station.
+//! Hand-off of a pair to another base station.
 
 use super::{Doubt, Ends, Fate, Pair, Room, Shared};
 use crate::machine::{Out, Side};
@@ -9,27 +9,27 @@ use crate::travel::travels;
 use crate::units::{Span, Time};
 use crate::wire::FlowKey;
 
-/// A pair, as another base station can go on with it.
+/// A pair in the form in which another base station imports it.
 #[derive(Clone, Debug)]
 pub(in crate::agent) struct Moved {
     halves: [Snapshot; 2],
     /// Whether the host on the left opened the connection.
     from_left: bool,
-    /// How long the handshake may still take.
+    /// Remaining time of the handshake.
     open_for: Option<Span>,
-    /// The buffer of what comes from each side: bytes that it holds, and of those taken in how many were freed.
+    /// Buffers, indexed by the source's side: size in bytes, and number of freed bytes.
     rooms: [(u32, u64); 2],
 }
 
 travels!(Moved { halves, from_left, open_for, rooms });
 
 impl Moved {
-    /// Whether there can be such a pair.
+    /// Whether such a pair is possible.
     pub(in crate::agent) fn is_sound(&self) -> bool {
         let [left, right] = self.rooms.map(|(limit, _)| u64::from(limit));
         let [from_left, from_right] = &self.halves;
         let bounded = |(limit, freed): &(u32, u64)| (1..=1 << 30).contains(limit) && *freed < FAR;
-        // What has ended takes no more: nothing may be to come from the other side.
+        // A half that has ended accepts no more data, so the other half must have received its end.
         let ended = |from: &Snapshot, to: &Snapshot| !to.has_ended() || from.has_heard_end();
         self.rooms.iter().all(bounded)
             && from_left.is_sound([left, right])
@@ -40,19 +40,19 @@ impl Moved {
             && ended(from_right, from_left)
     }
 
-    /// Whether its ends acknowledge for each other (M-TCP).
+    /// Whether its halves acknowledge for each other (M-TCP).
     pub(in crate::agent) fn is_deputy(&self) -> bool {
         self.halves.iter().all(Snapshot::is_deputy)
     }
 
-    /// The buffers that it has at a base station which gives each connection `least` at first.
+    /// Its buffer sizes at a base station with an initial size of `least` bytes.
     pub(in crate::agent) fn limits(&self, least: u32) -> [u32; 2] {
         self.rooms.map(|(limit, _)| limit.max(least))
     }
 }
 
 impl Pair {
-    /// What another base station needs to go on with it. What is corked is sent before.
+    /// Exports the pair. Corked data is sent before.
     pub(in crate::agent) fn moved(&mut self, now: Time, out: &mut Out) -> Moved {
         self.halves.iter_mut().for_each(|half| half.uncork(now, out));
         let [left, right] = &self.halves;
@@ -64,7 +64,7 @@ impl Pair {
         }
     }
 
-    /// The pair of the connection `key`, left to right, that another base station has given away.
+    /// Imports the pair of the connection `key`, left to right.
     pub(in crate::agent) fn resume(now: Time, key: FlowKey, moved: Moved, ends: &Ends) -> Pair {
         let limits = moved.limits(ends.buffer);
         let [left, right] = moved.halves;
@@ -77,7 +77,7 @@ impl Pair {
             half
         };
         let mut halves = [half(Side::Left, left, key.reversed()), half(Side::Right, right, key)];
-        // A host that was gone is looked for at once.
+        // A lost host is probed immediately.
         let gone = halves[0].is_shut().then_some(now);
         if gone.is_some() {
             halves[1].freeze();
@@ -104,14 +104,14 @@ impl Pair {
         }
     }
 
-    /// Sends what was due when it was given away.
+    /// Sends the data that was due at the export.
     pub(in crate::agent) fn go_on(
         &mut self,
         now: Time,
         shared: &mut Shared<'_>,
         out: &mut Out,
     ) -> Fate {
-        // Who has not shaken hands has no window to tell of.
+        // A half before its handshake has no window to advertise.
         let open = self.halves.iter_mut().filter(|half| half.state().is_synchronised());
         open.for_each(|half| half.relayed(now, 0, out));
         self.settle(now, shared, out)

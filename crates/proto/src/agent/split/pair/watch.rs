@@ -1,16 +1,16 @@
-//! Whether the mobile host of a pair is there (M-TCP, see [`crate::agent`]'s `m_tcp.rs`).
+//! Presence of a pair's mobile host (M-TCP, see [`crate::agent`]'s `m_tcp.rs`).
 
 use super::Pair;
 use crate::event::{AgentNote, Wants, What};
 use crate::machine::Out;
 use crate::units::Time;
 
-/// The half towards the mobile host, and that towards the fixed host.
+/// The half towards the mobile host, and the half towards the fixed host.
 const AIR: usize = 1;
 const WIRE: usize = 0;
 
 impl Pair {
-    /// The half towards the mobile host may have waited in vain, or it is time to look for the host again.
+    /// Checks whether the half towards the mobile host has timed out, or the next probe is due.
     pub(super) fn look(&mut self, now: Time, out: &mut Out) {
         let Some(every) = self.knocks else { return };
         if self.gone.is_none() && self.halves[AIR].waits_in_vain(now) {
@@ -22,7 +22,7 @@ impl Pair {
         }
     }
 
-    /// The channel of the radio has turned good or bad.
+    /// Handles a change of the radio's channel to good or bad.
     pub(in crate::agent) fn hear_of_channel(&mut self, now: Time, good: bool, out: &mut Out) {
         match self.gone {
             None if !good => self.lose(now, out),
@@ -31,7 +31,8 @@ impl Pair {
         }
     }
 
-    /// The mobile host is gone: the half towards it rests, and the fixed host is told of no window.
+    /// Records the loss of the mobile host: the half towards it pauses, and the fixed host gets a zero
+    /// window.
     fn lose(&mut self, now: Time, out: &mut Out) {
         if self.open_until.is_some() || self.knocks.is_none() {
             return;
@@ -42,7 +43,7 @@ impl Pair {
         self.halves[WIRE].set_shut(now, true, out);
     }
 
-    /// It is back: all goes on from where it was.
+    /// Records the return of the mobile host: both halves resume.
     pub(super) fn find(&mut self, now: Time, out: &mut Out) {
         if self.gone.take().is_some() {
             self.note(AgentNote::HostBack, out);

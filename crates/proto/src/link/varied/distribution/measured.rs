@@ -1,8 +1,9 @@
-//! The table `experimental` of netem: 13,448 round trips to a distant host, which NISTnet measured and gave to the public
-//! domain.
+//! The table `experimental` of netem: 13,448 round trips to a distant host, measured by NISTnet and in the
+//! public domain.
 //!
-//! The table is the inverse of their distribution, in units of their deviation. Measured values are few, since the clock
-//! had steps of 0.1 ms, so between most of its entries it is a straight line, and its corners say all.
+//! The table is the inverse of their distribution, in units of their deviation. The clock had steps of 0.1
+//! ms, so there are few distinct values. Between most of its entries the table is a straight line, so its
+//! corners describe it completely.
 
 /// Corners of the table: index and entry.
 const CORNERS: &[(u16, i16)] = &[
@@ -433,7 +434,7 @@ const CORNERS: &[(u16, i16)] = &[
     (4095, 32767),
 ];
 
-/// All entries: whole numbers between two corners, cut off towards zero.
+/// All entries: interpolated between two corners, truncated towards zero.
 pub(super) fn table() -> Vec<i16> {
     let mut entries = Vec::with_capacity(super::SIZE);
     for pair in CORNERS.windows(2) {
