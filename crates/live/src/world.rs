@@ -195,6 +195,7 @@ impl Testbed {
         let tcp_events = tracing.finish();
         reports.take(&ends);
         reports.tell(Time(u64::MAX), Time(u64::MAX), sink);
+        let at = reports.end(at);
         outcome.map_err(|error| {
             Error::new(format!("the base station stopped: {error}"), "is an interface gone?")
         })?;

@@ -278,6 +278,7 @@ fn all_arrive(stage: fn() -> Stage, frames: &[(&'static str, Vec<u8>)]) {
     let (left, right) = (socket("fh", "fl"), socket("mh", "mr"));
     let station = quiet(stage);
     let plain: Vec<Vec<u8>> = frames.iter().map(|(_, frame)| frame.clone()).collect();
+    let mut copies = 0;
     for (from, to) in [(&left, &right), (&right, &left)] {
         send_plain(from, &plain);
         let mut got: Vec<Vec<u8>> =
@@ -287,9 +288,15 @@ fn all_arrive(stage: fn() -> Stage, frames: &[(&'static str, Vec<u8>)]) {
             let found = found.unwrap_or_else(|| panic!("{name} is lost or changed: {frame:02x?}"));
             got.remove(found);
         }
-        assert!(got.is_empty(), "nobody sent these: {got:02x?}");
+        let unknown = got.iter().find(|frame| !plain.contains(frame));
+        assert!(unknown.is_none(), "this was not sent: {unknown:02x?}");
+        copies += got.len() as u64;
     }
-    station.stop().1.assert_no_loss();
+    let ended = station.stop().1;
+    // The kernel forwards on its own when a busy machine delays the station, which has a copy of each frame.
+    let by_itself = ended.plane.map_or(0, |plane| plane.by_itself);
+    assert!(copies <= by_itself, "{copies} frames arrived twice, {by_itself} by the kernel");
+    ended.assert_no_loss();
 }
 
 fn quiet_hosts() {

@@ -133,6 +133,11 @@ fn roomy_snoop() -> Stage {
     Stage::Agent(Box::new(Agent::new(&AgentConfig::Snoop(SnoopAgent { snoop, ackp: None }))))
 }
 
+/// A thread that sleeps 1 ms never overslept this long: the machine ran the station in time.
+const CALM: Span = Span::millis(20);
+/// Runs on a busy machine before the last one is judged whatever its lateness.
+const CALM_TRIES: usize = 20;
+
 #[test]
 fn snoop_repairs_what_the_last_hop_loses() {
     const LEN: usize = 20_000_000;
@@ -147,16 +152,21 @@ fn snoop_repairs_what_the_last_hop_loses() {
             for host in ["fh", "mh"] {
                 sh(&format!("ip netns exec {host} sysctl -qw net.ipv4.tcp_sack=0"));
             }
-            let again = [none, roomy_snoop].map(|stage| {
+            let retransmissions = |stage| {
                 let losses = Losses::start("mh", "mr");
                 let station = by_kernel(stage);
-                let before = counter("fh", "Tcp", "RetransSegs");
+                let (before, lateness) = (counter("fh", "Tcp", "RetransSegs"), Lateness::new());
                 transfer("fh", "mh", V4[1], LEN);
+                let worst = lateness.worst();
                 let again = counter("fh", "Tcp", "RetransSegs") - before;
                 drop(losses);
-                (again, station.stop().1)
-            });
-            let ((alone, _), (with, ended)) = (&again[0], &again[1]);
+                (again, station.stop().1, worst)
+            };
+            let (alone, ..) = &retransmissions(none);
+            // Snoop repairs within the sender's minimum RTO of 200 ms if the machine lets it run in time.
+            let mut tries = (0..CALM_TRIES).map(|_| retransmissions(roomy_snoop));
+            let calm = tries.find(|(.., worst)| *worst < CALM);
+            let again @ (with, ended, _) = &calm.unwrap_or_else(|| retransmissions(roomy_snoop));
             // A super-packet is lost if its first segment is.
             let lost = if offload { 20 } else { losses_of(LEN) };
             assert!(*alone >= lost, "{alone} of {lost}: {again:?}");

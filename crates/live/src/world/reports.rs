@@ -44,6 +44,8 @@ pub(super) struct Reports {
     stood: BTreeMap<usize, io::Result<Stood>>,
     /// Events of kernel senders that are not in order yet.
     events: Vec<Event>,
+    /// Time of the last event that a sink received.
+    last: Time,
 }
 
 impl Reports {
@@ -69,8 +71,14 @@ impl Reports {
         let is_known = |event: &Event| event.at < complete && event.at + SETTLED <= now;
         let known = self.events.partition_point(is_known);
         for event in self.events.drain(..known) {
+            self.last = event.at;
             sink.event(&event);
         }
+    }
+
+    /// The end of a run that became quiet at `quiet`. On a busy machine the kernel's last events are read later.
+    pub(super) fn end(&self, quiet: Time) -> Time {
+        quiet.max(self.last)
     }
 
     /// Limiting factors of the senders until `at`, without cross traffic.

@@ -11,7 +11,7 @@
 use std::fs::File;
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 
@@ -370,6 +370,36 @@ pub fn pause(milliseconds: u64) {
     thread::sleep(std::time::Duration::from_millis(milliseconds));
 }
 
+/// Measures how late the machine wakes a thread.
+pub struct Lateness {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Span>,
+}
+
+impl Lateness {
+    #[expect(clippy::new_without_default, reason = "it starts a thread")]
+    pub fn new() -> Lateness {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let thread = thread::spawn(move || {
+            let (clock, mut worst) = (Clock::start(), Span::ZERO);
+            while !stopped.load(Ordering::Relaxed) {
+                let began = clock.now();
+                pause(1);
+                worst = worst.max(clock.now().since(began));
+            }
+            worst
+        });
+        Lateness { stop, thread }
+    }
+
+    /// The longest sleep of one millisecond since the start.
+    pub fn worst(self) -> Span {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap()
+    }
+}
+
 /// Waits until `done`, at most two minutes.
 pub fn until(what: &str, mut done: impl FnMut() -> bool) {
     for _ in 0..12_000 {
@@ -379,6 +409,19 @@ pub fn until(what: &str, mut done: impl FnMut() -> bool) {
         pause(10);
     }
     panic!("waited in vain: {what}");
+}
+
+/// Connects. A busy machine may answer ARP so late that the address counts as unreachable for a moment.
+fn connect(addr: std::net::SocketAddr) -> std::net::TcpStream {
+    let mut connected = None;
+    until("the address can be reached", || match std::net::TcpStream::connect(addr) {
+        Err(error) if error.kind() == std::io::ErrorKind::HostUnreachable => false,
+        result => {
+            connected = Some(result.unwrap());
+            true
+        }
+    });
+    connected.unwrap()
 }
 
 /// Transfers `len` bytes from `from` to `to` (namespaces; `addr` is the address of `to`), and verifies each
@@ -423,7 +466,7 @@ pub fn watched_transfer(
     let dev = if from == "fh" { "fl" } else { "mr" };
     let client = within(from, move || {
         let tap = PacketSocket::open(nix::net::if_::if_nametoindex(dev).unwrap()).unwrap();
-        let mut stream = std::net::TcpStream::connect(addr).unwrap();
+        let mut stream = connect(addr);
         println!("initial sequence numbers: {:?}", initial_numbers(&tap, addr.port()));
         drop(tap);
         let bytes: Vec<u8> = (0..len).map(content).collect();
