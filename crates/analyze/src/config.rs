@@ -9,6 +9,9 @@ pub struct Config {
     pub points: usize,
     /// Most losses, and most stalls, for each direction.
     pub losses: usize,
+    /// Most plot points, samples, losses and stalls of all connections together. Beyond, the longest lists are shortened,
+    /// and [`Config::points`] and [`Config::losses`] are lowered for what follows.
+    pub listed: usize,
     /// Whether packets with wrong checksums are left out, as a receiver would. Off by default: a capture at a sender
     /// that leaves checksums to its hardware holds none that is right.
     pub verify: bool,
@@ -16,6 +19,12 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Config {
-        Config { connections: 65_536, points: 100_000, losses: 10_000, verify: false }
+        Config {
+            connections: 65_536,
+            points: 100_000,
+            losses: 10_000,
+            listed: 4 << 20,
+            verify: false,
+        }
     }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Packet<'a> {
     pub(crate) at: Time,
     pub(crate) flow: FlowKey,
     pub(crate) segment: &'a Segment,
+    /// Some of its options were not read: they may be there or not.
+    pub(crate) cut: bool,
     /// Bytes of payload.
     pub(crate) len: u32,
     /// IPv4 identification.
@@ -90,6 +92,11 @@ impl Conn {
         usize::from(flow != self.flow)
     }
 
+    /// Whether a packet of `flow` may be of this connection.
+    pub(crate) fn has_ends(&self, flow: FlowKey) -> bool {
+        self.flow == flow || self.flow == flow.reversed()
+    }
+
     /// Whether `segment` opens a new connection between the same ports, as Wireshark decides it.
     pub(crate) fn is_replaced_by(&self, flow: FlowKey, segment: &Segment) -> bool {
         let only_syn = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
@@ -110,11 +117,6 @@ impl Conn {
         }
     }
 
-    /// The most bytes that the window of `segment` can mean.
-    fn room(&self, side: usize, segment: &Segment) -> u64 {
-        self.window(side, segment).unwrap_or(u64::from(segment.window) << 14)
-    }
-
     /// The round trip of the whole path, by the best evidence that there is.
     fn round_trip(&self) -> Option<Span> {
         let both = || {
@@ -133,11 +135,11 @@ impl Conn {
     }
 
     /// What diagnoses need of the handshake.
-    fn path(&self) -> Path {
+    fn path(handshake: &Handshake) -> Path {
         Path {
-            rtt: self.handshake.rtt(),
-            feedback: [0, 1].map(|side| self.handshake.feedback(side)),
-            opener: self.handshake.opener(),
+            rtt: handshake.rtt(),
+            feedback: [0, 1].map(|side| handshake.feedback(side)),
+            opener: handshake.opener(),
         }
     }
 
@@ -197,7 +199,7 @@ impl Conn {
     }
 
     fn analyze(&mut self, config: &Config, packet: &Packet<'_>) {
-        let &Packet { at, flow, segment, len, ip_id, ttl, tos, .. } = packet;
+        let &Packet { at, flow, segment, cut, len, ip_id, ttl, tos, .. } = packet;
         let side = self.side(flow);
         self.ended = self.ended.max(at);
         let syn = segment.flags.has(Flags::SYN);
@@ -205,28 +207,33 @@ impl Conn {
         self.base[side].get_or_insert(first);
         self.handshake.packet(side, at, segment, len);
         if syn {
-            self.scales[side] = Some(segment.options().window_scale);
+            let scale = segment.options().window_scale;
+            self.scales[side] = (scale.is_some() || !cut).then_some(scale);
             // A connection that was refused or reset begins again.
             if core::mem::take(&mut self.reset) {
                 self.fins = [false; 2];
             }
         }
-        let (window, room) = (self.window(side, segment), self.room(side, segment));
-        let (first_rtt, since) = (self.handshake.rtt(), at.since(self.began));
+        let window = self.window(side, segment);
+        let room = window.unwrap_or(u64::from(segment.window) << 14);
+        let since = at.since(self.began);
         let peer_dupacks = self.acks[1 - side].dupacks();
         // A reset without an ACK has whatever number its receiver expects.
         if !segment.flags.has(Flags::RST) && self.sides[side].begins(segment.seq, syn, len) {
             self.acks[side].restart();
             self.watch.restart(side);
         }
-        let peer_said = self.acks[1 - side];
-        let signs = self.acks[side].packet(&peer_said, segment, len, window);
+        let [a, b] = &mut self.acks;
+        let (own, peer) = if side == 0 { (a, &*b) } else { (b, &*a) };
+        let signs = own.packet(peer, segment, len, window);
         let payload = if signs.probe || signs.keep_alive { 0 } else { len };
         let duplicate = signs.duplicate;
-        let step = Step { at, segment, len: payload, window, room, duplicate, tos, ttl };
-        let path = self.path();
-        self.watch.packet(side, step, &path);
-        let round_trip = if len > 0 { self.round_trip() } else { None };
+        let step = Step { at, segment, cut, len: payload, window, room, duplicate, tos, ttl };
+        let handshake = &self.handshake;
+        self.watch.packet(side, step, || Conn::path(handshake));
+        let again = len > 0 && self.sides[side].is_behind(segment.seq);
+        let round_trip = if again { self.round_trip() } else { None };
+        let first_rtt = if again { self.handshake.rtt() } else { None };
         let full = self.watch.full(side);
         let [a, b] = &mut self.sides;
         let (own, peer) = if side == 0 { (a, b) } else { (b, a) };
@@ -235,6 +242,7 @@ impl Conn {
         }
         let reading = &mut own.reading;
         reading.packets += 1;
+        reading.options_cut += u64::from(cut);
         reading.duplicate_acks += u64::from(signs.duplicate);
         reading.zero_windows += u64::from(signs.zero_window);
         reading.window_probes += u64::from(signs.probe);
@@ -266,7 +274,7 @@ impl Conn {
             }
         }
         if len > 0 && !signs.probe && !signs.keep_alive && !segment.flags.has(Flags::RST) {
-            let (rtt, before) = (own.round_trips(), own.reading.retransmissions);
+            let before = own.reading.retransmissions;
             own.data(
                 config,
                 Data {
@@ -283,10 +291,40 @@ impl Conn {
                 },
             );
             let after = own.reading.retransmissions;
-            self.watch.judged(side, &Known { dupacks: peer_dupacks, rtt, before, after });
+            if after != before {
+                // Of what is sent again no round trip is measured: they are those before it.
+                let rtt = own.round_trips();
+                self.watch.judged(side, &Known { dupacks: peer_dupacks, rtt, before, after });
+            }
         }
         self.fins[side] |= segment.flags.has(Flags::FIN);
         self.reset |= segment.flags.has(Flags::RST);
+    }
+
+    /// When its latest packet was captured.
+    pub(crate) fn ended(&self) -> Time {
+        self.ended
+    }
+
+    /// Entries of the lists in its result.
+    pub(crate) fn listed(&self) -> usize {
+        self.sides.iter().map(Tracker::listed).sum()
+    }
+
+    /// Shortens each of those lists to `most` entries.
+    pub(crate) fn shorten(&mut self, most: usize) {
+        self.sides.iter_mut().for_each(|side| side.shorten(most));
+    }
+
+    /// Entries of the state that later packets need.
+    pub(crate) fn pending(&self) -> usize {
+        self.watch.pending() + self.sides.iter().map(Tracker::pending).sum::<usize>()
+    }
+
+    /// Frees that state.
+    pub(crate) fn release(&mut self) {
+        self.watch.release();
+        self.sides.iter_mut().for_each(Tracker::release);
     }
 
     /// Whether it has packets of its own, and was not only quoted by an ICMP error.
@@ -302,7 +340,7 @@ impl Conn {
         let syn_ack = self.handshake.syn_ack_after();
         let opening = if self.from_syn { self.handshake.opening() } else { Opening::MidConnection };
         let swapped = self.handshake.opener() == Some(1);
-        let path = self.path();
+        let path = Conn::path(&self.handshake);
         let [mut a, mut b] = self.sides.map(Tracker::finish);
         self.watch.finish(&path, [&mut a, &mut b]);
         let (client, server, to_server, to_client) =

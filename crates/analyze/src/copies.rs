@@ -55,7 +55,7 @@ const MOST: u8 = 8;
 /// Packets of one direction of which a copy may still come.
 const OPEN: usize = 4;
 
-/// Sets of packets that are remembered, at first and at most: 512 KiB, which stay in a near cache.
+/// Sets of packets that are remembered, at first and at most: 512 KiB of slots and 64 KiB of tags.
 const FIRST_SETS: usize = 1 << 6;
 const SETS: usize = 1 << 13;
 /// Packets of one set; the oldest leaves. Fewer lose the original where a copy comes a thousand packets later.
@@ -94,6 +94,11 @@ impl Slot {
         }
     }
 
+    /// Bits of the fingerprint for [`Tags`], never zero.
+    fn tag(&self) -> u64 {
+        u64::from(self.print >> 1 & Tags::MASK as u32).max(1)
+    }
+
     /// Whether both have the same fingerprint.
     fn is_of(&self, other: &Slot) -> bool {
         (self.print, self.index) == (other.print, other.index)
@@ -111,10 +116,43 @@ impl Slot {
     }
 }
 
+/// Tags of the packets in a set, zero where there is none, and the way of the next packet in the lowest bits. Nearly all
+/// packets are no copies: the tags show that, and stay in a nearer cache than the slots, which are only written.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tags(u64);
+
+impl Tags {
+    const BITS: usize = 15;
+    const MASK: u64 = (1 << Tags::BITS) - 1;
+    /// Ways are counted in two bits.
+    const WAY: u64 = WAYS as u64 - 1;
+
+    fn shift(way: usize) -> usize {
+        Tags::BITS * way + 2
+    }
+
+    fn next(self) -> usize {
+        (self.0 & Tags::WAY) as usize
+    }
+
+    fn is_at(self, way: usize, tag: u64) -> bool {
+        self.0 >> Tags::shift(way) & Tags::MASK == tag
+    }
+
+    /// Replaces the tag of the next way.
+    fn add(&mut self, tag: u64) {
+        let (way, at) = (self.next(), Tags::shift(self.next()));
+        let rest = self.0 & !(Tags::MASK << at | Tags::WAY);
+        self.0 = rest | tag << at | (way as u64 + 1) & Tags::WAY;
+    }
+}
+
 /// The latest packets of a capture, by their fingerprints.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Copies {
     sets: Vec<Set>,
+    /// Of each set.
+    tags: Vec<Tags>,
     packets: usize,
 }
 
@@ -152,8 +190,9 @@ pub(crate) struct Doubling {
     spacing: Span,
     /// Copies of one SYN, or packet with data, at most.
     copies: u8,
-    /// The latest packets that were no copies and have none yet.
+    /// The latest packets that were no copies and have none yet, in a ring; and the place of the next one.
     open: [Open; OPEN],
+    next: u8,
     acks: EqualAcks,
 }
 
@@ -248,12 +287,14 @@ impl Copies {
         feedback: impl FnOnce() -> Option<Span>,
     ) -> bool {
         self.grow();
-        let mask = self.sets.len() - 1;
         let own = Slot::new(packet);
-        let Set(set) = &mut self.sets[usize::from(own.index) & mask];
-        if let Some(slot) = set.iter_mut().find(|slot| slot.is_of(&own)) {
-            let elsewhere = packet.is_elsewhere(slot);
+        let place = usize::from(own.index) & (self.sets.len() - 1);
+        let (Set(slots), tags) = (&mut self.sets[place], &mut self.tags[place]);
+        let tag = own.tag();
+        let way = (0..WAYS).find(|way| tags.is_at(*way, tag) && slots[*way].is_of(&own));
+        if let Some(slot) = way.map(|way| &mut slots[way]) {
             if let Some(after) = slot.until(&own) {
+                let elsewhere = packet.is_elsewhere(slot);
                 let found = Found { slot, after, elsewhere };
                 if doubling.is_copy(back, packet, &found, adjacent, feedback()) {
                     slot.copies = slot.copies.saturating_add(1);
@@ -261,14 +302,10 @@ impl Copies {
                     return true;
                 }
             }
-            *slot = Slot::default();
-        }
-        let age = |slot: &&mut Slot| match slot.print {
-            0 => u32::MAX,
-            _ => own.at.wrapping_sub(slot.at),
-        };
-        if let Some(oldest) = set.iter_mut().max_by_key(age) {
-            *oldest = own;
+            *slot = own;
+        } else {
+            slots[tags.next()] = own;
+            tags.add(tag);
         }
         doubling.first(packet, back, adjacent);
         false
@@ -279,11 +316,12 @@ impl Copies {
         if self.packets > 2 * self.sets.len() && self.sets.len() < SETS {
             let many = (self.sets.len() * 2).clamp(FIRST_SETS, SETS);
             let old = core::mem::replace(&mut self.sets, vec![Set::default(); many]);
-            let mut filled = vec![0; many];
+            self.tags = vec![Tags::default(); many];
             for slot in old.into_iter().flat_map(|set| set.0).filter(|slot| slot.print != 0) {
-                let at = usize::from(slot.index) & (many - 1);
-                self.sets[at].0[filled[at] % WAYS] = slot;
-                filled[at] += 1;
+                let place = usize::from(slot.index) & (many - 1);
+                let tags = &mut self.tags[place];
+                self.sets[place].0[tags.next()] = slot;
+                tags.add(slot.tag());
             }
         }
     }
@@ -355,8 +393,8 @@ impl Doubling {
                 self.single = self.single.saturating_add(1);
             }
         }
-        self.open.rotate_right(1);
-        self.open[0] = Open { print: packet.value, at: packet.at };
+        self.open[usize::from(self.next) % OPEN] = Open { print: packet.value, at: packet.at };
+        self.next = self.next.wrapping_add(1);
         self.acks.add(packet, adjacent);
         if self.acks.twins >= TWINS && back.single < SINGLE {
             self.score = self.score.max(ESTABLISHED);
@@ -367,5 +405,22 @@ impl Doubling {
     /// How much later than its packet a copy may come.
     fn latest(&self) -> Span {
         Span(self.spacing.0.saturating_mul(SPACING)).max(JITTER)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_of_four_tags_is_replaced() {
+        let mut tags = Tags::default();
+        for tag in 1..=6 {
+            tags.add(tag);
+        }
+        let at = |tag| (0..WAYS).find(|way| tags.is_at(*way, tag));
+        assert_eq!([1, 2, 3, 4, 5, 6].map(at), [None, None, Some(2), Some(3), Some(0), Some(1)]);
+        tags.add(Tags::MASK);
+        assert_eq!((tags.is_at(2, Tags::MASK), tags.is_at(3, 4), tags.next()), (true, true, 3));
     }
 }

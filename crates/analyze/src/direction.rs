@@ -3,6 +3,7 @@
 mod gaps;
 mod input;
 mod lost;
+mod memory;
 mod order;
 mod repairs;
 mod sacked;
@@ -72,6 +73,7 @@ struct Repair {
 /// From the first retransmission to the ACK of all that was outstanding then.
 #[derive(Clone, Copy, Debug)]
 struct Episode {
+    began: Time,
     after_timeout: bool,
     recover: i64,
     number: u32,
@@ -98,6 +100,8 @@ pub(crate) struct Tracker {
     /// The highest ACK of the peer.
     una: i64,
     acked_at: Option<Time>,
+    /// The latest ACK of the peer.
+    latest_ack: Option<Time>,
     /// The latest duplicate ACK.
     heard: Option<Time>,
     /// Whether the packet with the latest new ACK carried payload: an answer.
@@ -111,8 +115,8 @@ pub(crate) struct Tracker {
     outstanding: VecDeque<Sent>,
     rtt: Series,
     last_rtt: Option<f64>,
-    /// The latest samples by the end of the segment that gave them.
-    samples: BTreeMap<i64, f64>,
+    /// The latest samples, ordered by the end of the segment that gave them.
+    samples: VecDeque<(i64, f64)>,
     episode: Option<Episode>,
     episodes: u32,
     /// The episode of each loss, beside `reading.losses`.
@@ -170,6 +174,11 @@ impl Tracker {
     /// The smallest round trip from here to the peer and back, in seconds.
     pub(crate) fn shortest_rtt(&self) -> Option<f64> {
         self.rtt.min()
+    }
+
+    /// Whether a packet at `seq` has numbers that are not behind all before it.
+    pub(crate) fn is_behind(&self, seq: Seq) -> bool {
+        self.offset(seq).is_none_or(|start| start < self.next)
     }
 
     /// The round trips so far.
@@ -269,12 +278,20 @@ impl Tracker {
     /// Whether what fills a gap was sent again, rather than overtaken on its way.
     fn is_repair(&mut self, data: Data, filled: Filled) -> bool {
         let Data { at, ip_id, timestamp, round_trip, .. } = data;
-        let (later, evidence) =
-            order::sent_later(at, ip_id, timestamp, filled.behind, &self.ids, round_trip);
+        let (later, evidence) = order::sent_later(
+            at,
+            ip_id,
+            timestamp,
+            filled.behind,
+            &self.ids,
+            self.latest_ack,
+            round_trip,
+        );
         let order = &mut self.reading.order_evidence;
         *match evidence {
             Evidence::Timestamps => &mut order.timestamps,
             Evidence::IpIds => &mut order.ip_ids,
+            Evidence::Unreported => &mut order.unreported,
             Evidence::RoundTrip => &mut order.round_trip,
             Evidence::Age => &mut order.age_alone,
         } += 1;
@@ -328,6 +345,7 @@ impl Tracker {
             self.reading.foreign_acks += 1;
             return;
         };
+        self.latest_ack = Some(at);
         if acked.duplicate {
             self.heard = Some(at);
             self.point(config, at, ack, 0, PointKind::DuplicateAck);
@@ -394,9 +412,10 @@ impl Tracker {
         let sample = RoundTrip { at, rtt, by: MeasuredBy::Segment };
         self.reading.over_time.round_trip(config.points, sample);
         if self.samples.len() >= SAMPLES {
-            self.samples.pop_first();
+            self.samples.pop_front();
         }
-        self.samples.insert(end, rtt);
+        let behind = self.samples.iter().rev().take_while(|(other, _)| *other > end).count();
+        self.samples.insert(self.samples.len() - behind, (end, rtt));
         self.rtt.add(rtt);
         self.last_rtt = Some(rtt);
         self.trials.measured(at, rtt);
@@ -456,6 +475,10 @@ impl Tracker {
         }
         for (loss, episode) in self.reading.losses.iter_mut().zip(&self.episode_of) {
             loss.burst = bursts.get(episode).copied().unwrap_or(1);
+        }
+        // A receiver that reports what it received twice has not received these twice.
+        if self.reading.retransmissions.spurious_by_dsack > 0 {
+            self.reading.losses.iter_mut().for_each(|loss| loss.reported = true);
         }
         let mut disproved = self.disproved.iter();
         self.reading.losses.retain(|_| disproved.next() != Some(&true));

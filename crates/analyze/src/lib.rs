@@ -26,7 +26,7 @@
 //!
 //! Time is linear in the number of packets. A connection keeps at most [`Config::points`] plot points,
 //! as many samples of what changes over time, [`Config::losses`] losses and stalls, and a few thousand outstanding segments and gaps for each direction; a capture
-//! keeps at most [`Config::connections`] connections. What exceeds a bound is counted, never silently lost.
+//! keeps at most [`Config::connections`] connections, and [`Config::listed`] points, samples, losses and stalls of all of them. What exceeds a bound is counted, never silently lost.
 
 mod acks;
 mod config;
@@ -37,6 +37,7 @@ mod diagnose;
 mod direction;
 mod handshake;
 mod matched;
+mod memory;
 mod over_time;
 mod reading;
 mod stats;

@@ -83,17 +83,30 @@ impl<T> Default for Samples<T> {
 impl<T> Samples<T> {
     pub(crate) fn add(&mut self, most: usize, sample: T) {
         if self.kept.len() >= most.max(2) {
-            let mut odd = false;
-            self.kept.retain(|_| {
-                odd = !odd;
-                odd
-            });
-            self.every *= 2;
+            self.halve();
         }
         if self.seen.is_multiple_of(self.every) {
             self.kept.push(sample);
         }
         self.seen += 1;
+    }
+
+    fn halve(&mut self) {
+        let mut odd = false;
+        self.kept.retain(|_| {
+            odd = !odd;
+            odd
+        });
+        self.every *= 2;
+    }
+
+    fn shorten(&mut self, most: usize) {
+        if self.kept.len() > most.max(2) {
+            while self.kept.len() > most.max(2) {
+                self.halve();
+            }
+            self.kept.shrink_to_fit();
+        }
     }
 }
 
@@ -204,6 +217,22 @@ impl OverTime {
         // With a slow clock several segments share a timestamp; which of them was answered is then not known.
         let told_apart = stamp.last.since(stamp.first).0.saturating_mul(10) <= rtt.0;
         told_apart.then_some(rtt)
+    }
+
+    /// Samples that are stored.
+    pub(crate) fn listed(&self) -> usize {
+        self.round_trips.kept.len() + self.in_flight.kept.len()
+    }
+
+    /// Thins the samples of each kind to `most`.
+    pub(crate) fn shorten(&mut self, most: usize) {
+        self.round_trips.shorten(most);
+        self.in_flight.shorten(most);
+    }
+
+    /// Timestamps that wait for their echo.
+    pub(crate) fn pending(&self) -> usize {
+        self.stamps.len()
     }
 
     /// Forgets what only measuring needs.

@@ -160,6 +160,9 @@ pub struct Direction {
     pub goodput: Option<f64>,
     /// Unique bytes in bits per second, from the first to the last packet with payload. `None` for fewer than two.
     pub throughput: Option<f64>,
+    /// Packets whose TCP options were cut off by the snap length, or are malformed: options that are missing in the
+    /// capture may have been there.
+    pub options_cut: u64,
     /// Maximum segment size it announced.
     pub mss: Option<u16>,
     /// Window scale shift it announced.
@@ -230,6 +233,8 @@ pub struct OrderEvidence {
     pub timestamps: u64,
     /// IP identifications of a sender that counts them: all but certain.
     pub ip_ids: u64,
+    /// No ACK of the peer since the gap opened, so that its sender could not know of a loss: likely.
+    pub unreported: u64,
     /// The age of the gap compared with a round trip of the handshake, of both directions, or of other connections
     /// between the same hosts.
     pub round_trip: u64,
@@ -359,6 +364,9 @@ pub struct Loss {
     pub seen: Seen,
     /// How it was repaired.
     pub repair: Retransmission,
+    /// Whether the receiver reported that it was missing: by a duplicate ACK or a SACK block, or by an ACK that came later
+    /// and ends before it. Otherwise silence alone shows it, and its ACK may have been lost instead.
+    pub reported: bool,
     /// The round-trip time of the segment sent just before the lost one; the latest measured if that is not known.
     /// In seconds.
     pub rtt_before: Option<f64>,

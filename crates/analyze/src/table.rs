@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::connection::{Conn, Packet};
 use crate::contents::Contents;
 use crate::copies::Copies;
+use crate::memory::Memory;
 use crate::reading::Analysis;
 
 const ICMP: u8 = 1;
@@ -26,16 +27,22 @@ const ICMP_ERRORS: [u8; 5] = [3, 4, 5, 11, 12];
 /// Destination unreachable, packet too big, time exceeded, parameter problem (RFC 4443).
 const ICMPV6_ERRORS: [u8; 4] = [1, 2, 3, 4];
 
+/// Connections that are found without a search: those that were looked up last, by a hash of their ends.
+const RECENT: usize = 1024;
+
 /// Takes packets in the order of the capture.
 #[derive(Clone, Debug, Default)]
 pub struct Analyzer {
     config: Config,
     /// The latest connection between each pair of ends, by the flow whose source is the lesser end.
     open: BTreeMap<FlowKey, usize>,
+    /// Indices of connections by [`place`]; each is the latest between its ends.
+    recent: Vec<u32>,
     connections: Vec<Conn>,
     /// The smallest round trip of a handshake between two hosts, the lesser address first.
     round_trips: BTreeMap<(Addr, Addr), Span>,
     copies: Copies,
+    memory: Memory,
     contents: Contents,
     /// The link of the present frame.
     link: u32,
@@ -88,7 +95,8 @@ impl Analyzer {
         let ip_id = src.is_v4().then_some(packet.ip_id);
         let len = packet.body_len;
         let (ttl, tos, link) = (packet.ttl, packet.tos, self.link);
-        let packet = Packet { at, flow, segment, len, ip_id, ttl, tos, link };
+        let cut = packet.bad_option.is_some();
+        let packet = Packet { at, flow, segment, cut, len, ip_id, ttl, tos, link };
         if !connection.packet(&self.config, &mut self.copies, &packet) {
             self.analysis.copied_packets += 1;
             return;
@@ -98,12 +106,21 @@ impl Analyzer {
             let least = self.round_trips.entry(hosts(flow)).or_insert(rtt);
             *least = rtt.min(*least);
         }
+        self.memory.packet(&mut self.config, &mut self.connections);
     }
 
     /// The connection of a segment; `None` if there are too many.
     fn connection(&mut self, flow: FlowKey, segment: &Segment) -> Option<usize> {
-        let key = flow.min(flow.reversed());
-        let known = self.open.get(&key).copied();
+        if self.recent.is_empty() {
+            self.recent.resize(RECENT, 0);
+        }
+        let recent = &mut self.recent[place(&flow)];
+        let key = || flow.min(flow.reversed());
+        let known = match self.connections.get(*recent as usize) {
+            Some(connection) if connection.has_ends(flow) => Some(*recent as usize),
+            _ => self.open.get(&key()).copied(),
+        };
+        *recent = known.map_or(*recent, |index| index as u32);
         if let Some(index) = known.filter(|&i| !self.connections[i].is_replaced_by(flow, segment)) {
             return Some(index);
         }
@@ -113,7 +130,8 @@ impl Analyzer {
         }
         let elsewhere = self.round_trips.get(&hosts(flow)).copied();
         self.connections.push(Conn::new(index as u32, flow, elsewhere));
-        self.open.insert(key, index);
+        self.open.insert(key(), index);
+        *recent = index as u32;
         Some(index)
     }
 
@@ -163,6 +181,14 @@ fn quoted(error: &View, ip: &[u8]) -> Option<View> {
     let header = if quote.first()? >> 4 == 4 { usize::from(quote[0] & 15) * 4 } else { 40 };
     let enough = quote.len() >= header + 16;
     view(&padded, mode).ok().filter(|_| enough)
+}
+
+/// The place of a connection among the recent ones, the same for both directions.
+fn place(flow: &FlowKey) -> usize {
+    let ([a, b], [c, d]) = (flow.src.words(), flow.dst.words());
+    let ports = u64::from(flow.src_port ^ flow.dst_port);
+    let hash = (a ^ b ^ c ^ d ^ ports << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (hash >> 32) as usize % RECENT
 }
 
 fn hosts(flow: FlowKey) -> (Addr, Addr) {

@@ -35,6 +35,9 @@ pub(crate) struct Marks {
 
 impl WiresharkCounts {
     pub(crate) fn add(&mut self, marks: Marks) {
+        if marks == Marks::default() {
+            return;
+        }
         let any = marks.retransmission || marks.fast || marks.spurious;
         for (count, mark) in [
             (&mut self.retransmission, any),

@@ -161,6 +161,32 @@ fn windows_probes_and_keep_alives() {
     assert_eq!(total(&counts, "keep_alive"), 2);
 }
 
+/// Window fields that stay as in the SYN, and those that change, with a scale of both sides, one or none.
+#[test]
+fn a_hundred_connections_with_scaled_windows() {
+    let mut s = Script::new();
+    let mut draw = Draw(0x1234_5677);
+    for connection in 0..100u16 {
+        s.port = 30_000 + connection;
+        s.isn = [draw.below(1 << 32) as u32, draw.below(1 << 32) as u32];
+        let mut scale = || (draw.below(3) > 0).then(|| draw.below(15) as u8);
+        s.scale = [scale(), scale()];
+        let mut window = || [0, 512, 4096, 65_535][draw.below(4) as usize];
+        s.window = [window(), window()];
+        let at = f64::from(connection) * 1000.0;
+        s.handshake(at, 10.0);
+        s.ack(at + 11.0, 1);
+        for step in 0..12 {
+            let at = at + 20.0 + 30.0 * f64::from(step);
+            let side = draw.below(2) as usize;
+            s.window[side] = [0, 512, 4096, 65_535][draw.below(4) as usize];
+            s.send(at, side, Flags::ACK, 1, 0, 1);
+        }
+    }
+    let counts = compare("scaled", &s.finish());
+    assert!(total(&counts, "window_update") > 300 && total(&counts, "duplicate_ack") > 100);
+}
+
 #[test]
 fn captures_that_begin_in_the_middle_or_see_one_side() {
     let mut s = Script::new();

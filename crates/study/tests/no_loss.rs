@@ -106,4 +106,70 @@ proptest! {
         prop_assert_eq!(estimate.loss.map_or(0.0, |(loss, _)| loss.get()), 0.0, "{:?}", kind);
         prop_assert_eq!(estimate.captured.map_or(0.0, |captured| captured.loss), 0.0, "{:?}", kind);
     }
+
+    /// The receiver has everything, and its latest ACKs are lost behind the capture or before it. The sender waits for its timer.
+    /// If an ACK reports that the segment is missing, it is a loss.
+    #[test]
+    fn no_loss_where_the_ack_may_have_been_lost(
+        isn in any::<[u32; 2]>(), v6 in any::<bool>(), counted in any::<bool>(), stamped in any::<bool>(),
+        sack in any::<bool>(), rtt in 2.0f64..150.0, flights in 2u32..12, last in 1u32..4, timeouts in 1u32..4,
+        reported in any::<bool>(), tail in 0u32..3,
+    ) {
+        let mut s = Script::new();
+        (s.isn, s.v6, s.sack_permitted) = (isn, v6, [sack; 2]);
+        s.ids = (counted && !v6).then_some([7, 65_530]);
+        // An ACK echoes the timestamp of what it answers.
+        let stamp = |s: &mut Script, at: f64, of: f64| s.stamps = stamped.then_some((at as u32, of as u32));
+        s.handshake(0.0, rtt);
+        let mut at = rtt + 10.0;
+        let flight = |s: &mut Script, at: f64, n: u32| {
+            stamp(s, at, 1.0);
+            (0..4).for_each(|i| s.data(at + 0.1 * f64::from(i), 1 + 4000 * n + 1000 * i, 1000));
+        };
+        for n in 0..flights {
+            flight(&mut s, at, n);
+            stamp(&mut s, at + rtt, at);
+            (1..=4).for_each(|i| s.ack(at + rtt + 0.1 * f64::from(i), 1 + 4000 * n + 1000 * i));
+            at += rtt + 1.0;
+        }
+        // Of this flight the segments from `last` on are not acknowledged in time.
+        let first = 1 + 4000 * flights;
+        flight(&mut s, at, flights);
+        let acked = first + 1000 * last;
+        stamp(&mut s, at + rtt, at);
+        (1..=last).for_each(|i| s.ack(at + rtt + 0.1 * f64::from(i), first + 1000 * i));
+        if reported {
+            // A segment behind it arrives, so the receiver repeats its ACK.
+            s.ack(at + rtt + 1.0, acked);
+        }
+        for n in 1..=timeouts {
+            at += 300.0 * f64::from(n);
+            stamp(&mut s, at, 1.0);
+            s.data(at, acked, 1000);
+        }
+        stamp(&mut s, at + rtt, at);
+        s.ack(at + rtt, first + 4000);
+        at += rtt + 1.0;
+        for n in 1..=tail {
+            flight(&mut s, at, flights + n);
+            stamp(&mut s, at + rtt, at);
+            (1..=4).for_each(|i| s.ack(at + rtt + 0.1 * f64::from(i), 1 + 4000 * (flights + n) + 1000 * i));
+            at += rtt + 1.0;
+        }
+        let capture = Capture { file: "test".to_owned(), analysis: s.analyze(), left_out: 0 };
+        let estimate = Estimate::of(&capture, "").unwrap();
+        let lost = estimate.captured.map_or(0.0, |captured| captured.loss);
+        let loss = estimate.loss.map_or(0.0, |(loss, _)| loss.get());
+        if reported {
+            prop_assert!(lost > 0.0);
+        } else {
+            prop_assert_eq!((loss, lost), (0.0, 0.0));
+            // Where an echoed timestamp shows that the repair was needless, there is nothing to note.
+            let all = capture.transfers();
+            let counted = all.iter().any(|transfer| !transfer.data.losses.is_empty());
+            let noted =
+                estimate.notes.iter().any(|note| note.contains("capture at the receiver as well"));
+            prop_assert_eq!(counted, noted, "{:?}", estimate.notes);
+        }
+    }
 }

@@ -192,7 +192,7 @@ fn compare(file: &Path, have: [bool; 2], scratch: &Path, tally: &mut Tally) {
     let ours = ours::directions(&analysis);
     if have[0] {
         match tshark::directions(&path) {
-            Some(theirs) => tshark::compare(&name, &ours, &theirs, tally),
+            Some(theirs) => tshark::compare(&name, &analysis, &ours, &theirs, tally),
             None => tally.left_out.entry("tshark fails").or_default().push(name.clone()),
         }
     }

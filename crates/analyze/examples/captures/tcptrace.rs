@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use lasthop_analyze::Endpoint;
+use lasthop_analyze::{Closing, Endpoint};
 
 use crate::ours::{Key, Ours};
 use crate::{Tally, UNEXPLAINED, run};
@@ -21,6 +21,16 @@ pub struct Theirs {
     out_of_order: u64,
 }
 
+/// What it found in a file.
+#[derive(Default)]
+pub struct Found {
+    all: BTreeMap<Ends, Vec<Theirs>>,
+    /// Packets that it has seen, if it prints them.
+    seen: Option<u64>,
+    /// Whether it left out packets as too short.
+    short: bool,
+}
+
 /// The ends of a direction; connections between the same ends come in the order of the file.
 type Ends = (Endpoint, Endpoint);
 
@@ -29,7 +39,7 @@ const OLD: [[u8; 4]; 2] = [[0xa1, 0xb2, 0xc3, 0xd4], [0xd4, 0xc3, 0xb2, 0xa1]];
 
 /// The directions of the TCP connections in a file that begins with `bytes`. tcptrace knows the old format only: others
 /// are converted.
-pub fn directions(file: &str, bytes: &[u8], scratch: &Path) -> Option<BTreeMap<Ends, Vec<Theirs>>> {
+pub fn directions(file: &str, bytes: &[u8], scratch: &Path) -> Option<Found> {
     let converted = scratch.join("old.pcap");
     let mut old = file;
     if !OLD.iter().any(|magic| bytes.starts_with(magic)) {
@@ -39,7 +49,11 @@ pub fn directions(file: &str, bytes: &[u8], scratch: &Path) -> Option<BTreeMap<E
     let output = run("tcptrace", &["--csv", "-l", "-n", old])?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut lines = text.lines().filter(|line| !line.starts_with('#') && line.contains(','));
-    let Some(head) = lines.next() else { return Some(BTreeMap::new()) };
+    let short = text.contains("too short to process");
+    let seen = text
+        .lines()
+        .find_map(|line| line.split_once(" packets seen")?.0.trim_start_matches('#').parse().ok());
+    let Some(head) = lines.next() else { return Some(Found { seen, short, ..Found::default() }) };
     let columns: BTreeMap<&str, usize> =
         head.split(',').enumerate().map(|(i, name)| (name.trim(), i)).collect();
     let mut all: BTreeMap<Ends, Vec<Theirs>> = BTreeMap::new();
@@ -66,51 +80,60 @@ pub fn directions(file: &str, bytes: &[u8], scratch: &Path) -> Option<BTreeMap<E
             });
         }
     }
-    Some(all)
+    Some(Found { all, seen, short })
 }
 
 /// Compares both.
-pub fn compare(
-    name: &str,
-    ours: &BTreeMap<Key, Ours<'_>>,
-    theirs: &BTreeMap<Ends, Vec<Theirs>>,
-    tally: &mut Tally,
-) {
+pub fn compare(name: &str, ours: &BTreeMap<Key, Ours<'_>>, found: &Found, tally: &mut Tally) {
     let mut mine: BTreeMap<Ends, Vec<(u32, Ours<'_>)>> = BTreeMap::new();
     for ((number, from), ours) in ours {
         mine.entry((*from, ours.to)).or_default().push((*number, *ours));
     }
     let mut equal = true;
     for (ends, mine) in &mine {
-        let all = theirs.get(ends).map_or(&[][..], Vec::as_slice);
+        let all = found.all.get(ends).map_or(&[][..], Vec::as_slice);
         let all: Vec<Theirs> = all.iter().copied().filter(|theirs| theirs.packets > 0).collect();
         let same_count = all.len() == mine.len();
         for (i, (number, ours)) in mine.iter().enumerate() {
-            let found = match all.get(i) {
+            let differ = match all.get(i) {
                 _ if all.is_empty() => {
                     vec![("packets", "tcptrace does not read them", "only lasthop".to_owned())]
                 }
-                Some(theirs) if same_count => differences(ours, theirs),
+                Some(theirs) if same_count => differences(ours, theirs, found),
                 _ => vec![(
                     "packets",
                     "tcptrace begins or ends connections between the same ports elsewhere",
                     format!("{} connections, tcptrace {}", mine.len(), all.len()),
                 )],
             };
-            equal &= found.is_empty();
-            tally.direction("tcptrace", &format!("{name}, {number} from {}", ends.0.port), &found);
+            equal &= differ.is_empty();
+            tally.direction("tcptrace", &format!("{name}, {number} from {}", ends.0.port), &differ);
         }
     }
     tally.file("tcptrace", equal);
 }
 
-fn differences(ours: &Ours<'_>, theirs: &Theirs) -> Vec<(&'static str, &'static str, String)> {
+fn differences(
+    ours: &Ours<'_>,
+    theirs: &Theirs,
+    file: &Found,
+) -> Vec<(&'static str, &'static str, String)> {
     let sent = ours.sent;
+    let reset = ours.connection.closing == Closing::Reset;
+    let jumbo = sent.points.iter().any(|point| point.len > u32::from(u16::MAX) - 60);
     let mut found = Vec::new();
     let packets = sent.packets + sent.copies;
     if packets != theirs.packets {
         let why = match () {
+            () if file.short => "tcptrace finds packets too short and leaves them out",
+            () if ours.fragments => "tcptrace does not reassemble fragments",
+            () if ours.to.addr.is_ipv6() && theirs.packets < packets => {
+                "tcptrace takes extension headers of IPv6 for TCP"
+            }
             () if ours.unread => "not all packets of the file are read by both",
+            () if file.seen.is_some_and(|seen| seen < ours.file) => {
+                "tcptrace does not see all packets of the file"
+            }
             () => UNEXPLAINED,
         };
         found.push(("packets", why, format!("{packets}, tcptrace {}", theirs.packets)));
@@ -129,6 +152,11 @@ fn differences(ours: &Ours<'_>, theirs: &Theirs) -> Vec<(&'static str, &'static 
         }
         () if sent.acked_before_seen + sent.foreign_acks > 0 => {
             Some("ACKs stand before their data, or are of another connection")
+        }
+        () if reset && more > 0 => Some("tcptrace counts the text of a reset as data"),
+        () if what == "unique bytes" && reset => Some("tcptrace counts no data behind a reset"),
+        () if what == "unique bytes" && jumbo => {
+            Some("tcptrace does not know the length of super-segments above 64 KB")
         }
         () if what == "unique bytes" && sent.wireshark.lost_segment > 0 => {
             Some("tcptrace counts bytes that the capture missed, up to the highest number")
@@ -151,6 +179,9 @@ fn differences(ours: &Ours<'_>, theirs: &Theirs) -> Vec<(&'static str, &'static 
             Some(why) => why,
             None if theirs.control > 2 || theirs.resent > resent && theirs.control > 1 => {
                 "tcptrace counts SYN and FIN that were sent again"
+            }
+            None if resent == 0 && sent.bytes > sent.unique_bytes => {
+                "tcptrace takes bytes before the SYN for sent again"
             }
             None if theirs.probes > 0 => "tcptrace takes packets for window probes",
             None if unseen > 0 && resent > theirs.resent => {

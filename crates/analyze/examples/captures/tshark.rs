@@ -3,14 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use lasthop_analyze::{Endpoint, Opening};
+use lasthop_analyze::{Analysis, Endpoint, Opening};
+use lasthop_trace::capture::Reason;
 
 use crate::fields::{FIELDS, counts};
-use crate::ours::{Key, Ours};
+use crate::ours::{Key, Ours, is_unread};
 use crate::{Tally, UNEXPLAINED, run};
 
 /// A difference of clocks' rounding, in seconds.
 const ROUNDING: f64 = 2e-6;
+
+/// Unacknowledged segments that tshark stores.
+const UNACKNOWLEDGED: u64 = 10_000;
 
 /// One direction.
 #[derive(Default)]
@@ -25,10 +29,20 @@ pub struct Theirs {
     malformed: bool,
     /// Packets that are longer by their IP header than the frame.
     longer: bool,
+    /// The headers of its first packet.
+    protocols: String,
+}
+
+/// What it found in a file.
+#[derive(Default)]
+pub struct Found {
+    all: BTreeMap<Key, Theirs>,
+    /// Whether it stopped before the TCP header of a packet.
+    malformed: bool,
 }
 
 /// The directions of the TCP connections in a file; segments that an ICMP error quotes are no packets of them.
-pub fn directions(file: &str) -> Option<BTreeMap<Key, Theirs>> {
+pub fn directions(file: &str) -> Option<Found> {
     let names = FIELDS.map(|field| format!("tcp.analysis.{field}"));
     let head = [
         "tcp.stream",
@@ -39,22 +53,33 @@ pub fn directions(file: &str) -> Option<BTreeMap<Key, Theirs>> {
         "tcp.flags",
         "_ws.malformed",
         "ip.bogus_ip_length",
+        "frame.protocols",
     ];
-    let filter = "tcp and not icmp and not icmpv6";
+    let filter = "tcp and not icmp and not icmpv6 or _ws.malformed and not tcp";
     // In a tunnel the innermost headers count.
     let mut arguments = vec!["-r", file, "-n", "-Y", filter, "-T", "fields", "-E", "occurrence=l"];
     for field in head.into_iter().chain(names.iter().map(String::as_str)) {
         arguments.extend(["-e", field]);
     }
     let output = run("tshark", &arguments)?;
-    let mut all: BTreeMap<Key, Theirs> = BTreeMap::new();
+    let (mut all, mut malformed): (BTreeMap<Key, Theirs>, _) = (BTreeMap::new(), false);
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         let cells: Vec<&str> = line.split('\t').collect();
-        let (Ok(stream), Ok(port)) = (cells[0].parse(), cells[3].parse()) else { continue };
-        let addr = [cells[1], cells[2]].iter().find_map(|text| text.parse::<IpAddr>().ok());
+        let (Ok(stream), Ok(port)) = (cells[0].parse(), cells[3].parse()) else {
+            malformed |= !cells[6].is_empty();
+            continue;
+        };
+        // It derives IPv4 addresses from those of 6to4.
+        let protocols = cells[8];
+        let is_v6 = protocols.rfind(":ipv6") > protocols.rfind(":ip:");
+        let addresses = if is_v6 { [cells[2], cells[1]] } else { [cells[1], cells[2]] };
+        let addr = addresses.iter().find_map(|text| text.parse::<IpAddr>().ok());
         // An IPv4 address that is written as an IPv6 one is the same to us.
         let Some(addr) = addr.map(|addr| addr.to_canonical()) else { continue };
         let theirs = all.entry((stream, Endpoint { addr, port })).or_default();
+        if theirs.packets == 0 {
+            theirs.protocols = protocols.to_owned();
+        }
         theirs.packets += 1;
         theirs.rtt = theirs.rtt.or(cells[4].parse().ok());
         let flags = u32::from_str_radix(cells[5].trim_start_matches("0x"), 16).unwrap_or(0);
@@ -65,36 +90,75 @@ pub fn directions(file: &str) -> Option<BTreeMap<Key, Theirs>> {
             *count += u64::from(!cell.is_empty());
         }
     }
-    Some(all)
+    Some(Found { all, malformed })
+}
+
+/// Why lasthop has no direction that tshark has.
+fn missing(analysis: &Analysis, theirs: &Theirs) -> &'static str {
+    let before_tcp = theirs.protocols.split(":tcp").next().unwrap_or("");
+    match () {
+        () if before_tcp.ends_with(":udp") || before_tcp.contains(":udp:") => {
+            "a protocol over UDP that lasthop does not read"
+        }
+        () if is_unread(analysis, |reason| matches!(reason, Reason::LinkType(_))) => {
+            "a link type that lasthop does not read"
+        }
+        () if analysis.malformed_packets > 0 => "lasthop reads no malformed headers",
+        () if analysis.unread_packets > 0 => "lasthop reports them as not read",
+        () => UNEXPLAINED,
+    }
 }
 
 /// Compares both.
 pub fn compare(
     name: &str,
+    analysis: &Analysis,
     ours: &BTreeMap<Key, Ours<'_>>,
-    theirs: &BTreeMap<Key, Theirs>,
+    found: &Found,
     tally: &mut Tally,
 ) {
+    let theirs = &found.all;
     let keys: BTreeSet<Key> = ours.keys().chain(theirs.keys()).copied().collect();
     let mut equal = true;
     for key in keys {
-        let found = match (ours.get(&key), theirs.get(&key)) {
-            (Some(ours), Some(theirs)) => differences(ours, theirs),
-            (None, _) => vec![("packets", "lasthop does not read them", "only tshark".to_owned())],
-            (_, None) => vec![("packets", "tshark does not read them", "only lasthop".to_owned())],
+        // A connection of one of them that the other has under another number.
+        let renumbered = || {
+            let only_ours =
+                ours.keys().any(|other| other.1 == key.1 && !theirs.contains_key(other));
+            let only_theirs =
+                theirs.keys().any(|other| other.1 == key.1 && !ours.contains_key(other));
+            only_ours && only_theirs
         };
-        equal &= found.is_empty();
-        tally.direction("tshark", &format!("{name}, {} from {}", key.0, key.1.port), &found);
+        let differ = match (ours.get(&key), theirs.get(&key)) {
+            (Some(ours), Some(theirs)) => differences(ours, theirs, found.malformed),
+            (mine, _) => {
+                let only = if mine.is_some() { "only lasthop" } else { "only tshark" };
+                let why = match theirs.get(&key) {
+                    _ if renumbered() => "tshark also numbers conversations within payload",
+                    Some(theirs) => missing(analysis, theirs),
+                    None => "tshark does not read them",
+                };
+                vec![("packets", why, only.to_owned())]
+            }
+        };
+        equal &= differ.is_empty();
+        tally.direction("tshark", &format!("{name}, {} from {}", key.0, key.1.port), &differ);
     }
     tally.file("tshark", equal);
 }
 
-fn differences(ours: &Ours<'_>, theirs: &Theirs) -> Vec<(&'static str, &'static str, String)> {
+fn differences(
+    ours: &Ours<'_>,
+    theirs: &Theirs,
+    malformed: bool,
+) -> Vec<(&'static str, &'static str, String)> {
     let mut found = Vec::new();
     let packets = ours.sent.packets + ours.sent.copies;
     if packets != theirs.packets {
         let why = match () {
             () if theirs.malformed => "headers were cut off",
+            () if malformed && packets > theirs.packets => "tshark stops at malformed IP options",
+            () if ours.incomplete => "lasthop drops packets whose fragments overlap (RFC 5722)",
             () if ours.unread => "lasthop does not read all packets of the file",
             () => UNEXPLAINED,
         };
@@ -111,6 +175,9 @@ fn differences(ours: &Ours<'_>, theirs: &Theirs) -> Vec<(&'static str, &'static 
             }
             () if field == "window_update" && ours.connection.opening != Opening::Handshake => {
                 "tshark takes zero for number, ACK and window of a side before its first packet"
+            }
+            () if field == "ack_lost_segment" && ours.back.data_packets > UNACKNOWLEDGED => {
+                "tshark stores at most 10,000 unacknowledged segments"
             }
             () => UNEXPLAINED,
         };

@@ -1,6 +1,6 @@
 //! MTU black hole: no full-size segment arrives, however often it is sent; smaller ones do.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 
 use super::{Confidence, Diagnosis, Finding};
 
@@ -19,6 +19,7 @@ const REMEDY: &str = "let ICMP \"fragmentation needed\" (IPv6: \"packet too big\
 
 #[derive(Clone, Copy, Debug)]
 struct Sent {
+    start: i64,
     end: i64,
     /// Payload in bytes of one packet on the wire.
     size: u32,
@@ -53,8 +54,8 @@ impl Failed {
 /// The fate of segments by their size.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BlackHole {
-    /// Unacknowledged segments by their first byte.
-    sent: BTreeMap<i64, Sent>,
+    /// Unacknowledged segments in the order of their bytes.
+    sent: VecDeque<Sent>,
     next: i64,
     /// The largest payload of a packet that arrived.
     passed: Option<u32>,
@@ -70,9 +71,9 @@ impl BlackHole {
     pub(super) fn sent(&mut self, start: i64, end: i64, full: u32) {
         let size = (end - start).min(i64::from(full)) as u32;
         let mut again = false;
-        // Packets that the sender has merged are longer than one on the wire: the one before may reach in here.
-        let before = self.sent.range(..start).next_back().map_or(start, |(at, _)| *at);
-        for (_, sent) in self.sent.range_mut(before..end).filter(|(_, sent)| sent.end > start) {
+        // New data lies behind all segments.
+        let known = if start < self.next { self.from(start)..self.sent.len() } else { 0..0 };
+        for sent in self.sent.range_mut(known).take_while(|sent| sent.start < end) {
             again = true;
             if size < sent.size {
                 sent.cut = sent.cut.max(Some(size));
@@ -83,41 +84,60 @@ impl BlackHole {
         }
         if !again && start >= self.next && self.sent.len() < FOLLOWED {
             let packets = ((end - start) as u32).div_ceil(size.max(1)).max(1);
-            let new = Sent { end, size, packets, sends: 1, cut: None, merged: false };
-            self.sent.insert(start, new);
+            self.sent.push_back(Sent {
+                start,
+                end,
+                size,
+                packets,
+                sends: 1,
+                cut: None,
+                merged: false,
+            });
         }
         self.next = self.next.max(end);
     }
 
     /// The peer acknowledges all bytes before `ack`.
     pub(super) fn acked(&mut self, ack: i64, duplicate: bool) {
-        if duplicate && self.sent.first_key_value().is_some_and(|(_, sent)| sent.sends > 0) {
+        if duplicate && self.sent.front().is_some_and(|sent| sent.sends > 0) {
             self.smaller += 1;
         }
-        while let Some(entry) = self.sent.first_entry() {
-            let (start, sent) = (*entry.key(), *entry.get());
+        while let Some(&sent) = self.sent.front() {
             if sent.end > ack {
                 // A part of a merged packet has arrived.
-                if ack - start >= i64::from(sent.size) && sent.cut.is_none() {
+                if ack - sent.start >= i64::from(sent.size) && sent.cut.is_none() {
                     self.passed = self.passed.max(Some(sent.size));
                 }
                 break;
             }
-            entry.remove();
+            self.sent.pop_front();
             self.arrived(&sent);
         }
     }
 
     /// The peer has received bytes `left..right` behind a gap.
     pub(super) fn sacked(&mut self, left: i64, right: i64) {
-        let within = self.sent.range(left..right).filter(|(_, sent)| sent.end <= right);
-        let starts: Vec<i64> = within.map(|(start, _)| *start).collect();
-        for start in starts {
-            if let Some(sent) = self.sent.remove(&start) {
-                self.arrived(&sent);
-                self.smaller += 1;
-            }
+        let first = self.sent.partition_point(|sent| sent.start < left);
+        while let Some(sent) = self.sent.get(first).copied().filter(|sent| sent.end <= right) {
+            self.sent.remove(first);
+            self.arrived(&sent);
+            self.smaller += 1;
         }
+    }
+
+    /// Segments whose fate is not known yet.
+    pub(super) fn pending(&self) -> usize {
+        self.sent.len()
+    }
+
+    /// Frees the memory of those: they count as arrived.
+    pub(super) fn release(&mut self) {
+        self.sent = VecDeque::new();
+    }
+
+    /// The index of the first segment with bytes behind `start`.
+    fn from(&self, start: i64) -> usize {
+        self.sent.partition_point(|sent| sent.end <= start)
     }
 
     fn arrived(&mut self, sent: &Sent) {
@@ -136,7 +156,7 @@ impl BlackHole {
 
     pub(super) fn diagnose(&self, full: u32) -> Option<Diagnosis> {
         let mut failed = self.failed;
-        let missing = || self.sent.values().filter(|sent| !sent.merged);
+        let missing = || self.sent.iter().filter(|sent| !sent.merged);
         missing().filter(|sent| sent.sends > 1).for_each(|sent| failed.add(sent));
         let from = failed.least.filter(|from| *from > SMALL)?;
         let passed = self.passed.unwrap_or(0);

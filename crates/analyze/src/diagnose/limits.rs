@@ -66,6 +66,16 @@ impl Flight {
         }
     }
 
+    /// ACKs that the sender has not received yet.
+    pub(super) fn pending(&self) -> usize {
+        self.under_way.len()
+    }
+
+    /// Frees the memory of those.
+    pub(super) fn release(&mut self) {
+        self.under_way = VecDeque::new();
+    }
+
     /// Whether there was more to send, and the receiver's window had room for it.
     pub(super) fn has_more(&self) -> bool {
         matches!(self.waits_for(), Wait::CongestionWindow)

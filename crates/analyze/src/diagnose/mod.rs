@@ -43,6 +43,8 @@ const TIMESTAMPS_LEN: u32 = 12;
 pub(crate) struct Step<'a> {
     pub(crate) at: Time,
     pub(crate) segment: &'a Segment,
+    /// Some of its options were not read.
+    pub(crate) cut: bool,
     /// Bytes of payload; zero for window probes and keep-alives.
     pub(crate) len: u32,
     /// The announced window in bytes, if its scale is known.
@@ -104,6 +106,8 @@ struct Side {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watch {
     sides: [Side; 2],
+    /// [`Watch::full`] of both sides once a SYN was captured.
+    full: Option<[u32; 2]>,
 }
 
 impl Watch {
@@ -112,10 +116,28 @@ impl Watch {
         let Side { opened, ecn, mut acks, .. } = core::mem::take(&mut self.sides[side]);
         acks.restart();
         self.sides[side] = Side { opened, ecn, acks, ..Side::default() };
+        self.full = Some([0, 1].map(|side| self.negotiated(side)));
+    }
+
+    /// Entries of the state that later packets need.
+    pub(crate) fn pending(&self) -> usize {
+        self.sides.iter().map(|side| side.hole.pending() + side.flight.pending()).sum()
+    }
+
+    /// Frees that state.
+    pub(crate) fn release(&mut self) {
+        for side in &mut self.sides {
+            side.hole.release();
+            side.flight.release();
+        }
     }
 
     /// The largest payload of a packet of `side` on the wire.
     pub(crate) fn full(&self, side: usize) -> u32 {
+        self.full.map_or(USUAL_MSS, |full| full[side])
+    }
+
+    fn negotiated(&self, side: usize) -> u32 {
         let stamps = self.sides.iter().all(|side| side.opened.timestamps());
         let announced = self.sides[1 - side].opened.mss().unwrap_or(USUAL_MSS);
         let own = self.sides[side].opened.mss().unwrap_or(announced);
@@ -124,12 +146,15 @@ impl Watch {
     }
 
     /// The next packet, sent by `side`; copies are left out before.
-    pub(crate) fn packet(&mut self, side: usize, step: Step<'_>, path: &Path) {
+    pub(crate) fn packet(&mut self, side: usize, step: Step<'_>, path: impl FnOnce() -> Path) {
         let segment = step.segment;
+        self.sides[side].opened.packet(segment, step.cut);
+        if segment.flags.has(Flags::SYN) {
+            self.full = Some([0, 1].map(|side| self.negotiated(side)));
+        }
         let full = self.full(side);
         let [a, b] = &mut self.sides;
         let (own, peer) = if side == 0 { (a, b) } else { (b, a) };
-        own.opened.packet(segment);
         own.answers.packet(segment, step.len, step.ttl);
         if segment.flags.has(Flags::RST) {
             return;
@@ -142,7 +167,7 @@ impl Watch {
             let end = start + i64::from(step.len);
             own.timeouts.sent(step.at, start, end);
             own.hole.sent(start, end, full);
-            if let Some(behind) = path.behind(side) {
+            if let Some(behind) = path().behind(side) {
                 own.flight.sent(step.at, behind, end, step.len, full);
             }
         }

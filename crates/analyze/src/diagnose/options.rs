@@ -11,7 +11,7 @@ const FEWEST: u64 = 3;
 /// The options in the SYN or SYN-ACK of one side, and in its packets behind it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Opened {
-    /// Whether its SYN or SYN-ACK was captured.
+    /// Whether its SYN or SYN-ACK was captured with all options.
     seen: bool,
     mss: Option<u16>,
     scale: Option<u8>,
@@ -25,18 +25,19 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    pub(super) fn packet(&mut self, segment: &Segment) {
+    /// A packet of this side; if it is `cut`, options may be missing that it has.
+    pub(super) fn packet(&mut self, segment: &Segment, cut: bool) {
         let options = segment.options();
         let stamped = segment.timestamps.is_some();
         if !segment.flags.has(Flags::SYN) {
             //= rfc7323#section-3.2: once agreed on, every segment but a reset must have timestamps
-            if !segment.flags.has(Flags::RST) {
+            if !segment.flags.has(Flags::RST) && (stamped || !cut) {
                 *(if stamped { &mut self.with } else { &mut self.without }) += 1;
             }
             return;
         }
         let new = Opened {
-            seen: true,
+            seen: !cut,
             mss: options.mss,
             scale: options.window_scale,
             sack: options.sack_permitted,
@@ -161,6 +162,7 @@ pub(super) fn stripped(opened: [&Opened; 2], data: &Direction, back: &Direction)
     if opened.iter().all(|side| side.seen && side.sack)
         && repaired > 0
         && back.sack_acks == 0
+        && back.options_cut == 0
         && without >= FEWEST
     {
         let evidence = format!(

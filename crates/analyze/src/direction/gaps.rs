@@ -39,6 +39,10 @@ impl Gaps {
         self.0.clear();
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub(super) fn add(&mut self, from: i64, to: i64, behind: Behind) {
         if self.0.len() >= GAPS {
             self.0.pop_first();

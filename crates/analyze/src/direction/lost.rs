@@ -39,6 +39,10 @@ impl Lost {
         self.0.clear();
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// The peer acknowledges all bytes before `ack`.
     pub(super) fn acked(&mut self, ack: i64) {
         while self.0.first_key_value().is_some_and(|(_, packet)| packet.end <= ack) {

@@ -7,6 +7,10 @@ use super::gaps::Behind;
 /// Without a round trip, what is younger than this was overtaken: Wireshark's limit.
 const WITHOUT_ROUND_TRIP: Span = Span::millis(3);
 
+/// A sender repairs nothing sooner without a report of its peer: no common retransmission timer is shorter (Linux: 200
+/// ms), less some slack for the clock of the capture.
+pub(super) const SHORTEST_TIMEOUT: Span = Span::millis(180);
+
 /// A counter moves by at most this much from packet to packet of one direction.
 const STEP: u16 = 256;
 
@@ -23,6 +27,8 @@ pub(super) enum Evidence {
     Timestamps,
     /// IP identifications, which this sender counts.
     IpIds,
+    /// The peer, whose ACKs are captured, has sent none since the gap opened, so the sender cannot know of a loss.
+    Unreported,
     /// No sender could have known so soon, or any could.
     RoundTrip,
     /// Only the age of the gap, without a round trip to compare it with.
@@ -89,13 +95,15 @@ impl Ids {
     }
 }
 
-/// Whether a packet that fills a gap was sent after the packet `behind` the gap, and what shows it.
+/// Whether a packet that fills a gap was sent after the packet `behind` the gap, and what shows it. `heard` is the time of
+/// the peer's latest ACK.
 pub(super) fn sent_later(
     at: Time,
     ip_id: Option<u16>,
     timestamp: Option<u32>,
     behind: Option<Behind>,
     ids: &Ids,
+    heard: Option<Time>,
     round_trip: Option<Span>,
 ) -> (bool, Evidence) {
     let Some(behind) = behind else { return (true, Evidence::Age) };
@@ -111,6 +119,9 @@ pub(super) fn sent_later(
         return (later, Evidence::IpIds);
     }
     let age = at.since(behind.at);
+    if age < SHORTEST_TIMEOUT && heard.is_some_and(|heard| heard < behind.at) {
+        return (false, Evidence::Unreported);
+    }
     match round_trip {
         Some(round_trip) => (age >= round_trip, Evidence::RoundTrip),
         None => (age >= WITHOUT_ROUND_TRIP, Evidence::Age),

@@ -3,13 +3,11 @@
 use lasthop_proto::units::{Span, Time};
 
 use super::lost::Shown;
+use super::order::SHORTEST_TIMEOUT;
 use super::{Data, Episode, OUTSTANDING, Repair, Tracker};
 use crate::config::Config;
 use crate::reading::{Loss, Retransmission, Seen};
 use crate::verdict::Label;
-
-/// No common retransmission timer is shorter (Linux: 200 ms), less some slack for the clock of the capture.
-const SHORTEST_TIMEOUT: Span = Span::millis(180);
 
 /// Duplicate ACKs that start a fast retransmission (RFC 5681, 3.2).
 const DUPLICATES: u32 = 3;
@@ -59,10 +57,12 @@ impl Tracker {
         let Shown { loss, repeatedly } = self.lost_segments.sent_again(start, end);
         let (from, to) = loss.unwrap_or((start, end));
         // The segment just before the lost one met the same queue; what was lost again met the present one.
-        let before = self.samples.range(..=start).next_back().map(|(_, rtt)| *rtt);
+        let behind = self.samples.partition_point(|(end, _)| *end <= start);
+        let before = behind.checked_sub(1).map(|latest| self.samples[latest].1);
         let rtt_before = before.filter(|_| !repeatedly).or(self.last_rtt);
         let arrived = self.arrived.covers(start.max(self.una), end);
         let repair = self.classify(data, start, end <= self.una && !unseen || arrived);
+        let reported = unseen || self.is_reported(data, start, end);
         let counts = &mut self.reading.retransmissions;
         *match repair {
             Retransmission::Fast => &mut counts.fast,
@@ -80,7 +80,8 @@ impl Tracker {
             self.episodes += 1;
             let after_timeout = repair == Retransmission::Timeout;
             let recover = self.next.max(end);
-            self.episode = Some(Episode { after_timeout, recover, number: self.episodes });
+            let (began, number) = (data.at, self.episodes);
+            self.episode = Some(Episode { began, after_timeout, recover, number });
             self.stamped = data.timestamp.map(|stamp| (end, stamp));
         }
         let part = loss.is_none();
@@ -126,6 +127,7 @@ impl Tracker {
             len: u32::try_from(to - from).unwrap_or(data.len),
             seen: if unseen { Seen::Never } else { Seen::Before },
             repair,
+            reported,
             rtt_before,
             burst: 1,
         });
@@ -235,6 +237,13 @@ impl Tracker {
             repair.needless |= (early || jumped) && !repair.repeatedly && !repair.unseen;
             self.settle(repair);
         }
+    }
+
+    /// Whether the receiver has reported that `start..end` is missing.
+    fn is_reported(&self, data: Data, start: i64, end: i64) -> bool {
+        let is_next = start <= self.una && self.una < end;
+        let answers = |episode: Episode| self.acked_at.is_some_and(|at| at > episode.began);
+        self.sacked > start || is_next && (data.dupacks > 0 || self.episode.is_some_and(answers))
     }
 
     fn classify(&self, data: Data, start: i64, acked: bool) -> Retransmission {

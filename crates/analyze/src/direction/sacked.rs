@@ -14,6 +14,10 @@ impl Sacked {
         self.0.clear();
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// The peer acknowledges all bytes before `ack`.
     pub(super) fn acked(&mut self, ack: i64) {
         while self.0.first_key_value().is_some_and(|(_, end)| *end <= ack) {

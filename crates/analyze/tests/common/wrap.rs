@@ -96,9 +96,10 @@ pub enum Tunnel {
     L2tp,
     EtherIp,
     MplsInGre,
+    Capwap,
 }
 
-pub const TUNNELS: [Tunnel; 12] = [
+pub const TUNNELS: [Tunnel; 13] = [
     Tunnel::Ip,
     Tunnel::Authenticated,
     Tunnel::Gre,
@@ -111,6 +112,7 @@ pub const TUNNELS: [Tunnel; 12] = [
     Tunnel::L2tp,
     Tunnel::EtherIp,
     Tunnel::MplsInGre,
+    Tunnel::Capwap,
 ];
 
 impl Wrapper {
@@ -226,6 +228,21 @@ impl Wrapper {
             Tunnel::EtherIp => {
                 let frame = self.ethernet(ip);
                 self.outer(v6, 97, &[&[0x30, 0][..], &frame].concat())
+            }
+            Tunnel::Capwap => {
+                // Header of two words, the payload an 802.11 frame; its fields may have their bytes swapped.
+                let (quality, swapped) = (self.choices.flip(), self.choices.flip());
+                let mut fields = vec![[if quality { 0x88 } else { 0x08 }, 1], [0x2c, 0]];
+                fields.extend([[2, 2]; 9]);
+                fields.push([0x10, 0x20]);
+                if quality {
+                    fields.push([0, 0]);
+                }
+                if swapped {
+                    [0, 1, 11].into_iter().for_each(|field: usize| fields[field].reverse());
+                }
+                let frame = [&fields.concat()[..], &[0xaa, 0xaa, 3, 0, 0, 0], &kind, ip].concat();
+                self.udp(v6, 5247, &[&[0, 0x10, 0x03, 0, 0, 0, 0, 0][..], &frame].concat())
             }
             Tunnel::MplsInGre => {
                 let labels = self.mpls(ip);

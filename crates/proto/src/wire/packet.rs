@@ -40,7 +40,8 @@ impl Addr {
     }
 
     /// The address as two numbers, for hashes.
-    pub(crate) fn words(self) -> [u64; 2] {
+    #[inline]
+    pub fn words(self) -> [u64; 2] {
         [self.high, self.low]
     }
 

@@ -101,7 +101,7 @@ pub struct View {
     pub body_len: u32,
     /// Available bytes of the payload.
     pub captured: u32,
-    /// The malformed TCP option; those before it were read.
+    /// The malformed or partly captured TCP option; those before it were read.
     pub bad_option: Option<OptionError>,
 }
 
@@ -323,7 +323,8 @@ fn tcp(packet: &[u8], ip: &IpLayer, mode: Mode, view: &mut View) -> Result<(), P
     view.body_at = ip.header + header_there;
     view.body_len = (ip.total - headers) as u32;
     view.captured = (bytes.len() - header_there) as u32;
-    view.bad_option = read.error;
+    let cut = (header_there < header).then_some(OptionError { at: header_there - 20, kind: 0 });
+    view.bad_option = read.error.or(cut);
     Ok(())
 }
 

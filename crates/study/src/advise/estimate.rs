@@ -224,7 +224,8 @@ fn captured(transfer: &Transfer<'_>, near: f64) -> CapturedSender {
 /// The sender, by its response to losses or by missing SACK negotiation.
 fn sender(transfer: &Transfer<'_>, likeness: &Recognition) -> Option<Estimation<String>> {
     let sack = transfer.data.sack_permitted && transfer.back.sack_permitted;
-    if transfer.connection.opening == Opening::Handshake && !sack {
+    let whole = transfer.data.options_cut + transfer.back.options_cut == 0;
+    if transfer.connection.opening == Opening::Handshake && !sack && whole {
         return Some(("newreno".to_owned(), "the ends did not agree on SACK".to_owned()));
     }
     let control = likeness.control?;

@@ -35,6 +35,13 @@ pub(super) fn note(transfer: &Transfer<'_>, estimate: &mut Estimate) {
             "{} filled gaps, and nothing shows whether it was lost before or overtaken: no loss is assumed; {at_sender}",
             plural(guessed, "packet")
         ));
+    } else if !losses.is_empty() && losses.iter().all(|loss| !loss.reported) {
+        no_loss(estimate);
+        estimate.notes.push(format!(
+            "{} sent again after a silence, and no report of the receiver shows whether data or ACKs were lost: no loss \
+             is assumed; capture at the receiver as well (`lasthop analyze SENDER RECEIVER`), or turn on SACK at both ends",
+            plural(losses.len() as u64, "segment")
+        ));
     } else if unseen * 2 > losses.len() {
         estimate.notes.push(format!(
             "{unseen} of {} were lost before the point of capture, and what is lost behind it does not show; {at_sender}",

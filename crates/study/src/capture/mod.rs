@@ -107,6 +107,16 @@ impl Capture {
                 plural(early, "packet")
             ));
         }
+        let cut = |connection: &Connection| {
+            connection.to_server.options_cut + connection.to_client.options_cut
+        };
+        let cut: u64 = connections.iter().map(cut).sum();
+        if cut > 0 {
+            lines.push(format!(
+                "note: the TCP options of {} are cut off by the snap length (capture with `-s 128`), or malformed",
+                plural(cut, "packet")
+            ));
+        }
         if a.truncated {
             lines.push(
                 "note: the file ends within a packet; this covers what came before".to_owned(),
@@ -259,7 +269,13 @@ impl<'a> Transfer<'a> {
         if !data.losses.is_empty() {
             let all = data.losses.len() as u64 + data.losses_omitted;
             let judged = data.verdict.losses;
-            facts.push(("losses", format!("{all}; {judged} of them count for the verdict")));
+            let silent = data.losses.iter().filter(|loss| !loss.reported).count();
+            let silent = match silent {
+                0 => String::new(),
+                n => format!("; {n} known by silence alone: the segment or its ACK was lost"),
+            };
+            facts
+                .push(("losses", format!("{all}; {judged} of them count for the verdict{silent}")));
         }
         facts.push(("stalls", silences(data, false).unwrap_or_else(|| "none".to_owned())));
         facts.extend(silences(data, true).map(|idle| ("idle", idle)));
@@ -296,6 +312,7 @@ fn order_evidence(order: &OrderEvidence) -> Option<String> {
     let kinds = [
         (order.timestamps, "timestamps"),
         (order.ip_ids, "IP ids"),
+        (order.unreported, "missing reports of the peer"),
         (order.round_trip, "round trips"),
         (order.age_alone, "their age alone, which is a guess"),
     ];

@@ -105,7 +105,7 @@ pub enum CaptureError {
 pub struct Frame<'a> {
     /// Its number in the file, from 1, as Wireshark counts.
     pub number: u64,
-    /// When, in nanoseconds since the Unix epoch. Simple packet blocks carry no time: theirs is zero.
+    /// When, in nanoseconds since the Unix epoch. Simple packet blocks carry no time: theirs is that of the packet before, or zero.
     pub at: Time,
     /// Index of the interface in the file.
     pub interface: u32,

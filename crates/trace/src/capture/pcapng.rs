@@ -27,6 +27,8 @@ pub(super) struct Pcapng {
     interfaces: Vec<Interface>,
     /// Index of the current section's first interface.
     section: usize,
+    /// Time of the latest packet that has one.
+    latest: Time,
 }
 
 #[derive(Clone, Debug)]
@@ -82,7 +84,7 @@ struct Block<'a> {
 impl Pcapng {
     pub(super) fn open(file: &[u8]) -> Result<Pcapng, CaptureError> {
         let order = section_order(file, 0)?.ok_or(CaptureError::Empty)?;
-        Ok(Pcapng { order, interfaces: Vec::new(), section: 0 })
+        Ok(Pcapng { order, interfaces: Vec::new(), section: 0, latest: Time::ZERO })
     }
 
     pub(super) fn names(&self) -> Vec<String> {
@@ -164,7 +166,7 @@ impl Pcapng {
     }
 
     /// An enhanced packet block, or the obsolete packet block that differs from it in one field.
-    fn packet<'a>(&self, block: &Block<'a>) -> Result<Step<'a>, CaptureError> {
+    fn packet<'a>(&mut self, block: &Block<'a>) -> Result<Step<'a>, CaptureError> {
         let (order, body) = (self.order, block.body);
         let interface = if block.kind == PACKET {
             order.u16(body, 0).map(u32::from)
@@ -182,11 +184,14 @@ impl Pcapng {
         };
         let (index, description) = self.described(block, interface)?;
         let bytes = block.packet(20, captured)?;
+        let at = description.time(u64::from(high) << 32 | u64::from(low));
+        let link = description.link;
+        self.latest = at;
         let mut frame = Frame {
             number: 0,
-            at: description.time(u64::from(high) << 32 | u64::from(low)),
+            at,
             interface: index,
-            link: description.link,
+            link,
             bytes,
             wire_len,
             direction: None,
@@ -209,7 +214,7 @@ impl Pcapng {
         Ok(Step::Frame(frame))
     }
 
-    /// A simple packet block: only bytes, of the first interface, without a time.
+    /// A simple packet block: only bytes, of the first interface, without a time. It gets the time of the packet before.
     fn simple<'a>(&self, block: &Block<'a>) -> Result<Step<'a>, CaptureError> {
         let wire_len = self.order.u32(block.body, 0).ok_or_else(|| block.short())?;
         let (index, description) = self.described(block, 0)?;
@@ -217,7 +222,7 @@ impl Pcapng {
         let bytes = block.packet(4, wire_len.min(snap))?;
         Ok(Step::Frame(Frame {
             number: 0,
-            at: Time::ZERO,
+            at: self.latest,
             interface: index,
             link: description.link,
             bytes,

@@ -1,8 +1,8 @@
 //! Tunnels over IP: GRE, and those that have a port of UDP.
 
-use super::LinkType;
 use super::content::{Protocol, Reason};
 use super::part::{Layer, Part, Step, Stop};
+use super::{LinkType, wifi};
 
 const UDP: Stop = Stop::Other(Protocol::Ip(17));
 
@@ -254,10 +254,9 @@ fn capwap_data(rest: Part<'_>) -> Step<'_> {
     if second & 1 == 0 {
         return Ok((Layer::Ethernet, rest));
     }
-    // Some access points swap the bytes of the frame control, which cannot be told for sure.
     match rest.bytes {
         [control, ..] if control & 0x0f == 0x08 => Ok((Layer::Wifi { padded: false }, rest)),
-        [_, control, ..] if control & 0x0f == 0x08 => Err(Stop::Unread(Reason::Tunnel)),
+        [_, control, ..] if control & 0x0f == 0x08 => wifi::swapped(rest),
         _ => Err(Stop::Other(Protocol::LinkControl)),
     }
 }

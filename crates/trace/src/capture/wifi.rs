@@ -4,6 +4,11 @@ use super::LinkType;
 use super::content::{Protocol, Reason};
 use super::part::{Layer, Part, Step, Stop};
 
+/// Flags of the frame control.
+const BOTH_SYSTEMS: u8 = 0x03;
+const MORE_FRAGMENTS: u8 = 0x04;
+const PROTECTED: u8 = 0x40;
+
 /// Radiotap: a bitmap of fields, of which the flags are needed.
 pub(super) fn radiotap(frame: Part<'_>) -> Step<'_> {
     const TIMESTAMP: u32 = 1;
@@ -54,11 +59,22 @@ pub(super) fn ppi(frame: Part<'_>) -> Step<'_> {
     }
 }
 
+/// A data frame of an access point that swaps the two bytes of each field. Nothing in the frame says so, but the header
+/// behind it must fit.
+pub(super) fn swapped(frame: Part<'_>) -> Step<'_> {
+    let (flags, kind) = (frame.byte(0)?, frame.byte(1)?);
+    let quality = kind & 0x80 != 0;
+    let len = if flags & BOTH_SYSTEMS == BOTH_SYSTEMS { 30 } else { 24 };
+    let rest = frame.skip(if quality { len + 2 } else { len })?;
+    let whole = flags & (MORE_FRAGMENTS | PROTECTED) == 0 && frame.be16(22)? & 0x0f == 0;
+    match [rest.byte(0)?, rest.byte(1)?, rest.byte(2)?] {
+        [0xaa, 0xaa, 0x03] if whole => Ok((Layer::Llc, rest)),
+        _ => Err(Stop::Unread(Reason::Tunnel)),
+    }
+}
+
 /// The MAC header of a frame.
 pub(super) fn frame(frame: Part<'_>, padded: bool) -> Step<'_> {
-    const BOTH_SYSTEMS: u8 = 0x03;
-    const MORE_FRAGMENTS: u8 = 0x04;
-    const PROTECTED: u8 = 0x40;
     const ORDER: u8 = 0x80;
     let (kind, flags) = (frame.byte(0)?, frame.byte(1)?);
     // Data frames, without those that have no data.
