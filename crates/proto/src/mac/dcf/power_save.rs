@@ -191,7 +191,7 @@ impl Dcf {
     }
 
     /// Accepts `frame` from the link layer: returns it if it goes to medium access now, and buffers it
-    /// otherwise.
+    /// otherwise. A frame that exceeds the buffer fails.
     pub(super) fn keep(&mut self, now: Time, frame: Frame, air: &mut dyn Air) -> Option<Frame> {
         let s = frame.from.index();
         let Some(power) = &mut self.power else { return Some(frame) };
