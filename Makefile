@@ -11,7 +11,7 @@ NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help test setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-figures kernel-grid lint explore code-tests purity licences doc fuzz-check bench instructions advisories clean
-.PHONY: book campaign captures dist msrv publish-check readme schemas small flaky fuzz mutants wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test
+.PHONY: book campaign captures dist msrv papers publish-check readme schemas small flaky fuzz mutants wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -97,6 +97,13 @@ manual: ## Write the tables of the manual anew, from what systems, keys and comm
 readme: ## Write the samples and pictures of README.md anew, from runs of the program
 	mkdir -p docs/pictures
 	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop --test readme
+
+papers: ## Reproduce all claims of the papers, and write the record of their verdicts and the pages of the papers anew
+	$(CARGO) build --locked --profile quick --package lasthop
+	mkdir -p target/papers
+	$(TARGET)/quick/lasthop reproduce --fresh --json -o target/papers > target/papers/answer.json
+	LASTHOP_PAPERS=$$PWD/target/papers/answer.json $(CARGO) test --locked --package lasthop-papers --test pages the_pages
+	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop-papers --test pages the_pages
 
 schemas: ## Write the schemas of JSON answers anew, from answers of the program
 	LASTHOP_WRITE_SCHEMAS=1 $(CARGO) test --locked --package lasthop --test schemas

@@ -35,7 +35,7 @@ fn a_sample_gives_the_same_answer_again() {
     assert_eq!(first, stdout(&explain(&asked)));
     let answer: serde_json::Value = serde_json::from_str(&first).expect("JSON");
     assert_eq!(answer["sets"].as_array().map(Vec::len), Some(40));
-    assert_eq!(answer["conditions"].as_array().map(Vec::len), Some(2));
+    assert_eq!(answer["conditions"].as_array().map(Vec::len), Some(4));
     let parameters = answer["parameters"].as_array().expect("what is open");
     assert_eq!(answer["ranking"].as_array().map(Vec::len), Some(parameters.len()));
     assert!(parameters.iter().any(|p| p["name"] == "host.fixed.growth"));
@@ -71,7 +71,7 @@ fn conditions_are_chosen_on_and_judged_by_name_or_number() {
     let fit = |words: &str| explain(&[&asked[..], &["--fit", words]].concat());
     let answer: serde_json::Value = serde_json::from_str(&stdout(&fit("W-F9"))).expect("JSON");
     assert_eq!(answer["split"]["fit"], serde_json::json!([0, 1]));
-    assert_eq!(answer["split"]["others"], 2);
+    assert_eq!(answer["split"]["others"], 4);
     let failed = fit("W-T1");
     assert_eq!(failed.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&failed.stderr).contains("names no condition"));

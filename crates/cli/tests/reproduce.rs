@@ -60,10 +60,13 @@ fn a_claim_is_a_line_and_the_exit_code_says_whether_all_were_evaluated() {
         assert_eq!(words[..2], [claim["id"].as_str().unwrap(), claim["verdict"].as_str().unwrap()]);
     }
     assert!(lines.iter().all(|line| line.chars().count() <= 80), "{text}");
-    let failed = claims.iter().filter(|claim| claim["verdict"] == "fails").count();
-    assert!(failed > 0, "two runs are too few: {text}");
-    let (all, holds) = (claims.len(), claims.len() - failed);
-    assert_eq!(lines[all + 1], format!("claims: {all}, holds: {holds}, fails: {failed}"));
+    let count = |word: &str| claims.iter().filter(|claim| claim["verdict"] == word).count();
+    let (all, holds, failed, undecided) =
+        (claims.len(), count("holds"), count("fails"), count("undecided"));
+    assert!(failed > 0 && undecided > 0, "two runs are too few: {text}");
+    assert_eq!(holds + failed + undecided, all);
+    let counts = format!("claims: {all}, holds: {holds}, fails: {failed}, undecided: {undecided}");
+    assert_eq!(lines[all + 1], counts);
     assert!(lines.last().unwrap().ends_with("report.html"), "{text}");
 
     // The same from stored results, with the exit code for scripts.
@@ -173,4 +176,40 @@ fn after_an_interruption_the_same_command_goes_on() {
     assert!(text.contains("MARKED"), "{text}");
     assert!(text.contains(&format!("kept from an earlier run: {before} ")), "{text}");
     assert!(before < workdir.claims().len(), "it was not interrupted");
+}
+
+/// What depends on chance says so, and how many seeds would decide; a value without chance has no interval.
+#[test]
+fn a_verdict_that_depends_on_the_seeds_is_undecided() {
+    let workdir = Workdir::new();
+    workdir.run("W-T1 W-F9 --seeds 2");
+    let claims = workdir.claims();
+    let conditions = |id: &str| {
+        let claim = claims.iter().find(|claim| claim["id"] == id).expect("evaluated");
+        claim["conditions"].as_array().expect("conditions").clone()
+    };
+    let undecided = conditions("W-T1").into_iter().find(|c| c["verdict"] == "undecided");
+    assert!(undecided.expect("two runs decide little")["interval95"].is_array());
+    let reason =
+        claims.iter().find(|claim| claim["id"] == "W-T1").expect("evaluated")["reason"].clone();
+    assert!(reason.as_str().expect("text").contains("seeds would decide"), "{reason}");
+    assert!(conditions("W-F9").iter().all(|c| c["interval95"].is_null()), "one run without errors");
+}
+
+#[test]
+fn the_list_of_claims_has_the_verdicts_of_the_last_reproduction() {
+    let list = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_lasthop")).args(arguments).output();
+        String::from_utf8(output.expect("the program starts").stdout).expect("text")
+    };
+    let text = list(&["list", "claims"]);
+    let of_paper = text.lines().filter(|line| line.starts_with("  ") && !line.starts_with("  C-"));
+    for line in of_paper {
+        let verdict = line.split_whitespace().nth(1).expect("a verdict");
+        assert!(["holds", "fails", "undecided"].contains(&verdict), "{line}");
+    }
+    assert!(text.contains("verdicts and conditions that hold: lasthop 0.2.0 with seeds 1 to 20"));
+    let answer: Value = serde_json::from_str(&list(&["list", "claims", "--json"])).expect("JSON");
+    assert_eq!(answer["recorded"]["seeds"], 20);
+    assert!(answer["claims"][0]["conditions"].is_array(), "{}", answer["claims"][0]);
 }

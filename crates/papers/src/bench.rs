@@ -10,6 +10,7 @@ use lasthop_trace::Nothing;
 use lasthop_trace::metrics::RunMetrics;
 use lasthop_trace::stats::Summary;
 
+use crate::Estimate;
 use crate::live::Live;
 use crate::measure::{throughput, timeouts};
 use crate::open::fitting;
@@ -45,6 +46,30 @@ impl Runs {
     /// Mean of a figure.
     pub fn mean(&self, of: impl Fn(&RunMetrics) -> f64) -> f64 {
         self.summary(of).mean
+    }
+
+    /// The ratio of the means of a figure in these and in `other` runs.
+    pub fn ratio(&self, other: &Runs, of: impl Fn(&RunMetrics) -> f64) -> Estimate {
+        Estimate::ratio(&self.each(&of), &other.each(&of))
+    }
+
+    /// By how many percent the mean of a figure exceeds that of `other`.
+    pub fn percent_above(&self, other: &Runs, of: impl Fn(&RunMetrics) -> f64) -> Estimate {
+        Estimate::percent_above(&self.each(&of), &other.each(&of))
+    }
+
+    /// The difference of the means of a figure in these and in `other` runs.
+    pub fn difference(&self, other: &Runs, of: impl Fn(&RunMetrics) -> f64) -> Estimate {
+        Estimate::difference(&self.each(&of), &other.each(&of))
+    }
+
+    /// The standard deviation of a figure over the runs.
+    pub fn deviation(&self, of: impl Fn(&RunMetrics) -> f64) -> Estimate {
+        let each = self.each(of);
+        let n = each.len() as f64;
+        let squares: Vec<f64> = each.iter().map(|x| x * x).collect();
+        let freedom = n / (n - 1.0).max(1.0);
+        Estimate::of(&[&each, &squares], |m| ((m[1] - m[0] * m[0]).max(0.0) * freedom).sqrt())
     }
 
     /// Throughput of all flows together in KB/s.
@@ -110,8 +135,13 @@ impl<'a> Bench<'a> {
 
     /// Runs `of` with `many` times as many seeds.
     pub fn with_many<T>(&mut self, of: impl FnOnce(&mut Bench<'a>) -> T) -> T {
+        self.with_times(self.many, of)
+    }
+
+    /// Runs `of` with `times` as many seeds, at most `many`.
+    pub fn with_times<T>(&mut self, times: u32, of: impl FnOnce(&mut Bench<'a>) -> T) -> T {
         let usual = self.seeds;
-        self.seeds = self.many * usual;
+        self.seeds = times.min(self.many) * usual;
         let result = of(self);
         self.seeds = usual;
         result
@@ -120,6 +150,11 @@ impl<'a> Bench<'a> {
     /// Tables, plots and notes are used. If not, runs that decide no condition can be omitted.
     pub fn is_shown(&self) -> bool {
         !self.trying
+    }
+
+    /// The value set for `key`, if there is one.
+    pub fn setting(&self, key: &str) -> Option<&str> {
+        self.set.iter().rev().find_map(|setting| setting.strip_prefix(key)?.strip_prefix('='))
     }
 
     /// The testbed `text` with `changes`.

@@ -75,6 +75,29 @@ pub struct Paper {
     pub claims: &'static [Claim],
     /// Assumptions of its experiments where it is silent, each with the reason.
     pub assumed: &'static [(&'static str, &'static str)],
+    /// Its sentences with a number or an order that no claim tests.
+    pub untested: &'static [Untested],
+}
+
+/// A sentence of a paper with a number or an order that no claim tests.
+#[derive(Clone, Copy, Debug)]
+pub struct Untested {
+    /// Section.
+    pub place: &'static str,
+    /// The sentence in our words.
+    pub says: &'static str,
+    /// Why it is not tested.
+    pub why: &'static str,
+}
+
+impl Untested {
+    pub(crate) const fn new(
+        place: &'static str,
+        says: &'static str,
+        why: &'static str,
+    ) -> Untested {
+        Untested { place, says, why }
+    }
 }
 
 impl Paper {

@@ -6,9 +6,8 @@ use lasthop_report::plot::{
     TimeSequence,
 };
 use lasthop_trace::sequence::Series;
-use lasthop_trace::stats::Summary;
 
-use crate::{Bench, Interrupted};
+use crate::{Bench, Estimate, Interrupted};
 
 pub(crate) const BANDS: &str = "Bands are 95 % confidence intervals.";
 pub(crate) const WHISKERS: &str = "Whiskers are 95 % confidence intervals.";
@@ -26,8 +25,15 @@ pub(crate) struct Axes<'a> {
 }
 
 /// A line of means with their intervals.
-pub(crate) fn line(name: &str, points: impl IntoIterator<Item = (f64, Summary)>) -> LineSeries {
-    let points = points.into_iter().map(|(x, s)| Point { x, y: s.mean, ci: s.ci95 }).collect();
+pub(crate) fn line<E: Into<Estimate>>(
+    name: &str,
+    points: impl IntoIterator<Item = (f64, E)>,
+) -> LineSeries {
+    let point = |(x, estimate): (f64, E)| {
+        let Estimate { value, ci } = estimate.into();
+        Point { x, y: value, ci: ci.unwrap_or(0.0) }
+    };
+    let points = points.into_iter().map(point).collect();
     LineSeries { name: name.to_owned(), published: false, points }
 }
 
@@ -64,30 +70,38 @@ pub(crate) fn curves(title: &str, axes: Axes<'_>, curves: Vec<Curve>, caption: &
     figure(&plot.plot(), title, caption)
 }
 
-/// Progress of a transfer on the testbed `text`, for each case of a name and its changes: acknowledged packets of
-/// `payload` bytes over time, with seed 1.
+/// Progress of a transfer, with a published point, on the testbed `text`, for each case of a name and its changes: acknowledged packets of
+/// `payload` bytes over time, with the first seed.
 pub(crate) fn progress<S: AsRef<str>>(
     bench: &Bench<'_>,
     text: &str,
     cases: impl IntoIterator<Item = (&'static str, Vec<S>)>,
     payload: f64,
     (title, caption): (&str, &str),
+    published: Option<(&str, (f64, f64))>,
 ) -> Result<Figure, Interrupted> {
     let mut all = Vec::new();
     for (name, changes) in cases {
         bench.go_on()?;
-        let recording = bench.record(text, &changes, 1);
+        let recording = bench.record(text, &changes, bench.first_seed);
         let acked = recording.series.first().map(|s| s.acked.iter()).into_iter().flatten();
         let points = acked.map(|(at, to)| (*at, *to as f64 / payload, 0.0)).collect();
         all.push(Curve { name: name.to_owned(), pen: Pen::Line, points });
     }
+    let given = published.map(|(name, (x, y))| Curve {
+        name: name.to_owned(),
+        pen: Pen::Points,
+        points: vec![(x, y, 0.0)],
+    });
+    all.extend(given);
     let axes = Axes { x: "time (s)", y: "packets acknowledged", log_x: false };
     Ok(curves(title, axes, all, caption))
 }
 
 /// A bar of a mean with its interval.
-pub(crate) fn bar(summary: &Summary) -> Option<Bar> {
-    Some(Bar { value: summary.mean, ci: summary.ci95 })
+pub(crate) fn bar(value: impl Into<Estimate>) -> Option<Bar> {
+    let Estimate { value, ci } = value.into();
+    Some(Bar { value, ci: ci.unwrap_or(0.0) })
 }
 
 /// A bar of a published value.

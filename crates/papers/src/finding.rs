@@ -2,8 +2,10 @@
 
 use core::fmt::{self, Display};
 
-use lasthop_report::model::{Figure, MeasuredFigure, Table, Verdict};
-use lasthop_trace::stats::Summary;
+use lasthop_report::model::{ConditionFigure, Figure, MeasuredFigure, Table, Verdict};
+use lasthop_report::number::with_interval;
+
+use crate::Estimate;
 
 /// The bound of a measured value. NaN is within no bound.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -29,11 +31,22 @@ impl Bound {
             Bound::True => value == 1.0,
         }
     }
+
+    /// Its ends.
+    fn edges(self) -> [f64; 2] {
+        match self {
+            Bound::Within(low, high) => [low, high],
+            Bound::Below(high) | Bound::AtMost(high) => [f64::NEG_INFINITY, high],
+            Bound::Above(low) | Bound::AtLeast(low) => [low, f64::INFINITY],
+            Bound::True => [1.0, 1.0],
+        }
+    }
 }
 
 impl Display for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Bound::Within(low, high) if low == high => f.write_str(&short(*low)),
             Bound::Within(low, high) => write!(f, "{} to {}", short(*low), short(*high)),
             Bound::Below(high) => write!(f, "below {}", short(*high)),
             Bound::Above(low) => write!(f, "above {}", short(*low)),
@@ -50,14 +63,61 @@ pub struct Condition {
     /// The measured quantity.
     pub what: String,
     pub value: f64,
+    /// Half of the 95 % interval of the value; `None` where chance has no part in it.
+    pub ci: Option<f64>,
     pub bound: Bound,
     /// The condition as a sentence.
     pub text: String,
 }
 
 impl Condition {
+    /// Whether the value is within the bound, whatever its interval.
     pub fn holds(&self) -> bool {
         self.bound.holds(self.value)
+    }
+
+    /// Holds if the whole interval is within the bound, fails if none of it is; otherwise other seeds could decide
+    /// otherwise.
+    pub fn verdict(&self) -> Verdict {
+        let ci = self.ci.unwrap_or(0.0);
+        let [low, high] = self.bound.edges();
+        let outside = self.value + ci < low || self.value - ci > high;
+        match (self.bound.holds(self.value - ci), self.bound.holds(self.value + ci)) {
+            (true, true) => Verdict::Holds,
+            _ if ci == 0.0 || outside || self.value.is_nan() => Verdict::Fails,
+            _ => Verdict::Undecided,
+        }
+    }
+
+    /// The number of seeds whose interval would be narrow enough, estimated from `seeds`: intervals shrink with the
+    /// square root of their number. `None` if the value is on the edge.
+    pub fn decided_by(&self, seeds: u32) -> Option<u64> {
+        let ci = self.ci?;
+        let crossed = self.bound.edges().into_iter().filter(|edge| edge.is_finite());
+        let distance = crossed.map(|edge| (self.value - edge).abs()).fold(f64::INFINITY, f64::min);
+        let needed = f64::from(seeds) * (ci / distance) * (ci / distance);
+        // Two digits, rounded up.
+        let unit = libm::pow(10.0, (libm::log10(needed).floor() - 1.0).max(0.0));
+        (needed < 1e7).then(|| ((needed / unit).ceil() * unit) as u64)
+    }
+
+    /// The sentence, and the number of seeds that would decide.
+    fn undecided(&self, seeds: u32) -> String {
+        match self.decided_by(seeds) {
+            Some(needed) => format!("{} (about {needed} seeds would decide)", self.text),
+            None => format!("{} (no number of seeds would decide)", self.text),
+        }
+    }
+
+    /// For a report.
+    fn figure(&self) -> ConditionFigure {
+        ConditionFigure {
+            what: self.what.trim_end_matches(',').to_owned(),
+            value: self.value,
+            ci: self.ci,
+            wanted: self.bound.to_string(),
+            verdict: self.verdict(),
+        }
     }
 }
 
@@ -67,6 +127,8 @@ pub struct Finding {
     pub measured: Vec<MeasuredFigure>,
     /// Runs of each mean.
     pub runs: u32,
+    /// Seeds per case that were requested. Some cases have a multiple of them.
+    pub seeds: u32,
     /// All of them must hold.
     pub conditions: Vec<Condition>,
     /// Further remarks: why a condition fails, or the answer to an open question.
@@ -77,7 +139,7 @@ pub struct Finding {
 
 impl Finding {
     pub fn new(runs: u32) -> Finding {
-        Finding { runs, ..Finding::default() }
+        Finding { runs, seeds: runs, ..Finding::default() }
     }
 
     /// Requires `holds`, a condition without a single number. [`Finding::judge`] is for numbers.
@@ -87,39 +149,70 @@ impl Finding {
     }
 
     /// Requires `value` to be within `bound`; `text` describes the condition.
-    pub fn judge(&mut self, what: impl Display, value: f64, bound: Bound, text: impl Into<String>) {
+    pub fn judge(
+        &mut self,
+        what: impl Display,
+        value: impl Into<Estimate>,
+        bound: Bound,
+        text: impl Into<String>,
+    ) {
+        let Estimate { value, ci } = value.into();
         let (what, text) = (what.to_string(), text.into());
-        self.conditions.push(Condition { what, value, bound, text });
+        self.conditions.push(Condition { what, value, ci, bound, text });
     }
 
     /// The same with the default text.
-    fn wanted(&mut self, what: impl Display, value: f64, bound: Bound) {
-        let text = format!("{what} is {}, wanted {bound}", short(value));
-        self.judge(what, value, bound, text);
+    pub fn wanted(&mut self, what: impl Display, value: impl Into<Estimate>, bound: Bound) {
+        let Estimate { value, ci } = value.into();
+        let measured = with_interval(value, ci.unwrap_or(0.0));
+        let text = format!("{what} is {measured}, wanted {bound}");
+        self.judge(what, Estimate { value, ci }, bound, text);
     }
 
     /// Requires `value` between `low` and `high`, both included.
-    pub fn within(&mut self, what: impl Display, value: f64, low: f64, high: f64) {
+    pub fn within(&mut self, what: impl Display, value: impl Into<Estimate>, low: f64, high: f64) {
         self.wanted(what, value, Bound::Within(low, high));
     }
 
     /// Requires `value` within the relative tolerance `share` of the published value.
-    pub fn near(&mut self, what: impl Display, value: f64, published: f64, share: f64) {
+    pub fn near(
+        &mut self,
+        what: impl Display,
+        value: impl Into<Estimate>,
+        published: f64,
+        share: f64,
+    ) {
         self.within(what, value, (1.0 - share) * published, (1.0 + share) * published);
     }
 
     /// Requires `value` below `high`.
-    pub fn below(&mut self, what: impl Display, value: f64, high: f64) {
+    pub fn below(&mut self, what: impl Display, value: impl Into<Estimate>, high: f64) {
         self.wanted(what, value, Bound::Below(high));
     }
 
     /// Requires `value` above `low`.
-    pub fn above(&mut self, what: impl Display, value: f64, low: f64) {
+    pub fn above(&mut self, what: impl Display, value: impl Into<Estimate>, low: f64) {
         self.wanted(what, value, Bound::Above(low));
     }
 
+    /// Requires a difference in percent to be none: an equivalence test, which holds if the whole interval is within
+    /// `margin` of zero.
+    pub fn equal(&mut self, what: impl Display, percent: impl Into<Estimate>, margin: f64) {
+        let Estimate { value, ci } = percent.into();
+        let measured = with_interval(value, ci.unwrap_or(0.0));
+        let text = format!("{what}: {measured} %, wanted equal within {} %", short(margin));
+        let bound = Bound::Within(-margin, margin);
+        self.judge(format!("{what}, %"), Estimate { value, ci }, bound, text);
+    }
+
+    /// Requires that none of `of` was counted in `runs` runs.
+    pub fn none(&mut self, of: impl Display, count: f64, runs: usize) {
+        let text = format!("{of}: {} in {runs} runs, wanted none", short(count));
+        self.judge(of, count, Bound::AtMost(0.0), text);
+    }
+
     /// Adds a measured figure.
-    pub fn measure(&mut self, label: impl Into<String>, value: impl Value, unit: &str) {
+    pub fn measure(&mut self, label: impl Into<String>, value: impl Into<Estimate>, unit: &str) {
         self.compare(label, value, unit, None::<f64>);
     }
 
@@ -127,11 +220,11 @@ impl Finding {
     pub fn compare(
         &mut self,
         label: impl Into<String>,
-        value: impl Value,
+        value: impl Into<Estimate>,
         unit: &str,
         published: impl Into<Option<f64>>,
     ) {
-        let (mean, ci) = value.mean_and_ci();
+        let Estimate { value: mean, ci } = value.into();
         let (label, unit, published) = (label.into(), unit.to_owned(), published.into());
         self.measured.push(MeasuredFigure { label, mean, ci, unit, published });
     }
@@ -140,51 +233,43 @@ impl Finding {
         self.notes.push(text.into());
     }
 
-    /// The conjunction of all conditions; without conditions the claim was not tested.
+    /// Fails if a condition fails; undecided if none does but other seeds could decide one otherwise. Without conditions
+    /// the claim was not tested.
     pub fn verdict(&self) -> Verdict {
-        match self.conditions.iter().all(Condition::holds) {
-            _ if self.conditions.is_empty() => Verdict::NotRun,
-            true => Verdict::Holds,
-            false => Verdict::Fails,
+        let any = |verdict| self.conditions.iter().any(|c| c.verdict() == verdict);
+        match () {
+            () if self.conditions.is_empty() => Verdict::NotRun,
+            () if any(Verdict::Fails) => Verdict::Fails,
+            () if any(Verdict::Undecided) => Verdict::Undecided,
+            () => Verdict::Holds,
         }
     }
 
     /// The decisive conditions, then the notes.
     pub fn reason(&self) -> String {
-        let failed = self.conditions.iter().filter(|c| !c.holds());
-        let failed: Vec<&str> = failed.map(|c| c.text.as_str()).collect();
-        let head = match (failed.len(), self.conditions.len()) {
-            (0, 0) => return self.notes.join(". "),
-            (0, 1) => "the condition holds".to_owned(),
-            (0, n) => format!("all {n} conditions hold"),
-            (_, n) => format!("{} of {n} conditions fail: {}", failed.len(), failed.join("; ")),
-        };
-        let parts: Vec<&str> =
-            core::iter::once(head.as_str()).chain(self.notes.iter().map(String::as_str)).collect();
+        let of = |verdict| self.conditions.iter().filter(move |c| c.verdict() == verdict);
+        let failed: Vec<&str> = of(Verdict::Fails).map(|c| c.text.as_str()).collect();
+        let chance: Vec<String> = of(Verdict::Undecided).map(|c| c.undecided(self.seeds)).collect();
+        let mut parts = Vec::new();
+        let n = self.conditions.len();
+        match (failed.len(), chance.len(), n) {
+            (0, 0, 0) => {}
+            (0, 0, 1) => parts.push("the condition holds".to_owned()),
+            (0, 0, n) => parts.push(format!("all {n} conditions hold")),
+            (0, ..) => {}
+            (f, ..) => parts.push(format!("{f} of {n} conditions fail: {}", failed.join("; "))),
+        }
+        if !chance.is_empty() {
+            let (u, texts) = (chance.len(), chance.join("; "));
+            parts.push(format!("{u} of {n} conditions depend on the seeds: {texts}"));
+        }
+        parts.extend(self.notes.iter().cloned());
         parts.join(". ")
     }
-}
 
-/// A measured figure: a mean with half of its 95 % interval, or one value without an interval.
-pub trait Value {
-    fn mean_and_ci(&self) -> (f64, f64);
-}
-
-impl Value for f64 {
-    fn mean_and_ci(&self) -> (f64, f64) {
-        (*self, 0.0)
-    }
-}
-
-impl Value for Summary {
-    fn mean_and_ci(&self) -> (f64, f64) {
-        (self.mean, self.ci95)
-    }
-}
-
-impl Value for &Summary {
-    fn mean_and_ci(&self) -> (f64, f64) {
-        (self.mean, self.ci95)
+    /// The conditions for a report.
+    pub fn judged(&self) -> Vec<ConditionFigure> {
+        self.conditions.iter().map(Condition::figure).collect()
     }
 }
 
@@ -208,6 +293,32 @@ mod tests {
         finding.below("time-outs", 3.0, 2.0);
         assert_eq!(finding.verdict(), Verdict::Fails);
         assert!(finding.reason().contains("time-outs is 3"), "{}", finding.reason());
+    }
+
+    #[test]
+    fn an_interval_across_the_bound_is_undecided_and_says_how_many_runs_decide() {
+        let mut finding = Finding::new(20);
+        finding.within("gain", Estimate::new(6.8, 0.1), 3.0, 7.0);
+        assert_eq!(finding.verdict(), Verdict::Holds);
+        finding.within("gain", Estimate::new(6.8, 0.4), 3.0, 7.0);
+        assert_eq!(finding.verdict(), Verdict::Undecided);
+        // Half of the interval must be 0.2 and not 0.4: four times as many runs.
+        let reason = finding.reason();
+        assert!(reason.contains("gain is 6.80 ± 0.40, wanted 3 to 7 (about 80 seeds"), "{reason}");
+        finding.within("gain", Estimate::new(7.5, 0.4), 3.0, 7.0);
+        assert_eq!(finding.verdict(), Verdict::Fails);
+    }
+
+    #[test]
+    fn equality_is_an_equivalence_test() {
+        let verdict = |value, ci| {
+            let mut finding = Finding::new(20);
+            finding.equal("the windows differ", Estimate::new(value, ci), 5.0);
+            finding.verdict()
+        };
+        assert_eq!(verdict(1.0, 2.0), Verdict::Holds);
+        assert_eq!(verdict(1.0, 20.0), Verdict::Undecided, "too few runs show nothing");
+        assert_eq!(verdict(9.0, 2.0), Verdict::Fails);
     }
 
     #[test]

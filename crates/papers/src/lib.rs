@@ -11,13 +11,16 @@ mod bakshi96;
 mod balakrishnan97;
 mod bench;
 mod claim;
+mod estimate;
 mod explore;
 mod figure;
 mod finding;
 pub mod live;
 mod measure;
+mod modern;
 mod open;
 mod parsa98;
+mod record;
 mod related;
 pub mod systems;
 mod table;
@@ -25,15 +28,17 @@ mod testbed;
 mod west97;
 
 pub use bench::{Bench, Interrupted, Runs};
-pub use claim::{Claim, Experiment, Paper};
+pub use claim::{Claim, Experiment, Paper, Untested};
+pub use estimate::Estimate;
 pub use explore::{ConditionResult, Trial, aligned};
 pub use finding::{Bound, Condition, Finding};
 pub use open::{Open, Testbed, Values};
+pub use record::{Record, Recorded, record};
 
 pub(crate) use bench::scenario;
 pub(crate) use finding::short;
 
-use lasthop_report::model::{ClaimResult, Verdict};
+use lasthop_report::model::ClaimResult;
 
 /// The papers, in the order of reports.
 pub static PAPERS: [Paper; 5] =
@@ -42,17 +47,23 @@ pub static PAPERS: [Paper; 5] =
 /// Works that the papers cite. Their claims are evaluated on request only.
 pub static RELATED: Paper = related::PAPER;
 
-/// The papers, then the cited works.
+/// Results published since. Their claims are evaluated on request only.
+pub static MODERN: Paper = modern::PAPER;
+
+/// The papers, then the cited works, then later ones.
 pub fn works() -> impl Iterator<Item = &'static Paper> {
-    PAPERS.iter().chain([&RELATED])
+    PAPERS.iter().chain(APART.iter().map(|(_, work)| *work))
 }
+
+/// Works apart from the papers: what their claims are called, and the work.
+pub static APART: [(&str, &Paper); 2] = [("related work", &RELATED), ("modern results", &MODERN)];
 
 /// Every claim of the papers, in order.
 pub fn claims() -> impl Iterator<Item = &'static Claim> {
     PAPERS.iter().flat_map(|paper| paper.claims)
 }
 
-/// Every claim of the papers, then those of related work.
+/// Every claim of the papers, then those of related work and of modern results.
 pub fn all_claims() -> impl Iterator<Item = &'static Claim> {
     works().flat_map(|work| work.claims)
 }
@@ -97,20 +108,23 @@ pub fn evaluate(claim: &Claim, bench: &mut Bench<'_>) -> Result<ClaimEvaluation,
         }
         None => None,
     };
-    let (measured, runs, verdict, reason) = match &finding {
-        Some(f) => (f.measured.clone(), f.runs, f.verdict(), f.reason()),
-        None => (Vec::new(), 0, Verdict::NotRun, "there is no experiment for it yet".to_owned()),
+    let nothing = Finding {
+        notes: vec!["there is no experiment for it yet".to_owned()],
+        ..Finding::default()
     };
+    let f = finding.as_ref().unwrap_or(&nothing);
     let result = ClaimResult {
         id: claim.id.to_owned(),
         paper: claim.paper.to_owned(),
         place: claim.place.to_owned(),
         setup: claim.setup.to_owned(),
         published: claim.published.to_owned(),
-        measured,
-        runs,
-        verdict,
-        reason,
+        measured: f.measured.clone(),
+        conditions: f.judged(),
+        runs: f.runs,
+        verdict: f.verdict(),
+        reason: f.reason(),
+        notes: f.notes.clone(),
     };
     Ok(ClaimEvaluation { result, finding })
 }
@@ -119,13 +133,15 @@ pub fn evaluate(claim: &Claim, bench: &mut Bench<'_>) -> Result<ClaimEvaluation,
 mod tests {
     use std::collections::BTreeSet;
 
+    use lasthop_report::model::Verdict;
+
     use super::*;
 
     #[test]
     fn every_claim_has_a_name_of_its_own_an_experiment_and_its_paper() {
         let ids: BTreeSet<&str> = all_claims().map(|c| c.id).collect();
         assert_eq!(ids.len(), all_claims().count());
-        assert_eq!(claims().count(), 64);
+        assert_eq!(claims().count(), 72);
         for paper in works() {
             for claim in paper.claims {
                 assert_eq!(claim.paper, paper.key, "{}", claim.id);

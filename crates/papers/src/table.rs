@@ -4,6 +4,7 @@ use lasthop_report::model::{Column, Table};
 use lasthop_report::number;
 use lasthop_trace::stats::Summary;
 
+use crate::Estimate;
 use crate::bench::Runs;
 
 /// A table without rows. `headings` are separated by ` | `; a heading with `<` in front is a text column, all others are
@@ -58,6 +59,12 @@ impl Cell for f64 {
 impl Cell for Summary {
     fn cell(&self) -> String {
         mean_and_interval(self)
+    }
+}
+
+impl Cell for Estimate {
+    fn cell(&self) -> String {
+        number::with_interval(self.value, self.ci.unwrap_or(0.0))
     }
 }
 

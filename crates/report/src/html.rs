@@ -10,7 +10,7 @@ use crate::model::{Again, Assumption, ClaimResult, Column, Figure, Page, Section
 use crate::number::plural;
 use crate::plot::{Theme, page_css, page_variables};
 use crate::script;
-use crate::table::claim_figures;
+use crate::table::{claim_conditions, claim_figures};
 use crate::wrap::columns;
 
 const CSS: &str = include_str!("page.css");
@@ -107,6 +107,7 @@ fn badge(verdict: Verdict) -> String {
     let words = match verdict {
         Verdict::Holds => "✓ holds",
         Verdict::Fails => "✗ fails",
+        Verdict::Undecided => "? undecided",
         Verdict::NotRun => "– not run",
     };
     format!("<span class=\"badge {}\">{words}</span>", verdict.word())
@@ -118,6 +119,7 @@ fn tally(out: &mut String, claims: &[&ClaimResult]) {
     for (verdict, words) in [
         (Verdict::Holds, "found again"),
         (Verdict::Fails, "not found again"),
+        (Verdict::Undecided, "undecided: it depends on the seeds"),
         (Verdict::NotRun, "not run"),
     ] {
         let count = claims.iter().filter(|c| c.verdict == verdict).count();
@@ -170,6 +172,9 @@ fn section(
     }
     if let Some(claim) = section.claim.as_ref().filter(|c| !c.measured.is_empty()) {
         table(out, &claim_figures(claim));
+    }
+    if let Some(claim) = section.claim.as_ref().filter(|c| !c.conditions.is_empty()) {
+        table(out, &claim_conditions(claim));
     }
     section.tables.iter().for_each(|t| table(out, t));
     section.figures.iter().for_each(|f| figure(out, index, f, live));

@@ -12,16 +12,19 @@ use crate::plot::Plot;
 pub enum Verdict {
     Holds,
     Fails,
+    /// The interval of a measured value crosses the bound: other seeds could decide otherwise.
+    Undecided,
     /// It was not run.
     NotRun,
 }
 
 impl Verdict {
-    /// The name in files and tables: `holds`, `fails`, `not-run`.
+    /// The name in files and tables: `holds`, `fails`, `undecided`, `not-run`.
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
             Verdict::Fails => "fails",
+            Verdict::Undecided => "undecided",
             Verdict::NotRun => "not-run",
         }
     }
@@ -35,8 +38,8 @@ pub struct MeasuredFigure {
     pub label: String,
     /// Mean over the runs.
     pub mean: f64,
-    /// Half the width of the 95 % confidence interval; zero without one.
-    pub ci: f64,
+    /// Half the width of the 95 % confidence interval; `None` for a value without one, such as that of a single run.
+    pub ci: Option<f64>,
     /// Unit, such as `KB/s`; empty for a bare number.
     pub unit: String,
     /// The published number, in the same unit.
@@ -54,7 +57,7 @@ impl MeasuredFigure {
         MeasuredFigure {
             label: label.into(),
             mean: summary.mean,
-            ci: summary.ci95,
+            ci: (summary.n > 1).then_some(summary.ci95),
             unit: unit.into(),
             published,
         }
@@ -68,7 +71,7 @@ struct MeasuredFigureJson {
     label: String,
     // Infinities and NaN are written as `null`.
     value: Option<f64>,
-    interval95: (Option<f64>, Option<f64>),
+    interval95: Option<(f64, f64)>,
     unit: String,
     published: Option<f64>,
 }
@@ -78,7 +81,7 @@ impl From<MeasuredFigure> for MeasuredFigureJson {
         MeasuredFigureJson {
             label: m.label,
             value: Some(m.mean),
-            interval95: (Some(m.mean - m.ci), Some(m.mean + m.ci)),
+            interval95: interval(m.mean, m.ci),
             unit: m.unit,
             published: m.published,
         }
@@ -87,10 +90,57 @@ impl From<MeasuredFigure> for MeasuredFigureJson {
 
 impl From<MeasuredFigureJson> for MeasuredFigure {
     fn from(m: MeasuredFigureJson) -> MeasuredFigure {
-        let [mean, low, high] =
-            [m.value, m.interval95.0, m.interval95.1].map(|value| value.unwrap_or(f64::NAN));
-        let ci = (high - low) / 2.0;
+        let mean = m.value.unwrap_or(f64::NAN);
+        let ci = m.interval95.map(half);
         MeasuredFigure { label: m.label, mean, ci, unit: m.unit, published: m.published }
+    }
+}
+
+/// The bounds of an interval around `mean`, if it is finite.
+fn interval(mean: f64, ci: Option<f64>) -> Option<(f64, f64)> {
+    ci.map(|ci| (mean - ci, mean + ci)).filter(|(low, high)| low.is_finite() && high.is_finite())
+}
+
+/// Half of the width of an interval.
+fn half((low, high): (f64, f64)) -> f64 {
+    (high - low) / 2.0
+}
+
+/// A condition of a published result: a measured value and its bound.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(into = "ConditionJson", from = "ConditionJson")]
+pub struct ConditionFigure {
+    /// The measured quantity, with its unit.
+    pub what: String,
+    pub value: f64,
+    /// Half the width of the 95 % confidence interval; `None` where chance has no part.
+    pub ci: Option<f64>,
+    /// The bound as text, such as `at most 5`.
+    pub wanted: String,
+    pub verdict: Verdict,
+}
+
+/// [`ConditionFigure`] in JSON.
+#[derive(Serialize, Deserialize)]
+struct ConditionJson {
+    what: String,
+    value: Option<f64>,
+    interval95: Option<(f64, f64)>,
+    wanted: String,
+    verdict: Verdict,
+}
+
+impl From<ConditionFigure> for ConditionJson {
+    fn from(c: ConditionFigure) -> ConditionJson {
+        let (value, interval95) = (Some(c.value), interval(c.value, c.ci));
+        ConditionJson { what: c.what, value, interval95, wanted: c.wanted, verdict: c.verdict }
+    }
+}
+
+impl From<ConditionJson> for ConditionFigure {
+    fn from(c: ConditionJson) -> ConditionFigure {
+        let (value, ci) = (c.value.unwrap_or(f64::NAN), c.interval95.map(half));
+        ConditionFigure { what: c.what, value, ci, wanted: c.wanted, verdict: c.verdict }
     }
 }
 
@@ -109,11 +159,17 @@ pub struct ClaimResult {
     /// The paper's own figures, in words.
     pub published: String,
     pub measured: Vec<MeasuredFigure>,
+    /// The conditions of the verdict; all of them must hold.
+    #[serde(default)]
+    pub conditions: Vec<ConditionFigure>,
     /// Runs of each mean.
     pub runs: u32,
     pub verdict: Verdict,
     /// The reason of the verdict; for a claim that fails, the likely cause.
     pub reason: String,
+    /// Remarks, which `reason` has as well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// A plot with its texts.
@@ -248,13 +304,21 @@ mod tests {
             measured: vec![MeasuredFigure {
                 label: "Reno".into(),
                 mean: 97.0,
-                ci: 2.0,
+                ci: Some(2.0),
                 unit: "KB/s".into(),
                 published: Some(98.36),
+            }],
+            conditions: vec![ConditionFigure {
+                what: "Reno in KB/s".into(),
+                value: 97.0,
+                ci: None,
+                wanted: "90 to 110".into(),
+                verdict: Verdict::Holds,
             }],
             runs: 20,
             verdict: Verdict::NotRun,
             reason: "too few seeds".into(),
+            notes: Vec::new(),
         };
         let json = serde_json::to_value(&claim).unwrap();
         for key in ["id", "paper", "where", "published", "measured", "runs", "verdict", "reason"] {
@@ -263,6 +327,7 @@ mod tests {
         assert_eq!(json["verdict"], "not-run");
         assert_eq!(json["measured"][0]["value"], 97.0);
         assert_eq!(json["measured"][0]["interval95"], serde_json::json!([95.0, 99.0]));
+        assert!(json["conditions"][0]["interval95"].is_null(), "no interval was measured");
         assert_eq!(serde_json::from_value::<ClaimResult>(json).unwrap(), claim);
     }
 }

@@ -288,12 +288,28 @@ pub fn claim_figures(claim: &ClaimResult) -> Table {
         vec![
             m.label.clone(),
             m.published.map_or_else(|| "–".to_owned(), short),
-            crate::number::with_interval(m.mean, m.ci),
+            crate::number::with_interval(m.mean, m.ci.unwrap_or(0.0)),
             m.unit.clone(),
             ratio.map_or_else(|| "–".to_owned(), |r| format!("{r:.2}")),
         ]
     };
     Table { title: String::new(), columns, rows: claim.measured.iter().map(row).collect() }
+}
+
+/// The conditions of a claim, each with what was measured and what is wanted.
+pub fn claim_conditions(claim: &ClaimResult) -> Table {
+    let mut columns: Vec<Column> = ["condition", "wanted", "verdict"].map(Column::text).into();
+    columns.insert(1, Column::number("measured (95 %)"));
+    let row = |c: &crate::model::ConditionFigure| {
+        // A condition without a number is its sentence.
+        let measured = match c.wanted.as_str() {
+            "true" => String::new(),
+            _ => crate::number::with_interval(c.value, c.ci.unwrap_or(0.0)),
+        };
+        let wanted = if c.wanted == "true" { String::new() } else { c.wanted.clone() };
+        vec![c.what.clone(), measured, wanted, c.verdict.word().to_owned()]
+    };
+    Table { title: String::new(), columns, rows: claim.conditions.iter().map(row).collect() }
 }
 
 /// A row with the verdict of each claim.

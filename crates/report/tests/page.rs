@@ -2,7 +2,8 @@
 
 use lasthop_report::html;
 use lasthop_report::model::{
-    Again, Assumption, ClaimResult, Column, Figure, MeasuredFigure, Page, Section, Table, Verdict,
+    Again, Assumption, ClaimResult, Column, ConditionFigure, Figure, MeasuredFigure, Page, Section,
+    Table, Verdict,
 };
 use lasthop_report::plot::{Bar, BarChart, BarGroup, BarSeries, TimeSequence};
 use lasthop_trace::sequence::{SendKind, Sent, Series};
@@ -19,13 +20,21 @@ fn claim(text: &str) -> ClaimResult {
         measured: vec![MeasuredFigure {
             label: text.into(),
             mean: f64::NAN,
-            ci: 1.0,
+            ci: Some(1.0),
             unit: text.into(),
             published: Some(2.0),
+        }],
+        conditions: vec![ConditionFigure {
+            what: text.into(),
+            value: f64::NAN,
+            ci: None,
+            wanted: text.into(),
+            verdict: Verdict::Undecided,
         }],
         runs: 20,
         verdict: Verdict::Fails,
         reason: text.into(),
+        notes: Vec::new(),
     }
 }
 

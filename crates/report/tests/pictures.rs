@@ -112,7 +112,7 @@ fn claim() -> ClaimResult {
     let figure = |label: &str, mean, ci, published| MeasuredFigure {
         label: label.into(),
         mean,
-        ci,
+        ci: Some(ci),
         unit: "KB/s".into(),
         published,
     };
@@ -123,9 +123,11 @@ fn claim() -> ClaimResult {
         setup: String::new(),
         published: String::new(),
         measured: vec![figure("Reno", 104.9, 10.6, Some(98.36)), figure("snoop", 188.2, 2.1, None)],
+        conditions: Vec::new(),
         runs: 20,
         verdict: Verdict::Holds,
         reason: "within its bounds\u{1b}[31m".into(),
+        notes: Vec::new(),
     }
 }
 

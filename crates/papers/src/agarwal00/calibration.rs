@@ -74,7 +74,7 @@ fn run(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
         ("sending, until it is empty,", entire, SENDING_MIN),
     ] {
         let what = format!("lifetime in minutes, {what}");
-        finding.within(what, life.mean, published - 0.5, published + 0.5);
+        finding.within(what, life, published - 0.5, published + 0.5);
     }
     let emptied =
         whole.all().iter().all(|run| node(&run.metrics, "sender").is_some_and(|n| n.emptied));

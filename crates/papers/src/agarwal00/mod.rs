@@ -16,6 +16,7 @@ mod lookup;
 mod options;
 mod range;
 mod sizes;
+mod untested;
 
 use crate::{Claim, Paper};
 
@@ -37,6 +38,7 @@ pub(crate) const PAPER: Paper = Paper {
         live::LIVE,
     ],
     assumed: assumed::ASSUMED,
+    untested: untested::UNTESTED,
 };
 
 const CLAIM: Claim = Claim::of("agarwal00");

@@ -10,7 +10,7 @@ use super::cases::{
 };
 use super::range::CLAIM;
 use crate::measure::{count, timeouts};
-use crate::{Bench, Claim, Finding, Interrupted, Runs, short};
+use crate::{Bench, Claim, Estimate, Finding, Interrupted, Runs, short};
 
 /// Runs with a change and without it at the usual MTU.
 struct Pair {
@@ -71,7 +71,7 @@ fn options(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
         ("timestamps off", STAMPS_OFF, "5.4", Some((115.0, 111.0))),
         ("prediction before PAWS", PREDICTED, "5.5", Some((114.0, 111.0))),
     ];
-    let mut draws = Vec::new();
+    let (mut draws, mut saving) = (Vec::new(), Vec::new());
     for (name, parts, figure, published) in cases {
         let pair = Pair::run(bench, finding, (name, parts), figure, published)?;
         let bytes = gain(&pair.changed, &pair.stock, megabytes("sender"));
@@ -84,15 +84,28 @@ fn options(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
         for (what, gain) in [("bytes", bytes), ("lifetime", life)] {
             let what = format!("{name}: {what} in %");
             match published {
-                None => finding.within(what, gain.mean, -1.0, 1.0),
-                Some(_) => finding.above(what, gain.low(), 0.0),
+                None => finding.equal(what.trim_end_matches(" in %"), gain, 1.0),
+                Some(_) => finding.above(what, gain, 0.0),
             }
         }
+        if let Some((new, old)) = published {
+            // Lifetimes are whole minutes.
+            let (least, most) = (more(new - 0.5, old + 0.5), more(new + 0.5, old - 0.5));
+            finding.within(format!("{name}: lifetime in %, as printed"), life, least, most);
+        }
         if parts == STAMPS_OFF {
-            finding.within(format!("{name}: energy per byte saved in %"), -saved.mean, 1.0, 8.0);
+            let saved = Estimate::from(saved).scaled(-1.0);
+            finding.within(format!("{name}: energy per byte saved in %"), saved, 1.0, 8.0);
         }
         draws.push(pair.draws());
+        saving.push([pair.stock.each(per_joule("sender")), pair.changed.each(per_joule("sender"))]);
     }
+    // "Comparable" (6): neither saves more than twice what the other does.
+    let [_, stamps, prediction] = &saving[..] else { return Ok(()) };
+    let series = [&stamps[1], &stamps[0], &prediction[1], &prediction[0]];
+    let times =
+        Estimate::of(&series.map(Vec::as_slice), |m| (m[2] / m[3] - 1.0) / (m[0] / m[1] - 1.0));
+    finding.within("saving of header prediction over that of timestamps off", times, 0.5, 2.0);
     let columns = ["bytes", "lifetime"]
         .map(|what| cases.map(|(name, ..)| format!("{name}: {what}, %")).join(" | "));
     sensitivity(bench, finding, &columns.join(" | "), |budget| {
@@ -133,8 +146,10 @@ fn by_time(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
     finding.compare("lifetime, stock", stock.summary(minutes("sender")), "min", 106.0);
     let label = "lifetime, ACKs by time";
     finding.compare(label, changed.summary(minutes("sender")), "min", 106.0);
-    finding.above("bytes per joule in %", efficiency.low(), 0.0);
-    finding.within("lifetime in %", life.mean, -3.0, 3.0);
+    finding.above("bytes per joule in %", efficiency, 0.0);
+    // The same in whole minutes, with a deviation of at most one.
+    let longer = changed.difference(stock, minutes("sender"));
+    finding.within("lifetime longer by, min,", longer, -2.0, 2.0);
     let per_ack = |runs: &Runs| runs.mean(count(|f| f.new_packets)) / runs.mean(acks);
     finding.note(format!(
         "An ACK is for {:.1} segments by time and for {:.1} otherwise. It is the window that calls for it, half of \

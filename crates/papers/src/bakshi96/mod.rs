@@ -3,16 +3,17 @@
 //! One set of values serves all experiments on one network: see the `.toml` files in this folder.
 
 mod assumed;
+mod averages;
 mod feedback;
 mod lan;
 mod range;
 mod recovery;
 mod size;
 mod traces;
+mod untested;
 
 use lasthop_report::plot::LineSeries;
 use lasthop_trace::metrics::RunMetrics;
-use lasthop_trace::stats::Summary;
 
 use crate::figure::published_line;
 use crate::{Bench, Claim, Interrupted, Paper, Runs};
@@ -29,10 +30,14 @@ pub(crate) const PAPER: Paper = Paper {
         recovery::F8,
         recovery::F9,
         lan::F10,
+        averages::DEVIATION,
         feedback::QUENCH,
         feedback::TICK,
+        feedback::RECOVERY,
+        recovery::LONGER,
     ],
     assumed: assumed::ASSUMED,
+    untested: untested::UNTESTED,
 };
 
 const CLAIM: Claim = Claim { testbed: Some(&range::TESTBED), ..Claim::of("bakshi96") };
@@ -138,14 +143,6 @@ fn bound(most: f64, good: f64, bad: f64) -> f64 {
     most * good / (good + bad)
 }
 
-/// The means rise within their intervals: no step falls by more than both intervals, and the last mean exceeds the
-/// first.
-fn rises(means: &[Summary]) -> bool {
-    let steps = means.windows(2).all(|w| w[1].mean + w[1].ci95 >= w[0].mean - w[0].ci95);
-    let ends = means.first().zip(means.last());
-    steps && ends.is_some_and(|(first, last)| last.mean > first.mean)
-}
-
 /// Points from the paper's text: bad period, packet size and value. One series per bad period, in the order of the
 /// measured ones, so that both have the same colour.
 fn published(given: &[(u32, f64, f64)]) -> Vec<LineSeries> {
@@ -173,14 +170,6 @@ mod tests {
                 assert!(fixed.send_buffer <= 4096 && fixed.send_buffer > 4096 / 2);
             }
         }
-    }
-
-    #[test]
-    fn a_series_rises_within_its_intervals() {
-        let at = |mean: f64, ci95: f64| Summary { mean, ci95, ..Summary::of(&[mean]) };
-        assert!(rises(&[at(1.0, 0.2), at(0.9, 0.2), at(2.0, 0.1)]));
-        assert!(!rises(&[at(1.0, 0.1), at(0.5, 0.1), at(2.0, 0.1)]));
-        assert!(!rises(&[at(1.0, 2.0), at(0.9, 2.0)]));
     }
 
     /// The base station's link layer, its agent and the source work together.

@@ -14,6 +14,7 @@ mod split;
 mod testbed;
 mod timeouts;
 mod topologies;
+mod untested;
 mod web;
 
 use crate::{Claim, Paper};
@@ -32,6 +33,7 @@ pub(crate) const PAPER: Paper = Paper {
         semantics::ACKSPLIT,
         topologies::F6,
         acks::T1,
+        acks::ASYMMETRY,
         acks::BOTH_WAYS,
         topologies::MAC,
         timeouts::CAUSES,
@@ -41,6 +43,7 @@ pub(crate) const PAPER: Paper = Paper {
         snoop::MOBILE_SENDER,
     ],
     assumed: assumed::ASSUMED,
+    untested: untested::UNTESTED,
 };
 
 const CLAIM: Claim = Claim::of("balakrishnan97");

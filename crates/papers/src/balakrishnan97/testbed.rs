@@ -3,7 +3,7 @@
 use crate::figure::{WHISKERS, bar, bars, published_bar};
 use crate::measure::{count, mbps, wired, wireless};
 use crate::table::{mean_and_interval, row, table};
-use crate::{Bench, Finding, Interrupted, Runs};
+use crate::{Bench, Estimate, Finding, Interrupted, Runs};
 
 /// Fixed host, Ethernet, base station, WaveLAN, mobile host.
 pub(super) const LAN: &str = include_str!("lan.toml");
@@ -21,9 +21,9 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Mean throughput in Mb/s.
-    pub(super) fn mbps(&self) -> f64 {
-        self.runs.mean(mbps)
+    /// Throughput in Mb/s.
+    pub(super) fn mbps(&self) -> Estimate {
+        self.runs.summary(mbps).into()
     }
 }
 
@@ -59,22 +59,36 @@ impl Rows {
         }
     }
 
-    /// Mean throughput of a protocol in Mb/s.
-    pub(super) fn mbps(&self, name: &str) -> f64 {
+    /// Throughput of a protocol in Mb/s.
+    pub(super) fn mbps(&self, name: &str) -> Estimate {
         self.get(name).mbps()
     }
 
     /// The ratio of the throughputs of `a` and `b`.
-    pub(super) fn times(&self, a: &str, b: &str) -> f64 {
-        self.mbps(a) / self.mbps(b)
+    pub(super) fn times(&self, a: &str, b: &str) -> Estimate {
+        self.get(a).runs.ratio(&self.get(b).runs, mbps)
     }
 
     /// By how many percent `a` exceeds `b`.
-    pub(super) fn above(&self, a: &str, b: &str) -> f64 {
-        100.0 * (self.times(a, b) - 1.0)
+    pub(super) fn above(&self, a: &str, b: &str) -> Estimate {
+        self.get(a).runs.percent_above(&self.get(b).runs, mbps)
+    }
+
+    /// How far `a` is ahead of the best of `others`, in Mb/s.
+    pub(super) fn ahead(&self, a: &str, others: &[&str]) -> Estimate {
+        let mut series = vec![self.get(a).runs.each(mbps)];
+        series.extend(others.iter().map(|name| self.get(name).runs.each(mbps)));
+        let series: Vec<&[f64]> = series.iter().map(Vec::as_slice).collect();
+        let best = |others: &[f64]| others.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Estimate::of(&series, |m| m[0] - best(&m[1..]))
     }
 
     pub(super) fn show(&self, finding: &mut Finding, title: &str) {
+        self.show_with(finding, title, &[]);
+    }
+
+    /// The same with published goodputs of the wireless hop in percent.
+    pub(super) fn show_with(&self, finding: &mut Finding, title: &str, given: &[(&str, f64)]) {
         let mut rows = table(
             format!("{title} (published in brackets)"),
             "< | Mb/s | wired goodput % | wireless goodput % | time-outs | fast retransmissions | \
@@ -92,7 +106,7 @@ impl Rows {
         }
         finding.tables.push(rows);
         let groups = self.0.iter().map(|row| {
-            let measured = bar(&row.runs.summary(mbps));
+            let measured = bar(row.runs.summary(mbps));
             (row.name, vec![row.published.and_then(published_bar), measured])
         });
         let series = [("published", true), ("measured", false)];
@@ -100,9 +114,12 @@ impl Rows {
         let throughput =
             bars(&title_of("throughput"), "throughput, Mb/s", series, groups, WHISKERS);
         let groups = self.0.iter().map(|row| {
-            (row.name, vec![bar(&row.runs.summary(wired)), bar(&row.runs.summary(wireless))])
+            let published = given.iter().find(|(name, _)| *name == row.name);
+            let measured = [wired, wireless].map(|of| bar(row.runs.summary(of)));
+            let [on_wire, on_air] = measured;
+            (row.name, vec![on_wire, on_air, published.and_then(|(_, g)| published_bar(*g))])
         });
-        let series = [("wired", false), ("wireless", false)];
+        let series = [("wired", false), ("wireless", false), ("wireless, published", true)];
         let goodput = bars(&title_of("goodput"), "goodput, %", series, groups, WHISKERS);
         finding.figures.extend([throughput, goodput]);
     }

@@ -1,14 +1,14 @@
 //! The variables of the experiments: protocol, window, errors; and the charts of sweeps over them.
 
 use lasthop_report::model::{Figure, Table};
-use lasthop_report::plot::{Curve, Pen};
+use lasthop_report::plot::{Curve, LineSeries, Pen};
 use lasthop_trace::metrics::{RunMetrics, StageMetrics};
 
 use super::TESTBED;
 use crate::figure::{Axes, curves, line, lines};
 use crate::measure::kbps;
 use crate::table::{row, table};
-use crate::{Bench, Interrupted, Runs};
+use crate::{Bench, Estimate, Interrupted, Runs};
 
 /// The protocol that repairs losses of the radio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -150,19 +150,45 @@ impl Sweeps {
         self.at(protocol, ppm).mean(of)
     }
 
+    /// By how many percent a figure of one protocol exceeds that of another at an error rate.
+    pub(super) fn percent_above(
+        &self,
+        (over, under): (Protocol, Protocol),
+        ppm: f64,
+        of: impl Fn(&RunMetrics) -> f64,
+    ) -> Estimate {
+        self.at(over, ppm).percent_above(self.at(under, ppm), of)
+    }
+
+    /// The ratio of a figure of one protocol to that of another at an error rate.
+    pub(super) fn ratio(
+        &self,
+        (over, under): (Protocol, Protocol),
+        ppm: f64,
+        of: impl Fn(&RunMetrics) -> f64,
+    ) -> Estimate {
+        self.at(over, ppm).ratio(self.at(under, ppm), of)
+    }
+
     /// Each protocol with its error rates and runs.
     pub(super) fn each(&self) -> impl Iterator<Item = (Protocol, Points<'_>)> {
         self.all.iter().map(|(p, runs)| (*p, self.rates.iter().copied().zip(runs).collect()))
     }
 
     /// Throughput against the error rate.
-    pub(super) fn throughput_chart(&self, title: &str, log_x: bool, caption: &str) -> Figure {
+    pub(super) fn throughput_chart(
+        &self,
+        title: &str,
+        log_x: bool,
+        published: Option<LineSeries>,
+        caption: &str,
+    ) -> Figure {
         let axes = Axes { x: "bit errors per million", y: "throughput, kb/s", log_x };
         let series = self.each().map(|(protocol, points)| {
             let points = points.into_iter().map(|(x, runs)| (x, runs.summary(kbps)));
             line(protocol.name(), points)
         });
-        lines(title, axes, series.collect(), caption)
+        lines(title, axes, series.chain(published).collect(), caption)
     }
 
     /// Mean packet delay of `protocols` against the error rate; whiskers are the deviation of packets, as in the paper.

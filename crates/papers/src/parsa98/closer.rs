@@ -7,7 +7,7 @@ use super::cases::Protocol::{Tulip, Unaided};
 use super::cases::{Protocol, Window, bit_errors, case, run, timeouts};
 use super::{CLAIM, TESTBED};
 use crate::figure::sequence;
-use crate::{Bench, Claim, Finding, Interrupted};
+use crate::{Bench, Bound, Claim, Finding, Interrupted};
 
 /// The part of the transfer in Figure 12, in seconds.
 const SHOWN: f64 = 2.0;
@@ -110,16 +110,21 @@ fn with_tulip(bench: &mut Bench<'_>, finding: &mut Finding, seeds: u32) -> Resul
         "Figure 12 (b): the first two seconds with TULIP",
         &starts[drawn],
         Some((0.0, SHOWN)),
-        &format!("Seed {}.", drawn + 1),
+        &format!("Seed {}.", bench.first_seed + drawn as u64),
     ));
-    let worst = idle.iter().copied().fold(0.0, f64::max);
-    finding.compare("TULIP, longest idle period", Summary::of(&idle), "ms", 200.0);
-    finding.compare("TULIP, packets lost", Summary::of(&losses), "in 2 s", 17.0);
-    finding.within("TULIP, the longest idle period of all seeds in ms,", worst, 0.0, 400.0);
-    finding.within("TULIP, time-outs in 2 s over all seeds,", expired as f64, 0.0, 0.0);
+    let (idle_ms, lost) = (Summary::of(&idle), Summary::of(&losses));
+    finding.compare("TULIP, longest idle period", idle_ms, "ms", 200.0);
+    finding.compare("TULIP, packets lost", lost, "in 2 s", 17.0);
+    // "Lasting not more than 200 ms", in the one run of the paper: the usual one is no longer.
+    finding.wanted("TULIP, longest idle period of a run in ms,", idle_ms, Bound::AtMost(200.0));
+    let longer = idle.iter().filter(|ms| **ms > 400.0).count();
+    finding.none("TULIP, runs with an idle period above 400 ms", longer as f64, idle.len());
+    // The published run is one: 17 are counted with a deviation of their square root.
+    finding.within("TULIP, packets lost in 2 s,", lost, 9.0, 25.0);
+    finding.none("TULIP, time-outs in 2 s", expired as f64, idle.len());
     let whole = run(bench, Tulip, Window::Large, &bit_errors(15.0))?;
     let all = whole.each(timeouts).iter().sum::<f64>();
-    finding.within("TULIP, time-outs in whole transfers over all seeds,", all, 0.0, 0.0);
+    finding.none("TULIP, time-outs in whole transfers", all, whole.all().len());
     let thrice = starts.iter().filter(thrice).count();
     finding.note(format!(
         "One packet is lost three times or more within two seconds in {thrice} of {seeds} seeds"

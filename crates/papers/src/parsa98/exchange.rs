@@ -9,8 +9,10 @@ use lasthop_proto::link::frame::{Frame, Header, Load, Timing};
 use lasthop_proto::link::tulip::{Tulip, TulipConfig};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq};
+use lasthop_report::plot::{Message, Messages};
 
 use super::CLAIM;
+use crate::figure::figure;
 use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted};
 
@@ -227,7 +229,30 @@ fn f6(_: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
         format!("{alike} of {} events come as told, in their order", FIGURE_6.len()),
     );
     finding.note("The figure writes the second retransmission of 9 with one star as well");
+    let title = "Figure 6: an example of a transmission, window 8".to_owned();
+    let parties = ["base station", "mobile"].map(str::to_owned).to_vec();
+    let plot = Messages {
+        title: title.clone(),
+        parties,
+        messages: log.iter().map(|e| drawn(e)).collect(),
+    };
+    let caption = "As it went here: packets to the right, acknowledgements with their bit vectors to the left, \
+                   retransmission lists R at the base station, released packets at the mobile.";
+    finding.figures.push(figure(&plot.plot(), &title, caption));
     Ok(())
+}
+
+/// An event of the log in the diagram.
+fn drawn(event: &str) -> Message {
+    let lost = event.ends_with(" lost");
+    let text = event.trim_end_matches(" lost").to_owned();
+    let (from, to) = match () {
+        () if text.starts_with("up ") => (1, 1),
+        () if text.starts_with('R') => (0, 0),
+        () if text.contains('[') => (1, 0),
+        () => (0, 1),
+    };
+    Message { from, to, text, lost }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod exchange;
 mod range;
 mod throughput;
 mod trips;
+mod untested;
 
 use crate::{Claim, Paper};
 
@@ -24,6 +25,7 @@ pub(crate) const PAPER: Paper = Paper {
         throughput::F9,
         throughput::F10,
         throughput::T1,
+        throughput::SACK,
         closer::F12,
         trips::F13,
         delay::F14,
@@ -35,6 +37,7 @@ pub(crate) const PAPER: Paper = Paper {
         both_ways::BIDIR,
     ],
     assumed: assumed::ASSUMED,
+    untested: untested::UNTESTED,
 };
 
 const CLAIM: Claim = Claim { testbed: Some(&range::TESTBED), ..Claim::of("parsa98") };

@@ -4,12 +4,14 @@ use lasthop_report::model::Figure;
 use lasthop_report::plot::{Curve, Pen};
 
 use super::cases::Protocol::{Snoop, SnoopFixed, Tulip, TulipPlain, Unaided};
-use super::cases::{Sweeps, Window, bit_errors, case, goodput, ideal_goodput, run, timeouts};
+use super::cases::{
+    Sweeps, Window, bit_errors, case, delay, deviation, goodput, ideal_goodput, run, timeouts,
+};
 use super::{CLAIM, TESTBED};
-use crate::figure::{Axes, BANDS, curves, progress};
+use crate::figure::{Axes, BANDS, curves, progress, published_line};
 use crate::measure::{count, kbps, transfer_time};
-use crate::table::{mean_and_interval, table};
-use crate::{Bench, Claim, Finding, Interrupted, Runs};
+use crate::table::{Cell, mean_and_interval, row, table};
+use crate::{Bench, Bound, Claim, Estimate, Finding, Interrupted, Runs};
 
 /// Error rates of experiment 1, in bits per million.
 pub(super) const LOW: [f64; 6] = [0.0, 0.5, 2.0, 3.9, 7.5, 15.0];
@@ -33,17 +35,22 @@ pub(super) const F9: Claim = Claim {
 
 /// Figure 9: the progress of a transfer with each protocol.
 fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
-    for (rate, part) in [(3.9, "(a) 3.9"), (15.0, "(b) 15")] {
-        let cases = [Tulip, Snoop, Unaided]
-            .map(|protocol| (protocol.name(), case(protocol, Window::Large, &bit_errors(rate))));
-        let title = format!("Figure 9 {part} bit errors per million");
-        let words = (title.as_str(), "Seed 1, window 42 KB.");
-        finding.figures.push(progress(bench, TESTBED, cases, 1400.0, words)?);
-    }
     let errors = bit_errors(15.0);
     let tulip = run(bench, Tulip, Window::Large, &errors)?;
     let snoop = run(bench, Snoop, Window::Large, &errors)?;
     let both = tulip.mean(transfer_time).max(snoop.mean(transfer_time));
+    for (rate, part) in [(3.9, "(a) 3.9"), (15.0, "(b) 15")] {
+        if !bench.is_shown() {
+            break;
+        }
+        let cases = [Tulip, Snoop, Unaided]
+            .map(|protocol| (protocol.name(), case(protocol, Window::Large, &bit_errors(rate))));
+        let title = format!("Figure 9 {part} bit errors per million");
+        let words = (title.as_str(), "The first seed, window 42 KB.");
+        let done = ("published: TCP alone when the others are done", (both, 0.3 * WHOLE / 1400.0));
+        let published = (rate == 15.0).then_some(done);
+        finding.figures.push(progress(bench, TESTBED, cases, 1400.0, words, published)?);
+    }
     let mut changes = case(Unaided, Window::Large, &errors);
     changes.push(format!("horizon={both:.3}s"));
     let cut = bench.runs(TESTBED, &changes)?;
@@ -56,15 +63,31 @@ fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
         let label = format!("{name}, TCP time-outs");
         finding.compare(label, runs.summary(timeouts), "per run", 0.0);
     }
-    finding.within("unaided, percent through,", through.mean, 15.0, 50.0);
-    finding.within("time-outs with TULIP", tulip.mean(timeouts), 0.0, 0.0);
+    finding.within("unaided, percent through,", through, 20.0, 40.0);
+    for (name, runs) in [("TULIP", &tulip), ("snoop", &snoop)] {
+        let count = runs.each(timeouts).iter().sum::<f64>();
+        finding.none(format!("TCP time-outs with {name}"), count, runs.all().len());
+    }
     for rate in [3.9, 15.0] {
         let errors = bit_errors(rate);
-        let tulip = run(bench, Tulip, Window::Large, &errors)?.mean(kbps);
-        let snoop = run(bench, Snoop, Window::Large, &errors)?.mean(kbps);
-        let text = format!("at {rate} per million TULIP ({tulip:.1} kb/s)");
-        finding.require(tulip >= snoop, format!("{text} is not behind snoop ({snoop:.1})"));
+        let tulip = run(bench, Tulip, Window::Large, &errors)?;
+        let snoop = run(bench, Snoop, Window::Large, &errors)?;
+        let above = tulip.percent_above(&snoop, kbps);
+        let what = format!("{rate} per million: TULIP above snoop");
+        finding.above(format!("{what} in %"), above, 0.0);
+        if rate == 15.0 {
+            // "Nearly identical throughput".
+            finding.equal(what, above, 5.0);
+        }
     }
+    if !bench.is_shown() {
+        return Ok(());
+    }
+    let mended = run(bench, SnoopFixed, Window::Large, &errors)?;
+    finding.note(format!(
+        "Snoop has the fault that 5.2 finds in it; without the fault it has {} kb/s at 15 per million",
+        mended.summary(kbps).cell()
+    ));
     Ok(())
 }
 
@@ -86,32 +109,61 @@ fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     for (window, part) in Window::BOTH.into_iter().zip(["(a)", "(b)"]) {
         let sweeps = Sweeps::run(bench, &protocols, window, &LOW, bit_errors)?;
         let title = format!("Figure 10 {part}: throughput, window {}", window.name());
-        finding.figures.push(sweeps.throughput_chart(&title, false, BANDS));
+        let given = [(0.0, 1.045 * sweeps.mean(Snoop, 0.0, kbps))];
+        let given = published_line("published: 4.5 % above snoop".to_owned(), given);
+        finding.figures.push(sweeps.throughput_chart(&title, false, Some(given), BANDS));
         finding.tables.push(sweeps.table(&title));
         all.push(sweeps);
     }
-    let over = |a: f64, b: f64| 100.0 * (a / b - 1.0);
     for (sweeps, window) in all.iter().zip(Window::BOTH) {
-        let at = |protocol, rate| sweeps.mean(protocol, rate, kbps);
-        let (tulip, snoop, name) = (at(Tulip, 0.0), at(Snoop, 0.0), window.name());
-        let what = format!("{name}, no errors: TULIP ahead of snoop in %,");
-        finding.within(what, over(tulip, snoop), 3.0, 7.0);
-        let behind = 100.0 * (1.0 - at(Unaided, 0.5) / at(Snoop, 0.5));
-        let what = format!("{name}, 0.5 per million: unaided behind snoop in %,");
-        finding.within(what, behind, -5.0, 5.0);
+        let name = window.name();
+        let ahead = sweeps.percent_above((Tulip, Snoop), 0.0, kbps);
+        // "4 - 5 %", as printed without a digit after the point.
+        finding.within(format!("{name}, no errors: TULIP ahead of snoop in %,"), ahead, 3.5, 5.5);
+        let above = sweeps.percent_above((Unaided, Snoop), 0.5, kbps);
+        finding.equal(format!("{name}, 0.5 per million: unaided above snoop"), above, 5.0);
+        let kept = sweeps.at(Unaided, 0.5).percent_above(sweeps.at(Unaided, 0.0), kbps);
+        finding.wanted(
+            format!("{name}, unaided at 0.5 per million above that without errors in %"),
+            kept,
+            Bound::AtLeast(-5.0),
+        );
+        for rate in LOW.into_iter().filter(|rate| *rate >= 2.0) {
+            for protocol in [Tulip, Snoop] {
+                let above = sweeps.percent_above((protocol, Unaided), rate, kbps);
+                let who = protocol.name();
+                finding.above(
+                    format!("{name}, {rate} per million: {who} above unaided in %"),
+                    above,
+                    0.0,
+                );
+            }
+        }
+        for protocol in [Tulip, Snoop] {
+            let steps = LOW.windows(2).map(|pair| {
+                let (before, after) = (sweeps.at(protocol, pair[0]), sweeps.at(protocol, pair[1]));
+                before.difference(after, kbps).among(LOW.len() - 1, before.all().len())
+            });
+            let who = protocol.name();
+            let what =
+                format!("{name}, {who}: smallest fall from one error rate to the next, kb/s,");
+            finding.above(what, Estimate::weakest(steps), 0.0);
+        }
         if window == Window::Large {
-            let plain = run(bench, TulipPlain, window, &bit_errors(0.0))?.mean(kbps);
-            let ahead = "TULIP ahead of snoop, no errors";
-            finding.compare(ahead, over(tulip, snoop), "%", 4.5);
-            let ahead = "TULIP ahead of TULIP without acceleration, no errors";
-            finding.compare(ahead, over(tulip, plain), "%", 4.5);
+            let plain = run(bench, TulipPlain, window, &bit_errors(0.0))?;
+            finding.compare("TULIP ahead of snoop, no errors", ahead, "%", 4.5);
+            let ahead = sweeps.at(Tulip, 0.0).percent_above(&plain, kbps);
+            let label = "TULIP ahead of TULIP without acceleration, no errors";
+            finding.compare(label, ahead, "%", 4.5);
+            finding.within(format!("{label}, %,"), ahead, 3.5, 5.5);
         }
     }
     for protocol in protocols {
         for rate in LOW {
-            let [large, small] = [0, 1].map(|i| all[i].mean(protocol, rate, kbps));
-            let what = format!("{}, {rate} per million: 16 KB against 42 KB", protocol.name());
-            finding.within(format!("{what} in %,"), over(small, large), -5.0, 5.0);
+            let [large, small] = [0, 1].map(|i| all[i].at(protocol, rate));
+            let above = small.percent_above(large, kbps);
+            let who = protocol.name();
+            finding.equal(format!("{who}, {rate} per million: 16 KB above 42 KB"), above, 5.0);
         }
     }
     Ok(())
@@ -160,17 +212,23 @@ fn t1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
         ] {
             finding.compare(format!("{name}, {what}"), got[i], unit, published[i]);
         }
-        let below = runs.mean(|m| ideal_goodput(m) - goodput(m));
+        let below = runs.summary(|m| ideal_goodput(m) - goodput(m));
         let what = format!("{name}, goodput below ideal by");
         match protocol {
             Unaided => finding.above(what, below, 0.01),
             _ => finding.within(what, below, -0.005, 0.005),
         }
+        // None as printed: less than half of one.
         let what = format!("{name}, TCP time-outs");
         match protocol {
-            Unaided => finding.within(what, got[3].mean, 400.0, 1100.0),
-            Tulip => finding.within(what, got[3].mean, 0.0, 0.0),
-            _ => finding.below(what, got[3].mean, 3.0),
+            Unaided => finding.within(what, got[3], 400.0, 1100.0),
+            Tulip => finding.within(what, got[3], 0.0, 0.0),
+            _ => finding.below(what, got[3], 0.5),
+        }
+        let what = format!("{name}, redundant packets");
+        match protocol {
+            Unaided => finding.near(what, got[4], published[4], 0.5),
+            _ => finding.below(what, got[4], 0.5),
         }
     }
     finding.tables.push(rows);
@@ -193,6 +251,9 @@ fn figure_11(sweeps: &Sweeps) -> Figure {
         .collect();
     let ideal = vec![(0.0, 1.0, 0.0), (0.17, 0.83, 0.0)];
     all.push(Curve { name: "ideal".to_owned(), pen: Pen::Line, points: ideal });
+    let given = vec![(0.159, 0.840, 0.0), (0.169, 0.829, 0.0), (0.166, 0.814, 0.0)];
+    let name = "published: TULIP, snoop, none (Table 1)".to_owned();
+    all.push(Curve { name, pen: Pen::Points, points: given });
     let x = "share of data packets that the channel destroys";
     let caption = "Packets delivered over data packets sent on the air; window 42 KB. Whiskers are 95 % confidence \
                    intervals.";
@@ -205,7 +266,7 @@ pub(super) const F15: Claim = Claim {
     place: "5.2.1, Figure 15",
     setup: "BER 15e-6..75e-6",
     published: "unaided TCP nearly stands still above 30e-6; snoop falls off above 30e-6; TULIP declines \
-            slowly, up to 3 times snoop",
+            slowly, up to 3 times snoop; no difference between the windows",
     cost: 1220,
     run: Some(f15),
     ..CLAIM
@@ -214,11 +275,14 @@ pub(super) const F15: Claim = Claim {
 /// Figure 15: throughput at high error rates.
 fn f15(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let protocols = [Tulip, SnoopFixed, Snoop, Unaided];
+    let mut both = Vec::new();
     for (window, part) in Window::BOTH.into_iter().zip(["(a)", "(b)"]) {
         let sweeps = Sweeps::run(bench, &protocols, window, &HIGH, bit_errors)?;
         let name = window.name();
         let title = format!("Figure 15 {part}: throughput at high error rates, window {name}");
-        finding.figures.push(sweeps.throughput_chart(&title, false, BANDS));
+        let given = [(75.0, 3.0 * sweeps.mean(SnoopFixed, 75.0, kbps))];
+        let given = published_line("published: up to 3 x snoop, mended".to_owned(), given);
+        finding.figures.push(sweeps.throughput_chart(&title, false, Some(given), BANDS));
         finding.tables.push(sweeps.table(&title));
         for (label, protocol, rate) in [
             ("unaided at 45", Unaided, 45.0),
@@ -228,15 +292,44 @@ fn f15(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
             let throughput = sweeps.at(protocol, rate).summary(kbps);
             finding.measure(format!("{name}, {label} per million"), throughput, "kb/s");
         }
-        let share = 100.0 * sweeps.mean(Unaided, 45.0, kbps) / 1000.0;
-        finding.below(format!("{name}: unaided at 45 per million, % of the link,"), share, 5.0);
+        for rate in HIGH.into_iter().filter(|rate| *rate > 30.0) {
+            let share = Estimate::from(sweeps.at(Unaided, rate).summary(kbps)).scaled(0.1);
+            finding.below(
+                format!("{name}: unaided at {rate} per million, % of the link,"),
+                share,
+                5.0,
+            );
+        }
         for snoop in [SnoopFixed, Snoop] {
-            let ratio = sweeps.mean(Tulip, 75.0, kbps) / sweeps.mean(snoop, 75.0, kbps);
-            let text = format!("{name}: TULIP over {} at 75 per million", snoop.name());
-            finding.require(ratio >= 2.0, format!("{text} is {ratio:.2}, wanted at least 2"));
+            let who = snoop.name();
+            let ratio = |rate| sweeps.ratio((Tulip, snoop), rate, kbps);
+            // "Up to three times": the largest ratio is about 3, and not above as printed.
+            let by_value = |a: &f64, b: &f64| ratio(*a).value.total_cmp(&ratio(*b).value);
+            let most = HIGH.into_iter().max_by(by_value).map_or(Estimate::from(f64::NAN), ratio);
+            finding.compare(format!("{name}, TULIP over {who}, largest ratio"), most, "", 3.0);
+            finding.within(format!("{name}: largest ratio of TULIP to {who}"), most, 2.0, 3.5);
+            let what = format!("{name}: ratio of TULIP to {who} at 75 per million");
+            finding.wanted(what, ratio(75.0), Bound::AtLeast(2.0));
+            // "Diverges": the ratio grows above 30.
+            let [low, high] = [30.0, 75.0]
+                .map(|rate| [sweeps.at(Tulip, rate).each(kbps), sweeps.at(snoop, rate).each(kbps)]);
+            let grows = Estimate::of(&[&high[0], &high[1], &low[0], &low[1]], |m| {
+                m[0] / m[1] - m[2] / m[3]
+            });
+            let what = format!("{name}: TULIP over {who} at 75 per million, less that at 30,");
+            finding.above(what, grows, 0.0);
         }
         if window == Window::Large {
             high_end(bench, finding)?;
+        }
+        both.push(sweeps);
+    }
+    for protocol in [Tulip, SnoopFixed] {
+        for rate in HIGH {
+            let [large, small] = [0, 1].map(|i| both[i].at(protocol, rate));
+            let above = small.percent_above(large, kbps);
+            let who = protocol.name();
+            finding.equal(format!("{who}, {rate} per million: 16 KB above 42 KB"), above, 5.0);
         }
     }
     Ok(())
@@ -255,5 +348,51 @@ fn high_end(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrup
         lost(&tulip),
         tulip.mean(kbps) / snoop.mean(kbps)
     ));
+    Ok(())
+}
+
+pub(super) const SACK: Claim = Claim {
+    id: "T-SACK",
+    place: "2 (expected, not measured)",
+    setup: "as T-F9 at 15e-6, TULIP below Reno against a sender with SACK alone",
+    published: "expectation: lower packet delay and smaller delay variance with TULIP than with TCP-SACK alone",
+    cost: 10,
+    run: Some(sack),
+    ..CLAIM
+};
+
+/// 2: link-level retransmissions against selective acknowledgements end to end.
+fn sack(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let errors = bit_errors(15.0);
+    let tulip = run(bench, Tulip, Window::Large, &errors)?;
+    let mut changes = case(Unaided, Window::Large, &errors);
+    let with = ["host.fixed.tcp=sack", "host.fixed.sack=true", "host.mobile.sack=true"];
+    changes.extend(with.map(str::to_owned));
+    let sack = bench.runs(TESTBED, &changes)?;
+    let unaided = run(bench, Unaided, Window::Large, &errors)?;
+    let mut rows = table(
+        "TULIP against selective acknowledgements, 15 bit errors per million",
+        "<protocol | kb/s | delay ms | deviation ms | TCP time-outs",
+    );
+    for (name, runs) in [("TULIP", &tulip), ("TCP-SACK alone", &sack), ("Reno alone", &unaided)] {
+        let got = [kbps, delay, deviation, timeouts].map(|of| runs.summary(of));
+        for (summary, (what, unit)) in got.iter().zip([
+            ("throughput", "kb/s"),
+            ("delay", "ms"),
+            ("deviation", "ms"),
+            ("time-outs", "per run"),
+        ]) {
+            finding.measure(format!("{name}, {what}"), summary, unit);
+        }
+        rows.rows.push(row(&[&name, &got[0], &got[1], &got[2], &got[3]]));
+    }
+    finding.tables.push(rows);
+    for (what, of) in [("delay", delay as fn(&_) -> _), ("deviation", deviation)] {
+        finding.above(
+            format!("{what} of TCP-SACK less that of TULIP, ms,"),
+            sack.difference(&tulip, of),
+            0.0,
+        );
+    }
     Ok(())
 }

@@ -37,6 +37,7 @@ pub(crate) const PAPER: Paper = Paper {
             "Caceres and Iftode's abstract says that routes take time to change, not how much.",
         ),
     ],
+    untested: &[],
 };
 
 const CLAIM: Claim = Claim::of("related");

@@ -8,7 +8,10 @@ use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Machine, Out, Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Ackp, Addr, Body, Flags, Packet, Segment, Seq};
+use lasthop_report::model::Figure;
+use lasthop_report::plot::{Message, Messages};
 
+use crate::figure::figure;
 use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted};
 
@@ -17,13 +20,23 @@ const MOBILE: Addr = Addr::v4(10, 0, 2, 1);
 const MSS: u32 = 1460;
 const MS: u64 = 1_000_000;
 
+/// A message that arrives, for a diagram.
+fn arrived(from: usize, to: usize, text: String) -> Message {
+    Message { from, to, text, lost: false }
+}
+
 /// A base station with snoop and partial acknowledgements between two scripted hosts.
 struct Script {
     agent: Agent,
     out: Out,
     /// Partial acknowledgements: time, and last packet acknowledged (from 1).
     partial: Vec<(u64, u32)>,
+    /// Packets and acknowledgements in their order, for a diagram.
+    drawn: Vec<Message>,
 }
+
+/// The parties of a diagram.
+const PARTIES: [&str; 3] = ["fixed host", "base station", "mobile"];
 
 impl Script {
     /// The handshake, with or without the sender's offer.
@@ -31,7 +44,8 @@ impl Script {
         let snoop = SnoopConfig::west97();
         let agent =
             Agent::new(&AgentConfig::Snoop(SnoopAgent { snoop, ackp: Some(AckpMode::Full) }));
-        let mut script = Script { agent, out: Out::new(Wants::NOTHING), partial: Vec::new() };
+        let mut script =
+            Script { agent, out: Out::new(Wants::NOTHING), partial: Vec::new(), drawn: Vec::new() };
         let mut syn = Segment::new(1024, 9, Seq(0), Seq(0), Flags::SYN);
         if offered {
             syn.options_mut().ackp = Some(Ackp::Permitted);
@@ -64,13 +78,30 @@ impl Script {
         for (side, packet) in self.out.sends.drain(..) {
             let Some(segment) = packet.segment() else { continue };
             if side == Side::Left && segment.options().ackp == Some(Ackp::Partial) {
-                self.partial.push((at_ms, (segment.ack.0 - 1) / MSS));
+                let n = (segment.ack.0 - 1) / MSS;
+                self.partial.push((at_ms, n));
+                self.drawn.push(arrived(1, 0, format!("{at_ms} ms: partial ACK {n}")));
+            } else if side == Side::Right && !packet.body.is_empty() {
+                let n = (segment.seq.0 - 1) / MSS + 1;
+                self.drawn.push(arrived(1, 2, format!("{at_ms} ms: packet {n}")));
+            } else if side == Side::Left && !segment.flags.has(Flags::SYN) {
+                self.drawn.push(arrived(
+                    1,
+                    0,
+                    format!("{at_ms} ms: ACK {}", (segment.ack.0 - 1) / MSS),
+                ));
             }
         }
     }
 
+    /// Data packet `n` is lost before the base station.
+    fn lose(&mut self, n: u32) {
+        self.drawn.push(Message { from: 0, to: 1, text: format!("packet {n}"), lost: true });
+    }
+
     /// Data packet `n` arrives from the fixed host.
     fn data(&mut self, at_ms: u64, n: u32) {
+        self.drawn.push(arrived(0, 1, format!("{at_ms} ms: packet {n}")));
         let seq = Seq(1 + (n - 1) * MSS);
         let segment = Segment::new(1024, 9, seq, Seq(7001), Flags::ACK);
         let body = Body::Pattern { stream: 1, len: MSS, offset: u64::from((n - 1) * MSS) };
@@ -79,6 +110,7 @@ impl Script {
 
     /// The mobile acknowledges packets up to `n`.
     fn ack(&mut self, at_ms: u64, n: u32) {
+        self.drawn.push(arrived(2, 1, format!("{at_ms} ms: ACK {n}")));
         let mut segment = Segment::new(9, 1024, Seq(7001), Seq(1 + n * MSS), Flags::ACK);
         segment.window = 16_384;
         self.pass(at_ms, Side::Right, Packet::tcp(MOBILE, FIXED, segment, Body::EMPTY));
@@ -110,6 +142,7 @@ fn run(_: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
         "Partial acknowledgements, packet by packet",
         "<scenario | <partial ACKs: at, for packet | <wanted",
     );
+    let mut drawings = Vec::new();
     let mut check = |what: &str, script: &Script, wanted: &[u32]| {
         let got = script.answers();
         let told: Vec<String> =
@@ -126,24 +159,31 @@ fn run(_: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     (1..=4).for_each(|n| s.data(u64::from(n), n));
     s.advance(3000);
     check("1: in order, no answer from the mobile", &s, &[4]);
+    drawings.push(diagram("Figure 5: packets in order, without an answer of the mobile", &s));
 
     // Figure 6: packet 1 was acknowledged; 2 and 3 were lost before the base station; 4 arrives.
     let mut s = Script::new(true);
     s.data(1, 1);
     s.ack(10, 1);
+    s.lose(2);
+    s.lose(3);
     s.data(20, 4);
     s.advance(5000);
     check("2: packets 2 and 3 lost to congestion", &s, &[]);
+    drawings.push(diagram("Figure 6: packets 2 and 3 are lost before the base station", &s));
 
     // Figure 7: 2 arrives late, then 3 fills the hole; one partial ACK jumps to 4.
     let mut s = Script::new(true);
     s.data(1, 1);
     s.ack(10, 1);
+    s.lose(2);
+    s.lose(3);
     s.data(20, 4);
     s.data(40, 2);
     s.data(41, 3);
     s.advance(5000);
     check("3: the hole is filled", &s, &[4]);
+    drawings.push(diagram("Figure 7: the hole is filled", &s));
 
     // No errors: the mobile answers before the local timer expires.
     let mut s = Script::new(true);
@@ -161,5 +201,17 @@ fn run(_: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     check("the sender did not offer the option", &s, &[]);
 
     finding.tables.push(rows);
+    finding.figures.extend(drawings);
     Ok(())
+}
+
+/// The first packets of a script as a diagram.
+fn diagram(title: &str, script: &Script) -> Figure {
+    const MOST: usize = 14;
+    let messages = script.drawn.iter().take(MOST).cloned().collect();
+    let parties = PARTIES.map(str::to_owned).to_vec();
+    let plot = Messages { title: title.to_owned(), parties, messages };
+    let caption =
+        "Packets to the base station, those that it forwards or sends again, and partial ACKs.";
+    figure(&plot.plot(), title, caption)
 }

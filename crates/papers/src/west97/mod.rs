@@ -8,6 +8,7 @@ mod figures;
 mod open;
 mod range;
 mod tables;
+mod untested;
 
 use crate::{Claim, Paper};
 
@@ -19,8 +20,10 @@ pub(crate) const PAPER: Paper = Paper {
         figures::F10,
         figures::F12,
         figures::F13,
+        figures::WINDOWS,
         tables::T1,
         tables::T1_DENSER,
+        tables::SNOOP_WINDOW,
         tables::T2,
         tables::T3,
         tables::T4,
@@ -29,8 +32,10 @@ pub(crate) const PAPER: Paper = Paper {
         open::MULTI,
         open::SEQCACHE,
         open::ELN_CHECKSUM,
+        open::SACK_ELN,
     ],
     assumed: assumed::ASSUMED,
+    untested: untested::UNTESTED,
 };
 
 const CLAIM: Claim = Claim { testbed: Some(&range::TESTBED), ..Claim::of("west97") };

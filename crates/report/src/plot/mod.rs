@@ -7,6 +7,7 @@ mod canvas;
 mod crosses;
 mod curves;
 mod lines;
+mod messages;
 mod panels;
 #[cfg(feature = "png")]
 mod pdf;
@@ -28,6 +29,7 @@ pub(crate) use canvas::escape;
 pub use crosses::{Cross, Crosses};
 pub use curves::{Curve, Curves, Pen};
 pub use lines::{LineChart, LineSeries, Point};
+pub use messages::{Message, Messages};
 pub use panels::{Panel, Panels};
 pub use ranks::{Estimate, Ranks};
 pub use sequence::TimeSequence;

@@ -28,15 +28,19 @@ Examples:
   lasthop reproduce west97 --seed 21      with the seeds 21 to 40 instead of 1 to 20
   lasthop reproduce west97 --check        exit code 1 if one of its claims fails
   lasthop reproduce related               what works that they cite published
+  lasthop reproduce modern                what was published since
   lasthop reproduce --list                what there is
 
-Papers: west97, parsa98, bakshi96, balakrishnan97, agarwal00. Apart from their claims stand those of \
-related work, C-..., which are evaluated if they are asked for.
+Papers: west97, parsa98, bakshi96, balakrishnan97, agarwal00. Claims of related work (C-...) and of \
+modern results (M-...) are apart, and evaluated on request.
 
 The report is one HTML page that needs no network. It holds what was evaluated into its directory by \
 all commands, each claim with its seeds and its version. A claim is kept as soon as it is evaluated, \
 and taken from there when the program and the number of seeds are the same: a command that was \
 interrupted goes on from where it stopped.
+
+A claim is undecided if the 95 % interval of a measured value crosses the bound of its condition: then \
+other seeds could decide otherwise, and the reason says about how many would decide.
 
 Exit codes: 0 everything was evaluated, 1 a claim fails (with --check), 130 interrupted by Ctrl-C.";
 
@@ -256,23 +260,39 @@ struct Listed {
     status: &'static str,
     setup: &'static str,
     published: &'static str,
+    /// Verdict of the last reproduction of all claims; related work is not part of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<Verdict>,
+    /// Its conditions that hold, and all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conditions: Option<[u32; 2]>,
 }
 
 /// Prints the claims.
 pub fn list(chosen: impl IntoIterator<Item = &'static Claim>, json: bool) -> Result<(), Failure> {
+    let record = lasthop_papers::record();
     let rows: Vec<Listed> = chosen
         .into_iter()
-        .map(|c| Listed {
+        .map(|c| (c, record.claim(c.id)))
+        .map(|(c, recorded)| Listed {
             id: c.id,
             paper: c.paper,
             place: c.place,
             status: if c.run.is_some() { "experiment" } else { "planned" },
             setup: c.setup,
             published: c.published,
+            verdict: recorded.map(|r| r.verdict),
+            conditions: recorded.map(|r| [r.conditions[0], r.conditions.iter().sum()]),
         })
         .collect();
     if json {
-        return output::print_json(format::LIST, &serde_json::json!({ "claims": rows }));
+        let (lasthop, seeds) = (record.lasthop, record.seeds);
+        let first_seed = record.first_seed;
+        let recorded = serde_json::json!({
+            "lasthop": lasthop, "seeds": seeds, "first_seed": first_seed
+        });
+        let answer = serde_json::json!({ "claims": rows, "recorded": recorded });
+        return output::print_json(format::LIST, &answer);
     }
     let mut text = String::new();
     let mut paper = "";
@@ -285,7 +305,17 @@ pub fn list(chosen: impl IntoIterator<Item = &'static Claim>, json: bool) -> Res
                 if text.is_empty() { "" } else { "\n" }
             ));
         }
-        text.push_str(&format!("  {:<18} {:<10}  {}\n", row.id, row.status, row.place));
+        let verdict = row.verdict.map_or(row.status, Verdict::word);
+        let conditions =
+            row.conditions.map_or_else(String::new, |[held, of]| format!("{held}/{of}"));
+        text.push_str(&format!("  {:<18} {verdict:<10} {conditions:>6}  {}\n", row.id, row.place));
+    }
+    if rows.iter().any(|row| row.verdict.is_some()) {
+        text.push_str(&format!(
+            "\nverdicts and conditions that hold: lasthop {} with {}; `lasthop reproduce` evaluates them anew\n",
+            record.lasthop,
+            record.seeds()
+        ));
     }
     output::print(&text)
 }

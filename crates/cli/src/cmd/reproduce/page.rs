@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use lasthop_papers::{Claim, PAPERS, Paper, RELATED, all_claims, works};
+use lasthop_papers::{APART, Claim, PAPERS, Paper, all_claims, works};
 use lasthop_report::html;
 use lasthop_report::model::{Again, Page, Section};
 
@@ -46,8 +46,8 @@ fn words(ids: &BTreeSet<&str>) -> String {
         some.for_each(|claim| words += &format!(" {}", claim.id));
     }
     let all_of_papers = PAPERS.iter().all(is_whole);
-    let related = RELATED.claims.iter().any(|claim| ids.contains(claim.id));
-    if all_of_papers && !related { String::new() } else { words }
+    let apart = |(_, work): &(&str, &Paper)| work.claims.iter().any(|c| ids.contains(c.id));
+    if all_of_papers && !APART.iter().any(apart) { String::new() } else { words }
 }
 
 fn page(all: Vec<StoredClaim>, now: &Origin) -> Page {
@@ -82,9 +82,10 @@ fn page(all: Vec<StoredClaim>, now: &Origin) -> Page {
     }
 }
 
-/// A section per claim; those of related work come last, under a heading.
+/// A section per claim; those of other works come last, under headings.
 fn sections(all: Vec<StoredClaim>, now: &Origin) -> Vec<Section> {
-    let related = all.iter().position(|kept| kept.result.paper == RELATED.key);
+    let first = |key: &str| all.iter().position(|kept| kept.result.paper == key);
+    let places = APART.map(|(name, work)| (name, work, first(work.key)));
     let section = |kept: StoredClaim| Section {
         title: String::new(),
         text: vec![kept.origin.words(now)],
@@ -93,10 +94,13 @@ fn sections(all: Vec<StoredClaim>, now: &Origin) -> Vec<Section> {
         figures: kept.figures,
     };
     let mut sections: Vec<Section> = all.into_iter().map(section).collect();
-    if let Some(at) = related {
-        let text = vec![format!("{}.", RELATED.title)];
-        let heading = Section { title: "Related work".to_owned(), text, ..Section::default() };
-        sections.insert(at, heading);
+    // From the end, so that no place moves before it is used.
+    for (name, work, at) in places.into_iter().rev() {
+        let Some(at) = at else { continue };
+        let text = vec![format!("{}.", work.title)];
+        let mut title = name.to_owned();
+        title[..1].make_ascii_uppercase();
+        sections.insert(at, Section { title, text, ..Section::default() });
     }
     sections
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lasthop_papers::{Claim, RELATED, works};
+use lasthop_papers::{APART, Claim, works};
 use lasthop_report::model::{ClaimResult, Verdict};
 use lasthop_report::table::{self, Look};
 use lasthop_report::wrap::{self, wrap};
@@ -22,10 +22,11 @@ fn brief(result: &ClaimResult) -> &str {
 /// Prints one claim: a line with a name of `width` columns, or with `verbose` all text of the report.
 pub fn claim(kept: &StoredClaim, width: usize, verbose: bool) -> Result<(), Failure> {
     let r = &kept.result;
-    let word = format!("{:<7}", r.verdict.word());
+    let word = format!("{:<9}", r.verdict.word());
     let verdict = match r.verdict {
         Verdict::Holds => style::good(&word),
         Verdict::Fails => style::bad(&word),
+        Verdict::Undecided => style::bold(&word),
         Verdict::NotRun => style::dim(&word),
     };
     // Padded before colours are added, which have no width.
@@ -42,6 +43,7 @@ pub fn claim(kept: &StoredClaim, width: usize, verbose: bool) -> Result<(), Fail
     let room = if before > columns / 2 { columns.saturating_sub(4) } else { columns - before };
     // "2 of 7: " saves space for the conditions.
     let reason = brief(r).replacen(" conditions fail", "", 1);
+    let reason = reason.replacen(" conditions depend on the seeds", "", 1);
     output::print(&format!("{id}  {verdict}  {}\n", cut(&reason, room)))
 }
 
@@ -57,7 +59,8 @@ fn cut(text: &str, columns: usize) -> String {
 fn in_full(kept: &StoredClaim, heading: &str) -> Result<(), Failure> {
     let look = style::look();
     let mut text = format!("{heading}\n");
-    for t in kept.tables.iter().chain([&table::claim_figures(&kept.result)]) {
+    let own = [table::claim_figures(&kept.result), table::claim_conditions(&kept.result)];
+    for t in kept.tables.iter().chain(&own) {
         text.push_str(&table::render(t, look));
         text.push('\n');
     }
@@ -89,21 +92,26 @@ pub fn assumptions(chosen: &[&Claim]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Number of claims that hold, separately for the papers and for related work.
+/// Number of claims that hold, separately for the papers and for other works.
 pub fn summary(done: &[StoredClaim]) -> Result<(), Failure> {
-    let (related, own): (Vec<&StoredClaim>, Vec<&StoredClaim>) =
-        done.iter().partition(|kept| kept.result.paper == RELATED.key);
+    let of = |key: &str| done.iter().filter(move |kept| kept.result.paper == key).collect();
+    let is_apart =
+        |kept: &&StoredClaim| APART.iter().any(|(_, work)| work.key == kept.result.paper);
+    let own: Vec<&StoredClaim> = done.iter().filter(|kept| !is_apart(kept)).collect();
+    let apart = APART.map(|(name, work)| (format!("claims of {name}"), of(work.key)));
     let mut text = "\n".to_owned();
-    for (name, all) in [("claims", own), ("claims of related work", related)] {
+    for (name, all) in [("claims".to_owned(), own)].into_iter().chain(apart) {
         if all.is_empty() {
             continue;
         }
         let count = |verdict| all.iter().filter(|kept| kept.result.verdict == verdict).count();
-        let (holds, fails, not_run) =
-            (count(Verdict::Holds), count(Verdict::Fails), count(Verdict::NotRun));
+        let (holds, fails) = (count(Verdict::Holds), count(Verdict::Fails));
         text += &format!("{name}: {}, holds: {holds}, fails: {fails}", all.len());
-        if not_run > 0 {
-            text += &format!(", not run: {not_run}");
+        for (verdict, words) in [(Verdict::Undecided, "undecided"), (Verdict::NotRun, "not run")] {
+            match count(verdict) {
+                0 => {}
+                some => text += &format!(", {words}: {some}"),
+            }
         }
         text += "\n";
     }

@@ -1,0 +1,308 @@
+//! The pages of the papers are those of the last reproduction (`make papers`), and the reproduction is of these claims.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use lasthop_papers::{Bench, Claim, PAPERS, Paper, evaluate, record};
+use lasthop_report::model::{ClaimResult, ConditionFigure, Verdict};
+use lasthop_report::number::{short, with_interval};
+use serde_json::Value;
+
+/// Set by `make papers` to the answer of `lasthop reproduce --json`.
+const ANSWER: &str = "LASTHOP_PAPERS";
+/// Writes the pages anew instead of comparing them.
+const WRITE: &str = "LASTHOP_WRITE_MANUAL";
+
+fn here(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+fn docs(name: &str) -> PathBuf {
+    here("../../docs").join(name)
+}
+
+/// Numbers with six digits: enough for every page.
+fn rounded(value: Value) -> Value {
+    match value {
+        Value::Number(n) if n.is_f64() => {
+            let text = format!("{:.5e}", n.as_f64().unwrap_or(f64::NAN));
+            text.parse::<f64>().map_or(Value::Null, Value::from)
+        }
+        Value::Array(all) => all.into_iter().map(rounded).collect(),
+        Value::Object(all) => all.into_iter().map(|(key, value)| (key, rounded(value))).collect(),
+        other => other,
+    }
+}
+
+/// Makes the record from an answer: a line for each claim, and the verdicts for the program.
+fn record_answer(answer: &str) {
+    let answer = fs::read_to_string(answer).expect("readable");
+    let answer: Value = serde_json::from_str(&answer).expect("JSON");
+    let claims = answer["claims"].as_array().expect("an answer of `lasthop reproduce --json`");
+    let (mut lines, mut verdicts) = (Vec::new(), String::new());
+    for claim in claims {
+        let result: ClaimResult = serde_json::from_value(claim.clone()).expect("a claim");
+        if verdicts.is_empty() {
+            let version = claim["lasthop"].as_str().unwrap_or_default();
+            let version = version.split_whitespace().next().unwrap_or_default();
+            let (first, seeds) = (&claim["first_seed"], &claim["seeds"]);
+            let _ = writeln!(verdicts, "lasthop {version}\nseeds {first} {seeds}");
+        }
+        let count = |v| result.conditions.iter().filter(|c| c.verdict == v).count();
+        let counts = [Verdict::Holds, Verdict::Fails, Verdict::Undecided].map(count);
+        let [holds, fails, undecided] = counts;
+        let (id, verdict) = (&result.id, result.verdict.word());
+        let _ = writeln!(verdicts, "{id} {verdict} {holds} {fails} {undecided}");
+        lines.push(rounded(serde_json::to_value(&result).expect("JSON")).to_string());
+    }
+    fs::write(here("tests/record.json"), format!("[\n{}\n]\n", lines.join(",\n")))
+        .expect("written");
+    fs::write(here("src/record.txt"), verdicts).expect("written");
+}
+
+fn results() -> Vec<ClaimResult> {
+    let text = fs::read_to_string(here("tests/record.json")).expect("make papers");
+    serde_json::from_str(&text).expect("a record")
+}
+
+/// The section that a place begins with, for the order of the paper.
+fn section(place: &str) -> Vec<u32> {
+    let number = place.split(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or_default();
+    number.split('.').filter_map(|part| part.parse().ok()).filter(|part| *part > 0).collect()
+}
+
+/// The built-in scenario that is closest to a claim, for the laboratory.
+fn scenario(claim: &Claim) -> Option<&'static str> {
+    Some(match claim.id {
+        "W-ACKP-SCENARIOS" | "T-F6" | "A-CHECKSUM" | "A-LOOKUP" | "A-LIVE" => return None,
+        "W-T2" => "west97-lan-bursts",
+        "W-T3" | "W-T4" => "west97-slow",
+        "W-F12" | "W-F13" | "W-WINDOWS" => "west97-wan",
+        "W-SATELLITE" => "satellite",
+        "W-MULTI" => "many-flows",
+        "D-F2-WAN" | "D-F3-WAN" => "daedalus-wan",
+        "D-T1" | "D-K" | "D-2WAY" => "slow-return",
+        "D-F6" => "cable-modem",
+        "D-MAC" => "packet-radio",
+        "D-F7" | "D-F8-F9" | "D-F11-F12" => "integrated",
+        "D-TIMEOUTS" => "web",
+        "A-T5.1" => "interference",
+        id if id.starts_with("W-") => "west97-lan",
+        id if id.starts_with("T-") => "tulip",
+        id if id.starts_with("B-") => "ebsn",
+        id if id.starts_with("D-") => "daedalus-lan",
+        _ => "agarwal00",
+    })
+}
+
+/// A cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('<', "&lt;").replace('\n', " ")
+}
+
+fn condition(c: &ConditionFigure) -> String {
+    let (measured, wanted) = match c.wanted.as_str() {
+        "true" => (String::new(), String::new()),
+        wanted => (with_interval(c.value, c.ci.unwrap_or(0.0)), wanted.to_owned()),
+    };
+    let verdict = match c.verdict {
+        Verdict::Fails => "**fails**",
+        Verdict::Undecided => "*undecided*",
+        other => other.word(),
+    };
+    format!("| {} | {wanted} | {measured} | {verdict} |\n", cell(&c.what))
+}
+
+fn holding(result: &ClaimResult) -> usize {
+    result.conditions.iter().filter(|c| c.verdict == Verdict::Holds).count()
+}
+
+fn entry(claim: &Claim, result: &ClaimResult) -> String {
+    let (verdict, held, of) = (result.verdict.word(), holding(result), result.conditions.len());
+    let mut text = format!(
+        "## {}\n\n{}: **{verdict}**, {held} of {of} conditions hold.\n\nPublished: {}.\n\nSetup: {}.\n\n",
+        claim.id,
+        cell(claim.place),
+        cell(claim.published),
+        cell(claim.setup)
+    );
+    let published = result.measured.iter().filter_map(|m| Some((m, m.published?)));
+    let rows: String = published
+        .map(|(m, given)| {
+            let measured = with_interval(m.mean, m.ci.unwrap_or(0.0));
+            format!("| {} | {} | {measured} | {} |\n", cell(&m.label), short(given), cell(&m.unit))
+        })
+        .collect();
+    if !rows.is_empty() {
+        text += &format!("| figure | published | measured | unit |\n|---|---|---|---|\n{rows}\n");
+    }
+    let rows: String = result.conditions.iter().map(condition).collect();
+    text += &format!("| condition | wanted | measured | verdict |\n|---|---|---|---|\n{rows}\n");
+    for note in &result.notes {
+        let mut chars = note.trim_end_matches('.').chars();
+        let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
+        let _ = writeln!(text, "{first}{}.\n", cell(chars.as_str()));
+    }
+    let _ = writeln!(text, "    lasthop reproduce {} --verbose", claim.id);
+    if let Some(name) = scenario(claim) {
+        let _ = writeln!(text, "    lasthop lab              # open the scenario {name}");
+    }
+    text + "\n"
+}
+
+/// The results of a paper's claims, in the order of the paper.
+fn of_paper<'a>(
+    paper: &Paper,
+    results: &'a [ClaimResult],
+) -> Vec<(&'static Claim, &'a ClaimResult)> {
+    let find = |claim: &'static Claim| Some((claim, results.iter().find(|r| r.id == claim.id)?));
+    let mut all: Vec<_> = paper.claims.iter().filter_map(find).collect();
+    all.sort_by_key(|(claim, _)| section(claim.place));
+    all
+}
+
+fn page(paper: &Paper, results: &[ClaimResult]) -> String {
+    let all = of_paper(paper, results);
+    let (record, key) = (record(), paper.key);
+    let mut text = format!(
+        "# {key}, figure by figure\n\nFor researchers: what {key} publishes, in its order, and what lasthop measures \
+         next to it.\n\n<!-- generated: make papers -->\n\n{}.\n\n",
+        paper.title
+    );
+    let _ = writeln!(
+        text,
+        "Figures are of version {} with {}; `make papers` writes this page.\n[What was \
+         reproduced](../../explanation/reproduction.md) explains verdicts and failures.\n",
+        record.lasthop,
+        record.seeds()
+    );
+    text += "| claim | place | verdict | conditions that hold |\n|---|---|---|---|\n";
+    for (claim, result) in &all {
+        let _ = writeln!(
+            text,
+            "| [{}](#{}) | {} | {} | {} of {} |",
+            claim.id,
+            claim.id.to_lowercase().replace('.', ""),
+            cell(claim.place),
+            result.verdict.word(),
+            holding(result),
+            result.conditions.len()
+        );
+    }
+    text.push('\n');
+    all.iter().for_each(|(claim, result)| text += &entry(claim, result));
+    text += "## Sentences that no claim tests\n\n| section | sentence | why |\n|---|---|---|\n";
+    for sentence in paper.untested {
+        let (says, why) = (cell(sentence.says), cell(sentence.why));
+        let _ = writeln!(text, "| {} | {says} | {why} |", sentence.place);
+    }
+    text + "\n<!-- end -->\n"
+}
+
+/// Verdicts by paper.
+fn verdicts(results: &[ClaimResult]) -> String {
+    let mut text = "| paper | claims | hold | undecided | fail | conditions that hold |\n\
+                    |---|---|---|---|---|---|\n"
+        .to_owned();
+    for paper in &PAPERS {
+        let all = of_paper(paper, results);
+        let ids = |verdict| {
+            let of = all.iter().filter(|(_, r)| r.verdict == verdict).map(|(c, _)| c.id);
+            let ids: Vec<&str> = of.collect();
+            if ids.is_empty() { "none".to_owned() } else { ids.join(", ") }
+        };
+        let holds = all.iter().filter(|(_, r)| r.verdict == Verdict::Holds).count();
+        let conditions: usize = all.iter().map(|(_, r)| r.conditions.len()).sum();
+        let held: usize = all.iter().map(|(_, r)| holding(r)).sum();
+        let (key, n) = (paper.key, all.len());
+        let (undecided, fails) = (ids(Verdict::Undecided), ids(Verdict::Fails));
+        let _ = writeln!(
+            text,
+            "| [{key}](../reference/papers/{key}.md) | {n} | {holds} | {undecided} | {fails} | {held} of {conditions} |"
+        );
+    }
+    text
+}
+
+/// Measured figures of some claims; of several claims only those with a published value.
+fn figures(results: &[ClaimResult], ids: &[&str]) -> String {
+    let mut text = "| claim | figure | published | measured |\n|---|---|---|---|\n".to_owned();
+    for result in results.iter().filter(|r| ids.contains(&r.id.as_str())) {
+        for m in result.measured.iter().filter(|m| m.published.is_some() || ids.len() == 1) {
+            let published = m.published.map_or_else(|| "–".to_owned(), short);
+            let measured = with_interval(m.mean, m.ci.unwrap_or(0.0));
+            let row = format!("| {} | {} | {published} | {measured}", result.id, cell(&m.label));
+            let _ = writeln!(text, "{} |", format!("{row} {}", m.unit).trim_end());
+        }
+    }
+    text
+}
+
+/// `text` with what the record gives between its marks.
+fn filled(text: &str, results: &[ClaimResult]) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("<!-- papers: ") {
+        let (words, body) = after.split_once(" -->\n").expect("a whole mark");
+        let (_, after) = body.split_once("<!-- end -->").expect("a mark ends");
+        let record = record();
+        let table = match words {
+            "verdicts" => verdicts(results),
+            "version" => {
+                format!("Figures are of version {} with {}.\n", record.lasthop, record.seeds())
+            }
+            ids => figures(results, &ids.split(' ').collect::<Vec<_>>()),
+        };
+        let _ = write!(out, "{before}<!-- papers: {words} -->\n{table}<!-- end -->");
+        rest = after;
+    }
+    out + rest
+}
+
+#[test]
+fn the_pages_of_the_papers_are_current() {
+    if let Ok(answer) = env::var(ANSWER) {
+        record_answer(&answer);
+        // The record is part of the program: the next run of this test writes the pages.
+        return;
+    }
+    let results = results();
+    let mut files: Vec<(PathBuf, String)> = PAPERS
+        .iter()
+        .map(|paper| (docs(&format!("reference/papers/{}.md", paper.key)), page(paper, &results)))
+        .collect();
+    let file = docs("explanation/reproduction.md");
+    let text = fs::read_to_string(&file).expect("the page is there");
+    files.push((file, filled(&text, &results)));
+    for (file, text) in files {
+        if env::var_os(WRITE).is_some() {
+            fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+            fs::write(&file, text).expect("written");
+        } else {
+            let found = fs::read_to_string(&file).unwrap_or_default();
+            assert!(found == text, "{} is stale: make papers", file.display());
+        }
+    }
+}
+
+/// Claims without chance that run in a moment give what is recorded.
+#[test]
+fn the_record_is_of_these_experiments() {
+    if env::var_os(ANSWER).is_some() {
+        return;
+    }
+    let results = results();
+    let mut bench = Bench::new(20, &());
+    for id in ["W-F9", "W-WINDOWS", "W-ACKP-SCENARIOS", "T-F6", "B-F3"] {
+        let claim = lasthop_papers::claims().find(|claim| claim.id == id).expect("a claim");
+        let now = evaluate(claim, &mut bench).expect("not stopped").result;
+        let recorded = results.iter().find(|r| r.id == id).expect("recorded");
+        assert_eq!(now.conditions.len(), recorded.conditions.len(), "{id}: make papers");
+        for (now, recorded) in now.conditions.iter().zip(&recorded.conditions) {
+            assert_eq!(now.what, recorded.what, "{id}: make papers");
+            let far = (now.value - recorded.value).abs() > 1e-5 * recorded.value.abs().max(1e-9);
+            assert!(!far, "{id}, {}: {} is not {}", now.what, now.value, recorded.value);
+        }
+    }
+}
