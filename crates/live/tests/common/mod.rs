@@ -377,7 +377,6 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    #[expect(clippy::new_without_default, reason = "it starts a thread")]
     pub fn new() -> Lateness {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
