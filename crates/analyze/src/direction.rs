@@ -476,10 +476,6 @@ impl Tracker {
         for (loss, episode) in self.reading.losses.iter_mut().zip(&self.episode_of) {
             loss.burst = bursts.get(episode).copied().unwrap_or(1);
         }
-        // A receiver that reports what it received twice has not received these twice.
-        if self.reading.retransmissions.spurious_by_dsack > 0 {
-            self.reading.losses.iter_mut().for_each(|loss| loss.reported = true);
-        }
         let mut disproved = self.disproved.iter();
         self.reading.losses.retain(|_| disproved.next() != Some(&true));
         self.reading.verdict = self.trials.verdict(self.lost, self.unseen);
