@@ -132,8 +132,6 @@ fn an_ack_of_a_delayed_segment_condemns_no_other() {
         220ms  < . ack 989 ts 205 100 sack 6917-7905   # the first transmission, after 120 ms
         220ms  note Undone
         221ms  < . ack 1977 ts 206 100 sack 6917-7905
-        248ms  note FastRetransmit                     # the third one is late by that round trip, too
-        248ms  > . 1977+988 ack 1 ts 248 206 => fast-retransmit
         400ms  end
         ",
     );

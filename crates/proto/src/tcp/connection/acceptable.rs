@@ -4,8 +4,9 @@
 //! by which PAWS drops every segment that follows.
 
 use crate::machine::Out;
+use crate::tcp::config::GrowthRule;
 use crate::tcp::state::State;
-use crate::units::Time;
+use crate::units::{Span, Time};
 use crate::wire::{Ackp, Body, Flags, Nack, Segment};
 
 use super::Connection;
@@ -14,19 +15,58 @@ impl Connection {
     /// Whether a segment is one of another window, or of another connection.
     #[inline]
     pub(super) fn is_ghost(&mut self, segment: &Segment, body: &Body) -> bool {
-        self.fails_paws(segment) || self.agreed.counts && self.is_foreign(segment, body)
+        self.fails_paws(segment, body) || self.agreed.counts && self.is_foreign(segment, body)
     }
 
-    /// PAWS: a segment whose timestamp is older than the last one is a ghost of another window.
+    /// PAWS: a segment whose timestamp is older than the last one is a ghost of another window. Linux makes two exceptions.
     //= rfc7323#section-5.2
     #[inline]
-    pub(super) fn fails_paws(&mut self, segment: &Segment) -> bool {
+    fn fails_paws(&mut self, segment: &Segment, body: &Body) -> bool {
         match segment.timestamps {
             Some(ts) if self.agreed.timestamps && !segment.flags.has(Flags::RST) => {
                 self.steps.paws = true;
-                (ts.value.wrapping_sub(self.ts_recent) as i32) < 0
+                let age = self.ts_recent.wrapping_sub(ts.value) as i32;
+                age > 0 && !self.may_be_older(segment, body, age)
             }
             _ => false,
+        }
+    }
+
+    /// Whether Linux accepts a segment whose timestamp is `age` units older than the last one: one that is a unit older
+    /// (`TCP_PAWS_WINDOW`), and a duplicate ACK that others have overtaken (`tcp_disordered_ack_check`). Such an ACK may carry
+    /// the only report of a segment that came twice.
+    fn may_be_older(&self, segment: &Segment, body: &Body, age: i32) -> bool {
+        if self.config.growth != GrowthRule::Linux {
+            return false;
+        }
+        let plain = segment.flags.has(Flags::ACK) && segment.seq_len(body.len()) == 0;
+        let in_sequence = segment.seq.unwrap_near(self.irs, self.rx.nxt) == Some(self.rx.nxt);
+        let w = &self.tx.core.window;
+        let repeats = segment.ack.unwrap_near(self.iss, w.una) == Some(w.una);
+        let window = u32::from(segment.window) << self.agreed.send_scale;
+        let changes_window = window > w.peer || window == 0;
+        // A timestamp is taken for milliseconds.
+        let replay = self.tx.core.timers.rtt.rto() * 6 / 5;
+        let fresh = Span::millis(age.unsigned_abs().into()) <= replay;
+        age <= 1 || plain && in_sequence && repeats && !changes_window && fresh
+    }
+
+    /// The peer's window in bytes, as a segment gives it. That of an ACK which others have overtaken is out of date.
+    #[inline]
+    pub(super) fn peer_window(&self, segment: &Segment) -> u32 {
+        let age = segment.timestamps.map(|ts| self.ts_recent.wrapping_sub(ts.value) as i32);
+        match self.agreed.timestamps && age.is_some_and(|age| age > 0) {
+            true => self.tx.core.window.peer,
+            false => u32::from(segment.window) << self.agreed.send_scale,
+        }
+    }
+
+    /// Stores the timestamp of an acceptable segment, which the next one sent echoes; an older one does not replace it.
+    #[inline]
+    pub(super) fn note_timestamp(&mut self, value: u32) {
+        let older = (self.ts_recent.wrapping_sub(value) as i32) > 0;
+        if !older || self.config.growth != GrowthRule::Linux {
+            self.ts_recent = value;
         }
     }
 

@@ -200,7 +200,7 @@ impl Connection {
         if let Some(ts) = segment.timestamps.filter(|_| self.agreed.timestamps) {
             self.steps.stamped = true;
             if from <= self.last_ack_sent {
-                self.ts_recent = ts.value;
+                self.note_timestamp(ts.value);
             }
         }
         if len > 0 {
@@ -299,10 +299,9 @@ impl Connection {
             self.end_half();
         }
         let mut sacked = [(0, 0); 4];
-        let mut info = AckInfo {
-            echoed: self.echoed(now, segment),
-            ..AckInfo::plain(ack, u32::from(segment.window) << self.agreed.send_scale, carries)
-        };
+        let echoed = self.echoed(now, segment);
+        let mut info =
+            AckInfo { echoed, ..AckInfo::plain(ack, self.peer_window(segment), carries) };
         if segment.has_options() {
             self.read_options(segment, &mut info, &mut sacked);
         }

@@ -3,7 +3,7 @@
 
 use crate::event::{Cause, TcpKind};
 use crate::tcp::config::TimerOrder;
-use crate::units::{Due, Span, Time};
+use crate::units::{Span, Time};
 
 use super::detect::{Detect, Evidence};
 use super::growth::{Acked, Growth, Loss};
@@ -24,11 +24,12 @@ impl<R: Recovery> Way<'_, R> {
             w.set_peer(info.window);
         }
         if w.peer > 0 {
-            timers.persist = Due::NEVER;
-            timers.persist_backoff = 0;
+            self.core.end_probes();
         }
-        let news = self.recovery.hear(now, w, info);
-        let undone = self.recovery.undo(self.core, info);
+        let news = self.recovery.hear(now, &self.core.window, info);
+        // An ACK that came late and reports nothing decides nothing.
+        let stale = info.ack < una && news.reported.is_none();
+        let undone = !stale && self.recovery.undo(self.core, info);
         let notified = info.lost.is_some_and(|lost| self.notify(now, lost));
         // Duplicate ACKs that follow tell of the same loss and count towards nothing.
         let told = (notified && self.core.detector.counts()).then_some(TcpKind::LossNotified);
@@ -37,7 +38,7 @@ impl<R: Recovery> Way<'_, R> {
             let verdict = if undone { TcpKind::Undone } else { verdict };
             return told.or_else(|| self.after_advance(now, info, verdict));
         }
-        let late = info.ack < una && news.reported != Some(true);
+        let late = info.ack < una && news.reported != Some(true) && !undone;
         if late || told.is_some() {
             return told;
         }
@@ -73,7 +74,10 @@ impl<R: Recovery> Way<'_, R> {
             step.ack.bytes = grown;
         }
         let core = &mut self.core;
-        (step.moved, step.rearm) = (true, true);
+        if let Some(rtt) = rtt {
+            core.growth.on_round_trip(now, &mut core.window, rtt);
+        }
+        (step.moved, step.rearm, step.samples) = (true, true, true);
         if self.recovery.engaged() {
             step.fresh = false;
             match self.recovery.on_ack(core, &step.ack) {
@@ -133,6 +137,9 @@ impl<R: Recovery> Way<'_, R> {
             return None;
         }
         self.measure(now, sent_before(now, news), news.rtt);
+        if let Some(rtt) = news.rtt {
+            self.core.growth.on_round_trip(now, &mut self.core.window, rtt);
+        }
         let mut verdict = notified.then_some(TcpKind::LossNotified);
         if duplicate {
             self.core.tally.dupacks += 1;
@@ -143,7 +150,7 @@ impl<R: Recovery> Way<'_, R> {
         }
         let mut step = Step::new(now);
         step.ack.rtt = news.rtt;
-        step.fresh = !self.recovery.active();
+        (step.fresh, step.samples) = (!self.recovery.active(), info.ack >= self.core.window.una);
         if self.react(&mut step, news.repaired) {
             verdict = Some(TcpKind::FastRetransmit);
         } else if self.core.limited_transmit

@@ -276,7 +276,8 @@ impl Bbr {
 
     fn update_window(&mut self, w: &mut Window, sample: &Sample, gain: u64) {
         let mss = u64::from(w.mss);
-        if (sample.delivered > 0 || sample.lost > 0) && !self.conserve(w, sample) {
+        // Losses that a timer finds leave the window as it is until the next ACK, as in Linux (`bbr_set_cwnd`).
+        if sample.delivered > 0 && !self.conserve(w, sample) {
             let extra = if self.filled { self.lumps.extra(self.rate.get()) } else { 0 };
             let target = self.target(w, gain, extra);
             let cwnd = u64::from(w.cwnd);
@@ -298,6 +299,11 @@ impl Bbr {
 }
 
 impl Growth for Bbr {
+    /// The handshake has the first round trip, with no queue of its own (Linux, `bbr_init`).
+    fn opened(&mut self, now: Time, rtt: Span) {
+        (self.min_rtt, self.min_rtt_at) = (Some(rtt), now);
+    }
+
     fn on_ack(&mut self, _: &mut Window, _: &Acked) {}
 
     fn steers(&self) -> bool {

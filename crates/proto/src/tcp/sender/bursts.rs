@@ -3,7 +3,7 @@
 
 use crate::event::Cause;
 use crate::tcp::config::{GrowthRule, TcpConfig};
-use crate::units::{Span, Time};
+use crate::units::{Rate, Span, Time};
 
 use super::{Chunk, Window};
 
@@ -11,8 +11,14 @@ use super::{Chunk, Window};
 const BURST: u64 = 1024;
 /// A burst waits only so long after the last one, and for an ACK that comes as soon.
 const SOON: Span = Span::millis(1);
+/// Segments of the least burst.
+const PAIR: u64 = 2;
 /// Whatever fills this part of the window goes at once.
 const PART: u64 = 3;
+/// The largest burst in bytes. On a path of no length a burst may be as large, and half of it for each so many microseconds
+/// of the shortest round trip.
+const LARGEST: u64 = 65_215;
+const HALVED_EACH: u64 = 512;
 /// What a program has written lies in buffers of no more bytes.
 const BUFFER: u64 = 65_536;
 
@@ -30,6 +36,10 @@ pub(super) struct Bursts {
     heard: Option<Time>,
     /// Where the last segment ended that was less.
     small: u64,
+    /// Whether the congestion control paces, and its last rate in bytes a second: then bursts are only on short paths larger
+    /// than what the pacer lets go.
+    paced: bool,
+    rate: u64,
 }
 
 /// What decides whether a burst may go.
@@ -39,27 +49,35 @@ pub(super) struct Asked {
     /// Bytes in the network.
     pub(super) pipe: u64,
     pub(super) srtt: Span,
+    /// The shortest round trip, if one was measured.
+    pub(super) min_rtt: Option<Span>,
     /// When the oldest segment in flight was sent.
     pub(super) oldest: Option<Time>,
 }
 
 impl Bursts {
-    /// Those of a sender that is to do as Linux and does not pace.
+    /// Those of a sender that is to do as Linux.
     pub(super) fn of(config: &TcpConfig) -> Option<Bursts> {
-        let paces = config.pacing || config.congestion.has_a_model();
-        (config.growth == GrowthRule::Linux && !paces).then(Bursts::default)
+        let paced = config.pacing || config.congestion.has_a_model();
+        (config.growth == GrowthRule::Linux).then(|| Bursts { paced, ..Bursts::default() })
     }
 
     /// Whether a segment of new data goes now, as far as bursts are concerned.
     pub(super) fn allow(&mut self, w: &Window, asked: &Asked) -> bool {
         let (mss, cwnd) = (u64::from(w.mss.max(1)), u64::from(w.cwnd));
+        if self.paced && (self.rate == 0 || !is_near(asked.min_rtt, w.mss)) {
+            return true;
+        }
         let room = cwnd.saturating_sub(asked.pipe) / mss;
         let rest = self.rest_of_buffer(w, mss);
         // One segment is no burst, nor what another limit cuts.
         if self.left > 0 || room == 0 || w.last().saturating_sub(w.nxt).min(rest) <= mss {
             return true;
         }
-        let most = largest(w, asked.srtt);
+        let most = match self.paced {
+            true => burst(self.rate, asked.min_rtt, w.mss),
+            false => largest(w, asked.srtt, asked.min_rtt),
+        };
         let late = self.last.is_none_or(|last| asked.now > last + SOON);
         let far = asked
             .oldest
@@ -86,8 +104,14 @@ impl Bursts {
     }
 
     /// A segment was sent.
-    pub(super) fn sent(&mut self, now: Time, w: &Window, chunk: &Chunk) {
-        (self.last, self.left) = (Some(now), self.left.saturating_sub(1));
+    pub(super) fn sent(&mut self, now: Time, w: &Window, chunk: &Chunk, pace: Option<Rate>) {
+        self.left = self.left.saturating_sub(1);
+        self.last = Some(match pace {
+            // The pacer lets the next one go only then.
+            Some(pace) => self.last.unwrap_or(now).max(now) + pace.transmit(chunk.len.into()),
+            None => now,
+        });
+        self.rate = pace.map_or(0, |pace| pace.bps() / 8);
         if chunk.len < w.mss && chunk.end() < w.last() {
             self.small = chunk.end();
         } else {
@@ -103,6 +127,9 @@ impl Bursts {
     /// Where the peer's window ends within a segment, a burst takes what there is of it along, if no other small one
     /// is on its way (`tcp_mss_split_point`, `tcp_minshall_check`). A burst that a write begins does not.
     pub(super) fn remainder(&self, w: &Window, pipe: u64, now: Time) -> Option<Chunk> {
+        if self.paced {
+            return None;
+        }
         let (mss, end) = (u64::from(w.mss), w.una + u64::from(w.peer));
         let len = end.saturating_sub(w.nxt);
         let part = 0 < len && len < mss && end < w.last();
@@ -113,11 +140,28 @@ impl Bursts {
 }
 
 /// Segments in the largest burst: twice the window for each round trip in slow start, 1.2 of it later.
-fn largest(w: &Window, srtt: Span) -> u64 {
+fn largest(w: &Window, srtt: Span, min_rtt: Option<Span>) -> u64 {
     let percent: u64 = if w.cwnd < w.ssthresh / 2 { 200 } else { 120 };
     let window = u64::from(w.cwnd).max(w.nxt - w.una);
     let rate = window * percent / 100 * 1_000_000_000 / srtt.0.max(1);
-    (rate / BURST / u64::from(w.mss.max(1))).max(2)
+    burst(rate, min_rtt, w.mss)
+}
+
+/// Bytes by which a burst is larger because the path is short.
+fn more_when_near(min_rtt: Option<Span>) -> u64 {
+    let halvings = min_rtt.map_or(u64::MAX, |rtt| rtt.0 / 1000 / HALVED_EACH);
+    if halvings < u64::from(u64::BITS) { LARGEST >> halvings } else { 0 }
+}
+
+/// Whether a path is so short that bursts are larger by segments.
+pub(super) fn is_near(min_rtt: Option<Span>, mss: u32) -> bool {
+    more_when_near(min_rtt) >= u64::from(mss.max(1))
+}
+
+/// Segments of `mss` bytes in a burst at `rate`, in bytes a second: what it sends in about a millisecond, and the more the
+/// shorter the path is (`tcp_tso_autosize`, `tcp_tso_rtt_log`).
+pub(super) fn burst(rate: u64, min_rtt: Option<Span>, mss: u32) -> u64 {
+    ((rate / BURST + more_when_near(min_rtt)).min(LARGEST) / u64::from(mss.max(1))).max(PAIR)
 }
 
 /// New data with `pipe` bytes in the network: the congestion window speaks of those, the other windows of positions.
@@ -171,17 +215,33 @@ mod tests {
             now: Time::ZERO + Span::micros(now),
             pipe,
             srtt: Span::millis(40),
+            min_rtt: Some(Span::millis(40)),
             oldest: Some(Time::ZERO),
         };
         let segment = Chunk { from: 28_001, len: 1000, fin: false, cause: Cause::Data };
         let mut bursts = Bursts::default();
         assert!(bursts.allow(&w, &asked(40_000, 29_000)), "nothing was sent before");
-        bursts.sent(Time::ZERO + Span::micros(40_000), &w, &segment);
+        bursts.sent(Time::ZERO + Span::micros(40_000), &w, &segment, None);
         assert!(!bursts.allow(&w, &asked(40_600, 29_000)), "0.6 ms after the last burst");
         assert!(bursts.allow(&w, &asked(40_600, 28_000)), "two segments");
         bursts.end(Time::ZERO, true);
         assert!(bursts.allow(&w, &asked(41_100, 29_000)), "1.1 ms after it");
         bursts.end(Time::ZERO, true);
         assert!(bursts.allow(&w, &asked(30_000, 29_000)), "the next ACK is 10 ms away");
+    }
+
+    /// 10 Mb/s in a millisecond are 1220 bytes, less than a pair; a short path adds up to 65 KB.
+    #[test]
+    fn the_shorter_the_path_the_larger_the_burst() {
+        let rate = 10_000_000 / 8;
+        for (micros, segments) in
+            [(0, 65), (511, 65), (512, 33), (1024, 17), (2048, 5), (3072, 2), (40_000, 2)]
+        {
+            let rtt = Some(Span::micros(micros));
+            assert_eq!(burst(rate, rtt, 1000), segments, "{micros}");
+            assert_eq!(is_near(rtt, 1000), micros <= 3072, "{micros}");
+        }
+        assert_eq!(burst(rate, None, 1000), 2, "no round trip is known");
+        assert_eq!(burst(u64::MAX, None, 1000), 65, "never more than 65 KB");
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::tcp::Settings;
-use crate::tcp::config::{Clock, ElnReaction, Halving, TimerOrder};
+use crate::tcp::config::{Clock, ElnReaction, GrowthRule, Halving, TimerOrder};
 use crate::tcp::rtt::RttEstimator;
 use crate::units::{Due, Time};
 
@@ -52,6 +52,8 @@ pub struct Core {
     pub(super) probe_now: bool,
     /// Whether a window that is taken back is probed at once, as 4.4BSD does.
     persists_at_once: bool,
+    /// Whether probes of a window wait as long as before until it takes a segment, as Linux does (`tcp_ack_probe`).
+    waits_for_segment: bool,
 }
 
 impl Core {
@@ -88,6 +90,7 @@ impl Core {
             limits: Limits::default(),
             probe_now: false,
             persists_at_once: matches!(config.clock, Clock::Ticks { .. }),
+            waits_for_segment: config.growth == GrowthRule::Linux,
         }
     }
 
@@ -112,6 +115,26 @@ impl Core {
     #[inline]
     pub(super) fn paced(&self) -> Due {
         self.pacer.as_ref().map_or(Due::NEVER, |pacer| pacer.waits)
+    }
+
+    /// The peer's window is open: it is probed no longer.
+    #[inline]
+    pub(super) fn end_probes(&mut self) {
+        self.timers.persist = Due::NEVER;
+        if self.timers.persist_backoff > 0 {
+            let w = &self.window;
+            let next = u64::from(w.mss).min(w.last().saturating_sub(w.una));
+            if !self.waits_for_segment || u64::from(w.peer) >= next {
+                self.timers.persist_backoff = 0;
+            }
+        }
+    }
+
+    /// The peer's window will be probed, after as many timeouts as before if it has opened too little.
+    pub(super) fn begin_probes(&mut self, now: Time) {
+        let backoff = if self.waits_for_segment { self.timers.persist_backoff } else { 0 };
+        let factor = self.timers.rtt.backoff_factor(backoff);
+        self.timers.probe_later(now, factor);
     }
 
     /// Whether the peer has taken back its whole window below what is under way, and nothing of that is waited for.

@@ -1,7 +1,7 @@
 //! The window growths by name: to register one is one file and one line here.
 
 use crate::tcp::config::{Congestion, GrowthRule, TcpConfig};
-use crate::units::{Rate, Time};
+use crate::units::{Rate, Span, Time};
 
 use super::bbr::Bbr;
 use super::bbr3::Bbr3;
@@ -47,7 +47,9 @@ variants! {
         pacing() -> Option<Rate>;
     }
     tells {
+        opened(now: Time, rtt: Span) -> ();
         on_ack(window: &mut Window, ack: &Acked) -> ();
+        on_round_trip(now: Time, window: &mut Window, rtt: Span) -> ();
         after_loss(now: Time, window: &Window, loss: Loss) -> u32;
         after_mark(now: Time, window: &Window) -> Option<u32>;
         on_sample(window: &mut Window, sample: &Sample) -> ();

@@ -7,6 +7,8 @@
 //! cumulatively acknowledged, and what is sent again is whole records. By [`Flight::put`] a segment is known by its
 //! first position, under which an ACK names it; after [`Flight::clear`] the records begin anew, with what is sent then.
 
+mod losses;
+
 use std::collections::VecDeque;
 
 use crate::units::Time;
@@ -38,17 +40,35 @@ pub struct Sent {
     pub sacked: bool,
     /// Whether it counts as lost and waits to be sent again.
     pub lost: bool,
+    /// Why it was sent again, or counts as lost.
+    mark: Mark,
     /// What had been delivered when it was last sent, if that is measured.
     pub stamp: Stamp,
 }
 
 const _: () = assert!(size_of::<Sent>() == 64);
 
+/// What is known of the losses and retransmissions of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mark {
+    /// Nothing.
+    None,
+    /// It was found to be lost because later segments have arrived.
+    Judged,
+    /// It was sent again to repair its loss.
+    Repaired,
+    /// A tail loss probe sent it again.
+    Probed,
+    /// Its loss proved to be none. It is not judged again until it is sent again.
+    Forgiven,
+}
+
 impl Sent {
     /// Positions `from` to `to`, sent for the first time.
     fn new(at: Time, from: u64, to: u64, stamp: Stamp) -> Sent {
         let len = (to - from) as u32;
-        Sent { from, len, at, order: 0, again: false, sacked: false, lost: false, stamp }
+        let mark = Mark::None;
+        Sent { from, len, at, order: 0, again: false, sacked: false, lost: false, mark, stamp }
     }
     /// One past its last position.
     pub fn to(&self) -> u64 {
@@ -60,6 +80,10 @@ impl Sent {
     }
     fn pending(&self) -> bool {
         !self.sacked && !self.lost
+    }
+    /// Whether a retransmission is under way that is no tail loss probe.
+    fn is_repeated(&self) -> bool {
+        self.again && self.pending() && !matches!(self.mark, Mark::Forgiven | Mark::Probed)
     }
 }
 
@@ -141,20 +165,6 @@ impl Flight {
         }
     }
 
-    /// Segments that count as lost, the retransmitted ones included, and segments that were sent again and have not
-    /// been reported.
-    pub fn lost_and_repeated(&self) -> (u32, u32) {
-        self.records.iter().fold((0, 0), |(lost, again), sent| {
-            let repeats = sent.again && !sent.sacked && !sent.lost;
-            (lost + u32::from(sent.lost || repeats), again + u32::from(repeats))
-        })
-    }
-
-    /// Whether anything is lost, or was sent again and is not known to have arrived.
-    pub fn is_unsettled(&self) -> bool {
-        self.records.iter().any(|r| r.lost || r.again && !r.sacked)
-    }
-
     /// The segment that begins at `from`.
     pub fn find(&self, from: u64) -> Option<&Sent> {
         // Nearly always the first one.
@@ -214,6 +224,11 @@ impl Flight {
 
     /// Positions `from` to `to` leave at `now`, for the first time or again; `stamp` is what had been delivered.
     pub fn sent(&mut self, now: Time, from: u64, to: u64, stamp: Stamp) {
+        self.sent_as(now, (from, to), stamp, false);
+    }
+
+    /// The same; `probe` says that it is a tail loss probe.
+    pub fn sent_as(&mut self, now: Time, (from, to): (u64, u64), stamp: Stamp, probe: bool) {
         let end = self.records.back().map_or(from, |r| r.to());
         let mut i = self.index(from);
         while let Some(r) = self.records.get_mut(i).filter(|r| r.to() <= to) {
@@ -224,6 +239,9 @@ impl Flight {
             if core::mem::take(&mut r.lost) {
                 self.lost -= r.bytes();
                 self.pipe += r.bytes();
+                r.mark = Mark::Repaired;
+            } else if r.mark != Mark::Repaired {
+                r.mark = if probe { Mark::Probed } else { Mark::None };
             }
             (r.at, r.again, r.stamp) = (now, true, stamp);
             self.repeated.push_back((r.from, now));
@@ -247,7 +265,8 @@ impl Flight {
     fn repeated_at(&self, from: u64, at: Time) -> Option<usize> {
         let i = self.index(from);
         let r = self.records.get(i)?;
-        (r.from <= from && r.again && r.at == at && r.pending()).then_some(i)
+        (r.from <= from && r.again && r.at == at && r.pending() && r.mark != Mark::Forgiven)
+            .then_some(i)
     }
 
     /// Everything below `una` has arrived; `each` is called for each segment that this concerns, with how many of its
@@ -338,138 +357,6 @@ impl Flight {
             }
         }
         news
-    }
-
-    /// Marks what is lost among the segments for which `verdict` says so. It is asked about those in the network,
-    /// in the order of their transmission, until it answers [`Judgement::Later`]. Returns how many bytes that are.
-    pub fn judge(&mut self, mut verdict: impl FnMut(&Sent) -> Judgement) -> u64 {
-        let before = self.lost;
-        let mut i = self.index(self.first_pending);
-        let mut decided = true;
-        while let Some(r) = self.records.get(i) {
-            let to = r.to();
-            if r.pending() && !r.again {
-                match verdict(r) {
-                    Judgement::Lost => self.lose(i),
-                    Judgement::Wait | Judgement::Arrived => decided = false,
-                    Judgement::Later => break,
-                }
-            }
-            if decided {
-                self.first_pending = to;
-            }
-            i += 1;
-        }
-        let mut i = 0;
-        while let Some((from, at)) = self.repeated.get(i).copied() {
-            let record = self.repeated_at(from, at);
-            match record.map(|at| verdict(&self.records[at])) {
-                Some(Judgement::Later) => break,
-                Some(Judgement::Wait | Judgement::Arrived) => i += 1,
-                None if i > 0 => i += 1,
-                None => drop(self.repeated.pop_front()),
-                Some(Judgement::Lost) => record.into_iter().for_each(|at| self.lose(at)),
-            }
-        }
-        self.lost - before
-    }
-
-    /// The record at `index` counts as lost.
-    fn lose(&mut self, index: usize) {
-        if let Some(r) = self.records.get_mut(index).filter(|r| r.pending()) {
-            r.lost = true;
-            self.lost += r.bytes();
-            self.pipe -= r.bytes();
-            self.lost_from = self.lost_from.min(r.from);
-        }
-    }
-
-    /// Segments of more than `most` bytes are split; those that were not reported count as lost. Whether there were any.
-    pub fn split(&mut self, most: u32) -> bool {
-        let mut i = 0;
-        let mut any = false;
-        while let Some(r) = self.records.get(i).copied() {
-            if r.len > most && !r.sacked && !self.is_full() {
-                any = true;
-                let rest = r.len - most;
-                self.records[i].len = most;
-                self.records.insert(i + 1, Sent { from: r.from + u64::from(most), len: rest, ..r });
-                self.lose(i);
-                self.lose(i + 1);
-            }
-            i += 1;
-        }
-        any
-    }
-
-    /// Retransmissions that are under way.
-    pub fn repeated(&self) -> u64 {
-        self.repeated.iter().filter(|(from, at)| self.repeated_at(*from, *at).is_some()).count()
-            as u64
-    }
-
-    /// Nothing counts as lost any more.
-    pub fn forgive(&mut self) {
-        for r in self.records.iter_mut().filter(|r| r.lost) {
-            r.lost = false;
-            self.pipe += r.bytes();
-            if r.again {
-                self.repeated.push_back((r.from, r.at));
-            }
-        }
-        (self.lost, self.lost_from, self.first_pending) = (0, u64::MAX, 0);
-    }
-
-    /// The timer expired: the first segment is lost, and so are those for which `verdict` says so; `each` is called for each
-    /// that was in the network. If the first one had been reported, the receiver has discarded what it reported, and all reports are forgotten.
-    //= rfc2018#section-8: a time-out with the first segment reported shows that the receiver has reneged
-    //= rfc8985#section-6.3: the first one, and what was sent longer ago than a round trip and the reordering window
-    pub fn expire(&mut self, verdict: impl Fn(&Sent) -> bool, mut each: impl FnMut(&Sent)) {
-        if self.records.front().is_some_and(|r| r.sacked) {
-            self.board.clear();
-            self.sacked_segments = 0;
-            for r in self.records.iter_mut().filter(|r| r.sacked) {
-                r.sacked = false;
-                self.pipe += r.bytes();
-                if r.again {
-                    self.repeated.push_back((r.from, r.at));
-                }
-            }
-            self.first_pending = 0;
-        }
-        for i in 0..self.records.len() {
-            let r = &self.records[i];
-            if i == 0 || verdict(r) {
-                if r.pending() {
-                    each(r);
-                }
-                self.lose(i);
-            }
-        }
-    }
-
-    /// The lowest segment that is lost and waits to be sent again: its first position and one past its last. If
-    /// it reaches beyond `limit`, it is cut there, and what is left of it waits on.
-    pub fn next_lost(&mut self, limit: u64) -> Option<(u64, u64)> {
-        if self.lost == 0 {
-            self.lost_from = u64::MAX;
-            return None;
-        }
-        let mut i = self.index(self.lost_from);
-        while self.records.get(i).is_some_and(|r| !r.lost) {
-            i += 1;
-        }
-        let r = self.records.get(i).copied()?;
-        self.lost_from = r.from;
-        if r.from >= limit {
-            return None;
-        }
-        if r.to() > limit && !self.is_full() {
-            self.records[i].len = (limit - self.records[i].from) as u32;
-            self.records.insert(i + 1, Sent { from: limit, len: (r.to() - limit) as u32, ..r });
-            return Some((r.from, limit));
-        }
-        Some((r.from, r.to()))
     }
 }
 

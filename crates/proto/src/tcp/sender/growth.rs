@@ -84,8 +84,18 @@ pub enum Loss {
 
 /// Opens the congestion window outside of recovery, and says how far it closes.
 pub trait Growth {
+    /// The handshake took the round trip `rtt`, which ends at `now`.
+    fn opened(&mut self, now: Time, rtt: Span) {
+        let _ = (now, rtt);
+    }
+
     /// The left edge has moved, outside of recovery.
     fn on_ack(&mut self, window: &mut Window, ack: &Acked);
+
+    /// An ACK gave the round trip `rtt` of a segment that was sent once, whether the left edge has moved or not.
+    fn on_round_trip(&mut self, now: Time, window: &mut Window, rtt: Span) {
+        let _ = (now, window, rtt);
+    }
 
     /// The slow-start threshold after a loss. The recovery takes the congestion window down to it in its own way.
     fn after_loss(&mut self, now: Time, window: &Window, loss: Loss) -> u32 {

@@ -19,6 +19,9 @@ const CUBE_BITS: u32 = 40;
 /// Segments for each of which the Reno-friendly window opens by one, in eighths of the window.
 const FRIENDLY: u64 = 8 * (1024 + BETA) / 3 / (1024 - BETA);
 
+/// Ticks from the beginning of an epoch in which round trips do not count: a second.
+const AFTER_REPAIR: u64 = 1_000_000_000 / TICK;
+
 /// Segments of the window below which HyStart does not look.
 const LOW_WINDOW: u32 = 16;
 /// ACKs that follow one another within this time are of one train.
@@ -39,6 +42,8 @@ pub struct LinuxCubic {
     /// The shortest round trip.
     least: Option<Span>,
     hystart: HyStart,
+    /// HyStart has ended slow start; a timeout permits it again.
+    found: bool,
     /// When an ACK came last.
     last: Time,
 }
@@ -116,13 +121,6 @@ impl LinuxCubic {
 impl Growth for LinuxCubic {
     fn on_ack(&mut self, w: &mut Window, ack: &Acked) {
         self.last = ack.now;
-        if let Some(rtt) = ack.rtt {
-            let least = self.least.map_or(rtt, |least| least.min(rtt));
-            self.least = Some(least);
-            if w.cwnd < w.ssthresh && self.hystart.ends(w, ack.now, rtt, least) {
-                w.ssthresh = w.cwnd;
-            }
-        }
         let mut left = segments(w, ack.bytes);
         if w.cwnd < w.ssthresh {
             left = Count::slow_start(w, left);
@@ -130,6 +128,20 @@ impl Growth for LinuxCubic {
         if left > 0 {
             self.update(ack.now, (w.cwnd / w.mss).into(), left.into());
             self.count.avoid(w, self.every.min(u32::MAX.into()) as u32, left);
+        }
+    }
+
+    /// HyStart also learns from what SACK blocks report (`cubictcp_acked`).
+    fn on_round_trip(&mut self, now: Time, w: &mut Window, rtt: Span) {
+        let recent = |epoch: Epoch| now.0 / TICK < epoch.start + AFTER_REPAIR;
+        if self.epoch.is_some_and(recent) {
+            return;
+        }
+        let least = self.least.map_or(rtt, |least| least.min(rtt));
+        self.least = Some(least);
+        if !self.found && w.cwnd < w.ssthresh && self.hystart.ends(w, now, rtt, least) {
+            self.found = true;
+            w.ssthresh = w.cwnd;
         }
     }
 
@@ -333,6 +345,33 @@ mod tests {
             assert_eq!(ended(long), None, "{least:?}");
             assert_eq!(ended(long + Span(1)), longest.map(|_| 8), "{least:?}");
         }
+    }
+
+    /// Round trips end slow start whether the window grows or not, once until a timeout, and not in the first second of an
+    /// epoch.
+    #[test]
+    fn slow_start_ends_once_by_round_trips_of_any_ack() {
+        let mut w = window(20, 4_000_000);
+        (w.una, w.nxt) = (1, 20_000);
+        let mut ends = |cubic: &mut LinuxCubic, from: u64| {
+            w.ssthresh = u32::MAX;
+            for i in 0..20 {
+                let rtt = if i == 0 { Span::millis(20) } else { Span::millis(40) };
+                cubic.on_round_trip(Time((from + 10 * i) * MS), &mut w, rtt);
+            }
+            let ended = w.ssthresh == w.cwnd;
+            (w.una, w.nxt) = (w.nxt + 1, w.nxt + 20_000);
+            ended
+        };
+        let mut cubic = LinuxCubic::default();
+        assert!(!ends(
+            &mut LinuxCubic { epoch: Some(cubic.begin(250, 20, 0)), ..cubic.clone() },
+            1000
+        ));
+        assert!(ends(&mut cubic, 1000));
+        assert!(!ends(&mut cubic, 2000), "once");
+        cubic.after_loss(Time(3000 * MS), &window(20, 10), Loss::Timeout);
+        assert!(ends(&mut cubic, 4000));
     }
 
     /// A later round is judged by its own round trips.

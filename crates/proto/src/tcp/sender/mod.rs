@@ -193,6 +193,8 @@ impl Sender {
         let echoed = echoed.filter(|_| self.rtt_from_syn);
         if let Some(sent) = timers.timed.take().map(|(_, sent)| sent).or(echoed) {
             timers.rtt.sample(sent, now);
+            self.recovery.opened(now.since(sent));
+            self.core.growth.opened(now, now.since(sent));
         }
         w.una = w.una.max(1);
         timers.rexmt = Due::NEVER;

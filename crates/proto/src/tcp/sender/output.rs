@@ -21,10 +21,15 @@ impl<R: Recovery> Way<'_, R> {
         }
         let Some(chunk) = self.choose(now) else {
             self.note_limit(now);
+            self.core.pacer.iter_mut().for_each(|pacer| pacer.end_burst());
             return None;
         };
         let core = &mut *self.core;
         if let Some(pacer) = &mut core.pacer {
+            if let Some(rate) = core.growth.pacing() {
+                let burst = self.recovery.near_burst(rate, &core.window);
+                pacer.begin_burst(burst);
+            }
             // What the peer's window or the socket buffer forbids is not there to be spread.
             let window = core.window.allowed().min(u32::MAX.into()) as u32;
             let windows = [window, core.window.ssthresh];
@@ -132,7 +137,7 @@ impl<R: Recovery> Way<'_, R> {
         let blocked = unsent || w.peer == 0 && self.recovery.waits();
         if blocked && (!timers.rexmt.is_set() || w.peer == 0) && !timers.persist.is_set() {
             timers.rexmt = Due::NEVER;
-            timers.probe_later(now, 1);
+            self.core.begin_probes(now);
             self.recovery.on_blocked();
         } else if w.una < w.nxt && !timers.rexmt.is_set() && !timers.persist.is_set() {
             // Whatever is outstanding has a timer.

@@ -40,6 +40,8 @@ pub struct Pacer {
     slack: Span,
     /// When the next segment may leave, if one waits for that.
     pub(super) waits: Due,
+    /// Segments of the burst under way that have not left.
+    left: u32,
 }
 
 impl Pacer {
@@ -52,6 +54,7 @@ impl Pacer {
             due: Time(0),
             waits: Due::NEVER,
             slack: Span::ZERO,
+            left: 0,
         })
     }
 
@@ -71,8 +74,21 @@ impl Pacer {
 
     /// Whether nothing may leave at `now`; then a segment waits.
     pub fn holds_back(&mut self, now: Time) -> bool {
-        self.waits = self.blocked(now).into();
+        self.waits = self.blocked(now).filter(|_| self.left == 0).into();
         self.waits.is_set()
+    }
+
+    /// A burst of `segments` begins, if none is under way: they leave together, and the next ones wait for the time that they
+    /// take at the rate.
+    pub(super) fn begin_burst(&mut self, segments: u32) {
+        if self.left == 0 {
+            self.left = segments;
+        }
+    }
+
+    /// Nothing more can leave: the burst under way is over.
+    pub(super) fn end_burst(&mut self) {
+        self.left = 0;
     }
 
     /// `bytes` leave at `now` under a congestion window of `cwnd` and this threshold; `rate` is what the congestion control
@@ -89,7 +105,9 @@ impl Pacer {
             (None, None) => return,
         };
         let Some(rate) = Rate::from_bps(bps.max(LEAST)) else { return };
-        self.slack = rate.transmit(u64::from(bytes) * u64::from(self.burst - 1));
+        let early = if self.left > 0 { 0 } else { u64::from(self.burst - 1) };
+        self.left = self.left.saturating_sub(1);
+        self.slack = rate.transmit(u64::from(bytes) * early);
         self.due = self.due.max(now) + rate.transmit(bytes.into());
     }
 }
@@ -154,6 +172,25 @@ mod tests {
         assert!(left[1..].iter().all(|(_, count)| *count <= 4));
         // The last segment is due after 19 intervals and may leave three earlier.
         assert_eq!(left.last().unwrap().0, 160_000_000);
+    }
+
+    /// Four segments leave together and take four intervals; what follows an interrupted burst waits.
+    #[test]
+    fn a_burst_leaves_together_and_the_next_one_waits_for_its_time() {
+        let mut pacer = pacer(2);
+        pacer.sample(Span::millis(100));
+        pacer.begin_burst(4);
+        for _ in 0..4 {
+            assert!(!pacer.holds_back(Time(0)));
+            pacer.begin_burst(9);
+            pacer.sent(Time(0), 1000, [10_000; 2], None);
+        }
+        assert_eq!(pacer.blocked(Time(0)), Some(Time(40_000_000)));
+        pacer.begin_burst(4);
+        pacer.sent(Time(40_000_000), 1000, [10_000; 2], None);
+        assert!(!pacer.holds_back(Time(40_000_000)));
+        pacer.end_burst();
+        assert!(pacer.holds_back(Time(40_000_000)));
     }
 
     #[test]

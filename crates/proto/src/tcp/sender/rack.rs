@@ -15,18 +15,18 @@ use crate::event::{Cause, TcpKind};
 use crate::tcp::config::{Clock, GrowthRule, TcpConfig, Variant};
 use crate::tcp::rtt::RttEstimator;
 use crate::tcp::word::Word;
-use crate::units::{Due, Span, Time};
+use crate::units::{Due, Rate, Span, Time};
 
-use super::bursts::{Asked, Bursts, new_data};
+use super::bursts::{self, Asked, Bursts, new_data};
 use super::flight::{Flight, Judgement, Sent};
 use super::growth::{Acked, Growth, Sample};
 use super::prr::Prr;
 use super::rate::RateMeter;
 use super::recovery::{Choice, News, Outstanding, Progress, Recovery, Step, Woken};
-use super::tlp::{Probed, TailProbe};
+use super::tlp::TailProbe;
 use super::usage::Usage;
 use super::{AckInfo, Chunk, Core, Window};
-use arrivals::{Arrived, Facts, Last, is_duplicate};
+use arrivals::{Facts, Last};
 use losses::Losses;
 use reordering::{Reordering, tick};
 use undo::Undo;
@@ -176,7 +176,8 @@ impl Rack {
         let calm = !self.active && !self.after_timeout(w);
         if let Some(bursts) = self.bursts.as_mut().filter(|_| calm) {
             let oldest = self.flight.first().map(|sent| sent.at);
-            if !bursts.allow(w, &Asked { now, pipe, srtt: rtt.srtt(), oldest }) {
+            let (srtt, min_rtt) = (rtt.srtt(), self.facts.min_rtt);
+            if !bursts.allow(w, &Asked { now, pipe, srtt, min_rtt, oldest }) {
                 usage.note(w, true);
                 usage.validate(now, rtt.rto(), w, pipe, true);
                 return None;
@@ -235,7 +236,7 @@ impl Recovery for Rack {
         self.reordering.recovered();
         // Whatever was lost since it began is a loss of another window, though it may have been sent again already
         // (`tcp_time_to_recover`).
-        self.leftovers = self.kernel && self.flight.is_unsettled();
+        self.leftovers = self.kernel && self.flight.has_losses();
         if !core.growth.steers() {
             w.fall();
             // Another recovery may begin with this ACK: undoing it does not undo this one.
@@ -273,6 +274,10 @@ impl Recovery for Rack {
     fn split_flight(&mut self, _: Time, core: &mut Core) {
         self.split(&core.window);
     }
+    fn opened(&mut self, rtt: Span) {
+        // Linux counts it among the shortest round trips (`tcp_update_rtt_min`).
+        self.facts.min_rtt = self.kernel.then_some(rtt);
+    }
     fn set_tail_probes(&mut self, on: bool) {
         self.probes = on;
     }
@@ -297,6 +302,7 @@ impl Recovery for Rack {
         }
         self.reorder_at.filter(|at| *at <= now)?;
         self.last = Last { pipe: self.flight.pipe(), ..Last::default() };
+        self.facts.advanced = true;
         if self.kernel && !self.active && !core.growth.steers() {
             // A recovery that the timer begins counts a segment as delivered (`tcp_rack_reo_timeout`).
             self.last.delivered = core.window.mss.into();
@@ -304,68 +310,8 @@ impl Recovery for Rack {
         Some(Woken::Judges)
     }
 
-    /// What the ACK and its SACK blocks say about segments.
-    //= rfc8985#section-6.2: steps 1 to 3
     fn hear(&mut self, now: Time, w: &Window, info: &AckInfo<'_>) -> News {
-        // Linux heeds what an ACK that came late reports (`tcp_ack`, `old_ack`).
-        let late = info.ack < w.una;
-        if late && (!self.kernel || info.sacked.is_empty()) {
-            return News::default();
-        }
-        let edge = info.ack.max(w.una);
-        let tells = info.ack > w.una || !info.sacked.is_empty();
-        self.bursts.iter_mut().for_each(|bursts| bursts.end(now, tells));
-        if !self.active && w.una >= self.recover {
-            self.undo.remember(w.cwnd, w.ssthresh);
-        }
-        let (total, pipe) = (self.meter.total(), self.flight.pipe());
-        let (meter, facts, recover) = (&mut self.meter, &mut self.facts, self.recover);
-        let (echoed, news) = (info.echoed, News::default());
-        let mss = w.mss.into();
-        let (original, reorders) = (false, false);
-        let mut arrived =
-            Arrived { now, echoed, meter, facts, recover, mss, original, reorders, news };
-        self.flight.acknowledge(edge, |sent, bytes| {
-            if !sent.sacked {
-                arrived.take(sent, bytes);
-                let whole = u32::from(sent.to() <= edge);
-                arrived.facts.delivered = arrived.facts.delivered.wrapping_add(whole);
-            }
-        });
-        let mut reported = false;
-        // Lowest first, or several new blocks in one ACK would look like reordering.
-        let mut blocks: [(u64, u64); 4] =
-            core::array::from_fn(|i| info.sacked.get(i).copied().unwrap_or_default());
-        blocks.sort_unstable();
-        for (from, to) in blocks {
-            if to > from && from >= edge && to <= w.nxt {
-                self.flight.report(from, to, |sent| {
-                    reported = true;
-                    arrived.take(sent, sent.bytes());
-                    arrived.facts.delivered = arrived.facts.delivered.wrapping_add(1);
-                });
-            }
-        }
-        let (news, original, reorders) = (arrived.news, arrived.original, arrived.reorders);
-        self.facts.reorderings = self.facts.reorderings.saturating_add(u32::from(reorders));
-        let delivered = self.meter.total() - total;
-        let duplicate = !late && is_duplicate(info.ack, info.sacked);
-        let mut widens = duplicate;
-        if let (true, Some((from, end))) = (duplicate, info.sacked.first()) {
-            let credible = self.reordering.note_duplicate((end - from).div_ceil(w.mss.into()));
-            if credible {
-                self.undo.duplicate(*end);
-            }
-            if self.kernel {
-                widens = credible && self.facts.reordered && !self.probe.repeated(*end);
-            }
-        }
-        self.reordering.adapt(edge, w.nxt, widens);
-        let repeats = info.ack == w.una && !reported && !info.carries;
-        let repaired = self.probe.on_ack(info.ack, duplicate, repeats) == Probed::Repaired;
-        let oldest = news.oldest.filter(|_| reported);
-        self.last = Last { delivered, pipe, reported, original, oldest, repaired };
-        News { reported: Some(reported), repaired, ..news }
+        self.take_ack(now, w, info)
     }
     fn called(&mut self) {
         self.undo.holds = false;
@@ -378,15 +324,24 @@ impl Recovery for Rack {
     }
     #[inline]
     fn judge(&mut self, now: Time, core: &Core) -> u64 {
-        if self.undo.holds {
+        // For Linux an ACK marks nothing lost unless it reports an arrival (`tcp_rack_mark_lost`).
+        if self.undo.holds || self.kernel && !core::mem::take(&mut self.facts.advanced) {
             return 0;
         }
         self.detect(now, &core.window, core.timers.rtt.srtt())
     }
     #[inline]
     fn grow(&mut self, core: &mut Core, step: &Step) {
-        let rate = self.meter.sample(self.min_rtt());
         self.losses.tell(core);
+        if self.kernel && !step.samples {
+            // Neither a timer nor an ACK below the left edge gives a sample (`tcp_rack_reo_timeout`, `tcp_ack`).
+            self.meter.discard();
+            if self.active && self.last.delivered > 0 {
+                self.reduce(&mut core.window, step);
+            }
+            return;
+        }
+        let rate = self.meter.sample(self.min_rtt());
         let w = &mut core.window;
         if core.growth.samples() {
             let sample = Sample {
@@ -407,7 +362,8 @@ impl Recovery for Rack {
             }
         }
         if self.active {
-            if self.last.delivered > 0 || step.fresh {
+            // For Linux an ACK that reports no arrival leaves the window (`tcp_cwnd_reduction`).
+            if self.last.delivered > 0 || step.fresh && !self.kernel {
                 self.reduce(w, step);
             }
         } else if (step.grows || self.grows_by_reports()) && core.usage.may_grow(w) {
@@ -457,9 +413,11 @@ impl Recovery for Rack {
             self.reordering.repeats += 1;
         }
         let new = self.flight.last().is_none_or(|last| end > last.to());
-        self.bursts.iter_mut().for_each(|bursts| bursts.sent(now, w, chunk));
+        let pace = core.growth.pacing();
+        self.bursts.iter_mut().for_each(|bursts| bursts.sent(now, w, chunk, pace));
         let flight = self.flight.pipe() + (end - chunk.from);
-        self.flight.sent(now, chunk.from, end, self.meter.stamp(flight));
+        let probe = chunk.cause == Cause::TailLossProbe;
+        self.flight.sent_as(now, (chunk.from, end), self.meter.stamp(flight), probe);
         if new {
             self.schedule_probe(now, w, &core.timers);
         } else if chunk.from == w.una {
@@ -489,7 +447,8 @@ impl Recovery for Rack {
             if let Some((from, to)) = self.flight.next_lost(limit) {
                 let pipe = self.flight.pipe();
                 if pipe > 0 && pipe + (to - from) > u64::from(w.cwnd) {
-                    usage.note(w, true);
+                    // Retransmissions do not count as use for Linux (`tcp_xmit_retransmit_queue`).
+                    usage.note(w, !self.kernel || w.nxt < w.last());
                     return Choice::Wait;
                 }
                 let cause = match self.after_timeout(w) {
@@ -512,6 +471,15 @@ impl Recovery for Rack {
                 usage.validate(now, core.timers.rtt.rto(), w, pipe, full);
             }
         }
+    }
+    fn near_burst(&self, rate: Rate, w: &Window) -> u32 {
+        let min_rtt = self.facts.min_rtt;
+        if !self.kernel || !bursts::is_near(min_rtt, w.mss) {
+            return 0;
+        }
+        let most = bursts::burst(rate.bps() / 8, min_rtt, w.mss).min(u32::MAX.into()) as u32;
+        // No more than half of the window (`tcp_cwnd_test`).
+        most.min(w.cwnd / 2 / w.mss.max(1)).max(1)
     }
     fn pipe(&self, _: &Window) -> u64 {
         self.flight.pipe()

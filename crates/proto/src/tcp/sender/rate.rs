@@ -114,6 +114,24 @@ impl RateMeter {
         }
     }
 
+    /// How many bytes had been delivered when the segment was sent by which the next sample is measured.
+    pub(super) fn prior(&self) -> Option<u64> {
+        self.newest.map(|(stamp, _)| stamp.delivered)
+    }
+
+    /// What has arrived gives no sample; the next one counts from it.
+    pub(super) fn discard(&mut self) {
+        if let Some((_, sent)) = self.newest.take() {
+            self.first_at = sent;
+        }
+    }
+
+    /// `bytes` have arrived that had arrived before.
+    pub(super) fn delivered_again(&mut self, now: Time, bytes: u64) {
+        self.total += bytes;
+        self.at = now;
+    }
+
     /// Bytes delivered in the connection's life.
     pub fn total(&self) -> u64 {
         self.total

@@ -1,7 +1,7 @@
 //! Loss recovery: what a sender does from the detection of a loss until it is repaired.
 
 use crate::event::TcpKind;
-use crate::units::{Due, Span, Time};
+use crate::units::{Due, Rate, Span, Time};
 
 use super::growth::{Acked, Growth};
 use super::integrated::Part;
@@ -49,13 +49,15 @@ pub struct Step {
     pub fresh: bool,
     /// Bytes that were found to be lost.
     pub lost: u64,
+    /// Whether an ACK gives a sample to the congestion control: a timer does not, nor for Linux an ACK below the left edge.
+    pub samples: bool,
 }
 
 impl Step {
     /// Nothing has come of it yet, at `now`.
     pub fn new(now: Time) -> Step {
         let ack = Acked { now, bytes: 0, rtt: None };
-        Step { ack, moved: false, rearm: false, grows: false, fresh: true, lost: 0 }
+        Step { ack, moved: false, rearm: false, grows: false, fresh: true, lost: 0, samples: false }
     }
 }
 
@@ -285,6 +287,12 @@ pub trait Recovery {
         }
     }
 
+    /// Segments that leave together at the pace `rate` where the path is so short that Linux sends larger bursts; else none.
+    fn near_burst(&self, rate: Rate, w: &Window) -> u32 {
+        let _ = (rate, w);
+        0
+    }
+
     /// Bytes that the congestion window takes for in the network.
     fn pipe(&self, w: &Window) -> u64 {
         w.nxt - w.una
@@ -310,6 +318,11 @@ pub trait Recovery {
 
     /// The peer's window is closed, and will be probed.
     fn on_blocked(&mut self) {}
+
+    /// The handshake took the round trip `rtt`.
+    fn opened(&mut self, rtt: Span) {
+        let _ = rtt;
+    }
 
     /// Tail loss probes are sent, or not.
     fn set_tail_probes(&mut self, on: bool) {

@@ -3,7 +3,7 @@
 use core::ops::{Deref, DerefMut};
 
 use crate::tcp::config::{TcpConfig, Variant};
-use crate::units::Time;
+use crate::units::{Span, Time};
 
 use super::family::variants;
 use super::integrated::{Part, Together};
@@ -75,6 +75,7 @@ variants! {
     tells {
         stop() -> ();
         part() -> Option<&mut Part>;
+        opened(rtt: Span) -> ();
         set_tail_probes(on: bool) -> ();
         split_flight(now: Time, core: &mut Core) -> ();
         lose_early(now: Time, core: &mut Core, to: u64) -> ();

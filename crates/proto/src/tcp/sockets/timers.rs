@@ -48,7 +48,17 @@ impl Sockets {
         let since = socket.waits.map(|(_, since)| since);
         let gives_up = timeout.zip(since).is_some_and(|(span, since)| since + span <= now);
         let keep = socket.options.keepalive.unwrap_or_default();
-        if gives_up || socket.probes >= keep.count {
+        if since.is_some() && !gives_up {
+            // The timer of the data shows whether the peer lives.
+            socket.probe_at = Some(now + keep.idle);
+            return;
+        }
+        // TCP_USER_TIMEOUT takes the place of TCP_KEEPCNT (`tcp_keepalive_timer`).
+        let silent = match timeout {
+            Some(span) => socket.probes > 0 && now.since(socket.heard) >= span,
+            None => socket.probes >= keep.count,
+        };
+        if gives_up || silent {
             self.host.act(index, |c| match gives_up {
                 true => c.give_up(out),
                 false => c.reset(now, out),

@@ -299,6 +299,17 @@ fn a_recovery_begins_with_what_is_in_flight_and_gives_the_window_back() {
     }
 }
 
+/// A timer that finds losses gives a sample without anything delivered.
+#[test]
+fn losses_without_an_ack_leave_the_window_and_the_recovery_to_the_next_one() {
+    let Path { mut bbr, mut w, .. } = Path::new();
+    (bbr.prior_cwnd, w.cwnd) = (20_000, 10_000);
+    bbr.update_window(&mut w, &sample(0, 3000, 7000, Repair::Recovery), UNIT);
+    assert_eq!((w.cwnd, bbr.repair, bbr.conserves), (10_000, Repair::None, false));
+    bbr.update_window(&mut w, &sample(1000, 0, 6000, Repair::Recovery), UNIT);
+    assert_eq!((w.cwnd, bbr.repair, bbr.conserves), (7000, Repair::Recovery, true));
+}
+
 #[test]
 fn a_loss_keeps_the_window_and_a_time_out_asks_anew_whether_the_path_is_full() {
     for (loss, repair, full) in

@@ -3,7 +3,11 @@
 use crate::tcp::sender::flight::Sent;
 use crate::tcp::sender::rate::RateMeter;
 use crate::tcp::sender::recovery::News;
+use crate::tcp::sender::tlp::Probed;
+use crate::tcp::sender::{AckInfo, Window};
 use crate::units::{Span, Time};
+
+use super::Rack;
 
 /// Reordering by more segments than these counts as so many (`tcp_max_reordering`).
 const MOST_REORDERED: u64 = 300;
@@ -15,6 +19,8 @@ pub(super) struct Facts {
     pub(super) newest: (Time, u64),
     /// Round trip of the segment whose arrival was reported last.
     pub(super) rtt: Span,
+    /// Whether that has not been judged by yet.
+    pub(super) advanced: bool,
     /// The shortest round trip of the connection.
     pub(super) min_rtt: Option<Span>,
     /// One past the highest position that arrived.
@@ -37,6 +43,7 @@ impl Facts {
         Facts {
             newest: (Time::ZERO, 0),
             rtt: Span::ZERO,
+            advanced: false,
             min_rtt: None,
             highest: 0,
             reordered: false,
@@ -46,13 +53,26 @@ impl Facts {
             tick,
         }
     }
+
+    /// What is from `from` to `to` has arrived, sent once: whether later positions came before it.
+    pub(super) fn note_reordering(&mut self, from: u64, to: u64, mss: u64) -> bool {
+        let reorders = to < self.highest;
+        if reorders {
+            let distance = (self.highest - from).div_ceil(mss.max(1));
+            self.reordered = true;
+            self.reordered_by = self.reordered_by.max(distance.min(MOST_REORDERED));
+        }
+        reorders
+    }
 }
 
 /// What the last ACK told.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Last {
-    /// Bytes newly acknowledged or reported.
+    /// Bytes newly acknowledged or reported, duplicates included.
     pub(super) delivered: u64,
+    /// Those of them that were reported as duplicates.
+    pub(super) needless: u64,
     /// Bytes in the network before.
     pub(super) pipe: u64,
     /// Whether anything was reported.
@@ -66,59 +86,195 @@ pub(super) struct Last {
 }
 
 /// Takes in the segments of one ACK.
-pub(super) struct Arrived<'a> {
-    pub(super) now: Time,
+struct Arrived<'a> {
+    now: Time,
     /// When the segment was sent that brought forth the ACK, if timestamps tell.
-    pub(super) echoed: Option<Time>,
-    pub(super) meter: &'a mut RateMeter,
-    pub(super) facts: &'a mut Facts,
+    echoed: Option<Time>,
+    meter: &'a mut RateMeter,
+    facts: &'a mut Facts,
     /// Where the last reaction to a loss began.
-    pub(super) recover: u64,
+    recover: u64,
     /// Segment size.
-    pub(super) mss: u64,
-    pub(super) original: bool,
+    mss: u64,
+    /// Round trips are measured as Linux does.
+    kernel: bool,
+    /// Whether a SACK block reports the segments, and not the left edge.
+    by_block: bool,
+    /// The last round trip that counts for RACK of what the left edge has passed.
+    edge_rtt: Option<Span>,
+    original: bool,
     /// Whether reordering was seen.
-    pub(super) reorders: bool,
-    pub(super) news: News,
+    reorders: bool,
+    /// Whether the left edge has passed a segment that was sent more than once.
+    repeated: bool,
+    /// Round trips of segments that were sent once: of those below the left edge, and of those in SACK blocks.
+    trips: [Trips; 2],
+}
+
+/// Round trips of an ACK.
+#[derive(Clone, Copy, Debug, Default)]
+struct Trips {
+    first: Option<Span>,
+    last: Option<Span>,
+    least: Option<Span>,
+    most: Option<Span>,
+}
+
+impl Trips {
+    fn add(&mut self, rtt: Span) {
+        self.first.get_or_insert(rtt);
+        self.last = Some(rtt);
+        self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
+        self.most = self.most.max(Some(rtt));
+    }
 }
 
 impl Arrived<'_> {
     /// `bytes` of `sent` are newly known to have arrived.
-    pub(super) fn take(&mut self, sent: &Sent, bytes: u64) {
+    fn take(&mut self, sent: &Sent, bytes: u64) {
         self.meter.delivered(self.now, bytes, sent.stamp, sent.at);
         let facts = &mut *self.facts;
         let rtt = self.now.since(sent.at);
         if sent.again {
+            self.repeated |= !self.by_block;
             //= rfc8985#section-6.2: step 2: which transmission arrived? The echo tells, or the time that it took
-            let older = self.echoed.is_some_and(|echoed| echoed + facts.tick <= sent.at);
+            // Linux compares the echo only where the left edge moves (`tcp_clean_rtx_queue`, `tcp_sacktag_one`).
+            let echoed = self.echoed.filter(|_| !self.kernel || !self.by_block);
+            let older = echoed.is_some_and(|echoed| echoed + facts.tick <= sent.at);
             if older || facts.min_rtt.is_some_and(|min| rtt < min) {
                 return;
             }
         } else {
             self.original |= sent.to() <= self.recover;
-            facts.min_rtt = Some(facts.min_rtt.map_or(rtt, |min| min.min(rtt)));
-            self.news.oldest = self.news.oldest.max(Some(rtt));
-            self.news.rtt = Some(self.news.rtt.map_or(rtt, |least| least.min(rtt)));
-            //= rfc8985#section-6.2: step 3: sent once, and arrived after later positions
-            if sent.to() < facts.highest {
-                let distance = (facts.highest - sent.from).div_ceil(self.mss.max(1));
-                facts.reordered = true;
-                self.reorders = true;
-                facts.reordered_by = facts.reordered_by.max(distance.min(MOST_REORDERED));
+            self.trips[usize::from(self.by_block)].add(rtt);
+            if !self.kernel {
+                facts.min_rtt = Some(facts.min_rtt.map_or(rtt, |min| min.min(rtt)));
             }
+            //= rfc8985#section-6.2: step 3: sent once, and arrived after later positions
+            self.reorders |= facts.note_reordering(sent.from, sent.to(), self.mss);
         }
         facts.highest = facts.highest.max(sent.to());
         //= rfc8985#section-6.2: step 2: RACK.rtt is that of each segment, the newest or not
-        facts.rtt = rtt;
+        (facts.rtt, facts.advanced) = (rtt, true);
+        if !self.by_block {
+            self.edge_rtt = Some(rtt);
+        }
         if (sent.at, sent.to()) > facts.newest {
             facts.newest = (sent.at, sent.to());
         }
+    }
+
+    /// The longest round trip, for the timeout, and the one of the newest segment, for the congestion control.
+    fn round_trips(&self) -> (Option<Span>, Option<Span>) {
+        let [edge, block] = self.trips;
+        if !self.kernel {
+            return (
+                edge.most.max(block.most),
+                [edge.least, block.least].into_iter().flatten().min(),
+            );
+        }
+        // Where the left edge passes a retransmission, it gives none (`tcp_clean_rtx_queue`).
+        let edge = if self.repeated { Trips::default() } else { edge };
+        (edge.first.or(block.first), block.last.or(edge.last))
+    }
+}
+
+impl Rack {
+    /// Takes in what the ACK and its SACK blocks report.
+    //= rfc8985#section-6.2: steps 1 to 3
+    pub(super) fn take_ack(&mut self, now: Time, w: &Window, info: &AckInfo<'_>) -> News {
+        // Linux heeds what an ACK that came late reports (`tcp_ack`, `old_ack`).
+        let late = info.ack < w.una;
+        if late && (!self.kernel || info.sacked.is_empty()) {
+            return News::default();
+        }
+        let edge = info.ack.max(w.una);
+        let tells = info.ack > w.una || !info.sacked.is_empty();
+        self.bursts.iter_mut().for_each(|bursts| bursts.end(now, tells));
+        if !self.active && w.una >= self.recover {
+            self.undo.remember(w.cwnd, w.ssthresh);
+        }
+        let (total, pipe, mss) = (self.meter.total(), self.flight.pipe(), w.mss.into());
+        let mut arrived = Arrived {
+            now,
+            echoed: info.echoed,
+            meter: &mut self.meter,
+            facts: &mut self.facts,
+            recover: self.recover,
+            mss,
+            kernel: self.kernel,
+            by_block: false,
+            edge_rtt: None,
+            original: false,
+            reorders: false,
+            repeated: false,
+            trips: [Trips::default(); 2],
+        };
+        self.flight.acknowledge(edge, |sent, bytes| {
+            if !sent.sacked {
+                arrived.take(sent, bytes);
+                let whole = u32::from(sent.to() <= edge);
+                arrived.facts.delivered = arrived.facts.delivered.wrapping_add(whole);
+            }
+        });
+        arrived.by_block = true;
+        let mut reported = false;
+        // Lowest first, or several new blocks in one ACK would look like reordering.
+        let mut blocks: [(u64, u64); 4] =
+            core::array::from_fn(|i| info.sacked.get(i).copied().unwrap_or_default());
+        blocks.sort_unstable();
+        for (from, to) in blocks {
+            if to > from && from >= edge && to <= w.nxt {
+                self.flight.report(from, to, |sent| {
+                    reported = true;
+                    arrived.take(sent, sent.bytes());
+                    arrived.facts.delivered = arrived.facts.delivered.wrapping_add(1);
+                });
+            }
+        }
+        let (original, reorders, edge_rtt) = (arrived.original, arrived.reorders, arrived.edge_rtt);
+        let (oldest, rtt) = arrived.round_trips();
+        self.facts.reorderings = self.facts.reorderings.saturating_add(u32::from(reorders));
+        let mut news = News { reported: Some(reported), oldest, rtt, repaired: false };
+        if self.kernel {
+            // Linux looks at the left edge last.
+            self.facts.rtt = edge_rtt.unwrap_or(self.facts.rtt);
+            if late {
+                // It measures nothing (`tcp_ack`, `old_ack`).
+                (news.oldest, news.rtt) = (None, None);
+            } else if oldest.is_none() && info.ack > w.una {
+                news.rtt = info.echoed.map(|sent| now.since(sent).max(self.facts.tick));
+            }
+            if let Some(rtt) = news.rtt {
+                self.facts.min_rtt = Some(self.facts.min_rtt.map_or(rtt, |min| min.min(rtt)));
+            }
+        }
+        let mut delivered = self.meter.total() - total;
+        let duplicate = is_duplicate(info.ack, info.sacked);
+        let reported_again = info.sacked.first().filter(|_| duplicate);
+        let (widens, needless) =
+            reported_again.map_or((false, 0), |block| self.take_duplicate(now, *block, mss));
+        delivered += needless;
+        if !self.kernel {
+            self.reordering.adapt(edge, w.nxt, widens);
+        } else {
+            self.reordering.pending |= widens;
+            if let Some(prior) = self.meter.prior().filter(|_| !late) {
+                self.reordering.adapt_by_delivery(prior, self.meter.total());
+            }
+        }
+        let repeats = info.ack == w.una && !reported && !info.carries;
+        news.repaired = self.probe.on_ack(info.ack, duplicate, repeats) == Probed::Repaired;
+        let oldest = news.oldest.filter(|_| reported);
+        let repaired = news.repaired;
+        self.last = Last { delivered, needless, pipe, reported, original, oldest, repaired };
+        news
     }
 }
 
 /// Whether the first block reports a segment that came twice. A block that ends before it begins reports nothing.
 //= rfc2883#section-4: it lies below the acknowledged position, or within the second block
-pub(super) fn is_duplicate(ack: u64, blocks: &[(u64, u64)]) -> bool {
+fn is_duplicate(ack: u64, blocks: &[(u64, u64)]) -> bool {
     match blocks {
         [first, ..] if first.0 >= first.1 => false,
         [first, ..] if first.0 < ack && first.1 <= ack => true,

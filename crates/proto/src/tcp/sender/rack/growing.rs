@@ -29,7 +29,7 @@ impl Rack {
     /// Whether the window grows by what SACK blocks report: where segments are reordered by more than three, the left edge
     /// moves too seldom (`tcp_may_raise_cwnd`).
     pub(super) fn grows_by_reports(&self) -> bool {
-        let told = self.last.delivered > 0 && !self.last.repaired;
+        let told = self.last.delivered > self.last.needless && !self.last.repaired;
         self.kernel && told && self.facts.reordered_by > u64::from(DUPTHRESH)
     }
 

@@ -68,12 +68,12 @@ impl Undo {
         self.unproven = Some(self.unproven.unwrap_or(0) + 1);
     }
 
-    /// The receiver reports that what ends at `end` came twice.
-    pub(super) fn duplicate(&mut self, end: u64) {
+    /// The receiver reports that `segments` which end at `end` came twice.
+    pub(super) fn duplicate(&mut self, end: u64, segments: u64) {
         if self.marker.is_some_and(|marker| end > marker)
             && let Some(unproven) = &mut self.unproven
         {
-            *unproven = unproven.saturating_sub(1);
+            *unproven = unproven.saturating_sub(segments);
         }
     }
 
@@ -90,12 +90,28 @@ impl Undo {
         self.marker.is_some() && ends.is_some_and(|(echoed, first)| echoed + tick <= first)
     }
 
+    /// Whether nothing has been sent again since the reaction began.
+    pub(super) fn is_untouched(&self) -> bool {
+        self.marker.is_some() && self.first.is_none()
+    }
+
     /// The congestion window and the threshold to go back to; there is nothing more to take back.
     pub(super) fn take(&mut self) -> (u32, u32) {
         let (prior, calm) = (self.prior, self.calm);
         *self = Undo { calm, holds: self.holds, ..Undo::default() };
         prior
     }
+}
+
+/// What shows that a reaction was for nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Proof {
+    /// A segment has arrived that was not sent again: nothing counts as lost any more.
+    Arrival,
+    /// All retransmissions were reported as duplicates.
+    Duplicates,
+    /// All that was outstanding is acknowledged, before any retransmission was needed.
+    End,
 }
 
 impl Rack {
@@ -138,15 +154,20 @@ impl Rack {
     pub(super) fn take_back(&mut self, core: &mut Core, info: &AckInfo<'_>) -> bool {
         self.undo.tests = false;
         self.undo.holds = false;
-        if !self.was_spurious(&core.window, info) {
-            return false;
-        }
+        let Some(proof) = self.proof(&core.window, info) else { return false };
         let (cwnd, ssthresh) = self.undo.take();
         let w = &mut core.window;
         core.growth.undone(w, cwnd);
         (core.reduced, core.reduced_below) = (false, 0);
         w.ssthresh = w.ssthresh.max(ssthresh);
-        self.flight.forgive();
+        match proof {
+            Proof::Arrival => self.flight.forgive(),
+            Proof::Duplicates => self.reordering.proved(),
+            Proof::End => {}
+        }
+        // What counts as lost nevertheless begins another reaction.
+        self.leftovers = self.flight.has_losses();
+        self.facts.advanced = true;
         if self.active {
             self.leave();
         }
@@ -154,34 +175,40 @@ impl Rack {
         true
     }
 
-    /// Whether the reaction to a loss that is being repaired was for nothing, as the ACK shows that was just heard.
-    fn was_spurious(&mut self, w: &Window, info: &AckInfo<'_>) -> bool {
+    /// What shows that the reaction to a loss was for nothing, if the ACK does that was just heard.
+    fn proof(&mut self, w: &Window, info: &AckInfo<'_>) -> Option<Proof> {
         let moved = info.ack > w.una;
         let over = info.ack >= self.recover;
-        let delayed = moved && self.undo.is_delayed(info.echoed, self.facts.tick);
+        // Where the pacer has let no retransmission go yet, only the first transmission can have arrived.
+        let delayed = moved
+            && (self.undo.is_delayed(info.echoed, self.facts.tick)
+                || self.active && self.undo.is_untouched());
+        let proven = self.undo.is_proven();
         if !self.active && !self.after_timeout(w) {
             // Reports of duplicates come after the end of a recovery.
-            return self.undo.is_proven();
+            return proven.then_some(Proof::Duplicates);
         }
         if self.active {
-            // Before its end only if no retransmission is under way any more.
-            let reordered = delayed && !over && self.flight.repeated() == 0;
-            self.facts.reordered |= delayed && !over;
             self.undo.holds = delayed && !over;
             if self.undo.holds {
-                return reordered;
+                self.facts.note_reordering(w.una, w.una, w.mss.into());
+                // Before its end only if no retransmission is under way any more.
+                return (self.flight.repeated() == 0).then_some(Proof::Arrival);
             }
-            return self.undo.is_proven() || reordered || over && delayed;
+            return match over {
+                true => (proven || delayed).then_some(Proof::End),
+                false => proven.then_some(Proof::Duplicates),
+            };
         }
-        if moved && (self.undo.is_proven() || delayed) {
-            return true;
+        if moved && (proven || delayed) {
+            return Some(Proof::Arrival);
         }
         if !self.undo.doubts {
-            return false;
+            return None;
         }
         //= rfc5682#section-3.1: step 3b: what was sent before the time-out, and not again, has arrived
         if self.last.original {
-            return true;
+            return Some(Proof::Arrival);
         }
         if w.nxt > self.recover {
             // Step 3a: new data is acknowledged, and nothing of the old.
@@ -190,6 +217,41 @@ impl Rack {
             self.recover = w.nxt;
             self.undo.tests = true;
         }
-        false
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where the pacer holds the first retransmission back, only the first transmission can have arrived.
+    #[test]
+    fn nothing_is_touched_until_the_first_retransmission_of_a_reaction() {
+        let mut undo = Undo::new(10_000);
+        assert!(!undo.is_untouched(), "there is no reaction");
+        undo.begin(1000, 0);
+        assert!(undo.is_untouched() && !undo.is_proven());
+        undo.repeats(Time(5));
+        assert!(!undo.is_untouched());
+        // A retransmission of the reaction before is still under way.
+        undo.begin(2000, 1);
+        assert!(!undo.is_untouched());
+        undo.begin(3000, 0);
+        assert!(undo.is_untouched());
+        undo.take();
+        assert!(!undo.is_untouched());
+    }
+
+    #[test]
+    fn a_report_of_several_segments_counts_for_as_many() {
+        let mut undo = Undo::new(10_000);
+        undo.begin(1000, 3);
+        undo.duplicate(900, 3);
+        assert!(!undo.is_proven(), "older than the reaction");
+        undo.duplicate(4000, 2);
+        assert!(!undo.is_proven());
+        undo.duplicate(5000, 1);
+        assert!(undo.is_proven());
     }
 }

@@ -1,0 +1,185 @@
+//! Which segments in flight count as lost, and what becomes of those that do.
+
+use super::{Flight, Judgement, Mark, Sent};
+
+impl Flight {
+    /// Segments that count as lost, the retransmitted ones included, and segments that were sent again and have not
+    /// been reported.
+    pub fn lost_and_repeated(&self) -> (u32, u32) {
+        self.records.iter().fold((0, 0), |(lost, again), sent| {
+            let repeats = sent.is_repeated();
+            let marked = sent.lost || repeats && sent.mark == Mark::Repaired;
+            (lost + u32::from(marked), again + u32::from(repeats))
+        })
+    }
+
+    /// Whether anything is lost, or was sent again and is not known to have arrived.
+    pub fn is_unsettled(&self) -> bool {
+        self.records.iter().any(|r| r.lost || r.again && !r.sacked)
+    }
+
+    /// Whether anything counts as lost, the retransmitted segments included that are not known to have arrived.
+    pub fn has_losses(&self) -> bool {
+        self.records.iter().any(|r| r.lost || r.mark == Mark::Repaired && !r.sacked)
+    }
+
+    /// Marks what is lost among the segments for which `verdict` says so. It is asked about those in the network,
+    /// in the order of their transmission, until it answers [`Judgement::Later`]. Returns how many bytes that are.
+    pub fn judge(&mut self, mut verdict: impl FnMut(&Sent) -> Judgement) -> u64 {
+        let before = self.lost;
+        let mut i = self.index(self.first_pending);
+        let mut decided = true;
+        while let Some(r) = self.records.get(i) {
+            let to = r.to();
+            if r.pending() && !r.again && r.mark != Mark::Forgiven {
+                match verdict(r) {
+                    Judgement::Lost => self.judge_lost(i),
+                    Judgement::Wait | Judgement::Arrived => decided = false,
+                    Judgement::Later => break,
+                }
+            }
+            if decided {
+                self.first_pending = to;
+            }
+            i += 1;
+        }
+        let mut i = 0;
+        while let Some((from, at)) = self.repeated.get(i).copied() {
+            let record = self.repeated_at(from, at);
+            match record.map(|at| verdict(&self.records[at])) {
+                Some(Judgement::Later) => break,
+                Some(Judgement::Wait | Judgement::Arrived) => i += 1,
+                None if i > 0 => i += 1,
+                None => drop(self.repeated.pop_front()),
+                Some(Judgement::Lost) => {
+                    record.into_iter().for_each(|at| self.judge_lost(at));
+                }
+            }
+        }
+        self.lost - before
+    }
+
+    /// The record at `index` is found to be lost because later segments have arrived.
+    fn judge_lost(&mut self, index: usize) {
+        self.lose(index);
+        if self.records[index].mark != Mark::Forgiven {
+            self.records[index].mark = Mark::Judged;
+        }
+    }
+
+    /// The record at `index` counts as lost.
+    pub(super) fn lose(&mut self, index: usize) {
+        if let Some(r) = self.records.get_mut(index).filter(|r| r.pending()) {
+            r.lost = true;
+            self.lost += r.bytes();
+            self.pipe -= r.bytes();
+            self.lost_from = self.lost_from.min(r.from);
+        }
+    }
+
+    /// Segments of more than `most` bytes that were not reported count as lost and are cut anew; those that left together are
+    /// cut as one. Whether there were any.
+    pub fn split(&mut self, most: u32) -> bool {
+        let mut i = 0;
+        let mut any = false;
+        while let Some(r) = self.records.get(i).copied() {
+            if r.len > most && !r.sacked && !self.is_full() {
+                any = true;
+                self.lose(i);
+                while let Some(next) = self.records.get(i + 1).filter(|n| !n.sacked && n.at == r.at)
+                {
+                    let len = next.len;
+                    self.lose(i + 1);
+                    self.records.remove(i + 1);
+                    self.records[i].len += len;
+                }
+                while self.records[i].len > most && !self.is_full() {
+                    let whole = self.records[i];
+                    let (from, len) = (whole.from + u64::from(most), whole.len - most);
+                    self.records[i].len = most;
+                    i += 1;
+                    self.records.insert(i, Sent { from, len, ..whole });
+                }
+            }
+            i += 1;
+        }
+        any
+    }
+
+    /// Retransmissions that are under way, tail loss probes left out.
+    pub fn repeated(&self) -> u64 {
+        let records = self.repeated.iter().filter_map(|(from, at)| self.repeated_at(*from, *at));
+        records.filter(|i| self.records[*i].is_repeated()).count() as u64
+    }
+
+    /// Nothing counts as lost any more. What waited to be sent again is not judged until it is sent again: Linux leaves it
+    /// out of the queue that RACK goes through (`tcp_undo_cwnd_reduction`, `tcp_rack_detect_loss`).
+    pub fn forgive(&mut self) {
+        for r in &mut self.records {
+            if core::mem::take(&mut r.lost) {
+                self.pipe += r.bytes();
+                if r.mark == Mark::Judged {
+                    r.mark = Mark::Forgiven;
+                } else if r.again {
+                    self.repeated.push_back((r.from, r.at));
+                }
+            }
+            if r.mark == Mark::Repaired {
+                r.mark = Mark::None;
+            }
+        }
+        (self.lost, self.lost_from, self.first_pending) = (0, u64::MAX, 0);
+    }
+
+    /// The timer expired: the first segment is lost, and so are those for which `verdict` says so; `each` is called for each
+    /// that was in the network. If the first one had been reported, the receiver has discarded what it reported, and all reports are forgotten.
+    //= rfc2018#section-8: a time-out with the first segment reported shows that the receiver has reneged
+    //= rfc8985#section-6.3: the first one, and what was sent longer ago than a round trip and the reordering window
+    pub fn expire(&mut self, verdict: impl Fn(&Sent) -> bool, mut each: impl FnMut(&Sent)) {
+        if self.records.front().is_some_and(|r| r.sacked) {
+            self.board.clear();
+            self.sacked_segments = 0;
+            for r in self.records.iter_mut().filter(|r| r.sacked) {
+                r.sacked = false;
+                self.pipe += r.bytes();
+                if r.again {
+                    self.repeated.push_back((r.from, r.at));
+                }
+            }
+            self.first_pending = 0;
+        }
+        for i in 0..self.records.len() {
+            let r = &self.records[i];
+            if i == 0 || verdict(r) {
+                if r.pending() {
+                    each(r);
+                }
+                self.lose(i);
+            }
+        }
+    }
+
+    /// The lowest segment that is lost and waits to be sent again: its first position and one past its last. If
+    /// it reaches beyond `limit`, it is cut there, and what is left of it waits on.
+    pub fn next_lost(&mut self, limit: u64) -> Option<(u64, u64)> {
+        if self.lost == 0 {
+            self.lost_from = u64::MAX;
+            return None;
+        }
+        let mut i = self.index(self.lost_from);
+        while self.records.get(i).is_some_and(|r| !r.lost) {
+            i += 1;
+        }
+        let r = self.records.get(i).copied()?;
+        self.lost_from = r.from;
+        if r.from >= limit {
+            return None;
+        }
+        if r.to() > limit && !self.is_full() {
+            self.records[i].len = (limit - self.records[i].from) as u32;
+            self.records.insert(i + 1, Sent { from: limit, len: (r.to() - limit) as u32, ..r });
+            return Some((r.from, limit));
+        }
+        Some((r.from, r.to()))
+    }
+}
