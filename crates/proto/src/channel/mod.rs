@@ -22,6 +22,7 @@ use crate::wire::{Damage, Packet};
 
 pub use fading::Fading;
 pub use rayleigh::Modulation;
+pub use scripted::ScriptedErrors;
 pub use traffic::{Kinds, Traffic};
 
 /// Goes over the keys of a model, beside a radio of this rate.
@@ -87,6 +88,16 @@ pub trait Errors {
 
     /// Its turns from now on, where they depend on the time alone.
     fn turns(&self) -> Option<Turns> {
+        None
+    }
+
+    /// The script of fates, of a model that has one.
+    fn script(&self) -> Option<&ScriptedErrors> {
+        None
+    }
+
+    /// The same, to change it.
+    fn script_mut(&mut self) -> Option<&mut ScriptedErrors> {
         None
     }
 }
@@ -166,6 +177,7 @@ models! {
     packet_loss::PacketLoss,
     gilbert_elliott::GilbertElliott,
     rayleigh::Rayleigh,
+    scripted::Scripted,
 }
 
 /// A channel model and what it applies to.
@@ -319,6 +331,16 @@ impl Channel {
     /// the channel to the frame's end, while its turns still lie ahead of whoever waits for them.
     pub fn turns(&self) -> Option<Turns> {
         each!(&self.errors, errors => errors.turns())
+    }
+
+    /// The script of fates, of a model that has one.
+    pub fn script(&self) -> Option<&ScriptedErrors> {
+        each!(&self.errors, errors => errors.script())
+    }
+
+    /// The same, to change it.
+    pub fn script_mut(&mut self) -> Option<&mut ScriptedErrors> {
+        each!(&mut self.errors, errors => errors.script_mut())
     }
 }
 
