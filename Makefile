@@ -142,12 +142,17 @@ attack: ## Attack connections through every agent with ATTACK=1000000 packets fr
 	ATTACK_PACKETS=$(ATTACK) $(CARGO) test --locked --release --package lasthop-proto --test agents attacks:: -- --nocapture
 	ATTACK_PACKETS=$(ATTACK) $(CARGO) test --locked --release --package lasthop-live --test attack -- --nocapture --test-threads=1
 
-EXPLORE = $(TARGET)/quick/lasthop explore explore
-explore: ## Explore every pattern of two faults among 40 packets, of three among 20, and of two attacks
+EXPLORE = $(TARGET)/quick/lasthop explore
+EXPLORED = $(TARGET)/explored
+MATRIX = $(basename $(notdir $(wildcard crates/explore/matrix/*.toml)))
+explore: ## Explore every pattern of two faults among 40 packets, of three among 20, and of attacks; after Ctrl-C it continues
 	$(CARGO) build --locked --profile quick --package lasthop
-	$(EXPLORE) --faults 2 --first 40
-	$(EXPLORE) --faults 3 --first 20
-	$(EXPLORE) --attacks --faults 2 --first 20
+	mkdir -p '$(EXPLORED)'
+	$(EXPLORE) explore --attacks -o '$(EXPLORED)/attacks.json'
+	$(EXPLORE) explore --faults 2 --first 40 -o '$(EXPLORED)/explore.json'
+	for name in $(MATRIX); do \
+		$(EXPLORE) crates/explore/matrix/$$name.toml --faults 2 --first 40 -o "$(EXPLORED)/$$name.json" || exit 1; done
+	$(EXPLORE) explore --faults 3 --first 20 -o '$(EXPLORED)/three.json'
 
 ROUNDS ?= 30
 flaky: ## Run the tests of live and cli ROUNDS=30 times idle and as often on busy cores (TESTS="cli/shell live/keep::a_killed")

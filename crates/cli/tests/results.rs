@@ -602,3 +602,29 @@ fn what_an_earlier_program_left_is_read_or_refused_with_the_reason() {
     }
     assert!(!workdir.path("other").join("runs.parquet").exists());
 }
+
+#[test]
+fn an_exploration_stores_its_results_and_reads_them() {
+    let workdir = Workdir::new();
+    let words = ["explore", "explore", "--set", "agent=none", "--set", "host.fixed.tcp=reno"];
+    let with = |more: &[&str]| {
+        let output = workdir.good(&[&words[..], &["--first", "8", "--json"], more].concat());
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")
+    };
+    let plain = with(&[]);
+    let stored = with(&["-o", "found.json"]);
+    assert_eq!(stored, plain);
+    let file = fs::read_to_string(workdir.path("found.json")).expect("it was written");
+    let known: Value = serde_json::from_str(&file).expect("JSON");
+    assert_eq!(known.as_object().map(|cells| cells.len()), Some(1), "{known}");
+    assert_eq!(with(&["-o", "found.json"]), plain);
+    // Other options have their own results next to these.
+    with(&["-o", "found.json", "--faults", "2"]);
+    let file = fs::read_to_string(workdir.path("found.json")).expect("it was written");
+    let known: Value = serde_json::from_str(&file).expect("JSON");
+    assert_eq!(known.as_object().map(|cells| cells.len()), Some(2), "{known}");
+    fs::write(workdir.path("found.json"), "{ no results }").expect("written");
+    let refused = workdir.run(&[&words[..], &["-o", "found.json"]].concat());
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("no results of an exploration"));
+}

@@ -1,23 +1,73 @@
 //! Which packets do not just arrive.
 
+use lasthop_path::ChoicePoint;
 use lasthop_proto::link::Fate;
-use lasthop_proto::machine::StageId;
-use lasthop_scenario::Scenario;
+use lasthop_proto::machine::{Side, StageId};
+use lasthop_proto::units::Span;
+use lasthop_scenario::{Scenario, StageKind};
 use lasthop_sim::layout;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The fate of one packet.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(into = "Written", try_from = "Written")]
 pub struct Fault {
-    #[serde(skip)]
-    pub router: StageId,
-    /// Its place among the packets that the router decides about, from 1 on.
+    pub point: ChoicePoint,
+    /// Its place among the packets that this point decides about, from 1 on.
     pub place: u64,
     pub fate: Fate,
 }
 
+/// A fault in JSON.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    /// Stages count from the left host, which is 0.
+    stage: u16,
+    /// The direction of a radio's channel; a router has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    towards: Option<String>,
+    place: u64,
+    fate: String,
+}
+
+impl From<Fault> for Written {
+    fn from(fault: Fault) -> Written {
+        let towards = match fault.point {
+            ChoicePoint::Router(_) => None,
+            ChoicePoint::Channel(_, side) => Some(towards(side).to_owned()),
+        };
+        let (place, fate) = (fault.place, fault.fate.word().to_owned());
+        Written { stage: fault.point.stage().0, towards, place, fate }
+    }
+}
+
+impl TryFrom<Written> for Fault {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Fault, String> {
+        let stage = StageId(written.stage);
+        let point = match written.towards {
+            None => ChoicePoint::Router(stage),
+            Some(word) => {
+                let side = Side::BOTH.into_iter().find(|side| towards(*side) == word);
+                ChoicePoint::Channel(stage, side.ok_or_else(|| format!("no direction `{word}`"))?)
+            }
+        };
+        let fate =
+            Fate::parse(&written.fate).ok_or_else(|| format!("no fate `{}`", written.fate))?;
+        Ok(Fault { point, place: written.place, fate })
+    }
+}
+
+fn towards(side: Side) -> &'static str {
+    match side {
+        Side::Left => "left",
+        Side::Right => "right",
+    }
+}
+
 /// Faults in the order of their decisions.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Pattern(pub Vec<Fault>);
 
@@ -28,19 +78,50 @@ impl Pattern {
         Pattern(faults)
     }
 
-    /// In the form of `--set`, one for each router: `wired.cross.fates=5 drop, 7 late`.
+    /// In the form of `--set`, one for each router and channel: `wired.cross.fates=5 drop, 7 late`.
     pub fn settings(&self, scenario: &Scenario) -> Vec<String> {
         let stages = layout(scenario).stages;
-        let mut routers: Vec<StageId> = self.0.iter().map(|fault| fault.router).collect();
-        routers.sort_unstable();
-        routers.dedup();
-        let setting = |router: &StageId| {
-            let name = &stages.get(usize::from(router.0))?.name;
-            let mut here: Vec<&Fault> = self.0.iter().filter(|f| f.router == *router).collect();
+        let mut points: Vec<ChoicePoint> = self.0.iter().map(|fault| fault.point).collect();
+        points.sort_unstable();
+        points.dedup();
+        let setting = |point: &ChoicePoint| {
+            let name = &stages.get(usize::from(point.stage().0))?.name;
+            let stage = every_stage(scenario).find(|stage| stage.name == *name)?;
+            let key = match (point, &stage.kind) {
+                (ChoicePoint::Router(_), _) => "cross.fates".to_owned(),
+                (ChoicePoint::Channel(_, side), StageKind::Serial(_)) => {
+                    format!("link.frame-fates-{}", towards(*side))
+                }
+                (ChoicePoint::Channel(_, side), _) => format!("errors-{}.fates", towards(*side)),
+            };
+            let mut here: Vec<&Fault> = self.0.iter().filter(|f| f.point == *point).collect();
             here.sort_unstable_by_key(|fault| fault.place);
             let words = here.iter().map(|fault| format!("{} {}", fault.place, fault.fate.word()));
-            Some(format!("{name}.cross.fates={}", words.collect::<Vec<_>>().join(", ")))
+            Some(format!("{name}.{key}={}", words.collect::<Vec<_>>().join(", ")))
         };
-        routers.iter().filter_map(setting).collect()
+        points.iter().filter_map(setting).collect()
     }
+
+    /// By how much its late packets are late together.
+    pub(crate) fn lateness(&self, scenario: &Scenario) -> Span {
+        let stages = layout(scenario).stages;
+        let late = |fault: &Fault| {
+            let name = &stages.get(usize::from(fault.point.stage().0))?.name;
+            let stage = every_stage(scenario).find(|stage| stage.name == *name)?;
+            let StageKind::Cross(cross) = &stage.kind else { return None };
+            let fates = cross.fates.as_ref()?;
+            match fault.fate {
+                Fate::Late => Some(fates.late),
+                Fate::VeryLate => Some(fates.very_late),
+                _ => None,
+            }
+        };
+        self.0.iter().filter_map(late).fold(Span::ZERO, |sum, late| sum + late)
+    }
+}
+
+/// The stages of the wired part and of all cells.
+pub(crate) fn every_stage(scenario: &Scenario) -> impl Iterator<Item = &lasthop_scenario::Stage> {
+    let cells = scenario.roaming.iter().flat_map(|roaming| &roaming.cells);
+    scenario.path.iter().chain(cells.flat_map(|cell| &cell.path))
 }

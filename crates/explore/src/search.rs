@@ -1,30 +1,42 @@
 //! The search: by number of faults, and among these in the order of the packets.
 
-use lasthop_proto::link::{CrossTraffic, Fate, Fates};
+use lasthop_proto::channel::{ErrorModel, ErrorSpec};
+use lasthop_proto::link::{CrossTraffic, Fate, Fates, LinkLayerConfig};
+use lasthop_proto::mac::MacConfig;
 use lasthop_proto::units::{Span, Time};
-use lasthop_scenario::{Scenario, StageKind};
-use lasthop_sim::{Reason, Session};
+use lasthop_scenario::{RadioStage, Scenario, StageKind};
+use lasthop_sim::{ChoicePoint, End, Reason, Session};
 use rayon::prelude::*;
-use serde::Serialize;
 
+use crate::found::{Exploration, Run, Violation};
 use crate::oracle::{self, Watch};
-use crate::pattern::{Fault, Pattern};
+use crate::pattern::{Fault, Pattern, every_stage};
 
 /// How long a run may take until nothing is left: longer than TIME-WAIT, and than agents keep a closed connection.
 const PATIENCE: Span = Span::secs(7200);
 
-/// Violations that are kept of one scenario; further ones are counted.
-const VIOLATIONS: usize = 20;
+/// The same for a base station that never ends its periodic messages: longer than TIME-WAIT.
+const SHORT: Span = Span::secs(120);
+
+/// Patterns that are expanded side by side; a search stops between two parts.
+const PART: usize = 256;
+
+/// Creates hosts with other protocol stacks ([`lasthop_sim::Ends`]).
+pub type MakeEnd = fn(&Scenario, usize, u64) -> Option<Box<dyn End>>;
 
 /// Faults to combine, and how to run them.
+///
+/// A run with F faults is expected to take no longer than 1 + F times the run without faults, 2^F - 1 initial retransmission
+/// timeouts, and the time by which its late packets are late. Those that take longer are counted, not refused.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Most faults in one run.
     pub faults: u32,
-    /// Faults meet the first so many packets, over all routers.
+    /// Faults meet the first so many packets, over all routers and channels.
     pub first: u64,
     pub fates: Vec<Fate>,
     pub method: Method,
+    pub ends: MakeEnd,
 }
 
 /// How runs with a common beginning are made. The results are the same.
@@ -37,61 +49,28 @@ pub enum Method {
     Replay,
 }
 
-/// A run with a pattern.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Run {
-    pub pattern: Pattern,
-    /// When the last data was delivered.
-    pub seconds: f64,
-    /// Of hosts and base station.
-    pub retransmissions: u32,
-    pub timeouts: u32,
-}
-
-/// All runs with the same number of faults.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Level {
-    pub faults: u32,
-    pub runs: u64,
-    /// The first of those that took longest.
-    pub slowest: Option<Run>,
-    /// The first of those with most retransmissions.
-    pub most_retransmissions: Option<Run>,
-}
-
-/// A run in which something does not hold.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Violation {
-    pub pattern: Pattern,
-    pub what: String,
-}
-
-/// What was found.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Exploration {
-    pub runs: u64,
-    /// By number of faults.
-    pub levels: Vec<Level>,
-    /// How many runs violate something.
-    pub violations: u64,
-    /// The first of them.
-    pub first_violations: Vec<Violation>,
-    /// Every pattern was run; false if somebody stopped it.
-    pub complete: bool,
-}
-
-/// The routers of a scenario that decide about packets, by name.
-pub fn routers(scenario: &Scenario) -> Vec<String> {
-    let decides =
-        |kind: &StageKind| matches!(kind, StageKind::Cross(CrossTraffic { fates: Some(_), .. }));
-    let path = scenario.path.iter().filter(|stage| decides(&stage.kind));
-    path.map(|stage| stage.name.clone()).collect()
+/// The routers and radios of a scenario that decide about packets, by name.
+pub fn deciders(scenario: &Scenario) -> Vec<String> {
+    let scripted = |spec: &Option<ErrorSpec>| {
+        spec.as_ref().is_some_and(|spec| matches!(spec.model, ErrorModel::Scripted(_)))
+    };
+    let decides = |kind: &StageKind| match kind {
+        StageKind::Cross(CrossTraffic { fates, .. }) => fates.is_some(),
+        StageKind::Serial(line) => {
+            line.frame_fates_left.is_some() || line.frame_fates_right.is_some()
+        }
+        StageKind::Radio(radio) => scripted(&radio.errors_left) || scripted(&radio.errors_right),
+        _ => false,
+    };
+    let stages = every_stage(scenario).filter(|stage| decides(&stage.kind));
+    stages.map(|stage| stage.name.clone()).collect()
 }
 
 /// Makes every router of cross traffic decide about packets.
 fn with_fates(scenario: &Scenario) -> Scenario {
     let mut scenario = scenario.clone();
-    for stage in &mut scenario.path {
+    let cells = scenario.roaming.iter_mut().flat_map(|roaming| &mut roaming.cells);
+    for stage in scenario.path.iter_mut().chain(cells.flat_map(|cell| &mut cell.path)) {
         if let StageKind::Cross(cross) = &mut stage.kind {
             cross.fates.get_or_insert_with(|| Box::new(Fates::default()));
         }
@@ -106,118 +85,194 @@ pub fn explore(
     options: &Options,
     done: &(dyn Fn(u64) -> bool + Sync),
 ) -> Exploration {
-    let scenario = with_fates(scenario);
-    let split = oracle::splits(&scenario);
-    let subject = Subject { scenario: &scenario, seed, split, options };
-    let mut found = Exploration { complete: true, ..Exploration::default() };
-    found.take(0, vec![subject.finish(&Pattern::default(), subject.begin(&Pattern::default()))]);
-    let mut patterns = vec![Pattern::default()];
+    resume(scenario, seed, options, Exploration::default(), done)
+}
+
+/// Continues a search with the same arguments that was stopped. Patterns of lower levels are run again, since they are not
+/// stored.
+pub fn resume(
+    scenario: &Scenario,
+    seed: u64,
+    options: &Options,
+    begun: Exploration,
+    done: &(dyn Fn(u64) -> bool + Sync),
+) -> Exploration {
+    if begun.complete {
+        return begun;
+    }
+    let mut subject = Subject::new(with_fates(scenario), seed, options);
+    let mut found = begun;
+    let plain = Pattern::default();
+    let first = subject.finish(&plain, subject.begin(&plain));
+    subject.plain = first.as_ref().map_or(0.0, |run| run.seconds);
+    if found.levels.is_empty() {
+        // Its bound is its own time.
+        found.take(0, vec![first.map(|run| Run { bound: run.seconds, ..run })]);
+    }
+    let mut patterns = vec![plain];
     for faults in 1..=options.faults {
+        let level = found.levels.last().map_or(0, |level| level.faults);
+        // A level that an earlier search finished is run for its patterns only.
+        let known = faults < level;
+        let skip = if faults == level { found.expanded as usize } else { 0 };
         // The last level is not run on from.
         let keep = faults < options.faults;
         let mut next = Vec::new();
-        // A part of the patterns at a time: what is not kept needs no memory for long.
-        for part in patterns.chunks(256) {
+        for (i, part) in patterns.chunks(PART).enumerate() {
+            let counted = known || i * PART < skip;
+            if counted && !keep {
+                continue;
+            }
             let expanded: Vec<_> = part
                 .par_iter()
                 .map(|pattern| {
                     let runs = subject.expand(pattern);
-                    let goes_on = done(runs.len() as u64);
+                    let goes_on = done(if counted { 0 } else { runs.len() as u64 });
                     (runs, goes_on)
                 })
                 .collect();
-            for (runs, goes_on) in expanded {
+            let mut goes_on = true;
+            for (runs, more) in expanded {
                 if keep {
                     next.extend(
                         runs.iter().filter_map(|run| Some(run.as_ref().ok()?.pattern.clone())),
                     );
                 }
-                found.take(faults, runs);
-                found.complete &= goes_on;
+                if !counted {
+                    found.take(faults, runs);
+                }
+                goes_on &= more;
             }
-            if !found.complete {
+            if !counted {
+                found.expanded = (i * PART + part.len()) as u64;
+            }
+            if !goes_on {
                 return found;
             }
         }
         patterns = next;
     }
+    found.complete = true;
     found
-}
-
-impl Exploration {
-    fn take(&mut self, faults: u32, runs: Vec<Result<Run, Violation>>) {
-        self.runs += runs.len() as u64;
-        if self.levels.last().is_none_or(|level| level.faults < faults) {
-            self.levels.push(Level { faults, runs: 0, slowest: None, most_retransmissions: None });
-        }
-        let Some(level) = self.levels.last_mut() else { return };
-        level.runs += runs.len() as u64;
-        for run in runs {
-            match run {
-                Ok(run) => {
-                    if level.slowest.as_ref().is_none_or(|slowest| run.seconds > slowest.seconds) {
-                        level.slowest = Some(run.clone());
-                    }
-                    let most = level.most_retransmissions.as_ref();
-                    if most.is_none_or(|most| run.retransmissions > most.retransmissions) {
-                        level.most_retransmissions = Some(run);
-                    }
-                }
-                Err(violation) => {
-                    self.violations += 1;
-                    if self.first_violations.len() < VIOLATIONS {
-                        self.first_violations.push(violation);
-                    }
-                }
-            }
-        }
-    }
 }
 
 /// What all runs have in common.
 struct Subject<'a> {
-    scenario: &'a Scenario,
+    scenario: Scenario,
     seed: u64,
     split: bool,
+    /// Hosts move: the base station that they left does not see the end of their connections.
+    roams: bool,
+    /// More than one connection. [`Watch`] does not distinguish them, so a packet that comes after the end of its own is not
+    /// noticed as stray.
+    several: bool,
+    /// A base station sends something for ever: AIRMAIL its status, power saving its beacons.
+    beats: bool,
+    /// The longest initial retransmission timeout of the hosts, in seconds.
+    rto: f64,
+    /// Time of the run without faults, in seconds.
+    plain: f64,
     options: &'a Options,
 }
 
 type Begun<'a> = (Session<&'a Scenario>, Watch);
 
-impl<'a> Subject<'a> {
-    fn begin(&self, pattern: &Pattern) -> Begun<'a> {
+/// A decision of a run: the deadline at which it is made, where, and about which packet.
+struct Choice {
+    wake: u64,
+    point: ChoicePoint,
+    place: u64,
+}
+
+impl<'o> Subject<'o> {
+    fn new(scenario: Scenario, seed: u64, options: &'o Options) -> Subject<'o> {
+        let split = oracle::splits(&scenario);
+        let timeouts = scenario.hosts.iter().map(|host| host.tcp.rto_initial);
+        let rto = timeouts.max().unwrap_or(Span::ZERO).as_secs_f64();
+        let roams = scenario.roaming.is_some();
+        let beats = every_stage(&scenario).any(|stage| match &stage.kind {
+            StageKind::Radio(RadioStage { hop: Some(hop), .. }) => {
+                let beacons = matches!(&hop.mac, MacConfig::Dcf(dcf) if dcf.power_save.is_some());
+                beacons || matches!(hop.link, LinkLayerConfig::Airmail(_))
+            }
+            _ => false,
+        });
+        let connections: u32 = scenario.transfers.iter().map(|t| t.connections()).sum();
+        let several = connections > 1;
+        Subject { scenario, seed, split, roams, several, beats, rto, plain: 0.0, options }
+    }
+
+    fn begin(&self, pattern: &Pattern) -> Begun<'_> {
         let watch = Watch::default();
-        let mut session = Session::new(self.scenario, self.seed, &watch);
+        let mut session = Session::with_ends(&self.scenario, self.seed, &self.options.ends, &watch);
         for fault in &pattern.0 {
-            session.set_fate(fault.router, fault.place, fault.fate);
+            session.set_fate(fault.point, fault.place, fault.fate);
         }
         (session, watch)
     }
 
+    /// The first decisions of the run with `pattern`.
+    fn choices(&self, pattern: &Pattern) -> Vec<Choice> {
+        let (mut session, mut watch) = self.begin(pattern);
+        let mut choices = Vec::new();
+        while (choices.len() as u64) < self.options.first {
+            let decided = session.run_past_choice(&mut watch);
+            if decided.is_empty() {
+                break;
+            }
+            let wake = session.wakes();
+            choices.extend(decided.iter().map(|(point, place)| Choice {
+                wake,
+                point: *point,
+                place: *place,
+            }));
+        }
+        choices.truncate(usize::try_from(self.options.first).unwrap_or(usize::MAX));
+        choices
+    }
+
     /// Every pattern that adds one fault behind the last one of `pattern`.
     fn expand(&self, pattern: &Pattern) -> Vec<Result<Run, Violation>> {
-        let last = pattern.0.last().map(|fault| (fault.router, fault.place));
-        let mut behind = last.is_none();
+        let choices = self.choices(pattern);
+        let last = pattern.0.last().map(|fault| (fault.point, fault.place));
+        let is_last = |choice: &Choice| Some((choice.point, choice.place)) == last;
+        let from = match (last, choices.iter().position(is_last)) {
+            (None, _) => 0,
+            (_, Some(i)) => i + 1,
+            // The last fault is the last of the first packets.
+            (_, None) => choices.len(),
+        };
         let mut runs = Vec::new();
         let (mut session, mut watch) = self.begin(pattern);
-        for _ in 0..self.options.first {
-            let Some((router, place)) = session.run_to_choice(&mut watch) else { break };
-            if behind {
-                for fate in &self.options.fates {
-                    let pattern = pattern.with(Fault { router, place, fate: *fate });
-                    let begun = match self.options.method {
-                        Method::Fork => session.fork().map(|mut copy| {
-                            copy.set_fate(router, place, *fate);
-                            (copy, watch)
-                        }),
-                        Method::Replay => None,
-                    };
-                    runs.push(self.finish(&pattern, begun.unwrap_or_else(|| self.begin(&pattern))));
-                }
+        let forks = self.options.method == Method::Fork;
+        for Choice { wake, point, place } in choices.into_iter().skip(from) {
+            // The copy is made before the deadline at which the packet meets its fate.
+            if forks {
+                session.run_wakes((wake - 1).saturating_sub(session.wakes()), &mut watch);
             }
-            behind |= last == Some((router, place));
+            let fates = self.options.fates.iter().filter(|fate| session.can_meet(point, **fate));
+            for fate in fates {
+                let pattern = pattern.with(Fault { point, place, fate: *fate });
+                let copy = if forks { session.fork() } else { None };
+                let begun = match copy {
+                    Some(mut copy) => {
+                        copy.set_fate(point, place, *fate);
+                        (copy, watch)
+                    }
+                    None => self.begin(&pattern),
+                };
+                runs.push(self.finish(&pattern, begun));
+            }
         }
         runs
+    }
+
+    /// How long the run with `pattern` is expected to take, in seconds. See [`Options`].
+    fn bound(&self, pattern: &Pattern) -> f64 {
+        let faults = pattern.0.len() as f64;
+        let lateness = pattern.lateness(&self.scenario).as_secs_f64();
+        let timeouts = (1_u64 << pattern.0.len().min(32)) - 1;
+        (1.0 + faults) * self.plain + timeouts as f64 * self.rto + lateness
     }
 
     /// Runs to the end, and checks.
@@ -237,21 +292,25 @@ impl<'a> Subject<'a> {
                 })
             })
             .and_then(|()| {
+                if self.beats {
+                    session.settle(SHORT, &mut watch);
+                    return Ok(());
+                }
                 oracle::demand(session.settle(PATIENCE, &mut watch), || {
                     "something still happens two hours after the end".into()
                 })
             })
             .and_then(|()| {
                 let late = pattern.0.iter().any(|fault| fault.fate == Fate::VeryLate);
-                oracle::check_rest(
-                    session.stages(),
-                    (watch.has_stray_data() || late) && !self.split,
-                )
+                let stray = (watch.has_stray_data() || late) && !self.split;
+                let excused = stray || self.roams || self.several || self.beats;
+                oracle::check_rest(session.stages(), excused)
             });
         match checked {
             Ok(()) => Ok(Run {
                 pattern: pattern.clone(),
                 seconds: (delivered_at - Time::ZERO).as_secs_f64(),
+                bound: self.bound(pattern),
                 retransmissions,
                 timeouts,
             }),

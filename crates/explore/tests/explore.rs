@@ -4,13 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lasthop_explore::oracle::Watch;
-use lasthop_explore::{Exploration, Method, Options, Pattern, Violation, explore};
+use lasthop_explore::{
+    Exploration, Method, OneFate, Options, Violation, deciders, explore, resume,
+};
 use lasthop_proto::agent::words;
 use lasthop_proto::link::Fate;
 use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::units::Time;
 use lasthop_scenario::{Argument, Plan, example, parse};
 use lasthop_sim::run;
+use rayon::prelude::*;
 
 const ALL: [Fate; 5] = [Fate::Dropped, Fate::Duplicated, Fate::Late, Fate::VeryLate, Fate::Damaged];
 
@@ -21,7 +24,7 @@ fn plan(set: &[&str]) -> Plan {
 }
 
 fn options(faults: u32, first: u64) -> Options {
-    Options { faults, first, fates: ALL.to_vec(), method: Method::Fork }
+    Options { faults, first, fates: ALL.to_vec(), method: Method::Fork, ends: lasthop_quic::end }
 }
 
 fn found(plan: &Plan, options: &Options) -> Exploration {
@@ -62,6 +65,53 @@ fn a_search_can_be_stopped_and_says_so() {
 }
 
 #[test]
+fn a_search_that_was_stopped_continues_to_the_same_end() {
+    let plan = plan(&SMALL);
+    let (scenario, options) = (&plan.cells[0].scenario, options(3, 8));
+    let whole = explore(scenario, 1, &options, &|_| true);
+    let mut found = Exploration::default();
+    let mut stops = 0;
+    while !found.complete {
+        // Through JSON, as results are stored.
+        let stored = serde_json::to_string(&found).expect("JSON");
+        let begun = serde_json::from_str(&stored).expect("what was written");
+        found = resume(scenario, 1, &options, begun, &|made| made == 0);
+        stops += 1;
+        assert!(stops < 100, "{found:?}");
+    }
+    assert!(stops > 4, "{stops}");
+    let written = |found: &Exploration| serde_json::to_string(found).expect("JSON");
+    assert_eq!(written(&found), written(&whole));
+}
+
+/// A radio whose channel is scripted, with pieces and link ACKs.
+const AIR: [&str; 4] = ["agent=none", "tcp=cubic", "layer=local-recovery, pieces", "direction=up"];
+
+fn matrix(name: &str, set: &[&str]) -> Plan {
+    let path = format!("{}/matrix/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let arguments: Vec<Argument> = set.iter().map(|set| Argument::Set((*set).to_owned())).collect();
+    parse(&text, name, &arguments).unwrap_or_else(|error| panic!("{error}")).0
+}
+
+#[test]
+fn frames_inside_a_link_layer_meet_fates_in_copies_and_repeated_runs() {
+    let plan = matrix("links", &AIR);
+    assert_eq!(deciders(&plan.cells[0].scenario), ["wired", "air"]);
+    let forked = options(2, 14);
+    let found = found(&plan, &forked);
+    let replayed = Options { method: Method::Replay, ..forked };
+    assert_eq!(explore(&plan.cells[0].scenario, 1, &replayed, &|_| true), found);
+    let faults: Vec<_> = found.levels.iter().filter_map(|level| level.slowest.as_ref()).collect();
+    let slowest = faults.last().expect("a run");
+    let keys = slowest.pattern.settings(&plan.cells[0].scenario);
+    let set: Vec<&str> = AIR.into_iter().chain(keys.iter().map(String::as_str)).collect();
+    let mut watch = Watch::default();
+    run(&matrix("links", &set).cells[0].scenario, 1, &mut watch);
+    assert_eq!((watch.delivered_at - Time::ZERO).as_secs_f64(), slowest.seconds, "{keys:?}");
+}
+
+#[test]
 fn the_first_violation_has_the_fewest_faults() {
     // Within two seconds there is no time for a lost SYN and its lost repetition.
     let set = [&SMALL[..], &["horizon=2500ms"]].concat();
@@ -82,10 +132,33 @@ fn a_connection_that_is_given_up_is_a_violation() {
     assert!(found.first_violations.iter().all(given_up), "{found:?}");
 }
 
+/// Also the table of the page: a row for each agent, over all senders.
 #[test]
 fn no_forged_segment_ends_or_changes_a_connection() {
-    let fates = Fate::FORGERIES.iter().map(|(_, fate)| *fate).collect();
-    assert_holds(&Options { fates, ..options(1, 40) });
+    let plan = plan(&[]);
+    let fates: Vec<Fate> = Fate::FORGERIES.iter().map(|(_, fate)| *fate).collect();
+    let found = all(&plan, &Options { fates: fates.clone(), ..options(1, 40) });
+    assert_holds(&plan, &found);
+    let words: Vec<&str> = Fate::FORGERIES.iter().map(|(word, _)| *word).collect();
+    let mut table = format!("| agent | {} |\n|{}\n", words.join(" | "), "---|".repeat(8));
+    for agent in &plan.axes[0].labels {
+        let here = plan.cells.iter().zip(&found).filter(|(cell, _)| cell.labels[0] == *agent);
+        let here: Vec<&Exploration> = here.map(|(_, found)| found).collect();
+        let cells = fates.iter().map(|fate| format!(" {} |", OneFate::over(&here, *fate)));
+        table += &format!("| `{agent}` |{}\n", cells.collect::<String>());
+    }
+    let page =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/explanation/reliability-exploration.md");
+    let text = std::fs::read_to_string(page).expect("the page");
+    let (begin, end) = ("<!-- table: survival -->\n\n", "\n<!-- end -->");
+    let (before, rest) = text.split_once(begin).expect("the table's place");
+    let (shown, after) = rest.split_once(end).expect("the table's end");
+    if std::env::var_os("LASTHOP_WRITE_MANUAL").is_some() {
+        let text = format!("{before}{begin}{table}{end}{after}");
+        std::fs::write(page, text).expect("the page is written");
+    } else {
+        assert_eq!(shown, table, "LASTHOP_WRITE_MANUAL=1 writes it");
+    }
 }
 
 #[test]
@@ -114,19 +187,48 @@ fn the_built_in_scenario_has_every_agent_and_sender() {
 
 #[test]
 fn no_single_fault_violates_anything() {
-    assert_holds(&options(1, 40));
+    let plan = plan(&[]);
+    assert_holds(&plan, &all(&plan, &options(1, 40)));
 }
 
-/// Explores every agent with every sender.
-fn assert_holds(options: &Options) {
-    let plan = plan(&[]);
+/// Each file in `matrix` with at most one fault.
+#[test]
+fn no_single_fault_violates_anything_in_the_matrix() {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/matrix");
+    let mut names: Vec<String> = std::fs::read_dir(dir)
+        .expect("the matrix")
+        .map(|entry| entry.expect("an entry").path())
+        .map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    assert!(names.len() > 8, "{names:?}");
+    let wrong = |name: &String| {
+        let plan = matrix(name, &[]);
+        violations(&plan, &all(&plan, &options(1, 40)))
+    };
+    let wrong: Vec<String> = names.iter().flat_map(wrong).collect();
+    assert!(wrong.is_empty(), "{} violations:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Explores every cell.
+fn all(plan: &Plan, options: &Options) -> Vec<Exploration> {
+    let cells = plan.cells.par_iter();
+    cells.map(|cell| explore(&cell.scenario, 1, options, &|_| true)).collect()
+}
+
+fn assert_holds(plan: &Plan, found: &[Exploration]) {
+    let wrong = violations(plan, found);
+    assert!(wrong.is_empty(), "{} violations:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+fn violations(plan: &Plan, found: &[Exploration]) -> Vec<String> {
     let mut wrong = Vec::new();
-    for cell in &plan.cells {
-        let found = explore(&cell.scenario, 1, options, &|_| true);
-        for violation in found.first_violations {
-            let Pattern(faults) = &violation.pattern;
-            wrong.push(format!("{:?}: {faults:?}: {}", cell.labels, violation.what));
+    for (cell, found) in plan.cells.iter().zip(found) {
+        assert!(found.complete && found.runs > 1, "{:?}: {found:?}", cell.labels);
+        for violation in &found.first_violations {
+            let keys = violation.pattern.settings(&cell.scenario);
+            wrong.push(format!("{} {:?}: {keys:?}: {}", plan.name, cell.labels, violation.what));
         }
     }
-    assert!(wrong.is_empty(), "{} violations:\n{}", wrong.len(), wrong.join("\n"));
+    wrong
 }

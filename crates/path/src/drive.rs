@@ -23,6 +23,8 @@ use crate::roam::Roam;
 use crate::stage::Stage;
 use access::Access;
 
+pub use fork::ChoicePoint;
+
 /// Maximum number of packets forwarded within one external call. Exceeding it means a forwarding loop.
 const MAX_FORWARDED: u32 = 1 << 22;
 

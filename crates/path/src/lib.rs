@@ -22,7 +22,7 @@ mod witness;
 
 pub use build::HostKind;
 pub use counts::StageCount;
-pub use drive::{Outside, Path};
+pub use drive::{ChoicePoint, Outside, Path};
 pub use end::{End, Ends, TransferState, no_ends};
 pub use layout::{host_stage, layout};
 pub use roam::Roam;

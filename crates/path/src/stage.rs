@@ -1,7 +1,7 @@
 //! A stage of a path.
 
 use lasthop_proto::agent::{Agent, BaseStation as _, Kept};
-use lasthop_proto::channel::Channel;
+use lasthop_proto::channel::{Channel, ErrorModel, Scripted, ScriptedErrors};
 use lasthop_proto::hop::Hop;
 use lasthop_proto::link::tc::{Emulator, Police, Tbf};
 use lasthop_proto::link::{Cross, Line, Radio, Serial, Varied};
@@ -204,6 +204,33 @@ impl Stage {
         )
     }
 
+    /// The script of fates towards `side` of a serial line or a radio; of several channels, that of the first mobile station
+    /// or hop.
+    pub(crate) fn script(&self, side: Side) -> Option<&ScriptedErrors> {
+        let channel = match self {
+            Stage::Radio(radio) => radio.channel(side),
+            Stage::VariedRadio(radio) => radio.channel(side),
+            Stage::Hop(hop) => hop.channel(side),
+            Stage::Hops(hops) => hops.channel(side),
+            Stage::Serial(serial) => return serial.script(side),
+            _ => None,
+        };
+        channel?.script()
+    }
+
+    /// The same, to change it.
+    pub(crate) fn script_mut(&mut self, side: Side) -> Option<&mut ScriptedErrors> {
+        let channel = match self {
+            Stage::Radio(radio) => radio.channel_mut(side),
+            Stage::VariedRadio(radio) => radio.channel_mut(side),
+            Stage::Hop(hop) => hop.channel_mut(side),
+            Stage::Hops(hops) => hops.channel_mut(side),
+            Stage::Serial(serial) => return serial.script_mut(side),
+            _ => None,
+        };
+        channel?.script_mut()
+    }
+
     /// From now on no channel prevents transmission.
     pub(crate) fn forget_channels(&mut self) {
         match self {
@@ -295,6 +322,12 @@ fn channel(
     mobile: usize,
     stream: impl Fn(&str) -> Stream,
 ) -> Channel {
+    // A script concerns the first mobile station.
+    let unnamed = ErrorModel::Scripted(Scripted::default());
+    let model = match &spec.model {
+        ErrorModel::Scripted(_) if mobile > 0 => &unnamed,
+        model => model,
+    };
     // The first mobile station draws as that of a plain radio does.
     let stream = |part: String| match mobile {
         0 => stream(&part),
@@ -302,11 +335,11 @@ fn channel(
     };
     let errors = stream(format!("errors.{side}"));
     let channel = if spec.reciprocal {
-        Channel::with_states(&spec.model, errors, stream("states".to_owned()))
+        Channel::with_states(model, errors, stream("states".to_owned()))
     } else if spec.tell_turns {
-        Channel::with_states(&spec.model, errors, stream(format!("states.{side}")))
+        Channel::with_states(model, errors, stream(format!("states.{side}")))
     } else {
-        Channel::new(&spec.model, errors)
+        Channel::new(model, errors)
     };
     let channel = channel.only(spec.only);
     if spec.tell_turns { channel.telling() } else { channel }

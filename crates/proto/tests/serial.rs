@@ -27,7 +27,15 @@ fn config(recovery: Option<Recovery>, loss: f64) -> SerialConfig {
     let compression =
         recovery.map(|recovery| CompressionConfig { recovery, ..CompressionConfig::default() });
     let frame_loss = Probability::new(loss).unwrap();
-    SerialConfig { line: line(50), compression, ack_size: None, frame_loss, loss_noticed: true }
+    SerialConfig {
+        line: line(50),
+        compression,
+        ack_size: None,
+        frame_loss,
+        frame_fates_right: None,
+        frame_fates_left: None,
+        loss_noticed: true,
+    }
 }
 
 fn serial(config: SerialConfig, seed: u64) -> Serial {

@@ -236,6 +236,11 @@ impl<S: Borrow<Scenario>> Engine<S> {
         all
     }
 
+    /// Deadlines dispatched by the run loop.
+    pub(crate) fn wakes(&self) -> u64 {
+        self.wakes
+    }
+
     pub(crate) fn next_wake(&self) -> Option<Time> {
         self.path.next_stage().map(|(at, _)| at)
     }

@@ -14,7 +14,7 @@ mod engine;
 mod session;
 
 pub use end::{Limits, Reason, RunEnd, TransferEnd};
-pub use lasthop_path::{Ends, StageCount, layout, no_ends};
+pub use lasthop_path::{ChoicePoint, End, Ends, StageCount, layout, no_ends};
 pub use session::Session;
 
 use lasthop_proto::units::Time;

@@ -1,8 +1,9 @@
 //! A run in steps, for callers that act in between.
 
 use core::borrow::Borrow;
+use core::cell::Cell;
 
-use lasthop_path::{Ends, Path, Stage, no_ends};
+use lasthop_path::{ChoicePoint, Ends, Path, Stage, no_ends};
 use lasthop_proto::event::{Event, Op, Tcb, Wants};
 use lasthop_proto::link::Fate;
 use lasthop_proto::machine::{Side, StageId};
@@ -84,17 +85,49 @@ impl<S: Borrow<Scenario>> Session<S> {
         counted.events
     }
 
-    /// Runs until a router with fates is about to decide about a packet. Returns the router and the packet's place there;
-    /// `None` at the end of the run. The next call decides about it.
-    pub fn run_to_choice<T: Sink>(&mut self, sink: &mut T) -> Option<(StageId, u64)> {
-        let goes_on = |_: &T, path: &Path| path.choice().is_none();
-        self.0.run_while(Time::NEVER, sink, Some(goes_on));
-        if self.0.ended().is_some() { None } else { self.0.path().choice() }
+    /// Dispatches at most `most` deadlines.
+    pub fn run_wakes<T: Sink>(&mut self, most: u64, sink: &mut T) {
+        let left = Cell::new(most);
+        let goes_on = |_: &T, _: &Path| {
+            left.set(left.get() - 1);
+            left.get() > 0
+        };
+        if most > 0 {
+            self.0.run_while(Time::NEVER, sink, Some(goes_on));
+        }
     }
 
-    /// Decides about the packet at `place` of the router `stage`, before it meets its fate.
-    pub fn set_fate(&mut self, stage: StageId, place: u64, fate: Fate) {
-        self.0.path_mut().set_fate(stage, place, fate);
+    /// Deadlines that were dispatched one by one.
+    pub fn wakes(&self) -> u64 {
+        self.0.wakes()
+    }
+
+    /// Runs until packets have met their fates, at the deadline that was dispatched last. Returns where and their places
+    /// there, in the order of the decisions; empty at the end of the run.
+    pub fn run_past_choice<T: Sink>(&mut self, sink: &mut T) -> Vec<(ChoicePoint, u64)> {
+        let before: Vec<(ChoicePoint, u64)> = self.0.path().choices().collect();
+        let sum = |path: &Path| path.choices().map(|(_, decided)| decided).sum::<u64>();
+        let decided = sum(self.0.path());
+        self.0.run_while(Time::NEVER, sink, Some(|_: &T, path: &Path| sum(path) == decided));
+        let path = self.0.path();
+        let before =
+            |point| before.iter().find(|(at, _)| *at == point).map_or(0, |(_, decided)| *decided);
+        let new = path.choices().flat_map(|(point, decided)| {
+            (before(point) + 1..=decided).map(move |place| (point, place))
+        });
+        let mut new: Vec<(ChoicePoint, u64)> = new.collect();
+        new.sort_by_key(|(point, place)| (path.start_of(*point, *place), *point, *place));
+        new
+    }
+
+    /// A packet can meet `fate` at `point`.
+    pub fn can_meet(&self, point: ChoicePoint, fate: Fate) -> bool {
+        self.0.path().can_meet(point, fate)
+    }
+
+    /// Decides about the packet at `place`, before it meets its fate.
+    pub fn set_fate(&mut self, point: ChoicePoint, place: u64, fate: Fate) {
+        self.0.path_mut().set_fate(point, place, fate);
     }
 
     /// A copy in the same state; `None` if a host has another protocol stack.

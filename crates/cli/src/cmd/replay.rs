@@ -22,6 +22,7 @@ Examples:
   lasthop replay --kernel linux-cubic --patterns 10     CUBIC, fewer of them
   lasthop replay --drop-data 31                         one loss of your choice
   lasthop replay --drop-data 3,8-10 --drop-acks 5       several, and an ACK
+  lasthop replay --every 2 --among 8                    every one or two losses among 8 packets and ACKs
   lasthop replay --times 3 --record reno.json           keep what the kernel does, three times each
   lasthop replay --against reno.json                    ours beside that: needs no rights
 
@@ -46,6 +47,13 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 50, conflicts_with_all = ["drop_data", "drop_acks"],
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     patterns: u32,
+    /// Instead of drawn patterns every pattern of at most N losses among the first packets with data and the first ACKs
+    #[arg(long, value_name = "N", conflicts_with_all = ["drop_data", "drop_acks", "patterns", "seed"],
+          value_parser = clap::value_parser!(u32).range(1..=3))]
+    every: Option<u32>,
+    /// With --every: among how many packets with data, and as many ACKs
+    #[arg(long, value_name = "K", default_value_t = 8, requires = "every", value_parser = clap::value_parser!(u64).range(1..=40))]
+    among: u64,
     /// What they are drawn by
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
@@ -60,7 +68,7 @@ pub struct Args {
     record: Option<PathBuf>,
     /// Compare with what was recorded in this file; the kernel does not run
     #[arg(long, value_name = "FILE",
-          conflicts_with_all = ["kernel", "drop_data", "drop_acks", "patterns", "seed", "times", "record"])]
+          conflicts_with_all = ["kernel", "drop_data", "drop_acks", "patterns", "every", "among", "seed", "times", "record"])]
     against: Option<PathBuf>,
 }
 
@@ -174,6 +182,9 @@ fn live(
     stop: &Stop,
 ) -> Result<(ReplayAnswer, Option<Recording>), Failure> {
     let patterns = match (&args.drop_data, &args.drop_acks) {
+        (None, None) if args.every.is_some() => {
+            Pattern::every(args.every.unwrap_or_default(), args.among)
+        }
         (None, None) => Pattern::drawn(args.seed, args.patterns as usize),
         (data, acks) => vec![Pattern {
             drop_data: data.clone().unwrap_or_default(),

@@ -1,7 +1,9 @@
 //! A copy of a path midway, for runs that differ from here on.
 
+use lasthop_proto::channel::Scripted;
 use lasthop_proto::link::Fate;
-use lasthop_proto::machine::StageId;
+use lasthop_proto::machine::{Side, StageId};
+use lasthop_proto::units::Time;
 
 use super::Path;
 use crate::stage::Stage;
@@ -35,19 +37,66 @@ impl Path {
         })
     }
 
-    /// The router whose next wake decides about a packet, if it is the next of all, and the packet's place there.
-    pub fn choice(&self) -> Option<(StageId, u64)> {
-        let (_, stage) = self.next_stage()?;
-        match self.stages.get(usize::from(stage.0))? {
-            Stage::Cross(cross) => Some((stage, cross.choice()?)),
-            _ => None,
+    /// The stages that decide about fates, with the number of packets that each has decided about.
+    pub fn choices(&self) -> impl Iterator<Item = (ChoicePoint, u64)> {
+        let stages = self.stages.iter().enumerate();
+        stages.flat_map(|(i, stage)| {
+            let stage_id = StageId(i as u16);
+            let router = match stage {
+                Stage::Cross(cross) => cross.decided(),
+                _ => None,
+            };
+            let router = router.map(|decided| (ChoicePoint::Router(stage_id), decided));
+            let channels = Side::BOTH.into_iter().filter_map(move |side| {
+                let decided = stage.script(side)?.decided();
+                Some((ChoicePoint::Channel(stage_id, side), decided))
+            });
+            router.into_iter().chain(channels)
+        })
+    }
+
+    /// When the frame at `place` of a channel began. `None` for a router.
+    pub fn start_of(&self, point: ChoicePoint, place: u64) -> Option<Time> {
+        let ChoicePoint::Channel(stage, side) = point else { return None };
+        self.stages.get(usize::from(stage.0))?.script(side)?.start_of(place)
+    }
+
+    /// A packet can meet `fate` at `point`.
+    pub fn can_meet(&self, point: ChoicePoint, fate: Fate) -> bool {
+        match (point, self.stages.get(usize::from(point.stage().0))) {
+            (ChoicePoint::Router(_), _) => true,
+            (_, Some(Stage::Radio(_) | Stage::VariedRadio(_))) => Scripted::is_known(fate),
+            // Link layers and medium access discard damaged frames.
+            _ => fate == Fate::Dropped,
         }
     }
 
-    /// Decides about the packet at `place` of the router `stage`. No effect on other stages.
-    pub fn set_fate(&mut self, stage: StageId, place: u64, fate: Fate) {
-        if let Some(Stage::Cross(cross)) = self.stages.get_mut(usize::from(stage.0)) {
-            cross.set_fate(place, fate);
+    /// Decides about the packet at `place`, before it meets its fate.
+    pub fn set_fate(&mut self, point: ChoicePoint, place: u64, fate: Fate) {
+        let Some(stage) = self.stages.get_mut(usize::from(point.stage().0)) else { return };
+        match (point, stage) {
+            (ChoicePoint::Router(_), Stage::Cross(cross)) => cross.set_fate(place, fate),
+            (ChoicePoint::Channel(_, side), stage) => {
+                stage.script_mut(side).into_iter().for_each(|script| script.set(place, fate));
+            }
+            _ => {}
         }
+    }
+}
+
+/// Decides about the fates of packets: a router with `fates`, or a scripted channel.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum ChoicePoint {
+    /// A router.
+    Router(StageId),
+    /// The channel of a radio, or a serial line, towards this side.
+    Channel(StageId, Side),
+}
+
+impl ChoicePoint {
+    /// Its stage.
+    pub fn stage(self) -> StageId {
+        let (ChoicePoint::Router(stage) | ChoicePoint::Channel(stage, _)) = self;
+        stage
     }
 }

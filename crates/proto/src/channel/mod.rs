@@ -23,6 +23,7 @@ use crate::wire::{Damage, Packet};
 
 pub use fading::Fading;
 pub use rayleigh::Modulation;
+pub use scripted::ScriptedErrors;
 pub use traffic::{Kinds, Traffic};
 
 /// Reads the keys of a model, for a radio of this rate.
@@ -90,6 +91,16 @@ pub trait Errors {
 
     /// Future changes of state, if they depend on the time alone.
     fn turns(&self) -> Option<Turns> {
+        None
+    }
+
+    /// The script of fates, of a model that has one.
+    fn script(&self) -> Option<&ScriptedErrors> {
+        None
+    }
+
+    /// The same, to change it.
+    fn script_mut(&mut self) -> Option<&mut ScriptedErrors> {
         None
     }
 }
@@ -170,6 +181,7 @@ models! {
     packet_loss::PacketLoss,
     gilbert_elliott::GilbertElliott,
     rayleigh::Rayleigh,
+    scripted::Scripted,
 }
 
 /// A channel model and the frames to which it applies.
@@ -324,6 +336,16 @@ impl Channel {
     /// the frame's end, while changes during the frame are still in the observer's future.
     pub fn turns(&self) -> Option<Turns> {
         each!(&self.errors, errors => errors.turns())
+    }
+
+    /// The script of fates, of a model that has one.
+    pub fn script(&self) -> Option<&ScriptedErrors> {
+        each!(&self.errors, errors => errors.script())
+    }
+
+    /// The same, to change it.
+    pub fn script_mut(&mut self) -> Option<&mut ScriptedErrors> {
+        each!(&mut self.errors, errors => errors.script_mut())
     }
 }
 

@@ -196,6 +196,16 @@ impl Hop {
         self.ask_when_due();
     }
 
+    /// The channel between the base station and the first mobile station, towards `side`.
+    pub fn channel(&self, side: Side) -> Option<&Channel> {
+        self.channels.first()?[side.index()].as_ref()
+    }
+
+    /// The same, to change its script.
+    pub fn channel_mut(&mut self, side: Side) -> Option<&mut Channel> {
+        self.channels.first_mut()?[side.index()].as_mut()
+    }
+
     /// The station of a mobile host; unlisted hosts share the first one.
     fn mobile(&self, addr: Addr) -> Station {
         let i = self.mobiles.iter().position(|m| *m == addr).unwrap_or(0);

@@ -99,10 +99,9 @@ impl Cross {
         Cross { config, chance, pipes: Default::default(), seen: [[0; 2]; 2], choices }
     }
 
-    /// Ordinal of the packet decided at the next deadline.
-    pub fn choice(&self) -> Option<u64> {
-        let choices = self.choices.as_ref()?;
-        (!choices.undecided.is_empty()).then_some(choices.decided + 1)
+    /// How many packets have met their fate; `None` for a router without fates.
+    pub fn decided(&self) -> Option<u64> {
+        self.choices.as_ref().map(|choices| choices.decided)
     }
 
     /// Sets the fate of the packet with ordinal `place`, if the router has fates.

@@ -107,11 +107,16 @@ impl Fate {
     }
 }
 
+/// Fates of packets by their places, which ascend from 1. Other packets are delivered.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(transparent)]
+pub struct Script(Vec<(u64, Fate)>);
+
 /// The packets that are not just delivered.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Fates {
-    /// Places, ascending from 1 over both directions in the order of arrival, and fates.
-    named: Vec<(u64, Fate)>,
+    /// Places count over both directions in the order of arrival.
+    named: Script,
     /// How long late packets are held; by default 60 ms, more than a round trip of most last hops.
     pub late: Span,
     /// The same for very late ones; by default 3 s, more than a retransmission time-out.
@@ -120,16 +125,16 @@ pub struct Fates {
 
 impl Default for Fates {
     fn default() -> Fates {
-        Fates { named: Vec::new(), late: Span::millis(60), very_late: Span::secs(3) }
+        Fates { named: Script::default(), late: Span::millis(60), very_late: Span::secs(3) }
     }
 }
 
 /// Limit for scripts from outside.
 const NAMED_MAX: usize = 1 << 16;
 
-impl Fates {
+impl Script {
     /// Reads pairs of place and fate: `5 drop, 7 late`. `None` if `text` has another form, or places do not ascend.
-    pub fn parse_named(&mut self, text: &str) -> Option<()> {
+    pub fn parse(text: &str) -> Option<Script> {
         let mut named: Vec<(u64, Fate)> = Vec::new();
         for part in text.split(',').filter(|_| !text.trim().is_empty()) {
             let (place, word) = part.trim().split_once(char::is_whitespace)?;
@@ -139,22 +144,44 @@ impl Fates {
             }
             named.push((place, fate));
         }
-        self.named = named;
+        Some(Script(named))
+    }
+
+    /// The fates that it names.
+    pub fn fates(&self) -> impl Iterator<Item = Fate> {
+        self.0.iter().map(|(_, fate)| *fate)
+    }
+
+    /// The fate of the packet at `place`.
+    pub fn at(&self, place: u64) -> Fate {
+        let found = self.0.binary_search_by_key(&place, |(at, _)| *at);
+        found.ok().and_then(|i| self.0.get(i)).map_or(Fate::Delivered, |(_, fate)| *fate)
+    }
+
+    /// Decides about the packet at `place`.
+    pub fn set(&mut self, place: u64, fate: Fate) {
+        match self.0.binary_search_by_key(&place, |(at, _)| *at) {
+            Ok(i) => self.0[i].1 = fate,
+            Err(i) => self.0.insert(i, (place, fate)),
+        }
+    }
+}
+
+impl Fates {
+    /// Takes the fates of a [`Script::parse`].
+    pub fn parse_named(&mut self, text: &str) -> Option<()> {
+        self.named = Script::parse(text)?;
         Some(())
     }
 
     /// The fate of the packet at `place`.
     pub fn at(&self, place: u64) -> Fate {
-        let found = self.named.binary_search_by_key(&place, |(at, _)| *at);
-        found.ok().and_then(|i| self.named.get(i)).map_or(Fate::Delivered, |(_, fate)| *fate)
+        self.named.at(place)
     }
 
     /// Decides about the packet at `place`.
     pub fn set(&mut self, place: u64, fate: Fate) {
-        match self.named.binary_search_by_key(&place, |(at, _)| *at) {
-            Ok(i) => self.named[i].1 = fate,
-            Err(i) => self.named.insert(i, (place, fate)),
-        }
+        self.named.set(place, fate);
     }
 }
 

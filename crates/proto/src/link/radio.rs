@@ -130,6 +130,16 @@ impl<const VARIES: bool> Radio<VARIES> {
         }
     }
 
+    /// The channel towards `side`.
+    pub fn channel(&self, side: Side) -> Option<&Channel> {
+        self.directions[side.index()].channel.as_ref()
+    }
+
+    /// The same, to change its script.
+    pub fn channel_mut(&mut self, side: Side) -> Option<&mut Channel> {
+        self.directions[side.index()].channel.as_mut()
+    }
+
     /// Reports due changes of the channels.
     #[inline]
     fn tell_turns(&mut self, now: Time, out: &mut Out) {

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
+use crate::channel::{Errors as _, ScriptedErrors};
 use crate::event::{Cause, Op};
 use crate::machine::{Machine, Out, Side};
 use crate::queue::is_pure_ack;
@@ -16,6 +17,7 @@ use crate::units::{Probability, Time};
 use crate::wire::{Damage, Packet};
 
 use super::LineConfig;
+use super::fates::Script;
 use super::header_compression::{
     Compressed, CompressionConfig, Compressor, Coverage, Decompressor, Kind, REQUEST_LEN,
 };
@@ -34,6 +36,13 @@ pub struct SerialConfig {
     pub ack_size: Option<u32>,
     /// Probability that a frame is lost, whatever its length.
     pub frame_loss: Probability,
+    /// Fates of frames towards the right by their place in that direction. Only [`Fate::Dropped`](super::Fate::Dropped) has
+    /// an effect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame_fates_right: Option<Script>,
+    /// The same towards the left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame_fates_left: Option<Script>,
     /// Whether the far end detects a loss: framing with a check sequence does, and notifies the decompressor.
     pub loss_noticed: bool,
 }
@@ -67,6 +76,7 @@ struct Direction {
     ack_size: Option<u32>,
     loss: f64,
     chance: Stream,
+    script: Option<ScriptedErrors>,
     /// Requests precede packets.
     requests: VecDeque<[u8; REQUEST_LEN as usize]>,
     ends: Option<Box<Ends>>,
@@ -93,7 +103,12 @@ impl Serial {
                 })
             })
         };
+        let script = |side: Side| match side {
+            Side::Left => config.frame_fates_left.clone(),
+            Side::Right => config.frame_fates_right.clone(),
+        };
         let directions = Side::BOTH.map(|side| Direction {
+            script: script(side).map(ScriptedErrors::new),
             transmitter: config.line.transmitter(side, &stream),
             framing: config.line.framing,
             ack_size: config.ack_size,
@@ -103,6 +118,16 @@ impl Serial {
             ends: ends(),
         });
         Serial { loss_noticed: config.loss_noticed, directions }
+    }
+
+    /// The script of frames towards `side`.
+    pub fn script(&self, side: Side) -> Option<&ScriptedErrors> {
+        self.directions[side.index()].script.as_ref()
+    }
+
+    /// The same, to change it.
+    pub fn script_mut(&mut self, side: Side) -> Option<&mut ScriptedErrors> {
+        self.directions[side.index()].script.as_mut()
     }
 
     /// Forwards frames that arrived at `side` by `now`. Returns false if there were none.
@@ -162,8 +187,11 @@ impl Serial {
 impl Direction {
     /// Starts a transmission of `bytes` bytes without framing at `start`.
     fn transmit(&mut self, start: Time, frame: Frame, bytes: u32) {
-        let lost = self.loss > 0.0 && self.chance.chance(self.loss);
+        let mut lost = self.loss > 0.0 && self.chance.chance(self.loss);
         let airtime = self.transmitter.airtime(bytes + self.framing);
+        if let Some(script) = &mut self.script {
+            lost |= script.pass(start, airtime, bytes) == Some(0);
+        }
         self.transmitter.transmit(start, airtime, UnderWay { lost, frame });
     }
 

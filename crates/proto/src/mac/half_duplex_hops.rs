@@ -206,6 +206,16 @@ impl Hops {
         self.channels.clear();
     }
 
+    /// The channel of the first hop towards `side`.
+    pub fn channel(&self, side: Side) -> Option<&Channel> {
+        self.channels.first()?[side.index()].as_ref()
+    }
+
+    /// The same, to change its script.
+    pub fn channel_mut(&mut self, side: Side) -> Option<&mut Channel> {
+        self.channels.first_mut()?[side.index()].as_mut()
+    }
+
     fn poll_time(&self) -> Span {
         self.radio.rate.transmit(self.config.poll.into())
     }

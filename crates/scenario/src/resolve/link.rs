@@ -1,10 +1,11 @@
 //! Links: lines of any kind, and lines of netem.
 
-use lasthop_proto::describe::Keys;
+use lasthop_proto::describe::{Form, Keys, Need, Value};
+use lasthop_proto::link::fates::Script;
 use lasthop_proto::link::header_compression::CompressionConfig;
 use lasthop_proto::link::tc::{DEFAULT_LIMIT, EmulatorConfig, Netem};
 use lasthop_proto::link::varied::{Impairments, Varying};
-use lasthop_proto::link::{LineConfig, SerialConfig};
+use lasthop_proto::link::{Fate, LineConfig, SerialConfig};
 use lasthop_proto::queue::{self, Discipline, Limit, Read};
 use lasthop_proto::units::{Bytes, Probability, Rate, Span};
 
@@ -47,6 +48,8 @@ pub(crate) fn link(k: &mut Keys<'_>) -> StageKind {
     let compression = CompressionConfig::keys(k);
     let (mut frame_loss, mut loss_noticed) = (Probability::ZERO, true);
     k.probability("frame-loss", &mut frame_loss, "the probability that the line loses a frame");
+    let frame_fates_right = frame_fates(k, "frame-fates-right");
+    let frame_fates_left = frame_fates(k, "frame-fates-left");
     k.flag("loss-noticed", &mut loss_noticed, "whether the far end of the line learns of that");
     let mut ack_size = None;
     let what = "what a pure ACK takes on the line, whatever its header, as in simulators";
@@ -72,10 +75,14 @@ pub(crate) fn link(k: &mut Keys<'_>) -> StageKind {
         return StageKind::Netem(Box::new(EmulatorConfig { line, impairments, extras }));
     }
     varying.impairments = Some(impairments).filter(|i| *i != Impairments::default());
-    let plain = compression.is_none() && ack_size.is_none() && frame_loss == Probability::ZERO;
+    let plain = compression.is_none()
+        && ack_size.is_none()
+        && frame_loss == Probability::ZERO
+        && frame_fates_right.is_none()
+        && frame_fates_left.is_none();
     match varying.of(&line) {
         Some(varied) => {
-            if let Some(key) = k.first(&["header-compression", "frame-loss", "ack-size"]) {
+            if let Some(key) = k.first(&SERIAL) {
                 let message = format!("`{}` on a link that varies", k.path(key));
                 let help = "write two links, one that varies, or loses packets as netem does, and one with this; \
                             `losses` loses packets at any time";
@@ -90,14 +97,36 @@ pub(crate) fn link(k: &mut Keys<'_>) -> StageKind {
             compression,
             ack_size,
             frame_loss,
+            frame_fates_right,
+            frame_fates_left,
             loss_noticed,
         }),
     }
 }
 
+/// Keys that make a line serial.
+const SERIAL: [&str; 5] =
+    ["header-compression", "frame-loss", "frame-fates-right", "frame-fates-left", "ack-size"];
+
+/// Visits a key with fates of frames.
+fn frame_fates(k: &mut Keys<'_>, key: &'static str) -> Option<Script> {
+    const EXAMPLE: &str = "\"5 drop, 7 drop\"";
+    let what = "frames that the line loses in this direction, by their place; `lasthop explore` explores an empty text";
+    let value = k.value(key, Form::Text(EXAMPLE), Need::Else("none"), Value::Absent, what);
+    let Value::Text(text) = value else { return None };
+    let dropped = |script: &Script| script.fates().all(|fate| fate == Fate::Dropped);
+    let script = Script::parse(&text).filter(dropped);
+    if script.is_none() {
+        let message = format!("`{text}` at `{}` names no fates of frames", k.path(key));
+        let help = format!("places ascend, the first is 1, for example `{key} = {EXAMPLE}`");
+        k.refuse(key, message, "expected places and `drop`", help);
+    }
+    script
+}
+
 /// Keys that a link after netem does not accept, since netem has no such setting.
 fn not_of_netem(k: &mut Keys<'_>) {
-    const FOREIGN: [&str; 20] = [
+    const FOREIGN: [&str; 22] = [
         "rates",
         "rates-right",
         "rates-left",
@@ -115,6 +144,8 @@ fn not_of_netem(k: &mut Keys<'_>) {
         "header-compression",
         "compression-slots",
         "frame-loss",
+        "frame-fates-right",
+        "frame-fates-left",
         "loss-noticed",
         "ack-size",
         "red",

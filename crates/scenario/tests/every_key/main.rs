@@ -43,6 +43,8 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("discipline", &["discipline_right", "discipline_left"]),
     ("header-compression", &[]),
     ("frame-loss", &[]),
+    ("frame-fates-right", &[]),
+    ("frame-fates-left", &[]),
     ("ack-size", &[]),
     ("packet-size", &["table", "bad_period"]),
     ("packet-sizes", &["table"]),

@@ -31,6 +31,27 @@ impl Pattern {
         (0..count).map(|_| Pattern::draw(&mut chance)).collect()
     }
 
+    /// Every pattern of one to `losses` losses among the first `among` data packets and the first `among` ACKs. Patterns with
+    /// fewer losses come first.
+    pub fn every(losses: u32, among: u64) -> Vec<Pattern> {
+        let mut all = Vec::new();
+        // Places from 1 to `among` are those of data, the others those of ACKs.
+        let mut level = vec![Vec::new()];
+        for _ in 0..losses {
+            let next = level.iter().flat_map(|places: &Vec<u64>| {
+                let behind = places.last().map_or(1, |last| last + 1);
+                (behind..=2 * among).map(|place| [&places[..], &[place]].concat())
+            });
+            level = next.collect();
+            all.extend(level.iter().map(|places| {
+                let of = |acks: bool| places.iter().filter(move |place| acks == (**place > among));
+                let (data, acks) = (of(false).copied(), of(true).map(|place| place - among));
+                Pattern { drop_data: list(&data.collect()), drop_acks: list(&acks.collect()) }
+            }));
+        }
+        all
+    }
+
     fn draw(chance: &mut Stream) -> Pattern {
         let losses = 1 + chance.below(6) as usize;
         let mut places = BTreeSet::new();
@@ -79,6 +100,17 @@ impl core::fmt::Display for Pattern {
 mod tests {
     use super::*;
     use lasthop_proto::link::Ordinals;
+
+    #[test]
+    fn every_pattern_comes_once_and_small_ones_first() {
+        let every = Pattern::every(2, 3);
+        let shown: Vec<String> = every.iter().map(ToString::to_string).collect();
+        assert_eq!(shown[..8], ["1", "2", "3", "; ACKs 1", "; ACKs 2", "; ACKs 3", "1-2", "1, 3"]);
+        assert_eq!(every.len(), 6 + 15);
+        let distinct: BTreeSet<&String> = shown.iter().collect();
+        assert_eq!(distinct.len(), every.len());
+        assert!(every.iter().all(|p| Ordinals::parse(&p.drop_acks).is_some()));
+    }
 
     #[test]
     fn patterns_are_what_a_scenario_can_read() {

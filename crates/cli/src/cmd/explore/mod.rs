@@ -1,12 +1,12 @@
 //! `lasthop explore`: all combinations of fates of the first packets.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use lasthop_explore::{Exploration, Method, Options, Pattern, Run, explore, routers};
+use lasthop_explore::{Exploration, Method, Options, Pattern, deciders, resume};
 use lasthop_proto::link::Fate;
-use lasthop_report::model::{Column, Table};
 use lasthop_report::number::plural;
-use lasthop_report::table::render;
 use lasthop_scenario::{Argument, Plan};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -16,7 +16,12 @@ use crate::progress::Progress;
 use crate::scenario::Text;
 use crate::stop::Stop;
 use crate::study_args::Jobs;
-use crate::{Outcome, format, output, style};
+use crate::{Outcome, format, output};
+use page::page;
+use store::Store;
+
+mod page;
+mod store;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,10 +31,14 @@ Examples:
   lasthop explore explore --attacks             forged segments behind each packet
   lasthop explore my.toml --fates drop,late --first 60
                                                 losses and reordering, among more packets
+  lasthop explore explore --faults 3 --first 20 -o three.json
+                                                store results after each combination; the same
+                                                command continues after Ctrl-C
 
 A scenario names the places of faults: `[[path]] cross = { fates = \"\" }`; every other router
-with `cross` is one too. Each run must deliver what was sent, end, and leave nothing behind.
-Exit code 1: something does not hold. docs/how-to/explore.md says how to read the table.";
+with `cross` is one too. Frames of a radio with `errors-right = { model = \"scripted\" }` can be
+dropped, and damaged if it has no link layer. Each run must deliver what was sent, end, and leave
+nothing behind. Exit code 1: something does not hold. docs/how-to/explore.md explains the tables.";
 
 /// Run every combination of losses, copies, delays and damage of the first packets, and check each run
 #[derive(clap::Args, Debug)]
@@ -41,7 +50,7 @@ pub struct Args {
     /// Most faults in one run; runs multiply by about 200 with each
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=8))]
     faults: u32,
-    /// Faults meet the first so many packets of both directions, counted over all routers
+    /// Faults meet the first so many packets of both directions, counted over all routers and channels
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..=1000))]
     first: u64,
     /// Which fates, separated by commas [default: all that are not forged]
@@ -54,6 +63,9 @@ pub struct Args {
     /// Seed of all runs
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
+    /// Store results in this file, and continue with those that it has
+    #[arg(short, long, value_name = "FILE")]
+    out: Option<PathBuf>,
     /// Begin every run anew instead of copying a run midway: slower, the same results
     #[arg(long)]
     replay: bool,
@@ -102,9 +114,12 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     if !json && plan.cells.len() == 1 {
         text.warn(&warnings, &arguments);
     }
-    if let Some(cell) = plan.cells.iter().find(|cell| routers(&cell.scenario).is_empty()) {
+    if let Some(cell) = plan.cells.iter().find(|cell| deciders(&cell.scenario).is_empty()) {
         return Err(Failure::input(
-            format!("{}: no router of `{}` decides about packets", text.origin, cell.scenario.name),
+            format!(
+                "{}: no router or radio of `{}` decides about packets",
+                text.origin, cell.scenario.name
+            ),
             "add one to the path where packets meet their fates:\n\n    [[path]]\n    name = \"air\"\n    \
              cross = { fates = \"\" }",
         ));
@@ -116,10 +131,13 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         false => args.fates.iter().filter_map(|word| Fate::parse(word)).collect(),
     };
     let method = if args.replay { Method::Replay } else { Method::Fork };
-    let options = Options { faults: args.faults, first: args.first, fates, method };
+    let ends = lasthop_runs::ends;
+    let options = Options { faults: args.faults, first: args.first, fates, method, ends };
+    let store = Store::open(args.out.as_deref(), args.seed, &options)?;
     let stop = Stop::listen()?;
     let progress = Progress::new(plan.cells.len() as u64, json);
-    let cells = explore_cells(args, &plan, &options, &stop, &progress)?;
+    let (cells, made, took) =
+        timed(|| explore_cells(args, &plan, &options, &stop, &progress, &store))?;
     progress.finish();
     let cells: Vec<Cell> = plan
         .cells
@@ -146,7 +164,8 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     if json {
         output::print_json(format::EXPLORE, &answer)?;
     } else {
-        output::print(&page(&plan, args, &answer))?;
+        let speed = page::speed(made, took, args.jobs.count());
+        output::print(&page(&plan, args, &answer, &speed))?;
     }
     Ok(match (answer.complete, answer.violations) {
         (false, _) => Outcome::Interrupted,
@@ -155,13 +174,25 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     })
 }
 
+/// What `explore` found, its number of runs, and how long it took.
+#[expect(clippy::disallowed_methods, reason = "the speed of a search is shown to its user")]
+fn timed(
+    explore: impl FnOnce() -> Result<(Vec<Exploration>, u64), Failure>,
+) -> Result<(Vec<Exploration>, u64, Duration), Failure> {
+    let begun = Instant::now();
+    let (cells, made) = explore()?;
+    Ok((cells, made, begun.elapsed()))
+}
+
+/// What was found in each cell, and the number of runs of this call.
 fn explore_cells(
     args: &Args,
     plan: &Plan,
     options: &Options,
     stop: &Stop,
     progress: &Progress,
-) -> Result<Vec<Exploration>, Failure> {
+    store: &Store,
+) -> Result<(Vec<Exploration>, u64), Failure> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(args.jobs.count()).build();
     let pool = pool.map_err(|error| Failure::input(format!("no threads: {error}"), ""))?;
     let runs = AtomicU64::new(0);
@@ -170,19 +201,19 @@ fn explore_cells(
         progress.show(plural(all, "run"));
         !stop.requested()
     };
-    Ok(pool.install(|| {
-        let cells = plan.cells.par_iter();
-        cells
-            .map(|cell| {
-                if stop.requested() {
-                    return Exploration::default();
-                }
-                let found = explore(&cell.scenario, args.seed, options, &done);
-                progress.step(&plural(runs.load(Ordering::Relaxed), "run"));
-                found
-            })
-            .collect()
-    }))
+    let explore_cell = |cell: &lasthop_scenario::Cell| {
+        let begun = store.begun(&cell.scenario);
+        if stop.requested() {
+            return Ok(begun);
+        }
+        let found = resume(&cell.scenario, args.seed, options, begun, &done);
+        store.put(&cell.scenario, &found)?;
+        progress.step(&plural(runs.load(Ordering::Relaxed), "run"));
+        Ok(found)
+    };
+    let found: Result<Vec<Exploration>, Failure> =
+        pool.install(|| plan.cells.par_iter().map(explore_cell).collect());
+    Ok((found?, runs.into_inner()))
 }
 
 /// The command that repeats one run of a cell.
@@ -198,45 +229,3 @@ fn command(args: &Args, plan: &Plan, labels: &[String], pattern: &Pattern) -> St
     words.push(format!("--seed {} --seeds 1", args.seed));
     words.join(" ")
 }
-
-/// The whole answer for a terminal.
-fn page(plan: &Plan, args: &Args, answer: &Answer) -> String {
-    let axes = answer.axes.iter().map(Column::text);
-    let columns = axes.chain([Column::number("runs"), Column::number("violations")]);
-    let levels = (0..=args.faults).map(|faults| Column::number(plural(faults.into(), "fault")));
-    let columns = columns.chain(levels).chain([Column::number("again")]);
-    let rows = answer.cells.iter().map(|cell| {
-        let mut row = cell.labels.clone();
-        row.push(cell.found.runs.to_string());
-        row.push(cell.found.violations.to_string());
-        for faults in 0..=args.faults {
-            let level = cell.found.levels.iter().find(|level| level.faults == faults);
-            let slowest = level.and_then(|level| level.slowest.as_ref());
-            row.push(slowest.map_or(String::new(), |run: &Run| format!("{:.2} s", run.seconds)));
-        }
-        let most = cell.found.levels.iter().filter_map(|level| level.most_retransmissions.as_ref());
-        row.push(most.map(|run| run.retransmissions).max().unwrap_or(0).to_string());
-        row
-    });
-    let mut text = format!(
-        "{}: {}, {}\n\n{}\n\n{}\n",
-        style::heading(&plan.name),
-        plural(answer.runs, "run"),
-        plural(answer.violations, "violation"),
-        render(&Table::new(columns, rows), style::look()),
-        style::dim(&style::paragraph(NOTE)),
-    );
-    for cell in &answer.cells {
-        for (violation, command) in cell.found.first_violations.iter().zip(&cell.commands) {
-            text += &format!("\n{} {}\n  {command}\n", style::bad("violated:"), violation.what);
-        }
-    }
-    if !answer.complete {
-        text += "\nnot finished: these are the runs until it was stopped\n";
-    }
-    text
-}
-
-const NOTE: &str = "\
-Under each number of faults: the time until the last data is delivered, in the slowest run.
-again: retransmissions of hosts and base station in the run with most of them.";
