@@ -21,6 +21,7 @@
 //! As an end point the base station drops packets of its connections whose TCP checksum fails. The urgent pointer
 //! crosses as it is. No single packet of a third party ends, resets, or diverts a connection: see `pair/doubt.rs`.
 
+mod bypass;
 mod opening;
 mod pair;
 mod passed;
@@ -35,7 +36,8 @@ use super::flows::Flows;
 use super::i_tcp_handoff::Handover;
 use super::none::admit;
 use super::{
-    Agent, AgentConfig, BaseStation, Config, Kept, MtcpConfig, Read, flows, m_tcp, split_sack,
+    Agent, AgentConfig, BaseStation, Bypass, Config, Ending, Kept, MtcpConfig, Read, flows, m_tcp,
+    split_sack,
 };
 use crate::describe::{Descriptor, Form, Keys, Kind, Need, System, Value};
 use crate::event::{AgentNote, Cause, Wants, What};
@@ -188,6 +190,8 @@ pub struct Split {
     awaited: Vec<Addr>,
     /// Who has everything but the pairs that there are, if this agent is to go.
     successor: Option<Box<Agent>>,
+    /// Pairs that were added or removed since the last report, if a data plane asks for reports.
+    changes: Option<Vec<Ending>>,
 }
 
 /// A TCP whose windows are the largest buffer, and its clocks. They beat from time zero: nothing is random here.
@@ -225,6 +229,7 @@ impl Split {
             passed: Passed::new(config.flows),
             awaited: Vec::new(),
             successor: None,
+            changes: None,
         }
     }
 
@@ -267,6 +272,7 @@ impl Split {
             self.held -= pair.held();
             self.memory.take_back(&pair, self.ends.buffer);
         }
+        self.log(self.pairs.key(i), true);
         self.note(self.pairs.key(i), AgentNote::FlowForgotten, out);
         self.pairs.remove(i);
         self.wakes.set(i, None);
@@ -350,6 +356,14 @@ impl BaseStation for Split {
         if let Some(next) = &mut self.successor {
             next.reset_endings(now, out);
         }
+    }
+
+    fn report_endings(&mut self, all: bool, each: &mut dyn FnMut(Ending)) {
+        self.report(all, each);
+    }
+
+    fn bypass(&mut self, now: Time, flow: FlowKey, bypass: Bypass, out: &mut Out) {
+        self.hear_of_bypass(now, flow, bypass, out);
     }
 
     fn drain(&mut self, next: Agent) -> Result<(), Agent> {
