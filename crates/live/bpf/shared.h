@@ -9,6 +9,7 @@
 #define MODE_FORWARD 0 /* the kernel forwards, nothing else */
 #define MODE_JUDGE 1   /* data is copied and forwarded, duplicate ACKs are diverted */
 #define MODE_HOLD 2    /* packet sockets take everything */
+#define MODE_END 3     /* the same, and connections end at the station */
 
 /* Wakes of a station that sleeps. */
 #define AWAKE 0
@@ -32,7 +33,7 @@ struct record {
 struct control {
   /* written by the station */
   __u32 mode, heads, peer[2];
-  __u32 sleeping, stale; /* `stale` in MODE_HOLD: the program forwards until the station has cleared it */
+  __u32 sleeping, stale; /* `stale` in MODE_HOLD and MODE_END: the program forwards until the station has cleared it */
   __u64 limit;           /* ns without progress until the program forwards by itself */
   __u64 wake_at;         /* unread bytes that wake the station */
   __u64 read;            /* how far it has read the ring */
@@ -42,6 +43,28 @@ struct control {
   __u64 announced, revoked; /* diverted packets; announced before `sleeping` is read */
   __u64 held[2];            /* frames left to the packet sockets */
   __u64 seen_beat, seen_at;
+  /* MODE_END. Written by the station: */
+  __u64 alive;           /* CLOCK_MONOTONIC, when its loop last went round */
+  __u64 patience[2];     /* ns that it may be silent: for packets of other connections, and of those that end there */
+  /* and by the program: */
+  __u64 passed[2];       /* frames that were forwarded because of `stale`: the packet sockets have them as well */
+  __u64 mark[2];         /* what `held` was when `stale` was set */
+  __u64 lost;            /* entries of `endings` that were given up or removed */
+};
+
+/* A connection that ends at the station, by its flow from right to left. The station adds it before any packet of its own
+ * leaves, and removes it when the connection is over. */
+struct ending {
+  __u32 next[2];         /* the last acknowledgement number of each end */
+  __u32 opening;         /* one past a SYN that came when the connection was lost */
+  __u8 known;            /* which of `next` are valid: 1 left, 2 right */
+  __u8 is_lost;          /* its ends are reset */
+  __u8 opener;           /* whose `opening` is: 1 left, 2 right, 0 none */
+  __u8 resumes;          /* both ends can continue without the station (M-TCP): they are not reset */
+  __u8 link[2][24];      /* for the next station: the link headers towards both ends, each behind its length */
+  __u8 asker;            /* whose segment had the other end probed: 1 left, 2 right, 0 none yet, 3 the other end was reached */
+  __u8 pad[7];
+  __u64 asked;           /* when, CLOCK_MONOTONIC */
 };
 
 /* Per processor. */
@@ -51,7 +74,9 @@ struct stats {
   __u64 no_room;    /* not copied: the ring was full */
   __u64 by_itself;  /* forwarded although meant for the station: it did not keep up */
   __u64 wakes;
+  __u64 resets;     /* segments of lost connections that were answered by a reset */
 };
 _Static_assert(sizeof(struct record) == 32, "record");
-_Static_assert(sizeof(struct control) == 112, "control");
-_Static_assert(sizeof(struct stats) == 72, "stats");
+_Static_assert(sizeof(struct control) == 176, "control");
+_Static_assert(sizeof(struct ending) == 80, "ending");
+_Static_assert(sizeof(struct stats) == 80, "stats");

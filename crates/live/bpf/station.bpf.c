@@ -49,9 +49,13 @@ struct track {
 };
 _Static_assert(sizeof(struct track) == 72, "track");
 struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __type(key, struct flow); __type(value, struct track); } flows SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_HASH); __type(key, struct flow); __type(value, struct ending); } endings SEC(".maps");
 
 // No acknowledgement came from the right yet.
 #define NO_WINDOW 0xffffffff
+// The value of `asker` in `struct ending` when the other end was reached, and how long one end waits for that.
+#define REACHED 3
+#define ASKS 100000000ULL
 // The window assumed of an end whose SYN was not seen.
 #define UNSCALED (4 << 20)
 #define SHIFT_MAX 14
@@ -64,6 +68,7 @@ struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __type(key, struct flow); __type(v
 #define OPTION_SCALE 3
 #define OPTION_SACK 5
 #define MOST_OPTIONS 10
+#define CHECKSUM_AT 16
 #define FLAG_FIN 1
 #define FLAG_SYN 2
 #define FLAG_RST 4
@@ -78,9 +83,9 @@ struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __type(key, struct flow); __type(v
 struct seen {
   struct flow flow;
   __u32 seq, ack, payload;
-  __u32 options_at, options_end;
-  __u16 window;
-  __u8 flags, protocol;
+  __u32 ip_at, options_at, options_end;
+  __u16 window, checksum;
+  __u8 flags, protocol, is_v6;
   __u16 port;
 };
 
@@ -95,6 +100,7 @@ static __always_inline int look(struct __sk_buff *skb, struct seen *s, int side)
     if (bpf_skb_load_bytes(skb, 16, &type, 2)) return 0;
     at = ETH_HLEN + 4;
   }
+  s->ip_at = at;
   if (type == bpf_htons(ETH_P_IP)) {
     struct iphdr ip;
     if (bpf_skb_load_bytes(skb, at, &ip, sizeof(ip)) || ip.ihl < 5) return 0;
@@ -108,6 +114,7 @@ static __always_inline int look(struct __sk_buff *skb, struct seen *s, int side)
     struct ipv6hdr ip;
     if (bpf_skb_load_bytes(skb, at, &ip, sizeof(ip))) return 0;
     s->protocol = ip.nexthdr;
+    s->is_v6 = 1;
     end = ip.payload_len ? at + sizeof(ip) + bpf_ntohs(ip.payload_len) : skb->len;
     __builtin_memcpy(s->flow.from, &ip.saddr, 16);
     __builtin_memcpy(s->flow.to, &ip.daddr, 16);
@@ -125,6 +132,7 @@ static __always_inline int look(struct __sk_buff *skb, struct seen *s, int side)
   s->seq = bpf_ntohl(tcp.seq);
   s->ack = bpf_ntohl(tcp.ack_seq);
   s->window = bpf_ntohs(tcp.window);
+  s->checksum = tcp.check;
   s->flags = ((__u8 *)&tcp)[13];
   s->flow.from_port = tcp.source;
   s->flow.to_port = tcp.dest;
@@ -481,6 +489,160 @@ static __always_inline int from_right(struct __sk_buff *skb, struct control *c, 
   return 0;
 }
 
+// What becomes of connections that end at the station when it dies or hangs. Their ends cannot continue with each other: each
+// has promised bytes to the station, and takes the other's timestamps for old ones (RFC 7323 5). So each segment is answered by
+// a reset in the name of the other end. The base filter does this as well, as it holds the map when the station is dead.
+
+static __always_inline __u16 fold(__u64 sum)
+{
+  sum = (sum & 0xffffffff) + (sum >> 32);
+  sum = (sum & 0xffff) + (sum >> 16);
+  sum = (sum & 0xffff) + (sum >> 16);
+  return (sum & 0xffff) + (sum >> 16);
+}
+
+// The sum of the pseudo-header of a segment of `len` bytes between the hosts of `s`.
+static __always_inline __u64 pseudo_header(struct seen *s, __u32 len)
+{
+  __u64 sum = bpf_htons(IPPROTO_TCP) + bpf_htons(len & 0xffff) + bpf_htons(len >> 16);
+#pragma unroll
+  for (int i = 0; i < 4; i++) sum += (__u64)s->flow.from[i] + s->flow.to[i];
+  return sum;
+}
+
+#define STORE(AT, FROM, LEN) \
+  do { if (bpf_skb_store_bytes(skb, AT, FROM, LEN, BPF_F_RECOMPUTE_CSUM)) return 0; } while (0)
+
+// Makes a segment for the end at `side` of one of its connection, or of what this has made before. The link header stays as it
+// is. A probe has a byte before `seq`, which the end has received; otherwise it is a reset. `partial` says whether a card
+// completes the checksum. 0 if that is not possible.
+static __always_inline int make(struct __sk_buff *skb, struct seen *s, __u32 seq, int probe, int side, int partial)
+{
+  struct tcphdr tcp = { .seq = bpf_htonl(seq - !!probe), .doff = 5, .rst = !probe, .ack = !!probe };
+  // The flow is from right to left.
+  tcp.source = side ? s->flow.to_port : s->flow.from_port;
+  tcp.dest = side ? s->flow.from_port : s->flow.to_port;
+  if (probe) tcp.ack_seq = bpf_htonl(s->ack);
+  __u32 *from = side ? s->flow.to : s->flow.from, *to = side ? s->flow.from : s->flow.to;
+  __u32 at = s->ip_at, len = sizeof(tcp) + !!probe;
+  __u64 sum = pseudo_header(s, len);
+  __u8 nothing = 0;
+  if (s->is_v6) {
+    struct ipv6hdr ip = { .version = 6, .payload_len = bpf_htons(len), .nexthdr = IPPROTO_TCP, .hop_limit = 64 };
+    __builtin_memcpy(&ip.saddr, from, 16);
+    __builtin_memcpy(&ip.daddr, to, 16);
+    if (bpf_skb_change_tail(skb, at + sizeof(ip) + len, 0)) return 0;
+    STORE(at, &ip, sizeof(ip));
+    at += sizeof(ip);
+  } else {
+    struct iphdr ip = {
+      .version = 4, .ihl = 5, .tot_len = bpf_htons(sizeof(ip) + len), .frag_off = bpf_htons(0x4000), .ttl = 64,
+      .protocol = IPPROTO_TCP, .saddr = from[0], .daddr = to[0],
+    };
+    ip.check = ~fold(bpf_csum_diff(0, 0, (__be32 *)&ip, sizeof(ip), 0));
+    if (bpf_skb_change_tail(skb, at + sizeof(ip) + len, 0)) return 0;
+    STORE(at, &ip, sizeof(ip));
+    at += sizeof(ip);
+  }
+  tcp.check = partial ? fold(sum) : ~fold(sum + (__u32)bpf_csum_diff(0, 0, (__be32 *)&tcp, sizeof(tcp), 0));
+  STORE(at, &tcp, sizeof(tcp));
+  if (probe) STORE(at + sizeof(tcp), &nothing, 1);
+  return 1;
+}
+
+// A segment of a connection that is lost, which came from `side`; `peer` is the interface of the other end.
+static __always_inline int answer(struct __sk_buff *skb, struct ending *e, struct seen *s, struct stats *n, int side, __u32 peer)
+{
+  __u8 macs[12], swapped[12];
+  __u32 len = s->options_end + s->payload - s->options_at + sizeof(struct tcphdr), ip_len = s->is_v6 ? 40 : 20;
+  int partial = skb->gso_size || s->checksum == fold(pseudo_header(s, len));
+  // Whoever resets gives up by itself. What acknowledges nothing gets no exact number.
+  if (e->resumes || (s->flags & FLAG_RST)) return bpf_redirect(peer, 0);
+  if (!(s->flags & FLAG_ACK)) {
+    if (s->flags & FLAG_SYN) {
+      e->opening = s->seq + 1;
+      e->opener = side + 1;
+    }
+    return bpf_redirect(peer, 0);
+  }
+  if ((s->flags & FLAG_SYN) && e->opener == !side + 1 && e->opening == s->ack) {
+    // Another connection between the same ports begins, which was not split.
+    bpf_map_delete_elem(&endings, &s->flow);
+    return bpf_redirect(peer, 0);
+  }
+  // A reset has no IP options.
+  if (s->options_at != s->ip_at + ip_len + sizeof(struct tcphdr)) return TC_ACT_SHOT;
+  if (n) COUNT(n->resets);
+  // The other end may wait for data and never send again, so it is reset as well. Its number may be another one by now, or
+  // forged: then it takes no reset, but it acknowledges the probe, and that is answered. What is sent to it may be lost: so the
+  // one that asks is answered when the other end was reached, or when it has asked for a while.
+  if (e->known & (1 << !side)) {
+    __u64 now = bpf_ktime_get_ns();
+    int first = !e->asker, waits;
+    if (first) {
+      e->asker = side + 1;
+      e->asked = now;
+    } else if (e->asker == !side + 1) {
+      e->asker = REACHED;
+    }
+    waits = e->asker == side + 1 && now - e->asked < ASKS;
+    if (waits && !first) return TC_ACT_SHOT;
+    if (!make(skb, s, e->next[!side], 1, !side, partial)) return TC_ACT_SHOT;
+    bpf_clone_redirect(skb, peer, 0);
+    if (!make(skb, s, e->next[!side], 0, !side, partial)) return TC_ACT_SHOT;
+    bpf_clone_redirect(skb, peer, 0);
+    if (waits) return TC_ACT_SHOT;
+  }
+  if (!make(skb, s, s->ack, 0, side, partial) || bpf_skb_load_bytes(skb, 0, macs, 12)) return TC_ACT_SHOT;
+  __builtin_memcpy(swapped, macs + 6, 6);
+  __builtin_memcpy(swapped + 6, macs, 6);
+  if (bpf_skb_store_bytes(skb, 0, swapped, 12, 0)) return TC_ACT_SHOT;
+  return bpf_redirect(skb->ifindex, 0);
+}
+
+// The entry of a connection that ends at the station, which notes what the segment acknowledges.
+static __always_inline struct ending *ending_of(struct seen *s, int side)
+{
+  struct ending *e = bpf_map_lookup_elem(&endings, &s->flow);
+  if (e && (s->flags & (FLAG_ACK | FLAG_RST)) == FLAG_ACK) {
+    e->next[side] = s->ack;
+    e->known |= 1 << side;
+  }
+  return e;
+}
+
+// Packet sockets have their copy already. What becomes of the packet in the kernel.
+static __always_inline int end(struct __sk_buff *skb, struct control *c, struct stats *n, struct seen *s, int side, int tcp)
+{
+  __u64 now = bpf_ktime_get_ns(), alive = c->alive, silent = now > alive ? now - alive : 0;
+  struct ending *e = tcp ? ending_of(s, side) : 0;
+  __u32 peer = c->peer[side];
+  if (e) {
+    if (!e->is_lost && silent < c->patience[1]) {
+      __sync_fetch_and_add(&c->held[side], 1);
+      return TC_ACT_SHOT;
+    }
+    if (!e->is_lost) {
+      e->is_lost = 1;
+      __sync_fetch_and_add(&c->lost, 1);
+    }
+    COUNT(n->by_itself);
+    return answer(skb, e, s, n, side, peer);
+  }
+  if (!c->stale && silent < c->patience[0]) {
+    __sync_fetch_and_add(&c->held[side], 1);
+    return TC_ACT_SHOT;
+  }
+  if (!c->stale) {
+    c->mark[0] = c->held[0];
+    c->mark[1] = c->held[1];
+    c->stale = 1;
+  }
+  __sync_fetch_and_add(&c->passed[side], 1);
+  COUNT(n->by_itself);
+  return bpf_redirect(peer, 0);
+}
+
 static __always_inline int port(struct __sk_buff *skb, int side)
 {
   __u32 zero = 0;
@@ -493,8 +655,9 @@ static __always_inline int port(struct __sk_buff *skb, int side)
   n->bytes[side] += skb->len;
   if (c->mode != MODE_FORWARD) {
     int tcp = look(skb, &s, side);
+    if (c->mode == MODE_END && !is_wrapped(skb, &s)) return end(skb, c, n, &s, side, tcp);
     if (c->mode == MODE_HOLD) done = is_wrapped(skb, &s) ? 0 : hold(skb, c, n, side);
-    else if (tcp) done = side ? from_right(skb, c, n, &s) : from_left(skb, c, n, &s);
+    else if (tcp && c->mode == MODE_JUDGE) done = side ? from_right(skb, c, n, &s) : from_left(skb, c, n, &s);
   }
   return done ? TC_ACT_SHOT : bpf_redirect(c->peer[side], 0);
 }
@@ -503,12 +666,17 @@ SEC("tc") int left_in(struct __sk_buff *skb) { return port(skb, 0); }
 SEC("tc") int right_in(struct __sk_buff *skb) { return port(skb, 1); }
 
 // The base filter: below the programs of the station, and there when they are gone.
-static __always_inline int base(__u32 side)
+static __always_inline int base(struct __sk_buff *skb, int side)
 {
-  __u32 *peer = bpf_map_lookup_elem(&peers, &side);
-  return peer ? bpf_redirect(*peer, 0) : TC_ACT_OK;
+  __u32 key = side, *peer = bpf_map_lookup_elem(&peers, &key);
+  struct seen s = {};
+  struct ending *e;
+  if (!peer) return TC_ACT_OK;
+  if (!look(skb, &s, side)) return bpf_redirect(*peer, 0);
+  e = ending_of(&s, side);
+  return e ? answer(skb, e, &s, 0, side, *peer) : bpf_redirect(*peer, 0);
 }
-SEC("tc") int base_left(struct __sk_buff *skb) { return base(0); }
-SEC("tc") int base_right(struct __sk_buff *skb) { return base(1); }
+SEC("tc") int base_left(struct __sk_buff *skb) { return base(skb, 0); }
+SEC("tc") int base_right(struct __sk_buff *skb) { return base(skb, 1); }
 
 char LICENSE[] SEC("license") = "MIT OR Apache-2.0";

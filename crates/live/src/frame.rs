@@ -15,7 +15,7 @@ use lasthop_proto::wire::checksum::{checksum, update};
 use lasthop_proto::wire::emit::{emit, emit_partial};
 use lasthop_proto::wire::parse::{Mode, View, view};
 use lasthop_proto::wire::protocol::{PROTOCOL_TCP, PROTOCOL_UDP};
-use lasthop_proto::wire::{Body, Damage, Packet, PacketId, Parts, Transport};
+use lasthop_proto::wire::{Body, Damage, Flags, FlowKey, Packet, PacketId, Parts, Seq, Transport};
 
 use crate::header::{VNET, VnetHeader, network_at};
 use crate::offload;
@@ -67,6 +67,16 @@ pub(crate) fn is_wrapped(frame: &[u8]) -> bool {
             .is_some_and(|port| TUNNELS.contains(&u16::from_be_bytes([port[0], port[1]]))),
         _ => true,
     }
+}
+
+/// The flow that a frame with TCP belongs to, and the number of its SYN if it opens a connection.
+pub(crate) fn connection(frame: &[u8]) -> Option<(FlowKey, Option<Seq>)> {
+    let seen = look(frame.get(network_at(frame)?..)?, false)?;
+    let Transport::Tcp(segment) = &seen.transport else { return None };
+    let (src_port, dst_port) = (segment.src_port, segment.dst_port);
+    let flow = FlowKey { src: seen.src, dst: seen.dst, src_port, dst_port };
+    let opens = segment.flags.has(Flags::SYN) && !segment.flags.any(Flags::ACK | Flags::RST);
+    Some((flow, opens.then_some(segment.seq)))
 }
 
 /// Neighbour discovery and group membership maintain a link and are no traffic.

@@ -1,16 +1,23 @@
-//! Notifications of the service manager (sd_notify(3)): short datagrams.
+//! Messages to the service manager (sd_notify(3)): a datagram of a few words, perhaps with a descriptor that it stores for
+//! the next process.
 
 use std::env;
-use std::io;
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use lasthop_proto::units::{Span, Time};
+use nix::sys::socket::{ControlMessage, MsgFlags, UnixAddr, sendmsg};
+
+use crate::sys::inherited;
 
 /// The service manager, if there is one.
 #[derive(Debug)]
 pub struct Manager {
     socket: Option<(UnixDatagram, SocketAddr)>,
+    /// The name of its socket.
+    name: String,
     /// Interval of the watchdog notifications.
     period: Option<Span>,
     next: Time,
@@ -24,12 +31,13 @@ impl Manager {
 
     /// The manager that the given variables name.
     fn named(variable: impl Fn(&str) -> Option<String>) -> Manager {
-        let socket = variable("NOTIFY_SOCKET").and_then(|name| open(&name).ok());
+        let name = variable("NOTIFY_SOCKET").unwrap_or_default();
+        let socket = open(&name).ok();
         let watched = variable("WATCHDOG_USEC").and_then(|text| text.parse().ok());
         let own = variable("WATCHDOG_PID").is_none_or(|pid| pid == std::process::id().to_string());
         // Half of the requested interval, as the manual recommends.
         let period = watched.filter(|us| own && *us > 0).map(|us: u64| Span::micros(us / 2));
-        Manager { socket, period, next: Time::ZERO }
+        Manager { socket, name, period, next: Time::ZERO }
     }
 
     /// Sends a notification such as `READY=1`.
@@ -40,6 +48,31 @@ impl Manager {
         }
     }
 
+    /// Has it store a descriptor under `name` for the next process, in place of what it has under that name.
+    ///
+    /// # Errors
+    /// Those of the system. A manager that stores nothing is none.
+    pub fn store(&self, name: &str, descriptor: &impl AsFd) -> io::Result<()> {
+        let Some((socket, _)) = &self.socket else { return Ok(()) };
+        self.forget(name);
+        let address = match self.name.strip_prefix('@') {
+            Some(name) => UnixAddr::new_abstract(name.as_bytes())?,
+            None => UnixAddr::new(self.name.as_str())?,
+        };
+        // Without a look at the descriptor: it is ready for nothing, ever.
+        let words = format!("FDSTORE=1\nFDNAME={name}\nFDPOLL=0");
+        let descriptors = [descriptor.as_fd().as_raw_fd()];
+        let control = [ControlMessage::ScmRights(&descriptors)];
+        let words = [IoSlice::new(words.as_bytes())];
+        sendmsg(socket.as_raw_fd(), &words, &control, MsgFlags::empty(), Some(&address))?;
+        Ok(())
+    }
+
+    /// Has it drop what it stores under `name`.
+    pub fn forget(&self, name: &str) {
+        self.say(&format!("FDSTOREREMOVE=1\nFDNAME={name}"));
+    }
+
     /// Sends a watchdog notification, if one is due.
     pub fn alive(&mut self, now: Time) {
         let Some(period) = self.period.filter(|_| now >= self.next) else { return };
@@ -48,7 +81,22 @@ impl Manager {
     }
 }
 
+/// What the service manager has stored under `name` for this process. Only the first call finds anything.
+pub fn stored(name: &str) -> Option<OwnedFd> {
+    let variable = |name: &str| env::var(name).ok();
+    if variable("LISTEN_PID")? != std::process::id().to_string() {
+        return None;
+    }
+    let count = variable("LISTEN_FDS")?.parse().ok()?;
+    let names = variable("LISTEN_FDNAMES").unwrap_or_default();
+    let mut all = inherited::take(count).into_iter().zip(names.split(':'));
+    all.find_map(|(descriptor, own)| (own == name).then_some(descriptor))
+}
+
 fn open(name: &str) -> io::Result<(UnixDatagram, SocketAddr)> {
+    if name.is_empty() {
+        return Err(io::ErrorKind::NotFound.into());
+    }
     let address = match name.strip_prefix('@') {
         Some(name) => SocketAddr::from_abstract_name(name)?,
         None => SocketAddr::from_pathname(name)?,

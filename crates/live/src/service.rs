@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -13,16 +14,19 @@ use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_scenario::{PlaneChoice, Setting, StageKind, StationFile};
 use lasthop_trace::pcapng::Place;
+use nix::poll::{PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::SignalFd;
 
 use crate::clock::Clock;
 use crate::control::{self, About, Running, who};
 use crate::counters::{Counters, Tap};
+use crate::frame::Outgoing;
 use crate::interfaces;
 use crate::metrics::{self, Endpoint};
-use crate::notify::Manager;
+use crate::notify::{self, Manager};
 use crate::owner::{self, Claim, Owner};
+use crate::plane::orphans::{self, Orphans};
 use crate::plane::{self, Plane, Refusal};
 use crate::recorder::Recorder;
 use crate::shortage;
@@ -176,7 +180,12 @@ pub enum News {
     Warning(String),
     /// Number of connections that were reset, since the station stops.
     Reset(usize),
+    /// Ends of connections that ended at the station before this one, which died, were reset.
+    Orphaned(usize),
 }
+
+/// What the service manager stores for the next process: the connections that end here.
+const STORED: &str = "endings";
 
 /// The signals that a station handles; others have their default effect.
 fn signals() -> SigSet {
@@ -209,7 +218,7 @@ pub fn run(
     let (path, places) = stages(&file);
     let last = StageId(path.stages().len() as u16 - 1);
     let counters = Counters::new(path.stages().len());
-    let ports =
+    let mut ports =
         vec![open(&file.left, StageId(0), Side::Left)?, open(&file.right, last, Side::Right)?];
     let recorder = match &file.capture {
         Some(config) => Some(
@@ -219,9 +228,26 @@ pub fn run(
         None => None,
     };
     let recorded = recorder.as_ref().map(Recorder::recorded);
+    // As long as the filter is there that the station before this one has left: it answers what comes meanwhile.
+    let mut manager = Manager::from_environment();
+    let stored = notify::stored(STORED);
+    if stored.is_some() {
+        manager.forget(STORED);
+    }
+    let orphaned = reset_orphans(stored, &mut ports);
+    if orphaned > 0 {
+        tell(News::Orphaned(orphaned));
+    }
     let mut station = Station::new(path, ports, clock)?;
     let mut sink = (Tap(counters.clone()), recorder);
     if let Some(plane) = data_plane(&file, station.needs(&sink), &*tell)? {
+        // Also where none end here now: the agent may be changed.
+        if let Err(error) = manager.store(STORED, plane.endings()) {
+            let what = "a station that is started after a crash will not reset silent connections";
+            tell(News::Warning(format!(
+                "{what}: the service manager does not store them: {error}"
+            )));
+        }
         station.set_plane(plane)?;
         // Before the report that it runs, so that later connections are seen from their start.
         station.adapt(&mut sink)?;
@@ -272,13 +298,15 @@ pub fn run(
             }
         }
     })?;
-    let mut manager = Manager::from_environment();
     manager.say("READY=1");
     let ended = station.run(&mut sink, &mut |_, _, now| {
         manager.alive(now);
         true
     });
     manager.say("STOPPING=1");
+    if station.plane().is_some() {
+        manager.forget(STORED);
+    }
     // Without the station these connections would have no peer.
     let reset = (1..last.0.into()).map(|i| station.reset_endings(i, &mut sink)).sum();
     if reset > 0 {
@@ -290,6 +318,26 @@ pub fn run(
         Some(plane) => Ok(plane.clear()?),
         None => Ok(()),
     }
+}
+
+/// Resets the ends of connections that ended at a station which has died at these interfaces, and whose map the service manager may
+/// have stored. How many ends that were.
+fn reset_orphans(stored: Option<OwnedFd>, ports: &mut [Port]) -> usize {
+    let stored = stored.and_then(Orphans::of);
+    let by_filter = || ports.iter().find_map(|port| Orphans::at(port.socket.ifindex()));
+    let Some(orphans) = stored.or_else(by_filter) else { return 0 };
+    let resets = orphans.resets();
+    for _ in 0..orphans::ROUNDS * u32::from(!resets.is_empty()) {
+        for port in &mut *ports {
+            let own = resets.iter().filter(|(side, _)| *side == port.side);
+            let frames: Vec<&[u8]> =
+                own.flat_map(|(_, frames)| frames.each_ref().map(Outgoing::bytes)).collect();
+            port.send(&frames);
+        }
+        let pause = PollTimeout::try_from(orphans::PAUSE.0 / 1_000_000);
+        let _ = poll(&mut [], pause.unwrap_or(PollTimeout::ZERO));
+    }
+    resets.len()
 }
 
 /// Claims `interface` for this station while the result lives.

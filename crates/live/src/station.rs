@@ -4,6 +4,7 @@
 //! and go in batches. Where no stage looks into packets and nobody watches, frames are passed on in the buffers
 //! they were received in.
 
+mod endings;
 mod kernel;
 
 use std::io;
@@ -13,7 +14,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use lasthop_path::{Outside, Path, Stage};
-use lasthop_proto::agent::{Agent, BaseStation as _};
+use lasthop_proto::agent::Agent;
 use lasthop_proto::event::{Cause, Event, Op, Wants, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
@@ -31,6 +32,7 @@ use crate::sys::packet_socket::{BATCH, Inbox};
 use crate::sys::slice;
 
 pub use crate::port::{Port, PortCounts};
+use endings::Absence;
 use kernel::Undecided;
 pub(crate) use kernel::needs_of;
 
@@ -94,6 +96,8 @@ pub struct Station {
     /// The kernel, if it forwards; without it packet sockets do everything.
     plane: Option<Plane>,
     undecided: Undecided,
+    /// What is to be sorted out after the kernel has waited in vain, where connections end here.
+    absence: Option<Absence>,
     /// The latest time that the stages were told.
     told: Time,
 }
@@ -194,6 +198,7 @@ impl Station {
             handle: Handle { errands: sender, bell: Arc::new(bell) },
             plane: None,
             undecided: Undecided::default(),
+            absence: None,
             told: Time::ZERO,
         })
     }
@@ -354,6 +359,9 @@ impl Station {
             result = self.ports[i].receive(&mut inbox);
             if transparent {
                 self.pass_all(i, &inbox);
+            } else if self.is_behind() {
+                self.sort(i, &inbox, sink);
+                self.flush();
             } else {
                 self.take_in(i, inbox.frames(), sink);
                 self.flush();
@@ -458,26 +466,6 @@ impl Station {
         path.call(clock.now(), stage, &mut around, call);
     }
 
-    /// Connections that end at the agent of stage `i`.
-    pub fn endings(&self, i: usize) -> usize {
-        self.path.stages().get(i).and_then(Stage::agent).map_or(0, |agent| agent.endings())
-    }
-
-    /// Gives up the connections that end at the agent of stage `i`, and tells both ends of each; how many there were.
-    pub fn reset_endings(&mut self, i: usize, sink: &mut dyn Sink) -> usize {
-        let count = self.endings(i);
-        if count > 0 {
-            let now = self.clock.now();
-            self.call(i, sink, |stage, out| {
-                if let Some(agent) = stage.agent_mut() {
-                    agent.reset_endings(now, out);
-                }
-            });
-            self.flush();
-        }
-        count
-    }
-
     /// Whether frames may pass as they are: between two interfaces, and nobody looks into them.
     fn is_transparent(&self, sink: &dyn Sink) -> bool {
         let inner = self.path.inner();
@@ -503,6 +491,8 @@ impl Station {
     }
 
     fn flush(&mut self) {
+        // Before any packet of a connection that ends here leaves, the kernel knows of it.
+        self.report_endings();
         self.ports.iter_mut().for_each(Port::flush);
         self.mark_resent();
     }

@@ -3,25 +3,17 @@
 
 mod common;
 
-use std::io::Read as _;
-use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::process::Command;
 
+use common::far::{self, Far};
 use common::losses::{Losses, losses_of};
 use common::*;
-use lasthop_live::clock::Clock;
-use lasthop_live::plane::{Plane, base};
-use lasthop_live::station::{Port, Station};
+use lasthop_live::plane::base;
 use lasthop_live::sys::flags::promiscuous;
 use lasthop_path::Stage;
 use lasthop_proto::agent::{Agent, AgentConfig, SnoopAgent, SnoopConfig};
-use lasthop_proto::event::Wants;
-use lasthop_proto::machine::{Side, StageId};
-use lasthop_proto::units::{Span, Time};
 use lasthop_trace::Nothing;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 
 const V4: [&str; 2] = ["10.9.0.1", "10.9.0.2"];
 const V6: [&str; 2] = ["fd00:9::1", "fd00:9::2"];
@@ -178,55 +170,10 @@ fn snoop_repairs_what_the_last_hop_loses() {
     });
 }
 
-const STAGE: &str = "LASTHOP_TEST_STAGE";
-
-/// No independent test: the station process of the tests that kill it.
+/// Not a test of its own: the station of those that kill it.
 #[test]
 fn a_station_in_a_process_of_its_own() {
-    let Ok(stage) = std::env::var(STAGE) else { return };
-    let ports = vec![
-        Port::open("bl", index("bl"), StageId(0), Side::Left).unwrap(),
-        Port::open("br", index("br"), StageId(2), Side::Right).unwrap(),
-    ];
-    let stage = match &*stage {
-        "none" => none(),
-        "snoop" => snoop(),
-        "split" => split(),
-        _ => link(),
-    };
-    let path = path_of(vec![stage], Wants::NOTHING);
-    let mut station = Station::new(path, ports, Clock::start()).unwrap();
-    station.set_plane(Plane::start(["bl", "br"].map(index)).unwrap()).unwrap();
-    eprintln!("ready");
-    station.run(&mut Nothing, &mut |_, _, _| true).unwrap();
-}
-
-struct Far(Child);
-
-impl Far {
-    fn start(stage: &str) -> Far {
-        let mut child = Command::new("nsenter")
-            .arg("--net=/run/netns/bs")
-            .arg(std::env::current_exe().unwrap())
-            .args(["--exact", "a_station_in_a_process_of_its_own", "--nocapture"])
-            .env(STAGE, stage)
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        child.stderr.as_mut().unwrap().read_exact(&mut [0; 6]).unwrap();
-        pause(50);
-        Far(child)
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill(Pid::from_raw(self.0.id() as i32), signal).unwrap();
-    }
-
-    fn kill(mut self) {
-        self.signal(Signal::SIGKILL);
-        self.0.wait().unwrap();
-    }
+    far::run();
 }
 
 #[test]
@@ -256,55 +203,6 @@ fn packets_flow_when_the_station_dies_hangs_and_comes_back() {
         }
         inside("bs", || ["bl", "br"].map(|name| assert!(base::clear(index(name)).unwrap())));
         assert_nothing_left();
-    });
-}
-
-/// Whether 40 MB arrived while the station was stopped for `ms` milliseconds, and the real pause. A
-/// connection that begins afterwards must work.
-fn arrives_past_a_pause_of(ms: u64) -> (bool, Span) {
-    const BYTES: usize = 40_000_000;
-    loop {
-        let station = Far::start("split");
-        let received = Arc::new(AtomicUsize::new(0));
-        let seen = received.clone();
-        let other = std::thread::spawn(move || watched_transfer("fh", "mh", V4[1], BYTES, &seen));
-        while received.load(Ordering::Relaxed) == 0 {
-            std::thread::yield_now();
-        }
-        let clock = Clock::start();
-        station.signal(Signal::SIGSTOP);
-        let is_under_way = received.load(Ordering::Relaxed) < BYTES / 2;
-        pause(ms);
-        station.signal(Signal::SIGCONT);
-        let paused = clock.now().since(Time::ZERO);
-        let whole = other.join().is_ok();
-        transfer("fh", "mh", V4[1], 1_000_000);
-        station.kill();
-        if is_under_way {
-            return (whole, paused);
-        }
-    }
-}
-
-#[test]
-fn connections_that_end_at_a_station_outlast_a_pause_or_are_reset() {
-    alone_as_root("connections_that_end_at_a_station_outlast_a_pause_or_are_reset", || {
-        wire(Wires::default());
-        // The kernel waits one second. On a busy machine a pause of 300 ms may become as long.
-        let brief = (0..10).map(|_| arrives_past_a_pause_of(300));
-        let brief = brief.into_iter().find(|(_, paused)| *paused < Span::millis(700));
-        assert!(brief.unwrap().0, "split connections did not outlast a pause");
-        // During a longer absence the kernel forwards segments between the hosts, which answer with resets:
-        // no connection hangs.
-        let resets = || ["fh", "mh"].map(|host| counter(host, "Tcp", "EstabResets"));
-        let before = resets();
-        assert!(!arrives_past_a_pause_of(5000).0, "the station was not passed by");
-        until("both hosts are reset", || {
-            let after = resets();
-            after[0] > before[0] && after[1] > before[1]
-        });
-        inside("bs", || ["bl", "br"].map(|name| assert!(base::clear(index(name)).unwrap())));
-        unwire();
     });
 }
 

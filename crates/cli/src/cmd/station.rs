@@ -224,6 +224,12 @@ fn tell(news: &News, json: bool) {
         (News::Reset(count), false) => {
             output::print(&format!("connections that ended here were reset: {count}\n"))
         }
+        (News::Orphaned(count), true) => {
+            output::exact(&format::STATION.line(&json!({ "orphaned": { "ends": count } })))
+        }
+        (News::Orphaned(count), false) => output::print(&format!(
+            "a station has died here; ends of its connections that were reset: {count}\n"
+        )),
         (News::Ready { socket, metrics }, false) => {
             let metrics = metrics.map(|at| format!("; metrics at http://{at}/metrics"));
             let metrics = metrics.unwrap_or_default();

@@ -1,16 +1,19 @@
 //! Connections of two kernels that end at the station: after any change of the agent they are reset or
 //! continue.
 
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{ErrorKind, IoSliceMut, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd as _;
+use std::os::unix::net::UnixDatagram;
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use nix::sys::socket::{MsgFlags, recv, send};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recv, recvmsg, send};
 
-use super::world::{World, enter, inside};
+use super::can_run::can_run;
+use super::world::{Running, World, enter, inside, start};
 
 /// A connection between the kernels of `a` and `b`, idle unless the test sends data.
 struct Quiet {
@@ -196,5 +199,132 @@ fn a_station_that_stops_resets_what_ends_at_it() {
         for quiet in several {
             assert_eq!(quiet.cut(), RESET);
         }
+    });
+}
+
+/// A split where the kernel is the data plane, if it can be.
+fn world_of_kernel() -> Option<World> {
+    if !can_run(lasthop_live::plane::probe().is_ok(), "root, and Linux 6.6 with eBPF") {
+        return None;
+    }
+    let world = world();
+    world.write(&world.text().replace("sockets", "kernel"));
+    Some(world)
+}
+
+/// A killed station says nothing. The next one finds what the kernel knows, and resets ends that are silent as well.
+#[test]
+fn the_next_station_resets_what_ended_at_a_killed_one() {
+    inside("endings::the_next_station_resets_what_ended_at_a_killed_one", || {
+        let Some(world) = world_of_kernel() else { return };
+        let station = world.station(&[]);
+        let several = [5001, 5002].map(Quiet::open);
+        assert_eq!(station.end("KILL"), None);
+        // Whatever forwards then.
+        world.write(&world.text().replace("kernel", "sockets"));
+        let next = world.station(&[]);
+        assert!(next.said("ends of its connections that were reset: 4"));
+        several.into_iter().for_each(assert_reset);
+        assert_eq!(world.transfer(300_000).join().unwrap(), 300_000);
+    });
+}
+
+/// What both ends hear of a reset that may come before `a` has heard all of `b`.
+fn assert_reset(quiet: Quiet) {
+    let [a, b] = quiet.cut();
+    assert!(matches!(a, Err(ErrorKind::BrokenPipe | ErrorKind::ConnectionReset)), "{a:?}");
+    assert_eq!(b, Err(ErrorKind::ConnectionReset));
+}
+
+/// A station with the rights that its unit gives, under a service manager that stores descriptors.
+struct Manager {
+    socket: UnixDatagram,
+    stored: Option<i32>,
+}
+
+const NOTIFY: &str = "/run/notify";
+
+impl Manager {
+    fn start(&mut self, world: &World) -> Running {
+        let rights = "-all,+net_raw,+net_admin,+bpf";
+        let inner = world.command(&["station", "FILE", "--socket", "/run/user/base.sock"]);
+        let mut command = Command::new("bash");
+        let descriptors = match self.stored {
+            Some(fd) => {
+                format!("export LISTEN_FDS=1 LISTEN_FDNAMES=endings LISTEN_PID=$$; exec 3<&{fd}; ")
+            }
+            None => String::new(),
+        };
+        command.args(["-c", &(descriptors + "exec setpriv \"$@\""), "bash"]);
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+        command.arg(format!("--inh-caps={rights}")).arg(format!("--ambient-caps={rights}"));
+        command.args(["--", "/run/program"]).args(inner.get_args());
+        command.env("NO_COLOR", "1").env("XDG_RUNTIME_DIR", "/run/user").stdin(Stdio::null());
+        command.env("NOTIFY_SOCKET", NOTIFY);
+        start(command)
+    }
+
+    /// Hears until something is stored, or until the station says `words`.
+    fn hear(&mut self, words: &str) {
+        loop {
+            let mut text = [0; 256];
+            let mut room = nix::cmsg_space!([i32; 4]);
+            let mut slices = [IoSliceMut::new(&mut text)];
+            let message = recvmsg::<()>(
+                self.socket.as_raw_fd(),
+                &mut slices,
+                Some(&mut room),
+                // What starts from here inherits it.
+                MsgFlags::empty(),
+            )
+            .unwrap();
+            let len = message.bytes;
+            let mut passed = None;
+            for control in message.cmsgs().unwrap() {
+                if let ControlMessageOwned::ScmRights(descriptors) = control {
+                    passed = descriptors.first().copied();
+                }
+            }
+            let text = String::from_utf8_lossy(&text[..len]).into_owned();
+            if let Some(fd) = passed {
+                assert_eq!(text, "FDSTORE=1\nFDNAME=endings\nFDPOLL=0");
+                self.stored = Some(fd);
+            }
+            if text == "FDSTOREREMOVE=1\nFDNAME=endings" {
+                self.stored = None;
+            }
+            if text == words {
+                return;
+            }
+        }
+    }
+}
+
+/// Without the rights to look for what a station has left, the service manager hands it over (FDSTORE of sd_notify(3)).
+#[test]
+fn the_service_manager_hands_the_connections_of_a_killed_station_over() {
+    inside("endings::the_service_manager_hands_the_connections_of_a_killed_station_over", || {
+        let Some(world) = world_of_kernel() else { return };
+        std::fs::create_dir_all("/run/user").unwrap();
+        std::os::unix::fs::chown("/run/user", Some(65_534), Some(65_534)).unwrap();
+        std::fs::copy(env!("CARGO_BIN_EXE_lasthop"), "/run/program").unwrap();
+        let socket = UnixDatagram::bind(NOTIFY).unwrap();
+        std::os::unix::fs::chown(NOTIFY, Some(65_534), Some(65_534)).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(180))).unwrap();
+        let mut manager = Manager { socket, stored: None };
+        let station = manager.start(&world);
+        manager.hear("READY=1");
+        assert!(manager.stored.is_some(), "its connections are stored");
+        let several = [5001, 5002].map(Quiet::open);
+        assert_eq!(station.end("KILL"), None);
+        let next = manager.start(&world);
+        assert!(next.said("ends of its connections that were reset: 4"));
+        several.into_iter().for_each(assert_reset);
+        manager.hear("READY=1");
+        // A clean stop leaves nothing for the next one.
+        assert_eq!(next.end("TERM"), Some(0));
+        manager.hear("STOPPING=1");
+        manager.hear("FDSTOREREMOVE=1\nFDNAME=endings");
+        assert_eq!(manager.stored, None);
     });
 }

@@ -193,7 +193,7 @@ impl World {
 }
 
 /// Starts a station and waits until it runs.
-fn start(mut command: Command) -> Running {
+pub fn start(mut command: Command) -> Running {
     let mut child =
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let (to, lines) = channel();

@@ -44,6 +44,7 @@ const OPTIONS: u16 = 2;
 const BPF_FD: u16 = 6;
 const BPF_NAME: u16 = 7;
 const BPF_FLAGS: u16 = 8;
+const BPF_ID: u16 = 11;
 /// The program's answer is what becomes of the packet.
 const DIRECT: u32 = 1;
 
@@ -56,6 +57,21 @@ fn attribute(to: &mut Vec<u8>, kind: u16, value: &[u8]) {
     to.extend_from_slice(&kind.to_ne_bytes());
     to.extend_from_slice(value);
     to.resize(to.len().next_multiple_of(4), 0);
+}
+
+/// The value of the attribute `kind` among `attributes`.
+fn value(mut attributes: &[u8], kind: u16) -> Option<&[u8]> {
+    // The upper two bits of a kind are flags.
+    const KIND_MASK: u16 = 0x3fff;
+    while let Some(head) = attributes.first_chunk::<4>() {
+        let len = usize::from(u16::from_ne_bytes([head[0], head[1]]));
+        let value = attributes.get(4..len)?;
+        if u16::from_ne_bytes([head[2], head[3]]) & KIND_MASK == kind {
+            return Some(value);
+        }
+        attributes = attributes.get(len.next_multiple_of(4)..)?;
+    }
+    None
 }
 
 /// Whose place in the traffic control a request is about.
@@ -174,6 +190,17 @@ pub fn is_there(ifindex: u32) -> bool {
     Netlink::open().is_ok_and(|netlink| netlink.was_promiscuous(ifindex).is_some())
 }
 
+/// The number of the base filter's program at this interface.
+pub(super) fn program(ifindex: u32) -> Option<u32> {
+    let netlink = Netlink::open().ok()?;
+    netlink.was_promiscuous(ifindex)?;
+    let found = netlink.filter(GET_FILTER, 0, ifindex, &[]).ok()?;
+    // Behind the headers of netlink and of the traffic control.
+    let attributes = found.first()?.get(36..)?;
+    let id = value(value(attributes, OPTIONS)?, BPF_ID)?;
+    Some(u32::from_ne_bytes(id.first_chunk().copied()?))
+}
+
 /// Has `program` forward what arrives at the interface, in place of what a station has set before.
 pub(super) fn set(ifindex: u32, program: &impl AsFd) -> io::Result<()> {
     let netlink = Netlink::open()?;
@@ -210,4 +237,28 @@ pub fn clear(ifindex: u32) -> io::Result<bool> {
         netlink.clsact(DEL_QDISC, 0, ifindex)?;
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attribute_is_found_among_others() {
+        let mut inner = Vec::new();
+        attribute(&mut inner, BPF_NAME, NAME);
+        attribute(&mut inner, BPF_ID, &7_u32.to_ne_bytes());
+        let mut all = Vec::new();
+        attribute(&mut all, KIND, b"bpf\0");
+        attribute(&mut all, OPTIONS | 0x8000, &inner);
+        let options = value(&all, OPTIONS).unwrap();
+        assert_eq!(value(options, BPF_ID), Some(&7_u32.to_ne_bytes()[..]));
+        assert_eq!(value(options, BPF_NAME), Some(NAME));
+        assert_eq!(value(options, BPF_FD), None);
+        for len in 0..all.len() {
+            // Whatever is missing, it ends.
+            let _ = value(&all[..len], BPF_ID);
+        }
+        assert_eq!(value(&[0; 8], 1), None, "an attribute that is shorter than its header");
+    }
 }

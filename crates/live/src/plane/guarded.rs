@@ -127,7 +127,7 @@ struct Program {
 impl Program {
     fn run(&self, from: Side, packet: &Packet) -> u64 {
         let shown = || {
-            let sums: [u64; 9] = bpf::sums(self.programs.map("counts"), self.processors).unwrap();
+            let sums: [u64; 10] = bpf::sums(self.programs.map("counts"), self.processors).unwrap();
             sums[4] + sums[5] + sums[6] + sums[7]
         };
         let mut frame = [[1; 12].as_slice(), &[8, 0]].concat();

@@ -11,9 +11,12 @@
 //! on forwarding. When it lives and does not keep up, the program forwards by itself. What is in the ring is the
 //! cache: packets keep the place of their bytes there (`Body::held`), until `Plane::expire` gives it back.
 
+mod absence;
 pub mod base;
+mod ending;
 mod object;
 mod order;
+pub mod orphans;
 mod record;
 mod shared;
 
@@ -21,7 +24,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use lasthop_proto::agent::Needs;
@@ -32,9 +35,10 @@ use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags, EpollTimeout};
 use serde::{Deserialize, Serialize};
 
 use crate::sys::bpf::{self, MapKind, Ring, SharedControl};
+use ending::Endings;
 use object::Object;
 pub(crate) use record::Taken;
-use shared::{AWAKE, FORWARD, HOLD, JUDGE, WAKE_ANY, WAKE_URGENT};
+use shared::{AWAKE, END, FORWARD, HOLD, JUDGE, WAKE_ANY, WAKE_URGENT};
 
 /// `bpf/station.bpf.c`, as clang translates it.
 static OBJECT: &[u8] = include_bytes!("../../bpf/station.bpf.o");
@@ -59,10 +63,15 @@ pub const LIMIT: Span = Span::millis(5);
 /// them this late still repairs the loss before its timer expires (200 ms at least).
 pub const LIMIT_DUPLICATES: Span = Span::millis(20);
 
-/// The same where connections end at the station. What passes it by breaks them: a host that has seen a timestamp of the
+/// The same for other connections where some end at the station. Then its loop reports that it is alive every [`GLANCE_MS`], so
+/// that the first packet after a silence does not wait for a station that is gone.
+pub const LIMIT_OTHERS: Span = Span::millis(20);
+
+/// The same for connections that end at the station. What passes it by breaks them: a host that has seen a timestamp of the
 /// other host takes those of the station for old (PAWS, RFC 7323 5) and drops all that it sends. So the program waits
-/// longer than a busy machine keeps a program from its processors, and no longer than a user waits for a page.
-pub const LIMIT_ENDING: Span = Span::secs(1);
+/// longer than a busy machine keeps a program from its processors, and resets both ends then. A sender that repeats a
+/// segment after 200, 600 and 1400 ms is reset within a second.
+pub const LIMIT_ENDING: Span = Span::millis(500);
 
 /// While data flows, what was copied is read this often at least.
 pub const GLANCE_MS: u16 = 5;
@@ -124,6 +133,10 @@ pub struct PlaneCounts {
     pub by_itself: u64,
     /// How often the program woke the station.
     pub wakes: u64,
+    /// Segments of connections that ended at the station, which the program answered by a reset because the station did not keep
+    /// up.
+    #[serde(default)]
+    pub resets: u64,
     /// Copies that were too old to be acted on when they were read.
     pub stale: u64,
     /// Diverted packets that were not sent on because newer ones had overtaken them.
@@ -134,13 +147,14 @@ pub struct PlaneCounts {
 
 impl PlaneCounts {
     /// The counts of packets by name.
-    pub fn named(&self) -> [(&'static str, u64); 7] {
+    pub fn named(&self) -> [(&'static str, u64); 8] {
         [
             ("copied", self.copied),
             ("diverted", self.diverted),
             ("no-room", self.no_room),
             ("by-itself", self.by_itself),
             ("wakes", self.wakes),
+            ("resets", self.resets),
             ("stale", self.stale),
             ("late", self.late),
         ]
@@ -193,6 +207,11 @@ pub struct Plane {
     /// Flows of which cached packets were sent again since [`Plane::resent`].
     resent: RefCell<Vec<FlowKey>>,
     needs: Needs,
+    /// The connections that end at the station, and whether some may.
+    endings: Endings,
+    ends: bool,
+    /// Of the connections that the program gave up: those that the station knows of.
+    lost: u64,
 }
 
 fn step<T>(what: &'static str, result: io::Result<T>) -> Result<T, Refusal> {
@@ -209,6 +228,7 @@ fn processors() -> io::Result<usize> {
 /// The programs with the maps that they share.
 struct Programs {
     maps: [(&'static str, OwnedFd); 5],
+    endings: ending::Map,
     code: [OwnedFd; 4],
 }
 
@@ -220,11 +240,15 @@ impl Programs {
         };
         let maps = [
             make("ring", bpf::RINGBUF, 0, 0, RING, 0)?,
-            make("control", bpf::ARRAY, 4, 112, 1, bpf::MMAPABLE)?,
-            make("counts", bpf::PERCPU_ARRAY, 4, 72, 1, 0)?,
+            make("control", bpf::ARRAY, 4, 176, 1, bpf::MMAPABLE)?,
+            make("counts", bpf::PERCPU_ARRAY, 4, 80, 1, 0)?,
             make("peers", bpf::ARRAY, 4, 4, 2, 0)?,
             make("flows", bpf::LRU_HASH, 36, 72, FLOWS, 0)?,
         ];
+        let endings = step(
+            "a map for the program in the kernel",
+            ending::Map::new(ending::NAME, ending::MOST),
+        )?;
         let invalid = || io::Error::from(io::ErrorKind::InvalidData);
         let what = "the program for the kernel";
         if cfg!(target_endian = "big") {
@@ -232,13 +256,15 @@ impl Programs {
         }
         let object = step(what, Object::read(OBJECT).ok_or_else(invalid))?;
         let license = step(what, object.license().ok_or_else(invalid))?;
-        let fds: Vec<(&str, i32)> = maps.iter().map(|(name, fd)| (*name, fd.as_raw_fd())).collect();
+        let mut fds: Vec<(&str, i32)> =
+            maps.iter().map(|(name, fd)| (*name, fd.as_raw_fd())).collect();
+        fds.push(("endings", endings.as_fd().as_raw_fd()));
         let load = |name: &str| {
             let code = step(what, object.program(name, &fds).ok_or_else(invalid))?;
             step(what, bpf::load(&code, license, name))
         };
         let code = [load("left_in")?, load("right_in")?, load("base_left")?, load("base_right")?];
-        Ok(Programs { maps, code })
+        Ok(Programs { maps, endings, code })
     }
 
     fn map(&self, name: &str) -> &OwnedFd {
@@ -287,11 +313,14 @@ impl Plane {
             step(what, bpf::attach(right, indices[1]))?,
         ];
         let copy = |name| step("a descriptor", programs.map(name).try_clone());
+        let (ring_fd, counts) = (copy("ring")?, copy("counts")?);
+        control.patience[0].store(LIMIT_OTHERS.0, Relaxed);
+        control.patience[1].store(LIMIT_ENDING.0, Relaxed);
         Ok(Plane {
             control,
             ring,
-            ring_fd: copy("ring")?,
-            counts: copy("counts")?,
+            ring_fd,
+            counts,
             _links: links,
             attempt,
             indices,
@@ -306,6 +335,9 @@ impl Plane {
             outdated: false,
             resent: RefCell::default(),
             needs: Needs::Nothing,
+            endings: Endings::new(programs.endings),
+            ends: false,
+            lost: 0,
         })
     }
 
@@ -332,6 +364,7 @@ impl Plane {
         let mode = match needs {
             Needs::Nothing => FORWARD,
             Needs::Heads | Needs::Duplicates => JUDGE,
+            Needs::Everything if self.ends => END,
             Needs::Everything => HOLD,
         };
         self.control.heads.store(u32::from(needs == Needs::Heads), Relaxed);
@@ -349,7 +382,7 @@ impl Plane {
 
     fn publish(&mut self, mode: u32) {
         let done = match mode {
-            HOLD => self.held(),
+            HOLD | END => self.held(),
             _ => self.done,
         };
         self.control.done.store(done, SeqCst);
@@ -381,38 +414,10 @@ impl Plane {
         self.held()
     }
 
-    /// The station is alive and takes frames from packet sockets.
-    pub(crate) fn getting_on(&mut self) {
-        self.beat();
-    }
-
-    /// Whether the program forwards by itself what packet sockets receive as well.
-    pub(crate) fn is_stale(&self) -> bool {
-        self.control.stale.load(SeqCst) != 0
-    }
-
-    /// The packet sockets are empty: the program leaves frames to them again.
-    pub(crate) fn resume(&mut self) {
-        self.publish(HOLD);
-        self.control.stale.store(0, SeqCst);
-    }
-
     /// The ring, to be waited for: it is ready once after each wake by the program.
     pub(crate) fn watch(&self, epoll: &Epoll, tag: u64) -> io::Result<()> {
         let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
         Ok(epoll.add(&self.ring_fd, EpollEvent::new(flags, tag))?)
-    }
-
-    /// How long the program has waited in vain for the station, as of `now` of the system's monotonic clock.
-    pub(crate) fn away(&self, now: u64) -> Span {
-        Span(now.saturating_sub(self.control.seen_at.load(SeqCst)))
-    }
-
-    /// What packet sockets had that was not passed on: `late` packets that nobody has forwarded, and `stale` ones that
-    /// the kernel has.
-    pub(crate) fn missed(&mut self, late: u64, stale: u64) {
-        self.own.late += late;
-        self.own.stale += stale;
     }
 
     /// How far the ring has been read.
@@ -437,13 +442,15 @@ impl Plane {
 
     /// The station is about to sleep for `longest` at most: for how long instead.
     pub(crate) fn doze(&mut self, longest: EpollTimeout) -> EpollTimeout {
-        if self.control.mode.load(Relaxed) != JUDGE {
-            return longest;
+        let glance = EpollTimeout::from(GLANCE_MS);
+        match self.control.mode.load(Relaxed) {
+            JUDGE => {}
+            END if longest > glance => return glance,
+            _ => return longest,
         }
         if core::mem::take(&mut self.more) || !self.may_sleep() {
             return EpollTimeout::ZERO;
         }
-        let glance = EpollTimeout::from(GLANCE_MS);
         let glances = self.control.sleeping.load(Relaxed) == WAKE_URGENT;
         if glances && longest > glance { glance } else { longest }
     }
@@ -468,13 +475,13 @@ impl Plane {
 
     /// What the program counted.
     pub fn counts(&self) -> PlaneCounts {
-        let [copied, diverted, no_room, by_itself, wakes] = self.sums()[4..] else {
+        let [copied, diverted, no_room, by_itself, wakes, resets] = self.sums()[4..] else {
             return self.own;
         };
-        PlaneCounts { copied, diverted, no_room, by_itself, wakes, ..self.own }
+        PlaneCounts { copied, diverted, no_room, by_itself, wakes, resets, ..self.own }
     }
 
-    fn sums(&self) -> [u64; 9] {
+    fn sums(&self) -> [u64; 10] {
         bpf::sums(&self.counts, self.processors).unwrap_or_default()
     }
 
@@ -489,5 +496,7 @@ impl Plane {
 
 #[cfg(test)]
 mod guarded;
+#[cfg(test)]
+mod resets;
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ pub(super) const PASSED: u8 = 4;
 pub(super) const FORWARD: u32 = 0;
 pub(super) const JUDGE: u32 = 1;
 pub(super) const HOLD: u32 = 2;
+pub(super) const END: u32 = 3;
 
 pub(super) const AWAKE: u32 = 0;
 pub(super) const WAKE_ANY: u32 = 1;

@@ -39,6 +39,9 @@ fn plane() -> (Plane, Writer) {
         outdated: false,
         resent: RefCell::default(),
         needs: Needs::Nothing,
+        endings: Endings::new(ending::Map::from(null())),
+        ends: false,
+        lost: 0,
     };
     (plane, writer)
 }
@@ -280,7 +283,7 @@ fn the_program_is_told_what_is_needed() {
     plane.set_limit(Span(77));
     assert_eq!(plane.control.limit.load(SeqCst), 77);
     let beat = plane.control.beat.load(SeqCst);
-    plane.getting_on();
+    plane.getting_on(9);
     assert_eq!(plane.control.beat.load(SeqCst), beat + 1);
     plane.missed(3, 4);
     let counts = plane.counts();

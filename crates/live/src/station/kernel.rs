@@ -8,19 +8,16 @@ use lasthop_path::{Path, Stage};
 use lasthop_proto::agent::{Agent, BaseStation as _, Needs};
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Out, Side, StageId};
-use lasthop_proto::units::{Span, Time};
+use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Flags, FlowKey, PacketId};
 use lasthop_trace::Sink;
 
 use super::{Around, Station};
-use crate::plane::{LIMIT, LIMIT_DUPLICATES, LIMIT_ENDING, Taken};
+use crate::plane::{LIMIT, LIMIT_DUPLICATES, Taken};
 use crate::port::Port;
 
 /// Packets that are taken from the ring before others have their turn.
 const RECORDS: usize = 2048;
-
-/// What packet sockets still have of a station that was stopped is acted on, if the station was so shortly away.
-const AWAY: Span = Span::millis(100);
 
 /// Packets that the agent sees only after everything that the kernel forwarded before the decision: then it knows which
 /// packets left before what it sends now.
@@ -58,12 +55,14 @@ impl Station {
         let mut agents = self.path.stages()[inner].iter().filter_map(Stage::agent);
         let ends = agents.any(|agent| matches!(agent, Agent::Split(_)));
         let limit = match needs {
-            _ if ends => LIMIT_ENDING,
             Needs::Everything => LIMIT,
             _ => LIMIT_DUPLICATES,
         };
-        if let Some(plane) = &self.plane {
+        let now = self.clock.monotonic(self.clock.now());
+        if let Some(plane) = &mut self.plane {
             plane.set_limit(limit);
+            plane.set_ends(ends, now);
+            self.list_endings();
         }
         let Some(was) = self.plane.as_ref().map(|plane| plane.needs()) else { return Ok(()) };
         let listens = self.ports.iter().any(Port::is_listening);
@@ -109,7 +108,7 @@ impl Station {
     /// Port `i` was read after `mark` was taken, and was empty then, or not.
     pub(super) fn got_on(&mut self, i: usize, mark: Option<[u64; 2]>, empty: bool) {
         let (Some([own, all]), Some(plane)) = (mark, &mut self.plane) else { return };
-        plane.getting_on();
+        plane.getting_on(self.clock.monotonic(self.clock.now()));
         if empty {
             // All that was there before; what a full buffer lost does not count for ever.
             self.ports[i].taken = self.ports[i].taken.max(own);
@@ -123,6 +122,7 @@ impl Station {
     pub(super) fn attend_plane(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
         let Some(plane) = &mut self.plane else { return Ok(()) };
         match plane.needs() {
+            Needs::Everything if plane.ends() => self.rejoin(sink)?,
             Needs::Everything if plane.is_stale() => self.come_back(sink)?,
             Needs::Nothing | Needs::Everything => {}
             Needs::Heads | Needs::Duplicates => {
@@ -255,7 +255,11 @@ impl Station {
         forgotten
     }
 
-    fn each_agent(&mut self, sink: &mut dyn Sink, mut call: impl FnMut(&mut Agent, &mut Out)) {
+    pub(super) fn each_agent(
+        &mut self,
+        sink: &mut dyn Sink,
+        mut call: impl FnMut(&mut Agent, &mut Out),
+    ) {
         let now = self.told;
         for i in self.path.inner() {
             let Station { path, ports, neighbours, unroutable, .. } = self;
@@ -267,46 +271,5 @@ impl Station {
                 }
             });
         }
-    }
-
-    /// The station was away for so long that the program has forwarded by itself what the sockets received as well.
-    fn come_back(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
-        let Some(plane) = &self.plane else { return Ok(()) };
-        let away = plane.away(self.clock.monotonic(self.clock.now()));
-        for i in 0..self.ports.len() {
-            let Some(mut inbox) = self.ports[i].inbox.take() else { continue };
-            loop {
-                let held = self.plane.as_ref().map_or(0, |p| p.held_from(self.ports[i].side));
-                if self.ports[i].receive(&mut inbox)? == 0 {
-                    break;
-                }
-                // Nobody has forwarded the first ones, the kernel the others.
-                let ours = held.saturating_sub(self.ports[i].taken) as usize;
-                let count = inbox.frames().len();
-                let (mut late, stale) = (0, count.saturating_sub(ours));
-                if away < AWAY {
-                    self.take_in(i, inbox.frames().take(ours), sink);
-                } else {
-                    late = count - stale;
-                    self.ports[i].taken += late as u64;
-                }
-                if let Some(plane) = &mut self.plane {
-                    plane.missed(late as u64, stale as u64);
-                }
-            }
-            self.ports[i].inbox = Some(inbox);
-        }
-        if let Some(plane) = &mut self.plane {
-            plane.resume();
-            for port in &mut self.ports {
-                port.taken = plane.held_from(port.side);
-            }
-        }
-        // Hosts that have heard each other past the station would wait for ever.
-        for i in self.path.inner() {
-            self.reset_endings(i, sink);
-        }
-        self.flush();
-        Ok(())
     }
 }

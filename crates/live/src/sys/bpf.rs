@@ -225,6 +225,11 @@ pub struct Control {
     pub held: [AtomicU64; 2],
     pub seen_beat: AtomicU64,
     pub seen_at: AtomicU64,
+    pub alive: AtomicU64,
+    pub patience: [AtomicU64; 2],
+    pub passed: [AtomicU64; 2],
+    pub mark: [AtomicU64; 2],
+    pub lost: AtomicU64,
 }
 
 /// The program's state, mapped into memory.
@@ -356,6 +361,9 @@ impl Ring {
             .store(self.released, Ordering::Release);
     }
 }
+
+mod table;
+pub use table::Table;
 
 #[cfg(test)]
 pub(crate) mod tests;

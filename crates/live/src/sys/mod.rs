@@ -7,6 +7,7 @@ pub mod ethtool;
 pub mod filter;
 pub mod flags;
 pub(crate) mod heap;
+pub mod inherited;
 pub mod outq;
 pub mod packet_socket;
 pub mod path_mtu;

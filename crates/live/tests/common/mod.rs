@@ -38,6 +38,7 @@ use nix::sys::socket::sockopt::ReceiveTimeout;
 #[path = "../../../checks/shared/can_run.rs"]
 pub mod can_run;
 pub mod ends;
+pub mod far;
 pub mod flood;
 pub mod losses;
 use can_run::can_run;

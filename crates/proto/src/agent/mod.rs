@@ -6,6 +6,7 @@
 //! checksum without inspection, unless they are addressed to its own end point.
 
 mod ackp;
+mod ending;
 pub mod flows;
 pub mod guard;
 pub mod i_tcp_handoff;
@@ -28,6 +29,7 @@ pub use crate::describe::Needs;
 pub use ack_reconstruction::AckReconstruction;
 pub use ackp::AckpMode;
 pub use ebsn::Notifier;
+pub use ending::{Bypass, Ending};
 pub use good_packet_size::PacketSize;
 pub use i_tcp_handoff::Handover;
 pub use m_tcp::MtcpConfig;
@@ -147,6 +149,17 @@ pub trait BaseStation: Machine + Debug {
     /// Aborts the connections that end here, with a reset to both ends.
     fn reset_endings(&mut self, now: Time, out: &mut Out) {
         let _ = (now, out);
+    }
+
+    /// Reports the connections that end here: with `all` each of them, and otherwise those that were added or removed since the
+    /// last call. Without a first call with `all` nothing is recorded.
+    fn report_endings(&mut self, all: bool, each: &mut dyn FnMut(Ending)) {
+        let _ = (all, each);
+    }
+
+    /// The data plane reports what it did to a connection without the agent. `flow` is from left to right.
+    fn bypass(&mut self, now: Time, flow: FlowKey, bypass: Bypass, out: &mut Out) {
+        let _ = (now, flow, bypass, out);
     }
 
     /// Passes everything to `next` except for connections that end here.
@@ -345,6 +358,14 @@ impl BaseStation for Agent {
 
     fn reset_endings(&mut self, now: Time, out: &mut Out) {
         self.inner_mut().reset_endings(now, out);
+    }
+
+    fn report_endings(&mut self, all: bool, each: &mut dyn FnMut(Ending)) {
+        self.inner_mut().report_endings(all, each);
+    }
+
+    fn bypass(&mut self, now: Time, flow: FlowKey, bypass: Bypass, out: &mut Out) {
+        self.inner_mut().bypass(now, flow, bypass, out);
     }
 
     fn drain(&mut self, next: Agent) -> Result<(), Agent> {

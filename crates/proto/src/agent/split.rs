@@ -22,6 +22,7 @@
 //! pointer crosses unchanged. No single packet of a third party ends, resets, or diverts a connection: see
 //! `pair/claim.rs`.
 
+mod bypass;
 mod opening;
 mod pair;
 mod passed;
@@ -36,7 +37,8 @@ use super::flows::Flows;
 use super::i_tcp_handoff::Handover;
 use super::none::admit;
 use super::{
-    Agent, AgentConfig, BaseStation, Config, Kept, MtcpConfig, Read, flows, m_tcp, split_sack,
+    Agent, AgentConfig, BaseStation, Bypass, Config, Ending, Kept, MtcpConfig, Read, flows, m_tcp,
+    split_sack,
 };
 use crate::describe::{Descriptor, Form, Keys, Kind, Need, System, Value};
 use crate::event::{AgentNote, Cause, Wants, What};
@@ -189,6 +191,8 @@ pub struct Split {
     awaited: Vec<Addr>,
     /// The agent that handles everything except the existing pairs, if this one is being replaced.
     successor: Option<Box<Agent>>,
+    /// Pairs that were added or removed since the last report, if a data plane asks for reports.
+    changes: Option<Vec<Ending>>,
 }
 
 /// A TCP with the largest buffer as its windows. Clocks start at time zero: there is no randomness here.
@@ -227,6 +231,7 @@ impl Split {
             passed: Passed::new(config.flows),
             awaited: Vec::new(),
             successor: None,
+            changes: None,
         }
     }
 
@@ -269,6 +274,7 @@ impl Split {
             self.held -= pair.held();
             self.memory.take_back(&pair, self.ends.buffer);
         }
+        self.log(self.pairs.key(i), true);
         self.note(self.pairs.key(i), AgentNote::FlowForgotten, out);
         self.pairs.remove(i);
         self.wakes.set(i, None);
@@ -353,6 +359,14 @@ impl BaseStation for Split {
         if let Some(next) = &mut self.successor {
             next.reset_endings(now, out);
         }
+    }
+
+    fn report_endings(&mut self, all: bool, each: &mut dyn FnMut(Ending)) {
+        self.report(all, each);
+    }
+
+    fn bypass(&mut self, now: Time, flow: FlowKey, bypass: Bypass, out: &mut Out) {
+        self.hear_of_bypass(now, flow, bypass, out);
     }
 
     fn drain(&mut self, next: Agent) -> Result<(), Agent> {

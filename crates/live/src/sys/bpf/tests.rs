@@ -7,6 +7,9 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::*;
 
+#[path = "../../../../checks/shared/can_run.rs"]
+mod can_run;
+
 /// Runs a traffic-control program on a frame, and returns its result. Nothing is sent.
 pub(crate) fn test_run(program: &impl AsFd, frame: &[u8]) -> io::Result<u32> {
     const PROG_TEST_RUN: u32 = 10;
@@ -15,6 +18,23 @@ pub(crate) fn test_run(program: &impl AsFd, frame: &[u8]) -> io::Result<u32> {
     // SAFETY: the frame is alive and of the length given; nothing is written back but the attribute.
     unsafe { attr.call(PROG_TEST_RUN) }?;
     Ok(u32::from_ne_bytes([attr.0[4], attr.0[5], attr.0[6], attr.0[7]]))
+}
+
+/// The same, with the frame that the program has made of it.
+pub(crate) fn test_run_into(program: &impl AsFd, frame: &[u8]) -> io::Result<(u32, Vec<u8>)> {
+    const PROG_TEST_RUN: u32 = 10;
+    let mut made = vec![0_u8; frame.len() + 256];
+    let words =
+        [(0, program.as_fd().as_raw_fd() as u32), (8, frame.len() as u32), (12, made.len() as u32)];
+    let wide = [(16, frame.as_ptr() as u64), (24, made.as_mut_ptr() as u64)];
+    let mut attr = Attr::new(&words, &wide);
+    // SAFETY: the frame and the room for what it becomes are alive and of the lengths given.
+    unsafe { attr.call(PROG_TEST_RUN) }?;
+    let word = |at: usize| {
+        u32::from_ne_bytes([attr.0[at], attr.0[at + 1], attr.0[at + 2], attr.0[at + 3]])
+    };
+    made.truncate(word(12) as usize);
+    Ok((word(4), made))
 }
 
 /// The value of a map at `key`; `None` if it is missing. Both must have the sizes of the map.
@@ -182,4 +202,34 @@ fn an_argument_has_its_words_at_their_places() {
     wanted[8..16].copy_from_slice(&0x2122_2324_3132_3334_u64.to_ne_bytes());
     wanted[140..].copy_from_slice(&5_u32.to_ne_bytes());
     assert_eq!(attr.0, wanted);
+}
+
+#[test]
+fn what_is_put_in_is_found_until_it_is_removed() {
+    let table = Table::<4, 8>::new("lasthop_test", 3);
+    if !can_run::can_run(table.is_ok(), "CAP_BPF") {
+        return;
+    }
+    let table = table.unwrap();
+    let one = |n: u8| ([n; 4], [n + 100; 8]);
+    assert_eq!((table.get(&[1; 4]), table.entries(9)), (None, vec![]));
+    for n in 1..=3 {
+        table.insert(&one(n).0, &one(n).1).unwrap();
+    }
+    assert!(table.insert(&[4; 4], &[0; 8]).is_err(), "it is full");
+    assert_eq!(table.get(&[2; 4]), Some([102; 8]));
+    let mut all = table.entries(9);
+    all.sort_unstable();
+    assert_eq!(all, [one(1), one(2), one(3)]);
+    assert_eq!(table.entries(2).len(), 2, "no more than asked for");
+    assert!(table.remove(&[2; 4]) && !table.remove(&[2; 4]));
+    assert_eq!((table.get(&[2; 4]), table.entries(9).len()), (None, 2));
+    // By a descriptor of it alone, if it is what it should be.
+    let again = || table.as_fd().try_clone_to_owned().unwrap();
+    let same = Table::<4, 8>::of(again(), "lasthop_test").unwrap();
+    assert_eq!(same.get(&[1; 4]), Some([101; 8]));
+    assert!(Table::<4, 8>::of(again(), "lasthop").is_err(), "another name");
+    assert!(Table::<8, 4>::of(again(), "lasthop_test").is_err(), "other sizes");
+    let file = File::open("/dev/null").unwrap().into();
+    assert!(Table::<4, 8>::of(file, "lasthop_test").is_err(), "no map");
 }

@@ -66,6 +66,7 @@ impl Split {
     fn split(&mut self, now: Time, from: Side, key: FlowKey, packet: &Packet, out: &mut Out) {
         let Some(flow) = packet.flow() else { return };
         let i = self.pairs.insert(key);
+        self.log(key, false);
         self.wakes.grow(self.pairs.slots());
         self.note(key, AgentNote::FlowSeen, out);
         let pair = Pair::open(now, from, flow, packet, &self.ends, out);

@@ -51,6 +51,7 @@ impl Split {
                 continue;
             }
             let i = self.pairs.insert(key);
+            self.log(key, false);
             self.wakes.grow(self.pairs.slots());
             self.note(key, AgentNote::FlowSeen, out);
             self.memory.promised += bytes;
