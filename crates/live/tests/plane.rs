@@ -12,6 +12,7 @@ use lasthop_live::plane::base;
 use lasthop_live::sys::flags::promiscuous;
 use lasthop_path::Stage;
 use lasthop_proto::agent::{Agent, AgentConfig, SnoopAgent, SnoopConfig};
+use lasthop_proto::units::Span;
 use lasthop_trace::Nothing;
 use nix::sys::signal::Signal;
 
