@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules from the bottom up: each may import those before it.
-const ORDER: [&str; 22] = [
-    "units", "describe", "rng", "place", "wake", "wire", "udp", "flows", "travel", "channel",
+const ORDER: [&str; 23] = [
+    "units", "describe", "rng", "place", "wake", "wire", "fates", "udp", "flows", "travel", "channel",
     "air", "energy", "event", "machine", "queue", "link", "mac", "hop", "tunnel", "tcp", "agent",
     "systems",
 ];

@@ -628,3 +628,34 @@ fn an_exploration_stores_its_results_and_reads_them() {
     assert_eq!(refused.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("no results of an exploration"));
 }
+
+/// Within two seconds there is no time for a lost SYN and its lost repetition.
+#[test]
+fn the_command_of_a_violation_repeats_its_run() {
+    let workdir = Workdir::new();
+    let words = ["explore", "explore", "--set", "agent=none", "--set", "host.fixed.tcp=reno"];
+    let more = ["--set", "horizon=900ms", "--fates", "drop", "--first", "2", "--json"];
+    let output = workdir.run(&[&words[..], &more].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let command = answer["cells"][0]["commands"][0].as_str().expect("a command");
+    assert!(command.starts_with("lasthop run explore --set agent=none "), "{command}");
+    // The shell reads its quotes.
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(command.replacen("lasthop", env!("CARGO_BIN_EXE_lasthop"), 1));
+    let again = shell.arg("--json").current_dir(workdir.path("")).output().expect("a shell");
+    let errors = String::from_utf8_lossy(&again.stderr);
+    assert!(again.status.success(), "{command}: {errors}");
+    let shown = String::from_utf8_lossy(&again.stdout);
+    let again = workdir.good(&[
+        "run",
+        "explore",
+        "--set",
+        "agent=none",
+        "--set",
+        "host.fixed.tcp=reno",
+        "--seeds",
+        "1",
+    ]);
+    assert_ne!(shown, String::from_utf8_lossy(&again.stdout), "the fault is left out");
+}

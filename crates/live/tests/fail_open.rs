@@ -204,7 +204,7 @@ fn fails_open(event: impl FnOnce(Far) -> Option<Far>) {
     assert_eq!(open(server).0, 0);
     if let Some(station) = left {
         station.signal(Signal::SIGCONT);
-        // It takes part again, and what passed goes on.
+        // The station takes part again, and connections that passed continue.
         transfer("fh", "mh", "10.9.0.2", 2_000_000);
         transfer("mh", "fh", "10.9.0.1", 2_000_000);
         station.kill();
@@ -275,7 +275,7 @@ fn a_station_that_hangs_while_nothing_passes_holds_no_connection_up() {
     });
 }
 
-/// Lets the server know that it may go on, and hears of what it has received.
+/// Allows the server to continue, and receives its result.
 struct Steps {
     next: Sender<()>,
     end: JoinHandle<usize>,

@@ -12,10 +12,17 @@ pub(crate) const PAPER: Paper = Paper {
     key: "modern",
     title: "Results published since (not among the claims of the papers)",
     claims: &[CUBIC_RENO],
-    assumed: &[(
-        "Each packet is lost with the stated probability, independently of others; receivers acknowledge each packet.",
-        "RFC 9438 5.1 computes windows from deterministic losses, one in 1/p packets, and without delayed ACKs.",
-    )],
+    assumed: &[
+        (
+            "Each packet is lost with the stated probability, independently of others; receivers acknowledge each \
+             packet.",
+            "RFC 9438 5.1 computes windows from deterministic losses, one in 1/p packets, and without delayed ACKs.",
+        ),
+        (
+            "Slow start ends at the published window.",
+            "The tables are of the steady state, which a transfer without losses at its start reaches late.",
+        ),
+    ],
     untested: &[],
 };
 
@@ -87,7 +94,9 @@ fn cubic_reno(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interr
         for (name, tcp, published) in
             [("Reno", "host.server.tcp=newreno", reno), ("CUBIC", "host.server.tcp=cubic", cubic)]
         {
-            let runs = bench.runs(LINK, &[tcp, &delay, &loss])?;
+            // Slow start before the first loss would exceed the mean for most of a run.
+            let ssthresh = format!("host.server.initial-ssthresh={:.0}", 1000.0 * published);
+            let runs = bench.runs(LINK, &[tcp, &delay, &loss, &ssthresh])?;
             let mean = runs.summary(window(f64::from(round_trip) / 1000.0));
             let case = format!("{name}, {round_trip} ms, losses of {p}");
             finding.compare(&case, mean, "segments", published);

@@ -13,6 +13,7 @@ pub mod channel;
 pub mod describe;
 pub mod energy;
 pub mod event;
+pub mod fates;
 pub mod flows;
 pub mod hop;
 pub mod link;

@@ -41,7 +41,7 @@ impl Plane {
         Span(now.saturating_sub(self.control.seen_at.load(SeqCst)))
     }
 
-    /// What packet sockets had that was not passed on: `late` packets that nobody has forwarded, and `stale` ones that
+    /// What packet sockets had that was not passed on: `late` packets that the kernel has not forwarded, and `stale` ones that
     /// the kernel has.
     pub(crate) fn missed(&mut self, late: u64, stale: u64) {
         self.own.late += late;

@@ -42,7 +42,7 @@ impl Station {
         self.path.stages().get(i).and_then(Stage::agent).map_or(0, |agent| agent.endings())
     }
 
-    /// Gives up the connections that end at the agent of stage `i`, and tells both ends of each; how many there were.
+    /// Gives up the connections that end at the agent of stage `i`, and resets both ends of each. Returns their number.
     pub fn reset_endings(&mut self, i: usize, sink: &mut dyn Sink) -> usize {
         let count = self.endings(i);
         if count > 0 {
@@ -174,6 +174,9 @@ impl Station {
                 break;
             }
             self.sort(i, &inbox, sink);
+            // The kernel is not to give up what this is about to process.
+            let now = self.clock.monotonic(self.clock.now());
+            self.plane.iter_mut().for_each(|plane| plane.getting_on(now));
         }
         self.ports[i].inbox = Some(inbox);
         Ok(is_empty)

@@ -19,10 +19,10 @@ pub fn take(count: u32) -> Vec<OwnedFd> {
         return Vec::new();
     }
     let numbers = FIRST..FIRST + count.min(MOST) as RawFd;
-    // SAFETY: by the protocol these were open when the process started and belong to whoever asks first, which is this call.
+    // SAFETY: by the protocol these were open when the process started and belong to the first caller, which is this call.
     let all = numbers.map(|number| unsafe { OwnedFd::from_raw_fd(number) });
     all.inspect(|fd| {
-        // One that is not open fails here, and whoever uses it hears that.
+        // One that is not open fails here, and its user gets the error.
         let _ = fcntl(fd, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC));
     })
     .collect()

@@ -4,8 +4,7 @@ use serde::Serialize;
 
 use super::{Descriptor, ErrorModel, Errors, Model, Read};
 use crate::describe::{Form, Kind, Need, System, Value};
-use crate::link::Fate;
-use crate::link::fates::Script;
+use crate::fates::{Fate, Script};
 use crate::rng::Stream;
 use crate::units::{Span, Time};
 

@@ -11,8 +11,8 @@ use crate::rng::Stream;
 use crate::units::{Probability, Span, Time};
 use crate::wire::{Damage, Flags, Packet};
 
-use super::fates::{Fate, Fates};
 use super::transmitter::Pipe;
+use crate::fates::{Fate, Fates};
 
 /// Effects of cross traffic.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]

@@ -7,7 +7,6 @@
 pub mod airmail;
 pub mod cross;
 pub mod end;
-pub mod fates;
 pub mod fec;
 pub mod frame;
 pub mod header_compression;
@@ -33,8 +32,8 @@ use crate::rng::Stream;
 use crate::units::{Rate, Span};
 use transmitter::Transmitter;
 
+pub use crate::fates::{Fate, Fates};
 pub use cross::{Cross, CrossTraffic, Ordinals};
-pub use fates::{Fate, Fates};
 pub use layer::LinkLayerConfig;
 pub use line::Line;
 pub use radio::Radio;

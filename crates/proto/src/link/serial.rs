@@ -17,11 +17,11 @@ use crate::units::{Probability, Time};
 use crate::wire::{Damage, Packet};
 
 use super::LineConfig;
-use super::fates::Script;
 use super::header_compression::{
     Compressed, CompressionConfig, Compressor, Coverage, Decompressor, Kind, REQUEST_LEN,
 };
 use super::transmitter::Transmitter;
+use crate::fates::Script;
 
 /// A line with header compression or frame losses.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -1,7 +1,7 @@
 //! Links: lines of any kind, and lines of netem.
 
 use lasthop_proto::describe::{Form, Keys, Need, Value};
-use lasthop_proto::link::fates::Script;
+use lasthop_proto::fates::Script;
 use lasthop_proto::link::header_compression::CompressionConfig;
 use lasthop_proto::link::tc::{DEFAULT_LIMIT, EmulatorConfig, Netem};
 use lasthop_proto::link::varied::{Impairments, Varying};

@@ -1,5 +1,6 @@
 //! `lasthop explore`: all combinations of fates of the first packets.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -225,7 +226,11 @@ fn command(args: &Args, plan: &Plan, labels: &[String], pattern: &Pattern) -> St
     if let Some(cell) = plan.cells.iter().find(|cell| cell.labels == labels) {
         set.extend(pattern.settings(&cell.scenario));
     }
+    set.push(format!("seed={}", args.seed));
+    // `--set` of an axis leaves it with one label.
+    let mut known = BTreeSet::new();
+    set.retain(|set| known.insert(set.clone()));
     words.extend(set.iter().map(|set| format!("--set {}", output::quoted(set))));
-    words.push(format!("--seed {} --seeds 1", args.seed));
+    words.push("--seeds 1".to_owned());
     words.join(" ")
 }

@@ -19,7 +19,7 @@ const LARGEST: u64 = 1 << 30;
 pub(super) struct Store {
     /// Without a path nothing is stored.
     path: Option<PathBuf>,
-    /// What the results depend on beside the scenario.
+    /// Everything besides the scenario that the results depend on.
     suffix: String,
     seed: u64,
     results: Mutex<BTreeMap<String, Exploration>>,

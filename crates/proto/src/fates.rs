@@ -46,7 +46,7 @@ pub enum Forgery {
 
 impl Forgery {
     /// The segment, made of what follows it; `None` where it would be another attack, or is none.
-    pub(super) fn segment_after(self, real: &Packet) -> Option<Packet> {
+    pub(crate) fn segment_after(self, real: &Packet) -> Option<Packet> {
         const FAR: u32 = 1 << 30;
         let of = real.segment()?;
         let next = of.seq + of.seq_len(real.body.len());
