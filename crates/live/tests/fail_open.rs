@@ -309,7 +309,7 @@ fn stepwise(addr: &'static str) -> Steps {
 }
 
 /// A connection that the kernel passed while the station hung stays unsplit when the station is back, and one that was held and
-/// silent goes on.
+/// silent continues.
 #[test]
 fn what_passed_and_what_was_silent_goes_on_when_the_station_is_back() {
     alone_as_root("what_passed_and_what_was_silent_goes_on_when_the_station_is_back", || {
