@@ -292,7 +292,7 @@ impl Conn {
             );
             let after = own.reading.retransmissions;
             if after != before {
-                // Of what is sent again no round trip is measured: they are those before it.
+                // Retransmissions give no round trip: the samples are older than this one.
                 let rtt = own.round_trips();
                 self.watch.judged(side, &Known { dupacks: peer_dupacks, rtt, before, after });
             }

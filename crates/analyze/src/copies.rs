@@ -13,6 +13,8 @@
 //!   router or bridge in between: a retransmission takes the way of the original.
 //! - Of a direction with ACKs alone each new ACK is followed at once by one that is equal.
 
+use core::cmp::Reverse;
+
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{FlowKey, Segment};
 
@@ -56,7 +58,7 @@ const MOST: u8 = 8;
 const OPEN: usize = 4;
 
 /// Sets of packets that are remembered, at first and at most: 512 KiB of slots and 64 KiB of tags.
-const FIRST_SETS: usize = 1 << 6;
+const FIRST_SETS: usize = 1 << 8;
 const SETS: usize = 1 << 13;
 /// Packets of one set; the oldest leaves. Fewer lose the original where a copy comes a thousand packets later.
 const WAYS: usize = 4;
@@ -286,8 +288,8 @@ impl Copies {
         adjacent: Option<u64>,
         feedback: impl FnOnce() -> Option<Span>,
     ) -> bool {
-        self.grow();
         let own = Slot::new(packet);
+        self.grow(own.at);
         let place = usize::from(own.index) & (self.sets.len() - 1);
         let (Set(slots), tags) = (&mut self.sets[place], &mut self.tags[place]);
         let tag = own.tag();
@@ -311,13 +313,18 @@ impl Copies {
         false
     }
 
-    fn grow(&mut self) {
+    /// Doubles the number of sets when they hold two packets each; `now` is the time of the next packet.
+    fn grow(&mut self, now: u32) {
         self.packets += 1;
         if self.packets > 2 * self.sets.len() && self.sets.len() < SETS {
             let many = (self.sets.len() * 2).clamp(FIRST_SETS, SETS);
             let old = core::mem::replace(&mut self.sets, vec![Set::default(); many]);
             self.tags = vec![Tags::default(); many];
-            for slot in old.into_iter().flat_map(|set| set.0).filter(|slot| slot.print != 0) {
+            let slots = old.into_iter().flat_map(|set| set.0).filter(|slot| slot.print != 0);
+            let mut slots: Vec<Slot> = slots.collect();
+            // Ways are replaced in the order in which they were filled, so the oldest packet comes first.
+            slots.sort_by_key(|slot| Reverse(now.wrapping_sub(slot.at) as i32));
+            for slot in slots {
                 let place = usize::from(slot.index) & (many - 1);
                 let tags = &mut self.tags[place];
                 self.sets[place].0[tags.next()] = slot;
@@ -411,6 +418,28 @@ impl Doubling {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A full set keeps its order when the table grows: the next packet replaces the oldest one.
+    #[test]
+    fn growth_retains_the_order_of_a_set() {
+        let (mut copies, mut doubling) = (Copies::default(), Doubling::default());
+        let mut is_copy = |number: u64, set: u64, at: u64| {
+            let (value, at) = (set << 40 | number << 1, Time(at << 10));
+            let (identified, opens, counts) = (true, false, true);
+            let packet = Print { value, at, link: 0, ttl: 64, identified, opens, counts };
+            copies.is_copy(&mut doubling, &Doubling::default(), &packet, None, || None)
+        };
+        let (sets, ways) = (FIRST_SETS as u64, WAYS as u64);
+        let first = 2 * sets - ways - 1;
+        for number in 1..=first {
+            assert!(!is_copy(number, 1 + number % (sets - 1), number));
+        }
+        // The last of these replaces the first; the packet behind them makes the table grow.
+        for number in first + 1..=2 * sets + 1 {
+            assert!(!is_copy(number, 0, number));
+        }
+        assert!(is_copy(2 * sets, 0, 2 * sets + 2));
+    }
 
     #[test]
     fn the_oldest_of_four_tags_is_replaced() {

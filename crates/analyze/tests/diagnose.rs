@@ -375,15 +375,14 @@ proptest! {
     /// A queue of the sender's own making, or a delay that varies by itself.
     #[test]
     fn round_trips_that_grow_with_the_flight_are_bufferbloat(
-        member in member(), own in any::<bool>(), seed in any::<u32>(),
+        member in member(), own in any::<bool>(), unrelated in proptest::collection::vec(0u32..64, 80),
     ) {
         let mut s = script(member);
         s.window = [60_000; 2];
         s.handshake(0.0, 20.0);
         let (mut at, mut next) = (30.0, 1);
-        for round in 0..80u32 {
-            let flight = 1 + round % 40;
-            let wait = if own { flight } else { seed.wrapping_mul(round.wrapping_mul(2_654_435_761) | 1) >> 26 };
+        for (flight, unrelated) in (1..=40).cycle().zip(unrelated) {
+            let wait = if own { flight } else { unrelated };
             (0..flight).for_each(|n| s.data(at + f64::from(n) * 0.01, next + 1000 * n, 1000));
             next += 1000 * flight;
             at += 20.0 + 10.0 * f64::from(wait);

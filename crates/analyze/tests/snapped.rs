@@ -1,4 +1,4 @@
-//! A snap length that cuts TCP options off: what is missing in the capture is not taken for missing on the wire.
+//! A snap length that cuts off TCP options: options missing in the capture may exist on the wire.
 
 mod common;
 #[path = "common/packets.rs"]

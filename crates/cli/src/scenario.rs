@@ -43,7 +43,7 @@ fn with_visits(mut text: String, scenario: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Includes the files that links of the text and `arguments` name. Those of the text are relative to
+/// Includes the files that links of the text and of `arguments` name. Paths in the text are relative to the directory
 /// `beside`.
 pub fn with_files(
     mut text: String,

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lasthop_report::number::Units;
 use lasthop_report::plot::{Plot, Theme};
 use lasthop_study::sweep::single::{self, Kind, NoFigure, Request};
@@ -29,36 +30,24 @@ Kinds:
 
 The ending of the file chooses the form: .svg, .pdf or .png. Reads results.json and the series under trace/; nothing is run again.";
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Figure {
-    Sequence,
-    Window,
-    Delay,
-    Cdf,
-    Sweep,
-    Ranking,
-}
-
-impl From<Figure> for Kind {
-    fn from(figure: Figure) -> Kind {
-        match figure {
-            Figure::Sequence => Kind::Sequence,
-            Figure::Window => Kind::Window,
-            Figure::Delay => Kind::Delay,
-            Figure::Cdf => Kind::Cdf,
-            Figure::Sweep => Kind::Sweep,
-            Figure::Ranking => Kind::Ranking,
-        }
-    }
+/// Names of the kinds.
+fn kinds() -> impl TypedValueParser<Value = Kind> {
+    let names = Kind::ALL.map(|(name, _)| name);
+    PossibleValuesParser::new(names).map(|name| {
+        Kind::ALL
+            .into_iter()
+            .find(|(known, _)| *known == name)
+            .map_or(Kind::Sequence, |(_, kind)| kind)
+    })
 }
 
 /// Draw one figure of results for a paper or a slide
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// What the figure shows
-    #[arg(value_enum, value_name = "KIND")]
-    kind: Figure,
+    /// One of the kinds below
+    #[arg(value_name = "KIND", value_parser = kinds(), hide_possible_values = true)]
+    kind: Kind,
     /// Directory that `lasthop run -o` wrote
     #[arg(value_name = "DIR")]
     dir: PathBuf,
@@ -81,13 +70,13 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
-    let name = format!("{:?}.svg", args.kind).to_lowercase();
+    let name = format!("{}.svg", args.kind.name());
     let target = args.output.clone().unwrap_or_else(|| args.dir.join(name));
     let form = Form::of(&target)?;
     let results = super::report::read(&args.dir)?;
     let recorded = files::recorded(&args.dir, &results)?;
     let request = Request {
-        kind: args.kind.into(),
+        kind: args.kind,
         scalar: &args.of,
         cell: args.cell.as_deref(),
         units: args.units.unwrap_or_else(|| usual_units(&results)),

@@ -155,17 +155,15 @@ pub fn remarks(results: &Results) -> Vec<String> {
     remarks
 }
 
-/// Senders that waited for buffers most of the time: the results of the cell are not about the path.
+/// A remark if senders waited for buffers most of the time: the results of the cell are not about the path.
 fn buffers(cell: &CellResults) -> Option<String> {
     let share = |name: &str| cell.mean(name).map_or(0.0, |summary| summary.mean);
     let [sends, receives] = ["limited_send_buffer", "limited_receive_window"].map(share);
-    let (limit, key) = match sends > receives {
-        true => ("the send buffer", "send-buffer"),
-        false => ("the receive window", "recv-buffer"),
-    };
-    (sends + receives > 0.5).then(|| {
+    let key = if sends > receives { "send-buffer" } else { "recv-buffer" };
+    let waited = sends + receives > 0.5;
+    waited.then(|| {
         format!(
-            "{limit} limited senders most of the time; a larger `{key}` would show more of the path"
+            "buffers limited senders most of the time; a larger `{key}` would show more of the path"
         )
     })
 }

@@ -29,13 +29,26 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All kinds with their names on the command line.
+    pub const ALL: [(&'static str, Kind); 6] = [
+        ("sequence", Kind::Sequence),
+        ("window", Kind::Window),
+        ("delay", Kind::Delay),
+        ("cdf", Kind::Cdf),
+        ("sweep", Kind::Sweep),
+        ("ranking", Kind::Ranking),
+    ];
+
+    pub fn name(self) -> &'static str {
+        Kind::ALL.into_iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
+    }
+
     /// Whether the figure shows a scalar of runs. The others show the course of first runs.
     pub fn has_scalar(self) -> bool {
         matches!(self, Kind::Cdf | Kind::Sweep | Kind::Ranking)
     }
 }
 
-/// What a figure shows.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     pub kind: Kind,
@@ -186,13 +199,8 @@ fn window(series: &Series) -> Vec<(f64, f64)> {
 
 /// Departure time and round trip in milliseconds of packets that were sent once (Karn's rule), until an ACK covers them.
 fn round_trips(series: &Series) -> Vec<(f64, f64)> {
-    let again: Vec<(u64, u64)> = series
-        .sent
-        .iter()
-        .filter(|sent| sent.kind != SendKind::First)
-        .map(|sent| (sent.start, sent.end))
-        .collect();
-    let mut again = again;
+    let again = series.sent.iter().filter(|sent| sent.kind != SendKind::First);
+    let mut again: Vec<(u64, u64)> = again.map(|sent| (sent.start, sent.end)).collect();
     again.sort_unstable();
     // Retransmissions have the boundaries of segments: the last one that begins before the end of the packet decides.
     let repeated = |start: u64, end: u64| {

@@ -254,9 +254,9 @@ fn capwap_data(rest: Part<'_>) -> Step<'_> {
     if second & 1 == 0 {
         return Ok((Layer::Ethernet, rest));
     }
-    match rest.bytes {
-        [control, ..] if control & 0x0f == 0x08 => Ok((Layer::Wifi { padded: false }, rest)),
-        [_, control, ..] if control & 0x0f == 0x08 => wifi::swapped(rest),
+    match [rest.byte(0)?, rest.byte(1)?] {
+        [control, _] if control & 0x0f == 0x08 => Ok((Layer::Wifi { padded: false }, rest)),
+        [_, control] if control & 0x0f == 0x08 => wifi::swapped(rest),
         _ => Err(Stop::Other(Protocol::LinkControl)),
     }
 }

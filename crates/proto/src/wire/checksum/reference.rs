@@ -5,11 +5,11 @@
 ///
 /// ```
 /// use lasthop_proto::wire::checksum::reference::{Order, by_definition, in_words};
-/// The example of agarwal00 3.3: 0x5051 + 0x5253 + 0x5455. (The paper prints the wrong sums 0x575A, and
-/// 0x5A57 for the swapped words.)
+/// // The example of agarwal00 3.3: 0x5051 + 0x5253 + 0x5455. (The paper prints the wrong sums 0x575A, and
+/// // 0x5A57 for the swapped words.)
 /// let bytes = [0x50, 0x51, 0x52, 0x53, 0x54, 0x55];
 /// assert_eq!(by_definition(&bytes), 0xf6f9);
-/// Words read in the other order have the same sum, with its bytes swapped.
+/// // Words read in the other order have the same sum, with its bytes swapped.
 /// let swapped = [0x51, 0x50, 0x53, 0x52, 0x55, 0x54];
 /// assert_eq!(by_definition(&swapped), 0xf9f6);
 /// assert_eq!(in_words::<4>(&bytes, Order::Little), 0xf6f9);
