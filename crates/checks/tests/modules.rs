@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 /// The modules from the bottom up: each may import those before it.
 const ORDER: [&str; 23] = [
-    "units", "describe", "rng", "place", "wake", "wire", "fates", "udp", "flows", "travel", "channel",
-    "air", "energy", "event", "machine", "queue", "link", "mac", "hop", "tunnel", "tcp", "agent",
-    "systems",
+    "units", "describe", "rng", "place", "wake", "wire", "fates", "udp", "flows", "travel",
+    "channel", "air", "energy", "event", "machine", "queue", "link", "mac", "hop", "tunnel", "tcp",
+    "agent", "systems",
 ];
 
 /// The files of a module, which is a file, a directory, or both.

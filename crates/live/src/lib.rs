@@ -33,3 +33,7 @@ pub mod testbed;
 pub mod tracepoints;
 pub mod tunnel;
 pub mod world;
+
+#[cfg(test)]
+#[path = "../../checks/shared/can_run.rs"]
+mod can_run;

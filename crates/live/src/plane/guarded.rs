@@ -15,11 +15,9 @@ use lasthop_proto::wire::emit::emit;
 use lasthop_proto::wire::{Addr, Body, Flags, FlowKey, Packet, Segment, Seq};
 
 use super::*;
+use crate::can_run::can_run;
 use crate::clock::Clock;
 use crate::sys::bpf::tests::{lookup, test_run};
-
-#[path = "../../../checks/shared/can_run.rs"]
-mod can_run;
 
 const SIDES: [Side; 2] = [Side::Left, Side::Right];
 const CASES: u16 = 600;
@@ -145,7 +143,7 @@ impl Program {
 #[test]
 fn the_kernel_and_the_agent_believe_the_same_segments() {
     let programs = Programs::load();
-    if !can_run::can_run(programs.is_ok(), "CAP_BPF") {
+    if !can_run(programs.is_ok(), "CAP_BPF") {
         return;
     }
     let program = Program { programs: programs.unwrap(), processors: processors().unwrap() };

@@ -12,11 +12,9 @@ use lasthop_proto::wire::{
 
 use super::ending::{Entry, VALUE, key};
 use super::*;
+use crate::can_run::can_run;
 use crate::clock::Clock;
 use crate::sys::bpf::tests::test_run_into;
-
-#[path = "../../../checks/shared/can_run.rs"]
-mod can_run;
 
 /// TC_ACT_SHOT, TC_ACT_REDIRECT.
 const DROPPED: u32 = 2;
@@ -26,7 +24,7 @@ const MACS: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]];
 
 fn programs() -> Option<Programs> {
     let programs = Programs::load();
-    can_run::can_run(programs.is_ok(), "CAP_BPF").then(|| programs.unwrap())
+    can_run(programs.is_ok(), "CAP_BPF").then(|| programs.unwrap())
 }
 
 fn flows() -> [FlowKey; 2] {

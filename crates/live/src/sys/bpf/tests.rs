@@ -6,9 +6,7 @@ use std::os::unix::fs::FileExt as _;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::*;
-
-#[path = "../../../../checks/shared/can_run.rs"]
-mod can_run;
+use crate::can_run::can_run;
 
 /// Runs a traffic-control program on a frame, and returns its result. Nothing is sent.
 pub(crate) fn test_run(program: &impl AsFd, frame: &[u8]) -> io::Result<u32> {
@@ -207,7 +205,7 @@ fn an_argument_has_its_words_at_their_places() {
 #[test]
 fn what_is_put_in_is_found_until_it_is_removed() {
     let table = Table::<4, 8>::new("lasthop_test", 3);
-    if !can_run::can_run(table.is_ok(), "CAP_BPF") {
+    if !can_run(table.is_ok(), "CAP_BPF") {
         return;
     }
     let table = table.unwrap();
