@@ -1,21 +1,22 @@
 //! BBR, version 1 (draft-cardwell-iccrg-bbr-congestion-control-00, and Linux' `tcp_bbr.c` where the two differ): the
 //! sender models the path by the largest rate of delivery and the shortest round trip, sends at the one and keeps
 //! their product in flight. A loss is no sign of congestion.
-//!
-//! Left out: what Linux adds against policers (long-term bandwidth).
+//! Where losses show a policer, it sends at the policer's rate, as Linux does.
 
 use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
 use crate::tcp::word::Word;
 use crate::units::{Rate, Span, Time};
 
-use super::growth::{Acked, Growth, Loss, Repair, Sample};
+use super::growth::{Acked, Growth, Loss, Lost, Repair, Sample};
 use super::maxima::Maximum;
 use super::{Window, rack};
 
 pub(super) mod aggregation;
 pub(super) mod path;
+mod policed;
 
 use path::{Pace, Rounds, UNIT, product, scattered};
+use policed::{Evidence, Policed};
 
 /// The word.
 pub const WORD: Word = Word {
@@ -87,6 +88,11 @@ pub struct Bbr {
     initial_window: u32,
     pace: Pace,
     lumps: aggregation::Aggregation,
+    policed: Policed,
+    /// Bytes lost in the life of the connection.
+    lost: u64,
+    /// When data was last delivered, and how many bytes had been.
+    delivered: (Time, u64),
 }
 
 impl Bbr {
@@ -112,6 +118,9 @@ impl Bbr {
             initial_window: config.initial_window,
             pace: Pace::default(),
             lumps: aggregation::Aggregation::default(),
+            policed: Policed::default(),
+            lost: 0,
+            delivered: (Time::ZERO, 0),
         }
     }
 
@@ -119,17 +128,23 @@ impl Bbr {
         match self.mode {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
             Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
+            Mode::ProbeBw if self.policed.rate().is_some() => (UNIT, 2 * UNIT),
             Mode::ProbeBw => (CYCLE[self.phase], 2 * UNIT),
             Mode::ProbeRtt => (UNIT, UNIT),
         }
     }
 
-    /// The bytes to keep in flight: the product of rate and round trip times `gain`, `extra` ones, and what end points
-    /// hold back.
-    fn target(&self, w: &Window, gain: u64, extra: u64) -> u64 {
+    /// The rate to send at, in bits per second: the largest one, or a policer's.
+    fn rate(&self) -> u64 {
+        self.policed.rate().unwrap_or_else(|| self.rate.get())
+    }
+
+    /// The bytes to keep in flight: the product of the rate `bps` and round trip times `gain`, `extra` ones, and what end
+    /// points hold back.
+    fn target(&self, w: &Window, bps: u64, gain: u64, extra: u64) -> u64 {
         let mss = u64::from(w.mss.max(1));
         let Some(min_rtt) = self.min_rtt else { return mss * u64::from(self.initial_window) };
-        let bytes = product(self.rate.get(), min_rtt, gain);
+        let bytes = product(bps, min_rtt, gain);
         // Three bursts of about a millisecond, and an even number for delayed ACKs.
         let pace = self.pace.0.unwrap_or(0);
         let burst = (pace / 8 / 1024 / mss).clamp(if pace < SLOW { 1 } else { 2 }, 127);
@@ -146,6 +161,7 @@ impl Bbr {
             self.conserves = false;
         }
         let Some(rate) = sample.rate else { return };
+        self.watch_policer(sample.lost > 0, rate.app_limited, sample.now);
         let bps = rate.rate().map_or(0, Rate::bps);
         let limited = rate.app_limited || rate.prior < self.drained_until;
         if !limited || bps >= self.rate.get() {
@@ -163,17 +179,27 @@ impl Bbr {
         }
     }
 
+    fn watch_policer(&mut self, losses: bool, app_limited: bool, now: Time) {
+        let (at, delivered) = self.delivered;
+        let probes = self.mode == Mode::ProbeBw;
+        let (lost, starts) = (self.lost, self.rounds.starts);
+        let seen = Evidence { at, delivered, lost, losses, starts, app_limited, probes };
+        if self.policed.update(&seen) {
+            self.probe_bw(now);
+        }
+    }
+
     //= draft-cardwell-iccrg-bbr-congestion-control-00#section-4.3.4.3: when a phase of the cycle is over
     fn update_phase(&mut self, w: &Window, sample: &Sample) {
         if self.mode != Mode::ProbeBw {
             return;
         }
         let whole = sample.now.since(self.phase_at) > self.min_rtt.unwrap_or_default();
-        let gain = CYCLE[self.phase];
+        let (gain, _) = self.gains();
         let over = if gain > UNIT {
-            whole && (sample.lost > 0 || sample.pipe.0 >= self.target(w, gain, 0))
+            whole && (sample.lost > 0 || sample.pipe.0 >= self.target(w, self.rate.get(), gain, 0))
         } else {
-            whole || (gain < UNIT && sample.pipe.0 <= self.target(w, UNIT, 0))
+            whole || (gain < UNIT && sample.pipe.0 <= self.target(w, self.rate.get(), UNIT, 0))
         };
         if over {
             self.next_phase(sample.now);
@@ -278,8 +304,8 @@ impl Bbr {
         let mss = u64::from(w.mss);
         // Losses that a timer finds leave the window as it is until the next ACK, as in Linux (`bbr_set_cwnd`).
         if sample.delivered > 0 && !self.conserve(w, sample) {
-            let extra = if self.filled { self.lumps.extra(self.rate.get()) } else { 0 };
-            let target = self.target(w, gain, extra);
+            let extra = if self.filled { self.lumps.extra(self.rate()) } else { 0 };
+            let target = self.target(w, self.rate(), gain, extra);
             let cwnd = u64::from(w.cwnd);
             let acked = u64::from(sample.delivered);
             let cwnd = if self.filled {
@@ -311,31 +337,41 @@ impl Growth for Bbr {
     }
 
     fn on_sample(&mut self, w: &mut Window, sample: &Sample) {
+        if sample.delivered > 0 {
+            self.delivered = (sample.now, sample.total);
+        }
         self.update_rate(sample);
         let limits = (w.cwnd.into(), w.mss.into());
         let window = self.rounds.starts.then_some(aggregation::ROUNDS);
-        self.lumps.update(sample, window, self.rate.get(), limits);
+        self.lumps.update(sample, window, self.rate(), limits);
         self.update_phase(w, sample);
         if self.mode == Mode::Startup && self.filled {
             self.mode = Mode::Drain;
         }
-        if self.mode == Mode::Drain && sample.pipe.1 <= self.target(w, UNIT, 0) {
+        if self.mode == Mode::Drain && sample.pipe.1 <= self.target(w, self.rate.get(), UNIT, 0) {
             self.probe_bw(sample.now);
         }
         self.update_min_rtt(w, sample);
         let (pacing_gain, window_gain) = self.gains();
         let gains = [pacing_gain, HIGH_GAIN];
-        self.pace.update(w, sample, self.rate.get(), gains, self.filled);
+        self.pace.update(w, sample, self.rate(), gains, self.filled);
         self.update_window(w, sample, window_gain);
     }
 
+    fn on_lost(&mut self, _: &Window, lost: &Lost) {
+        self.lost += lost.bytes;
+    }
+
     /// The threshold stays; the window is remembered, to come back to it.
-    fn after_loss(&mut self, _: Time, w: &Window, loss: Loss) -> u32 {
+    fn after_loss(&mut self, now: Time, w: &Window, loss: Loss) -> u32 {
         self.save_window(w);
         if loss == Loss::Timeout {
             self.repair = Repair::Timeout;
             self.full = (0, 0);
             self.conserves = false;
+            // A timeout counts as the end of a round trip (`bbr_set_state`).
+            self.rounds.starts = true;
+            self.watch_policer(true, false, now);
         }
         w.ssthresh
     }
@@ -343,6 +379,7 @@ impl Growth for Bbr {
     /// The window comes back by the sample that follows; whether the path is full is asked again.
     fn undone(&mut self, _: &mut Window, _: u32) {
         self.full = (0, 0);
+        self.policed.reset();
     }
 
     fn restart(&mut self, now: Time, idle: bool) {
@@ -350,7 +387,7 @@ impl Growth for Bbr {
             self.idle_restart = true;
             self.lumps.restart(now);
             if self.mode == Mode::ProbeBw {
-                self.pace.cruise(self.rate.get());
+                self.pace.cruise(self.rate());
             }
         }
     }

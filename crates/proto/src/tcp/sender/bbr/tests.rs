@@ -187,8 +187,12 @@ fn each_phase_ends_when_it_is_over() {
 #[test]
 fn the_window_opens_by_what_arrives() {
     let settled = Path::settled();
-    let target =
-        settled.bbr.target(&settled.w, 2 * UNIT, settled.bbr.lumps.extra(settled.bbr.rate.get()));
+    let target = settled.bbr.target(
+        &settled.w,
+        settled.bbr.rate.get(),
+        2 * UNIT,
+        settled.bbr.lumps.extra(settled.bbr.rate.get()),
+    );
     let target = target as u32;
     assert!(target > 60_000, "{target}");
     for (filled, total, cwnd, becomes) in [
@@ -251,11 +255,19 @@ fn the_target_leaves_room_for_bursts() {
         (Mode::ProbeBw, 1, None, UNIT, 0, 54),
     ] {
         let Path { mut bbr, w, .. } = Path::new();
-        assert_eq!(bbr.target(&w, gain, extra), 10_000, "nothing is known: the first window");
+        assert_eq!(
+            bbr.target(&w, bbr.rate.get(), gain, extra),
+            10_000,
+            "nothing is known: the first window"
+        );
         bbr.rate.add(0, RATE);
         (bbr.min_rtt, bbr.mode, bbr.phase) = (Some(Span::millis(40)), mode, phase);
         bbr.pace.0 = pace;
-        assert_eq!(bbr.target(&w, gain, extra), segments * 1000, "{mode:?} {pace:?} {extra}");
+        assert_eq!(
+            bbr.target(&w, bbr.rate.get(), gain, extra),
+            segments * 1000,
+            "{mode:?} {pace:?} {extra}"
+        );
     }
 }
 
