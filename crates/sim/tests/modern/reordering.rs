@@ -45,14 +45,17 @@ impl Sink for Repeats {
     }
 }
 
-/// Retransmissions of two runs of `sender` on this link, and all data segments.
+/// A run may have many times the median: six of Linux' BBR with 60 ms have 10 to 60, thirty of ours 3 to 72.
+const RUNS: u64 = 6;
+
+/// Retransmissions of [`RUNS`] runs of `sender` on this link, and all data segments.
 fn repeats(sender: &str, link: &[&str]) -> (u64, u64) {
     let sender = format!("host.server.tcp={sender}");
     let set = link.iter().copied().chain([sender.as_str(), "host.client.dsack=true"]);
     let arguments: Vec<Argument> = set.map(|s| Argument::Set(s.to_owned())).collect();
     let (plan, _) = parse(TEXT, "reordering", &arguments).unwrap();
     let mut total = (0, 0);
-    for seed in 1..=2 {
+    for seed in 1..=RUNS {
         let mut sink = Repeats::default();
         run(&plan.cells[0].scenario, seed, &mut sink);
         assert_eq!(sink.drops, 0, "{link:?}");
@@ -76,8 +79,9 @@ fn what_is_reordered_or_duplicated_is_seldom_sent_again() {
             (&["core.link.duplicate=5%"], 0),
         ] {
             let (repeats, data) = repeats(sender, link);
-            assert!(data > 2 * 5000, "{sender} {link:?}: {data} segments");
-            assert!(repeats <= 2 * most, "{sender} {link:?}: {repeats} of {data} sent again");
+            // A quarter of what the link carries: CUBIC has 4500 a run with 60 ms, six runs of Linux 3000 to 11,400.
+            assert!(data > RUNS * 3300, "{sender} {link:?}: {data} segments");
+            assert!(repeats <= RUNS * most, "{sender} {link:?}: {repeats} of {data} sent again");
         }
     }
 }
