@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def register() -> None:
-    """Registers the environments once."""
+    """Registers the environments once. Gymnasium 1 loads no plugins, so an import of this package has to."""
     import gymnasium
 
     for name, action in (("Window", "window"), ("Rate", "rate")):

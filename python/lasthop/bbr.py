@@ -17,8 +17,10 @@ from math import ceil
 
 from .control import Ack, CongestionControl
 
-#: 2/ln 2: fills the path as fast as slow start.
-HIGH_GAIN = 2.887
+#: 2/ln 2, as the kernel rounds it: fills the path as fast as slow start.
+HIGH_GAIN = 739 / 256
+#: ln 2 / 2: drains the queue of the startup.
+DRAIN_GAIN = 88 / 256
 #: Pacing gains of a cycle: probe, drain the queue of the probe, cruise.
 CYCLE = (1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 #: Round trips for which a delivery rate counts.
@@ -110,7 +112,7 @@ class Bbr(CongestionControl):
         """Gains of the pacing rate and of the window."""
         return {
             "startup": (HIGH_GAIN, HIGH_GAIN),
-            "drain": (1 / HIGH_GAIN, HIGH_GAIN),
+            "drain": (DRAIN_GAIN, HIGH_GAIN),
             "probe_bw": (CYCLE[self.phase], 2.0),
             "probe_rtt": (1.0, 1.0),
         }[self.mode]

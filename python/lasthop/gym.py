@@ -1,11 +1,12 @@
 """Congestion control as an environment of Gymnasium. Needs ``lasthop[gym]``.
 
->>> import gymnasium
+>>> import gymnasium, lasthop.gym
 >>> env = gymnasium.make("lasthop/Window-v0", interval="10ms")
 >>> observation, info = env.reset(seed=1)
 >>> observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
 
-``lasthop/Window-v0`` and ``lasthop/Rate-v0`` take the arguments of :func:`make`.
+``lasthop/Window-v0`` and ``lasthop/Rate-v0`` take the arguments of :func:`make`. The import of this module registers
+them, and that of ``lasthop`` if Gymnasium is imported before.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from . import _lasthop
+from . import _envs, _lasthop
 from ._errors import ScenarioError
 from .results import _natural
 from .scenario import Scenario
@@ -190,13 +191,6 @@ def make(
     return Environment(_scenario(scenario), interval, action, baseline, reward, largest)
 
 
-def register() -> None:
-    """Registers ``lasthop/Window-v0`` and ``lasthop/Rate-v0``. Gymnasium calls it when it is imported."""
-    from . import _envs
-
-    _envs.register()
-
-
 def make_vec(scenarios: Scenario | str | list[Scenario] | None = None, count: int = 2, **options: Any) -> gymnasium.vector.SyncVectorEnv:
     """``count`` environments side by side, or one for each of several scenarios, behind Gymnasium's vector API."""
     all_of = scenarios if isinstance(scenarios, list) else [scenarios] * _natural("count", count, 4096, 1)
@@ -242,4 +236,4 @@ def _nanoseconds(interval: str | float) -> int:
     return round(span)
 
 
-register()
+_envs.register()

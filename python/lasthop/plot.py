@@ -6,6 +6,7 @@ The style is a Matplotlib style file, for other figures too: ``plt.style.use("la
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import matplotlib
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
     from . import _lasthop
 
-#: The style of figures that are drawn without axes of their own.
-STYLE = "lasthop.figure"
 #: The colours of figures by name, dark on light and light on dark.
 COLOURS = {
     "paper": ("#ffffff", "#14181d"),
@@ -52,9 +51,16 @@ def _axes(ax: Axes | None, height: float = 4.0) -> Axes:
     if ax is not None:
         return ax
     # A dark style in use selects the dark figures.
-    style = STYLE + "_dark" if _is_dark(matplotlib.rcParams["axes.facecolor"]) else STYLE
-    with pyplot.style.context(style):
+    name = "figure_dark" if _is_dark(matplotlib.rcParams["axes.facecolor"]) else "figure"
+    path = os.path.join(os.path.dirname(__file__), f"{name}.mplstyle")
+    style = matplotlib.rc_params_from_file(path, use_default_template=False)
+    # Not `style.context`: a first figure in it sets up a notebook's backend, which the end of the context would undo.
+    before = {key: matplotlib.rcParams[key] for key in style}
+    matplotlib.rcParams.update(style)
+    try:
         return pyplot.subplots(figsize=(7.2, height))[1]
+    finally:
+        matplotlib.rcParams.update(before)
 
 
 def _is_dark(colour: Any) -> bool:

@@ -227,7 +227,7 @@ def run(
     """
     scenario = _seeded(scenario, seeds)
     _warn(scenario)
-    return Results(_lasthop.run(scenario.plan, _jobs(jobs), progress), scenario)
+    return Results(_lasthop.run(scenario.plan, _jobs(jobs), _progress(progress)), scenario)
 
 
 def run_points(
@@ -297,17 +297,20 @@ def _rows(points: Any) -> list[Mapping[str, Any]]:
         if len({len(column) for column in columns.values()}) > 1:
             raise ScenarioError("the columns of points have different lengths", help="each row sets every key")
         return [dict(zip(columns, row)) for row in zip(*columns.values())]
+    if isinstance(points, (str, bytes)) or not hasattr(points, "__iter__"):
+        help = "give a list of dicts, a dict of columns, or a data frame"
+        raise ScenarioError(f"points is {points!r}", key="points", help=help)
     rows = list(points)
     for row in rows:
         if not hasattr(row, "items"):
-            raise ScenarioError(f"a point is {row!r}", help="a point is a dict of keys and values")
+            raise ScenarioError(f"a point is {row!r}", key="points", help="a point is a dict of keys and values")
     return rows
 
 
 def _seeded(scenario: Scenario, seeds: int | None) -> Scenario:
     if not isinstance(scenario, Scenario):
         raise ScenarioError(
-            f"a scenario is {type(scenario).__name__}", help="make one by Scenario.load, .example or .from_dict"
+            f"scenario is {type(scenario).__name__}", key="scenario", help="make one by Scenario.load, .example or .from_dict"
         )
     return scenario if seeds is None else scenario.set("runs", _natural("seeds", seeds, 1_000_000, 1))
 
@@ -320,6 +323,13 @@ def _natural(what: str, given: object, most: int, least: int = 0) -> int:
     if not least <= whole <= most:
         raise ScenarioError(f"{what} is {whole}", key=what, help=f"give a whole number from {least} to {most}")
     return whole
+
+
+def _progress(progress: Callable[[int, int], object] | None) -> Callable[[int, int], object] | None:
+    if progress is not None and not callable(progress):
+        help = "give a function of two numbers: the runs that are done, and all of them"
+        raise ScenarioError(f"progress is {progress!r}", key="progress", help=help)
+    return progress
 
 
 def _jobs(jobs: int) -> int:

@@ -162,8 +162,9 @@ class Scenario:
                 raise ScenarioError(message, code="bad-axis", key=axis, help=f"there are {known}")
             changes.append(("set", f"{axis}={label}"))
         cell = self._changed(changes)
-        if cell.axes:
-            left = ", ".join(f"{axis}=..." for axis in cell.axes)
+        # A labelled axis stays, with one label.
+        if len(cell.plan.cells) > 1:
+            left = ", ".join(f"{axis}=..." for axis, labels in cell.axes.items() if len(labels) > 1)
             raise ScenarioError("this is more than one cell", code="bad-axis", help=f"say which: {left}")
         return cell
 
