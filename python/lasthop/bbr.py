@@ -139,8 +139,8 @@ class Bbr(CongestionControl):
             return
         limited = ack.app_limited or ack.prior_delivered < self.drained_until
         if not limited or ack.delivery_rate >= self.rate:
-            kept = [(at, rate) for at, rate in self.rates if self.round - at <= RATE_ROUNDS and rate > ack.delivery_rate]
-            self.rates = [*kept, (self.round, ack.delivery_rate)]
+            larger = [(at, rate) for at, rate in self.rates if self.round - at <= RATE_ROUNDS and rate > ack.delivery_rate]
+            self.rates = [*larger, (self.round, ack.delivery_rate)]
         if self.filled or not self.round_starts or limited:
             return
         if self.rate >= 1.25 * self.full_rate and self.rate > 0:

@@ -206,7 +206,7 @@ def episode(env: gymnasium.Env[Any, Any], policy: Callable[[Observation], Any] |
     while True:
         action = idle if policy is None else policy(observation)
         observation, reward, terminated, truncated, info = env.step(action)
-        total, steps, delivered = total + reward, steps + 1, delivered + float(observation[1])
+        total, steps, delivered = total + float(reward), steps + 1, delivered + float(observation[1])
         if terminated or truncated:
             seconds = info["time"]
             return {

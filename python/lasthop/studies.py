@@ -199,7 +199,7 @@ def _word(name: str, value: object, example: str) -> None:
 
 def _words(name: str, value: str | Iterable[str], example: str) -> list[str]:
     """One text, or several."""
-    words = [value] if isinstance(value, str) or not hasattr(value, "__iter__") else list(value)
+    words: list[Any] = [value] if isinstance(value, str) or not hasattr(value, "__iter__") else list(value)
     for word in words:
         if not isinstance(word, str):
             raise ScenarioError(f"{name} is {word!r}", key=name, help=f'give texts, such as ["{example}"]')

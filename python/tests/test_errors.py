@@ -67,7 +67,7 @@ BAD = {
     "too much loss to compare": (lambda: lh.compare(LAN, loss=2), "loss is 2", "share"),
     "a scheme to compare": (lambda: lh.compare(LAN, "snop"), "snop", "snoop"),
     "energy of several cells": (lambda: lh.energy(LAN), "varies agent", '.set("agent", '),
-    "a condition": (lambda: lh.explain("W-T4", sets=2, seeds=1, again=0, fit=["x"]), "fit=x", "claim"),
+    "a condition": (lambda: lh.explain("W-T4", fit=["x"]), "fit=x", "claim"),
     "progress": (lambda: lh.run(LAN, progress=3), "progress is 3", "function"),
     "points": (lambda: lh.run_points(LAN, 3), "points is 3", "list of dicts"),
     "a folder for a table": (lambda: lh.merge("x", out=3), "out is 3", "directory"),

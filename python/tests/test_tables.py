@@ -27,9 +27,9 @@ def test_every_reader_needs_one_line(results, name):
     assert [*names, frames[2].column_names] == [rows.columns] * 4
     assert [len(f) for f in frames] == [len(rows)] * 4
     for column in ("cell", "seed", "errors.mean"):
-        told = rows[column]
-        assert frames[0][column].tolist() == frames[1][column].to_list() == told
-        assert frames[2][column].to_pylist() == frames[3][column].tolist() == told
+        values = rows[column]
+        assert frames[0][column].tolist() == frames[1][column].to_list() == values
+        assert frames[2][column].to_pylist() == frames[3][column].tolist() == values
 
 
 def test_rows_are_dicts(results):
