@@ -11,7 +11,7 @@ NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help test setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-figures kernel-grid lint explore code-tests purity licences doc fuzz-check bench instructions advisories clean
-.PHONY: book campaign captures dist msrv papers publish-check readme schemas small flaky fuzz mutants wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test
+.PHONY: book campaign captures dist msrv notebooks papers publish-check readme schemas small flaky fuzz mutants wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -194,6 +194,9 @@ else
 	'$(VENV)/bin/pip' install --quiet --force-reinstall --no-deps '$(TARGET)'/wheels-dev/*.whl
 	cd python && LASTHOP_FAILED='$(FAILED)' PYTHONSAFEPATH=1 '$(VENV)/bin/pytest'
 endif
+
+notebooks: wheel ## Execute the notebook of each reader from the wheel in a fresh environment, with its time; needs PyPI
+	'$(VENV)/bin/python' .ci/notebooks '$(TARGET)'/wheels/*.whl
 
 python-lock: ## Choose the versions of what the Python tests need anew
 	python3 -m venv '$(TARGET)/uv' && '$(TARGET)/uv/bin/pip' install --quiet uv

@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from . import _lasthop
 from ._errors import ScenarioError, ScenarioWarning
 from .control import Ack, CongestionControl
@@ -32,13 +34,18 @@ def examples() -> list[str]:
 
 
 def __getattr__(name: str) -> object:
-    # Gymnasium takes a second to import: only who asks for it pays.
+    # Gymnasium takes a second to import, so it is imported on first use.
     if name == "gym":
         import importlib
 
         return importlib.import_module(".gym", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
+
+if "gymnasium" in sys.modules:
+    from . import _envs
+
+    _envs.register()
 
 __all__ = [
     "Ack",

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+
 
 class ScenarioError(ValueError):
     """An input that cannot be run, with what is wrong, where, and what would be right.
@@ -60,6 +64,46 @@ def _restored(fields: dict[str, object]) -> ScenarioError:
     error = ScenarioError(str(fields["message"]))
     error.__dict__.update(fields)
     return error
+
+
+class AsWritten:
+    """Renames what errors concern to the arguments of a function, in a ``with`` block.
+
+    Studies write scenarios of their own and have messages for the command line. ``keys`` has the ends of keys of such
+    scenarios, each with the argument that sets them.
+    """
+
+    def __init__(self, keys: dict[str, str] | None = None) -> None:
+        self.keys = keys or {}
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, ScenarioError):
+            self._rename(error)
+
+    def _rename(self, error: ScenarioError) -> None:
+        import re
+
+        for end, argument in self.keys.items():
+            if error.key.endswith(end):
+                error.message = error.message.replace(f"`{error.key}`", argument, 1)
+                error.help = re.sub(r"`[\w-]+ = ", f"`{argument}=", error.help.split("\n")[0])
+                error.key, error.source, error.line, error.column = argument, argument, 0, 0
+        for field in ("message", "help"):
+            text = getattr(error, field)
+            text = re.sub(r"--(set|vary) ([\w.-]+)=([\w.]+)", r'.\1("\2", \3)', text)
+            text = re.sub(r"--([a-z][a-z-]+)(?:[ =]([^`\s]+))?", _argument, text)
+            setattr(error, field, text)
+        if not error.key and (begins := re.match(r"(?:there is no )?([a-z_]+)(?:: | is `| `)", error.message)):
+            error.key = begins[1]
+        error.args = (error.message,)
+
+
+def _argument(option: re.Match[str]) -> str:
+    name = option[1].replace("-", "_")
+    return f"{name}={option[2]}" if option[2] else name
 
 
 class ScenarioWarning(UserWarning):

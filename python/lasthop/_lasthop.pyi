@@ -1,28 +1,86 @@
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, final
 
-__all__ = ["Ack", "Plan", "Recording", "Results", "Session", "Sweep", "Table", "advise", "all_claims", "analyze", "battery", "commit", "compare", "energy", "examples", "explain", "fail", "identity", "left_open", "link_files", "merge", "nearest_example", "record", "reproduce", "run", "version", "visit_files", "with_link_file"]
+__all__ = ["Ack", "Plan", "Recording", "Results", "Session", "Sweep", "Table", "advise", "all_claims", "amount", "analyze", "battery", "commit", "compare", "energy", "examples", "explain", "fail", "identity", "left_open", "link_files", "merge", "nearest_example", "read_table", "record", "reproduce", "restore_recording", "restore_results", "run", "version", "visit_files", "with_link_file"]
 
 _Progress = Callable[[int, int], object] | None
 _Seen = tuple[float, float, float, float, float, float, float, float, float]
 
 @final
 class Ack:
-    """What a sender knows when an ACK has come, or when a loss has been found."""
+    """The measurements of a sender after an ACK, or after a detected loss.
+
+    A sender that keeps no record of its segments (such as ``reno``) measures no delivery rate and no losses.
+    """
     @property
-    def now(self) -> float: ...
+    def now(self) -> float:
+        """Seconds since the start of the run."""
     @property
-    def acked(self) -> int: ...
+    def acked(self) -> int:
+        """Bytes by which the left edge moved; 0 for a loss."""
     @property
-    def rtt(self) -> float | None: ...
+    def rtt(self) -> float | None:
+        """The round trip that this ACK measures, in seconds."""
     @property
-    def cwnd(self) -> int: ...
+    def min_rtt(self) -> float | None:
+        """The shortest round trip of the connection, with that of the handshake."""
     @property
-    def ssthresh(self) -> int: ...
+    def srtt(self) -> float | None:
+        """The smoothed round trip: 7/8 of the last value and 1/8 of the new one."""
     @property
-    def flight(self) -> int: ...
+    def cwnd(self) -> int:
+        """The congestion window, in bytes."""
     @property
-    def mss(self) -> int: ...
+    def ssthresh(self) -> int:
+        """The slow-start threshold, in bytes."""
+    @property
+    def flight(self) -> int:
+        """Unacknowledged bytes."""
+    @property
+    def mss(self) -> int:
+        """Bytes of a full segment."""
+    @property
+    def initial_window(self) -> int:
+        """Segments of the first window."""
+    @property
+    def in_flight(self) -> int:
+        """Bytes in the network after this ACK: unacknowledged ones that are neither sacked nor lost."""
+    @property
+    def prior_in_flight(self) -> int:
+        """The same before this ACK."""
+    @property
+    def delivered(self) -> int:
+        """Bytes that this ACK newly acknowledges, cumulatively or selectively."""
+    @property
+    def lost(self) -> int:
+        """Bytes newly found to be lost."""
+    @property
+    def marked(self) -> int:
+        """Bytes newly reported as marked (CE); 0 unless the peer counts marks (AccECN)."""
+    @property
+    def total_delivered(self) -> int:
+        """Bytes delivered since the connection opened."""
+    @property
+    def total_lost(self) -> int:
+        """Bytes lost since the connection opened."""
+    @property
+    def total_marked(self) -> int:
+        """Bytes reported as marked since the connection opened."""
+    @property
+    def delivery_rate(self) -> float | None:
+        """The measured delivery rate in bytes per second; None if this ACK gives none."""
+    @property
+    def prior_delivered(self) -> int | None:
+        """``total_delivered`` when the segment was sent that the rate is measured by."""
+    @property
+    def app_limited(self) -> bool:
+        """Whether the application had too little to send, so that the path may be faster."""
+    @property
+    def pacing_rate(self) -> float | None:
+        """The pacing rate that this control has set, in bytes per second."""
+    @property
+    def state(self) -> str:
+        """``open``, ``recovery``, or ``loss`` after a timeout."""
 
 @final
 class Plan:
@@ -62,6 +120,8 @@ class Table:
     def metadata(self) -> dict[str, str]: ...
     def __len__(self) -> int: ...
     def __getitem__(self, name: str, /) -> list[Any]: ...
+    def __iter__(self) -> Iterator[dict[str, Any]]: ...
+    def __reduce__(self) -> tuple[Callable[[bytes], Table], tuple[bytes]]: ...
 
 @final
 class Results:
@@ -86,6 +146,8 @@ class Recording:
     def result(self) -> str: ...
     @property
     def end(self) -> float: ...
+    @property
+    def seed(self) -> int: ...
     @property
     def links(self) -> list[str]: ...
     def pcapng(self, link: str | None) -> bytes: ...
@@ -126,6 +188,12 @@ def visit_files(text: str) -> list[tuple[int, int, str]]: ...
 def link_files(text: str) -> list[str]: ...
 def with_link_file(text: str, name: str, content: str) -> str: ...
 def nearest_example(word: str) -> str | None: ...
+def amount(label: str) -> tuple[float, str] | None: ...
+def read_table(bytes: bytes) -> Table: ...
+def restore_results(plan: Plan, json: str) -> Results: ...
+def restore_recording(
+    plan: Plan, seed: int, tables: tuple[Table, Table, Table], result: str, end: float
+) -> Recording: ...
 def run(plan: Plan, jobs: int = 0, progress: _Progress = None) -> Results: ...
 def record(plan: Plan, cell: int, seed: int) -> Recording: ...
 def compare(

@@ -1,9 +1,12 @@
-"""Learning congestion control: a sender's window or rate in the hands of an agent. Needs ``lasthop[gym]``.
+"""Congestion control as an environment of Gymnasium. Needs ``lasthop[gym]``.
 
->>> import lasthop as lh
->>> env = lh.gym.make(lh.Scenario.example("west97-lan").cell(agent="none"), interval="10ms")
+>>> import gymnasium, lasthop.gym
+>>> env = gymnasium.make("lasthop/Window-v0", interval="10ms")
 >>> observation, info = env.reset(seed=1)
 >>> observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
+
+``lasthop/Window-v0`` and ``lasthop/Rate-v0`` take the arguments of :func:`make`. The import of this module registers
+them, and that of ``lasthop`` if Gymnasium is imported before.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from . import _lasthop
+from . import _envs, _lasthop
 from ._errors import ScenarioError
 from .results import _natural
 from .scenario import Scenario
@@ -68,12 +71,10 @@ class Environment(gymnasium.Env["Observation", "NDArray[np.float32]"]):
         reward: Callable[[Observation, float], float],
         largest: float,
     ) -> None:
-        if not isinstance(scenario, Scenario):
-            raise ScenarioError(f"a scenario is {type(scenario).__name__}", help="make one by Scenario.example")
         if action not in ("window", "rate"):
             raise ScenarioError(f"there is no action `{action}`", key="action", help="there are window, rate")
         if baseline is not None and baseline not in BASELINES:
-            raise ScenarioError(f"there is no baseline `{baseline}`", help=f"there are {', '.join(BASELINES)}")
+            raise ScenarioError(f"there is no baseline `{baseline}`", key="baseline", help=f"there are {', '.join(BASELINES)}")
         if scenario.control is not None:
             raise ScenarioError("the sender has a congestion control already", help="leave with_control out")
         if len(scenario.plan.cells) > 1:
@@ -93,7 +94,7 @@ class Environment(gymnasium.Env["Observation", "NDArray[np.float32]"]):
         self.action_space = spaces.Box(-1.0, 1.0, (1,), dtype=np.float32)
         self._least = 536.0 if action == "window" else 1000.0
         if not self.largest > self._least:
-            raise ScenarioError(f"the largest {action} is {largest}", help=f"it is more than {self._least}")
+            raise ScenarioError(f"largest is {largest}", key="largest", help=f"give more than {self._least:.0f}")
         self._session: _lasthop.Session | None = None
 
     def value(self, action: NDArray[np.float32]) -> float:
@@ -141,8 +142,25 @@ class Environment(gymnasium.Env["Observation", "NDArray[np.float32]"]):
         return observation, reward, complete, bool(end) and not complete, {"time": self._session.now, "end": end}
 
 
+def _default() -> Scenario:
+    """The scenario of an environment without one."""
+    return Scenario.example("west97-lan").cell(agent="none").set("transfer.bytes", "200kB")
+
+
+def _scenario(given: Scenario | str | None) -> Scenario:
+    if given is None:
+        return _default()
+    if isinstance(given, str):
+        return Scenario.example(given)
+    if not isinstance(given, Scenario):
+        raise ScenarioError(
+            f"scenario is {type(given).__name__}", key="scenario", help="give a Scenario, or the name of a built-in one"
+        )
+    return given
+
+
 def make(
-    scenario: Scenario,
+    scenario: Scenario | str | None = None,
     interval: str | float = "10ms",
     *,
     action: str = "window",
@@ -156,7 +174,8 @@ def make(
     the same actions the same happens.
 
     Args:
-        scenario: One cell.
+        scenario: One cell: a scenario, or the name of a built-in one. The default is the link of ``west97-lan`` with
+            errors, no agent, and a transfer of 200 kB.
         interval: The time of a step: a text such as ``10ms``, or seconds.
         action: ``window`` or ``rate``. An action is an array of one number from -1 to 1: a logarithm between one small
             segment (536 bytes, or 1 kB/s) and ``largest``.
@@ -169,16 +188,16 @@ def make(
     """
     if largest is None:
         largest = 1e6 if action == "window" else 12.5e6
-    return Environment(scenario, interval, action, baseline, reward, largest)
+    return Environment(_scenario(scenario), interval, action, baseline, reward, largest)
 
 
-def make_vec(scenarios: Scenario | list[Scenario], count: int = 2, **options: Any) -> gymnasium.vector.SyncVectorEnv:
+def make_vec(scenarios: Scenario | str | list[Scenario] | None = None, count: int = 2, **options: Any) -> gymnasium.vector.SyncVectorEnv:
     """``count`` environments side by side, or one for each of several scenarios, behind Gymnasium's vector API."""
     all_of = scenarios if isinstance(scenarios, list) else [scenarios] * _natural("count", count, 4096, 1)
     return gymnasium.vector.SyncVectorEnv([partial(make, s, **options) for s in all_of])
 
 
-def episode(env: Environment, policy: Callable[[Observation], Any] | None = None, *, seed: int) -> dict[str, Any]:
+def episode(env: gymnasium.Env[Any, Any], policy: Callable[[Observation], Any] | None = None, *, seed: int) -> dict[str, Any]:
     """Plays one run with ``seed`` to its end: total reward, steps, seconds, bytes delivered per second, and why it
     ended. Without a policy the environment has a baseline."""
     observation, _ = env.reset(options={"seed": seed})
@@ -187,7 +206,7 @@ def episode(env: Environment, policy: Callable[[Observation], Any] | None = None
     while True:
         action = idle if policy is None else policy(observation)
         observation, reward, terminated, truncated, info = env.step(action)
-        total, steps, delivered = total + reward, steps + 1, delivered + float(observation[1])
+        total, steps, delivered = total + float(reward), steps + 1, delivered + float(observation[1])
         if terminated or truncated:
             seconds = info["time"]
             return {
@@ -206,12 +225,15 @@ def _nanoseconds(interval: str | float) -> int:
     if isinstance(interval, str):
         digits = interval.rstrip("nums")
         if interval[len(digits) :] not in _UNITS:
-            raise ScenarioError(f"the interval is `{interval}`", key="interval", help=help)
+            raise ScenarioError(f"interval is {interval!r}", key="interval", help=help)
         number, scale = digits, _UNITS[interval[len(digits) :]]
     try:
         span = float(number) * scale
     except (TypeError, ValueError):
-        raise ScenarioError(f"the interval is {interval!r}", key="interval", help=help) from None
+        raise ScenarioError(f"interval is {interval!r}", key="interval", help=help) from None
     if not 1 <= span <= 1e15:
-        raise ScenarioError(f"the interval is {interval!r}", key="interval", help="it is from 1ns to 1000000s")
+        raise ScenarioError(f"interval is {interval!r}", key="interval", help="it is from 1ns to 1000000s")
     return round(span)
+
+
+_envs.register()

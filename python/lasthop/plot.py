@@ -1,9 +1,15 @@
-"""Figures that look like those of the report. Needs ``lasthop[plot]``."""
+"""Figures in the style of ``lasthop plot``. Needs ``lasthop[plot]``.
+
+The style is a Matplotlib style file, for other figures too: ``plt.style.use("lasthop.figure")``, or
+``"lasthop.figure_dark"`` for slides.
+"""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
+import matplotlib
 from matplotlib import pyplot
 
 from ._errors import ScenarioError
@@ -13,25 +19,26 @@ if TYPE_CHECKING:
 
     from . import _lasthop
 
-#: The colours of the report.
+#: The colours of figures by name, dark on light and light on dark.
 COLOURS = {
-    "ink": "#1b2430",
-    "muted": "#5c6773",
-    "grid": "#e3e7ec",
-    "axis": "#9aa5b1",
-    "stall": "#f0ead6",
-    "blue": "#0072b2",
-    "orange": "#d98c00",
-    "green": "#00875f",
-    "purple": "#b4558c",
-    "sky": "#3a9bd6",
-    "red": "#cc3311",
+    "paper": ("#ffffff", "#14181d"),
+    "ink": ("#1b2430", "#e7ebf0"),
+    "muted": ("#5c6773", "#9ba6b2"),
+    "grid": ("#e3e7ec", "#2a323b"),
+    "axis": ("#9aa5b1", "#5b6672"),
+    "stall": ("#f0ead6", "#2c2a20"),
+    "blue": ("#0072b2", "#5ab4ea"),
+    "orange": ("#bf7900", "#f0b23c"),
+    "green": ("#00875f", "#2fc49a"),
+    "purple": ("#b4558c", "#dd90bd"),
+    "sky": ("#3a9bd6", "#8fd0f5"),
+    "red": ("#cc3311", "#ff7458"),
 }
 KIB = 1024
-#: How packets that are sent again are drawn: mark, colour and word.
+#: The marks of retransmissions: mark, colour, name.
 _AGAIN = {
     "fast": ("^", "orange", "fast retransmission"),
-    "timeout": ("D", "purple", "retransmission after time-out"),
+    "timeout": ("D", "purple", "retransmission after timeout"),
     "eln": ("s", "sky", "retransmission after loss notice"),
     "probe": ("s", "purple", "tail loss probe"),
     "local": ("o", "green", "local retransmission"),
@@ -39,23 +46,37 @@ _AGAIN = {
 }
 
 
-def _axes(ax: Axes | None, width: float = 7.2, height: float = 4.0) -> Axes:
-    if ax is None:
-        ax = pyplot.subplots(figsize=(width, height), layout="constrained")[1]
-    ax.grid(True, color=COLOURS["grid"], linewidth=0.8)
-    ax.set_axisbelow(True)
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        ax.spines[side].set_color(COLOURS["axis"])
-    ax.tick_params(colors=COLOURS["muted"], labelsize=9)
-    return ax
+def _axes(ax: Axes | None, height: float = 4.0) -> Axes:
+    """The given axes as they are, or new ones in the style."""
+    if ax is not None:
+        return ax
+    # A dark style in use selects the dark figures.
+    name = "figure_dark" if _is_dark(matplotlib.rcParams["axes.facecolor"]) else "figure"
+    path = os.path.join(os.path.dirname(__file__), f"{name}.mplstyle")
+    style = matplotlib.rc_params_from_file(path, use_default_template=False)
+    # Not `style.context`: a first figure in it sets up a notebook's backend, which the end of the context would undo.
+    before = {key: matplotlib.rcParams[key] for key in style}
+    matplotlib.rcParams.update(style)
+    try:
+        return pyplot.subplots(figsize=(7.2, height))[1]
+    finally:
+        matplotlib.rcParams.update(before)
+
+
+def _is_dark(colour: Any) -> bool:
+    from matplotlib.colors import to_rgb
+
+    return sum(to_rgb(colour)) < 1.5
+
+
+def _colour(ax: Axes, name: str) -> str:
+    return COLOURS[name][_is_dark(ax.get_facecolor())]
 
 
 def _titled(ax: Axes, title: str, x: str, y: str) -> Axes:
-    ax.set_title(title, loc="left", fontsize=11, fontweight="bold", color=COLOURS["ink"])
-    ax.set_xlabel(x, fontsize=9, color=COLOURS["muted"])
-    ax.set_ylabel(y, fontsize=9, color=COLOURS["muted"])
+    ax.set_title(title, loc="left", fontsize=11, fontweight="bold", color=_colour(ax, "ink"))
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
     return ax
 
 
@@ -64,7 +85,7 @@ def sequence(series: _lasthop.Table, flow: int, title: str, ax: Axes | None = No
     columns = {name: series[name] for name in ("flow", "what", "at_s", "to_s", "start", "end", "kind")}
     flows = list(dict.fromkeys(columns["flow"]))
     if not 0 <= flow < len(flows):
-        raise ScenarioError(f"there is no flow {flow}", help=f"the series has {len(flows)}, counted from 0")
+        raise ScenarioError(f"there is no flow {flow}", key="flow", help=f"the series has {len(flows)}, counted from 0")
     rows: dict[str, list[dict[str, Any]]] = {}
     for values in zip(*columns.values()):
         row = dict(zip(columns, values))
@@ -72,44 +93,44 @@ def sequence(series: _lasthop.Table, flow: int, title: str, ax: Axes | None = No
             rows.setdefault(row["what"], []).append(row)
     ax = _axes(ax)
     for stall in rows.get("stall", []):
-        ax.axvspan(stall["at_s"], stall["to_s"], color=COLOURS["stall"], linewidth=0)
+        ax.axvspan(stall["at_s"], stall["to_s"], color=_colour(ax, "stall"), linewidth=0, zorder=0)
     for bad in rows.get("bad", []):
-        ax.axvspan(bad["at_s"], bad["to_s"], color=COLOURS["red"], alpha=0.18, linewidth=0)
+        ax.axvspan(bad["at_s"], bad["to_s"], color=_colour(ax, "red"), alpha=0.18, linewidth=0, zorder=0)
     acked = rows.get("acked", [])
     if acked:
         to = [row["end"] / KIB for row in acked]
         at = [row["at_s"] for row in acked]
-        ax.step(at, to, where="post", color=COLOURS["muted"], linewidth=1, label="acknowledged")
+        ax.step(at, to, where="post", color=_colour(ax, "muted"), linewidth=1, label="acknowledged")
     sent = rows.get("sent", [])
     first = [row for row in sent if row["kind"] == "first"]
     low, high = ([row[key] / KIB for row in first] for key in ("start", "end"))
-    ax.vlines([row["at_s"] for row in first], low, high, color=COLOURS["blue"], linewidth=2.2, label="data")
+    ax.vlines([row["at_s"] for row in first], low, high, color=_colour(ax, "blue"), linewidth=2.2, label="data")
     for kind, (mark, colour, words) in _AGAIN.items():
         _marks(ax, [row for row in sent if row["kind"] == kind], mark, colour, words)
     _marks(ax, rows.get("lost", []), "x", "red", "lost")
-    ax.legend(loc="upper left", frameon=False, fontsize=8)
+    ax.legend(loc="upper left", frameon=False, fontsize=8.6, labelcolor=_colour(ax, "ink"))
     return _titled(ax, f"{title}: {flows[flow]}" if len(flows) > 1 else title, "time (s)", "sequence (KiB)")
 
 
 def _marks(ax: Axes, rows: list[dict[str, Any]], mark: str, colour: str, words: str) -> None:
     if rows:
         middle = [(row["start"] + row["end"]) / 2 / KIB for row in rows]
-        face = "none" if mark == "o" else COLOURS[colour]
+        face = "none" if mark == "o" else _colour(ax, colour)
         at = [row["at_s"] for row in rows]
-        style: dict[str, Any] = {"color": COLOURS[colour], "markerfacecolor": face, "linestyle": "none"}
+        style: dict[str, Any] = {"color": _colour(ax, colour), "markerfacecolor": face, "linestyle": "none"}
         ax.plot(at, middle, marker=mark, markersize=5, label=f"{words} ({len(rows)})", **style)
 
 
-def bars(summary: list[dict[str, Any]], axes: list[str], name: str, ax: Axes | None = None) -> Axes:
+def bars(summary: list[dict[str, Any]], labels: list[str], name: str, ax: Axes | None = None) -> Axes:
     """One number over cells: bars with 95 % confidence intervals."""
     ax = _axes(ax, height=1.2 + 0.35 * max(len(summary), 2))
-    labels = [" ".join(str(row[axis]) for axis in axes) or "all" for row in summary]
     unit = summary[0]["unit"] if summary else ""
     scale, unit = (1000.0, "kB/s") if unit == "B/s" else (1.0, unit)
     places = list(range(len(summary)))
     means = [row["mean"] / scale for row in summary]
     errors = [(row.get("ci95") or 0.0) / scale for row in summary]
-    ax.barh(places, means, xerr=errors, color=COLOURS["blue"], ecolor=COLOURS["ink"], height=0.6)
+    ax.barh(places, means, xerr=errors, color=_colour(ax, "blue"), ecolor=_colour(ax, "ink"), height=0.6)
     ax.set_yticks(places, labels)
+    ax.grid(visible=False, axis="y")
     ax.invert_yaxis()
     return _titled(ax, name.replace("_", " "), name if unit in ("", "1") else unit, "")

@@ -19,9 +19,14 @@ Table = _lasthop.Table
 class Results:
     """What was measured in the runs of a scenario.
 
-    Tables are Arrow tables (:class:`Table`): polars, pandas, pyarrow and DuckDB read them as they are, for example
-    ``polars.DataFrame(t.runs)``, and where pyarrow is, ``pandas.DataFrame.from_arrow(t.runs)``. Columns are called as in
-    the JSON of the command; ``units`` has their units, and the schema's metadata where the numbers are from.
+    Tables are Arrow tables (:class:`Table`): ``pandas.DataFrame(t.runs)``, ``polars.DataFrame(t.runs)`` and
+    ``pyarrow.table(t.runs)`` read them, and DuckDB queries a variable that holds one. Columns are named as in the JSON
+    of the command. ``units`` has their units, and the schema's metadata their provenance.
+
+    The values of an axis are numbers in base units if all its labels are amounts of one kind: ``128KiB`` is 131072 in
+    ``B``, ``2mbit`` is 250000 in ``B/s``, ``5ms`` is 0.005 in ``s``, ``1%`` is 0.01. Other labels stay texts.
+
+    Results can be pickled. Another version of lasthop refuses them.
     """
 
     def __init__(self, results: _lasthop.Results, scenario: Scenario) -> None:
@@ -57,20 +62,33 @@ class Results:
         return provenance
 
     def summary(self, name: str = "throughput") -> list[dict[str, Any]]:
-        """One number over the runs of each cell: its labels, then ``n``, ``mean``, ``sd``, ``ci95`` and the like, in
-        ``unit``.
+        """One number over the runs of each cell: the values of its axes as in the tables, then ``n``, ``mean``, ``sd``,
+        ``ci95`` and the like, in ``unit``.
 
         Raises:
             ScenarioError: There is no such number.
         """
+        axes = list(self.scenario.axes)
+        places = self._places()
+        return [{**dict(zip(axes, places[cell])), **row} for cell, _, row in self._summaries(name)]
+
+    def _summaries(self, name: str) -> list[tuple[int, list[str], dict[str, Any]]]:
+        """Index, labels and summary of each cell that has the number."""
         cells = _loads(self._results.summary())
         names = sorted({known for _, summary in cells for known in summary})
         if name not in names:
             raise ScenarioError(f"there is no number `{name}`", key=name, help=f"there are {', '.join(names)}")
-        axes = list(self.scenario.axes)
         return [
-            {**dict(zip(axes, labels)), "name": name, **summary[name]} for labels, summary in cells if name in summary
+            (cell, labels, {"name": name, **summary[name]})
+            for cell, (labels, summary) in enumerate(cells)
+            if name in summary
         ]
+
+    def _places(self) -> dict[int, tuple[Any, ...]]:
+        """The values of the axes of each cell."""
+        runs = self.runs
+        columns = runs.columns[1 : 1 + len(self.scenario.axes)]
+        return dict(zip(runs["cell"], zip(*(runs[column] for column in columns)) if columns else ((),) * len(runs)))
 
     def to_json(self) -> str:
         """Everything, as ``lasthop run --json`` prints it."""
@@ -80,7 +98,17 @@ class Results:
         """Draws one number over the cells, with 95 % confidence intervals. Needs ``lasthop[plot]``."""
         from . import plot
 
-        return plot.bars(self.summary(name), list(self.scenario.axes), name, ax)
+        summaries = self._summaries(name)
+        labels = [" ".join(labels) or "all" for _, labels, _ in summaries]
+        return plot.bars([row for *_, row in summaries], labels, name, ax)
+
+    def __getstate__(self) -> tuple[Scenario, str]:
+        return self.scenario, self.to_json()
+
+    def __setstate__(self, state: tuple[Scenario, str]) -> None:
+        self.scenario, json = state
+        self._results = _lasthop.restore_results(self.scenario.plan, json)
+        self._tables = {}
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -91,23 +119,24 @@ class Results:
     def _repr_html_(self) -> str:
         from ._html import escape, figure, table
 
-        rows = self.summary("throughput") if len(self) else []
-        axes = list(self.scenario.axes)
-        head = [*axes, "runs", "throughput, kB/s", "95 %"]
+        head = [*self.scenario.axes, "runs", "throughput, kB/s", "95 %"]
         cells = [
-            [*(r[a] for a in axes), r["n"], f"{r['mean'] / 1000:.1f}", f"± {(r.get('ci95') or 0) / 1000:.1f}"]
-            for r in rows
+            [*labels, r["n"], f"{r['mean'] / 1000:.1f}", f"± {(r.get('ci95') or 0) / 1000:.1f}"]
+            for _, labels, r in self._summaries("throughput")
         ]
         return f"<b>{escape(self.scenario.plan.title)}</b>{table(head, cells)}" + figure(lambda: self.plot())
 
 
 class Recording:
-    """One run with everything that happened in it."""
+    """One run with everything that happened in it. It can be pickled, with all its tables."""
 
-    def __init__(self, recording: _lasthop.Recording, title: str) -> None:
+    def __init__(self, recording: _lasthop.Recording, scenario: Scenario) -> None:
         self._recording = recording
-        #: What plots are called.
-        self.title = title
+        self._version: str = _lasthop.identity()
+        #: The scenario that was run.
+        self.scenario = scenario
+        #: The title of plots.
+        self.title = f"{scenario.plan.title}, seed {recording.seed}"
 
     @property
     def series(self) -> Table:
@@ -148,6 +177,9 @@ class Recording:
         if link != "drops" and link not in self.links:
             help = f"there are {', '.join([*self.links, 'drops'])}"
             raise ScenarioError(f"there is no link `{link}`", help=help)
+        if self._version != _lasthop.identity():
+            message = f"this recording is of {self._version}, and this is {_lasthop.identity()}"
+            raise ScenarioError(message, help="packets are simulated again: that needs the same version")
         data = self._recording.pcapng(None if link == "drops" else link)
         with open(path, "wb") as file:
             file.write(data)
@@ -157,6 +189,15 @@ class Recording:
         from . import plot
 
         return plot.sequence(self.series, flow, self.title, ax)
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        one = self._recording
+        parts = (one.seed, (one.series, one.events, one.tcb), one.result, one.end)
+        return self.scenario, self.title, self._version, parts
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.scenario, self.title, self._version, parts = state
+        self._recording = _lasthop.restore_recording(self.scenario.plan, *parts)
 
     def __repr__(self) -> str:
         return f"<Recording of {self.title}: {len(self.events)} events>"
@@ -186,7 +227,7 @@ def run(
     """
     scenario = _seeded(scenario, seeds)
     _warn(scenario)
-    return Results(_lasthop.run(scenario.plan, _jobs(jobs), progress), scenario)
+    return Results(_lasthop.run(scenario.plan, _jobs(jobs), _progress(progress)), scenario)
 
 
 def run_points(
@@ -199,8 +240,8 @@ def run_points(
 ) -> Results:
     """Makes the runs of a table of sets, for designs of experiments (SALib, scipy.stats.qmc, Optuna).
 
-    Each row sets some keys, and all rows have the same seeds. The rows are an axis ``point`` with the labels ``0``,
-    ``1``, ...; a column of the table of runs is called so.
+    Each row sets some keys, and all rows have the same seeds. The rows are an axis ``point`` with the numbers 0, 1, ...;
+    a column of the table of runs has this name.
 
     Args:
         scenario: What to run; its own axes stay.
@@ -234,7 +275,7 @@ def record(scenario: Scenario, seed: int | None = None) -> Recording:
         raise ScenarioError(f"this scenario has {len(plan.cells)} cells", help=f"say which: scenario.cell({left})")
     _warn(scenario)
     seed = plan.first_seed if seed is None else _natural("seed", seed, 2**64 - 1)
-    return Recording(_lasthop.record(plan, 0, seed), f"{plan.title}, seed {seed}")
+    return Recording(_lasthop.record(plan, 0, seed), scenario)
 
 
 def _loads(text: str) -> Any:
@@ -256,17 +297,20 @@ def _rows(points: Any) -> list[Mapping[str, Any]]:
         if len({len(column) for column in columns.values()}) > 1:
             raise ScenarioError("the columns of points have different lengths", help="each row sets every key")
         return [dict(zip(columns, row)) for row in zip(*columns.values())]
+    if isinstance(points, (str, bytes)) or not hasattr(points, "__iter__"):
+        help = "give a list of dicts, a dict of columns, or a data frame"
+        raise ScenarioError(f"points is {points!r}", key="points", help=help)
     rows = list(points)
     for row in rows:
         if not hasattr(row, "items"):
-            raise ScenarioError(f"a point is {row!r}", help="a point is a dict of keys and values")
+            raise ScenarioError(f"a point is {row!r}", key="points", help="a point is a dict of keys and values")
     return rows
 
 
 def _seeded(scenario: Scenario, seeds: int | None) -> Scenario:
     if not isinstance(scenario, Scenario):
         raise ScenarioError(
-            f"a scenario is {type(scenario).__name__}", help="make one by Scenario.load, .example or .from_dict"
+            f"scenario is {type(scenario).__name__}", key="scenario", help="make one by Scenario.load, .example or .from_dict"
         )
     return scenario if seeds is None else scenario.set("runs", _natural("seeds", seeds, 1_000_000, 1))
 
@@ -279,6 +323,13 @@ def _natural(what: str, given: object, most: int, least: int = 0) -> int:
     if not least <= whole <= most:
         raise ScenarioError(f"{what} is {whole}", key=what, help=f"give a whole number from {least} to {most}")
     return whole
+
+
+def _progress(progress: Callable[[int, int], object] | None) -> Callable[[int, int], object] | None:
+    if progress is not None and not callable(progress):
+        help = "give a function of two numbers: the runs that are done, and all of them"
+        raise ScenarioError(f"progress is {progress!r}", key="progress", help=help)
+    return progress
 
 
 def _jobs(jobs: int) -> int:

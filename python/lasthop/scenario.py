@@ -141,25 +141,30 @@ class Scenario:
             raise ScenarioError(f"the axis `{key}` has no values", code="bad-axis", key=key, help="give one at least")
         return self._changed([("vary", f"{_key(key)}={','.join(words)}")])
 
-    def cell(self, labels: Mapping[str, str] | None = None, /, **more: str) -> Scenario:
+    def cell(self, labels: Mapping[str, str | float] | None = None, /, **more: str | float) -> Scenario:
         """One combination of what is varied: ``s.cell(agent="snoop")``; a dotted axis in a dict.
+
+        A value is a label, or the number in the tables: ``s.cell({"errors.mean": 16384})`` is that of ``16KiB``.
 
         Raises:
             ScenarioError: An axis has no such value, or one is left open.
         """
-        wanted = {**(labels or {}), **more}
         axes = self.axes
-        for axis, label in wanted.items():
+        changes = []
+        for axis, value in {**(labels or {}), **more}.items():
             if axis not in axes:
                 known = ", ".join(axes) or "nothing"
                 raise ScenarioError(f"`{axis}` is not varied", code="bad-axis", key=axis, help=f"varied is {known}")
-            if str(label) not in axes[axis]:
+            label = _label(axes[axis], value)
+            if label is None:
                 known = ", ".join(axes[axis])
-                message = f"the axis `{axis}` has no value `{label}`"
+                message = f"the axis `{axis}` has no value `{value}`"
                 raise ScenarioError(message, code="bad-axis", key=axis, help=f"there are {known}")
-        cell = self._changed([("set", f"{axis}={label}") for axis, label in wanted.items()])
-        if cell.axes:
-            left = ", ".join(f"{axis}=..." for axis in cell.axes)
+            changes.append(("set", f"{axis}={label}"))
+        cell = self._changed(changes)
+        # A labelled axis stays, with one label.
+        if len(cell.plan.cells) > 1:
+            left = ", ".join(f"{axis}=..." for axis, labels in cell.axes.items() if len(labels) > 1)
             raise ScenarioError("this is more than one cell", code="bad-axis", help=f"say which: {left}")
         return cell
 
@@ -242,6 +247,19 @@ class Scenario:
         varied = table(["axis", "values"], rows) if rows else ""
         changes = "<br>".join(escape(f"{how} {change}") for how, change in self.changes)
         return f"<b>{escape(self.plan.title)}</b>: {self.count} runs<br>{changes}{varied}"
+
+
+def _label(labels: list[str], value: object) -> str | None:
+    """The label that is ``value``, or that is this number in the tables."""
+    if str(value) in labels:
+        return str(value)
+    if isinstance(value, str) or not hasattr(value, "__float__"):
+        return None
+    for label in labels:
+        amount = _lasthop.amount(label)
+        if amount is not None and amount[0] == value:
+            return label
+    return None
 
 
 def _wrong_type(what: str, given: object, help: str) -> ScenarioError:

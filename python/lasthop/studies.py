@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from . import _lasthop
-from ._errors import ScenarioError
-from .results import _jobs, _loads, _natural, _seeded
+from ._errors import AsWritten, ScenarioError
+from .results import _jobs, _loads, _natural, _progress, _seeded
 from .scenario import Scenario
 
 TYPE_CHECKING = False
@@ -34,10 +34,10 @@ def _short(value: object) -> str:
 
 def compare(
     scenario: Scenario,
-    schemes: Iterable[str] = (),
+    schemes: str | Iterable[str] = (),
     *,
     baseline: str | None = None,
-    loss: Iterable[str] = (),
+    loss: str | float | Iterable[str | float] = (),
     handoff: str | None = None,
     seeds: int | None = None,
     jobs: int = 0,
@@ -48,14 +48,23 @@ def compare(
         scenario: What they are tried on.
         schemes: Names of ``lasthop list schemes``, or ``["all"]``; the scenario's own if none are given.
         baseline: What the others are compared with; the scenario as it is if not given.
-        loss: Probabilities of loss, such as ``["0.1%", "1%"]``, in place of the scenario's errors.
+        loss: Probabilities of loss, such as ``["0.1%", "1%"]`` or ``0.01``, in place of the scenario's errors.
         handoff: How hosts move under every scheme, such as ``every=15s,gap=80ms``.
         seeds: As of :func:`lasthop.run`.
         jobs: As of :func:`lasthop.run`.
     """
     plan = _plain(_seeded(scenario, seeds)).plan
-    asked = {"schemes": list(schemes), "baseline": baseline, "errors": list(loss), "handoff": handoff}
-    return Document(_loads(_lasthop.compare(plan, asked, _jobs(jobs))))
+    _word("baseline", baseline, "reno")
+    _word("handoff", handoff, "every=15s,gap=80ms")
+    losses = [loss] if isinstance(loss, (str, float, int)) else list(loss)
+    asked = {
+        "schemes": _words("schemes", schemes, "snoop"),
+        "baseline": baseline,
+        "errors": [_share("loss", each) for each in losses],
+        "handoff": handoff,
+    }
+    with AsWritten({"errors.p": "loss"}):
+        return Document(_loads(_lasthop.compare(plan, asked, _jobs(jobs))))
 
 
 def energy(
@@ -76,7 +85,10 @@ def energy(
         jobs: As of :func:`lasthop.run`.
     """
     plan = _plain(_seeded(scenario, seeds)).plan
-    return Document(_loads(_lasthop.energy(plan, hardware, host, _jobs(jobs))))
+    _word("hardware", hardware, "phone")
+    _word("host", host, "phone")
+    with AsWritten():
+        return Document(_loads(_lasthop.energy(plan, hardware, host, _jobs(jobs))))
 
 
 def advise(
@@ -133,22 +145,17 @@ def advise(
         quick: Not to ask again for other losses and delays.
         jobs: As of :func:`lasthop.run`.
     """
-    if loss is not None and not isinstance(loss, str):
-        if isinstance(loss, bool) or not isinstance(loss, (int, float)) or not 0 <= loss <= 0.9:
-            help = "give a share from 0 to 0.9, or a text such as 2%"
-            raise ScenarioError(f"loss is {loss!r}", key="loss", help=help)
-        loss = repr(float(loss))
     given = {
         "rate": rate,
         "rate_back": rate_back,
         "delay": delay,
         "wired_delay": wired_delay,
-        "loss": loss,
-        "burst": burst,
+        "loss": None if loss is None else _share("loss", loss, 0.9),
+        "burst": None if burst is None else _number("burst", burst, 1, 1000),
         "queue": queue,
         "sender": sender,
         "handoff": handoff,
-        "upload": upload,
+        "upload": _flag("upload", upload),
         "duplex": duplex,
         "discipline": discipline,
         "arq": arq,
@@ -156,15 +163,15 @@ def advise(
         "mtu": None if mtu is None else _natural("mtu", mtu, 9000, 296),
         "overhead": overhead,
         "customers": None if customers is None else _natural("customers", customers, 100, 1),
-        "can": [can] if isinstance(can, str) else list(can),
+        "can": _words("can", can, "sender"),
         "capture": None if capture is None else _bytes(capture)[0],
     }
     for name, example in _WORDS.items():
         _word(name, given[name], example)
-    if burst is not None and (isinstance(burst, bool) or not isinstance(burst, (int, float))):
-        raise ScenarioError(f"burst is {burst!r}", key="burst", help="give a number of packets from 1 to 1000, such as 4")
     seeds = None if seeds is None else _natural("seeds", seeds, 1000, 2)
-    return Document(_loads(_lasthop.advise(given, seeds, gain, not quick, _jobs(jobs))))
+    gain, quick = _number("gain", gain, 0, 100), _flag("quick", quick)
+    with AsWritten({"radio.queue": "queue", "radio.discipline": "discipline", "link-layer": "arq"}):
+        return Document(_loads(_lasthop.advise(given, seeds, gain, not quick, _jobs(jobs))))
 
 
 #: Arguments of :func:`advise` that are text, each with an example.
@@ -188,6 +195,36 @@ def _word(name: str, value: object, example: str) -> None:
     """Raises a :class:`ScenarioError` if a value is not text: a number has no unit."""
     if value is not None and not isinstance(value, str):
         raise ScenarioError(f"{name} is {value!r}", key=name, help=f'give a text with its unit, such as "{example}"')
+
+
+def _words(name: str, value: str | Iterable[str], example: str) -> list[str]:
+    """One text, or several."""
+    words: list[Any] = [value] if isinstance(value, str) or not hasattr(value, "__iter__") else list(value)
+    for word in words:
+        if not isinstance(word, str):
+            raise ScenarioError(f"{name} is {word!r}", key=name, help=f'give texts, such as ["{example}"]')
+    return words
+
+
+def _flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ScenarioError(f"{name} is {value!r}", key=name, help="give True or False")
+    return value
+
+
+def _number(name: str, value: object, least: float, most: float) -> float:
+    if isinstance(value, bool) or not hasattr(value, "__float__") or not least <= float(value) <= most:
+        raise ScenarioError(f"{name} is {value!r}", key=name, help=f"give a number from {least} to {most}")
+    return float(value)
+
+
+def _share(name: str, value: object, most: float = 1.0) -> str:
+    """A share as text: ``1%`` as it is, and numbers up to ``most``."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not hasattr(value, "__float__") or not 0 <= float(value) <= most:
+        raise ScenarioError(f"{name} is {value!r}", key=name, help=f"give a share from 0 to {most:g}, or a text such as 2%")
+    return repr(float(value))
 
 
 def battery(
@@ -223,8 +260,8 @@ def battery(
         seeds: Runs of each transfer.
     """
     said = {
-        "radios": list(radios),
-        "reports": float(reports),
+        "radios": _words("radios", radios, "lte-m"),
+        "reports": _number("reports", reports, 0.001, 86400),
         "bytes": _natural("bytes", bytes, 1000, 1),
         "over": over,
         "session": session,
@@ -234,10 +271,26 @@ def battery(
         "inactivity": inactivity,
         "active": active,
         "rest": rest,
-        "release_assistance": release_assistance,
+        "release_assistance": _flag("release_assistance", release_assistance),
         "seeds": _natural("seeds", seeds, 1000, 1),
     }
-    return Document(_loads(_lasthop.battery(said)))
+    for name, example in _BATTERY_WORDS.items():
+        _word(name, said[name], example)
+    with AsWritten():
+        return Document(_loads(_lasthop.battery(said)))
+
+
+#: Arguments of :func:`battery` that are text, each with an example.
+_BATTERY_WORDS = {
+    "over": "mqtt",
+    "session": "resumed",
+    "capacity": "5Wh",
+    "self_discharge": "1%",
+    "base": "40uW",
+    "inactivity": "10s",
+    "active": "8s",
+    "rest": "edrx:81.92s",
+}
 
 
 def analyze(capture: str | os.PathLike[str] | IO[bytes], *, verify: bool = False) -> Document:
@@ -262,7 +315,8 @@ def reproduce(*what: str, seeds: int = 20, jobs: int = 0) -> list[dict[str, Any]
         seeds: Runs of each case.
         jobs: As of :func:`lasthop.run`.
     """
-    text = _lasthop.reproduce(list(what), _natural("seeds", seeds, 100_000, 1), _jobs(jobs))
+    with AsWritten():
+        text = _lasthop.reproduce(_words("what", what, "west97"), _natural("seeds", seeds, 100_000, 1), _jobs(jobs))
     told: list[dict[str, Any]] = _loads(text)
     return told
 
@@ -274,7 +328,7 @@ def explain(
     seeds: int | None = None,
     again: int = 20,
     sample: int = 1,
-    fit: Iterable[str] = (),
+    fit: str | Iterable[str] = (),
     jobs: int = 0,
     progress: Callable[[int, int], object] | None = None,
 ) -> Document:
@@ -293,14 +347,15 @@ def explain(
         progress: Called now and then with the number of sets that were tried, and of how many.
     """
     said = {
-        "testbed": testbed,
+        "testbed": _flag("testbed", testbed),
         "sets": _natural("sets", sets, 1_000_000, 1),
         "seeds": None if seeds is None else _natural("seeds", seeds, 100_000, 1),
         "again": _natural("again", again, 100_000),
         "sample": _natural("sample", sample, 2**64 - 1),
-        "fit": list(fit),
+        "fit": _words("fit", fit, "W-T4"),
     }
-    return Document(_loads(_lasthop.explain(_some(claims), said, _jobs(jobs), progress)))
+    with AsWritten():
+        return Document(_loads(_lasthop.explain(_some(claims), said, _jobs(jobs), _progress(progress))))
 
 
 def left_open(*claims: str, testbed: bool = False) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import os
 
 from . import _lasthop, _toml
 from ._errors import ScenarioError
-from .results import _jobs, _loads, _rows, _seeded, _warn
+from .results import _jobs, _loads, _progress, _rows, _seeded, _warn
 from .scenario import Scenario
 from .studies import Document
 
@@ -72,7 +72,7 @@ def sweep(
     """
     scenario = _seeded(scenario, seeds)
     _warn(scenario)
-    jobs = _jobs(jobs)
+    jobs, progress = _jobs(jobs), _progress(progress)
     if scenario.control is not None:
         scenario.control.check_known()
     control = _control(scenario)
@@ -107,6 +107,8 @@ def merge(
     """
     if not stores:
         raise ScenarioError("there are no stores", help="give one at least, such as a directory")
+    if out is not None and not isinstance(out, (str, os.PathLike)):
+        raise ScenarioError(f"out is {out!r}", key="out", help="give a directory")
     places = [_place(store, storage_options) for store in stores]
     return Document(_loads(_lasthop.merge(places, None if out is None else os.fspath(out), csv)))
 
@@ -205,7 +207,7 @@ def _place(store: Places, options: Mapping[str, Any] | None) -> str | Store:
         return os.path.abspath(os.fspath(store))
     if not hasattr(store, "put_if_absent"):
         help = "give a directory, s3://BUCKET/PREFIX, or an object with the methods of lasthop.stores.Store"
-        raise ScenarioError(f"a store is {_toml.brief(store)}", help=help)
+        raise ScenarioError(f"store is {_toml.brief(store)}", key="store", help=help)
     return store
 
 

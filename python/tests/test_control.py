@@ -95,3 +95,128 @@ def test_what_a_rule_raises_comes_back(rule, error):
 def test_a_study_refuses_a_rule():
     with pytest.raises(lh.ScenarioError, match="does not take"):
         lh.compare(LAN.with_control(Reno))
+
+
+def measured(scenario, host, overrides):
+    """The measurements of a control with these methods, at every ACK."""
+    seen = []
+
+    class Probe(lh.CongestionControl):
+        version = "1"
+        scalable = overrides.get("scalable", False)
+
+        def on_start(self, now, rtt):
+            seen.append(("start", now, rtt))
+
+        def on_ack(self, ack):
+            seen.append(ack)
+            return 20 * ack.mss
+
+        if "control" in overrides:
+
+            def control(self, ack):
+                seen.append(ack)
+                return overrides["control"](ack)
+
+    lh.record(scenario.with_control(Probe, host=host), seed=1)
+    assert seen[0][0] == "start" and seen[0][2] > 0
+    return [ack for ack in seen if not isinstance(ack, tuple)], seen[0][2]
+
+
+@pytest.mark.parametrize("overrides", [{}, {"control": lambda ack: 20 * ack.mss}], ids=["on_ack", "control"])
+def test_a_control_has_the_measurements_of_a_kernel_module(overrides):
+    acks, handshake = measured(LAN.set("tcp", "rack"), "fixed", overrides)
+    last = acks[-1]
+    assert sum(ack.acked for ack in acks) <= last.total_delivered + 2
+    assert [a.total_delivered for a in acks] == sorted(a.total_delivered for a in acks)
+    assert last.total_delivered >= (200_000 if overrides else 100_000) and last.total_lost > 0 and last.total_marked == 0
+    assert last.min_rtt == min([handshake, *(ack.rtt for ack in acks if ack.rtt is not None)])
+    rates = [ack.delivery_rate for ack in acks if ack.delivery_rate]
+    # The link carries 250 kB/s.
+    assert 100e3 < max(rates) < 300e3
+    assert all(ack.in_flight <= ack.flight for ack in acks)
+    assert all(ack.prior_delivered <= ack.total_delivered for ack in acks if ack.prior_delivered is not None)
+    assert {ack.state for ack in acks} >= ({"open", "recovery"} if overrides else {"open"})
+    assert all(ack.mss > 0 and ack.initial_window > 0 and ack.srtt >= ack.min_rtt for ack in acks)
+
+
+def test_a_control_paces():
+    calm = LAN.set("errors", "none").set("tcp", "rack").set("pacing", True)
+
+    def control(ack):
+        return 40 * ack.mss, 50e3
+
+    acks, _ = measured(calm, "fixed", {"control": control})
+    assert acks[0].pacing_rate is None and acks[-1].pacing_rate == pytest.approx(50e3)
+    assert acks[-1].now == pytest.approx(200e3 / 50e3, rel=0.1)
+    with pytest.raises(ValueError, match="does not pace"):
+        measured(calm.set("pacing", False), "fixed", {"control": control})
+
+
+@pytest.mark.parametrize("scalable", [False, True])
+def test_a_control_sees_marks(scalable):
+    l4s = lh.Scenario.example("l4s").cell(queue="dualpi2").set("horizon", "10s").set("host.l4s.pacing", True)
+    overrides = {"control": lambda ack: (400 * ack.mss, 6e6), "scalable": scalable}
+    acks, _ = measured(l4s, "l4s", overrides)
+    assert sum(ack.marked for ack in acks) == acks[-1].total_marked
+    # ECT(1) is marked by a queue that is nearly empty, ECT(0) by one that is long.
+    assert acks[-1].total_marked > (100_000 if scalable else 0)
+
+
+def test_a_control_that_needs_samples_needs_a_sender_with_records():
+    class Samples(lh.CongestionControl):
+        version = "1"
+
+        def control(self, ack):
+            return 10 * ack.mss
+
+    with pytest.raises(lh.ScenarioError, match="`.*Samples.control` needs delivery rates") as caught:
+        LAN.set("tcp", "newreno").with_control(Samples)
+    assert 'set("tcp", "rack")' in caught.value.help
+    assert len(lh.run(LAN.set("tcp", "rack").with_control(Samples, host="fixed"), seeds=1)) == 1
+
+
+@pytest.mark.parametrize(
+    "answer, error",
+    [
+        ((1e4,), "tuple"),
+        ((1e4, -1.0), "pacing rate of -1"),
+        ((1e4, float("nan")), "pacing rate of NaN"),
+        ((-1, 1e4), "window of -1"),
+        (None, "None"),
+        ("wide", "str"),
+    ],
+)
+def test_wrong_answers_of_control_are_errors(answer, error):
+    class Wrong(lh.CongestionControl):
+        version = "1"
+
+        def control(self, ack):
+            return answer
+
+    with pytest.raises((ValueError, TypeError), match=error):
+        lh.run(LAN.set("tcp", "bbr").with_control(Wrong, host="fixed"), seeds=1)
+
+
+def test_undo_restart_and_marks_are_called():
+    calls = set()
+
+    class Calls(lh.CongestionControl):
+        version = "1"
+
+        def on_ack(self, ack):
+            return ack.cwnd + ack.mss
+
+        def on_mark(self, ack):
+            calls.add("mark")
+
+        def on_undo(self, ack, prior):
+            calls.add("undo")
+            assert prior > 0
+
+        def on_restart(self, now, idle):
+            calls.add("restart")
+
+    l4s = lh.Scenario.example("l4s").cell(queue="dualpi2").set("horizon", "10s").set("host.classic.ecn", True)
+    lh.run(l4s.set("tcp", "rack").with_control(Calls, host="classic"), seeds=1)
+    assert "restart" in calls

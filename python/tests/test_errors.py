@@ -53,6 +53,25 @@ BAD = {
     "no rate": (lambda: lh.advise(loss=0.01), "rate", "20mbit"),
     "a rate without unit": (lambda: lh.advise(rate="20"), "rate", "20mbit"),
     "too much loss": (lambda: lh.advise(rate="1mbit", loss=2), "loss is 2", "share"),
+    "a rate that is a number": (lambda: lh.advise(rate=20), "rate is 20", "20mbit"),
+    "a queue of the link": (lambda: lh.advise(rate="20mbit", queue="x"), "queue: `x`", "50p"),
+    "a discipline": (lambda: lh.advise(rate="20mbit", discipline="x"), "discipline: `x`", "fq-codel"),
+    "a local retransmission": (lambda: lh.advise(rate="20mbit", arq="x"), "arq: `x`", "ll-sack"),
+    "a burst below one": (lambda: lh.advise(rate="20mbit", burst=0.5), "burst is 0.5", "from 1"),
+    "a gain as text": (lambda: lh.advise(rate="20mbit", gain="x"), "gain is 'x'", "number"),
+    "a direction as text": (lambda: lh.advise(rate="20mbit", upload="yes"), "upload is 'yes'", "True"),
+    "a party": (lambda: lh.advise(rate="20mbit", can=[3]), "can is 3", "sender"),
+    "no reports": (lambda: lh.battery(reports=0), "reports is 0", "number"),
+    "a capacity without unit": (lambda: lh.battery(capacity=5), "capacity is 5", "5Wh"),
+    "a loss to compare": (lambda: lh.compare(LAN, loss=["x"]), "loss: `x`", "loss="),
+    "too much loss to compare": (lambda: lh.compare(LAN, loss=2), "loss is 2", "share"),
+    "a scheme to compare": (lambda: lh.compare(LAN, "snop"), "snop", "snoop"),
+    "energy of several cells": (lambda: lh.energy(LAN), "varies agent", '.set("agent", '),
+    "a condition": (lambda: lh.explain("W-T4", fit=["x"]), "fit=x", "claim"),
+    "progress": (lambda: lh.run(LAN, progress=3), "progress is 3", "function"),
+    "points": (lambda: lh.run_points(LAN, 3), "points is 3", "list of dicts"),
+    "a folder for a table": (lambda: lh.merge("x", out=3), "out is 3", "directory"),
+    "a number for a store": (lambda: lh.sweep(LAN, 3), "store is int 3", "directory"),
     "no claim": (lambda: lh.reproduce("W-T999"), "W-T999", "claims()"),
     "no capture": (lambda: lh.analyze(io.BytesIO(b"hello")), "capture", "tcpdump"),
     "a capture as text": (lambda: lh.analyze(io.StringIO("x")), "text", "binary"),
@@ -72,6 +91,21 @@ def test_bad_input(call, message, help):
     error = caught.value
     assert isinstance(error, ValueError)
     assert message in str(error) and help in error.help, str(error)
+
+
+def test_the_key_is_the_argument():
+    for call, argument in [
+        (lambda: lh.advise(rate="20"), "rate"),
+        (lambda: lh.advise(rate="20mbit", rate_back="x"), "rate_back"),
+        (lambda: lh.advise(rate="20mbit", queue="x"), "queue"),
+        (lambda: lh.advise(rate="20mbit", sender="x"), "sender"),
+        (lambda: lh.battery(self_discharge="x"), "self_discharge"),
+    ]:
+        with pytest.raises(lh.ScenarioError) as caught:
+            call()
+        assert (caught.value.key, caught.value.line) == (argument, 0)
+        assert "--" not in str(caught.value)
+        assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
 def test_the_place_is_told():

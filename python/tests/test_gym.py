@@ -1,7 +1,9 @@
 """The Gymnasium environment."""
 
-import warnings
+import pickle
 
+import cma
+import gymnasium
 import lasthop as lh
 import numpy as np
 import pytest
@@ -10,12 +12,58 @@ from gymnasium.utils.env_checker import check_env
 LAN = lh.Scenario.example("west97-lan").cell(agent="none").set("transfer.bytes", "200kB")
 
 
-@pytest.mark.parametrize("action", ["window", "rate"])
-def test_the_checker_of_gymnasium_passes(action):
-    with warnings.catch_warnings():
-        # It would like a spec of the registry and bounded observations: there is neither.
-        warnings.filterwarnings("ignore", module="gymnasium")
-        check_env(lh.gym.make(LAN, "10ms", action=action), skip_render_check=True)
+@pytest.mark.parametrize("name", ["lasthop/Window-v0", "lasthop/Rate-v0"])
+def test_the_checker_of_gymnasium_passes_without_a_warning(name):
+    check_env(gymnasium.make(name).unwrapped)
+    check_env(gymnasium.make(name, scenario=LAN, interval="20ms", baseline="cubic").unwrapped)
+
+
+def test_environments_have_names():
+    env = gymnasium.make("lasthop/Rate-v0", scenario=LAN, interval="20ms")
+    assert (env.unwrapped.action, env.unwrapped.nanoseconds) == ("rate", 20_000_000)
+    assert gymnasium.make(pickle.loads(pickle.dumps(env.spec))).unwrapped.scenario == env.unwrapped.scenario
+    vector = gymnasium.make_vec("lasthop/Window-v0", num_envs=2)
+    assert vector.reset(seed=1)[0].shape == (2, len(lh.gym.OBSERVATIONS))
+    vector.close()
+    with pytest.raises(lh.ScenarioError, match="no built-in scenario `west97`"):
+        gymnasium.make("lasthop/Window-v0", scenario="west97")
+
+
+def test_training_improves_on_a_random_policy():
+    """Less than a minute of CMA-ES. `python/notebooks/machine-learning.ipynb` is the longer form."""
+    link = lh.Scenario("""
+        horizon = "5s"
+        transfer = { from = "server", to = "phone", bytes = "100MB" }
+        [host.server]
+        [host.phone]
+        [[path]]
+        link = { rate = "100mbit", delay = "20ms" }
+        [[path]]
+        radio = { rate = "6mbit", delay = "10ms", queue = "200p" }
+        errors = { model = "packet-loss", p = "0.5%" }
+    """)
+    env = gymnasium.make("lasthop/Window-v0", scenario=link, interval="50ms")
+
+    def policy(weights):
+        def act(seen):
+            features = [np.log1p(seen[1]) / 10, np.log(seen[4] + 1e-3) / 3, np.log1p(seen[6]) / 10, 1.0]
+            return np.array([np.tanh(weights @ features)], dtype=np.float32)
+
+        return act
+
+    def score(policy, seeds):
+        return np.mean([lh.gym.episode(env, policy, seed=seed)["reward"] for seed in seeds])
+
+    env.action_space.seed(1)
+    random = score(lambda _: env.action_space.sample(), range(1000, 1010))
+    untrained = score(policy(np.zeros(4)), range(1000, 1010))
+    search = cma.CMAEvolutionStrategy(np.zeros(4), 0.5, {"seed": 1, "popsize": 8, "verbose": -9})
+    for generation in range(25):
+        candidates = search.ask()
+        search.tell(candidates, [-score(policy(weights), [generation, generation + 100]) for weights in candidates])
+    learned = score(policy(search.result.xfavorite), range(1000, 1010))
+    print(f"return of a random policy {random:.0f}, untrained {untrained:.0f}, trained {learned:.0f}")
+    assert learned > max(random, untrained) + 100
 
 
 @pytest.mark.parametrize("baseline", lh.gym.BASELINES)
@@ -73,7 +121,9 @@ def test_vectorised():
     "call, message",
     [
         (lambda: lh.gym.make(lh.Scenario.example("west97-lan")), "one cell"),
-        (lambda: lh.gym.make(LAN, "10"), "interval"),
+        (lambda: lh.gym.make(LAN, "10"), "interval is '10'"),
+        (lambda: lh.gym.make(3), "scenario is int"),
+        (lambda: lh.gym.make(LAN, largest=5), "largest is 5"),
         (lambda: lh.gym.make(LAN, -1), "interval"),
         (lambda: lh.gym.make(LAN, action="speed"), "no action"),
         (lambda: lh.gym.make(LAN, baseline="tahoe"), "no baseline"),

@@ -2,26 +2,45 @@
 
 import doctest
 import importlib
+import os
 import pathlib
 import re
-import runpy
+import time
 
 import lasthop as lh
 import matplotlib
+import nbformat
 import pytest
+from matplotlib import pyplot
+from nbclient import NotebookClient
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-NOTEBOOKS = sorted((ROOT / "python" / "notebooks").glob("*.py"))
+NOTEBOOKS = sorted((ROOT / "python" / "notebooks").glob("*.ipynb"))
 matplotlib.use("Agg")
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 @pytest.mark.filterwarnings("ignore")
-def test_notebook(path):
-    runpy.run_path(str(path), run_name="__main__")
+def test_notebook(path, tmp_path):
+    notebook = nbformat.read(path, 4)
+    nbformat.validate(notebook)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert not any(cell.outputs or cell.execution_count for cell in code), "clear the outputs before a commit"
+    start = time.monotonic()
+    # Files that a notebook writes go there; safe paths are off, since kernels start by a module.
+    os.environ.pop("PYTHONSAFEPATH", None)
+    NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
+    pictures = sum("image/png" in output.get("data", {}) for cell in code for output in cell.outputs)
+    print(f"{path.stem}: {time.monotonic() - start:.1f} s, {pictures} pictures")
+    drawn = sum("plot" in cell.source and cell.source.rstrip().endswith(";") for cell in code)
+    assert pictures >= drawn
 
 
-@pytest.mark.parametrize("name", ["lasthop", "lasthop.scenario", "lasthop.control", "lasthop.gym", "lasthop.sweeps"])
+def test_each_reader_has_a_notebook():
+    assert {"student", "researcher", "machine-learning"} <= {path.stem for path in NOTEBOOKS}
+
+
+@pytest.mark.parametrize("name", ["lasthop", "lasthop.scenario", "lasthop.control", "lasthop.bbr", "lasthop.gym", "lasthop.sweeps"])
 def test_docstrings(name):
     tested = doctest.testmod(importlib.import_module(name))
     assert tested.attempted > 0 and tested.failed == 0
@@ -48,3 +67,31 @@ def test_figures_and_pages_are_drawn():
     assert ax.get_ylabel() == "sequence (KiB)" and ax.get_legend() is not None
     with pytest.raises(lh.ScenarioError, match="no flow 3"):
         one.plot_sequence(flow=3)
+
+
+def test_the_style_is_that_of_the_command():
+    """Colours of `crates/report/src/plot/style.rs`, in both style files and in `COLOURS`."""
+    from lasthop import plot
+
+    text = (ROOT / "crates" / "report" / "src" / "plot" / "style.rs").read_text()
+    theirs = {name: (light, dark) for name, light, dark in re.findall(r'\("(\w+)", "(#\w+)", "(#\w+)"\)', text)}
+    assert plot.COLOURS.items() <= theirs.items() and len(plot.COLOURS) > 10
+    series = re.findall(r'"(\w+)"', re.search(r"SERIES: .*= \[(.*?)\]", text)[1])
+    for dark, style in enumerate(["lasthop.figure", "lasthop.figure_dark"]):
+        with pyplot.style.context(style):
+            cycle = pyplot.rcParams["axes.prop_cycle"].by_key()["color"]
+            assert cycle == [theirs[name][dark] for name in series]
+            assert pyplot.rcParams["axes.facecolor"] == theirs["paper"][dark]
+            assert pyplot.rcParams["text.color"] == theirs["ink"][dark]
+
+
+def test_a_dark_style_gives_dark_figures_and_other_axes_stay():
+    t = lh.run(lh.Scenario.example("west97-lan").set("transfer.bytes", "50kB"), seeds=2)
+    before = dict(pyplot.rcParams)
+    assert t.plot().get_facecolor()[:3] == (1.0, 1.0, 1.0)
+    with pyplot.style.context("lasthop.figure_dark"):
+        assert sum(t.plot().get_facecolor()[:3]) < 0.5
+    assert dict(pyplot.rcParams) == before
+    own = pyplot.figure().subplots()
+    assert t.plot(ax=own) is own
+    pyplot.close("all")

@@ -67,7 +67,7 @@ def test_a_summary_is_the_mean_over_seeds():
 def test_points_have_common_seeds_and_are_as_if_they_were_set():
     rows = [{"errors.mean": "16KiB", "agent": "snoop"}, {"errors.mean": "64KiB", "agent": "none"}]
     t = lh.run_points(LAN, rows, seeds=3)
-    assert t.runs["point"] == ["0"] * 3 + ["1"] * 3
+    assert t.runs["point"] == [0] * 3 + [1] * 3
     alone = lh.run(LAN.set(rows[1]), seeds=3)
     assert t.runs["throughput"][3:] == alone.runs["throughput"]
     assert t.runs["key"][3:] == alone.runs["key"]

@@ -60,6 +60,12 @@ impl Question {
         &self,
         judge: &mut Judge<'_, E>,
     ) -> Result<Option<Explanation>, E> {
+        // A wrong name is reported before the runs, a wrong number when the conditions are known.
+        let is_known = |word: &str| self.claims.iter().any(|claim| claim.id == word);
+        if let Some(word) = self.fit.iter().find(|w| w.parse::<usize>().is_err() && !is_known(w)) {
+            let message = format!("`--fit {word}` names no condition");
+            return Err(Error::input(message, "a claim that was asked for, or a number").into());
+        }
         let trial = Trial { claims: &self.claims, seeds: self.seeds, whole: false };
         let design = design(self.sample, self.open.len(), self.sets);
         let mut sets = vec![Vec::new()];

@@ -75,8 +75,11 @@ pub fn batch(py: Python<'_>, error: &lasthop_batch::Error) -> PyErr {
             fault(py, error).unwrap_or_else(|| PyOSError::new_err(error.to_string()))
         }
         Error::File { path, error, .. } => {
-            let number = error.raw_os_error();
-            PyOSError::new_err((number, error.to_string(), path.display().to_string()))
+            let path = path.display().to_string();
+            match error.raw_os_error() {
+                Some(number) => PyOSError::new_err((number, error.to_string(), path)),
+                None => PyOSError::new_err(format!("{path}: {error}")),
+            }
         }
     }
 }

@@ -27,7 +27,7 @@ mod _lasthop {
         Plan, commit, examples, link_files, nearest_example, version, visit_files, with_link_file,
     };
     #[pymodule_export]
-    use super::run::{Recording, Results, record, run};
+    use super::run::{Recording, Results, record, restore_recording, restore_results, run};
     #[pymodule_export]
     use super::study::{
         advise, all_claims, analyze, battery, compare, energy, explain, left_open, reproduce,
@@ -35,7 +35,7 @@ mod _lasthop {
     #[pymodule_export]
     use super::sweep::{Sweep, identity, merge};
     #[pymodule_export]
-    use super::table::Table;
+    use super::table::{Table, amount, read_table};
     #[pymodule_export]
     use super::wait::fail;
 }

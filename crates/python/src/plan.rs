@@ -69,11 +69,14 @@ pub fn arguments(changes: Vec<(String, String)>) -> Vec<Argument> {
 }
 
 /// A custom congestion control for hosts.
-pub fn custom(control: Control) -> (Arc<PythonControl>, Custom, Option<String>) {
+pub fn custom(
+    py: Python<'_>,
+    control: Control,
+) -> PyResult<(Arc<PythonControl>, Custom, Option<String>)> {
     let (class, name, version, host) = control;
-    let brought = Arc::new(PythonControl::new(class));
+    let brought = Arc::new(PythonControl::new(class.into_bound(py))?);
     let custom = Custom::new(name, version, brought.clone().maker());
-    (brought, custom, host)
+    Ok((brought, custom, host))
 }
 
 /// All runs of a scenario. Its fields are as in `lasthop.Scenario`.
@@ -104,12 +107,15 @@ impl Plan {
         let arguments = arguments(changes);
         let (mut plan, warnings) = lasthop_scenario::parse(&text, &name, &arguments)
             .map_err(|e| error::scenario(py, &e.0, &origin, &text, &arguments))?;
-        let control = control.map(custom);
-        if let Some((_, custom, host)) = &control {
+        let control = control.map(|control| custom(py, control)).transpose()?;
+        if let Some((brought, custom, host)) = &control {
             let mut cells = plan.cells.iter_mut();
             cells
                 .try_for_each(|cell| bring(&mut cell.scenario, custom, host.as_deref()))
                 .map_err(|error| error::batch(py, &error))?;
+            let hosts = plan.cells.iter().flat_map(|cell| &cell.scenario.hosts);
+            let mut steered = hosts.filter(|host| host.tcp.custom.is_some());
+            steered.try_for_each(|host| brought.suits(py, &host.tcp))?;
         }
         Ok(Plan { plan: Arc::new(plan), origin, name, text, arguments, warnings, control })
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use lasthop_batch::{Done, Provenance, Work, tables};
 use lasthop_proto::machine::StageId;
 use lasthop_runs::Setup;
@@ -29,7 +30,9 @@ pub struct Results {
 pub struct Recording {
     cell: Cell,
     seed: u64,
-    recorded: tables::recorded::RecordedRun,
+    tables: [RecordBatch; 3],
+    result: String,
+    end: f64,
 }
 
 /// Makes all runs of a plan.
@@ -74,7 +77,41 @@ pub fn record(py: Python<'_>, plan: &Plan, cell: usize, seed: u64) -> PyResult<R
     let own = cell.clone();
     let recorded = Waiting { jobs: 1, progress: None, control: plan.rule() }
         .on(py, move |_| tables::recorded::recorded(&own, seed, &provenance))?;
-    Ok(Recording { cell, seed, recorded })
+    let tables::recorded::RecordedRun { recording, series, events, tcb } = recorded;
+    let (result, end) = (json(py, &recording.result)?, recording.end.as_secs_f64());
+    Ok(Recording { cell, seed, tables: [series, events, tcb], result, end })
+}
+
+/// The results of a plan, from their JSON.
+#[pyfunction]
+pub fn restore_results(py: Python<'_>, plan: &Plan, json: &str) -> PyResult<Results> {
+    let results: lasthop_runs::Results = serde_json::from_str(json)
+        .map_err(|e| error::argument(py, &format!("these are no results: {e}"), ""))?;
+    let ours = lasthop_version::VERSION;
+    if results.lasthop != ours {
+        let message =
+            format!("these results are of lasthop {}, and this is {ours}", results.lasthop);
+        return Err(error::argument(py, &message, "install that version, or make the runs again"));
+    }
+    if results.axes != plan.plan.axes || results.cells.len() != plan.plan.cells.len() {
+        return Err(error::argument(py, "these results are of another scenario", ""));
+    }
+    Ok(Results { plan: plan.plan.clone(), results, provenance: plan.provenance() })
+}
+
+/// A recording of the first cell of a plan, from its parts.
+#[pyfunction]
+pub fn restore_recording(
+    py: Python<'_>,
+    plan: &Plan,
+    seed: u64,
+    tables: [Bound<'_, Table>; 3],
+    result: String,
+    end: f64,
+) -> PyResult<Recording> {
+    plan.scenario(py, 0)?;
+    let tables = tables.map(|table| table.get().0.clone());
+    Ok(Recording { cell: plan.plan.cells[0].clone(), seed, tables, result, end })
 }
 
 #[pymethods]
@@ -122,13 +159,15 @@ type Tabled = fn(
     &lasthop_scenario::Plan,
     &lasthop_runs::Results,
     &Provenance,
-) -> Result<arrow_array::RecordBatch, lasthop_batch::Error>;
+) -> Result<RecordBatch, lasthop_batch::Error>;
 
 impl Results {
     fn table(&self, py: Python<'_>, of: Tabled) -> PyResult<Table> {
-        py.detach(|| of(&self.plan, &self.results, &self.provenance))
-            .map(Table)
-            .map_err(|e| error::batch(py, &e))
+        let numbered = || {
+            let table = of(&self.plan, &self.results, &self.provenance)?;
+            tables::with_numbers(&table, &self.plan.axes)
+        };
+        py.detach(numbered).map(Table).map_err(|e| error::batch(py, &e))
     }
 }
 
@@ -137,31 +176,37 @@ impl Recording {
     /// The time-sequence series.
     #[getter]
     fn series(&self) -> Table {
-        Table(self.recorded.series.clone())
+        Table(self.tables[0].clone())
     }
 
     /// All events.
     #[getter]
     fn events(&self) -> Table {
-        Table(self.recorded.events.clone())
+        Table(self.tables[1].clone())
     }
 
     /// Control blocks.
     #[getter]
     fn tcb(&self) -> Table {
-        Table(self.recorded.tcb.clone())
+        Table(self.tables[2].clone())
     }
 
     /// The metrics as JSON.
     #[getter]
-    fn result(&self, py: Python<'_>) -> PyResult<String> {
-        json(py, &self.recorded.recording.result)
+    fn result(&self) -> &str {
+        &self.result
     }
 
     /// Seconds until the run ended.
     #[getter]
     fn end(&self) -> f64 {
-        self.recorded.recording.end.as_secs_f64()
+        self.end
+    }
+
+    /// The seed of the run.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.seed
     }
 
     /// Names of the stages that carry packets.

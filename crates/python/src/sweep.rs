@@ -136,7 +136,7 @@ impl Sweep {
                 error::scenario(py, &error.0, &origin, text, &arguments)
             })?;
         let provenance = Provenance::of_grid(&grid, &text, &arguments, points.as_deref());
-        let control = control.map(custom);
+        let control = control.map(|control| custom(py, control)).transpose()?;
         let (id, count) = (String::new(), 0);
         let laid = SweepPlan { grid, provenance, origin, arguments, control, id, count };
         let batches = laid.batches().map_err(|error| error::batch(py, &error))?;

@@ -6,10 +6,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch, RecordBatchIterator};
-use arrow_schema::DataType;
+use arrow_ipc::reader::StreamReader;
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::{ArrowError, DataType};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyList};
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyIterator, PyList};
 
 use crate::error;
 
@@ -58,11 +60,66 @@ impl Table {
         self.0.num_rows()
     }
 
+    /// The rows, each as a dict.
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        let names = self.columns();
+        let columns: PyResult<Vec<_>> =
+            self.0.columns().iter().map(|column| list(py, column)).collect();
+        let columns = columns?;
+        let rows = PyList::empty(py);
+        for i in 0..self.0.num_rows() {
+            let row = PyDict::new(py);
+            for (name, column) in names.iter().zip(&columns) {
+                row.set_item(name, column.get_item(i)?)?;
+            }
+            rows.append(row)?;
+        }
+        rows.try_iter()
+    }
+
+    /// For pickle: the table as an Arrow stream.
+    fn __reduce__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let module = py.import("lasthop._lasthop")?;
+        Ok((module.getattr("read_table")?, (PyBytes::new(py, &write(&self.0)?),)))
+    }
+
     /// A column as a list; missing values are None.
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let column = self.0.column_by_name(name);
         list(py, column.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?)
     }
+}
+
+/// A table from the bytes of an Arrow stream.
+#[pyfunction]
+pub fn read_table(bytes: &[u8]) -> PyResult<Table> {
+    let read = || {
+        let mut reader = StreamReader::try_new(bytes, None)?;
+        let empty = RecordBatch::new_empty(reader.schema());
+        reader.next().transpose().map(|batch| Table(batch.unwrap_or(empty)))
+    };
+    read().map_err(|error: ArrowError| error::value(format!("this is no table: {error}")))
+}
+
+/// The number that a label of an axis is in the tables, and its unit.
+#[pyfunction]
+pub fn amount(label: String) -> Option<(f64, &'static str)> {
+    let (unit, values) = lasthop_study::sweep::amount::numbers(&[label])?;
+    Some((*values.first()?, unit))
+}
+
+/// A table as an Arrow stream.
+fn write(table: &RecordBatch) -> PyResult<Vec<u8>> {
+    let write = || {
+        let mut writer = StreamWriter::try_new(Vec::new(), &table.schema())?;
+        writer.write(table)?;
+        writer.into_inner()
+    };
+    write()
+        .map_err(|error: ArrowError| error::value(format!("this table cannot be written: {error}")))
 }
 
 fn list<'py>(py: Python<'py>, column: &dyn Array) -> PyResult<Bound<'py, PyList>> {

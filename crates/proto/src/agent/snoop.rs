@@ -11,8 +11,10 @@
 //!
 //! Choices where accounts of snoop differ: when the sender repeats acknowledged bytes, they are forwarded,
 //! and so is the receiver's answer (the first description forges that ACK instead). With a full cache newer
-//! packets pass uncached, since the oldest is needed next. While the receiver's window is closed, timers stop
-//! and duplicate ACKs pass, since they answer the sender's window probes.
+//! packets pass uncached, since the oldest is needed next. Data that fills a hole before the sender can have
+//! noticed the hole was overtaken on its way, and is no retransmission: its loss is repaired here. While the
+//! receiver's window is closed, timers stop and duplicate ACKs pass, since they answer the sender's window
+//! probes.
 //!
 //! With partial acknowledgements (west97 3) the agent also notifies the sender of its trouble; see
 //! [`super::ackp`]. With selective acknowledgements it knows the missing packets; see [`super::snoop_smart`].
@@ -300,12 +302,20 @@ impl Snoop {
             return;
         }
         let repeated = start < flow.top;
-        if repeated {
+        let by_network = |segment| flow.is_overtaken(start, now, segment, config);
+        let overtaken = repeated && packet.segment().is_some_and(by_network);
+        if overtaken {
+            // Its duplicate ACKs have other causes until the link is past it.
+            flow.rtt.retransmitted(end, config.rtt_fault);
+        } else if repeated {
             note(out, key, AgentNote::SenderRetransmission);
             flow.rtt.retransmitted(end, config.rtt_fault);
         } else {
             if start > flow.top {
                 note(out, key, AgentNote::CongestionHole);
+                if let Some(segment) = packet.segment() {
+                    flow.misses(start, now, segment);
+                }
             }
             flow.rtt.sent(end, now);
             flow.depth.sent(now, end);
@@ -322,9 +332,8 @@ impl Snoop {
         {
             note(out, key, AgentNote::CacheEvicted);
         } else {
-            // Data that fills a hole is a retransmission by the sender, or arrived out of order. In both
-            // cases duplicate ACKs are under way that the sender expects.
-            self.flows[i].store(span, packet, sent_as, repeated);
+            // The sender expects the duplicate ACKs of its retransmission.
+            self.flows[i].store(span, packet, sent_as, repeated && !overtaken);
         }
         let flow = &mut self.flows[i];
         self.cached = self.cached + flow.cache.bytes() - before;

@@ -114,6 +114,7 @@ fn scenario_3_a_filled_hole_gives_one_ack_that_jumps() {
             20ms   mobile  at 1 ack 2001
             21ms   fixed   3001+1000
             21ms   note    congestion-hole
+            29ms   mobile  at 1 ack 2001          # the sender sees it
             30ms   fixed   2001+1000              # lost on the wireless link this time
             30ms   note    sender-retransmission
             130ms  base    2001+1000              => local-timeout

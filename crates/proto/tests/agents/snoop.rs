@@ -627,3 +627,31 @@ fn no_timer_repeats_what_lies_behind_a_first_segment_lost_before_the_base_statio
         ",
     );
 }
+
+/// Data that others overtook on the way to the base station is no retransmission: its loss is repaired here.
+#[test]
+fn data_that_was_overtaken_before_the_base_station_is_repaired() {
+    let script = |arrives: &str| {
+        format!(
+            "
+        0ms    fixed   1+1460
+        2ms    fixed   2921+1460         # has overtaken 1461
+        2ms    note    congestion-hole
+        3ms    fixed   4381+1460
+        4ms    fixed   1461+1460
+        5ms    fixed   5841+1460
+        8ms    mobile  ack 1461
+        16ms   mobile  ack 1461          => suppressed-dup-ack
+        17ms   mobile  ack 1461          => suppressed-dup-ack
+        {arrives}
+        5000ms end
+        "
+        )
+    };
+    check(&snoop(config()), &script("18ms mobile ack 5841\n 19ms mobile ack 7301"));
+    // The third duplicate was caused by data that followed it.
+    let lost = "18ms mobile ack 1461 => suppressed-dup-ack
+        18ms base 1461+1460 => local-dup-ack
+        28ms mobile ack 7301";
+    check(&snoop(config()), &script(lost));
+}

@@ -6,6 +6,8 @@ use lasthop_report::plot::{
 };
 use lasthop_runs::{CellResults, Results};
 
+use super::amount::{Amount, amount};
+
 /// The plotted scalars: title of the vertical axis, name of the scalar, divisor.
 fn drawn(units: Units) -> [(String, &'static str, f64); 2] {
     let throughput = format!("throughput ({})", units.name());
@@ -168,51 +170,6 @@ fn numeric_axis(results: &Results) -> Option<NumericAxis> {
     });
     // The first of those with the most values.
     axes.rev().max_by_key(|axis| results.axes[axis.index].labels.len())
-}
-
-/// A number with a unit, in the format of scenarios.
-#[derive(Debug, PartialEq)]
-struct Amount {
-    value: f64,
-    /// In base units.
-    unit: f64,
-    name: String,
-    kind: char,
-}
-
-fn amount(label: &str) -> Option<Amount> {
-    let digits = |c: char| c.is_ascii_digit() || ".+-_".contains(c);
-    let mut end = label.find(|c| !digits(c)).unwrap_or(label.len());
-    // An exponent belongs to the number.
-    if let Some(rest) = label[end..].strip_prefix(['e', 'E'])
-        && rest.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+')
-    {
-        end += 1 + rest.find(|c| !digits(c)).unwrap_or(rest.len());
-    }
-    let value: f64 = label[..end].replace('_', "").parse().ok()?;
-    let name = label[end..].trim();
-    let (kind, unit) = match name {
-        "" => ('1', 1.0),
-        "%" => ('%', 0.01),
-        "p" => ('p', 1.0),
-        "ns" => ('s', 1e-9),
-        "us" => ('s', 1e-6),
-        "ms" => ('s', 1e-3),
-        "s" => ('s', 1.0),
-        "bit" => ('r', 1.0),
-        "kbit" => ('r', 1e3),
-        "mbit" => ('r', 1e6),
-        "gbit" => ('r', 1e9),
-        "B" => ('b', 1.0),
-        "KB" => ('b', 1e3),
-        "MB" => ('b', 1e6),
-        "GB" => ('b', 1e9),
-        "KiB" => ('b', 1024.0),
-        "MiB" => ('b', 1048576.0),
-        "GiB" => ('b', 1073741824.0),
-        _ => return None,
-    };
-    Some(Amount { value, unit, name: name.to_owned(), kind })
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Results of a sweep: a table with a row for each cell, plots, and a page.
 
+pub mod amount;
 mod chart;
 mod explanation;
 mod page;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use serde::Serialize;
@@ -9,7 +10,10 @@ use serde::Serialize;
 use super::super::error::{Error, Tried as _};
 use super::join::VARIABLE;
 use super::process::{self, Process};
-use super::state::{Home, Record, Status};
+use super::state::{Home, Record, Status, TOKEN};
+
+/// Time limit for the end of a testbed's process. It is long, since a busy machine delays the end of a process.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Result of the removal of a testbed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -60,13 +64,12 @@ fn end(home: &Home, name: &str) -> Result<Ended, Error> {
     let was_up = entry.status == Status::Up;
     let mut ended = Ended { name: name.to_owned(), was_up, ended: Vec::new(), left: Vec::new() };
     if let Some(record) = entry.record.filter(|record| record.boot == super::state::boot()) {
-        // While the process runs, the numbers of its namespaces are not reused.
-        let inside = inside(&record, was_up);
+        let inside = inside(&record);
         if was_up {
             record.process.signal(Signal::SIGTERM);
-            if !process::wait(&[record.process], std::time::Duration::from_secs(5)) {
+            if !process::wait(&[record.process], PATIENCE) {
                 record.process.signal(Signal::SIGKILL);
-                process::wait(&[record.process], std::time::Duration::from_secs(5));
+                process::wait(&[record.process], PATIENCE);
             }
         }
         let named: Vec<_> = inside.iter().map(|process| (*process, process.name())).collect();
@@ -94,27 +97,73 @@ fn remove(dir: &Path) -> Result<(), Error> {
 
 /// Processes in a testbed's network namespaces, without the one that holds the testbed.
 ///
-/// After the end of that process (`sure` is false), the kernel may have reused the number of a namespace.
-/// Then a process counts only with a second match: the number of its mount namespace, or the testbed's token
-/// in its environment.
-fn inside(record: &Record, sure: bool) -> Vec<Process> {
+/// After the end of that process, the kernel may have given the numbers of its namespaces to another testbed,
+/// in the same order. Then a process counts only with the testbed's token, in its environment or in a file
+/// of its mount namespace.
+fn inside(record: &Record) -> Vec<Process> {
     let own = Process::own();
-    let token = format!("{VARIABLE}={}/{}", record.name, record.token);
     let numbers: Vec<u64> = record.hosts.iter().filter_map(|host| host.namespace).collect();
-    Process::all()
+    let found: Vec<Process> = Process::all()
         .filter(|process| *process != record.process && Some(*process) != own)
         .filter(|process| process.namespace("net").is_some_and(|number| numbers.contains(&number)))
-        .filter(|process| {
-            let environment = || fs::read(process.file("environ")).unwrap_or_default();
-            sure || process.namespace("mnt") == Some(record.mount)
-                || environment().split(|byte| *byte == 0).any(|entry| entry == token.as_bytes())
-        })
-        .collect()
+        .collect();
+    // Compared last: no number was reused before the search ended.
+    if record.is_up() {
+        return found;
+    }
+    found.into_iter().filter(|process| has_token(*process, record)).collect()
+}
+
+fn has_token(process: Process, record: &Record) -> bool {
+    let variable = format!("{VARIABLE}={}/{}", record.name, record.token);
+    let environment = fs::read(process.file("environ")).unwrap_or_default();
+    let file = process.file("root").join(TOKEN.trim_start_matches('/'));
+    environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes())
+        || fs::read(file).is_ok_and(|token| token == record.token.as_bytes())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::super::state::HostRecord;
     use super::*;
+
+    /// Processes of others, whose namespaces have the numbers of a dead testbed, are not its own.
+    #[test]
+    fn a_dead_testbed_has_no_process_without_its_token() {
+        let own = Process::own().unwrap();
+        let record = Record {
+            name: "bench".to_owned(),
+            token: "7-8".to_owned(),
+            boot: super::super::state::boot(),
+            process: Process { start: own.start + 1, ..own },
+            origin: String::new(),
+            offloads: false,
+            user: own.namespace("user").unwrap(),
+            mount: own.namespace("mnt").unwrap(),
+            hosts: vec![HostRecord {
+                name: "host".to_owned(),
+                side: None,
+                v4: None,
+                v6: None,
+                preset: None,
+                namespace: own.namespace("net"),
+            }],
+        };
+        let start = |token: &str| {
+            let mut program = Command::new("sleep");
+            program.arg("1000").env(VARIABLE, token).stdin(Stdio::null());
+            program.spawn().unwrap()
+        };
+        let mut children = ["bench/7-8", "bench/7-9"].map(start);
+        let found: Vec<i32> = inside(&record).iter().map(|process| process.pid).collect();
+        for child in &mut children {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        assert_eq!(found, [children[0].id() as i32]);
+    }
 
     #[test]
     fn what_has_removed_itself_is_removed_and_what_cannot_be_is_named() {

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
@@ -16,10 +17,10 @@ use serde::{Deserialize, Serialize};
 use super::super::error::{Error, Tried as _};
 use super::super::net::{Net, NetSpec};
 use super::process::Process;
-use super::state::{self, Home, HostRecord, LOG, RECORD, Record, is_name};
+use super::state::{self, Home, HostRecord, LOG, RECORD, Record, TOKEN, is_name};
 
-/// Time limit for the start of a testbed, ms.
-const PATIENCE: u16 = 60_000;
+/// Time limit for the start of a testbed. It is long, since a busy kernel delays new network namespaces.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Request for a testbed, which `up` passes to the background process.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -188,15 +189,19 @@ fn start(dir: &Path, command: &mut Command, request: Request) -> Result<(), Erro
         let _ = stdin.write_all(&order);
     }
     match listen(&mut child) {
-        Some(Answer::Ready) => Ok(()),
-        Some(Answer::Failed { message, help }) => {
+        Heard::Answer(Answer::Ready) => Ok(()),
+        Heard::Answer(Answer::Failed { message, help }) => {
             let _ = child.wait();
             Err(Error::new(message, help))
         }
-        None => {
+        heard => {
             // A child that was not reaped keeps its number.
             let _ = child.kill();
             let ended = child.wait().map_or("has vanished".to_owned(), |status| status.to_string());
+            let ended = match heard {
+                Heard::Nothing => format!("no answer within {} s", PATIENCE.as_secs()),
+                _ => ended,
+            };
             let log = fs::read_to_string(dir.join(LOG)).unwrap_or_default();
             let last: Vec<_> = log.lines().rev().take(5).collect();
             let last: Vec<_> = last.into_iter().rev().collect();
@@ -208,25 +213,35 @@ fn start(dir: &Path, command: &mut Command, request: Request) -> Result<(), Erro
     }
 }
 
-/// Reads one line of the child; `None` if it ends or exceeds the time limit.
-fn listen(child: &mut Child) -> Option<Answer> {
-    let mut pipe = child.stdout.take()?;
+/// First line of a child.
+enum Heard {
+    Answer(Answer),
+    /// It exceeded the time limit.
+    Nothing,
+    /// It ended, or its line is invalid.
+    End,
+}
+
+/// Reads one line of the child.
+fn listen(child: &mut Child) -> Heard {
+    let Some(mut pipe) = child.stdout.take() else { return Heard::End };
     let mut line = Vec::new();
     let mut chunk = [0; 4096];
     while !line.contains(&b'\n') && line.len() < 1 << 20 {
         let mut fds = [PollFd::new(pipe.as_fd(), PollFlags::POLLIN)];
-        match poll(&mut fds, PollTimeout::from(PATIENCE)) {
-            Ok(0) => return None,
+        match poll(&mut fds, PollTimeout::try_from(PATIENCE).unwrap_or(PollTimeout::MAX)) {
+            Ok(0) => return Heard::Nothing,
             Ok(_) => {}
             Err(nix::errno::Errno::EINTR) => continue,
-            Err(_) => return None,
+            Err(_) => return Heard::End,
         }
         match pipe.read(&mut chunk) {
-            Ok(0) | Err(_) => return None,
+            Ok(0) | Err(_) => return Heard::End,
             Ok(count) => line.extend_from_slice(&chunk[..count]),
         }
     }
-    serde_json::from_slice(line.split(|byte| *byte == b'\n').next()?).ok()
+    let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    serde_json::from_slice(line).map_or(Heard::End, Heard::Answer)
 }
 
 fn answer(answer: &Answer) -> io::Result<()> {
@@ -275,6 +290,8 @@ fn held(
     let here = PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd()));
 
     let net = Net::enter(&request.net)?;
+    // `clean` finds programs by it that have removed it from their environment.
+    fs::write(TOKEN, &token).tried(|| format!("write {TOKEN}"))?;
     state::write(&here, &record(&net, &request, token)?)?;
     let served = serve(
         &net,

@@ -81,10 +81,11 @@ pub(super) fn wait(processes: &[Process], most: Duration) -> bool {
     false
 }
 
-/// Ends processes by SIGHUP, SIGTERM and at last SIGKILL. Returns those that remain.
+/// Ends processes by SIGHUP, SIGTERM and at last SIGKILL. Returns those that remain: the kernel does not end
+/// them, or not within half a minute. The last process of a namespace waits for the namespace's removal.
 pub(super) fn end(processes: &[Process]) -> Vec<Process> {
     for (signal, patience) in
-        [(Signal::SIGHUP, 0), (Signal::SIGTERM, 1000), (Signal::SIGKILL, 2000)]
+        [(Signal::SIGHUP, 0), (Signal::SIGTERM, 1000), (Signal::SIGKILL, 30_000)]
     {
         for process in processes {
             process.signal(signal);

@@ -18,6 +18,8 @@ use super::process::Process;
 pub(super) const RECORD: &str = "testbed.json";
 /// Name of the background process's log.
 pub(super) const LOG: &str = "log";
+/// File with the testbed's token, in its own mount namespace.
+pub(super) const TOKEN: &str = "/run/lasthop-token";
 /// Size limit of a record, bytes.
 const LONGEST: u64 = 1 << 20;
 

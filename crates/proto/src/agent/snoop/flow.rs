@@ -1,6 +1,7 @@
 //! State of one flow in snoop, and its conclusions from ACKs and from silence.
 
 mod departure;
+mod gap;
 mod travel;
 
 use super::super::ackp::{Partial, Receiver};
@@ -12,6 +13,7 @@ use super::rtt::Rtt;
 use crate::agent::snoop_smart::Reports;
 use crate::units::{Span, Time};
 use crate::wire::{Packet, Segment, Seq, Smart};
+use gap::Gaps;
 
 /// Position of the first seen sequence number of a flow. Retransmissions of older bytes have lower positions,
 /// and none is ever negative.
@@ -64,6 +66,8 @@ pub(in super::super) struct Flow {
     pub(super) depth: Depth,
     /// Losses below this position are left to the sender, since they were congestion.
     left: u64,
+    /// Holes in the data that arrived here.
+    gaps: Gaps,
 }
 
 /// Treatment of a duplicate ACK.
@@ -132,6 +136,22 @@ impl Flow {
         self.answers = self.answers.saturating_add(1);
     }
 
+    /// Records that `segment` arrived at position `start`, past the highest position: data is missing.
+    pub(super) fn misses(&mut self, start: u64, now: Time, segment: &Segment) {
+        self.gaps.open([self.top, start], now, segment);
+    }
+
+    /// Whether data at position `start` was overtaken on its way here, and is no retransmission.
+    pub(super) fn is_overtaken(
+        &self,
+        start: u64,
+        now: Time,
+        segment: &Segment,
+        config: &SnoopConfig,
+    ) -> bool {
+        self.gaps.is_overtaken(start, now, segment, config)
+    }
+
     /// Stores a copy of `packet`, the flow's transmission number `sent_as`.
     pub(super) fn store(&mut self, span: [u64; 2], packet: &Packet, sent_as: u64, by_sender: bool) {
         let [start, end] = span;
@@ -181,6 +201,7 @@ impl Flow {
             self.heard = self.heard.max(latest);
         }
         self.acked = Some(ack);
+        self.gaps.acked(ack);
         if let (Some(reaction), Some(stamp)) = (&mut self.reaction, self.receiver.stamp()) {
             reaction.acked(now, stamp, ack);
         }
@@ -252,20 +273,22 @@ impl Flow {
         if told {
             return Verdict::Suppress;
         }
-        if first.attempts == 0 {
+        if first.attempts == 0 && !self.gaps.contains(first.start) {
             if self.dups == 1 {
                 // The first one was caused by a later packet: the link is past this packet.
                 self.heard = self.heard.max(first.sent_as + 1).min(self.sent);
             }
             if self.dups >= config.dupacks { Verdict::Retransmit } else { Verdict::Suppress }
-        } else if config.priority {
+        } else if config.priority && first.attempts > 0 {
             // The number of further duplicate ACKs depends on how many packets the retransmission has
             // overtaken, which is unknown here. If it was lost, the timer expires.
             Verdict::Suppress
-        } else if self.heard >= first.sent_as && now.since(self.repeated) >= self.rtt.usual() {
-            // More than the packets ahead of the local retransmission can have caused, so it was lost, too.
-            // If packets vanish behind the agent (a full queue), the account is ahead of reality. So a
-            // retransmission is not given up before its answer could have arrived.
+        } else if self.heard >= first.sent_as
+            && (first.attempts == 0 || now.since(self.repeated) >= self.rtt.usual())
+        {
+            // More than the packets ahead of this transmission can have caused, so it was lost. If packets
+            // vanish behind the agent (a full queue), the account is ahead of reality. So a retransmission is
+            // not given up before its answer could have arrived.
             self.heard = (first.sent_as + 1).min(self.sent);
             Verdict::Retransmit
         } else {
@@ -298,6 +321,7 @@ impl Flow {
 
     /// Records that the sender sees a loss or a congestion mark.
     pub(super) fn shown(&mut self) {
+        self.gaps.shown();
         if let Some(reaction) = &mut self.reaction {
             reaction.shown();
         }

@@ -42,6 +42,7 @@ variants! {
     asks {
         steers() -> bool;
         samples() -> bool;
+        requires_samples() -> bool;
         scalable() -> bool;
         overdue(now: Time, window: &Window) -> bool;
         pacing() -> Option<Rate>;

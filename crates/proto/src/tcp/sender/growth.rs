@@ -131,6 +131,11 @@ pub trait Growth {
         self.steers()
     }
 
+    /// Whether a sender without samples must replace it by Reno.
+    fn requires_samples(&self) -> bool {
+        self.samples()
+    }
+
     /// An ACK has been taken in. Only senders that keep records of their segments call this.
     fn on_sample(&mut self, window: &mut Window, sample: &Sample) {
         let _ = (window, sample);

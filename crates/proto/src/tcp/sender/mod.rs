@@ -170,7 +170,7 @@ impl Sender {
             core.detector = Detector::new(variant, config);
             // Without SACK, duplicate ACKs are the only evidence that segments leave the network; Linux sends on them.
             core.limited_transmit |= config.growth == GrowthRule::Linux;
-            if core.growth.samples() {
+            if core.growth.requires_samples() {
                 // Nothing is sampled without records of what is in flight.
                 core.growth = AnyGrowth::Reno(SlowStartAvoidance::new(config));
             }
