@@ -55,8 +55,7 @@ const POLICED: [(&str, f64); 4] = [
     ("police = { rate = \"3mbit\", burst = \"1MB\", towards = \"right\" }", 3.0),
 ];
 
-/// Cases whose rate is not found, both seeds: 13.3 Mbit/s instead of 10. Bursts of Linux that grow on short round trips fit
-/// a larger rate as well.
+/// Cases whose rate is not found, both seeds: 13.3 Mbit/s instead of 10. The reason was not examined.
 const TOO_HIGH: [(&str, f64); 1] = [("rack", 10.0)];
 
 #[test]

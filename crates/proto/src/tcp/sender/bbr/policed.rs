@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn two_alike_intervals_with_a_fifth_lost_are_used_for_48_rounds() {
         let (mut policed, mut seen) = (Policed::default(), nothing());
-        rounds(&mut policed, &mut seen, 5, 25_000, 5000);
+        rounds(&mut policed, &mut seen, 4, 25_000, 5000);
         assert_eq!(policed.rate(), None, "one interval");
         rounds(&mut policed, &mut seen, 4, 25_000, 5000);
         assert_eq!(policed.rate(), Some(10_000_000));
@@ -172,7 +172,7 @@ mod tests {
         ] {
             let (mut policed, mut seen) = (Policed::default(), nothing());
             seen.app_limited = limited;
-            rounds(&mut policed, &mut seen, 5, first, lost);
+            rounds(&mut policed, &mut seen, 4, first, lost);
             rounds(&mut policed, &mut seen, 4, second, lost);
             assert_eq!(policed.rate(), None, "{first} {second} {lost} {limited}");
         }
