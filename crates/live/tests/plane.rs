@@ -131,6 +131,12 @@ const CALM: Span = Span::millis(20);
 /// Runs on a busy machine before the last one is judged whatever its lateness.
 const CALM_TRIES: usize = 20;
 
+/// Counters of the sender: its reasons for retransmissions.
+fn reasons() -> [(&'static str, u64); 4] {
+    ["TCPTimeouts", "TCPFastRetrans", "TCPSlowStartRetrans", "TCPSpuriousRTOs"]
+        .map(|name| (name, counter("fh", "TcpExt", name)))
+}
+
 #[test]
 fn snoop_repairs_what_the_last_hop_loses() {
     const LEN: usize = 20_000_000;
@@ -153,6 +159,10 @@ fn snoop_repairs_what_the_last_hop_loses() {
                 let worst = lateness.worst();
                 let again = counter("fh", "Tcp", "RetransSegs") - before;
                 drop(losses);
+                println!(
+                    "{again} retransmissions, the longest sleep {worst:?}; in total {:?}",
+                    reasons()
+                );
                 (again, station.stop().1, worst)
             };
             let (alone, ..) = &retransmissions(none);
