@@ -43,7 +43,7 @@ fn threads(of: i32) -> Vec<(String, u64)> {
 
 #[expect(clippy::disallowed_methods, reason = "a test waits for what another process does")]
 fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..12_000 {
+    for _ in 0..60_000 {
         if holds() {
             return;
         }

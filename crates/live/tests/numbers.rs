@@ -3,10 +3,16 @@
 
 mod common;
 
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::channel;
+
 use common::ends::Hosts;
+use common::losses::Losses;
 use common::*;
 use lasthop_proto::wire::Flags;
 use lasthop_trace::Nothing;
+use nix::time::{ClockId, clock_gettime};
 
 /// Boundaries of the sequence space and of its halves.
 const BORDERS: [u32; 5] = [0, 1, (1 << 31) - 1, 1 << 31, u32::MAX];
@@ -81,6 +87,127 @@ fn both_planes_treat_connections_alike_wherever_their_numbers_begin() {
             }
             // Duplicate ACKs that a descheduled station did not divert in time.
             assert!(hosts.leaked.take() <= counts.by_itself, "{counts:?}");
+        }
+    });
+}
+
+/// Bytes of a transfer, of a write, and of a segment. A write each millisecond limits the rate to 100 Mbit/s,
+/// so that no segment overtakes another.
+const BULK: usize = 8_000_000;
+const WRITE: usize = 10 * SEGMENT;
+const SEGMENT: usize = 1448;
+
+/// Sends `BULK` bytes to the first client that says a word.
+fn serve(listener: &TcpListener) {
+    let piece = vec![7; WRITE];
+    loop {
+        let (mut stream, _) = listener.accept().unwrap();
+        if stream.read(&mut [0]).unwrap() == 0 {
+            continue;
+        }
+        let mut left = BULK;
+        while left > 0 {
+            let len = left.min(WRITE);
+            stream.write_all(&piece[..len]).unwrap();
+            left -= len;
+            pause(1);
+        }
+        return;
+    }
+}
+
+/// Receives `BULK` bytes over a connection whose sender's initial number is above the middle or not.
+fn fetch(server: SocketAddr, high: bool) {
+    let tap = socket("mh", "mr");
+    loop {
+        let mut stream = TcpStream::connect(server).unwrap();
+        let numbers = initial_numbers(&tap, server.port());
+        if numbers.is_none_or(|(_, number)| (number >= 1 << 31) != high) {
+            continue;
+        }
+        drop(tap);
+        stream.write_all(&[1]).unwrap();
+        let mut all = Vec::new();
+        stream.read_to_end(&mut all).unwrap();
+        assert_eq!(all.len(), BULK);
+        return;
+    }
+}
+
+/// Cost of transfers.
+#[derive(Default)]
+struct Cost {
+    diverted: u64,
+    /// CPU time of the station in each transfer, ns.
+    cpu: Vec<u64>,
+}
+
+impl Cost {
+    /// Seconds for each Gbit: the median.
+    fn cpu(&mut self) -> f64 {
+        self.cpu.sort_unstable();
+        self.cpu[self.cpu.len() / 2] as f64 / (8 * BULK) as f64
+    }
+}
+
+/// Initial numbers in the lower and the upper half of the sequence space cost the same: diverted ACKs, and CPU
+/// time of the station.
+#[test]
+fn low_and_high_numbers_cost_the_same() {
+    alone_as_root("low_and_high_numbers_cost_the_same", || {
+        let rounds = std::env::var("NUMBERS_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(5);
+        wire(Wires::default());
+        for lossy in [false, true] {
+            let station = station_by(By::Kernel, Nothing, || vec![snoop()]);
+            let state = || {
+                let ask = station.handle.ask(|station| {
+                    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap();
+                    let time = time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64;
+                    let counts = station.plane_counts().unwrap();
+                    (counts.diverted + counts.by_itself, time)
+                });
+                ask.unwrap()
+            };
+            let mut costs = [Cost::default(), Cost::default()];
+            for round in 0..2 * rounds {
+                let high = round % 2 == 1;
+                let losses = lossy.then(|| Losses::start("mh", "mr"));
+                let (tell, told) = channel();
+                let server = within("fh", move || {
+                    let listener = TcpListener::bind("10.9.0.1:0").unwrap();
+                    tell.send(listener.local_addr().unwrap()).unwrap();
+                    serve(&listener);
+                });
+                let address = told.recv().unwrap();
+                let before = state();
+                inside("mh", move || fetch(address, high));
+                server.join().unwrap();
+                let after = state();
+                drop(losses);
+                let cost = &mut costs[usize::from(high)];
+                cost.diverted += after.0 - before.0;
+                cost.cpu.push(after.1 - before.1);
+            }
+            let counts = station.stop().1.plane.unwrap();
+            let packets = rounds * BULK.div_ceil(SEGMENT) as u64;
+            let [low, high] = &mut costs;
+            let cpu = [low.cpu(), high.cpu()];
+            println!(
+                "losses {lossy}, {rounds} transfers each: diverted for 1000 packets, and seconds of CPU for 1 Gbit"
+            );
+            for (name, cost, cpu) in [("low", &low, cpu[0]), ("high", &high, cpu[1])] {
+                println!(
+                    "{name:5} {:8.3} {cpu:8.4}",
+                    cost.diverted as f64 * 1000.0 / packets as f64
+                );
+            }
+            println!("high / low: CPU {:.3}; {counts:?}", cpu[1] / cpu[0]);
+            // A busy machine diverts a few ACKs without a loss, and repairs a loss later. If one half took the
+            // slow path, each ACK would be diverted.
+            let few = packets / 1000;
+            let apart = low.diverted.abs_diff(high.diverted);
+            let most = low.diverted.max(high.diverted);
+            assert!(apart <= few + most / 2, "{} and {}", low.diverted, high.diverted);
         }
     });
 }

@@ -131,6 +131,12 @@ const CALM: Span = Span::millis(20);
 /// Runs on a busy machine before the last one is judged whatever its lateness.
 const CALM_TRIES: usize = 20;
 
+/// Counters of the sender: its reasons for retransmissions.
+fn reasons() -> [(&'static str, u64); 4] {
+    ["TCPTimeouts", "TCPFastRetrans", "TCPSlowStartRetrans", "TCPSpuriousRTOs"]
+        .map(|name| (name, counter("fh", "TcpExt", name)))
+}
+
 #[test]
 fn snoop_repairs_what_the_last_hop_loses() {
     const LEN: usize = 20_000_000;
@@ -153,18 +159,23 @@ fn snoop_repairs_what_the_last_hop_loses() {
                 let worst = lateness.worst();
                 let again = counter("fh", "Tcp", "RetransSegs") - before;
                 drop(losses);
+                println!(
+                    "{again} retransmissions, the longest sleep {worst:?}; in total {:?}",
+                    reasons()
+                );
                 (again, station.stop().1, worst)
             };
             let (alone, ..) = &retransmissions(none);
-            // Snoop repairs within the sender's minimum RTO of 200 ms if the machine lets it run in time.
-            let mut tries = (0..CALM_TRIES).map(|_| retransmissions(roomy_snoop));
-            let calm = tries.find(|(.., worst)| *worst < CALM);
-            let again @ (with, ended, _) = &calm.unwrap_or_else(|| retransmissions(roomy_snoop));
             // A super-packet is lost if its first segment is.
             let lost = if offload { 20 } else { losses_of(LEN) };
+            let repaired = |with: u64| with * 10 <= *alone && (offload || with * 10 <= lost);
+            // Snoop repairs within the sender's minimum RTO of 200 ms if the machine lets it run in time. A late
+            // run that repairs too little shows nothing.
+            let mut tries = (0..CALM_TRIES).map(|_| retransmissions(roomy_snoop));
+            let shows = tries.find(|(with, _, worst)| repaired(*with) || *worst < CALM);
+            let again @ (with, ended, _) = &shows.unwrap_or_else(|| retransmissions(roomy_snoop));
             assert!(*alone >= lost, "{alone} of {lost}: {again:?}");
-            assert!(with * 10 <= *alone, "{with} of {alone}: {ended:?}");
-            assert!(offload || with * 10 <= lost, "{with} of {lost}: {ended:?}");
+            assert!(repaired(*with), "{with} of {lost}, alone {alone}: {ended:?}");
             assert_eq!(counter("mh", "Tcp", "InCsumErrors"), 0);
             unwire();
         }

@@ -385,7 +385,7 @@ fn bind_namespace(name: &str) -> Result<(), Error> {
     reason = "the kernel is waited for, outside of any experiment"
 )]
 pub(super) fn wait_until_running(interface: &str) -> Result<(), Error> {
-    for _ in 0..1000 {
+    for _ in 0..15_000 {
         // This query makes the kernel update the link's state at once.
         ethtool::link_is_up(interface).tried(|| format!("ask for the link of {interface}"))?;
         let mut all = getifaddrs().tried(|| "list the interfaces")?;
@@ -397,7 +397,7 @@ pub(super) fn wait_until_running(interface: &str) -> Result<(), Error> {
         thread::sleep(Duration::from_millis(2));
     }
     Err(Error::new(
-        format!("the interface `{interface}` has not come up within 2 s"),
+        format!("the interface `{interface}` has not come up within 30 s"),
         "is this machine very busy? then try again",
     ))
 }

@@ -9,6 +9,7 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 use std::fs::File;
+use std::io::{self, Read as _, Write as _};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -219,7 +220,7 @@ pub fn link() -> Stage {
 /// A station on a separate thread.
 pub struct Running<S> {
     pub handle: Handle,
-    thread: JoinHandle<(std::io::Result<()>, S, Ended)>,
+    thread: JoinHandle<(io::Result<()>, S, Ended)>,
 }
 
 /// Final counters of a station.
@@ -313,7 +314,7 @@ impl<S> Running<S> {
     }
 
     /// Waits until the station ends without a request.
-    pub fn join(self) -> (std::io::Result<()>, Ended) {
+    pub fn join(self) -> (io::Result<()>, Ended) {
         let (result, _, ended) = self.thread.join().unwrap();
         (result, ended)
     }
@@ -343,7 +344,7 @@ pub fn send_all<T: AsRef<[u8]>>(socket: &PacketSocket, mut frames: &[T]) {
     while !frames.is_empty() {
         match socket.send(frames) {
             Ok(sent) => frames = &frames[sent..],
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => thread::yield_now(),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => thread::yield_now(),
             Err(error) => panic!("a frame of {} bytes: {error}", frames[0].as_ref().len()),
         }
     }
@@ -412,12 +413,12 @@ pub fn until(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 /// Connects. A busy machine may answer ARP so late that the address counts as unreachable for a moment.
-fn connect(addr: std::net::SocketAddr) -> std::net::TcpStream {
+fn connect(addr: std::net::SocketAddr) -> io::Result<std::net::TcpStream> {
     let mut connected = None;
     until("the address can be reached", || match std::net::TcpStream::connect(addr) {
-        Err(error) if error.kind() == std::io::ErrorKind::HostUnreachable => false,
+        Err(error) if error.kind() == io::ErrorKind::HostUnreachable => false,
         result => {
-            connected = Some(result.unwrap());
+            connected = Some(result);
             true
         }
     });
@@ -438,7 +439,17 @@ pub fn watched_transfer(
     len: usize,
     received: &Arc<AtomicUsize>,
 ) {
-    use std::io::{Read, Write};
+    try_transfer(from, to, addr, len, received).unwrap();
+}
+
+/// Like `watched_transfer`. Returns the error of an end.
+pub fn try_transfer(
+    from: &str,
+    to: &str,
+    addr: &'static str,
+    len: usize,
+    received: &Arc<AtomicUsize>,
+) -> io::Result<()> {
     let (tell, told) = channel();
     let received = received.clone();
     let server = within(to, move || {
@@ -447,14 +458,14 @@ pub fn watched_transfer(
         // A transfer that stalls or never begins fails after this time.
         let patience = nix::sys::time::TimeVal::new(300, 0);
         setsockopt(&listener, ReceiveTimeout, &patience).unwrap();
-        let (mut stream, _) = listener.accept().unwrap();
+        let (mut stream, _) = listener.accept()?;
         setsockopt(&stream, ReceiveTimeout, &patience).unwrap();
         let mut buffer = vec![0; 1 << 16];
         let mut at = 0;
         loop {
-            let count = stream.read(&mut buffer).unwrap();
+            let count = stream.read(&mut buffer)?;
             if count == 0 {
-                return at;
+                return Ok(at);
             }
             let intact = (at..).zip(&buffer[..count]).all(|(at, byte)| content(at) == *byte);
             assert!(intact, "other bytes than were sent, after {at}");
@@ -466,18 +477,20 @@ pub fn watched_transfer(
     let dev = if from == "fh" { "fl" } else { "mr" };
     let client = within(from, move || {
         let tap = PacketSocket::open(nix::net::if_::if_nametoindex(dev).unwrap()).unwrap();
-        let mut stream = connect(addr);
+        let mut stream = connect(addr)?;
         println!("initial sequence numbers: {:?}", initial_numbers(&tap, addr.port()));
         drop(tap);
         let bytes: Vec<u8> = (0..len).map(content).collect();
-        stream.write_all(&bytes).unwrap();
+        stream.write_all(&bytes)
     });
-    client.join().unwrap();
-    assert_eq!(server.join().unwrap(), len);
+    let (sent, arrived): (_, io::Result<usize>) = (client.join().unwrap(), server.join().unwrap());
+    sent?;
+    assert_eq!(arrived?, len);
+    Ok(())
 }
 
 /// Initial sequence numbers of client and server, from the server's SYN.
-fn initial_numbers(tap: &PacketSocket, server: u16) -> Option<(u32, u32)> {
+pub fn initial_numbers(tap: &PacketSocket, server: u16) -> Option<(u32, u32)> {
     let mut inbox = Inbox::new();
     inbox.receive(tap).unwrap();
     inbox.frames().find_map(|frame| {

@@ -19,6 +19,9 @@ const MTU: u32 = 9000;
 /// Temporary mount point of sysfs in a host's namespace.
 const SYS: &str = "/run/lasthop-sys";
 
+/// Last bytes of the MAC addresses of the sender's end and the receiver's end.
+const MACS: [u8; 2] = [1, 2];
+
 /// A cable.
 #[derive(Debug)]
 pub(super) struct Cable {
@@ -56,15 +59,18 @@ fn one(net: &Net, wire: Wire, number: u8) -> Result<Cable, Error> {
     // number of this process. Ten letters at most, so that the thread's name is not truncated.
     let name = |end| format!("w{}{end}{number}", std::process::id());
     let names = [name('s'), name('r')];
+    let macs = MACS.map(|end| format!("02:00:00:09:{number:02x}:{end:02x}"));
     ip::batch(&[format!(
-        "link add name {} mtu {MTU} netns {SENDER} type veth peer name {} mtu {MTU} netns {RECEIVER}",
-        names[0], names[1]
+        "link add name {} address {} mtu {MTU} netns {SENDER} type veth \
+         peer name {} address {} mtu {MTU} netns {RECEIVER}",
+        names[0], macs[0], names[1], macs[1]
     )])?;
     let hosts = [SENDER, RECEIVER];
     let mut cable =
         Cable { wire, number, ends: names.map(|interface| End { interface, thread: None }) };
     for (host, end) in hosts.into_iter().zip(&cable.ends) {
-        net.in_host(host, || end.set(wire, &cable, host == SENDER))??;
+        let peer = if host == SENDER { &macs[1] } else { &macs[0] };
+        net.in_host(host, || end.set(wire, &cable, host == SENDER, peer))??;
     }
     for (host, end) in hosts.into_iter().zip(&cable.ends) {
         net.in_host(host, || {
@@ -81,8 +87,8 @@ fn one(net: &Net, wire: Wire, number: u8) -> Result<Cable, Error> {
 }
 
 impl End {
-    /// Configures the interface, in the calling thread's namespace.
-    fn set(&self, wire: Wire, cable: &Cable, sends: bool) -> Result<(), Error> {
+    /// Configures the interface, in the calling thread's namespace. `peer` is the MAC address of the other end.
+    fn set(&self, wire: Wire, cable: &Cable, sends: bool, peer: &str) -> Result<(), Error> {
         let End { interface, .. } = self;
         if Path::new("/proc/sys/net/ipv6").exists() {
             // The cable must carry only the transfers.
@@ -124,6 +130,13 @@ impl End {
             lines.push(format!("addr add {}", to(2)));
             lines.push(format!("route replace {}", to(1)));
             lines.push(format!("route replace {} quickack 1", to(3)));
+        }
+        // Permanent neighbours need no ARP, which a busy machine answers too late.
+        for last in if sends { &[2][..] } else { &[1, 3] } {
+            let [a, b, c, d] = cable.address(*last);
+            lines.push(format!(
+                "neigh replace {a}.{b}.{c}.{d} lladdr {peer} dev {interface} nud permanent"
+            ));
         }
         ip::batch(&lines)
     }
