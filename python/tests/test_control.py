@@ -173,7 +173,17 @@ def test_a_control_that_needs_samples_needs_a_sender_with_records():
     with pytest.raises(lh.ScenarioError, match="`.*Samples.control` needs delivery rates") as caught:
         LAN.set("tcp", "newreno").with_control(Samples)
     assert 'set("tcp", "rack")' in caught.value.help
+    with pytest.raises(lh.ScenarioError, match="host `mobile` has no SACK"):
+        LAN.set("host.fixed.tcp", "rack").with_control(Samples, host="fixed")
+    one_end = LAN.set("host.fixed.tcp", "rack").set("host.fixed.sack", True).set("host.mobile.sack", True)
+    assert len(lh.run(one_end.with_control(Samples, host="fixed"), seeds=1)) == 1
     assert len(lh.run(LAN.set("tcp", "rack").with_control(Samples, host="fixed"), seeds=1)) == 1
+
+
+def test_a_control_of_the_window_stays_without_sack():
+    refused = LAN.set("tcp", "rack").set("host.mobile.sack", False)
+    windows = lh.record(refused.with_control(Small, host="fixed"), seed=1).tcb["cwnd"]
+    assert 1460 * 2 >= max(windows[20:]) > 0
 
 
 @pytest.mark.parametrize(
