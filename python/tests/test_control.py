@@ -173,7 +173,25 @@ def test_a_control_that_needs_samples_needs_a_sender_with_records():
     with pytest.raises(lh.ScenarioError, match="`.*Samples.control` needs delivery rates") as caught:
         LAN.set("tcp", "newreno").with_control(Samples)
     assert 'set("tcp", "rack")' in caught.value.help
+    with pytest.raises(lh.ScenarioError, match="host `mobile` has no SACK"):
+        LAN.set("host.fixed.tcp", "rack").with_control(Samples, host="fixed")
+    one_end = LAN.set("host.fixed.tcp", "rack").set("host.fixed.sack", True).set("host.mobile.sack", True)
+    assert len(lh.run(one_end.with_control(Samples, host="fixed"), seeds=1)) == 1
     assert len(lh.run(LAN.set("tcp", "rack").with_control(Samples, host="fixed"), seeds=1)) == 1
+
+
+def test_a_control_of_the_window_stays_without_sack():
+    """The mobile host has none. Reno replaces a control that needs samples; this one needs none."""
+    calls = []
+
+    class Counts(Small):
+        def on_ack(self, ack):
+            calls.append(ack)
+            return super().on_ack(ack)
+
+    refused = LAN.set("host.fixed.tcp", "rack")
+    lh.run(refused.with_control(Counts, host="fixed"), seeds=1)
+    assert len(calls) > 50 and {ack.delivery_rate for ack in calls} == {None}
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import doctest
 import importlib
-import os
 import pathlib
 import re
 import time
@@ -27,9 +26,8 @@ def test_notebook(path, tmp_path):
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert not any(cell.outputs or cell.execution_count for cell in code), "clear the outputs before a commit"
     start = time.monotonic()
-    # Files that a notebook writes go there; safe paths are off, since kernels start by a module.
-    os.environ.pop("PYTHONSAFEPATH", None)
-    NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
+    resources = {"metadata": {"path": str(tmp_path)}}
+    NotebookClient(notebook, timeout=600, kernel_name="python3", resources=resources).execute()
     pictures = sum("image/png" in output.get("data", {}) for cell in code for output in cell.outputs)
     print(f"{path.stem}: {time.monotonic() - start:.1f} s, {pictures} pictures")
     drawn = sum("plot" in cell.source and cell.source.rstrip().endswith(";") for cell in code)

@@ -92,7 +92,7 @@ def test_what_is_left_open(command):
         (lambda: lh.battery("sigfox"), "radios is `sigfox`"),
         (lambda: lh.battery("lte-m", rest="deep"), "rest is `deep`"),
         (lambda: lh.battery("lte-m", capacity="much"), "capacity"),
-        (lambda: lh.battery("lte-m", reports=0), "reports a day"),
+        (lambda: lh.battery("lte-m", reports=0), "reports is 0"),
         (lambda: lh.explain("W-T999"), "no claim `W-T999`"),
         (lambda: lh.explain(), "no claims"),
         (lambda: lh.explain("W-F10", sets=0), "sets is 0"),

@@ -358,7 +358,7 @@ def test_a_task_is_small_and_costs_little():
 
 
 BAD = {
-    "a store that is none": (lambda: lh.sweep(TINY, 3), "a store is int 3", "directory"),
+    "a store that is none": (lambda: lh.sweep(TINY, 3), "store is int 3", "directory"),
     "no such place": (lambda: lh.sweep(TINY, "nowhere://x"), "nowhere", "s3://bucket"),
     "options of a directory": (lambda: lh.sweep(TINY, "x", storage_options={"key": "k"}), "no storage_options", "s3://"),
     "no stores": (lambda: lh.merge(), "no stores", "one at least"),

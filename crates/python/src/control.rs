@@ -123,6 +123,21 @@ impl PythonControl {
         ))
     }
 
+    /// Fails if the control needs samples: without SACK at `host` Reno would replace it.
+    pub fn needs_sack(&self, py: Python<'_>, host: &str) -> PyResult<()> {
+        if !self.overrides.control {
+            return Ok(());
+        }
+        let name = self.class.bind(py).getattr("__qualname__")?;
+        Err(error::argument(
+            py,
+            &format!("`{name}.control` needs delivery rates, and the host `{host}` has no SACK"),
+            &format!(
+                "set `.set(\"host.{host}.sack\", True)`, or a sender for all hosts: `.set(\"tcp\", \"rack\")`"
+            ),
+        ))
+    }
+
     /// Creates an object of the class for each connection.
     pub fn maker(
         self: Arc<PythonControl>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lasthop_batch::Provenance;
 use lasthop_batch::sweep::bring;
 use lasthop_proto::tcp::config::Custom;
-use lasthop_scenario::{Argument, Warning, World};
+use lasthop_scenario::{Argument, Scenario, Warning, World};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -113,9 +113,7 @@ impl Plan {
             cells
                 .try_for_each(|cell| bring(&mut cell.scenario, custom, host.as_deref()))
                 .map_err(|error| error::batch(py, &error))?;
-            let hosts = plan.cells.iter().flat_map(|cell| &cell.scenario.hosts);
-            let mut steered = hosts.filter(|host| host.tcp.custom.is_some());
-            steered.try_for_each(|host| brought.suits(py, &host.tcp))?;
+            plan.cells.iter().try_for_each(|cell| suits(py, brought, &cell.scenario))?;
         }
         Ok(Plan { plan: Arc::new(plan), origin, name, text, arguments, warnings, control })
     }
@@ -196,7 +194,7 @@ impl Plan {
     }
 
     /// The scenario of cell number `cell`, if the simulator can run it.
-    pub fn scenario(&self, py: Python<'_>, cell: usize) -> PyResult<&lasthop_scenario::Scenario> {
+    pub fn scenario(&self, py: Python<'_>, cell: usize) -> PyResult<&Scenario> {
         let cell =
             self.plan.cells.get(cell).ok_or_else(|| error::value("there is no such cell"))?;
         simulated(py, &cell.scenario)?;
@@ -204,8 +202,21 @@ impl Plan {
     }
 }
 
+/// Fails if a control needs samples and a sender or its peer lacks what they are made of.
+fn suits(py: Python<'_>, control: &PythonControl, scenario: &Scenario) -> PyResult<()> {
+    let mut hosts = scenario.hosts.iter().filter(|host| host.tcp.custom.is_some());
+    hosts.try_for_each(|host| control.suits(py, &host.tcp))?;
+    let ends = scenario.transfers.iter().map(|t| [&scenario.hosts[t.from], &scenario.hosts[t.to]]);
+    for ends in ends.filter(|ends| ends.iter().any(|host| host.tcp.custom.is_some())) {
+        if let Some(host) = ends.iter().find(|host| !host.tcp.sack) {
+            control.needs_sack(py, &host.name)?;
+        }
+    }
+    Ok(())
+}
+
 /// An error for a scenario on real packets.
-pub fn simulated(py: Python<'_>, scenario: &lasthop_scenario::Scenario) -> PyResult<()> {
+pub fn simulated(py: Python<'_>, scenario: &Scenario) -> PyResult<()> {
     match scenario.world {
         World::Sim => Ok(()),
         World::Testbed => Err(error::argument(

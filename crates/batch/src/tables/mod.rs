@@ -14,7 +14,7 @@ mod flat;
 pub mod recorded;
 pub(crate) mod row;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -107,7 +107,7 @@ pub fn with_numbers(table: &RecordBatch, axes: &[Axis]) -> Result<RecordBatch, E
         let Some((unit, values)) = numbers(&axis.labels) else { continue };
         let name = axis_column(&axis.name);
         let index = schema.index_of(&name).map_err(|error| wrong(&error))?;
-        let by_label: HashMap<&str, f64> =
+        let by_label: BTreeMap<&str, f64> =
             axis.labels.iter().map(String::as_str).zip(values.iter().copied()).collect();
         let labels = columns[index].as_string::<i32>();
         let values = labels.iter().map(|label| label.and_then(|l| by_label.get(l)).copied());
@@ -116,8 +116,8 @@ pub fn with_numbers(table: &RecordBatch, axes: &[Axis]) -> Result<RecordBatch, E
             false => Arc::new(values.collect::<Float64Array>()),
         };
         let field = Field::new(name, columns[index].data_type().clone(), true);
-        let unit = HashMap::from([(UNIT.to_owned(), unit.to_owned())]);
-        fields[index] = Arc::new(field.with_metadata(unit));
+        let unit = [(UNIT.to_owned(), unit.to_owned())];
+        fields[index] = Arc::new(field.with_metadata(unit.into_iter().collect()));
     }
     let schema = Schema::new_with_metadata(fields, schema.metadata().clone());
     RecordBatch::try_new(Arc::new(schema), columns).map_err(|error| wrong(&error))
