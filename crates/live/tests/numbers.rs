@@ -97,7 +97,7 @@ const BULK: usize = 8_000_000;
 const WRITE: usize = 10 * SEGMENT;
 const SEGMENT: usize = 1448;
 
-/// Sends `BULK` bytes to the first client that says a word.
+/// Sends `BULK` bytes to the first client that sends a byte.
 fn serve(listener: &TcpListener) {
     let piece = vec![7; WRITE];
     loop {
