@@ -104,6 +104,7 @@ impl Bursts {
     }
 
     /// A segment was sent.
+    #[inline]
     pub(super) fn sent(&mut self, now: Time, w: &Window, chunk: &Chunk, pace: Option<Rate>) {
         self.left = self.left.saturating_sub(1);
         self.last = Some(match pace {

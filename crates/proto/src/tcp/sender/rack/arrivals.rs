@@ -111,7 +111,7 @@ struct Arrived<'a> {
     trips: [Trips; 2],
 }
 
-/// Round trips of an ACK.
+/// Round trips of an ACK: for Linux the first and the last one, otherwise the shortest and the longest.
 #[derive(Clone, Copy, Debug, Default)]
 struct Trips {
     first: Option<Span>,
@@ -121,16 +121,21 @@ struct Trips {
 }
 
 impl Trips {
-    fn add(&mut self, rtt: Span) {
-        self.first.get_or_insert(rtt);
-        self.last = Some(rtt);
-        self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
-        self.most = self.most.max(Some(rtt));
+    #[inline]
+    fn add(&mut self, rtt: Span, kernel: bool) {
+        if kernel {
+            self.first.get_or_insert(rtt);
+            self.last = Some(rtt);
+        } else {
+            self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
+            self.most = self.most.max(Some(rtt));
+        }
     }
 }
 
 impl Arrived<'_> {
     /// `bytes` of `sent` are newly known to have arrived.
+    #[inline]
     fn take(&mut self, sent: &Sent, bytes: u64) {
         self.meter.delivered(self.now, bytes, sent.stamp, sent.at);
         let facts = &mut *self.facts;
@@ -146,7 +151,7 @@ impl Arrived<'_> {
             }
         } else {
             self.original |= sent.to() <= self.recover;
-            self.trips[usize::from(self.by_block)].add(rtt);
+            self.trips[usize::from(self.by_block)].add(rtt, self.kernel);
             if !self.kernel {
                 facts.min_rtt = Some(facts.min_rtt.map_or(rtt, |min| min.min(rtt)));
             }
@@ -165,6 +170,7 @@ impl Arrived<'_> {
     }
 
     /// The longest round trip, for the timeout, and the one of the newest segment, for the congestion control.
+    #[inline]
     fn round_trips(&self) -> (Option<Span>, Option<Span>) {
         let [edge, block] = self.trips;
         if !self.kernel {
@@ -219,17 +225,19 @@ impl Rack {
         });
         arrived.by_block = true;
         let mut reported = false;
-        // Lowest first, or several new blocks in one ACK would look like reordering.
-        let mut blocks: [(u64, u64); 4] =
-            core::array::from_fn(|i| info.sacked.get(i).copied().unwrap_or_default());
-        blocks.sort_unstable();
-        for (from, to) in blocks {
-            if to > from && from >= edge && to <= w.nxt {
-                self.flight.report(from, to, |sent| {
-                    reported = true;
-                    arrived.take(sent, sent.bytes());
-                    arrived.facts.delivered = arrived.facts.delivered.wrapping_add(1);
-                });
+        if !info.sacked.is_empty() {
+            // Lowest first, or several new blocks in one ACK would look like reordering.
+            let mut blocks: [(u64, u64); 4] =
+                core::array::from_fn(|i| info.sacked.get(i).copied().unwrap_or_default());
+            blocks.sort_unstable();
+            for (from, to) in blocks {
+                if to > from && from >= edge && to <= w.nxt {
+                    self.flight.report(from, to, |sent| {
+                        reported = true;
+                        arrived.take(sent, sent.bytes());
+                        arrived.facts.delivered = arrived.facts.delivered.wrapping_add(1);
+                    });
+                }
             }
         }
         let (original, reorders, edge_rtt) = (arrived.original, arrived.reorders, arrived.edge_rtt);
