@@ -10,7 +10,7 @@ DENY = -D warnings
 NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help test setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-figures kernel-grid lint explore code-tests purity licences doc fuzz-check bench instructions advisories clean
+.PHONY: help test beside setup fmt fmt-check manual attack bpf figures figures-diff golden kernel-figures kernel-grid lint explore code-tests purity licences doc fuzz-check bench instructions advisories clean
 .PHONY: book campaign captures dist msrv notebooks papers publish-check readme schemas small flaky fuzz mutants wheel python-test python-lock web web-module web-pages web-served web-pictures web-plots web-test
 
 help: ## This list
@@ -18,7 +18,7 @@ help: ## This list
 
 # The tests that failed, a line each.
 FAILED = $(abspath $(or $(CARGO_TARGET_DIR),target))/failed.txt
-STEPS = setup fmt-check lint small code-tests python-test web-test doc fuzz-check
+STEPS = setup fmt-check lint small code-tests beside doc fuzz-check
 
 # One after the other whatever -j says: they share the build directory. A step that fails stops none of the others.
 test: ## Everything that CI checks; installs what is missing
@@ -38,6 +38,10 @@ test: ## Everything that CI checks; installs what is missing
 		exit 1; \
 	fi; \
 	if [ -s '$(NOT_RUN)' ]; then printf '\nAll other checks passed.\n'; else printf '\nAll checks passed.\n'; fi
+
+# The browser waits while Python computes.
+beside:
+	@MAKE='$(MAKE)' .ci/beside python-test web-test
 
 setup: ## Install the tools that the tests need and this machine lacks
 	@.ci/setup
