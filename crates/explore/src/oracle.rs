@@ -4,7 +4,7 @@ use lasthop_proto::agent::{AgentConfig, BaseStation as _};
 use lasthop_proto::event::{Event, Op, TcpKind, Wants, What};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::units::Time;
-use lasthop_proto::wire::FlowKey;
+use lasthop_proto::wire::{Flags, FlowKey};
 use lasthop_scenario::{Scenario, Stage, StageKind};
 use lasthop_sim::{Reason, RunEnd};
 use lasthop_trace::Sink;
@@ -20,14 +20,14 @@ pub struct Watch {
     /// Retransmissions of hosts and of the base station.
     pub retransmissions: u32,
     pub timeouts: u32,
-    /// The last time when a packet with data was somewhere.
-    data_at: Time,
+    /// The last time when a packet with data or a SYN was somewhere.
+    moved_at: Time,
 }
 
 impl Watch {
-    /// Data was on its way after the last delivery: copies, which may come after the end of their connection.
-    pub fn has_stray_data(&self) -> bool {
-        self.data_at > self.delivered_at
+    /// Data or a SYN was on its way after the last delivery: copies, which may come after the end of their connection.
+    pub fn has_strays(&self) -> bool {
+        self.moved_at > self.delivered_at
     }
 }
 
@@ -48,8 +48,8 @@ impl Sink for Watch {
                     let again = cause.is_host_retransmission() || cause.is_local_retransmission();
                     self.retransmissions += u32::from(again);
                 }
-                if packet.is_data() {
-                    self.data_at = event.at;
+                if packet.is_data() || packet.segment().is_some_and(|s| s.flags.has(Flags::SYN)) {
+                    self.moved_at = event.at;
                 }
             }
             _ => {}

@@ -302,7 +302,7 @@ impl<'o> Subject<'o> {
             })
             .and_then(|()| {
                 let late = pattern.0.iter().any(|fault| fault.fate == Fate::VeryLate);
-                let stray = (watch.has_stray_data() || late) && !self.split;
+                let stray = (watch.has_strays() || late) && !self.split;
                 let excused = stray || self.roams || self.several || self.beats;
                 oracle::check_rest(session.stages(), excused)
             });

@@ -132,6 +132,19 @@ fn a_connection_that_is_given_up_is_a_violation() {
     assert!(found.first_violations.iter().all(given_up), "{found:?}");
 }
 
+/// Found by two faults: M-TCP's base station closed towards its host before it had acknowledged the last byte, which the other
+/// end acknowledged later.
+#[test]
+fn a_base_station_closes_after_the_last_acknowledgement() {
+    for wired in ["9 drop", "9 very-late", "9 damage", "19 drop", "19 very-late", "19 damage"] {
+        let wired = format!("wired.cross.fates={wired}");
+        let set = ["base=m-tcp, state", "handoff.packets=forward", "direction=up"];
+        let set = [&set[..], &["tcp=reno", &wired, "westair.cross.fates=12 late"]].concat();
+        let end = run(&matrix("cells", &set).cells[0].scenario, 1, &mut Watch::default());
+        assert!(end.transfers[0].complete, "{wired}: {end:?}");
+    }
+}
+
 /// Also the table of the page: a row for each agent, over all senders.
 #[test]
 fn no_forged_segment_ends_or_changes_a_connection() {

@@ -398,7 +398,12 @@ impl Pair {
                 // copies, and after the FIN's ACK this half sends no further acknowledgements.
                 sink.hear_of_far(source.acknowledged(), true);
             }
-            sink.close(now, out);
+            // A FIN to an end for which this base station acknowledges is the last segment that does. It waits until the
+            // other end has acknowledged everything.
+            let owes = sink.is_deputy() && source.is_closing() && !source.has_ended();
+            if !owes {
+                sink.close(now, out);
+            }
         }
         source.far_has(now, acked, sink.has_ended(), out);
     }

@@ -200,9 +200,14 @@ impl Connection {
         bytes
     }
 
+    /// Whether a FIN follows what was written.
+    pub fn is_closing(&self) -> bool {
+        self.tx.core.window.fin
+    }
+
     /// Whether the peer has acknowledged the FIN behind all that was written.
     pub fn has_ended(&self) -> bool {
-        self.tx.core.window.fin && self.tx.is_done()
+        self.is_closing() && self.tx.is_done()
     }
 
     /// Bytes inside: written and not acknowledged, received and not taken.
