@@ -1,7 +1,8 @@
 """BBR version 1 in Python, after draft-cardwell-iccrg-bbr-congestion-control-00 and Linux' ``tcp_bbr.c``.
 
 It shows the interface of :class:`lasthop.CongestionControl`, and is a base for variants. Its throughput is within 2 % of
-that of the built-in ``tcp = "bbr"``.
+that of the built-in ``tcp = "bbr"``, where that does not take a queue for a policer: the estimate of a policer's rate is
+left out.
 
 >>> import lasthop as lh
 >>> from lasthop.bbr import Bbr
