@@ -169,6 +169,9 @@ fn agents(station: &Bench) -> Vec<&'static str> {
 }
 
 /// Runs all agents in sequence in a running station.
+/// Attempts for an agent: the kernel resets split connections if a busy machine does not run the station for half a second.
+const ATTEMPTS: u32 = 5;
+
 fn with_every_agent(test: &str, plane: &str) {
     if !has_all() {
         return;
@@ -179,10 +182,24 @@ fn with_every_agent(test: &str, plane: &str) {
         let agents = agents(&bench);
         assert!(agents.len() > 10, "{agents:?}");
         let mut failed = Vec::new();
+        let resets = || {
+            let all: serde_json::Value =
+                serde_json::from_str(&bench.world.ctl(&["get", "--json"])).expect("JSON");
+            all["plane"]["resets"].as_u64().unwrap_or(0)
+        };
         for agent in agents {
             bench.world.ctl(&["set", "--reset", &format!("agent={agent}")]);
-            let found = bench.all(&BASIC, &Scale { bytes: BYTES, whole: false, wrapped: false });
-            failed.extend(found.into_iter().map(|what| format!("{agent}, {what}")));
+            for attempt in 1.. {
+                let before = resets();
+                let found =
+                    bench.all(&BASIC, &Scale { bytes: BYTES, whole: false, wrapped: false });
+                if resets() > before && attempt < ATTEMPTS && !found.is_empty() {
+                    println!("{agent}: the station did not run for half a second: {found:?}");
+                    continue;
+                }
+                failed.extend(found.into_iter().map(|what| format!("{agent}, {what}")));
+                break;
+            }
         }
         assert!(failed.is_empty(), "{}", failed.join("\n"));
         assert_eq!(station.end("TERM"), Some(0));
