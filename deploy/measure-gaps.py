@@ -39,6 +39,16 @@ DATAGRAMS, HELD, ECHO = 7000, 7001, 7002
 BEFORE, AFTER, STOPPED, RESTART = 0.3, 1.5, 1.0, 0.1
 
 
+def work(seen, *jobs):
+    """Runs jobs in threads until the input ends, and prints their results."""
+    for job in jobs:
+        threading.Thread(target=job, daemon=True).start()
+    print("ready", flush=True)
+    sys.stdin.read()
+    print(json.dumps(seen), flush=True)
+    os._exit(0)
+
+
 def receive():
     """The host b: prints what it has seen when its standard input ends."""
     seen = {"datagrams": [0, 0], "held": [0, 0], "held-reset": None}
@@ -77,12 +87,7 @@ def receive():
             pass
         stream.close()
 
-    for job in datagrams, held, echo:
-        threading.Thread(target=job, daemon=True).start()
-    print("ready", flush=True)
-    sys.stdin.read()
-    print(json.dumps(seen), flush=True)
-    os._exit(0)
+    work(seen, datagrams, held, echo)
 
 
 def send():
@@ -124,12 +129,7 @@ def send():
                 pass
             time.sleep(0.005)
 
-    for job in datagrams, held, opener:
-        threading.Thread(target=job, daemon=True).start()
-    print("ready", flush=True)
-    sys.stdin.read()
-    print(json.dumps(seen), flush=True)
-    os._exit(0)
+    work(seen, datagrams, held, opener)
 
 
 def start(program):

@@ -97,7 +97,7 @@ pub struct Violation {
     pub what: String,
 }
 
-/// What was found.
+/// Results of a search.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Exploration {
     pub runs: u64,

@@ -81,7 +81,7 @@ impl Manager {
     }
 }
 
-/// What the service manager has stored under `name` for this process. Only the first call finds anything.
+/// The descriptor that the service manager has stored under `name` for this process. Later calls return `None`.
 pub fn stored(name: &str) -> Option<OwnedFd> {
     let variable = |name: &str| env::var(name).ok();
     if variable("LISTEN_PID")? != std::process::id().to_string() {

@@ -184,7 +184,7 @@ pub enum News {
     Orphaned(usize),
 }
 
-/// What the service manager stores for the next process: the connections that end here.
+/// Name of the map of split connections that the service manager stores for the next process.
 const STORED: &str = "endings";
 
 /// The signals that a station handles; others have their default effect.

@@ -96,7 +96,7 @@ pub struct Station {
     /// The kernel, if it forwards; without it packet sockets do everything.
     plane: Option<Plane>,
     undecided: Undecided,
-    /// What is to be sorted out after the kernel has waited in vain, where connections end here.
+    /// Split connections to end after the kernel has waited too long for this station.
     absence: Option<Absence>,
     /// The latest time that the stages were told.
     told: Time,

@@ -215,7 +215,7 @@ fn world_of_kernel() -> Option<World> {
     Some(world)
 }
 
-/// A killed station says nothing. The next one finds what the kernel knows, and resets ends that are silent as well.
+/// A killed station sends no resets. The next one finds its connections in the kernel, and resets both ends, silent ones too.
 #[test]
 fn the_next_station_resets_what_ended_at_a_killed_one() {
     inside("endings::the_next_station_resets_what_ended_at_a_killed_one", || {
@@ -303,7 +303,7 @@ impl Manager {
     }
 }
 
-/// Without the rights to look for what a station has left, the service manager hands it over (FDSTORE of sd_notify(3)).
+/// A station without the rights to find the map of a killed one gets it from the service manager (FDSTORE of sd_notify(3)).
 #[test]
 fn the_service_manager_hands_the_connections_of_a_killed_station_over() {
     inside("endings::the_service_manager_hands_the_connections_of_a_killed_station_over", || {

@@ -1,4 +1,4 @@
-//! A station that does not keep up while packet sockets take everything: what the program did meanwhile.
+//! Decisions of the kernel's program while the station was too slow or stopped.
 //!
 //! Where no connection ends at the station, the program forwards all that comes after [`LIMIT`](super::LIMIT). Where some do, it
 //! forwards the rest after [`LIMIT_OTHERS`](super::LIMIT_OTHERS) and leaves those to the station until
@@ -72,7 +72,7 @@ impl Plane {
         self.control.lost.load(SeqCst) != self.lost
     }
 
-    /// The connections that the program has given up, with what has become of them, by their flows from left to right.
+    /// Connections that the program has given up, by their flows from left to right, and how each ended.
     pub(crate) fn lost(&mut self) -> Vec<(FlowKey, Bypass)> {
         self.lost = self.control.lost.load(SeqCst);
         self.endings.lost()

@@ -175,7 +175,7 @@ mod tests {
                 assert_eq!(Entry::read(&entry.write()), entry);
             }
         }
-        // What a program of another version could leave: a length beyond the room, as that of a header that is too long.
+        // A program of another version may leave a header that is longer than its field.
         let long = Entry { links: [vec![1; 24], vec![]], ..Entry::default() };
         assert_eq!(Entry::read(&long.write()), Entry::default());
         let mut value = Entry::default().write();

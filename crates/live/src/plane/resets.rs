@@ -1,4 +1,4 @@
-//! What the programs in the kernel make of segments whose connection ended at a station that is gone. The kernel runs a program on
+//! Segments of split connections whose station is gone, and the resets with which the kernel's programs answer. The kernel runs a program on
 //! a frame without sending it (BPF_PROG_TEST_RUN).
 
 use core::net::{IpAddr, Ipv6Addr};

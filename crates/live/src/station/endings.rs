@@ -23,7 +23,7 @@ const AWAY: Span = Span::millis(100);
 /// Batches that are sorted before other work is due.
 const SORTED: usize = 64;
 
-/// What is to be sorted out after the kernel has waited in vain.
+/// Split connections to end after the kernel has waited too long for the station.
 #[derive(Debug, Default)]
 pub(super) struct Absence {
     /// How long the station was away.

@@ -185,7 +185,7 @@ fn timed(
     Ok((cells, made, begun.elapsed()))
 }
 
-/// What was found in each cell, and the number of runs of this call.
+/// The results of each cell, and the number of runs of this call.
 fn explore_cells(
     args: &Args,
     plan: &Plan,

@@ -19,7 +19,7 @@ const LARGEST: u64 = 1 << 30;
 pub(super) struct Store {
     /// Without a path nothing is stored.
     path: Option<PathBuf>,
-    /// Everything besides the scenario that the results depend on.
+    /// Inputs of the results besides the scenario.
     suffix: String,
     seed: u64,
     results: Mutex<BTreeMap<String, Exploration>>,
@@ -40,7 +40,7 @@ impl Store {
         format!("{}-{}", RunKey::of(scenario, self.seed), self.suffix)
     }
 
-    /// What is known of this scenario.
+    /// The stored results of this scenario.
     pub fn begun(&self, scenario: &Scenario) -> Exploration {
         if self.path.is_none() {
             return Exploration::default();
@@ -49,7 +49,7 @@ impl Store {
         results.get(&self.key(scenario)).cloned().unwrap_or_default()
     }
 
-    /// Stores what was found, and writes the file.
+    /// Stores results, and writes the file.
     pub fn put(&self, scenario: &Scenario, found: &Exploration) -> Result<(), Failure> {
         let Some(path) = &self.path else { return Ok(()) };
         let key = self.key(scenario);
