@@ -274,3 +274,43 @@ fn a_host_that_is_gone_may_come_back_elsewhere() {
         ),
     );
 }
+
+/// A host without the connection answers with a reset. Its number is the acknowledged one, not that of all the data at
+/// the base station.
+#[test]
+fn a_reset_with_the_acknowledged_number_is_accepted() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms mobile P. 1+500 ack 1 => split-taken       # not acknowledged: the fixed host does not have it
+        20ms left P. 1+500 ack 1 => split-data
+        25ms fixed P. 1+100 ack 1 => split-taken
+        25ms right P. 1+100 ack 1 => split-data
+        30ms mobile R 1 => split-taken
+        30ms left R. 501 ack 1 => split-control
+        30ms note forgotten
+        60s end
+        ",
+        ),
+    );
+}
+
+/// A host that closes, and then resets instead of acknowledging the other one's FIN, leaves nothing behind.
+#[test]
+fn a_reset_after_both_have_closed_is_forwarded() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms mobile F. 1 ack 1 => split-taken
+        20ms left F. 1 ack 1 => split-control
+        25ms fixed F. 1 ack 1 => split-taken
+        30ms fixed R 2 => split-taken
+        30ms right R. 1 ack 1 => split-control
+        30ms note forgotten
+        60s end
+        ",
+        ),
+    );
+}

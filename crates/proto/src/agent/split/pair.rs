@@ -328,7 +328,11 @@ impl Pair {
         self.carry(now, Side::Right, shared, out);
         self.halves.iter_mut().for_each(|half| half.probe_path(now, out));
         self.held = self.halves.iter().map(Half::held_bytes).sum();
-        if self.halves.iter().any(Half::is_aborted) {
+        // M-TCP: the other end waits for acknowledgements of an end that reset after both had closed.
+        let is_reset = |half: &Half| {
+            half.is_aborted() || half.is_deputy() && half.is_over() && !half.has_ended()
+        };
+        if self.halves.iter().any(is_reset) {
             // A reset is forwarded; so is a refusal, and so is a timeout of the handshake.
             self.reset(now, out);
             return Fate::Over;

@@ -231,7 +231,8 @@ impl Connection {
         let flags = segment.flags;
         if flags.has(Flags::RST) {
             //= rfc5961#section-3.2: only an exact RST resets; another one in the window is challenged
-            if acceptable && from == self.rx.nxt {
+            // A closed peer resets with the number that was acknowledged to it. M-TCP acknowledges less than it has.
+            if acceptable && (from == self.rx.nxt || from == self.told()) {
                 self.take_reset(out);
             } else if acceptable {
                 self.challenge(now, segment, len, out);
