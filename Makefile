@@ -159,8 +159,8 @@ explore: ## Explore every pattern of two faults among 40 packets, of three among
 	$(EXPLORE) explore --faults 3 --first 20 -o '$(EXPLORED)/three.json'
 
 ROUNDS ?= 30
-flaky: ## Run the tests of live and cli ROUNDS=30 times idle and as often on busy cores (TESTS="cli/shell live/keep::a_killed")
-	CARGO='$(CARGO)' .ci/flaky $(ROUNDS) $(TESTS)
+flaky: ## Run the tests of live and cli ROUNDS=30 times idle and as often on busy cores (LOADS=busy: these alone; TESTS="cli/shell live/keep::a_killed")
+	CARGO='$(CARGO)' LOADS='$(LOADS)' .ci/flaky $(ROUNDS) $(TESTS)
 
 TARGET = $(abspath $(or $(CARGO_TARGET_DIR),target))
 VENV = $(TARGET)/python
