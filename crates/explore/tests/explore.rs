@@ -145,6 +145,31 @@ fn a_base_station_closes_after_the_last_acknowledgement() {
     }
 }
 
+/// Found by three faults: the old base station's own acknowledgement was forwarded to the next one, which took it for an
+/// acknowledgement of the far end and forgot the data.
+#[test]
+fn a_base_station_does_not_believe_the_acknowledgements_of_the_last_one() {
+    for air in ["4 late, 5 drop", "4 late, 6 drop", "4 duplicate, 5 drop"] {
+        let air = format!("westair.cross.fates={air}");
+        let set = ["base=split, state", "handoff.packets=forward", "direction=up", "tcp=reno"];
+        let set = [&set[..], &["wired.cross.fates=4 drop", &air]].concat();
+        let end = run(&matrix("cells", &set).cells[0].scenario, 1, &mut Watch::default());
+        assert!(end.transfers[0].complete, "{air}: {end:?}");
+    }
+}
+
+/// Found by three faults: a late copy of the SYN-ACK ended the record of an open connection, and a later retransmission began
+/// another one that nothing ended.
+#[test]
+fn three_faults_around_the_handshake_violate_nothing() {
+    let fates = vec![Fate::Dropped, Fate::Duplicated, Fate::Late];
+    for agent in words() {
+        let plan = plan(&[&format!("agent={}", agent.word), "host.fixed.tcp=tahoe"]);
+        let found = found(&plan, &Options { fates: fates.clone(), ..options(3, 8) });
+        assert_eq!(found.first_violations, [], "{}", agent.word);
+    }
+}
+
 /// Also the table of the page: a row for each agent, over all senders.
 #[test]
 fn no_forged_segment_ends_or_changes_a_connection() {

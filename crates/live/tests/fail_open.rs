@@ -120,7 +120,12 @@ impl Held {
     /// The client in `from` sends, the server in `to` reads. Times are of `clock`. On a busy machine the kernel may find that the
     /// station does not keep up, and pass a connection unsplit: then another one is opened.
     fn open(from: &str, to: &str, addr: &'static str, clock: Clock) -> Held {
-        (0..100).find_map(|_| Held::try_open(from, to, addr, clock)).expect("none is split")
+        let mut held = None;
+        until("a connection is split", || {
+            held = Held::try_open(from, to, addr, clock);
+            held.is_some()
+        });
+        held.unwrap()
     }
 
     fn try_open(from: &str, to: &str, addr: &'static str, clock: Clock) -> Option<Held> {

@@ -16,7 +16,7 @@ mod way;
 use core::ops::Range;
 use std::collections::VecDeque;
 
-use lasthop_proto::agent::Handover;
+use lasthop_proto::agent::{AgentConfig, Handover};
 use lasthop_proto::event::{Cause, Op, What};
 use lasthop_proto::flows::AddrMap;
 use lasthop_proto::machine::{Out, Side};
@@ -47,6 +47,8 @@ struct CellStages {
     /// Packets that its base station buffers.
     held: usize,
     agent: Option<usize>,
+    /// Its agent, if that ends connections whose state moves.
+    split: Option<usize>,
 }
 
 /// Agent state of a host, in transit to another base station.
@@ -142,8 +144,13 @@ impl Roam {
             let stages = start..cell_of.len();
             let is_agent = |stage: &Stage| matches!(stage.kind, StageKind::Agent(_));
             // The base station is in front of it.
-            let agent = cell.path.iter().position(is_agent).map(|at| start + at + 1);
-            cells.push(CellStages { stages, base: start + cell.base, reach, held: 0, agent });
+            let at = cell.path.iter().position(is_agent);
+            let agent = at.map(|at| start + at + 1);
+            let splits = at.is_some_and(|at| {
+                matches!(cell.path[at].kind, StageKind::Agent(AgentConfig::Split(_)))
+            });
+            let split = agent.filter(|_| splits && roaming.handoff.state.is_some());
+            cells.push(CellStages { stages, base: start + cell.base, reach, held: 0, agent, split });
         }
         let hosts = cell_of.len();
         let mobiles: Vec<Mobile> = roaming
@@ -320,9 +327,13 @@ impl Roam {
         }
         let knows = mobile.heading != cell || mobile.expected;
         let copied = is_copy(self.router, &packet);
+        let in_state = self.cells[usize::from(cell)].has_in_state(&packet);
         match (self.handoff.packets, knows) {
             (_, false) if from == Side::Left => out.send(Side::Right, packet),
             (_, false) | (Policy::Drop, _) => out.discard(Side::Right, packet, Cause::LeftCell),
+            (Policy::Forward, true) if in_state => {
+                out.discard(Side::Right, packet, Cause::HandoffStale);
+            }
             (Policy::Forward, true) if !mobile.expected_or_gone(cell) => {
                 out.packet_event(Op::Redirected(Cause::HandoffForwarded), Side::Left, &packet);
                 out.send(Side::Left, packet);
@@ -413,11 +424,12 @@ impl Roam {
         let mobile = &mut self.mobiles[host];
         for packet in mobile.buffers.take(cell) {
             self.cells[usize::from(cell)].held -= 1;
-            if self.handoff.packets == Policy::Forward {
+            let place = &self.cells[usize::from(cell)];
+            if self.handoff.packets == Policy::Forward && !place.has_in_state(&packet) {
                 out.packet_event(Op::Redirected(Cause::HandoffForwarded), Side::Left, &packet);
                 out.send(Side::Left, packet);
             } else {
-                let stale = is_copy(self.router, &packet);
+                let stale = place.has_in_state(&packet) || is_copy(self.router, &packet);
                 let cause = if stale { Cause::HandoffStale } else { Cause::LeftCell };
                 out.discard(Side::Right, packet, cause);
             }
@@ -431,9 +443,22 @@ impl Roam {
     }
 }
 
+/// The stage that made this packet.
+fn maker(packet: &Packet) -> usize {
+    (packet.id.0 >> 48) as usize
+}
+
 /// The router made this packet: it makes only copies.
 fn is_copy(router: usize, packet: &Packet) -> bool {
-    packet.id.0 >> 48 == router as u64
+    maker(packet) == router
+}
+
+impl CellStages {
+    /// Whether `packet` is a segment of an agent that ends connections, or a copy of one, and its state moves. The next
+    /// agent sends it itself, and would take the acknowledgement in it for one of the far end.
+    fn has_in_state(&self, packet: &Packet) -> bool {
+        self.split.is_some_and(|agent| (agent..self.stages.end).contains(&maker(packet)))
+    }
 }
 
 impl Mobile {

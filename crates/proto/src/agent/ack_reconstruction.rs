@@ -190,12 +190,13 @@ impl AckReconstruction {
         self.peak = self.peak.max(self.state_bytes());
     }
 
-    fn on_data_side(&mut self, packet: Packet, out: &mut Out) {
+    /// Handles a packet of the sender; `old` means that the receiver has all of it.
+    fn on_data_side(&mut self, packet: Packet, old: bool, out: &mut Out) {
         if let Some(key) = packet.flow().filter(|_| packet.damage == Damage::None) {
             let ends = packet.segment().is_some_and(|s| s.flags.any(Flags::SYN | Flags::RST));
-            match self.flows.find(key.reversed()).filter(|_| ends) {
+            match self.flows.find(key.reversed()).filter(|_| ends && !old) {
                 Some(i) => self.forget(i, out),
-                None if !packet.body.is_empty() => {
+                None if !packet.body.is_empty() && !old => {
                     self.learn(key.reversed(), packet.body.len(), out)
                 }
                 None => {}
@@ -355,7 +356,7 @@ impl Machine for AckReconstruction {
         };
         match (&standing, from) {
             (Standing::Good | Standing::Old, Side::Left) => {
-                return self.on_data_side(packet, out);
+                return self.on_data_side(packet, standing == Standing::Old, out);
             }
             (Standing::Good, Side::Right) => return self.on_ack_side(now, packet, out),
             (Standing::Doubtful | Standing::Old, _) => {}

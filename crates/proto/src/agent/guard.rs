@@ -36,7 +36,7 @@ const SILENT: Span = Span::secs(3);
 pub enum Standing {
     /// A host accepts it.
     Good,
-    /// Its receiver has all its data already: a retransmission, whose acknowledgement is ignored.
+    /// Its receiver has all its data already: a retransmission, whose acknowledgement is ignored. A SYN counts as data.
     Old,
     /// It passes unchanged, and the agent ignores it.
     Doubtful,
@@ -201,9 +201,12 @@ impl Track {
         let is_fresh = own.acked.is_none_or(|acked| {
             own.next.is_none() && [segment.seq, segment.seq + 1].contains(&acked)
         });
-        if again && (is_fresh || segment.flags.has(Flags::ACK)) {
+        if again && is_fresh {
             // Possibly with less data than the first time.
             return Standing::Good;
+        }
+        if again && segment.flags.has(Flags::ACK) {
+            return if self.is_old(from, segment, len) { Standing::Old } else { Standing::Good };
         }
         if !segment.flags.has(Flags::ACK) {
             if is_fresh {
@@ -214,7 +217,7 @@ impl Track {
             self.opening = Some(Box::new(Opening { from, packet }));
             // A repeated SYN with this number may begin another connection: a SYN-ACK with another number
             // would show it.
-            return if again { Standing::Good } else { Standing::Doubtful };
+            return if again { Standing::Old } else { Standing::Doubtful };
         }
         let answers = peer.iss.is_none_or(|iss| (iss + 1).le(segment.ack));
         if is_fresh && answers && self.acknowledges(from, segment) {
@@ -432,6 +435,10 @@ mod tests {
         {
             let reset = packet(right, Flags::RST, (seq, 0), 0);
             assert_eq!(opened().judge(Time(2), right, &reset), standing, "{seq}");
+        }
+        for (from, flags, ack) in [(left, Flags::SYN, 0), (right, Flags::SYN | Flags::ACK, 1)] {
+            let copy = packet(from, flags, (0, 0), ack);
+            assert_eq!(opened().judge(Time(2), from, &copy), Standing::Old, "{flags:?}");
         }
         let mut guard = opened();
         let syn = packet(left, Flags::SYN, (900_000, 0), 0);

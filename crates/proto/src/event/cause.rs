@@ -146,7 +146,8 @@ causes! {
     NoCell = "no-cell",
     /// A base station has no room to keep it for a host that is not in its cell.
     HandoffFull = "handoff-full",
-    /// A copy for a host that may come is not needed: the host has the packet, or went elsewhere.
+    /// A packet for a host that left or may come is not needed: the host has it or went elsewhere, or the next base
+    /// station has its contents in the state that moved.
     HandoffStale = "handoff-stale",
     /// The line was out.
     Outage = "outage",
