@@ -33,7 +33,7 @@ impl Ours {
         let mut ours = Ours::default();
         for i in path.host_stages().to_vec() {
             if let Some(host) = path.stage_mut(i).and_then(|stage| stage.host_mut()) {
-                host.keep_delivered();
+                host.store_delivered();
                 ours.stages.push(i);
             }
         }

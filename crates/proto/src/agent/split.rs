@@ -196,10 +196,10 @@ pub struct Split {
 }
 
 /// A TCP with the largest buffer as its windows. Clocks start at time zero: there is no randomness here.
-fn end(tcp: &TcpConfig, largest: u32, deputy: bool) -> Arc<Settings> {
+fn end(tcp: &TcpConfig, largest: u32, end_to_end: bool) -> Arc<Settings> {
     // The ends of M-TCP must be able to continue without the base station, and would reject the other's
     // timestamps as old.
-    let timestamps = tcp.timestamps && !deputy;
+    let timestamps = tcp.timestamps && !end_to_end;
     let tcp = TcpConfig { send_buffer: largest, recv_buffer: largest, timestamps, ..tcp.clone() };
     let beats = Beats::new(&tcp, |period| Beat::new(period, Span::ZERO));
     Settings::new(tcp, beats)
@@ -211,8 +211,8 @@ impl Split {
         let bytes = |bytes: Bytes| bytes.0.clamp(1, u64::from(u32::MAX / 2)) as u32;
         let buffer = bytes(config.buffer);
         let largest = config.largest.map_or(buffer, |largest| bytes(largest).max(buffer));
-        let deputy = config.mtcp.is_some();
-        let tcp = [&config.wired, &config.wireless].map(|tcp| end(tcp, largest, deputy));
+        let end_to_end = config.mtcp.is_some();
+        let tcp = [&config.wired, &config.wireless].map(|tcp| end(tcp, largest, end_to_end));
         Split {
             ends: Ends {
                 tcp,

@@ -131,7 +131,7 @@ impl Accurate {
     }
 
     /// The flags of a segment that is sent now.
-    pub fn tell(&mut self) -> Flags {
+    pub fn segment_flags(&mut self) -> Flags {
         self.since = 0;
         Flags::NONE.with_ace(self.packets)
     }
@@ -186,7 +186,7 @@ impl Accurate {
 
     /// Processes an ACK of the peer, for `newly` newly acknowledged segments. Returns the bytes newly
     /// reported with CE. `plain` if it carries no data.
-    pub fn heard(&mut self, ack: &Segment, plain: bool, newly: u32, mss: u32) -> u32 {
+    pub fn on_ack(&mut self, ack: &Segment, plain: bool, newly: u32, mss: u32) -> u32 {
         let field = ack.flags.ace();
         if core::mem::take(&mut self.reflected) && plain && ack.options().sack.is_empty() {
             //= rfc9768#section-3.2.2.1: Table 4
@@ -302,7 +302,7 @@ mod tests {
     }
 
     fn ack(of: &mut Accurate, room: u32) -> Segment {
-        let mut ack = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK | of.tell());
+        let mut ack = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK | of.segment_flags());
         of.reflects = false;
         of.complete(&mut ack, room);
         ack
@@ -322,10 +322,10 @@ mod tests {
                 // Only one ACK of seven arrives.
                 let ack = ack(&mut receiver, room);
                 if i % 7 == 6 {
-                    told += sender.heard(&ack, true, 7, 1000);
+                    told += sender.on_ack(&ack, true, 7, 1000);
                 }
             }
-            told += sender.heard(&ack(&mut receiver, room), true, 6, 1000);
+            told += sender.on_ack(&ack(&mut receiver, room), true, 6, 1000);
             assert_eq!(told, marked * 1000, "{room}");
         }
     }
@@ -336,7 +336,7 @@ mod tests {
         let told = |newly, grown: u8| {
             let (_, mut sender) = agreed();
             let flags = Flags::ACK.with_ace(FIRST + grown);
-            sender.heard(&Segment::new(1, 2, Seq(0), Seq(0), flags), true, newly, 1)
+            sender.on_ack(&Segment::new(1, 2, Seq(0), Seq(0), flags), true, newly, 1)
         };
         assert_eq!(
             [told(7, 0), told(8, 0), told(10, 1), told(15, 1), told(17, 1)],
@@ -349,11 +349,11 @@ mod tests {
         let (mut receiver, mut sender) = agreed();
         receiver.arrived(CE, 1000);
         // Ten segments are acknowledged by an ACK without room for the option.
-        assert_eq!(sender.heard(&ack(&mut receiver, 0), true, 10, 1000), 9000);
+        assert_eq!(sender.on_ack(&ack(&mut receiver, 0), true, 10, 1000), 9000);
         (0..9).for_each(|_| _ = receiver.arrived(CE, 1000));
-        assert_eq!(sender.heard(&ack(&mut receiver, 20), true, 10, 1000), 1000);
+        assert_eq!(sender.on_ack(&ack(&mut receiver, 20), true, 10, 1000), 1000);
         receiver.arrived(CE, 500);
-        assert_eq!(sender.heard(&ack(&mut receiver, 20), true, 1, 1000), 500);
+        assert_eq!(sender.on_ack(&ack(&mut receiver, 20), true, 1, 1000), 500);
     }
 
     proptest! {

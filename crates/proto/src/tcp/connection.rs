@@ -1,11 +1,11 @@
-//! One connection: its states and timers, and the joining of its two halves.
+//! One TCP connection: its state, its timers, and the combination of its sender and its receiver.
 
 mod acceptable;
 mod application;
 mod bypassed;
 mod congestion;
-mod deputy;
 mod early;
+mod end_to_end_acks;
 mod exchange;
 mod frozen;
 mod giving_up;
@@ -48,7 +48,7 @@ pub use moving::Snapshot;
 pub struct Connection {
     /// From this end to the peer.
     pub flow: FlowKey,
-    /// Which way the peer lies.
+    /// Side of this machine on which the peer is.
     side: Side,
     config: Arc<Settings>,
     state: State,
@@ -56,17 +56,16 @@ pub struct Connection {
     irs: Seq,
     tx: Sender,
     rx: Receiver,
-    /// What the handshake agreed on.
     agreed: Agreed,
     ts_recent: u32,
     /// The timestamp of our first SYN.
     first_stamp: u32,
-    /// Marks of congestion.
+    /// ECN marks of received packets.
     marks: Marks,
-    /// ACKs of the peer that came marked.
+    /// Count of the peer's ACKs that arrived with a mark, modulo 256.
     marked_acks: u8,
     last_ack_sent: u64,
-    /// One past the last byte that went out with PSH.
+    /// One past the last byte that was sent with PSH.
     pushed: u64,
     /// Identity of the bytes this end sends.
     stream: u32,
@@ -74,61 +73,59 @@ pub struct Connection {
     active: bool,
     open_at: Due,
     time_wait_until: Due,
-    /// When segments without data that cannot be taken in are answered again.
+    /// Time from which an unacceptable segment without data is answered again.
     challenge_from: Time,
     complete: bool,
     aborted: bool,
-    /// What an application has written that the peer has not acknowledged; without it this end sends bytes of
-    /// `stream` and discards what it receives.
+    /// Unacknowledged data of an application. Without it this end sends bytes of `stream` and discards received data.
     outbox: Option<Box<Outbox>>,
-    /// Requests and responses, if those are what it carries.
+    /// Requests and responses, if an application exchanges them.
     exchange: Option<Box<Talk>>,
-    /// How it opens, if not by the handshake alone.
+    /// State of T/TCP or TCP Fast Open; `None` opens by a plain handshake.
     opening: Option<Box<Opening>>,
-    /// A SYN is not answered before [`Connection::accept`].
+    /// Whether a SYN is answered only by [`Connection::accept`].
     held: bool,
     /// Whether this is a base station's end of a split connection.
     relay: bool,
-    /// What it acknowledges, if it does so for another end.
-    deputy: Option<Box<deputy::Deputy>>,
-    /// Whether another base station had it before.
+    /// State of acknowledgements that wait for the far end (M-TCP).
+    end_to_end: Option<Box<end_to_end_acks::EndToEndAcks>>,
+    /// Whether another base station had this connection before.
     resumed: bool,
-    /// Whether the peer is gone for a while, and nothing is sent.
+    /// Whether this end sends nothing, since the peer is temporarily unreachable.
     frozen: bool,
-    /// Whether what is due waits for [`Connection::uncork`].
+    /// Whether due segments wait for [`Connection::uncork`].
     corked: bool,
-    /// Whether a segment may take the way of header prediction although nothing is predicted.
+    /// Whether segments take the fast path of header prediction even where prediction is off.
     shortens: bool,
-    /// Whether full segments that are lost may be too large for the path.
+    /// Whether lost full segments may be too large for the path.
     suspicious: bool,
-    /// What the path allows, if that is less than the peer.
+    /// State of path MTU discovery, while segments are smaller than agreed with the peer.
     path: Option<Box<path_mtu::PathMtu>>,
-    /// What few connections need.
     rare: Option<Box<Rare>>,
-    /// What was done with the segment that came last.
+    /// Processing steps of the last segment.
     steps: Steps,
 }
 
-/// What few connections need.
+/// State that few connections need.
 #[derive(Clone, Debug, Default)]
 struct Rare {
-    /// Segments that came damaged and have not come again, as ranges: ACKs that ask for them are marked.
+    /// Ranges of damaged segments that were not received intact since. ACKs that request them are marked (ELN).
     damaged: Vec<(u64, u64)>,
-    /// The sequence number of the segment that the next ACK answers, if ACKs name it.
+    /// Sequence number of the segment that the next ACK answers, if ACKs name it (SMART).
     caused: Option<Seq>,
-    /// When the peer sent the data that came last, if it says so beside the header.
+    /// When the peer sent the last received data, from an out-of-band timestamp.
     stamped: Option<Time>,
-    /// One past the urgent data that an application has written, and that the peer has: positions.
+    /// One past the urgent data of this end, and of the peer, as positions.
     urgent: [u64; 2],
 }
 
-/// What an application has written.
+/// Data that an application has written and that the peer has not acknowledged.
 #[derive(Clone, Debug)]
 struct Outbox {
     rope: Rope,
-    /// Where writes end.
+    /// End positions of writes.
     pushes: pushing::Pushes,
-    /// Bytes that may wait for their acknowledgement.
+    /// Maximum number of unacknowledged bytes.
     limit: u32,
 }
 
@@ -137,19 +134,20 @@ impl Outbox {
         Outbox { rope, pushes: pushing::Pushes::default(), limit }
     }
 
-    /// Appends what an application writes at once.
+    /// Appends the data of one write.
     fn write(&mut self, body: Body) {
         self.rope.push(body);
         self.pushes.mark(1 + self.rope.end());
     }
 
-    /// The peer has everything below the position `una`.
+    /// Discards acknowledged data: all below the position `una`.
     fn release(&mut self, una: u64) {
         self.rope.release(una.saturating_sub(1));
         self.pushes.release(una);
     }
 }
 
+/// Features that the handshake agreed on.
 #[derive(Clone, Copy, Debug, Default)]
 struct Agreed {
     send_scale: u8,
@@ -159,13 +157,13 @@ struct Agreed {
     timestamps: bool,
     sack: bool,
     eln: bool,
-    /// Whether the peer wants ACKs marked rather than losses named.
+    /// Whether ELN marks ACKs instead of naming the lost segments.
     marks: bool,
     smart: bool,
     snack: bool,
     ecn: bool,
     acc: bool,
-    /// Each segment has the count of its end (T/TCP).
+    /// Whether each segment has the connection count of its end (T/TCP).
     counts: bool,
 }
 
@@ -205,7 +203,7 @@ impl Connection {
             opening: Opening::new(&config),
             held: false,
             relay: false,
-            deputy: None,
+            end_to_end: None,
             resumed: false,
             frozen: false,
             corked: false,
@@ -218,12 +216,12 @@ impl Connection {
         }
     }
 
-    /// Lends what connections to this peer share, for the next call; this one is `id` there.
+    /// Lends the shared state of all connections to this peer for the next call; `id` identifies this connection in it.
     pub(super) fn lend(&mut self, id: u32, shared: Box<Integrated>) {
         self.tx.lend(id, shared);
     }
 
-    /// Takes it back; a connection that is over takes what it had in flight out of it.
+    /// Returns the shared state. A connection that is over removes its data in flight from it.
     pub(super) fn give_back(&mut self) -> Option<Box<Integrated>> {
         let mut shared = self.tx.give_back()?;
         if self.is_over() {
@@ -232,7 +230,7 @@ impl Connection {
         Some(shared)
     }
 
-    /// Opens actively at `at`, sends `bytes` and closes; without a number it sends for ever.
+    /// Opens actively at `at`, sends `bytes` and closes. `None` sends without end.
     pub fn open(&mut self, at: Time, bytes: Option<Bytes>) {
         self.open_at = Due::at(at);
         self.active = true;
@@ -245,8 +243,8 @@ impl Connection {
         }
     }
 
-    /// Without header prediction, the segment that is expected next still takes its way, which comes to the same and is
-    /// shorter. What is told of the work of the stack ([`Connection::steps`]) is that of the whole procedure.
+    /// Lets the next expected segment take the fast path although header prediction is off. The result is the same, in
+    /// less time. [`Connection::steps`] still reports the work of the full procedure.
     pub fn shorten(&mut self) {
         self.shortens = true;
     }
@@ -256,12 +254,12 @@ impl Connection {
         self.state
     }
 
-    /// All data was sent and acknowledged.
+    /// Whether all data was sent and acknowledged.
     pub fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// It was given up or reset.
+    /// Whether this end gave up, or either end sent a reset.
     pub fn is_aborted(&self) -> bool {
         self.aborted
     }
@@ -271,34 +269,34 @@ impl Connection {
         self.active
     }
 
-    /// Nothing more will happen that matters to either application.
+    /// Whether the connection is closed for both applications: CLOSED or TIME-WAIT, with no pending open.
     #[inline]
     pub fn is_over(&self) -> bool {
         matches!(self.state, State::Closed | State::TimeWait) && !self.open_at.is_set()
     }
 
-    /// Bytes of the peer that were delivered in order so far.
+    /// Bytes of the peer that were delivered in order.
     pub fn delivered(&self) -> u64 {
         self.rx.delivered()
     }
 
-    /// Bytes to be sent in all, if this end is about to close.
+    /// Total number of bytes to send, if this end closes after them.
     pub fn wanted(&self) -> Option<Bytes> {
         let w = &self.tx.core.window;
         w.fin.then(|| Bytes(w.end.saturating_sub(1)))
     }
 
-    /// Bytes of ours that the peer has acknowledged.
+    /// Bytes of this end that the peer has acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.tx.core.window.una.min(self.tx.core.window.end).saturating_sub(1)
     }
 
-    /// How long each limit has held back this end's data until `now`; zero for one that has sent none.
+    /// How long each limit has delayed this end's data until `now`; zero if it has sent none.
     pub fn limits(&self, now: Time) -> LimitTimes {
         self.tx.limits(now)
     }
 
-    /// What was done with the segment that came last.
+    /// The processing steps of the last segment.
     pub fn steps(&self) -> Steps {
         self.steps
     }
@@ -308,24 +306,24 @@ impl Connection {
         self.tx.tcb(self.rx.nxt)
     }
 
-    /// Whether the application reads what is delivered at once (the default) or only by [`Connection::read`].
+    /// Sets whether the application reads delivered data at once (the default), or only by [`Connection::read`].
     pub fn set_reading(&mut self, reading: bool) {
         self.rx.reading = reading;
     }
 
-    /// A proxy has handed on `bytes` that were delivered.
+    /// Frees the space of `bytes` of delivered data that a proxy has forwarded.
     pub fn relayed(&mut self, now: Time, bytes: u64, out: &mut Out) {
         self.rx.relayed(bytes);
         self.flush(now, out);
     }
 
-    /// The application reads `bytes` that were delivered.
+    /// Reads `bytes` of delivered data for the application.
     pub fn read(&mut self, now: Time, bytes: u64, out: &mut Out) {
         self.rx.read(bytes);
         self.flush(now, out);
     }
 
-    /// When a timer expires next.
+    /// Time of the next timer.
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {
         let or_never = |at: Option<Time>| at.unwrap_or(Time::NEVER);
@@ -334,7 +332,7 @@ impl Connection {
         timers.min(ends).or_none()
     }
 
-    /// A timer may have expired.
+    /// Handles the timers that have expired at `now`.
     pub fn on_wake(&mut self, now: Time, out: &mut Out) {
         if self.open_at.is_past(now) {
             self.open_at = Due::NEVER;
@@ -344,7 +342,7 @@ impl Connection {
                 self.flush(now, out);
                 return;
             }
-            self.go(Input::Open);
+            self.transition(Input::Open);
             self.opening.iter_mut().for_each(|opening| opening.began = now);
             self.send_syn(now, false, out);
             self.report(TcpKind::Opening, out);
@@ -352,8 +350,8 @@ impl Connection {
         }
         if self.time_wait_until.is_past(now) {
             self.time_wait_until = Due::NEVER;
-            self.go(Input::Expired);
-            // The pacer's turn and a delayed ACK may come later still: nobody would be there to take them.
+            self.transition(Input::Expired);
+            // Stop the pacer and the delayed ACK, which could expire after TIME-WAIT.
             self.finish(out);
         }
         if self.state == State::Closed {
@@ -363,7 +361,7 @@ impl Connection {
         if let Some(kind) = self.tx.on_wake(now) {
             self.report(kind, out);
             if self.gives_up(now, kind) {
-                // A peer that never answered our SYN knows of no connection to reset.
+                // A peer that never answered our SYN has no connection to reset.
                 if self.state != State::SynSent && self.config.giving_up == GivingUp::Count {
                     self.send_control(now, Flags::RST | Flags::ACK, out);
                 }
@@ -383,18 +381,18 @@ impl Connection {
         self.flush(now, out);
     }
 
-    /// What few connections need, made when it is first needed.
     fn rare(&mut self) -> &mut Rare {
         self.rare.get_or_insert_default()
     }
 
-    /// One past the urgent data that an application has written, and that the peer has.
+    /// One past the urgent data of this end, and of the peer, as positions.
     #[inline]
     fn urgent(&self) -> [u64; 2] {
         self.rare.as_ref().map_or([0; 2], |rare| rare.urgent)
     }
 
-    fn go(&mut self, input: Input) -> bool {
+    /// Changes the state as `input` requires. False if the state has no such transition.
+    fn transition(&mut self, input: Input) -> bool {
         match self.state.after(input) {
             Some(state) => {
                 self.state = state;
@@ -404,11 +402,11 @@ impl Connection {
         }
     }
 
-    /// A valid RST.
+    /// Handles a valid RST.
     fn take_reset(&mut self, out: &mut Out) {
         if matches!(self.state, State::Closing | State::LastAck | State::TimeWait) {
-            //= rfc9293#section-3.10.7.4: both sides have closed; the application need not hear of it
-            self.go(Input::Abort);
+            //= rfc9293#section-3.10.7.4: both sides have closed, so the application gets no error
+            self.transition(Input::Abort);
             self.time_wait_until = Due::NEVER;
             self.finish(out);
         } else {
@@ -417,7 +415,7 @@ impl Connection {
     }
 
     fn abort(&mut self, out: &mut Out) {
-        self.go(Input::Abort);
+        self.transition(Input::Abort);
         self.aborted = true;
         self.tx.stop();
         self.rx.stop();
@@ -428,7 +426,7 @@ impl Connection {
         self.report(TcpKind::Aborted, out);
     }
 
-    /// Why this end sends something, as users see it.
+    /// `cause` as events report it: for a base station's end, the corresponding cause of a base station.
     #[inline]
     fn cause(&self, cause: Cause) -> Cause {
         if self.relay { cause.at_base_station() } else { cause }
@@ -437,12 +435,12 @@ impl Connection {
     #[inline]
     fn report(&self, kind: TcpKind, out: &mut Out) {
         if out.wants(kind.level()) {
-            self.tell(kind, out);
+            self.emit(kind, out);
         }
     }
 
-    fn tell(&self, kind: TcpKind, out: &mut Out) {
-        // What is delivered changes nothing of it, and happens most often.
+    fn emit(&self, kind: TcpKind, out: &mut Out) {
+        // Delivery is the most frequent event and does not change the control block, so the snapshot is skipped.
         let delivers = matches!(kind, TcpKind::Delivered { .. });
         let tcb = match delivers && !out.wants(Wants::DETAIL) {
             true => Tcb::default(),
@@ -464,8 +462,8 @@ impl Connection {
         ((now.0 / self.timestamp_unit().0.max(1)) as u32).wrapping_add(self.iss.0)
     }
 
-    /// When the segment was sent whose timestamp this one echoes. Tick-driven stacks time one segment at a
-    /// time instead, as theirs did.
+    /// When this end sent the segment whose timestamp `segment` echoes. `None` for tick-driven stacks: as their models
+    /// did, they time one segment at a time.
     fn echoed(&self, now: Time, segment: &Segment) -> Option<Time> {
         if self.config.stamps {
             return segment.options().stamp?.echo;
@@ -474,7 +472,7 @@ impl Connection {
         let ts = segment.timestamps.filter(|_| self.agreed.timestamps)?;
         let age = self.timestamp(now).wrapping_sub(ts.echo);
         let span = self.timestamp_unit() * u64::from(age);
-        // An echo from the future, or from before the connection, is not ours.
+        // An echo from the future, or from before time zero, is not of this connection.
         (age < 1 << 31 && span.0 <= now.0).then(|| Time(now.0 - span.0))
     }
 }
@@ -484,13 +482,13 @@ fn scale_for(buffer: u32) -> u8 {
     (0..14).find(|shift| buffer >> shift <= 0xffff).unwrap_or(14)
 }
 
-/// What a full segment carries: the peer's MSS bounds it, and timestamps and counts take their room from the payload.
+/// Payload of a full segment: the MSS less the space of timestamps and connection counts.
 fn payload_mss(mss: u32, timestamps: bool, counts: bool) -> u32 {
     let options = if timestamps { 12 } else { 0 } + if counts { 8 } else { 0 };
     mss.saturating_sub(options).max(1)
 }
 
-/// What a full segment carries between two ends that are configured so.
+/// Payload of a full segment between ends with these configurations.
 pub fn agreed_mss(a: &TcpConfig, b: &TcpConfig) -> u32 {
     payload_mss(a.mss.min(b.mss), a.timestamps && b.timestamps, a.t_tcp && b.t_tcp)
 }

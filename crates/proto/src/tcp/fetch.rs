@@ -106,7 +106,7 @@ impl Fetching {
     }
 
     /// Processes bytes delivered to the server, and returns the responses to all complete requests.
-    pub(super) fn hear(&mut self, delivered: &[Body], stream: u32) -> Vec<Body> {
+    pub(super) fn answers(&mut self, delivered: &[Body], stream: u32) -> Vec<Body> {
         let mut bytes = Vec::new();
         delivered.iter().for_each(|body| body.copy_into(u32::MAX, &mut bytes));
         let mut answers = Vec::new();
@@ -142,7 +142,7 @@ mod tests {
         for cut in [1, 7, 8, 20, 33, 60] {
             let mut server = Fetching::server(Bytes(20));
             let pieces = all.chunks(cut).map(Body::copy_of);
-            let answers: Vec<Body> = pieces.flat_map(|piece| server.hear(&[piece], 5)).collect();
+            let answers: Vec<Body> = pieces.flat_map(|piece| server.answers(&[piece], 5)).collect();
             let pattern = |offset, len| Body::Pattern { stream: 5, offset, len };
             assert_eq!(
                 answers,

@@ -169,8 +169,8 @@ impl Host {
     }
 
     /// From now on stores data delivered on incoming connections until it is read, without changing their
-    /// behaviour. To compare bytes: [`Connection::keep_delivered`].
-    pub fn keep_delivered(&mut self) {
+    /// behaviour. To compare bytes: [`Connection::store_delivered`].
+    pub fn store_delivered(&mut self) {
         self.keeping = true;
     }
 
@@ -376,7 +376,7 @@ impl Host {
                     self.connections[index].attach(limit);
                 }
                 if self.keeping {
-                    self.connections[index].keep_delivered();
+                    self.connections[index].store_delivered();
                 }
                 self.came_in(index);
                 index
@@ -425,7 +425,7 @@ impl Host {
         let reset = Segment::new(segment.dst_port, segment.src_port, seq, ack, flags);
         let reset = Packet::tcp(packet.dst, packet.src, reset, Body::EMPTY);
         if out.wants(Wants::WORK) {
-            work::tell_sent(&reset, Cause::Control, false, out);
+            work::report_sent(&reset, Cause::Control, false, out);
         }
         out.originate(self.config.side, reset, Cause::Control);
     }
@@ -485,7 +485,7 @@ impl Machine for Host {
             Damage::Tcp => self.on_damaged(now, packet, Cause::TcpChecksum, out),
         }
         if let Some(arrival) = arrival {
-            arrival.tell(self.lookup.take_how(), steps, out);
+            arrival.report(self.lookup.take_how(), steps, out);
         }
     }
 

@@ -65,15 +65,15 @@ pub(super) struct Opening {
     /// This end's count; the SYN of a client contains whether it is a new one.
     pub(super) count: Option<Count>,
     /// The peer's count, once its SYN has arrived.
-    pub(super) heard: Option<u32>,
+    pub(super) peer_count: Option<u32>,
     /// One past the last position that a SYN of this end has carried; at least 1, for the SYN itself.
     pub(super) carried: u64,
     /// The same for the last SYN.
     pub(super) carries: u64,
     /// A SYN with data that waits for the end of the handshake.
     pub(super) queued: Option<Box<(Segment, Body)>>,
-    /// Whether the peer has stored the data of this end's SYN, so that it need not be retransmitted.
-    pub(super) kept: bool,
+    /// Whether the peer has queued the data of this end's SYN, so that it need not be retransmitted.
+    pub(super) queued_by_peer: bool,
     /// A cookie for the peer, which has requested one or has a wrong one.
     pub(super) grant: Option<Cookie>,
     /// Whether cookies are in experimental options: the peer's, or those of this end.
@@ -103,7 +103,7 @@ impl Opening {
     //= rfc1644#section-3.4: what has not the count of this connection is dropped
     pub(super) fn is_of_another(&self, segment: &Segment, len: u32) -> bool {
         match segment.options().opening.count {
-            Some(count) => Some(count.number()) != self.heard,
+            Some(count) => Some(count.number()) != self.peer_count,
             // Base stations create ACKs without counts.
             None => len > 0,
         }

@@ -1,4 +1,4 @@
-//! The receiving half of a connection: reassembly, delivery, and when to acknowledge.
+//! The receiver of a connection: reassembly, delivery, and the timing of ACKs.
 
 mod blocks;
 
@@ -14,7 +14,7 @@ use super::config::{AccConfig, Clock, DelayedAck, MaxSeg, TcpConfig};
 use super::quick::QuickAcks;
 use super::rope::Rope;
 
-/// What it is, for lists.
+/// Description of the system, for lists.
 pub const DELAYED_ACK: System = System::new(
     Kind::Receiver,
     "delayed-ack",
@@ -24,68 +24,67 @@ pub const DELAYED_ACK: System = System::new(
 )
 .runs(SIM);
 
-/// What a segment did to the receiver.
+/// Effect of a segment on the receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Taken {
     /// Bytes that were delivered in order.
     pub delivered: u32,
-    /// Whether the peer's FIN has now been reached.
+    /// Whether all data up to the peer's FIN was delivered.
     pub fin: bool,
-    /// A byte was about to be delivered that is not the byte that was sent.
+    /// Whether a delivered byte differs from the sent one.
     pub corrupted: bool,
 }
 
-/// The receiving half of a connection. Positions are stream offsets of the peer: 0 is its SYN.
+/// The receiver of a connection. Positions are stream offsets of the peer: 0 is its SYN.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    /// Next position expected.
+    /// Next expected position.
     pub nxt: u64,
-    /// The largest window.
+    /// Size of the receive buffer in bytes, which bounds the window.
     pub buffer: u32,
     mss: u32,
     /// One past the last position that was ever advertised; never shrinks.
     edge: u64,
-    /// Delivered, but not yet read by the application.
+    /// Bytes that were delivered, and that the application has not read.
     unread: u64,
-    /// Whether the application reads everything at once.
+    /// Whether the application reads delivered data at once.
     pub reading: bool,
-    /// What was delivered and not taken by the application, if it wants the bytes themselves.
+    /// Delivered data for the application, if it takes the bytes themselves.
     pub inbox: Option<Box<Rope>>,
-    /// What came out of order, while there is any.
-    kept: Option<Box<Kept>>,
-    /// A segment that came twice and is to be reported, if this end does so.
+    /// Data behind a hole, while there is any.
+    out_of_order: Option<Box<OutOfOrder>>,
+    /// Range of a duplicate segment that the next ACK reports (D-SACK).
     duplicate: Option<Box<(u64, u64)>>,
     fin_at: Option<u64>,
-    /// The stream that the first delivered byte belonged to.
+    /// The pattern of the first delivered byte, and the offset in it of the next byte.
     stream: Option<u32>,
-    /// How far that is.
     offset: u64,
     settings: Arc<Settings>,
     ack_now: bool,
     ack_at: Due,
     unacked: u32,
-    /// Bytes are counted, in multiples of so many; 0 counts segments.
+    /// Unit in bytes in which 4.4BSD counts unacknowledged data; 0 counts segments.
     maxseg: u32,
-    /// Congestion control of what this end acknowledges, if both ends agreed on it.
+    /// Congestion control of this end's ACKs, if both ends agreed on it.
     control: Option<Box<AckControl>>,
-    /// ACKs go when Linux sends them.
+    /// The timing of ACKs in Linux.
     quick: Option<Box<QuickAcks>>,
 }
 
-/// What a receiver keeps behind a hole.
+/// Data that a receiver stores behind a hole.
 #[derive(Clone, Debug)]
-struct Kept {
+struct OutOfOrder {
     /// Sorted by position, disjoint.
     pieces: Vec<Piece>,
-    /// A position in each of the blocks that were added to last, newest first: the order of SACK blocks.
+    /// A position in each of the most recently extended blocks, newest first: the order of SACK blocks.
     recent: [u64; 4],
-    /// Where the newest piece of the first of them ended.
+    /// End position of the newest piece of the first of these blocks.
     grew_to: u64,
 }
 
-impl Default for Kept {
-    fn default() -> Kept {
-        Kept { pieces: Vec::new(), recent: [u64::MAX; 4], grew_to: u64::MAX }
+impl Default for OutOfOrder {
+    fn default() -> OutOfOrder {
+        OutOfOrder { pieces: Vec::new(), recent: [u64::MAX; 4], grew_to: u64::MAX }
     }
 }
 
@@ -96,7 +95,7 @@ struct Piece {
     body: Body,
 }
 
-/// A hostile peer could send ever new fragments of one byte.
+/// Maximum number of pieces: a hostile peer could send fragments of one byte without end.
 const PIECES_MAX: usize = 1024;
 
 impl Receiver {
@@ -110,7 +109,7 @@ impl Receiver {
             unread: 0,
             reading: true,
             inbox: None,
-            kept: None,
+            out_of_order: None,
             duplicate: None,
             fin_at: None,
             stream: None,
@@ -125,8 +124,8 @@ impl Receiver {
         }
     }
 
-    /// The peer's SYN was taken in; data starts at position 1, in segments of `mss` bytes. `whole` is their size before
-    /// options take their room.
+    /// Starts after the peer's SYN: data begins at position 1, in segments of `mss` bytes. `whole` is their size
+    /// without the reduction for options.
     pub fn synchronise(&mut self, config: &TcpConfig, mss: u32, whole: u32) {
         self.nxt = 1;
         self.mss = mss;
@@ -139,36 +138,36 @@ impl Receiver {
         self.window();
     }
 
-    /// The handshake is over.
+    /// Records the end of the handshake.
     pub fn established(&mut self, now: Time) {
         if let Some(quick) = &mut self.quick {
             quick.established(now, self.nxt);
         }
     }
 
-    /// Whether the program has read everything that was delivered.
+    /// Whether the application has read all delivered data.
     pub(super) fn has_read(&self) -> bool {
         self.unread == 0
     }
 
-    /// Who wants to know of round trips, if anybody does.
+    /// The part of the receiver that needs round-trip samples, if there is one.
     #[inline]
     pub(super) fn timed(&mut self) -> Option<&mut QuickAcks> {
         self.quick.as_deref_mut()
     }
 
-    /// Both ends agreed on congestion control of acknowledgements.
+    /// Enables congestion control of ACKs, on which both ends agreed.
     pub fn control_acks(&mut self, config: AccConfig) {
         self.control = Some(Box::new(AckControl::new(config)));
     }
 
-    /// What the sender tells about ACKs; the delayed-ACK factor, if that changed it.
+    /// Processes the sender's report about ACKs. Returns the delayed-ACK factor if the report has changed it.
     pub fn on_ack_report(&mut self, report: &Report) -> Option<u32> {
         let control = self.control.as_mut()?;
         control.learn(report).then(|| control.every())
     }
 
-    /// Bytes delivered in order so far: every position but SYN and FIN.
+    /// Bytes delivered in order: all positions except SYN and FIN.
     pub fn delivered(&self) -> u64 {
         let fin = self.fin_at.is_some_and(|at| at < self.nxt);
         self.nxt.saturating_sub(1 + u64::from(fin))
@@ -179,7 +178,7 @@ impl Receiver {
         self.edge
     }
 
-    /// The window to advertise. It never takes back what was advertised, and moves only in worthwhile steps.
+    /// The window to advertise. It never shrinks below the advertised edge, and grows only in steps of a minimum size.
     //= rfc9293#section-3.8.6.2.2: by the smaller of half the buffer and one segment
     #[inline]
     pub fn window(&mut self) -> u64 {
@@ -199,17 +198,17 @@ impl Receiver {
         (self.nxt + free).saturating_sub(self.edge)
     }
 
-    /// The least by which the edge moves.
+    /// Minimum step of the edge, in bytes.
     fn step(&self) -> u64 {
         u64::from(self.mss.min(self.buffer / 2).max(1))
     }
 
-    /// Whether nothing waits for something missing before it.
+    /// Whether neither data nor a FIN waits behind a hole.
     pub fn has_no_gap(&self) -> bool {
-        self.kept.is_none() && self.fin_at.is_none()
+        self.out_of_order.is_none() && self.fin_at.is_none()
     }
 
-    /// Whether the peer's FIN was reached: nothing more will be delivered.
+    /// Whether all data up to the peer's FIN was delivered.
     pub fn is_finished(&self) -> bool {
         self.fin_at.is_some_and(|at| at < self.nxt)
     }
@@ -217,32 +216,32 @@ impl Receiver {
     /// Out-of-order pieces.
     #[inline]
     fn pieces(&self) -> &[Piece] {
-        self.kept.as_ref().map_or(&[], |kept| &kept.pieces)
+        self.out_of_order.as_ref().map_or(&[], |stored| &stored.pieces)
     }
 
-    /// Bytes kept out of order.
+    /// Number of bytes stored out of order.
     fn behind_hole(&self) -> u64 {
         self.pieces().iter().map(|p| p.to - p.from).sum()
     }
 
-    /// How far what is kept out of order reaches.
+    /// Distance from the expected position to the end of the last out-of-order piece, in bytes.
     fn reach(&self) -> u64 {
         self.pieces().last().map_or(0, |last| last.to - self.nxt)
     }
 
-    /// Bytes kept out of order, and delivered bytes that the application has not taken.
+    /// Bytes stored out of order, and delivered bytes that the application has not taken.
     pub fn held(&self) -> u64 {
         self.behind_hole() + self.inbox.as_ref().map_or(0, |inbox| inbox.len())
     }
 
-    /// Takes in the bytes from `from` on, already cut to the window.
+    /// Accepts the data `body` from position `from` on, already cut to the window.
     #[inline]
     pub fn take(&mut self, now: Time, from: u64, body: Body, fin: bool) -> Taken {
         let plain = from == self.nxt && !fin && self.has_no_gap() && self.quick.is_none();
         if !plain || body.is_empty() {
             return self.take_any(now, from, body, fin);
         }
-        // As nearly always: what is expected next, and nothing waits for it.
+        // The common case: the expected data, without a hole.
         let mut taken = Taken::default();
         self.deliver(&body, &mut taken);
         self.count_in_order(now, body.len());
@@ -251,7 +250,7 @@ impl Receiver {
 
     fn take_any(&mut self, now: Time, from: u64, body: Body, fin: bool) -> Taken {
         let (mut to, mut body) = (from + u64::from(body.len()), body);
-        // The end of a stream is where it was first said, unless data has come from behind it.
+        // The first FIN determines the end of the stream, unless data behind it has already arrived.
         let ends = fin && self.fin_at.is_none() && to >= self.nxt + self.reach();
         let again = fin && self.fin_at == Some(to);
         if ends {
@@ -267,22 +266,22 @@ impl Receiver {
         if let Some(quick) = self.quick.as_mut().filter(|_| !body.is_empty()) {
             quick.arrived(self.mss, held, from > self.nxt);
         }
-        if from == self.nxt && self.kept.is_none() {
+        if from == self.nxt && self.out_of_order.is_none() {
             self.deliver(&body, &mut taken);
             if !body.is_empty() {
                 self.count_in_order(now, body.len());
             }
         } else {
-            // Out of order, or a hole that is being filled: acknowledge at once.
+            // Data out of order, or data that fills a hole: acknowledge at once.
             //= rfc5681#section-4.2: immediate ACK for out-of-order data and for data that fills a gap
             self.acknowledge_hole(now, from);
             if from == self.nxt {
-                // There is always room for what is expected next.
+                // There is always room for the expected data.
                 self.deliver(&body, &mut taken);
             } else {
-                self.keep(from, to, body);
+                self.store(from, to, body);
                 if ends {
-                    self.kept.get_or_insert_default();
+                    self.out_of_order.get_or_insert_default();
                     self.note_recent(to, to + 1);
                 } else if again {
                     self.note_fin_again(from, to);
@@ -298,7 +297,7 @@ impl Receiver {
         }
         if self.fin_at == Some(self.nxt) {
             self.nxt += 1;
-            self.free_kept();
+            self.free_out_of_order();
             taken.fin = true;
             self.ack_now = true;
         }
@@ -309,23 +308,26 @@ impl Receiver {
         taken
     }
 
-    /// Takes out the first piece that is kept, if nothing is missing before it.
+    /// Removes the first stored piece if no data is missing before it.
     fn next_piece(&mut self) -> Option<Piece> {
         let nxt = self.nxt;
-        let kept =
-            self.kept.as_mut().filter(|kept| kept.pieces.first().is_some_and(|p| p.from <= nxt))?;
-        let piece = kept.pieces.remove(0);
-        self.free_kept();
+        let stored = self.out_of_order.as_mut()?;
+        if !stored.pieces.first().is_some_and(|p| p.from <= nxt) {
+            return None;
+        }
+        let piece = stored.pieces.remove(0);
+        self.free_out_of_order();
         Some(piece)
     }
 
     /// Frees the reassembly state once neither data nor a FIN waits behind a hole.
-    fn free_kept(&mut self) {
+    fn free_out_of_order(&mut self) {
         let waits = self.fin_at.is_some_and(|at| at >= self.nxt);
-        self.kept.take_if(|kept| kept.pieces.is_empty() && !waits);
+        self.out_of_order.take_if(|stored| stored.pieces.is_empty() && !waits);
     }
 
-    /// Data from `from` on came, behind a hole or into one: an ACK goes at once, unless duplicates are put together.
+    /// Requires an immediate ACK for data from `from` on, behind or in a hole. Linux may delay duplicate ACKs to
+    /// combine several into one.
     fn acknowledge_hole(&mut self, now: Time, from: u64) {
         let fills = from == self.nxt;
         match self.quick.as_mut().filter(|_| !fills).and_then(|q| q.behind_hole(now, self.nxt)) {
@@ -355,10 +357,10 @@ impl Receiver {
         taken.delivered += len;
     }
 
-    /// In-order data: acknowledge every so many segments, or when the timer says so.
+    /// Counts in-order data, and requires an ACK after a number of segments or starts the timer.
     //= rfc5681#section-4.2: at least every second full-sized segment, within 500 ms
     fn count_in_order(&mut self, now: Time, len: u32) {
-        // A super-packet is several.
+        // A super-packet counts as several segments.
         self.unacked += if len <= self.mss { 1 } else { len.div_ceil(self.mss) };
         let every = self
             .control
@@ -385,25 +387,26 @@ impl Receiver {
         }
     }
 
-    /// Whether an ACK could move the edge of the window by so many bytes, or by half of the buffer. So 4.4BSD decides
-    /// whether to send one; where segments are smaller than its segment size, it takes more of them.
+    /// Whether an ACK could move the edge of the window by `bytes`, or by half of the buffer: the rule of 4.4BSD for
+    /// sending an ACK. If segments are smaller than its segment size, it needs more of them.
     fn opens_by(&self, bytes: u64) -> bool {
         let moved = self.opens();
         moved >= bytes || 2 * moved >= u64::from(self.buffer)
     }
 
-    /// Whether the window that an ACK could offer is twice what the peer still has: it must not run out of it.
+    /// Whether an ACK could offer twice the window that the peer still has, so that the peer does not exhaust it.
     //= agarwal00#4.5: an ACK every 500 ms; the Linux 2.2 that it changes also sends one when it can raise the window so
     fn opens_twofold(&self) -> bool {
         let free = u64::from(self.buffer).saturating_sub(self.unread);
         free > 0 && free >= 2 * self.edge.saturating_sub(self.nxt)
     }
 
-    fn keep(&mut self, from: u64, to: u64, body: Body) {
+    /// Stores out-of-order data from position `from` to `to`.
+    fn store(&mut self, from: u64, to: u64, body: Body) {
         let mut from = from.max(self.nxt);
         let start = to - u64::from(body.len());
         let mut at = self.pieces().partition_point(|p| p.to <= from);
-        // Fill only the gaps between what is kept already: bytes are never replaced.
+        // Fill only the gaps between the stored pieces: bytes are never replaced.
         while from < to && self.pieces().len() < PIECES_MAX {
             let (next_from, next_to) =
                 self.pieces().get(at).map_or((u64::MAX, u64::MAX), |p| (p.from, p.to));
@@ -415,7 +418,7 @@ impl Receiver {
             }
             let end = to.min(next_from);
             let part = body.slice((from - start) as u32, (end - from) as u32);
-            let pieces = &mut self.kept.get_or_insert_default().pieces;
+            let pieces = &mut self.out_of_order.get_or_insert_default().pieces;
             let before = at.checked_sub(1).map(|i| &mut pieces[i]);
             match before.filter(|p| p.to == from).and_then(|p| p.body.joined(&part).map(|b| (p, b)))
             {
@@ -430,7 +433,7 @@ impl Receiver {
         }
     }
 
-    /// An ACK should go out now, whatever data there is to send.
+    /// Requires an ACK now, by a data segment or alone.
     pub fn demand_ack(&mut self) {
         self.ack_now = true;
     }
@@ -440,7 +443,7 @@ impl Receiver {
         self.ack_now
     }
 
-    /// An ACK went out.
+    /// Records that an ACK was sent.
     pub fn acked(&mut self) {
         self.ack_now = false;
         self.ack_at = Due::NEVER;
@@ -451,12 +454,12 @@ impl Receiver {
         }
     }
 
-    /// When a delayed ACK is due.
+    /// Time of the delayed ACK.
     pub fn next_wake(&self) -> Option<Time> {
         self.ack_at.get()
     }
 
-    /// The delayed-ACK timer may have expired.
+    /// Handles the delayed-ACK timer, if it has expired.
     pub fn on_wake(&mut self, now: Time) {
         if self.ack_at.is_past(now) {
             if let Some(quick) = self.quick.as_mut().filter(|_| self.unacked > 0) {
@@ -467,8 +470,8 @@ impl Receiver {
         }
     }
 
-    /// The application reads `bytes`; an ACK is due if it can open the window by a worthwhile step beyond what the peer
-    /// was told. Only an ACK that goes out moves that edge.
+    /// Reads `bytes` for the application. An ACK is due if it can open the window far enough beyond the advertised
+    /// edge; only a sent ACK moves that edge.
     pub fn read(&mut self, bytes: u64) {
         if self.quick.is_none() || self.behind_hole() > 0 {
             return self.relayed(bytes);
@@ -480,8 +483,8 @@ impl Receiver {
         self.ack_now |= moved > 0 && moved >= left;
     }
 
-    /// A proxy has handed on `bytes`: every worthwhile step is announced, so that its peer never pauses, whatever a host
-    /// of this preset would do.
+    /// Frees `bytes` that a proxy has forwarded. Unlike a host of some presets, a proxy announces every sufficient
+    /// step of the window, so that its peer never pauses.
     pub fn relayed(&mut self, bytes: u64) {
         self.unread = self.unread.saturating_sub(bytes);
         let moved = self.opens();
@@ -492,13 +495,13 @@ impl Receiver {
         }
     }
 
-    /// Data of a SYN comes: Linux neither acknowledges it by its own nor opens the window for it. What is set aside, if
-    /// `quick`, for [`Receiver::resume_quick_acks`].
+    /// Suspends the timing of ACKs of Linux during the data of a SYN: Linux neither acknowledges this data separately
+    /// nor opens the window for it. Returns the state for [`Receiver::resume_quick_acks`], if `quick`.
     pub(super) fn pause_quick_acks(&mut self, quick: bool) -> Option<Box<QuickAcks>> {
         self.quick.take_if(|_| quick)
     }
 
-    /// The data of a SYN has been taken in.
+    /// Restores the state after the data of a SYN.
     pub(super) fn resume_quick_acks(&mut self, paused: Option<Box<QuickAcks>>) {
         if paused.is_some() {
             self.quick = paused;

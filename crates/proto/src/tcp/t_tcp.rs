@@ -51,9 +51,9 @@ pub struct Counts {
 struct Peer {
     addr: Addr,
     /// `cache.CC`: the greatest count on its SYNs, duplicates excluded.
-    heard: Option<u32>,
+    cc: Option<u32>,
     /// `cache.CCsent`: the last count sent to it on a SYN, if it has confirmed one.
-    told: Option<u32>,
+    cc_sent: Option<u32>,
     /// The segment size that it offered last.
     mss: Option<u16>,
 }
@@ -84,7 +84,7 @@ impl Counts {
                 if self.peers.len() >= PEERS_MAX {
                     self.peers.remove(0);
                 }
-                Peer { addr, heard: None, told: None, mss: None }
+                Peer { addr, cc: None, cc_sent: None, mss: None }
             }
         };
         self.peers.push(peer);
@@ -97,8 +97,8 @@ impl Counts {
     pub fn open(&mut self, addr: Addr) -> Count {
         let count = self.next();
         let peer = self.peer(addr);
-        let rises = peer.told.is_some_and(|told| greater(count, told));
-        peer.told = rises.then_some(count);
+        let rises = peer.cc_sent.is_some_and(|sent| greater(count, sent));
+        peer.cc_sent = rises.then_some(count);
         if rises { Count::Cc(count) } else { Count::New(count) }
     }
 
@@ -108,29 +108,29 @@ impl Counts {
         let peer = self.peer(addr);
         match count {
             Some(Count::Cc(count)) => {
-                let new = peer.heard.is_some_and(|heard| greater(count, heard));
+                let new = peer.cc.is_some_and(|last| greater(count, last));
                 if new {
-                    peer.heard = Some(count);
+                    peer.cc = Some(count);
                 }
                 new
             }
             Some(Count::New(_)) | None => {
-                peer.heard = None;
+                peer.cc = None;
                 false
             }
         }
     }
 
     /// Records that a handshake has validated the SYN of `addr` with `count`.
-    pub fn shown(&mut self, addr: Addr, count: u32) {
-        self.peer(addr).heard.get_or_insert(count);
+    pub fn validate(&mut self, addr: Addr, count: u32) {
+        self.peer(addr).cc.get_or_insert(count);
     }
 
     /// Records that `addr` has echoed `count` to this end's SYN; without a count it does not support the
     /// option.
     pub fn echoed(&mut self, addr: Addr, count: Option<u32>) {
         let peer = self.peer(addr);
-        peer.told = count.map(|count| peer.told.unwrap_or(count));
+        peer.cc_sent = count.map(|count| peer.cc_sent.unwrap_or(count));
     }
 
     /// Stores the segment size of `addr` for its next connection.
@@ -165,14 +165,14 @@ mod tests {
     fn only_a_greater_count_passes_the_test() {
         let mut counts = Counts::new(0);
         assert!(!counts.accepts(A, Some(Count::Cc(5))), "nothing is known");
-        counts.shown(A, 5);
+        counts.validate(A, 5);
         assert!(!counts.accepts(A, Some(Count::Cc(5))), "a duplicate");
         assert!(counts.accepts(A, Some(Count::Cc(9))));
         assert!(!counts.accepts(A, Some(Count::Cc(8))), "older than the last");
         assert!(counts.accepts(A, Some(Count::Cc(10))), "which changed nothing");
         assert!(!counts.accepts(A, Some(Count::New(11))));
         assert!(!counts.accepts(A, Some(Count::Cc(12))), "CC.NEW made it forget");
-        counts.shown(A, 12);
+        counts.validate(A, 12);
         assert!(!counts.accepts(A, None));
         assert!(!counts.accepts(A, Some(Count::Cc(13))), "a SYN without did");
     }
@@ -183,7 +183,7 @@ mod tests {
         counts.open(A);
         counts.echoed(A, Some(u32::MAX));
         assert_eq!(counts.open(A), Count::Cc(1), "greater than the largest, in the circle");
-        counts.shown(A, u32::MAX);
+        counts.validate(A, u32::MAX);
         assert!(counts.accepts(A, Some(Count::Cc(1))));
         // The next count appears older after many connections to other hosts.
         counts.last = (1 << 31) + 1;
@@ -195,10 +195,10 @@ mod tests {
         let mut counts = Counts::new(0);
         let addr = |n: u32| Addr::v4(10, 1, (n >> 8) as u8, n as u8);
         for n in 0..PEERS_MAX as u32 {
-            counts.shown(addr(n), 5);
+            counts.validate(addr(n), 5);
         }
         assert!(counts.accepts(addr(0), Some(Count::Cc(6))), "the first is still known");
-        counts.shown(A, 5);
+        counts.validate(A, 5);
         assert_eq!(counts.peers.len(), PEERS_MAX);
         assert!(counts.accepts(addr(0), Some(Count::Cc(7))), "it was used last");
         assert!(!counts.accepts(addr(1), Some(Count::Cc(6))), "this one is forgotten");

@@ -22,13 +22,13 @@ pub struct Steps {
     /// Whether its window was scaled.
     pub scaled: bool,
     /// Whether its payload was delivered to the application, or stored until a hole is filled.
-    pub kept: bool,
+    pub stored: bool,
     /// SACK blocks added to the scoreboard.
     pub blocks: u8,
 }
 
 /// Reports the work of sending `packet` for `cause`; `scaled` is whether its window is scaled.
-pub(super) fn tell_sent(packet: &Packet, cause: Cause, scaled: bool, out: &mut Out) {
+pub(super) fn report_sent(packet: &Packet, cause: Cause, scaled: bool, out: &mut Out) {
     let Some(segment) = packet.segment() else { return };
     let mut work = Work::default();
     work.add(Operation::Send, 1);
@@ -68,7 +68,7 @@ impl Arrival {
     }
 
     /// Reports the work: the kind of connection lookup, if any, and the steps of the connection.
-    pub fn tell(self, looked: Option<Operation>, steps: Option<Steps>, out: &mut Out) {
+    pub fn report(self, looked: Option<Operation>, steps: Option<Steps>, out: &mut Out) {
         let Arrival { mut work, payload } = self;
         if let Some(looked) = looked {
             work.add(looked, 1);
@@ -84,7 +84,7 @@ impl Arrival {
             }
             None => Steps::default(),
         };
-        let bytes = if steps.kept { Operation::CopiedSummedByte } else { Operation::SummedByte };
+        let bytes = if steps.stored { Operation::CopiedSummedByte } else { Operation::SummedByte };
         work.add(bytes, payload);
         work.add(Operation::Paws, steps.paws.into());
         work.add(Operation::Timestamps, steps.stamped.into());

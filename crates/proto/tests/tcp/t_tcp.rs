@@ -323,7 +323,7 @@ fn knows() -> Memory {
     let mut memory = Memory::new(&mut lasthop_proto::rng::Stream::new(1, "test"));
     memory.counts = Counts::new(40);
     // In scripts the peer always has the same address.
-    memory.counts.shown(CLIENT, 5);
+    memory.counts.validate(CLIENT, 5);
     memory.counts.echoed(CLIENT, Some(40));
     assert_ne!(CLIENT, SERVER);
     memory

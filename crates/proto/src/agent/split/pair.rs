@@ -178,7 +178,7 @@ impl Pair {
             half.set_relay();
             half.set_suspicious(ends.suspects_size);
             if ends.mtcp.is_some() {
-                half.acknowledge_for_another();
+                half.enable_end_to_end_acks();
             }
             half.attach(ends.buffer);
             half.set_inbox(ends.buffer);
@@ -235,7 +235,7 @@ impl Pair {
             {
                 // The missing data may have reached the other end directly; then it never arrives here, and
                 // the other end can confirm that.
-                self.halves[from.other().index()].ask_back(now, out);
+                self.halves[from.other().index()].elicit_answer(now, out);
             }
             self.halves[from.index()].on_arrival(now, segment, body, ecn, out);
             if from == Side::Right {
@@ -330,7 +330,7 @@ impl Pair {
         self.held = self.halves.iter().map(Half::held_bytes).sum();
         // M-TCP: the other end waits for acknowledgements of an end that reset after both had closed.
         let is_reset = |half: &Half| {
-            half.is_aborted() || half.is_deputy() && half.is_over() && !half.has_ended()
+            half.is_aborted() || half.acks_end_to_end() && half.is_over() && !half.has_ended()
         };
         if self.halves.iter().any(is_reset) {
             // A reset is forwarded; so is a refusal, and so is a timeout of the handshake.
@@ -376,7 +376,7 @@ impl Pair {
             Side::Right => (right, left),
         };
         // Positions agree on both sides.
-        sink.set_urgent(source.heard_urgent());
+        sink.set_urgent(source.peer_urgent());
         source.take_delivered(shared.scratch);
         for body in shared.scratch.drain(..) {
             // It fits: the window on this side is the free space of the queue on the other side.
@@ -400,15 +400,15 @@ impl Pair {
             if source.has_ended() {
                 // Its FIN acknowledges the peer's data. A peer that has received that FIN ignores later
                 // copies, and after the FIN's ACK this half sends no further acknowledgements.
-                sink.hear_of_far(source.acknowledged(), true);
+                sink.note_far_ack(source.acknowledged(), true);
             }
             // A FIN to an end for which this base station acknowledges is the last segment that does. It waits until the
             // other end has acknowledged everything.
-            let owes = sink.is_deputy() && source.is_closing() && !source.has_ended();
+            let owes = sink.acks_end_to_end() && source.is_closing() && !source.has_ended();
             if !owes {
                 sink.close(now, out);
             }
         }
-        source.far_has(now, acked, sink.has_ended(), out);
+        source.on_far_ack(now, acked, sink.has_ended(), out);
     }
 }

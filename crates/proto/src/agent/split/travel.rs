@@ -33,7 +33,7 @@ impl Split {
         let mtcp = self.ends.mtcp.is_some();
         let State::Split(pairs) = &mut state.state else { return Err(state) };
         // The ends rely on other guarantees.
-        if pairs.iter().any(|(_, moved)| moved.is_deputy() != mtcp) {
+        if pairs.iter().any(|(_, moved)| moved.acks_end_to_end() != mtcp) {
             return Err(state);
         }
         for (key, moved) in core::mem::take(pairs) {

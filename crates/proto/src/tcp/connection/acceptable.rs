@@ -1,7 +1,7 @@
 //! Whether an arriving segment may be accepted: its timestamp, its connection count and its acknowledgement.
 //!
-//! Nothing of a segment is stored before all of these hold. A single bad segment could otherwise leave a timestamp behind
-//! by which PAWS drops every segment that follows.
+//! Nothing of a segment is stored before all of these hold. A single bad segment could otherwise leave a timestamp
+//! behind by which PAWS drops every segment that follows.
 
 use crate::machine::Out;
 use crate::tcp::config::GrowthRule;
@@ -12,13 +12,13 @@ use crate::wire::{Ackp, Body, Flags, Nack, Segment};
 use super::Connection;
 
 impl Connection {
-    /// Whether a segment is one of another window, or of another connection.
+    /// Whether a segment is an old duplicate: its timestamp fails PAWS, or it has the count of another connection.
     #[inline]
-    pub(super) fn is_ghost(&mut self, segment: &Segment, body: &Body) -> bool {
+    pub(super) fn is_old_duplicate(&mut self, segment: &Segment, body: &Body) -> bool {
         self.fails_paws(segment, body) || self.agreed.counts && self.is_foreign(segment, body)
     }
 
-    /// PAWS: a segment whose timestamp is older than the last one is a ghost of another window. Linux makes two exceptions.
+    /// PAWS: a segment with a timestamp older than the last one is an old duplicate. Linux makes two exceptions.
     //= rfc7323#section-5.2
     #[inline]
     fn fails_paws(&mut self, segment: &Segment, body: &Body) -> bool {
@@ -32,9 +32,9 @@ impl Connection {
         }
     }
 
-    /// Whether Linux accepts a segment whose timestamp is `age` units older than the last one: one that is a unit older
-    /// (`TCP_PAWS_WINDOW`), and a duplicate ACK that others have overtaken (`tcp_disordered_ack_check`). Such an ACK may carry
-    /// the only report of a segment that came twice.
+    /// Whether Linux accepts a segment whose timestamp is `age` units older than the last one: one that is a unit
+    /// older (`TCP_PAWS_WINDOW`), and a duplicate ACK that others have overtaken (`tcp_disordered_ack_check`). Such
+    /// an ACK may carry the only report of a segment that came twice.
     fn may_be_older(&self, segment: &Segment, body: &Body, age: i32) -> bool {
         if self.config.growth != GrowthRule::Linux {
             return false;
@@ -89,8 +89,9 @@ impl Connection {
         if !self.resumed || ack <= w.max {
             return Some(ack);
         }
-        // The previous owner of this connection, or its far end itself, may have sent more since it was handed over. It
-        // acknowledges everything that was sent here, so the number of the segment must be the one that nobody can guess.
+        // The previous base station of this connection, or its far end, may have sent more data than this one. The
+        // peer's ACK of that data covers all data of this end. To exclude forgery, the segment must have exactly the
+        // next sequence number.
         let exact = segment.seq.unwrap_near(self.irs, self.rx.nxt) == Some(self.rx.nxt);
         Some(if exact { w.max } else { ack })
     }
@@ -124,7 +125,7 @@ impl Connection {
             && (segment.options().ackp == Some(Ackp::Partial)
                 || matches!(segment.options().nack, Some(Nack::Missing(_))));
         if from_base {
-            // A base station made it: an answer would not reach the station.
+            // A base station made this segment, and an answer would not reach the station.
             return (ack <= max).then_some(ack);
         }
         if self.state == State::SynReceived && ack != 1 {
@@ -133,7 +134,7 @@ impl Connection {
             return None;
         }
         if ack > max {
-            //= rfc9293#section-3.10.7.4: an ACK of what was never sent is answered with an ACK
+            //= rfc9293#section-3.10.7.4: an ACK of unsent data is answered with an ACK
             self.challenge(now, segment, len, out);
             return None;
         }

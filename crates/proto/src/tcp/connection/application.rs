@@ -1,15 +1,15 @@
-//! What an application does with a connection: it writes, takes what was delivered, and closes.
+//! The application's interface of a connection: write, take delivered data, and close.
 //!
-//! A connection to which no application was attached sends a given number of bytes of a pattern and discards
-//! what it receives. With one, nothing is sent that was not written, and what was delivered waits to be taken:
+//! A connection without an application sends a given number of bytes of a pattern and discards received data. With an
+//! application it sends only written data, and delivered data waits for the application:
 //!
-//! - [`Connection::write`] appends to a bounded queue; [`Connection::room`] says how much fits.
-//! - [`Connection::take_delivered`] hands over what has come. The receive window opens again when the
-//!   application says by [`Connection::read`] that it has room for as many bytes more.
-//! - [`Connection::close`] ends its own direction only; the other one stays open until the peer closes, which
-//!   [`Connection::peer_has_closed`] tells.
+//! - [`Connection::write`] appends to a bounded queue; [`Connection::room`] is its free space.
+//! - [`Connection::take_delivered`] returns delivered data. The receive window opens only by [`Connection::read`], with
+//!   which the application reports free space.
+//! - [`Connection::close`] closes the direction of this end only. The other stays open until the peer closes it, as
+//!   [`Connection::peer_has_closed`] reports.
 //!
-//! Nothing waits for more to be written (no Nagle): who writes small pieces sends small segments.
+//! By default no data waits for further writes (no Nagle algorithm): small writes cause small segments.
 
 use crate::event::Cause;
 use crate::machine::Out;
@@ -21,39 +21,38 @@ use crate::wire::{Body, Flags, Packet, Segment, Seq};
 use super::{Connection, Outbox};
 
 impl Connection {
-    /// Attaches an application whose unacknowledged bytes are bounded by `limit`. Before the connection opens.
+    /// Attaches an application with at most `limit` unacknowledged bytes. Called before the connection opens.
     pub fn attach(&mut self, limit: u32) {
         self.outbox = Some(Box::new(Outbox::new(Rope::default(), limit)));
         self.rx.reading = false;
         self.rx.inbox = Some(Box::default());
     }
 
-    /// What it sends is bytes of `stream`, if no application writes. Before the connection opens.
+    /// Selects the pattern that this end sends without an application. Called before the connection opens.
     pub(in crate::tcp) fn set_stream(&mut self, stream: u32) {
         self.stream = stream;
     }
 
-    /// What was delivered and not read may be `bytes` from now on, and the window with it. What was advertised before
-    /// is not taken back.
+    /// Sets the receive buffer to `bytes`, which bounds the window. An already advertised window does not shrink.
     pub fn set_inbox(&mut self, bytes: u32) {
         self.rx.buffer = bytes;
     }
 
-    /// What was written and not acknowledged may be `bytes` from now on.
+    /// Raises the limit of unacknowledged bytes to `bytes`.
     pub fn grow_outbox(&mut self, bytes: u32) {
         if let Some(outbox) = &mut self.outbox {
             outbox.limit = outbox.limit.max(bytes);
         }
     }
 
-    /// The largest window that the peer can be told of.
+    /// The largest window that this end can advertise, in bytes.
     pub fn largest_window(&self) -> u32 {
         0xffff << self.agreed.recv_scale
     }
 
-    /// What is delivered from now on waits to be taken by [`Connection::take_delivered`]; the receive window opens
-    /// as if it were read at once. For an observer who wants to see the bytes and change nothing.
-    pub fn keep_delivered(&mut self) {
+    /// Stores data delivered from now on for [`Connection::take_delivered`]. The receive window opens as if the data
+    /// were read at once, so that an observer sees the bytes without an effect on the transfer.
+    pub fn store_delivered(&mut self) {
         self.rx.inbox.get_or_insert_default();
     }
 
@@ -62,24 +61,23 @@ impl Connection {
         self.outbox.is_some()
     }
 
-    /// Opens actively at `at`. What is sent then is what the application writes.
+    /// Opens actively at `at`, to send the application's data.
     pub fn connect(&mut self, at: Time) {
         self.open_at = Due::at(at);
         self.active = true;
     }
 
-    /// A SYN of the peer will not be answered before [`Connection::accept`].
+    /// Delays the answer to the peer's SYN until [`Connection::accept`].
     pub fn hold(&mut self) {
         self.held = true;
     }
 
-    /// Whether a SYN waits, or would wait, for [`Connection::accept`].
+    /// Whether the answer to a SYN waits for [`Connection::accept`], now or when the SYN arrives.
     pub fn is_held(&self) -> bool {
         self.held
     }
 
-    /// Answers a SYN that was held back, now or when it comes; with the initial sequence number `iss`, if one
-    /// is given.
+    /// Permits the answer to a SYN: sends it now, or when the SYN arrives. `iss` replaces the initial sequence number.
     pub fn accept(&mut self, now: Time, iss: Option<Seq>, out: &mut Out) {
         if !self.held {
             return;
@@ -91,42 +89,41 @@ impl Connection {
         }
     }
 
-    /// One past the urgent data that the peer has told of; as a position of its stream, 0 being its SYN.
-    pub fn heard_urgent(&self) -> u64 {
+    /// One past the peer's urgent data, as a position of its stream; its SYN is position 0.
+    pub fn peer_urgent(&self) -> u64 {
         self.urgent()[1]
     }
 
-    /// What is written is urgent up to this position of our stream: segments before it say so.
-    //= rfc9293#section-3.8.5: urgent data, which the pointer tells of ahead of itself
+    /// Marks data as urgent up to this position of our stream. Segments before it carry the urgent pointer.
+    //= rfc9293#section-3.8.5: the pointer announces urgent data ahead of the data itself
     pub fn set_urgent(&mut self, position: u64) {
         let written = &mut self.rare().urgent[0];
         *written = (*written).max(position);
     }
 
-    /// What is due from now on waits until [`Connection::uncork`], so that it goes together: data, and ACKs where
-    /// nothing is missing.
+    /// Delays data until [`Connection::uncork`], to send it together. ACKs wait as well, except behind a hole.
     pub fn cork(&mut self) {
         self.corked = true;
     }
 
-    /// Sends what has waited.
+    /// Sends the delayed segments.
     pub fn uncork(&mut self, now: Time, out: &mut Out) {
         if core::mem::take(&mut self.corked) {
             self.flush(now, out);
         }
     }
 
-    /// This is a base station's end of a split connection: events and causes say so.
+    /// Marks this as a base station's end of a split connection, for events and causes.
     pub fn set_relay(&mut self) {
         self.relay = true;
     }
 
-    /// The peer's initial sequence number; meaningful once its SYN has come.
+    /// The peer's initial sequence number; valid once its SYN has arrived.
     pub fn peer_iss(&self) -> Seq {
         self.irs
     }
 
-    /// How many bytes [`Connection::write`] would take now.
+    /// How many bytes [`Connection::write`] accepts now.
     pub fn room(&self) -> u32 {
         let Some(outbox) = self.outbox.as_ref().filter(|_| self.may_write()) else { return 0 };
         u64::from(outbox.limit).saturating_sub(outbox.rope.len()) as u32
@@ -136,8 +133,8 @@ impl Connection {
         !self.tx.core.window.fin && !self.aborted
     }
 
-    /// Appends `body` to what is sent, cut to the room that there is; returns how many bytes were taken. What is
-    /// written before the connection is established goes out then.
+    /// Appends as much of `body` as there is room for, and returns the number of accepted bytes. Data written before
+    /// the connection is established waits for that.
     pub fn write(&mut self, now: Time, body: Body, out: &mut Out) -> u32 {
         let taken = self.room().min(body.len());
         let Some(outbox) = self.outbox.as_mut().filter(|_| taken > 0) else { return 0 };
@@ -147,7 +144,7 @@ impl Connection {
         taken
     }
 
-    /// Nothing more will be written: a FIN follows the last byte. What the peer sends still arrives.
+    /// Ends this direction: a FIN follows the last written byte. Data of the peer is still received.
     pub fn close(&mut self, now: Time, out: &mut Out) {
         if !self.may_write() {
             return;
@@ -159,8 +156,7 @@ impl Connection {
         self.flush(now, out);
     }
 
-    /// A transfer of its own ends: what has been sent so far is sent again as often as it takes, nothing more is
-    /// sent, and a FIN follows.
+    /// Ends a transfer without an application: no new data is sent, and a FIN follows the data sent so far.
     pub fn end_here(&mut self, now: Time, out: &mut Out) {
         if self.outbox.is_some() || self.aborted {
             return;
@@ -174,7 +170,7 @@ impl Connection {
         self.flush(now, out);
     }
 
-    /// A transfer of its own without end goes on, or pauses with what has been sent so far.
+    /// Resumes (`on`) or pauses an endless transfer without an application. A pause ends with the data sent so far.
     pub fn switch(&mut self, now: Time, on: bool, out: &mut Out) {
         if self.outbox.is_some() || !self.may_write() {
             return;
@@ -184,13 +180,13 @@ impl Connection {
         self.flush(now, out);
     }
 
-    /// Whether everything that the peer ever sends has been delivered.
+    /// Whether all data of the peer and its FIN were received in order.
     pub fn peer_has_closed(&self) -> bool {
         self.rx.is_finished()
     }
 
-    /// Moves what was delivered in order and not yet taken to the end of `into`; how many bytes that is. The
-    /// receive window stays as far closed as it is until [`Connection::read`].
+    /// Appends the delivered data to `into`, and returns its number of bytes. The receive window does not open before
+    /// [`Connection::read`].
     pub fn take_delivered(&mut self, into: &mut Vec<Body>) -> u64 {
         let Some(inbox) = self.rx.inbox.as_mut().filter(|inbox| !inbox.is_empty()) else {
             return 0;
@@ -200,30 +196,29 @@ impl Connection {
         bytes
     }
 
-    /// Whether a FIN follows what was written.
+    /// Whether a FIN follows the written data.
     pub fn is_closing(&self) -> bool {
         self.tx.core.window.fin
     }
 
-    /// Whether the peer has acknowledged the FIN behind all that was written.
+    /// Whether the peer has acknowledged all data and the FIN.
     pub fn has_ended(&self) -> bool {
         self.is_closing() && self.tx.is_done()
     }
 
-    /// Bytes inside: written and not acknowledged, received and not taken.
+    /// Buffered bytes: written and not acknowledged, or received and not taken.
     pub fn held_bytes(&self) -> u64 {
         self.outbox.as_ref().map_or(0, |outbox| outbox.rope.len()) + self.rx.held()
     }
 
-    /// The number of the first byte that the peer has not acknowledged, how many bytes were written from there on, and how many
-    /// a segment has at most.
+    /// The sequence number of the first unacknowledged byte, the number of unacknowledged bytes, and the MSS.
     pub fn unacknowledged(&self) -> (Seq, u64, u32) {
         let (window, outbox) = (&self.tx.core.window, self.outbox.as_ref());
         let written = outbox.map_or(0, |outbox| outbox.rope.len());
         (self.iss + window.una as u32, written, window.mss.max(1))
     }
 
-    /// Gives the connection up at once and tells the peer by a reset.
+    /// Aborts the connection at once and sends a reset to the peer.
     //= rfc9293#section-3.10.5
     pub fn reset(&mut self, now: Time, out: &mut Out) {
         match self.state {
@@ -231,7 +226,7 @@ impl Connection {
                 self.open_at = Due::NEVER;
                 return;
             }
-            // Nobody to tell: the peer never answered, or is done.
+            // There is no peer to reset: it never answered, or has closed.
             State::SynSent | State::TimeWait => {}
             State::SynReceived if self.held => {
                 //= rfc9293#section-3.10.7.1: a SYN is refused with a reset that acknowledges it
@@ -244,7 +239,7 @@ impl Connection {
             _ => self.send_control(now, Flags::RST | Flags::ACK, out),
         }
         if self.state == State::TimeWait {
-            self.go(Input::Abort);
+            self.transition(Input::Abort);
             self.time_wait_until = Due::NEVER;
             self.finish(out);
         } else {

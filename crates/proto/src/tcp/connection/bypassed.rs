@@ -1,7 +1,8 @@
-//! A base station's end whose peer has gone on without it: its host was elsewhere meanwhile, and is back.
+//! Detection that the two hosts have continued a split connection without this base station: a host left its cell and
+//! has come back.
 //!
-//! Anybody can send a segment that looks like it. So it counts only if it has a number that only the two hosts can know;
-//! otherwise the peer is probed first (RFC 5961 has the same rule for resets).
+//! A third party could forge such a segment. It is therefore accepted only with a number that only the two hosts can
+//! have. Otherwise the base station probes the peer first, as RFC 5961 does for resets.
 
 use super::Connection;
 use crate::event::Cause;
@@ -9,10 +10,10 @@ use crate::machine::Out;
 use crate::units::Time;
 use crate::wire::{Body, Flags, Segment, Seq};
 
-/// How much a segment shows that the peer and its far end have continued with each other.
+/// Strength of the evidence in a segment that the peer and its far end have continued with each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Evidence {
-    /// It belongs to this connection, or to none.
+    /// The segment belongs to this connection, or to none.
     None,
     /// Its numbers are possible for such a peer, but a third party guesses such numbers within some thousand packets.
     Suspect,
@@ -23,9 +24,9 @@ pub enum Evidence {
 }
 
 impl Connection {
-    /// What `segment`, with a payload of `len` bytes, shows of a peer that has continued without this end: it acknowledges
-    /// data that was never sent from here, or sends data beyond every window that was given here. `probed` says that a
-    /// probe asked the peer for its numbers.
+    /// The evidence in `segment`, with a payload of `len` bytes, that the peer has continued without this end: it
+    /// acknowledges data that this end never sent, or its data lies beyond the window of this end. `probed` is
+    /// whether a probe has requested the peer's numbers.
     pub fn evidence(&self, segment: &Segment, len: u32, probed: bool) -> Evidence {
         let flags = segment.flags;
         if !self.state.is_synchronised() || self.held || flags.any(Flags::SYN | Flags::RST) {
@@ -37,7 +38,7 @@ impl Connection {
         let from = segment.seq.unwrap_near(self.irs, self.rx.nxt);
         let (Some(ack), Some(from)) = (ack, from) else { return Evidence::None };
         let ahead = ack > window.max && !self.resumed;
-        // A probe of a closed window begins at its edge. Without data nobody sends beyond it, but to answer.
+        // A probe of a closed window begins at its edge. A segment without data lies beyond the edge only as an answer.
         let beyond = from > self.rx.edge() && (len > 0 || probed);
         if !ahead && !beyond {
             return Evidence::None;
@@ -67,42 +68,43 @@ impl Connection {
         len > 0 && from.is_some_and(|from| from > self.rx.nxt && from <= self.rx.edge())
     }
 
-    /// Whether the peer has acknowledged all that it was to get from here.
+    /// Whether the peer has acknowledged all data of this end.
     pub fn has_delivered(&self) -> bool {
         self.outbox.as_ref().is_none_or(|outbox| outbox.rope.is_empty())
     }
 
-    /// If all that was sent here is acknowledged, the peer is sent an ACK: if it has more than that it answers.
-    pub fn ask_back(&mut self, now: Time, out: &mut Out) {
+    /// Sends an ACK if no data of this end is outstanding. A peer that has continued elsewhere answers it.
+    pub fn elicit_answer(&mut self, now: Time, out: &mut Out) {
         let window = &self.tx.core.window;
         if self.state.is_synchronised() && window.una == window.max {
-            self.insist(now, out);
+            self.send_ack_now(now, out);
         }
     }
 
-    /// Whether `segment` answers the SYN of this end, which has not got an answer yet.
+    /// Whether `segment` answers the SYN of this end.
     pub fn is_answered_by(&self, segment: &Segment) -> bool {
         let flags = segment.flags;
         let acks = flags.has(Flags::ACK) && segment.ack == self.iss + 1;
         acks && flags.any(Flags::SYN | Flags::RST)
     }
 
-    /// A segment of what the peer has long had: it answers with the numbers that it is at, wherever that is.
+    /// A segment that repeats the last acknowledged byte. The peer answers with its current numbers.
     pub fn probe(&mut self, now: Time) -> Option<Segment> {
         let una = self.tx.core.window.una;
         let heard = self.state.is_synchronised() && una > 0;
         heard.then(|| self.segment(now, una - 1, Flags::ACK))
     }
 
-    /// Sends what [`Connection::probe`] made. Without a byte in it a peer that has just answered another one may keep silent.
+    /// Sends the segment of [`Connection::probe`], with a byte of data. A peer may ignore an empty one if it has just
+    /// answered another.
     //= rfc9293#section-3.8.4: SEG.SEQ = SND.NXT-1, and one garbage octet
     pub fn send_probe(&mut self, probe: Segment, out: &mut Out) {
         let body = Body::Pattern { stream: 0, len: 1, offset: 0 };
         self.originate(probe, body, Cause::Control, out);
     }
 
-    /// What the peer acknowledges beyond what was sent here counts for all of that: it has the rest from elsewhere.
-    pub fn believe_in_more(&mut self) {
+    /// Accepts ACKs beyond the data of this end as ACKs of all its data: the peer has received more from elsewhere.
+    pub fn accept_acks_beyond(&mut self) {
         self.resumed = true;
     }
 }

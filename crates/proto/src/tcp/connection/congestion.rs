@@ -1,15 +1,13 @@
-//! Marks of routers: explicit congestion notification (RFC 3168), and what a sender tells its receiver about marked
-//! ACKs (balakrishnan97 4.2.1).
+//! Explicit congestion notification (RFC 3168), and congestion control of ACKs (balakrishnan97 4.2.1).
 //!
-//! ECN as in RFC 3168: offered and agreed on by the SYNs; data sent for the first time may be marked; a mark is
-//! echoed until the sender says that it has reduced its window. A SYN that has to be sent again offers nothing, for
-//! the sake of paths that swallow such SYNs.
+//! ECN follows RFC 3168. The SYNs negotiate it, and only new data may be marked. The receiver echoes a mark until the
+//! sender reports a reduced window. A retransmitted SYN offers no ECN, because some paths drop such SYNs.
 //!
-//! Accurate ECN (RFC 9768, [`accurate`](crate::tcp::accurate)) is agreed on in the same way, by three flags instead of
-//! two, and then has the place of echoes. What is offered falls back to what the peer has.
+//! Accurate ECN (RFC 9768, [`accurate`](crate::tcp::accurate)) is negotiated in the same way with three flags instead
+//! of two, and its counters replace the echoes. A peer without it falls back to classic ECN, or to none.
 //!
-//! With congestion control of acknowledgements pure ACKs may be marked too, which RFC 3168 forbids otherwise. A mark
-//! on an ACK says nothing about the data: no window is reduced for it.
+//! With congestion control of ACKs, pure ACKs may be marked as well, which RFC 3168 forbids otherwise. A marked ACK
+//! does not reduce the window for data.
 
 use crate::event::{Cause, TcpKind};
 use crate::machine::Out;
@@ -41,19 +39,19 @@ impl Connection {
         }
     }
 
-    /// Takes in what the peer's SYN or SYN-ACK says of ECN and of ACK congestion control.
-    pub(super) fn agree(&mut self, syn: &Segment) {
+    /// Negotiates ECN and ACK congestion control from the peer's SYN or SYN-ACK.
+    pub(super) fn agree_ecn(&mut self, syn: &Segment) {
         let (mode, field, answer) =
             (self.config.accurate_ecn, syn.flags.ace(), syn.flags.has(Flags::ACK));
         let accurate = if answer {
-            //= rfc9768#section-3.1.2: Table 2: what a SYN-ACK has that accepts
+            //= rfc9768#section-3.1.2: Table 2: the fields of a SYN-ACK that accepts
             self.marks.offered && matches!(field, 0b010 | 0b011 | 0b100 | 0b110)
         } else {
-            //= rfc9768#section-3.1.3: what means nothing yet is taken for the offer
+            //= rfc9768#section-3.1.3: an undefined combination counts as an offer
             mode.is_on() && !matches!(field, 0b000 | 0b011)
         };
         let classic = if answer {
-            //= rfc3168#section-6.1.1: a SYN-ACK that reflects both flags comes from a host that knows nothing of ECN
+            //= rfc3168#section-6.1.1: a SYN-ACK that reflects both flags comes from a host without ECN
             syn.flags.has(Flags::ECE) && !syn.flags.has(Flags::CWR)
         } else {
             syn.flags.has(Flags::ECE | Flags::CWR)
@@ -68,7 +66,7 @@ impl Connection {
         }
     }
 
-    /// The ECN bits of a packet that goes out for `cause`.
+    /// The ECN bits of a packet that is sent for `cause`.
     #[inline]
     pub(super) fn ecn_bits(&self, segment: &Segment, body: &Body, cause: Cause) -> u8 {
         if segment.flags.any(Flags::SYN | Flags::RST) {
@@ -76,7 +74,7 @@ impl Connection {
         }
         let counted = self.marks.accurate.as_ref().is_some_and(|accurate| accurate.may_mark());
         if counted && self.tx.core.growth.scalable() {
-            //= rfc8311#section-4.3: experiments may mark what is sent again as well
+            //= rfc8311#section-4.3: experiments may mark retransmissions as well
             return if body.is_empty() { 0 } else { ECT1 };
         }
         let may = match cause {
@@ -90,25 +88,25 @@ impl Connection {
         if may { ECT } else { 0 }
     }
 
-    /// What the peer must hear of congestion goes with every segment.
+    /// The flags of a segment that report congestion to the peer.
     pub(super) fn congestion_flags(&mut self) -> Flags {
         match &mut self.marks.accurate {
             //= rfc9768#section-3.2.2.2: the count goes with every segment but SYNs
-            Some(accurate) => accurate.tell(),
+            Some(accurate) => accurate.segment_flags(),
             //= rfc3168#section-6.1.3: ECE on all ACKs until a segment with CWR comes
             None if self.marks.echo => Flags::ECE,
             None => Flags::NONE,
         }
     }
 
-    /// What a pure ACK says of marks beyond its flags.
+    /// Adds the counters of marked bytes to a pure ACK.
     pub(super) fn add_counts(&mut self, ack: &mut Segment) {
         if let Some(accurate) = &mut self.marks.accurate {
             accurate.complete(ack, (20 + options::MAX_LEN as u32).saturating_sub(ack.header_len()));
         }
     }
 
-    /// The counters of bytes on a SYN-ACK, if there is room.
+    /// Adds the counters of bytes to a SYN-ACK, if there is room.
     pub(super) fn add_first_counts(&self, answer: &mut Segment) {
         let room = (20 + options::MAX_LEN as u32).saturating_sub(answer.header_len());
         if let Some(counts) = self.marks.accurate.as_ref().and_then(|a| a.counts(room)) {
@@ -116,28 +114,30 @@ impl Connection {
         }
     }
 
-    /// A pure ACK of the SYN-ACK goes before any data, since it alone tells how that arrived.
+    /// Sends a pure ACK of the SYN-ACK before any data: only this ACK reports the ECN bits with which the SYN-ACK
+    /// arrived.
     //= rfc9768#section-3.2.2.1: a client should first send a pure ACK
     pub(super) fn reflect(&mut self, now: Time, out: &mut Out) {
         let reflects = self.marks.accurate.as_ref().is_some_and(|accurate| accurate.reflects());
-        if reflects && self.tx.has_work() && !self.is_deputy() {
+        if reflects && self.tx.has_work() && !self.acks_end_to_end() {
             self.rx.demand_ack();
             self.send_ack(now, out);
         }
     }
 
-    /// What data tells its receiver about ACKs, if that is agreed on.
-    pub(super) fn tell_of_acks(&self, segment: &mut Segment) {
+    /// Adds the sender's report for ACK congestion control to a data segment, if agreed on.
+    pub(super) fn add_ack_report(&self, segment: &mut Segment) {
         if self.agreed.acc {
             let window = &self.tx.core.window;
             let segments = (window.allowed() / u64::from(window.mss)).min(u16::MAX.into()) as u16;
             let acked = self.iss + window.una as u32;
-            let told = Acc::Window { segments, marks: self.marked_acks, acked };
-            segment.options_mut().acc = Some(told);
+            let report = Acc::Window { segments, marks: self.marked_acks, acked };
+            segment.options_mut().acc = Some(report);
         }
     }
 
-    /// An acceptable segment of the peer came, with `len` bytes of payload, marked by a router or not.
+    /// Records the ECN mark of an acceptable segment with `len` bytes of payload, and the report for ACK congestion
+    /// control.
     pub(super) fn take_marks(&mut self, now: Time, segment: &Segment, len: u32, out: &mut Out) {
         let (data, bits) = (len > 0, self.marks.arrived);
         let marked = bits == CE;
@@ -173,17 +173,17 @@ impl Connection {
         }
     }
 
-    /// Bytes that an ACK newly tells to have arrived marked.
+    /// Bytes that an ACK newly reports as marked.
     pub(super) fn take_counts(&mut self, segment: &Segment, ack: u64, carries: bool) -> u32 {
         let (newly, w) = (self.tx.newly(ack), &self.tx.core.window);
         match &mut self.marks.accurate {
-            //= rfc9768#section-3.2.2.2: an ACK that was superseded tells nothing
-            Some(accurate) if ack >= w.una => accurate.heard(segment, !carries, newly, w.mss),
+            //= rfc9768#section-3.2.2.2: a superseded ACK is ignored
+            Some(accurate) if ack >= w.una => accurate.on_ack(segment, !carries, newly, w.mss),
             _ => 0,
         }
     }
 
-    /// An ACK of the peer echoes a mark, or tells of `ce_bytes` that arrived marked.
+    /// Reacts to an ACK that echoes a mark, or that newly reports `ce_bytes` as marked.
     pub(super) fn take_echo(&mut self, now: Time, segment: &Segment, ce_bytes: u32, out: &mut Out) {
         let echoes =
             self.agreed.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN);

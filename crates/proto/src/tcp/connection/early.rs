@@ -1,4 +1,4 @@
-//! What becomes of data in our SYN, and of a write that waits for the answer (Linux).
+//! Fate of the data in our SYN, and of a write that waits for the answer (Linux).
 
 use crate::tcp::config::GrowthRule;
 use crate::units::Time;
@@ -6,7 +6,7 @@ use crate::units::Time;
 use super::Connection;
 
 impl Connection {
-    /// Linux counts what a SYN carried and its answer does not acknowledge as sent and lost: it is sent again at once
+    /// Retransmits at once the data of a SYN that the SYN-ACK does not acknowledge: Linux counts it as lost
     /// (`tcp_rcv_fastopen_synack`).
     pub(super) fn lose_early_data(&mut self, now: Time) {
         let Some(opening) = &self.opening else { return };
@@ -16,12 +16,13 @@ impl Connection {
         }
     }
 
-    /// A write waits for the answer to our SYN, or no longer.
+    /// Sets whether a write waits for the answer to our SYN.
     pub(in crate::tcp) fn set_write_waits(&mut self, waits: bool) {
         self.opening.iter_mut().for_each(|opening| opening.write_waits = waits);
     }
 
-    /// Our SYN was answered. If a write waits, its data is a reply to that for Linux: ACKs wait for replies from now on.
+    /// Handles the answer to our SYN where a write waits for it. Linux treats the write's data as a reply, so from
+    /// now on ACKs wait for replies.
     pub(super) fn expect_write(&mut self, now: Time) {
         let waits = self.opening.as_ref().is_some_and(|opening| opening.write_waits);
         let rtt = &self.tx.core.timers.rtt;
@@ -30,7 +31,7 @@ impl Connection {
         }
     }
 
-    /// Whether data in a SYN has arrived (`TCPI_OPT_SYN_DATA`).
+    /// Whether the data of a SYN has arrived (`TCPI_OPT_SYN_DATA`).
     pub(in crate::tcp) fn syn_data_arrived(&self) -> bool {
         self.opening.as_ref().is_some_and(|opening| opening.data_acked)
     }

@@ -9,18 +9,18 @@ use crate::units::{Bytes, Time};
 use super::{Connection, Outbox};
 
 impl Connection {
-    /// This connection carries requests and responses. Before it opens.
+    /// Attaches an exchange of requests and responses. Called before the connection opens.
     pub(in crate::tcp) fn exchange(&mut self, talk: Talk) {
         if let Talk::Told(fetching) = &talk {
             self.outbox = Some(Box::new(Outbox::new(Rope::default(), u32::MAX)));
             if !fetching.asks {
-                self.keep_delivered();
+                self.store_delivered();
             }
         }
         self.exchange = Some(Box::new(talk));
     }
 
-    /// The client asks once more. Where an exchange has its own connection, nothing follows the request.
+    /// Sends the client's next request. Where each exchange has a separate connection, the client closes after it.
     pub(in crate::tcp) fn ask(&mut self, now: Time, out: &mut Out) {
         if !self.may_write() {
             return;
@@ -33,7 +33,7 @@ impl Connection {
         self.flush(now, out);
     }
 
-    /// The client asks for `response`.
+    /// Sends a request of the client for `response`.
     pub(in crate::tcp) fn ask_for(&mut self, now: Time, response: Bytes, out: &mut Out) {
         if !self.may_write() {
             return;
@@ -44,7 +44,7 @@ impl Connection {
         self.write(now, request, out);
     }
 
-    /// Of a client that says what it asks for: how many answers have come, and whether the next one has begun.
+    /// Number of received responses, and whether the next one has begun, for a client whose requests contain the size.
     pub(in crate::tcp) fn fetched(&self) -> (u64, bool) {
         match self.exchange.as_deref() {
             Some(Talk::Told(fetching)) => (fetching.done, fetching.begun),
@@ -52,8 +52,8 @@ impl Connection {
         }
     }
 
-    /// Whether its application wants to know: an answer has come, or nothing will come; without exchanges, everything
-    /// was sent.
+    /// Whether there is an event for the application since the last call: a response, or the end of the connection.
+    /// Without exchanges the event is that all data was acknowledged.
     pub(in crate::tcp) fn has_news(&mut self) -> bool {
         let news = match self.exchange.as_deref_mut() {
             None => return self.complete || self.is_over(),
@@ -63,7 +63,7 @@ impl Connection {
         core::mem::take(news) || self.is_over()
     }
 
-    /// More was delivered: requests that are there in full are answered, and answers that are end their exchange.
+    /// Processes newly delivered data: answers complete requests, and counts complete responses.
     pub(super) fn exchange_delivered(&mut self, out: &mut Out) {
         let delivered = self.rx.delivered();
         match self.exchange.as_deref() {
@@ -76,7 +76,7 @@ impl Connection {
                 }
                 return;
             }
-            Some(Talk::Told(_)) => return self.answer_what_is_asked(),
+            Some(Talk::Told(_)) => return self.answer_requests(),
             None => return,
         }
         while let Some(Talk::Same(exchange)) = self.exchange.as_deref_mut()
@@ -94,8 +94,8 @@ impl Connection {
         }
     }
 
-    /// A server's answers to requests that say how much they ask for.
-    fn answer_what_is_asked(&mut self) {
+    /// Answers the complete requests that contain the size of their response.
+    fn answer_requests(&mut self) {
         let mut delivered = Vec::new();
         self.take_delivered(&mut delivered);
         let (Some(Talk::Told(fetching)), Some(outbox)) =
@@ -103,7 +103,7 @@ impl Connection {
         else {
             return;
         };
-        let answers = fetching.hear(&delivered, self.stream);
+        let answers = fetching.answers(&delivered, self.stream);
         if !self.tx.core.window.fin && !self.aborted {
             answers.into_iter().for_each(|body| outbox.write(body));
             self.tx.core.window.end = 1 + outbox.rope.end();

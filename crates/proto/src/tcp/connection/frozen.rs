@@ -1,4 +1,4 @@
-//! A base station's end whose peer is gone for a while keeps its windows, and goes on from where it was (M-TCP).
+//! A base station's end pauses while its peer is unreachable, and resumes with the same windows (M-TCP).
 
 use super::Connection;
 use crate::event::Cause;
@@ -6,25 +6,25 @@ use crate::machine::Out;
 use crate::units::Time;
 
 impl Connection {
-    /// Whether the retransmission timer has expired, and nothing was done about it.
-    pub fn waits_in_vain(&self, now: Time) -> bool {
+    /// Whether the retransmission timer has expired and was not handled yet.
+    pub fn has_timed_out(&self, now: Time) -> bool {
         let outstanding = self.tx.core.window.una < self.tx.core.window.max;
         outstanding && self.tx.core.timers.rexmt.is_past(now)
     }
 
-    /// Whether it is frozen.
+    /// Whether this end is frozen: [`Connection::freeze`].
     pub fn is_frozen(&self) -> bool {
         self.frozen
     }
 
-    /// The peer is gone: nothing is sent from now on, and no timer runs. The windows stay as they are.
+    /// Stops sending and all timers while the peer is unreachable. The windows do not change.
     pub fn freeze(&mut self) {
         self.frozen = true;
         self.tx.stop();
     }
 
-    /// Sends the oldest segment that is outstanding once more, to see whether the peer is back.
-    pub fn knock(&mut self, now: Time, out: &mut Out) {
+    /// Retransmits the oldest outstanding segment, to probe whether the peer is back.
+    pub fn probe_return(&mut self, now: Time, out: &mut Out) {
         let w = &self.tx.core.window;
         if self.state.is_synchronised() && w.una < w.max {
             let chunk = w.chunk_at(w.una, Cause::TimeoutRetransmit);
@@ -32,7 +32,7 @@ impl Connection {
         }
     }
 
-    /// The peer is back: what is outstanding is sent again at once, as the windows of before allow.
+    /// Resumes when the peer is back: retransmits outstanding data at once, within the previous windows.
     pub fn thaw(&mut self, now: Time, out: &mut Out) {
         if core::mem::take(&mut self.frozen) {
             let w = &self.tx.core.window;

@@ -1,4 +1,4 @@
-//! When a connection is given up because its peer is silent.
+//! The limits after which a connection with a silent peer is aborted.
 
 use crate::event::TcpKind;
 use crate::tcp::config::GivingUp;
@@ -8,7 +8,7 @@ use crate::units::{Span, Time};
 use super::Connection;
 
 impl Connection {
-    /// Whether a timer that has just expired, as `kind` says, was the last one.
+    /// Whether the connection is aborted at the timer that has just expired as an event of `kind`.
     pub(super) fn gives_up(&self, now: Time, kind: TcpKind) -> bool {
         let (config, retries) = (&self.config, self.tx.retries());
         let by_time = config.giving_up == GivingUp::Time;
@@ -32,8 +32,8 @@ impl Connection {
     }
 }
 
-/// How long `count` timeouts and the first transmission wait in all, where the first timeout is `least` and each is
-/// twice the one before, up to `most` (`tcp_model_timeout` of Linux).
+/// Total wait of the first transmission and `count` retransmissions. The first timeout is `least`; each next one is
+/// twice as long, up to `most` (`tcp_model_timeout` of Linux).
 fn time_of(count: u32, least: Span, most: Span) -> Span {
     let doublings = (most.0 / least.0.max(1)).checked_ilog2().unwrap_or(0);
     let doubled = least * ((2u64 << count.min(doublings)) - 1);

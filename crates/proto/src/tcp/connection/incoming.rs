@@ -1,4 +1,4 @@
-//! What an arriving segment does to a connection.
+//! Processing of an arriving segment.
 
 use crate::event::{Cause, TcpKind};
 use crate::machine::Out;
@@ -11,19 +11,19 @@ use crate::wire::{Ackp, Body, Eln, Flags, Nack, Segment, Seq, Smart};
 
 use super::Connection;
 
-/// Damaged segments that are remembered at a time.
+/// Maximum number of stored ranges of damaged segments.
 const DAMAGED_MAX: usize = 64;
 
 /// The shortest timeout of Linux: two ticks of 4 ms (`TCP_TIMEOUT_MIN`).
 const TIMEOUT_MIN: Span = Span::millis(8);
 
 impl Connection {
-    /// A segment for this connection arrived undamaged, and no router had marked it.
+    /// Processes an undamaged segment without ECN bits.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, body: Body, out: &mut Out) {
         self.on_arrival(now, segment, body, 0, out);
     }
 
-    /// A segment for this connection arrived undamaged, with these ECN bits in its IP header.
+    /// Processes an undamaged segment with these ECN bits in its IP header.
     pub fn on_arrival(&mut self, now: Time, segment: &Segment, body: Body, ecn: u8, out: &mut Out) {
         self.steps = Steps::default();
         self.marks.arrived = ecn;
@@ -37,7 +37,7 @@ impl Connection {
         }
     }
 
-    /// Whether data opens this connection, since there is no handshake.
+    /// Whether the first data opens this connection, which has no handshake.
     fn awaits_data(&self) -> bool {
         let fresh = !self.open_at.is_set() && !self.aborted && !self.complete;
         self.state == State::Closed && !self.config.handshake && fresh
@@ -55,7 +55,7 @@ impl Connection {
             return;
         }
         if segment.flags.has(Flags::SYN) && !segment.flags.any(Flags::ACK | Flags::RST) {
-            self.go(Input::Syn);
+            self.transition(Input::Syn);
             self.take_syn(segment);
             if self.opening.is_some() && self.open_early(now, segment, body, out) {
                 return;
@@ -76,9 +76,9 @@ impl Connection {
         let acked = self.acks_syn(segment).filter(|_| segment.flags.has(Flags::ACK));
         let acks_ours = acked.is_some();
         if segment.flags.has(Flags::ACK) && !acks_ours {
-            //= rfc9293#section-3.10.7.3: an ACK of something else belongs to a connection that is no more
+            //= rfc9293#section-3.10.7.3: an unacceptable ACK belongs to an earlier connection, and is answered with a reset
             self.refuse_ack(segment, out);
-            self.ask_again_soon(now);
+            self.retry_syn_soon(now);
             return;
         }
         if self.echoes_other_time(now, segment) {
@@ -95,29 +95,29 @@ impl Connection {
         }
         self.take_syn(segment);
         if let Some(acked) = acked {
-            self.go(Input::SynAck);
+            self.transition(Input::SynAck);
             self.syn_acked_to(acked);
             self.establish(now, segment, out);
             self.take_syn_ack(now, segment, body, out);
             self.expect_write(now);
             self.reflect(now, out);
-            self.insist(now, out);
+            self.send_ack_now(now, out);
         } else {
             // Simultaneous open.
-            self.go(Input::Syn);
+            self.transition(Input::Syn);
             self.send_syn(now, true, out);
         }
     }
 
-    /// A segment of an old connection answered our SYN. Its reset ends that connection, so that the SYN may succeed: Linux
-    /// sends it again at once, where it was sent once (`tcp_rcv_synsent_state_process`).
-    fn ask_again_soon(&mut self, now: Time) {
+    /// A segment of an old connection answered our SYN. Its reset ends that connection, so that the SYN may succeed:
+    /// Linux sends it again at once, where it was sent once (`tcp_rcv_synsent_state_process`).
+    fn retry_syn_soon(&mut self, now: Time) {
         if self.config.growth == GrowthRule::Linux && self.tx.core.tally.retries == 0 {
             self.tx.core.timers.rexmt = Due::at(now + TIMEOUT_MIN);
         }
     }
 
-    /// Whether a SYN-ACK echoes a timestamp that is not between those of our first SYN and of now (Linux).
+    /// Whether a SYN-ACK echoes a timestamp outside the time since our first SYN (Linux).
     fn echoes_other_time(&self, now: Time, segment: &Segment) -> bool {
         let echo = segment.timestamps.map(|ts| ts.echo).filter(|echo| *echo != 0);
         let (Some(echo), true) = (echo, self.config.growth == GrowthRule::Linux) else {
@@ -128,19 +128,20 @@ impl Connection {
         answers && self.config.timestamps && echo.wrapping_sub(self.first_stamp) > span
     }
 
-    /// A SYN-ACK in SYN-RECEIVED: the peer has our SYN, after both ends have opened at once. Whether it is one.
+    /// Handles a SYN-ACK in SYN-RECEIVED: after a simultaneous open, it acknowledges our SYN. Returns false for other
+    /// segments.
     //= rfc9293#section-3.5: figure 7: simultaneous connection synchronization
     fn take_crossed(&mut self, now: Time, segment: &Segment, out: &mut Out) -> bool {
-        // Others challenge it (RFC 5961, section 4.2), and the ACK of that opens the connection.
+        // Other stacks challenge this segment (RFC 5961, section 4.2), and the answer opens the connection.
         let opens = self.active && self.config.growth == GrowthRule::Linux;
         let crossed = opens && segment.seq == self.irs && segment.flags.has(Flags::ACK);
         let Some(acked) = self.acks_syn(segment).filter(|_| crossed) else { return false };
-        self.go(Input::SynAcked);
+        self.transition(Input::SynAcked);
         self.syn_acked_to(acked);
         self.establish(now, segment, out);
         self.take_syn_ack(now, segment, Body::EMPTY, out);
         self.rx.report_syn_again();
-        self.insist(now, out);
+        self.send_ack_now(now, out);
         true
     }
 
@@ -152,12 +153,12 @@ impl Connection {
         out: &mut Out,
     ) {
         if self.held && !segment.flags.has(Flags::RST) {
-            // The peer asks again; it is answered when the time has come.
+            // The peer retransmits its SYN. [`Connection::accept`] answers it later.
             return;
         }
         //= agarwal00#4.4: steps H1 and H2 in either order
         let first = self.predicts(Prediction::BeforePaws);
-        if !first && self.is_ghost(segment, &body) {
+        if !first && self.is_old_duplicate(segment, &body) {
             return self.challenge(now, segment, body.len(), out);
         }
         if (self.shortens || !self.predicts(Prediction::Off))
@@ -165,31 +166,32 @@ impl Connection {
         {
             return self.take_predicted(now, segment, acked, body, out);
         }
-        if first && self.is_ghost(segment, &body) {
+        if first && self.is_old_duplicate(segment, &body) {
             return self.challenge(now, segment, body.len(), out);
         }
-        // A number below the peer's initial one has no position and is as unacceptable as an old one.
+        // A sequence number below the peer's initial one has no position. It is unacceptable, like an old one.
         let position = segment.seq.unwrap_near(self.irs, self.rx.nxt);
         let from = position.unwrap_or(0);
         let len = u64::from(segment.seq_len(body.len()));
         let acceptable = position.is_some()
             && if len == 0 {
-                from >= self.told() && from <= self.rx.edge()
+                from >= self.acked_to_peer() && from <= self.rx.edge()
             } else {
                 from + len > self.rx.nxt && from < self.rx.edge()
             };
         if !acceptable || segment.flags.any(Flags::RST | Flags::SYN) {
             if len > 0 && from < self.rx.nxt {
-                // It came before: the ACK of the earlier copy may be lost, so it is answered like the first.
+                // A duplicate: the ACK of the earlier copy may be lost, so the answer is the same.
                 self.note_arrival(segment);
             }
-            let again = (self.told()..self.rx.nxt).contains(&from);
+            let again = (self.acked_to_peer()..self.rx.nxt).contains(&from);
             if again && segment.flags.without(Flags::PSH | Flags::FIN | Flags::URG) == Flags::ACK {
-                // M-TCP has it but has not acknowledged it: the peer is right to send it, and what it has got counts.
+                // M-TCP received this data and has not acknowledged it. The retransmission is legitimate, so its ACK
+                // counts.
                 let Some(ack) = self.acceptable_ack(now, segment, body.len(), out) else { return };
                 self.take_ack(now, segment, ack, body.len(), out);
             }
-            self.turn_away(now, segment, from, body.len(), acceptable, out);
+            self.reject(now, segment, from, body.len(), acceptable, out);
             return;
         }
         if !segment.flags.has(Flags::ACK) {
@@ -218,8 +220,8 @@ impl Connection {
         self.flush(now, out);
     }
 
-    /// A segment that resets, that opens, or that lies outside the window: `from` is its position, `len` its payload.
-    fn turn_away(
+    /// Answers a segment with RST or SYN, or outside the window. `from` is its position, `len` its payload in bytes.
+    fn reject(
         &mut self,
         now: Time,
         segment: &Segment,
@@ -231,8 +233,9 @@ impl Connection {
         let flags = segment.flags;
         if flags.has(Flags::RST) {
             //= rfc5961#section-3.2: only an exact RST resets; another one in the window is challenged
-            // A closed peer resets with the number that was acknowledged to it. M-TCP acknowledges less than it has.
-            if acceptable && (from == self.rx.nxt || from == self.told()) {
+            // A closed peer resets with the last number that was acknowledged to it. M-TCP acknowledges less than it
+            // has received.
+            if acceptable && (from == self.rx.nxt || from == self.acked_to_peer()) {
                 self.take_reset(out);
             } else if acceptable {
                 self.challenge(now, segment, len, out);
@@ -259,7 +262,7 @@ impl Connection {
             }
             let room = u64::from(segment.seq_len(len));
             if self.state != State::TimeWait {
-                // What is left of the connection then knows nothing of SACK.
+                // In TIME-WAIT the remaining state has no SACK information.
                 self.rx.note_duplicate(from, (from + room).min(self.rx.nxt));
             }
             if room == 0 || self.answers_repeated(now, segment, (from, from + room)) {
@@ -268,8 +271,8 @@ impl Connection {
         }
     }
 
-    /// Acknowledgement processing of a segment with `len` bytes that acknowledges `ack`, which is acceptable. False when
-    /// the rest of the segment must not be processed.
+    /// Processes the acceptable acknowledgement `ack` of a segment with `len` bytes. Returns false if the rest of the
+    /// segment must not be processed.
     fn take_ack(
         &mut self,
         now: Time,
@@ -291,7 +294,7 @@ impl Connection {
             return false;
         }
         if self.state == State::SynReceived {
-            self.go(Input::SynAcked);
+            self.transition(Input::SynAcked);
             self.establish(now, segment, out);
             if self.opening.is_some() {
                 self.take_queued(now, out);
@@ -311,7 +314,7 @@ impl Connection {
         }
         let ce_bytes = info.ce_bytes;
         self.steps.scaled = self.agreed.scaled;
-        self.hear(now, &info, out);
+        self.apply_ack(now, &info, out);
         self.take_echo(now, segment, ce_bytes, out);
         if self.tx.core.window.fin && self.tx.is_done() {
             self.fin_acked(now, out);
@@ -319,7 +322,7 @@ impl Connection {
         true
     }
 
-    /// What the options of an ACK tell goes into `info`, with the SACK blocks as positions in `sacked`.
+    /// Stores the options of an ACK in `info`, with the SACK blocks as positions in `sacked`.
     fn read_options<'a>(
         &mut self,
         segment: &'a Segment,
@@ -341,7 +344,7 @@ impl Connection {
             _ if !self.agreed.eln => {}
             (ElnReaction::Named, Some(Eln::Lost(seq))) => info.lost = position(seq),
             (ElnReaction::Named, _) => {}
-            (_, told) => info.marked = told == Some(Eln::Marked),
+            (_, eln) => info.marked = eln == Some(Eln::Marked),
         }
         if let (true, Some(Smart::Caused(seq))) = (self.agreed.smart, options.smart) {
             info.caused = position(seq);
@@ -350,8 +353,8 @@ impl Connection {
         self.steps.blocks = count as u8;
     }
 
-    /// What an acknowledgement does to the sending half, and to what an application has written.
-    pub(super) fn hear(&mut self, now: Time, info: &AckInfo<'_>, out: &mut Out) {
+    /// Applies an acknowledgement to the sender and to the written data.
+    pub(super) fn apply_ack(&mut self, now: Time, info: &AckInfo<'_>, out: &mut Out) {
         if let Some(kind) = self.tx.on_ack(now, info) {
             self.report(kind, out);
         }
@@ -373,7 +376,7 @@ impl Connection {
     }
 
     pub(super) fn fin_acked(&mut self, now: Time, out: &mut Out) {
-        if self.go(Input::FinAcked) {
+        if self.transition(Input::FinAcked) {
             match self.state {
                 State::TimeWait => self.time_wait_until = Due::at(now + self.time_wait(now)),
                 State::Closed => self.finish(out),
@@ -401,7 +404,7 @@ impl Connection {
             return;
         }
         if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
-            // The peer has closed; what comes now was received before.
+            // The peer has closed, so this data was received before.
             self.rx.demand_ack();
             return;
         }
@@ -429,7 +432,7 @@ impl Connection {
         self.absorb(now, from, body, fin, out);
     }
 
-    /// What a segment with data tells the receiver of the round trip.
+    /// Gives the receiver a round-trip sample from a data segment, if it needs them.
     pub(super) fn time_receiver(&mut self, now: Time, segment: &Segment) {
         let read = self.rx.has_read();
         if self.rx.timed().is_some()
@@ -440,9 +443,9 @@ impl Connection {
         }
     }
 
-    /// Takes in what is acceptable and cut to the window.
+    /// Stores data that is acceptable and cut to the window.
     pub(super) fn absorb(&mut self, now: Time, from: u64, body: Body, fin: bool, out: &mut Out) {
-        self.steps.kept = !body.is_empty();
+        self.steps.stored = !body.is_empty();
         if from == self.rx.nxt
             && !body.is_empty()
             && let Some(quick) = self.rx.timed()
@@ -460,10 +463,10 @@ impl Connection {
             }
             self.exchange_delivered(out);
         }
-        if taken.fin && self.go(Input::Fin) {
+        if taken.fin && self.transition(Input::Fin) {
             match self.state {
                 State::TimeWait => self.time_wait_until = Due::at(now + self.time_wait(now)),
-                // Nobody is there who could have more to say.
+                // Without an application, this end has no more data and closes too.
                 State::CloseWait if self.outbox.is_none() || self.exchange.is_some() => {
                     self.tx.core.window.fin = true;
                 }
@@ -472,9 +475,9 @@ impl Connection {
         }
     }
 
-    /// A segment failed the TCP checksum although its IP header is intact (or an oracle told of it). Addresses
-    /// and ports can be trusted; when the sequence number is plausible, the sender is told. Returns whether it
-    /// was.
+    /// Reports a segment to its sender that failed the TCP checksum although its IP header is intact, or that an oracle
+    /// reported as damaged. Addresses and ports are valid; the sequence number must be plausible. Returns whether the
+    /// segment was reported.
     //= west97#2.3.3: the receiver answers with a duplicate ACK that carries the loss notification
     pub fn on_damaged(&mut self, now: Time, segment: &Segment, body: &Body, out: &mut Out) -> bool {
         if !self.agreed.eln || !self.state.is_synchronised() || body.is_empty() {
@@ -484,7 +487,7 @@ impl Connection {
         let plausible = |from: &u64| *from >= self.rx.nxt && *from < self.rx.edge();
         let Some(from) = position.filter(plausible) else { return false };
         if self.agreed.marks {
-            //= balakrishnan97#3.1.2: the sender is told by the ACKs that later segments cause
+            //= balakrishnan97#3.1.2: the ACKs that later segments cause notify the sender
             let damaged = &mut self.rare().damaged;
             if damaged.len() < DAMAGED_MAX && !damaged.iter().any(|range| range.0 == from) {
                 damaged.push((from, from + u64::from(body.len())));

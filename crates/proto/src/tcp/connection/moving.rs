@@ -1,12 +1,12 @@
-//! A base station's end of a split connection moves to another base station.
+//! Transfer of a base station's end of a split connection to another base station.
 //!
-//! What moves is what the peer relies on and what is worth knowing of the path: state, numbers, windows, round trips,
-//! what the handshake agreed on, and bytes. How a loss is being repaired does not: what was in flight counts as sent
-//! anew, and if it is lost, duplicate ACKs or the timer tell.
+//! The transferred state is what the peer relies on, and estimates of the path: state, sequence numbers, windows,
+//! round-trip times, negotiated options, and data. The state of loss recovery is not transferred. Data in flight
+//! counts as newly sent; duplicate ACKs or the timer reveal its loss.
 
 use std::sync::Arc;
 
-use super::deputy::Deputy;
+use super::end_to_end_acks::EndToEndAcks;
 use super::{Agreed, Connection, Outbox};
 use crate::machine::Side;
 use crate::tcp::Settings;
@@ -19,10 +19,10 @@ use crate::travel::{Reader, Travels, Writer, travels};
 use crate::units::{Due, Span, Time};
 use crate::wire::{Body, FlowKey, Seq};
 
-/// No window is larger (RFC 7323 section 2.3), nor what is held for one.
+/// Maximum window in bytes (RFC 7323 section 2.3), which also bounds the buffers.
 const WINDOW_MAX: u64 = 1 << 30;
 
-/// A connection of an application, as another base station can go on with it.
+/// The transferred state of a connection, from which another base station continues it.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     state: State,
@@ -49,8 +49,8 @@ pub struct Snapshot {
     srtt: Span,
     rttvar: Span,
     inbound: Inbound,
-    deputy: Option<Box<Deputy>>,
-    /// What was written and not acknowledged.
+    end_to_end: Option<Box<EndToEndAcks>>,
+    /// Unacknowledged data.
     outbound: Vec<Body>,
 }
 
@@ -93,14 +93,14 @@ travels!(Snapshot {
     srtt,
     rttvar,
     inbound,
-    deputy,
+    end_to_end,
     outbound,
 });
 
 impl Travels for State {
     fn write(&self, to: &mut Writer) {
-        let place = State::ALL.iter().position(|state| state == self);
-        place.map_or(u8::MAX, |at| at as u8).write(to);
+        let index = State::ALL.iter().position(|state| state == self);
+        index.map_or(u8::MAX, |at| at as u8).write(to);
     }
     fn read(from: &mut Reader<'_>) -> Option<State> {
         State::ALL.get(usize::from(u8::read(from)?)).copied()
@@ -108,47 +108,48 @@ impl Travels for State {
 }
 
 impl Snapshot {
-    /// Bytes that were written and not acknowledged.
+    /// Number of unacknowledged bytes.
     pub fn held(&self) -> u64 {
         self.outbound.iter().map(|body| u64::from(body.len())).sum()
     }
 
-    /// Whether nothing more is written.
+    /// Whether a FIN follows the written data.
     pub fn has_ended(&self) -> bool {
         self.fin
     }
 
-    /// Whether all of what the peer sends has come, its FIN too.
-    pub fn has_heard_end(&self) -> bool {
+    /// Whether all data of the peer and its FIN were received.
+    pub fn has_received_fin(&self) -> bool {
         self.inbound.fin_at.is_some_and(|at| at < self.inbound.nxt)
     }
 
-    /// Whether it acknowledges for another end.
-    pub fn is_deputy(&self) -> bool {
-        self.deputy.is_some()
+    /// Whether this end acknowledges only data which the far end has acknowledged (M-TCP).
+    pub fn acks_end_to_end(&self) -> bool {
+        self.end_to_end.is_some()
     }
 
-    /// Bytes that were delivered and that the other half has not freed.
+    /// Bytes that were delivered, and that the other half has not freed.
     pub fn unread(&self) -> u64 {
         self.inbound.unread
     }
 
-    /// Whether a connection can be so that holds at most so many bytes: of what comes in, and of what goes out.
+    /// Whether this state is possible for a connection with these buffer sizes in bytes, inbound and outbound.
     pub fn is_sound(&self, [inbound, outbound]: [u64; 2]) -> bool {
         let (a, synchronised) = (&self.agreed, self.state.is_synchronised());
         let edges =
             self.una <= self.nxt && self.nxt <= self.max && self.max < FAR && self.end < FAR;
         let sent = self.max <= (self.end + u64::from(self.fin)).max(1) && self.end >= 1;
         let opened = !synchronised || self.una >= 1 && self.inbound.nxt >= 1;
-        // The SYN of a half that waits has come, or none of its own is acknowledged.
-        let heard = matches!(self.state, State::Closed | State::SynSent) || self.inbound.nxt >= 1;
+        // In any other state the peer's SYN has arrived.
+        let has_peer_syn =
+            matches!(self.state, State::Closed | State::SynSent) || self.inbound.nxt >= 1;
         let low = self.una.clamp(1, self.end.max(1));
         let scales = a.send_scale <= 14 && a.recv_scale <= 14;
         let windows = [self.cwnd, self.peer, self.peer_max].map(u64::from);
         edges
             && sent
             && opened
-            && heard
+            && has_peer_syn
             && scales
             && windows.into_iter().all(|bytes| bytes <= WINDOW_MAX)
             && self.mss > 0
@@ -159,12 +160,12 @@ impl Snapshot {
             && self.held() == self.end.saturating_sub(low)
             && self.held() <= outbound
             && self.inbound.is_sound(inbound)
-            && self.deputy.as_ref().is_none_or(|deputy| deputy.is_sound(self.inbound.nxt))
+            && self.end_to_end.as_ref().is_none_or(|acks| acks.is_sound(self.inbound.nxt))
     }
 }
 
 impl Connection {
-    /// What another base station needs to go on with it.
+    /// The state from which another base station continues this connection.
     pub fn snapshot(&self) -> Snapshot {
         let (w, rtt) = (&self.tx.core.window, &self.tx.core.timers.rtt);
         let outbound = self.outbox.as_ref().map(|outbox| outbox.rope.bodies().collect());
@@ -193,13 +194,12 @@ impl Connection {
             srtt: rtt.srtt(),
             rttvar: rtt.rttvar(),
             inbound: self.rx.inbound(),
-            deputy: self.deputy.clone(),
+            end_to_end: self.end_to_end.clone(),
             outbound: outbound.unwrap_or_default(),
         }
     }
 
-    /// Goes on with a connection that a base station has given away, with buffers of `room` bytes. Nothing is sent
-    /// yet.
+    /// Continues a connection that another base station has exported, with buffers of `room` bytes. Sends nothing yet.
     pub fn resume(
         now: Time,
         snapshot: Snapshot,
@@ -218,7 +218,7 @@ impl Connection {
         if it.urgent != [0; 2] {
             c.rare().urgent = it.urgent;
         }
-        (c.deputy, c.resumed) = (it.deputy, true);
+        (c.end_to_end, c.resumed) = (it.end_to_end, true);
         let mss = u32::from(it.mss);
         if it.inbound.nxt > 0 {
             let whole = mss + if it.agreed.timestamps { 12 } else { 0 };
@@ -243,7 +243,7 @@ impl Connection {
         it.outbound.into_iter().for_each(|body| rope.push(body));
         c.outbox = Some(Box::new(Outbox::new(rope, room)));
         if it.una == 0 {
-            // The handshake goes on: a SYN is its own segment.
+            // The handshake continues, and its SYN is a separate segment.
             let w = &mut c.tx.core.window;
             (w.nxt, w.max) = (it.nxt, it.max);
             if it.max > 0 {
@@ -256,7 +256,7 @@ impl Connection {
             }
         }
         if it.state == State::Closed && it.una > 0 {
-            // A reset that came after both FINs: nothing is sent or expected any more.
+            // A reset arrived after both FINs: this end sends nothing and expects nothing.
             c.tx.stop();
             c.rx.stop();
         }
@@ -298,40 +298,41 @@ mod tests {
             srtt: Span::millis(10),
             rttvar: Span::millis(5),
             inbound: Inbound { nxt: 51, edge: 151, ..Inbound::default() },
-            deputy: None,
+            end_to_end: None,
             outbound: vec![Body::copy_of(&[1; 15]), Body::copy_of(&[2; 5])],
         }
     }
 
     const ROOM: [u64; 2] = [100, 20];
 
-    /// One fact changed, named.
+    /// A name and a change of the sound snapshot.
     type Change = (&'static str, fn(&mut Snapshot));
 
-    /// What is at a bound, and still can be.
     #[test]
-    fn what_is_at_its_bounds_is_sound() {
+    fn values_at_their_bounds_are_sound() {
         let all: [Change; 17] = [
-            ("as it is", |_| {}),
-            ("all is sent", |it| (it.nxt, it.max) = (31, 31)),
-            ("the FIN too", |it| (it.nxt, it.max, it.fin) = (32, 32, true)),
-            ("what is sent goes back to what is acknowledged", |it| it.nxt = 11),
+            ("unchanged", |_| {}),
+            ("all data is sent", |it| (it.nxt, it.max) = (31, 31)),
+            ("the FIN is sent", |it| (it.nxt, it.max, it.fin) = (32, 32, true)),
+            ("retransmission from the acknowledged position", |it| it.nxt = 11),
             ("largest window", |it| it.cwnd = 1 << 30),
-            ("largest of the peer", |it| (it.peer, it.peer_max) = (1 << 30, 1 << 30)),
+            ("largest window of the peer", |it| (it.peer, it.peer_max) = (1 << 30, 1 << 30)),
             ("largest scales", |it| (it.agreed.send_scale, it.agreed.recv_scale) = (14, 14)),
             ("smallest segment", |it| it.mss = 1),
             ("no window", |it| (it.cwnd, it.peer) = (0, 0)),
-            ("urgent far away", |it| it.urgent = [FAR - 1; 2]),
-            ("told far away", |it| it.last_ack_sent = FAR - 1),
-            ("far away", |it| {
+            ("largest urgent positions", |it| it.urgent = [FAR - 1; 2]),
+            ("largest acknowledged position", |it| it.last_ack_sent = FAR - 1),
+            ("largest sent positions", |it| {
                 (it.una, it.nxt, it.max, it.end) = (FAR - 21, FAR - 20, FAR - 1, FAR - 1);
             }),
-            ("expected far away", |it| (it.inbound.nxt, it.inbound.edge) = (FAR - 2, FAR - 1)),
-            ("a SYN of its own that is not acknowledged", |it| {
+            ("largest expected position", |it| {
+                (it.inbound.nxt, it.inbound.edge) = (FAR - 2, FAR - 1);
+            }),
+            ("its SYN is unacknowledged", |it| {
                 (it.state, it.una, it.nxt, it.max) = (State::SynReceived, 0, 1, 1);
                 (it.end, it.outbound) = (21, it.outbound.clone());
             }),
-            ("nothing has come", |it| {
+            ("nothing was received", |it| {
                 (it.state, it.una, it.nxt, it.max) = (State::SynSent, 0, 1, 1);
                 (it.end, it.inbound) = (21, Inbound::default());
             }),
@@ -339,8 +340,8 @@ mod tests {
                 (it.una, it.nxt, it.max, it.end) = (1, 1, 1, 1);
                 it.outbound.clear();
             }),
-            ("the far end has all", |it| {
-                it.deputy = Some(Box::new(Deputy::at(FAR - 1, 51)));
+            ("the far end has all data", |it| {
+                it.end_to_end = Some(Box::new(EndToEndAcks::at(FAR - 1, 51)));
             }),
         ];
         for (what, change) in all {
@@ -350,53 +351,59 @@ mod tests {
         }
     }
 
-    /// What no connection can be: each alone makes it unsound.
+    /// Each of these changes alone makes the snapshot unsound.
     #[test]
-    fn what_cannot_be_is_not_sound() {
+    fn impossible_values_are_not_sound() {
         let all: [Change; 25] = [
-            ("acknowledged beyond what is sent", |it| it.nxt = 10),
-            ("next beyond the most", |it| it.nxt = 22),
+            ("next position below the acknowledged one", |it| it.nxt = 10),
+            ("next position above the highest sent one", |it| it.nxt = 22),
             ("more sent than written", |it| (it.nxt, it.max) = (32, 32)),
             ("a FIN twice", |it| (it.nxt, it.max, it.fin) = (33, 33, true)),
             ("window of the sender", |it| it.cwnd = (1 << 30) + 1),
             ("window of the peer", |it| it.peer = (1 << 30) + 1),
             ("largest window of the peer", |it| it.peer_max = (1 << 30) + 1),
-            ("scale of what it sends", |it| it.agreed.send_scale = 15),
-            ("scale of what it receives", |it| it.agreed.recv_scale = 15),
+            ("send scale", |it| it.agreed.send_scale = 15),
+            ("receive scale", |it| it.agreed.recv_scale = 15),
             ("no segment size", |it| it.mss = 0),
-            ("urgent", |it| it.urgent = [FAR, 0]),
-            ("urgent of the peer", |it| it.urgent = [0, FAR]),
-            ("told", |it| it.last_ack_sent = FAR),
-            ("too far", |it| (it.una, it.nxt, it.max, it.end) = (FAR - 20, FAR, FAR, FAR)),
-            ("expected too far", |it| (it.inbound.nxt, it.inbound.edge) = (FAR, FAR)),
-            ("edge too far", |it| (it.inbound.nxt, it.inbound.edge) = (FAR - 1, FAR)),
-            ("open without a SYN of its own", |it| (it.una, it.end) = (0, 21)),
-            ("open without one of the peer", |it| it.inbound = Inbound::default()),
-            ("a half that waits and has heard nothing", |it| {
+            ("urgent position", |it| it.urgent = [FAR, 0]),
+            ("urgent position of the peer", |it| it.urgent = [0, FAR]),
+            ("acknowledged position too large", |it| it.last_ack_sent = FAR),
+            ("sent positions too large", |it| {
+                (it.una, it.nxt, it.max, it.end) = (FAR - 20, FAR, FAR, FAR);
+            }),
+            ("expected position too large", |it| (it.inbound.nxt, it.inbound.edge) = (FAR, FAR)),
+            ("edge too large", |it| (it.inbound.nxt, it.inbound.edge) = (FAR - 1, FAR)),
+            ("established without its own SYN", |it| (it.una, it.end) = (0, 21)),
+            ("established without the peer's SYN", |it| it.inbound = Inbound::default()),
+            ("SYN-RECEIVED without the peer's SYN", |it| {
                 (it.state, it.una, it.nxt, it.max, it.end) = (State::SynReceived, 0, 1, 1, 21);
                 it.inbound = Inbound::default();
             }),
-            ("a piece of nothing", |it| it.outbound.push(Body::EMPTY)),
-            ("bytes that are missing", |it| it.outbound.truncate(1)),
-            ("bytes that nobody has written", |it| it.outbound.push(Body::copy_of(&[3]))),
-            ("nothing written, not even a SYN's place", |it| {
+            ("an empty piece of data", |it| it.outbound.push(Body::EMPTY)),
+            ("missing bytes", |it| it.outbound.truncate(1)),
+            ("more bytes than were written", |it| it.outbound.push(Body::copy_of(&[3]))),
+            ("no position for the SYN", |it| {
                 (it.state, it.una, it.nxt, it.max, it.end) = (State::SynSent, 0, 0, 0, 0);
                 it.outbound.clear();
             }),
-            ("a far end that is too far", |it| it.deputy = Some(Box::new(Deputy::at(FAR, 51)))),
-            ("told of more than came", |it| it.deputy = Some(Box::new(Deputy::at(1, 52)))),
+            ("position of the far end too large", |it| {
+                it.end_to_end = Some(Box::new(EndToEndAcks::at(FAR, 51)));
+            }),
+            ("more acknowledged to the peer than received", |it| {
+                it.end_to_end = Some(Box::new(EndToEndAcks::at(1, 52)));
+            }),
         ];
         for (what, change) in all {
             let mut snapshot = sound();
             change(&mut snapshot);
             assert!(!snapshot.is_sound(ROOM), "{what}");
         }
-        assert!(!sound().is_sound([99, 20]), "more may come than there is room for");
-        assert!(!sound().is_sound([100, 19]), "more is held than there is room for");
+        assert!(!sound().is_sound([99, 20]), "the window exceeds the inbound buffer");
+        assert!(!sound().is_sound([100, 19]), "the data exceeds the outbound buffer");
         let unread = |it: &mut Snapshot| it.inbound.unread = 1;
         let mut snapshot = sound();
         unread(&mut snapshot);
-        assert!(!snapshot.is_sound(ROOM), "a byte that is not read takes room");
+        assert!(!snapshot.is_sound(ROOM), "an unread byte occupies the inbound buffer");
         assert!(snapshot.is_sound([101, 20]));
     }
 }

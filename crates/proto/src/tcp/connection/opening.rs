@@ -1,7 +1,7 @@
-//! Opening with data: T/TCP and TCP Fast Open on a connection.
+//! Opening of a connection with data: T/TCP and TCP Fast Open.
 //!
-//! A connection that has let its peer's data pass before the peer has its SYN is in the state that it would be in after
-//! the handshake, and remembers the rest in [`Half`]. Its SYN goes with the first byte that it sends, or alone.
+//! A server may accept the data of a SYN before its own SYN is acknowledged. It then has the state as after the
+//! handshake, and [`Half`] records the missing part. Its SYN is sent with its first byte, or alone.
 
 use crate::event::Cause;
 use crate::machine::Out;
@@ -17,7 +17,8 @@ use crate::wire::{Body, Flags, Segment, Seq, opening, options};
 use super::Connection;
 
 impl Connection {
-    /// Lends what the host remembers, for the next call.
+    /// Lends the host's memory of peers for the next call. Returns the previous one, or `memory` itself if this
+    /// connection needs none.
     pub fn lend_memory(&mut self, memory: Box<Memory>) -> Option<Box<Memory>> {
         match &mut self.opening {
             Some(opening) => opening.memory.replace(memory),
@@ -25,7 +26,7 @@ impl Connection {
         }
     }
 
-    /// Takes it back.
+    /// Returns the memory to the host.
     pub fn take_memory(&mut self) -> Option<Box<Memory>> {
         let over = self.state == State::Closed;
         let opening = self.opening.as_deref_mut()?;
@@ -37,7 +38,7 @@ impl Connection {
         Some(memory)
     }
 
-    /// Whether the peer is not known to have our SYN, although data flows.
+    /// Whether this end exchanges data although its SYN is not acknowledged yet.
     #[inline]
     pub(super) fn is_half(&self) -> bool {
         self.opening.as_ref().is_some_and(|opening| opening.half != Half::No)
@@ -49,61 +50,62 @@ impl Connection {
         Some((opening, memory))
     }
 
-    // ---- what SYNs say
+    // ---- options of SYNs
 
-    /// Puts on a SYN what this end offers or answers, if there is room for it.
+    /// Adds the options of this end's SYN or SYN-ACK, if there is room.
     pub(super) fn offer_opening(&mut self, segment: &mut Segment, answering: bool, again: bool) {
         let (peer, t_tcp) = (self.flow.dst, self.config.t_tcp);
         let len = segment.header_len() - 20;
         let Some((opening, mut memory)) = self.memory() else { return };
-        let mut said = opening::Opening::NONE;
-        if t_tcp && (!answering || opening.heard.is_some()) {
+        let mut option = opening::Opening::NONE;
+        if t_tcp && (!answering || opening.peer_count.is_some()) {
             let count = match opening.count {
                 Some(count) => count,
                 None if answering => Count::Cc(memory.counts.next()),
                 None => memory.counts.open(peer),
             };
-            // The answer has one more of them.
+            // The answer has two counts, and must have room for both.
             if len + 2 * COUNT_LEN <= options::MAX_LEN as u32 {
-                said.count = Some(if answering { Count::Cc(count.number()) } else { count });
-                said.echo = opening.heard.filter(|_| answering);
+                option.count = Some(if answering { Count::Cc(count.number()) } else { count });
+                option.echo = opening.peer_count.filter(|_| answering);
                 opening.count = Some(count);
             }
         } else if !t_tcp && answering {
-            said.cookie = opening.grant;
-            said.experiment = opening.grant.is_some() && opening.experiment;
+            option.cookie = opening.grant;
+            option.experiment = opening.grant.is_some() && opening.experiment;
         } else if !t_tcp && !again {
-            //= rfc7413#section-4.2.2: a SYN that is sent again has neither the option nor data
+            //= rfc7413#section-4.2.2: a retransmitted SYN has neither the option nor data
             if !memory.cookies.client_without {
                 let known = memory.cookies.known(peer).map(|(cookie, _)| cookie);
-                said.cookie = known.or(Some(Cookie::REQUEST));
-                said.experiment = memory.cookies.experiments_with(peer);
-                (opening.offered, opening.experiment) = (true, said.experiment);
+                option.cookie = known.or(Some(Cookie::REQUEST));
+                option.experiment = memory.cookies.experiments_with(peer);
+                (opening.offered, opening.experiment) = (true, option.experiment);
             }
         } else if !t_tcp {
             opening.repeated = true;
         }
-        let fits = (len + said.wire_len()).next_multiple_of(4) <= options::MAX_LEN as u32;
-        if fits && said != opening::Opening::NONE {
-            segment.options_mut().opening = said;
+        let fits = (len + option.wire_len()).next_multiple_of(4) <= options::MAX_LEN as u32;
+        if fits && option != opening::Opening::NONE {
+            segment.options_mut().opening = option;
         }
         opening.memory = Some(memory);
     }
 
-    /// Takes in what the peer's SYN says, before the segment size is settled.
+    /// Processes the options of the peer's SYN or SYN-ACK. Called before the segment size is computed, since connection
+    /// counts reduce it.
     pub(super) fn take_opening(&mut self, segment: &Segment) {
         let (peer, config, active) = (self.flow.dst, self.config.clone(), self.active);
-        let said = segment.options().opening;
+        let option = segment.options().opening;
         let mss = segment.options().mss.unwrap_or(DEFAULT_MSS);
         let answer = segment.flags.has(Flags::ACK);
         let refused = self.acks_syn(segment) == Some(1);
         let Some((opening, mut memory)) = self.memory() else { return };
         if config.t_tcp {
             let room = segment.header_len() - 20 + COUNT_LEN <= options::MAX_LEN as u32;
-            let counts = said.count.filter(|_| if answer { said.echo.is_some() } else { room });
-            opening.heard = counts.map(Count::number);
+            let counts = option.count.filter(|_| if answer { option.echo.is_some() } else { room });
+            opening.peer_count = counts.map(Count::number);
             if answer {
-                memory.counts.echoed(peer, said.echo);
+                memory.counts.echoed(peer, option.echo);
                 memory.counts.learn_mss(peer, mss);
             }
         } else if answer {
@@ -111,41 +113,42 @@ impl Connection {
             if opening.offered || opening.carried > 1 {
                 cookies.learn_mss(peer, mss);
             }
-            // Linux ignores a cookie that it has not asked for, and gives up none that was not acknowledged.
+            // Linux ignores a cookie that it has not requested, and does not forget one whose data was not
+            // acknowledged.
             let linux = config.growth == GrowthRule::Linux;
-            match said.cookie.filter(|cookie| !cookie.is_request()) {
+            match option.cookie.filter(|cookie| !cookie.is_request()) {
                 Some(cookie) if opening.offered => {
-                    cookies.learn_as(peer, cookie, mss, said.experiment);
+                    cookies.learn_as(peer, cookie, mss, option.experiment);
                 }
                 Some(_) => {}
-                // A server that knows one form of the option only leaves the other unanswered.
+                // A server that supports only one form of the option does not answer the other.
                 None if opening.offered && opening.carried == 1 && !opening.repeated => {
                     cookies.unanswered(peer, opening.experiment);
                 }
                 None if refused && opening.carries > 1 && !linux => cookies.forget(peer),
                 None => {}
             }
-        } else if let Some(cookie) = said.cookie {
-            //= rfc7413#section-4.1.2: a new cookie for who asks for one, or has a wrong one
+        } else if let Some(cookie) = option.cookie {
+            //= rfc7413#section-4.1.2: a new cookie for a client that requests one, or has a wrong one
             let good = memory.cookies.made_for(peer);
-            // Where both ends open at once there is no server.
+            // In a simultaneous open there is no server.
             let needed = !active && !memory.cookies.server_without && cookie != good;
             opening.grant = needed.then_some(good);
-            opening.experiment = said.experiment;
+            opening.experiment = option.experiment;
         }
         opening.memory = Some(memory);
-        let counted = opening.heard.is_some() && (!answer || opening.count.is_some());
+        let counted = opening.peer_count.is_some() && (!answer || opening.count.is_some());
         self.agreed.counts = counted;
     }
 
     // ---- a client
 
-    /// What goes with our SYN, and what that says of it.
+    /// The data of this end's SYN, and the cause of sending it. Adds PSH and FIN to the SYN as the data requires.
     pub(super) fn early_data(&mut self, segment: &mut Segment, again: bool) -> (Body, Cause) {
         let none = (Body::EMPTY, Cause::Control);
         let (peer, t_tcp, own) = (self.flow.dst, self.config.t_tcp, self.config.mss);
         let answering = segment.flags.has(Flags::ACK);
-        let said = segment.options().opening;
+        let option = segment.options().opening;
         let Some((opening, mut memory)) = self.memory() else { return none };
         opening.carries = 1;
         let mss = match t_tcp {
@@ -154,8 +157,8 @@ impl Connection {
         };
         let without = !t_tcp && !again && memory.cookies.client_without;
         opening.memory = Some(memory);
-        let cookie = said.cookie.is_some_and(|c| !c.is_request());
-        if answering || !(said.count.is_some() || cookie || without) {
+        let cookie = option.cookie.is_some_and(|c| !c.is_request());
+        if answering || !(option.count.is_some() || cookie || without) {
             return none;
         }
         let unknown = match self.config.growth {
@@ -163,7 +166,7 @@ impl Connection {
             _ => DEFAULT_MSS.into(),
         };
         let room = mss.map_or(unknown, u32::from).min(own);
-        // Linux leaves room for all options that a header can have.
+        // Linux reserves the maximum length of options.
         let options = match self.config.growth {
             GrowthRule::Linux if !t_tcp => options::MAX_LEN as u32,
             _ => segment.header_len() - 20,
@@ -190,7 +193,7 @@ impl Connection {
         (self.body(0, len), cause)
     }
 
-    /// A SYN went out: what it carried is in flight.
+    /// Records that a SYN was sent, and that its data is in flight.
     pub(super) fn syn_carried(&mut self) {
         if let Some(opening) = &self.opening {
             let w = &mut self.tx.core.window;
@@ -198,32 +201,33 @@ impl Connection {
         }
     }
 
-    /// How far an ACK reaches that came before we know the peer, if it acknowledges our SYN and is none of old.
+    /// The position that a segment acknowledges in SYN-SENT, if it acknowledges this end's SYN and at most the data
+    /// sent with it.
     pub(super) fn acks_syn(&self, segment: &Segment) -> Option<u64> {
         let carried = self.opening.as_ref().map_or(1, |opening| opening.carried);
         let acked = segment.ack.unwrap_near(self.iss, 0)?;
         (1..=carried).contains(&acked).then_some(acked)
     }
 
-    /// Whether a SYN-ACK answers a SYN of another connection.
-    //= rfc1644#section-3.4: a CC.ECHO that is not the count that was sent belongs to an old duplicate
+    /// Whether a SYN-ACK answers the SYN of another connection.
+    //= rfc1644#section-3.4: a CC.ECHO different from the sent count belongs to an old duplicate
     pub(super) fn echoes_another(&self, segment: &Segment) -> bool {
         let Some(opening) = &self.opening else { return false };
         let echo = segment.options().opening.echo;
         self.config.t_tcp && echo.is_some() && echo != opening.count.map(Count::number)
     }
 
-    /// Our SYN is acknowledged up to `acked`, before the connection counts as established.
+    /// Records the acknowledgement `acked` of this end's SYN and its data, before the connection is established.
     pub(super) fn syn_acked_to(&mut self, acked: u64) {
         let Some(opening) = &mut self.opening else { return };
-        //= rfc1644#section-2.3: a server of this kind keeps the data until it knows that the SYN is new
-        opening.kept = self.agreed.counts && acked == 1 && opening.carries > 1;
+        //= rfc1644#section-2.3: a T/TCP server queues the data until the handshake validates the SYN
+        opening.queued_by_peer = self.agreed.counts && acked == 1 && opening.carries > 1;
         opening.data_acked = !self.agreed.counts && opening.carried > 1 && acked >= opening.carried;
         let w = &mut self.tx.core.window;
         (w.una, w.nxt, w.max) = (acked, acked, acked);
     }
 
-    /// The connection is established: what the SYN-ACK acknowledged beyond our SYN, and what it carried.
+    /// Processes the rest of a SYN-ACK after establishment: the acknowledged data of this end's SYN, and its own data.
     pub(super) fn take_syn_ack(&mut self, now: Time, segment: &Segment, body: Body, out: &mut Out) {
         if self.opening.is_none() {
             return;
@@ -234,7 +238,7 @@ impl Connection {
         self.lose_early_data(now);
         self.check_complete(out);
         if self.tx.core.window.fin && self.tx.is_done() {
-            self.go(Input::FinSent);
+            self.transition(Input::FinSent);
             self.fin_acked(now, out);
         }
         self.take_data(now, 1, segment, body, out);
@@ -242,7 +246,7 @@ impl Connection {
 
     // ---- a server
 
-    /// A SYN came, and is taken in. Whether it opens the connection without a handshake; if not, T/TCP keeps its data.
+    /// Opens the connection at a SYN that needs no handshake. Otherwise returns false, and T/TCP queues the SYN's data.
     pub(super) fn open_early(
         &mut self,
         now: Time,
@@ -251,17 +255,18 @@ impl Connection {
         out: &mut Out,
     ) -> bool {
         let (peer, t_tcp) = (self.flow.dst, self.config.t_tcp);
-        let said = segment.options().opening;
+        let option = segment.options().opening;
         let Some((opening, mut memory)) = self.memory() else { return false };
         opening.began = now;
         let accepted = if t_tcp {
-            let count = said.count.filter(|_| opening.heard.is_some());
+            let count = option.count.filter(|_| opening.peer_count.is_some());
             memory.counts.accepts(peer, count)
         } else {
-            // Without data too: the server may send before the handshake is over.
-            let free = memory.cookies.server_without && (said.cookie.is_some() || !body.is_empty());
+            // A SYN without data is accepted too: the server may send before the end of the handshake.
+            let has_option = option.cookie.is_some();
+            let free = memory.cookies.server_without && (has_option || !body.is_empty());
             free && memory.cookies.has_room()
-                || said.cookie.is_some_and(|cookie| memory.cookies.accepts(peer, &cookie))
+                || option.cookie.is_some_and(|cookie| memory.cookies.accepts(peer, &cookie))
         };
         opening.data_acked = accepted && !t_tcp && !body.is_empty();
         if accepted && !t_tcp {
@@ -270,22 +275,22 @@ impl Connection {
         }
         opening.half = if accepted { Half::Due } else { Half::No };
         let carries = !body.is_empty() || segment.flags.has(Flags::FIN);
-        if !accepted && opening.heard.is_some() && carries {
+        if !accepted && opening.peer_count.is_some() && carries {
             opening.queued = Some(Box::new((segment.clone(), body.clone())));
         }
         opening.memory = Some(memory);
         if !accepted {
             return false;
         }
-        // As after the handshake; a SYN that is due has been sent as far as windows are concerned.
+        // The state is that after the handshake: for the windows, the due SYN counts as sent.
         self.tx.syn_sent(now, true);
-        self.go(Input::SynAcked);
+        self.transition(Input::SynAcked);
         self.establish(now, segment, out);
         let paused = self.rx.pause_quick_acks(!t_tcp);
         self.take_data(now, 1, segment, body, out);
         self.rx.resume_quick_acks(paused);
         if !t_tcp {
-            // The answer does not wait for what the application may have to say.
+            // The SYN-ACK does not wait for data of the application.
             self.answer_syn(now, out);
         }
         self.flush(now, out);
@@ -295,7 +300,7 @@ impl Connection {
         true
     }
 
-    /// Our SYN alone, which acknowledges what has come.
+    /// Sends this end's SYN without data. It acknowledges the received data.
     fn answer_syn(&mut self, now: Time, out: &mut Out) {
         let segment = self.syn(now, true);
         self.originate(segment, Body::EMPTY, Cause::Control, out);
@@ -312,30 +317,30 @@ impl Connection {
         }
     }
 
-    /// The peer's SYN again, or no answer to ours: it goes again, with the first data if there is any.
+    /// Retransmits this end's SYN, with the first data if there is any: the peer has repeated its SYN, or not answered.
     pub(super) fn answer_again(&mut self, now: Time, out: &mut Out) {
         if self.tx.core.window.max == 1 {
             return self.answer_syn(now, out);
         }
         self.tx.core.window.repair = Some((1, Cause::TimeoutRetransmit));
         self.tx.core.timers.rearm(now);
-        let room = self.room_beside_syn(now);
+        let room = self.room_with_syn(now);
         if let Some(chunk) = self.poll_within(now, room) {
             self.send_chunk(now, chunk, out);
         }
         self.flush(now, out);
     }
 
-    /// What a segment carries that begins with our SYN.
-    //= rfc9293#section-3.7.1: what options take is no room for data
-    fn room_beside_syn(&mut self, now: Time) -> u32 {
+    /// Maximum payload of a segment that begins with this end's SYN.
+    //= rfc9293#section-3.7.1: options reduce the room for data
+    fn room_with_syn(&mut self, now: Time) -> u32 {
         let options = |segment: Segment| segment.header_len() - 20;
         let (syn, usual) =
             (options(self.syn(now, true)), options(self.segment(now, 1, Flags::ACK)));
         (self.tx.core.window.mss + usual).saturating_sub(syn).max(1)
     }
 
-    /// The next piece to send, of at most `room` bytes.
+    /// The next chunk to send, of at most `room` bytes.
     fn poll_within(&mut self, now: Time, room: u32) -> Option<Chunk> {
         let mss = self.tx.core.window.mss;
         self.tx.core.window.mss = room.clamp(1, mss);
@@ -344,12 +349,12 @@ impl Connection {
         chunk
     }
 
-    /// Whether our SYN is to go before anything else.
+    /// Whether this end's SYN must be sent before any other segment.
     pub(super) fn owes_syn(&self) -> bool {
         self.opening.as_ref().is_some_and(|opening| opening.half == Half::Due)
     }
 
-    /// Whether our SYN goes with `chunk`: with the first data the first time, and whenever that is sent again.
+    /// Whether `chunk` is sent with this end's SYN: the first data the first time, and its retransmissions.
     pub(super) fn carries_syn(&self, chunk: &Chunk) -> bool {
         let Some(opening) = &self.opening else { return false };
         chunk.from == 1
@@ -360,7 +365,7 @@ impl Connection {
             }
     }
 
-    /// The head of a segment that begins with our SYN and goes on with data.
+    /// The header of a segment with this end's SYN and data.
     pub(super) fn syn_with(&mut self, now: Time, flags: Flags) -> Segment {
         let mut segment = self.syn(now, true);
         segment.flags = segment.flags | flags;
@@ -368,7 +373,7 @@ impl Connection {
         segment
     }
 
-    /// The peer has our SYN.
+    /// Records that the peer has this end's SYN.
     pub(super) fn end_half(&mut self) {
         if let Some(opening) = self.opening.as_mut().filter(|opening| opening.half != Half::No) {
             opening.half = Half::No;
@@ -379,15 +384,15 @@ impl Connection {
         }
     }
 
-    /// The handshake is over that a SYN with data has waited for: the data comes now.
+    /// Processes the queued data of a SYN after the end of its handshake.
     pub(super) fn take_queued(&mut self, now: Time, out: &mut Out) {
         let peer = self.flow.dst;
         let Some(opening) = &mut self.opening else { return };
-        if let (Some(memory), Some(heard), true) =
-            (&mut opening.memory, opening.heard, self.config.t_tcp)
+        if let (Some(memory), Some(count), true) =
+            (&mut opening.memory, opening.peer_count, self.config.t_tcp)
         {
             //= rfc1644#section-3.4: a handshake makes a cached count defined
-            memory.counts.shown(peer, heard);
+            memory.counts.validate(peer, count);
         }
         if let Some(queued) = opening.queued.take() {
             let (segment, body) = *queued;
@@ -397,24 +402,24 @@ impl Connection {
 
     // ---- both
 
-    /// Sends the first data, where its size or fate depends on SYNs. Nothing else is in flight.
+    /// Sends the first data if its size depends on a SYN, or if the peer has queued it. No other data is in flight.
     pub(super) fn send_first(&mut self, now: Time, out: &mut Out) {
         let w = &self.tx.core.window;
         let (first, fresh) = (w.nxt == 1 && w.una == 1, w.max == 1);
         let Some(opening) = self.opening.as_mut().filter(|_| first) else { return };
-        let (kept, half) = (core::mem::take(&mut opening.kept), opening.half);
+        let (queued, half) = (core::mem::take(&mut opening.queued_by_peer), opening.half);
         let carries = opening.carries;
         let room = match half {
-            _ if kept => (carries - 1) as u32,
+            _ if queued => (carries - 1) as u32,
             Half::No => return,
             Half::Sent if fresh => return,
-            Half::Due | Half::Sent => self.room_beside_syn(now),
+            Half::Due | Half::Sent => self.room_with_syn(now),
         };
         match self.poll_within(now, room) {
-            Some(chunk) if kept && chunk.end() <= carries => {
-                // The peer has it, and acknowledges it once it knows that our SYN was new.
+            Some(chunk) if queued && chunk.end() <= carries => {
+                // The peer has queued this data, and acknowledges it after the handshake. It is not sent again.
                 if chunk.fin {
-                    self.go(Input::FinSent);
+                    self.transition(Input::FinSent);
                 }
                 self.rx.demand_ack();
             }
@@ -423,20 +428,20 @@ impl Connection {
         }
     }
 
-    /// Each segment has our count.
+    /// Adds this end's connection count to a segment.
     pub(super) fn add_count(&self, segment: &mut Segment) {
         let count = self.opening.as_ref().and_then(|opening| opening.count);
         segment.options_mut().opening.count = count.map(|count| Count::Cc(count.number()));
     }
 
-    /// Whether a segment belongs to another connection between these ports, by its count.
+    /// Whether the count of a segment shows that it belongs to another connection between these ports.
     pub(super) fn is_foreign(&self, segment: &Segment, body: &Body) -> bool {
         let opening = self.opening.as_ref();
         !segment.flags.has(Flags::RST)
             && opening.is_some_and(|opening| opening.is_of_another(segment, body.len()))
     }
 
-    /// How long TIME-WAIT lasts that begins now.
+    /// Duration of a TIME-WAIT that begins now.
     //= rfc1644#section-2.4: it is cut short if the connection lasted less than the MSL
     pub(super) fn time_wait(&self, now: Time) -> Span {
         let full = self.config.time_wait;
@@ -448,8 +453,8 @@ impl Connection {
         }
     }
 
-    /// What a SYN for the ports of this connection means to it.
-    //= rfc1644#section-3.4: LAST-ACK, CLOSING, TIME-WAIT: a greater CC acknowledges the FIN and opens anew
+    /// The effect on this connection of a SYN for the same ports.
+    //= rfc1644#section-3.4: LAST-ACK, CLOSING, TIME-WAIT: a greater CC acknowledges the FIN and opens a new connection
     pub(in crate::tcp) fn succession(&self, now: Time, syn: &Segment) -> Succession {
         use State::{Closing, LastAck, TimeWait};
         let (Some(opening), true) = (&self.opening, self.agreed.counts) else {
@@ -460,7 +465,7 @@ impl Connection {
             return Succession::None;
         }
         let long = now.since(opening.began).0 >= self.config.time_wait.0 / 2;
-        let greater = opening.heard.is_some_and(|heard| Seq(heard).lt(Seq(count)));
+        let greater = opening.peer_count.is_some_and(|last| Seq(last).lt(Seq(count)));
         match self.state {
             TimeWait if long => Succession::Refused,
             _ if greater => Succession::Succeeded,
@@ -468,13 +473,13 @@ impl Connection {
         }
     }
 
-    /// The peer's next SYN says that it has everything of ours.
+    /// Closes this connection at the peer's next SYN, which acknowledges all data of this end.
     pub(in crate::tcp) fn succeed(&mut self, now: Time, out: &mut Out) {
         let w = &mut self.tx.core.window;
         (w.una, w.nxt, w.max) = (w.last(), w.last(), w.last());
         self.check_complete(out);
         self.fin_acked(now, out);
-        if self.go(Input::Expired) {
+        if self.transition(Input::Expired) {
             self.finish(out);
         }
         self.time_wait_until = Due::NEVER;

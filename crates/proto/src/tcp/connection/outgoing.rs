@@ -1,4 +1,4 @@
-//! What a connection sends: data, acknowledgements, and what a SYN offers and takes in.
+//! Segments that a connection sends: data, ACKs and SYNs; and the negotiation of options.
 
 use crate::event::{Cause, TcpKind, Wants};
 use crate::machine::Out;
@@ -16,14 +16,14 @@ use crate::wire::segment::SNACK_LEN;
 
 use super::{Connection, payload_mss, scale_for};
 
-/// The most that a super-packet carries: with the headers of IP, and of TCP with all its options, it is an IP packet.
+/// Maximum payload of a super-packet, which must fit an IP packet with the headers of IP and TCP and all TCP options.
 const BULK: u32 = 65_535 - 40 - 60;
 
-/// How often segments without data that cannot be taken in are answered: Linux's `tcp_invalid_ratelimit`.
+/// Minimum time between answers to unacceptable segments without data: Linux's `tcp_invalid_ratelimit`.
 const CHALLENGE_EVERY: Span = Span::millis(500);
 
 impl Connection {
-    /// Sends what the windows allow, and an ACK if one is due and no data carried it.
+    /// Sends the data that the windows allow, and then a pure ACK if an ACK is still due.
     pub(super) fn flush(&mut self, now: Time, out: &mut Out) {
         if self.corked && self.rx.has_no_gap() {
             return;
@@ -32,7 +32,7 @@ impl Connection {
             if self.opening.is_some() {
                 self.send_first(now, out);
             }
-            // A card that cuts would take the counter of marks for a flag.
+            // Segmentation offload would treat the counter of accurate ECN as flags.
             if out.is_bulk() && !self.marks.is_accurate() {
                 self.send_in_bulk(now, out);
             }
@@ -46,7 +46,7 @@ impl Connection {
     /// Sends an ACK if one is due.
     pub(super) fn send_ack(&mut self, now: Time, out: &mut Out) {
         if self.rx.ack_due() && self.state != State::Closed && !self.owes_syn() {
-            if self.is_deputy() && !self.has_a_say() {
+            if self.acks_end_to_end() && !self.permits_ack() {
                 self.rx.acked();
                 return;
             }
@@ -61,7 +61,7 @@ impl Connection {
         }
     }
 
-    /// Sends as [`Connection::flush`] does, new data in super-packets.
+    /// Sends the data that the windows allow, new data in super-packets.
     fn send_in_bulk(&mut self, now: Time, out: &mut Out) {
         let mss = self.tx.core.window.mss;
         let most = BULK / mss * mss;
@@ -69,7 +69,7 @@ impl Connection {
         while let Some(next) = self.tx.poll(now) {
             let joined = waiting.as_mut().is_some_and(|chunk| {
                 let follows = next.from == chunk.end() && next.len > 0;
-                // A card cannot cut what holds an urgent pointer.
+                // Segmentation offload cannot split a segment with an urgent pointer.
                 let plain = chunk.cause == Cause::Data
                     && next.cause == Cause::Data
                     && !chunk.fin
@@ -98,10 +98,10 @@ impl Connection {
         }
         if chunk.fin {
             flags = flags | Flags::FIN;
-            self.go(Input::FinSent);
+            self.transition(Input::FinSent);
         }
         if self.agreed.ecn && chunk.cause == Cause::Data && self.tx.take_reduced() {
-            //= rfc3168#section-6.1.2: the first new data segment after a reduction says so
+            //= rfc3168#section-6.1.2: CWR on the first new data segment after a reduction
             flags = flags | Flags::CWR;
         }
         let mut segment = match self.carries_syn(&chunk) {
@@ -109,7 +109,7 @@ impl Connection {
             false => self.segment(now, chunk.from, flags),
         };
         if chunk.len > 0 {
-            self.tell_of_acks(&mut segment);
+            self.add_ack_report(&mut segment);
             if let Some(quick) = self.rx.timed() {
                 quick.data_sent(now);
             }
@@ -131,7 +131,7 @@ impl Connection {
         }
     }
 
-    /// The `len` bytes of our stream from `offset` on.
+    /// `len` bytes of this end's stream, from `offset` on.
     pub(super) fn body(&self, offset: u64, len: u32) -> Body {
         match &self.outbox {
             None => Body::Pattern { stream: self.stream, len, offset },
@@ -142,7 +142,7 @@ impl Connection {
     #[inline(always)]
     pub(super) fn segment(&mut self, now: Time, position: u64, flags: Flags) -> Segment {
         let flow = self.flow;
-        let acknowledged = self.acknowledged_position();
+        let acknowledged = self.take_ack_position();
         let mut segment = Segment::new(
             flow.src_port,
             flow.dst_port,
@@ -150,7 +150,7 @@ impl Connection {
             self.irs + acknowledged as u32,
             flags | self.congestion_flags(),
         );
-        let window = self.window_to_tell(acknowledged) >> self.agreed.recv_scale;
+        let window = self.advertised_window(acknowledged) >> self.agreed.recv_scale;
         segment.window = window.min(0xffff) as u16;
         if self.agreed.timestamps {
             segment.timestamps =
@@ -171,7 +171,7 @@ impl Connection {
         }
         // Timestamps leave room for three blocks (RFC 2018 section 3).
         let most = if self.agreed.timestamps { 3 } else { 4 };
-        // A SNACK takes the room of one, and so does a count.
+        // A SNACK option needs the room of one block, and so does a connection count.
         let taken = usize::from(self.agreed.snack) + usize::from(self.agreed.counts);
         let blocks = self.rx.sack(self.irs, most - taken);
         if !blocks.is_empty() {
@@ -179,7 +179,7 @@ impl Connection {
         }
     }
 
-    /// `segment` is what the next ACK answers.
+    /// Records that the next ACK answers `segment` (SMART).
     #[inline]
     pub(super) fn note_cause(&mut self, segment: &Segment) {
         if self.agreed.smart {
@@ -187,7 +187,8 @@ impl Connection {
         }
     }
 
-    /// The segment that has caused the ACK; what nothing has caused, as a window update, names nothing.
+    /// Adds the number of the segment that caused the ACK. An ACK without such a cause, for example a window update,
+    /// has none.
     //= balakrishnan97#3.1.2: a simple SACK scheme based on a subset of SMART
     pub(super) fn add_cause(&mut self, ack: &mut Segment) {
         if let (true, Some(seq)) =
@@ -197,7 +198,7 @@ impl Connection {
         }
     }
 
-    /// What is missing, if anything came out of order: as much as the header has room for.
+    /// Adds a list of the missing segments, as far as the header has room, if data arrived out of order.
     //= ccsds714: the SNACK option names the first hole, and by a bit vector those behind it
     pub(super) fn add_snack(&self, ack: &mut Segment) {
         if !self.agreed.snack {
@@ -210,7 +211,7 @@ impl Connection {
         }
     }
 
-    /// A mark, if what the ACK asks for came damaged.
+    /// Marks the ACK if the segment that it requests arrived damaged (ELN).
     //= balakrishnan97#3.1.2: ACKs with the ELN bit set, for packets lost on the wireless hop
     pub(super) fn add_mark(&mut self, ack: &mut Segment) {
         let expected = self.rx.nxt;
@@ -222,7 +223,7 @@ impl Connection {
     }
 
     pub(super) fn originate(&mut self, segment: Segment, body: Body, cause: Cause, out: &mut Out) {
-        self.last_ack_sent = self.told();
+        self.last_ack_sent = self.acked_to_peer();
         let mss = self.tx.core.window.mss;
         let piece = if body.len() > mss { mss.min(u16::MAX.into()) as u16 } else { 0 };
         let tos = self.ecn_bits(&segment, &body, cause);
@@ -231,20 +232,20 @@ impl Connection {
         self.launch(packet, cause, out);
     }
 
-    /// Hands a packet of this connection to the network.
+    /// Passes a packet of this connection to the network.
     #[inline(always)]
     pub(super) fn launch(&self, packet: Packet, cause: Cause, out: &mut Out) {
-        // A base station has no stack whose work anybody asks for.
+        // The work of a base station's stack is not counted.
         if out.wants(Wants::WORK) && !self.relay {
-            work::tell_sent(&packet, cause, self.agreed.scaled, out);
+            work::report_sent(&packet, cause, self.agreed.scaled, out);
         }
         out.originate(self.side, packet, self.cause(cause));
     }
 
-    /// Tells the peer what is expected, in answer to `segment` with `len` bytes, which cannot be taken in.
+    /// Answers the unacceptable `segment` with `len` bytes by an ACK with the expected numbers.
     ///
-    /// What takes no sequence numbers is answered twice a second at most. Else two ends that disagree on where they
-    /// are would answer each other's ACKs for ever.
+    /// Segments without sequence space are answered at most twice a second. Otherwise two ends that disagree on the
+    /// sequence numbers would answer each other's ACKs without end.
     //= rfc5961#section-7
     pub(super) fn challenge(&mut self, now: Time, segment: &Segment, len: u32, out: &mut Out) {
         if segment.seq_len(len) == 0 {
@@ -253,10 +254,10 @@ impl Connection {
             }
             self.challenge_from = now + CHALLENGE_EVERY;
         }
-        self.insist(now, out);
+        self.send_ack_now(now, out);
     }
 
-    /// Answers an ACK of something that this connection never sent while it is being set up.
+    /// Answers an unacceptable ACK during the handshake with a reset.
     pub(super) fn refuse_ack(&mut self, segment: &Segment, out: &mut Out) {
         if segment.flags.has(Flags::RST) {
             return;
@@ -268,12 +269,13 @@ impl Connection {
     }
 
     pub(super) fn send_control(&mut self, now: Time, flags: Flags, out: &mut Out) {
-        // Above everything that was sent: the peer believes an RST only at the number that it expects.
+        // The number is above all sent data: the peer accepts an RST only with the number that it expects.
         let segment = self.segment(now, self.tx.core.window.max, flags);
         self.originate(segment, Body::EMPTY, Cause::Control, out);
     }
 
-    /// Our SYN, or SYN-ACK when the peer's has come.
+    /// Sends this end's SYN, or its SYN-ACK if the peer's SYN has arrived. `again` is whether it may be a
+    /// retransmission.
     pub(super) fn send_syn(&mut self, now: Time, again: bool, out: &mut Out) {
         let mut segment = self.syn(now, again);
         if let (Some(ts), false) = (segment.timestamps, again) {
@@ -285,15 +287,15 @@ impl Connection {
         self.syn_carried();
     }
 
-    /// Without a handshake this end is open at once, and knows of its peer what it would offer itself. Both begin with
-    /// number 0, since neither can tell the other.
+    /// Opens without a handshake: this end assumes that its peer has the same options. Both start with sequence
+    /// number 0, which neither can communicate.
     pub(super) fn begin(&mut self, now: Time, through: [Input; 2], out: &mut Out) {
         self.iss = Seq(0);
         let syn = self.syn(now, false);
         self.take_syn(&syn);
         self.tx.syn_sent(now, true);
         through.into_iter().for_each(|input| {
-            self.go(input);
+            self.transition(input);
         });
         self.establish(now, &syn, out);
     }
@@ -308,7 +310,7 @@ impl Connection {
         if answering {
             segment.ack = self.irs + self.rx.nxt as u32;
         }
-        // The buffer of a base station may be smaller than it can become, and the peer believes what it is told.
+        // A base station's buffer may still be smaller than its maximum, and the peer relies on the advertised window.
         let window = if self.relay { self.rx.buffer } else { config.recv_buffer };
         segment.window = window.min(0xffff) as u16;
         let offers = |ours: bool, agreed: bool| if answering { agreed } else { ours };
@@ -322,7 +324,7 @@ impl Connection {
             options.window_scale = Some(scale_for(config.recv_buffer));
         }
         options.sack_permitted = offers(config.sack, self.agreed.sack);
-        //= west97#3.2: the sender's SYN says that it understands partial acknowledgements
+        //= west97#3.2: an option of the sender's SYN permits partial acknowledgements
         if config.ackp != AckpReaction::Off && !answering {
             options.ackp = Some(Ackp::Permitted);
         }
@@ -356,7 +358,7 @@ impl Connection {
         segment
     }
 
-    /// Takes in the peer's SYN and what it offers.
+    /// Processes the peer's SYN and negotiates the options.
     pub(super) fn take_syn(&mut self, segment: &Segment) {
         self.irs = segment.seq;
         let options = segment.options();
@@ -365,15 +367,15 @@ impl Connection {
         let agreed = &mut self.agreed;
         agreed.timestamps = config.timestamps && segment.timestamps.is_some();
         agreed.sack = config.sack && options.sack_permitted;
-        let told = |form| config.eln != ElnMode::Off && options.eln == Some(form);
-        agreed.marks = told(Eln::MarksPermitted);
-        agreed.eln = agreed.marks || told(Eln::Permitted);
+        let eln_is = |form| config.eln != ElnMode::Off && options.eln == Some(form);
+        agreed.marks = eln_is(Eln::MarksPermitted);
+        agreed.eln = agreed.marks || eln_is(Eln::Permitted);
         agreed.smart = config.smart && options.smart == Some(Smart::Permitted);
         agreed.snack = config.snack && options.scps.is_some_and(Scps::has_snack);
         if let (true, Some(shift)) = (config.window_scale, options.window_scale) {
             agreed.send_scale = shift.min(14);
             agreed.recv_scale = scale_for(config.recv_buffer);
-            // Where neither end needs it, the answer to a SYN does not take it up.
+            // If neither end needs scaling, the SYN-ACK does not offer it.
             agreed.scaled = agreed.recv_scale > 0 || agreed.send_scale > 0;
         }
         if let Some(ts) = segment.timestamps {
@@ -387,14 +389,14 @@ impl Connection {
         let config = &self.config;
         let mss = payload_mss(whole, timestamps, self.agreed.counts);
         self.tx.core.window.mss = mss;
-        // The peer answers: the timeouts of what this end sends now double as others do.
+        // The peer has answered, so timeouts double from now on.
         self.tx.core.syn_linear = 0;
         self.rx.synchronise(config, mss, whole);
-        self.agree(segment);
+        self.agree_ecn(segment);
     }
 
-    /// What the agreement with the peer leaves of the configured variant. Without what tells of single segments the
-    /// best that is left is NewReno (RFC 6582 section 1).
+    /// The best variant that the negotiated options permit. Without reports about single segments it is NewReno (RFC
+    /// 6582 section 1).
     pub(super) fn agreed_variant(&self) -> Variant {
         match self.config.variant {
             Variant::Smart if self.agreed.smart => Variant::Smart,

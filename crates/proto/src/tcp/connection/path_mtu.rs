@@ -1,11 +1,11 @@
-//! How large the segments of a base station's end may be: path MTU discovery.
+//! Path MTU discovery of a base station's end, which determines its segment size.
 //!
-//! Routers answer a packet that is too large to the address that it came from, which is not the base station's. The base
-//! station sees these ICMP messages pass and takes those that quote a segment in flight ([`Connection::on_too_big`],
-//! RFC 1191 and RFC 8201). Where no message comes, a second timeout of full segments lowers their size, and later one
-//! larger segment probes the path ([`Connection::probe_path`], RFC 4821).
+//! A router answers a too large packet to its source address, which is not the base station's. The base station
+//! forwards these ICMP messages and uses those that quote a segment in flight ([`Connection::on_too_big`], RFC 1191
+//! and RFC 8201). Without a message, a second timeout of full segments reduces their size. Later one larger segment
+//! probes the path ([`Connection::probe_path`], RFC 4821).
 //!
-//! Ends of hosts do not do this: the simulator has no links with an MTU below that of their packets.
+//! Ends of hosts have no path MTU discovery: links of the simulator have no MTU below the size of their packets.
 
 use super::Connection;
 use crate::event::{Cause, TcpKind};
@@ -13,51 +13,52 @@ use crate::machine::Out;
 use crate::units::{Span, Time};
 use crate::wire::Seq;
 
-/// The least MTU that a message may claim.
-//= rfc791#section-3.2: every internet module must forward 68 bytes; hosts need not believe less than 552 (Linux: `min_pmtu`)
+/// Minimum MTU that a message may report.
+//= rfc791#section-3.2: every internet module must forward 68 bytes; hosts may ignore values below 552 (Linux: `min_pmtu`)
 const LEAST_V4: u32 = 552;
 //= rfc8200#section-5: every link has an MTU of 1280 or more
 const LEAST_V6: u32 = 1280;
 
-/// The sizes that are tried when full segments are lost, in bytes of an IP packet.
+/// Reduced sizes to try when full segments are lost, in bytes of an IP packet.
 //= rfc4821: 1024 is a good starting point; 1280 suits tunnels of IPv6
 const STEPS: [u32; 3] = [1280, 1024, LEAST_V4];
 
-/// Timeouts in a row from which on the size counts as the cause.
+/// Number of consecutive timeouts from which the size counts as their cause.
 const SUSPECT: u32 = 2;
 
-/// When a larger size is tried after the path lost full segments, and after a router has named its MTU.
+/// Time until a larger size is tried after lost full segments; `RETRY_NAMED` after a router has reported its MTU.
 //= rfc4821: a failed probe is repeated after some time
 const RETRY: Span = Span::secs(30);
 //= rfc1191#section-6.3: ten minutes
 const RETRY_NAMED: Span = Span::secs(600);
 
-/// What is known of the path of an end whose segments are smaller than agreed.
+/// State of path MTU discovery while the segments are smaller than agreed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathMtu {
-    /// Payload of a segment as agreed with the peer.
+    /// Payload of a segment as agreed with the peer, in bytes.
     agreed: u32,
-    /// When a larger segment is tried next.
+    /// When the next larger segment is tried.
     retry: Time,
-    /// How long to wait after a failure.
+    /// Wait after a failed probe.
     patience: Span,
-    /// One past the larger segment in flight.
+    /// End position of the probe in flight.
     probe: Option<u64>,
-    /// What was acknowledged when the size was lowered last.
+    /// Acknowledged position at the last reduction of the size.
     stuck: u64,
 }
 
 impl Connection {
-    /// Bytes of a packet beside its payload.
+    /// Bytes of a packet's headers.
     fn overhead(&self) -> u32 {
         let ip = if self.flow.src.is_v4() { 20 } else { 40 };
         let options = if self.agreed.timestamps { 12 } else { 0 };
         ip + 20 + options + if self.agreed.counts { 8 } else { 0 }
     }
 
-    /// A router reports that the segment with number `seq`, in a packet of `len` bytes, was too large for a link that
-    /// takes `mtu` bytes; an old router reports 0. Whether that is believed: the segment must be in flight.
-    //= rfc5927#section-7.2: the quoted number must be that of data sent and not yet acknowledged
+    /// Handles a router's report that the segment with number `seq`, in a packet of `len` bytes, exceeded a link's
+    /// MTU of `mtu` bytes; an old router reports 0. The report is valid only for a segment in flight. Returns whether
+    /// the size was reduced.
+    //= rfc5927#section-7.2: the quoted number must be that of unacknowledged data
     pub fn on_too_big(
         &mut self,
         now: Time,
@@ -80,19 +81,19 @@ impl Connection {
         self.shrink(now, named.max(least), RETRY_NAMED, out)
     }
 
-    /// Whether two timeouts of full segments in a row make them smaller.
+    /// Sets whether two consecutive timeouts of full segments reduce their size.
     pub fn set_suspicious(&mut self, suspicious: bool) {
         self.suspicious = suspicious;
     }
 
-    /// A timer has expired: full segments may be too large for the path.
+    /// Reduces the size of segments if this timeout suggests that full segments are too large for the path.
     pub(super) fn suspect_size(&mut self, now: Time, kind: TcpKind, out: &mut Out) {
         if !self.suspicious || kind != TcpKind::Timeout || !self.state.is_synchronised() {
             return;
         }
         let w = &self.tx.core.window;
         let full = w.max - w.una >= u64::from(w.mss);
-        // The smaller size does not get through either.
+        // The reduced size is lost as well.
         let again = self.path.as_ref().is_some_and(|path| path.stuck == w.una);
         if self.tx.retries() < if again { 1 } else { SUSPECT } || !full {
             return;
@@ -104,7 +105,7 @@ impl Connection {
         }
     }
 
-    /// From now on packets take at most `mtu` bytes; what is in flight is sent again so.
+    /// Limits packets to `mtu` bytes and retransmits the data in flight. False if they are no larger.
     fn shrink(&mut self, now: Time, mtu: u32, patience: Span, out: &mut Out) -> bool {
         let mss = mtu.saturating_sub(self.overhead()).max(1);
         let before = self.tx.core.window.mss;
@@ -120,14 +121,15 @@ impl Connection {
         true
     }
 
-    /// Tries a larger segment, if it is time to and there is enough to send. The caller calls it now and then.
+    /// Sends a larger segment as a probe if one is due and there is enough data. The caller polls this from time to
+    /// time.
     pub fn probe_path(&mut self, now: Time, out: &mut Out) {
         let Some(mut path) = self.path.as_deref().copied() else { return };
         let troubled = self.tx.retries() > 0 || self.control_block().in_recovery;
         let w = &mut self.tx.core.window;
         if let Some(end) = path.probe {
             if troubled {
-                // Whether it was this segment that was lost does not matter: another one is tried later.
+                // The lost segment need not be the probe. In any case the next probe is sent later.
                 (path.probe, path.retry) = (None, now + path.patience);
                 self.path = Some(Box::new(path));
             } else if w.una >= end {

@@ -1,11 +1,11 @@
-//! Header prediction: is this segment the one that was expected next? (Jacobson 1990; agarwal00 3.4, 4.4)
+//! Header prediction: a fast path for the segment that is expected next (Jacobson 1990; agarwal00 3.4, 4.4).
 //!
-//! In a transfer one way nearly every segment is either the data that follows or an ACK of data in flight, with
-//! nothing else to say. Five comparisons tell, and such a segment skips all questions that only other segments need:
-//! whether it lies in the window, which of its flags and options ask for something, what of its payload is new. What it
-//! does is exactly what the whole procedure would have made of it.
+//! In a one-way transfer nearly every segment is either the next data or an ACK of data in flight, without other
+//! information. Five comparisons detect it. Such a segment skips the checks that only other segments need: whether it
+//! lies in the window, which flags and options require an action, which part of its payload is new. Its effect is
+//! exactly that of the full procedure.
 //!
-//! A connection that has agreed on more than timestamps, window scaling and SACK with its peer is not predicted.
+//! There is no prediction if the ends have negotiated more than timestamps, window scaling and SACK.
 
 use crate::machine::Out;
 use crate::tcp::config::Prediction;
@@ -17,14 +17,14 @@ use crate::wire::{Body, Flags, Segment};
 use super::Connection;
 
 impl Connection {
-    /// How many bytes `segment` acknowledges, if it is the one expected next.
+    /// The number of bytes that `segment` acknowledges, if it is the expected next segment.
     #[inline]
     pub(super) fn predicted(&self, segment: &Segment, body: &Body) -> Option<u32> {
         let window = &self.tx.core.window;
         let peer = u32::from(segment.window) << self.agreed.send_scale;
         let expected = self.irs + self.rx.nxt as u32;
-        // The five comparisons: an established connection; no flag but ACK and PSH, no option but timestamps; the
-        // segment next in sequence; the same window; nothing that is being sent again.
+        // The five comparisons: an established connection; no flag but ACK and PSH, no option but timestamps; the next
+        // segment in sequence; the same window; no retransmission in progress.
         if self.state != State::Established
             || Flags(segment.flags.0 & !Flags::PSH.0) != Flags::ACK
             || segment.seq != expected
@@ -36,10 +36,10 @@ impl Connection {
         }
         let acked = segment.ack - (self.iss + window.una as u32);
         let one_way = if body.is_empty() {
-            //= agarwal00#3.4: an ACK of data, with nothing of its own
+            //= agarwal00#3.4: an ACK of data, without data
             acked > 0 && u64::from(acked.unsigned_abs()) <= window.max - window.una
         } else {
-            //= agarwal00#3.4: or new data while nothing of ours is under way, where it fits
+            //= agarwal00#3.4: or new data in the window, while no data of this end is in flight
             let len = u64::from(body.len());
             acked == 0
                 && self.tx.is_idle()
@@ -50,7 +50,7 @@ impl Connection {
         (one_way && !more).then_some(acked.unsigned_abs())
     }
 
-    /// Takes in the segment that was expected next, which acknowledges `acked` bytes.
+    /// Processes the expected next segment, which acknowledges `acked` bytes.
     #[inline]
     pub(super) fn take_predicted(
         &mut self,
@@ -73,7 +73,7 @@ impl Connection {
             let (ack, peer) = (window.una + u64::from(acked), window.peer);
             let echoed = self.echoed(now, segment);
             let carries = !body.is_empty();
-            self.hear(now, &AckInfo { echoed, ..AckInfo::plain(ack, peer, carries) }, out);
+            self.apply_ack(now, &AckInfo { echoed, ..AckInfo::plain(ack, peer, carries) }, out);
         }
         if !body.is_empty() {
             self.note_cause(segment);
@@ -83,7 +83,7 @@ impl Connection {
         self.flush(now, out);
     }
 
-    /// Whether header prediction is tried, before the timestamp is looked at or after.
+    /// Whether header prediction is configured as `when`: off, or before or after the check of the timestamp.
     #[inline]
     pub(super) fn predicts(&self, when: Prediction) -> bool {
         self.config.prediction == when

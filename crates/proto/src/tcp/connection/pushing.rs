@@ -1,5 +1,5 @@
-//! Which segments carry PSH: the last one of what was written so far, and with the TCP of Linux also the last one of each
-//! write, and one in each half of the peer's largest window (`tcp_mark_push`, `forced_push`).
+//! The PSH flag: on the segment with the last written byte. The TCP of Linux also sets it on the last segment of each
+//! write, and once in each half of the peer's largest window (`tcp_mark_push`, `forced_push`).
 //!
 //! **Not modelled:** Linux marks socket buffers of up to 64 KB, and PSH is on the last segment of such a buffer; here it is on
 //! the segment that holds the last byte.
@@ -11,15 +11,15 @@ use crate::tcp::sender::Chunk;
 
 use super::Connection;
 
-/// Ends of writes that are stored; when there are more, the newest takes the place of the one before.
+/// Maximum number of stored ends of writes; a further one replaces the newest.
 const MARKS_MAX: usize = 256;
 
-/// Ends of writes whose bytes are not acknowledged, as positions, lowest first.
+/// End positions of unacknowledged writes, lowest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pushes(VecDeque<u64>);
 
 impl Pushes {
-    /// A write ends at `position`.
+    /// Records that a write ends at `position`.
     pub(super) fn mark(&mut self, position: u64) {
         if self.0.len() >= MARKS_MAX {
             self.0.pop_back();
@@ -27,14 +27,14 @@ impl Pushes {
         self.0.push_back(position);
     }
 
-    /// Everything below `una` is acknowledged.
+    /// Discards the ends up to the acknowledged position `una`.
     pub(super) fn release(&mut self, una: u64) {
         while self.0.front().is_some_and(|position| *position <= una) {
             self.0.pop_front();
         }
     }
 
-    /// Whether a write ends behind `from` and no later than `to`.
+    /// Whether a write ends after `from` and not after `to`.
     fn any(&self, from: u64, to: u64) -> bool {
         let i = self.0.partition_point(|position| *position <= from);
         self.0.get(i).is_some_and(|position| *position <= to)
@@ -42,7 +42,8 @@ impl Pushes {
 }
 
 impl Connection {
-    /// Whether `chunk`, which is sent now, carries PSH.
+    /// Whether `chunk` is sent with PSH. Linux's rule depends on the last byte sent with PSH, so call this once for
+    /// each segment.
     #[inline(always)]
     pub(super) fn pushes(&mut self, chunk: &Chunk) -> bool {
         let last = chunk.len > 0 && chunk.from + u64::from(chunk.len) == self.tx.core.window.end;

@@ -1,4 +1,4 @@
-//! What a socket changes about a running connection, and what it reports.
+//! Socket options that change a running connection, and the values that a socket reports.
 
 use crate::event::Cause;
 use crate::machine::Out;
@@ -12,7 +12,7 @@ use crate::wire::{Addr, Body, Flags, Segment, Seq};
 
 use super::Connection;
 
-/// What the two ends agreed on, and counters of the sender that no other query reports.
+/// Negotiated options, and counters of the sender that no other query reports.
 pub(in crate::tcp) struct Agreement {
     pub(in crate::tcp) timestamps: bool,
     pub(in crate::tcp) sack: bool,
@@ -53,13 +53,13 @@ impl Connection {
         self.tx.outstanding()
     }
 
-    /// Sets when segments that are not full wait for more data, and sends what need not wait any longer.
+    /// Sets when partial segments wait for more data, and sends those that no longer need to wait.
     pub fn set_coalescing(&mut self, coalescing: Coalescing, now: Time, out: &mut Out) {
         self.tx.core.window.coalescing = coalescing;
         self.flush(now, out);
     }
 
-    /// Bounds what was sent and not acknowledged, in bytes.
+    /// Sets the maximum number of sent and unacknowledged bytes.
     pub fn set_send_buffer(&mut self, bytes: u32) {
         self.tx.core.window.send_buffer = bytes;
     }
@@ -70,28 +70,28 @@ impl Connection {
         w.mss = w.mss.min(bytes.max(1));
     }
 
-    /// Tail loss probes are sent, or not.
+    /// Enables or disables tail loss probes.
     pub(in crate::tcp) fn set_tail_probes(&mut self, on: bool) {
         self.tx.set_tail_probes(on);
     }
 
-    /// Sets when segments that are not full wait, from the next segment of the peer or write on.
+    /// Sets when partial segments wait. Takes effect at the next segment of the peer, or the next write.
     pub(in crate::tcp) fn put_coalescing(&mut self, coalescing: Coalescing) {
         self.tx.core.window.coalescing = coalescing;
     }
 
-    /// Retransmissions of the SYN.
+    /// Sets the maximum number of retransmissions of the SYN.
     pub(in crate::tcp) fn set_syn_retries(&mut self, retries: u32) {
         self.config = self.config.changed(|config| config.syn_retries = Some(retries));
     }
 
-    /// The peer, and the segment size that a SYN to it offers.
+    /// The peer, and the MSS that a SYN to it offers.
     pub(in crate::tcp) fn offer(&self) -> (Addr, u32) {
         (self.flow.dst, self.config.mss)
     }
 
-    /// Writes `body` as Linux does with `TCP_NOTSENT_LOWAT`: a new buffer is begun only while fewer than `lowat` bytes are
-    /// unsent. How many bytes were taken.
+    /// Writes `body` as Linux does with `TCP_NOTSENT_LOWAT`: a new buffer starts only while fewer than `lowat` bytes
+    /// are unsent. Returns the number of accepted bytes.
     pub(in crate::tcp) fn write_up_to(
         &mut self,
         now: Time,
@@ -117,7 +117,7 @@ impl Connection {
                 break;
             }
             taken += written;
-            // A full buffer is sent as far as it may.
+            // A full buffer is sent although the connection is corked.
             if corked {
                 self.uncork(now, out);
                 self.cork();
@@ -126,13 +126,13 @@ impl Connection {
         taken
     }
 
-    /// What is written from now on begins a new segment.
+    /// Makes the next write begin a new segment.
     pub(in crate::tcp) fn end_record(&mut self) {
         let end = self.tx.core.window.end;
         self.tx.core.window.end_record(end);
     }
 
-    /// Whether a sequence number is one of a segment in flight; our SYN may be.
+    /// Whether a sequence number belongs to a segment in flight, including this end's SYN.
     pub(in crate::tcp) fn has_sent(&self, seq: Seq) -> bool {
         let w = &self.tx.core.window;
         let (una, open) = (w.una, self.state != State::Closed);
@@ -141,13 +141,13 @@ impl Connection {
         open && seq.unwrap_near(self.iss, una).is_some_and(|at| (from..=to).contains(&at))
     }
 
-    /// Whether data flows before the peer is known to have our SYN.
+    /// Whether this end exchanges data although its SYN is not acknowledged yet.
     pub(in crate::tcp) fn waits_for_handshake(&self) -> bool {
         self.is_half()
     }
 
-    /// The path carries segments of `mss` bytes, without options, at most: what is larger and in flight is sent again.
-    //= rfc1191#section-6.4: a retransmission, but no congestion
+    /// Reduces the segment size to the path's `mss` bytes, without options, and retransmits larger segments in flight.
+    //= rfc1191#section-6.4: a retransmission without a sign of congestion
     pub(in crate::tcp) fn shrink_path(&mut self, now: Time, mss: u32, out: &mut Out) {
         if mss >= self.config.mss || self.state == State::Closed {
             return;
@@ -162,7 +162,7 @@ impl Connection {
         let (agreed, w) = (self.agreed, &mut self.tx.core.window);
         let before = w.mss.max(1);
         w.mss = before.min(super::payload_mss(mss, agreed.timestamps, agreed.counts));
-        // Linux counts both in segments.
+        // Linux counts cwnd and ssthresh in segments, so they change with the segment size.
         let resized = |bytes: u32| (u64::from(bytes) * u64::from(w.mss) / u64::from(before)) as u32;
         (w.cwnd, w.ssthresh) = match w.ssthresh == self.config.initial_ssthresh {
             true => (resized(w.cwnd), w.ssthresh),
@@ -172,8 +172,8 @@ impl Connection {
         self.flush(now, out);
     }
 
-    /// Replaces the growth of the congestion window by that of `word`, if it detects losses as this connection does.
-    /// The windows stay as they are. False if it does not.
+    /// Replaces the growth of the congestion window by that of `word`, if both use the same loss recovery. The
+    /// windows do not change. Returns false if the loss recovery differs.
     pub fn set_congestion_control(&mut self, word: &Word) -> bool {
         let settings = self.config.changed(word.apply);
         let fits = settings.variant == self.config.variant
@@ -185,7 +185,7 @@ impl Connection {
         fits
     }
 
-    /// Sends an empty segment below the window, which the peer answers with an ACK.
+    /// Sends an empty segment below the window as a keepalive; the peer answers it with an ACK.
     //= rfc9293#section-3.8.4: SEG.SEQ = SND.NXT-1
     pub fn probe_peer(&mut self, now: Time, out: &mut Out) {
         if !self.state.is_synchronised() {
@@ -196,18 +196,18 @@ impl Connection {
         self.originate(segment, Body::EMPTY, Cause::Control, out);
     }
 
-    /// Answers `segment` with a reset and gives the connection up: its application will not read what came.
+    /// Answers `segment` with a reset and aborts the connection, because the application does not read its data.
     pub fn refuse_data(&mut self, segment: &Segment, out: &mut Out) {
         self.refuse_ack(segment, out);
         self.abort(out);
     }
 
-    /// Gives the connection up without a segment to the peer.
+    /// Aborts the connection without a segment to the peer.
     pub fn give_up(&mut self, out: &mut Out) {
         self.abort(out);
     }
 
-    /// Since which of our positions nothing is acknowledged, and whether anything is outstanding or waits for a window.
+    /// The first unacknowledged position, and whether any data is outstanding or waits for a window.
     pub fn left_edge(&self) -> (u64, bool) {
         let w = &self.tx.core.window;
         (w.una, w.una < w.last())

@@ -1,12 +1,12 @@
-//! What a receiver reports of what it keeps behind a hole (RFC 2018, RFC 2883, SCPS-TP). The peer's FIN takes a sequence
-//! number, so blocks include it.
+//! Reports about data behind a hole: SACK, D-SACK and SNACK (RFC 2018, RFC 2883, SCPS-TP). The peer's FIN has a
+//! sequence number, so blocks include it.
 
 use crate::wire::{SackBlocks, Seq, Snack};
 
-use super::{Kept, Receiver};
+use super::{OutOfOrder, Receiver};
 
-impl Kept {
-    /// The block that holds a position: neighbouring pieces make one, and `fin` extends the one before it.
+impl OutOfOrder {
+    /// The block that contains a position. Adjacent pieces form one block, and `fin` extends the block before it.
     fn block_at(&self, at: u64, fin: Option<u64>) -> Option<(u64, u64)> {
         let i = self.pieces.partition_point(|p| p.to <= at);
         let Some(piece) = self.pieces.get(i).filter(|p| p.from <= at) else {
@@ -33,28 +33,28 @@ impl Kept {
 }
 
 impl Receiver {
-    /// Positions `from` to `to` are kept: their block is the newest.
+    /// Records that positions `from` to `to` were stored: their block is the newest.
     pub(super) fn note_recent(&mut self, from: u64, to: u64) {
         let (nxt, fin) = (self.nxt, self.fin_at);
-        let Some(kept) = &mut self.kept else { return };
-        let grows = core::mem::replace(&mut kept.grew_to, to) == from;
-        if grows && kept.recent[0] < from && kept.recent[0] >= nxt {
+        let Some(stored) = &mut self.out_of_order else { return };
+        let grows = core::mem::replace(&mut stored.grew_to, to) == from;
+        if grows && stored.recent[0] < from && stored.recent[0] >= nxt {
             return;
         }
-        let (start, end) = kept.block_at(from, fin).unwrap_or((from, to));
-        let mut others = kept.recent.into_iter().filter(|at| !(start..end).contains(at));
-        kept.recent =
+        let (start, end) = stored.block_at(from, fin).unwrap_or((from, to));
+        let mut others = stored.recent.into_iter().filter(|at| !(start..end).contains(at));
+        stored.recent =
             core::array::from_fn(|i| if i == 0 { from } else { others.next().unwrap_or(u64::MAX) });
     }
 
-    /// Whether a segment from `from` to `to` adds to none of the two newest blocks while an ACK waits to be put together with
-    /// others: then that goes first, or it would not tell of them (`TCP_SACK_BLOCKS_EXPECTED`).
+    /// Whether a delayed ACK must be sent before the segment from `from` to `to` is stored. It must if the segment
+    /// extends neither of the two newest blocks: the ACK would no longer report them (`TCP_SACK_BLOCKS_EXPECTED`).
     pub fn crowds(&self, from: u64, to: u64) -> bool {
         if self.quick.is_none() || !self.ack_at.is_set() || from <= self.nxt {
             return false;
         }
-        let Some(kept) = &self.kept else { return false };
-        let blocks = kept.recent.iter().filter_map(|at| kept.block_at(*at, self.fin_at));
+        let Some(stored) = &self.out_of_order else { return false };
+        let blocks = stored.recent.iter().filter_map(|at| stored.block_at(*at, self.fin_at));
         let mut others = 0;
         for (start, end) in blocks {
             if others < 2 && (end == from || to == start) {
@@ -78,22 +78,22 @@ impl Receiver {
             }
             None => most,
         };
-        let Some(kept) = &self.kept else { return blocks };
-        let mut told: [(u64, u64); 4] = [(0, 0); 4];
+        let Some(stored) = &self.out_of_order else { return blocks };
+        let mut reported: [(u64, u64); 4] = [(0, 0); 4];
         let mut count = 0;
-        for start in kept.recent {
-            let Some(block) = kept.block_at(start, self.fin_at) else { continue };
-            if told[..count].contains(&block) || count >= most {
+        for start in stored.recent {
+            let Some(block) = stored.block_at(start, self.fin_at) else { continue };
+            if reported[..count].contains(&block) || count >= most {
                 continue;
             }
-            told[count] = block;
+            reported[count] = block;
             count += 1;
             blocks.push(irs + block.0 as u32, irs + block.1 as u32);
         }
         blocks
     }
 
-    /// Positions `from` to `to` came twice: the next ACK says so. The first report of several stays.
+    /// Records that positions `from` to `to` arrived twice. The next ACK reports the first such range.
     //= rfc2883#section-4
     pub fn note_duplicate(&mut self, from: u64, to: u64) {
         if let Some(quick) = self.quick.as_mut().filter(|_| from < to && from > 0) {
@@ -102,21 +102,22 @@ impl Receiver {
         self.report_duplicate(from, to);
     }
 
-    /// Positions `from` to `to` came twice, in segments that also brought something new.
+    /// Records that positions `from` to `to` arrived twice, in segments that also had new data.
     pub(super) fn report_duplicate(&mut self, from: u64, to: u64) {
         if self.settings.dsack && from < to && from > 0 && self.duplicate.is_none() {
             self.duplicate = Some(Box::new((from, to)));
         }
     }
 
-    /// The SYN came twice.
+    /// Records that the SYN arrived twice.
     pub(in crate::tcp) fn report_syn_again(&mut self) {
         if self.settings.dsack && self.duplicate.is_none() {
             self.duplicate = Some(Box::new((0, 1)));
         }
     }
 
-    /// A segment from `from` on came twice with the FIN at `fin`: the report of its data includes that.
+    /// Records that a segment from `from` on arrived twice with the FIN at `fin`. The report of its data includes the
+    /// FIN.
     pub(super) fn note_fin_again(&mut self, from: u64, fin: u64) {
         match self.duplicate.as_deref_mut() {
             Some((_, to)) if from < fin && *to == fin => *to += 1,
@@ -124,8 +125,8 @@ impl Receiver {
         }
     }
 
-    /// What is missing below what is held, in units of the segment size, with at most `most` bytes of bit vector. Where
-    /// a segment was short, the unit that holds its end counts as missing.
+    /// The holes below the stored data, in units of the segment size, with at most `most` bytes of bit vector. A unit
+    /// that contains the end of a short segment counts as missing.
     pub fn snack(&self, most: usize) -> Option<Snack> {
         let fin = self.fin_at.filter(|at| *at > self.nxt);
         let first = self.pieces().first().map(|first| first.from).or(fin)?;
@@ -135,7 +136,7 @@ impl Receiver {
         let most = most.min(Snack::BYTES_MAX);
         let mut vector = [0u8; Snack::BYTES_MAX];
         let mut used = 0;
-        // A unit has arrived when neighbouring pieces hold all of it.
+        // A unit has arrived when adjacent pieces contain all of it.
         let mut run = (0, 0);
         for piece in self.pieces() {
             run = if piece.from == run.1 { (run.0, piece.to) } else { (piece.from, piece.to) };

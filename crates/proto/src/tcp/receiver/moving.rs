@@ -1,32 +1,32 @@
-//! What of a receiver moves with its connection, and how another one goes on with it.
+//! Transfer of a receiver's state to another base station.
 
-use super::{Kept, PIECES_MAX, Piece, Receiver};
+use super::{OutOfOrder, PIECES_MAX, Piece, Receiver};
 use crate::travel::travels;
 use crate::units::Time;
 use crate::wire::Body;
 
-/// What has come in: the part of a receiver's state that the peer relies on.
+/// The state of a receiver on which the peer relies.
 #[derive(Clone, Debug, Default)]
 pub struct Inbound {
-    /// Next position expected.
+    /// Next expected position.
     pub nxt: u64,
     /// One past the last position that was ever advertised.
     pub edge: u64,
-    /// Bytes delivered and not read.
+    /// Number of delivered bytes that the application has not read.
     pub unread: u64,
-    /// Bytes behind a hole, by position.
+    /// Data behind a hole, by position.
     pub pieces: Vec<(u64, Body)>,
     /// Position of the peer's FIN.
     pub fin_at: Option<u64>,
-    /// Where in which stream the last delivered byte was.
+    /// Pattern of the delivered data, and offset of its next byte.
     pub stream: Option<(u32, u64)>,
 }
 
 travels!(Inbound { nxt, edge, unread, pieces, fin_at, stream });
 
 impl Inbound {
-    /// Whether pieces lie in order between what is expected and the edge of the window, and nothing is behind the FIN.
-    /// At most `room` bytes are delivered and not read, or may come.
+    /// Whether this state is possible with a buffer of `room` bytes: the pieces are in order, between the expected
+    /// position and the edge of the window, and not behind the FIN. Unread data and the window fit the buffer.
     pub fn is_sound(&self, room: u64) -> bool {
         let mut at = self.nxt;
         let in_order = self.pieces.iter().all(|(from, body)| {
@@ -39,7 +39,7 @@ impl Inbound {
             Some(fin) => fin >= at && fin <= self.edge,
             None => true,
         };
-        // A FIN lies beyond the window that closed just before it.
+        // A FIN may lie one beyond a window that was closed exactly before it.
         let edge = self.edge + u64::from(self.fin_at.is_some());
         in_order
             && fin
@@ -51,7 +51,7 @@ impl Inbound {
 }
 
 impl Receiver {
-    /// What has come in so far.
+    /// The state for another base station.
     pub fn inbound(&self) -> Inbound {
         Inbound {
             nxt: self.nxt,
@@ -63,7 +63,7 @@ impl Receiver {
         }
     }
 
-    /// Goes on where another one was, behind its handshake.
+    /// Continues from the state of another receiver after its handshake.
     pub fn resume(&mut self, now: Time, inbound: Inbound) {
         let Inbound { nxt, edge, unread, pieces, fin_at, stream } = inbound;
         (self.nxt, self.edge, self.unread) = (nxt, edge, unread);
@@ -72,10 +72,10 @@ impl Receiver {
         let piece =
             |(from, body): (u64, Body)| Piece { from, to: from + u64::from(body.len()), body };
         let waits = fin_at.filter(|at| *at > nxt);
-        self.kept = pieces.last().map(|(last, _)| *last).or(waits).map(|last| {
+        self.out_of_order = pieces.last().map(|(last, _)| *last).or(waits).map(|last| {
             let recent = [last, waits.unwrap_or(u64::MAX), u64::MAX, u64::MAX];
             let pieces = pieces.into_iter().map(piece).collect();
-            Box::new(Kept { pieces, recent, ..Kept::default() })
+            Box::new(OutOfOrder { pieces, recent, ..OutOfOrder::default() })
         });
         self.established(now);
     }

@@ -62,7 +62,7 @@ fn blocks_include_the_fin() {
         let end = segments.iter().map(|s| s.0 + u64::from(s.1)).max().unwrap();
         let taken = r.take(Time(0), 1, body(1, (end - 1) as u32), false);
         assert!(taken.fin && !taken.corrupted, "{segments:?}");
-        assert_eq!((blocks(&r).len(), r.kept.is_none(), r.nxt), (0, true, end + 1));
+        assert_eq!((blocks(&r).len(), r.out_of_order.is_none(), r.nxt), (0, true, end + 1));
     }
 }
 

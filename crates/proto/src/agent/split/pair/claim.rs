@@ -149,9 +149,9 @@ impl Pair {
             return false;
         }
         // M-TCP has acknowledged no data that it still has to deliver.
-        let dispensable = half.is_deputy() || self.halves.iter().all(Half::has_delivered);
+        let dispensable = half.acks_end_to_end() || self.halves.iter().all(Half::has_delivered);
         if !dispensable {
-            self.halves[i].believe_in_more();
+            self.halves[i].accept_acks_beyond();
         }
         dispensable
     }

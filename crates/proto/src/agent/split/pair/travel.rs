@@ -30,7 +30,7 @@ impl Moved {
         let [from_left, from_right] = &self.halves;
         let bounded = |(limit, freed): &(u32, u64)| (1..=1 << 30).contains(limit) && *freed < FAR;
         // A half that has ended accepts no more data, so the other half must have received its end.
-        let ended = |from: &Snapshot, to: &Snapshot| !to.has_ended() || from.has_heard_end();
+        let ended = |from: &Snapshot, to: &Snapshot| !to.has_ended() || from.has_received_fin();
         self.rooms.iter().all(bounded)
             && from_left.is_sound([left, right])
             && from_right.is_sound([right, left])
@@ -41,8 +41,8 @@ impl Moved {
     }
 
     /// Whether its halves acknowledge for each other (M-TCP).
-    pub(in crate::agent) fn is_deputy(&self) -> bool {
-        self.halves.iter().all(Snapshot::is_deputy)
+    pub(in crate::agent) fn acks_end_to_end(&self) -> bool {
+        self.halves.iter().all(Snapshot::acks_end_to_end)
     }
 
     /// Its buffer sizes at a base station with an initial size of `least` bytes.
@@ -78,7 +78,7 @@ impl Pair {
         };
         let mut halves = [half(Side::Left, left, key.reversed()), half(Side::Right, right, key)];
         // A lost host is probed immediately.
-        let gone = halves[0].is_shut().then_some(now);
+        let gone = halves[0].has_closed_window().then_some(now);
         if gone.is_some() {
             halves[1].freeze();
         }

@@ -13,11 +13,11 @@ impl Pair {
     /// Checks whether the half towards the mobile host has timed out, or the next probe is due.
     pub(super) fn look(&mut self, now: Time, out: &mut Out) {
         let Some(every) = self.knocks else { return };
-        if self.gone.is_none() && self.halves[AIR].waits_in_vain(now) {
+        if self.gone.is_none() && self.halves[AIR].has_timed_out(now) {
             self.lose(now, out);
         }
         if self.gone.take_if(|at| *at <= now).is_some() {
-            self.halves[AIR].knock(now, out);
+            self.halves[AIR].probe_return(now, out);
             self.gone = Some(now + every);
         }
     }
@@ -40,14 +40,14 @@ impl Pair {
         self.gone = Some(now);
         self.note(AgentNote::HostGone, out);
         self.halves[AIR].freeze();
-        self.halves[WIRE].set_shut(now, true, out);
+        self.halves[WIRE].set_window_closed(now, true, out);
     }
 
     /// Records the return of the mobile host: both halves resume.
     pub(super) fn find(&mut self, now: Time, out: &mut Out) {
         if self.gone.take().is_some() {
             self.note(AgentNote::HostBack, out);
-            self.halves[WIRE].set_shut(now, false, out);
+            self.halves[WIRE].set_window_closed(now, false, out);
             self.halves[AIR].thaw(now, out);
         }
     }
