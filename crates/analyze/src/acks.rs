@@ -2,7 +2,7 @@
 
 use lasthop_proto::wire::{Flags, Segment, Seq};
 
-/// What one side said last.
+/// Last values of one side.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Side {
     /// One past the highest number that it sent; SYN and FIN count.
@@ -19,7 +19,7 @@ pub(crate) struct Side {
 /// The kind of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Signs {
-    /// An ACK without payload that says nothing new but in SACK blocks.
+    /// An ACK without payload and without news except in SACK blocks.
     pub(crate) duplicate: bool,
     pub(crate) zero_window: bool,
     pub(crate) probe: bool,
@@ -32,7 +32,7 @@ impl Side {
         self.dupacks
     }
 
-    /// Its numbers start anew.
+    /// Handles new sequence numbers of this side.
     pub(crate) fn restart(&mut self) {
         self.end = None;
     }

@@ -1,19 +1,19 @@
-//! The bounds of an analysis.
+//! Configuration of an analysis.
 
-/// What an analysis may keep, and whom it believes.
+/// Limits of the memory of an analysis, and the verification of packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// Most connections; packets of later ones are counted in [`crate::Analysis::ignored_packets`].
+    /// Maximum number of connections; packets of later ones are counted in [`crate::Analysis::ignored_packets`].
     pub connections: usize,
-    /// Most plot points for each direction.
+    /// Maximum number of plot points for each direction.
     pub points: usize,
-    /// Most losses, and most stalls, for each direction.
+    /// Maximum number of losses, and of stalls, for each direction.
     pub losses: usize,
-    /// Most plot points, samples, losses and stalls of all connections together. Beyond, the longest lists are shortened,
-    /// and [`Config::points`] and [`Config::losses`] are lowered for what follows.
+    /// Maximum number of plot points, samples, losses and stalls of all connections. Beyond it the longest lists are
+    /// shortened, and [`Config::points`] and [`Config::losses`] are reduced for the rest of the capture.
     pub listed: usize,
-    /// Whether packets with wrong checksums are left out, as a receiver would. Off by default: a capture at a sender
-    /// that leaves checksums to its hardware holds none that is right.
+    /// Whether packets with wrong checksums are ignored, as by a receiver. Off by default: in a capture at a sender
+    /// with checksum offload all checksums are wrong.
     pub verify: bool,
 }
 

@@ -1,4 +1,4 @@
-//! One connection: two directions and what they tell about each other.
+//! One connection: two directions, and the information that they give about each other.
 
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Flags, FlowKey, Segment, Seq};
@@ -327,7 +327,7 @@ impl Conn {
         self.sides.iter_mut().for_each(Tracker::release);
     }
 
-    /// Whether it has packets of its own, and was not only quoted by an ICMP error.
+    /// Whether it has packets, and was not only quoted by an ICMP error.
     pub(crate) fn is_seen(&self) -> bool {
         self.packets > 0
     }

@@ -1,80 +1,81 @@
-//! Packets that a capture has twice: from a mirror port of both ways, or from two interfaces of one router.
+//! Detection of packets that were captured twice: by a mirror port for both directions, or at two interfaces of a
+//! router.
 //!
-//! A copy has the same bytes from the IP addresses to the last option, and the same IP identification; only the hop count
-//! may be lower. A retransmission has another identification where its sender counts or draws them. Where all are
-//! equal or there are none (IPv6, Linux in some states), time and order decide:
+//! A copy has the same bytes from the IP addresses to the last option, and the same IP identification; only the hop
+//! limit may be lower. A retransmission has another identification if its sender counts them or draws them at random.
+//! If all identifications are equal, or there are none (IPv6, Linux in some states), time and order decide:
 //!
-//! - A SYN is sent again after 200 ms at least, and on the link of the first one.
-//! - Data is sent again upon a packet of the peer or a timer, so not at once behind itself. Where a path delays both, the
-//!   original and a needless repetition, the two look like copies; nothing was lost then either.
-//! - Duplicate ACKs look like copies. They count as such only while other packets come twice: those of their direction, or of
-//!   the other one as long as nothing shows that their own come once.
-//! - A packet that comes again on another link (interface, MAC addresses, VLAN) or with fewer hops left has passed a
-//!   router or bridge in between: a retransmission takes the way of the original.
-//! - Of a direction with ACKs alone each new ACK is followed at once by one that is equal.
+//! - A SYN is retransmitted after at least 200 ms, and on the link of the first one.
+//! - Data is retransmitted after a packet of the peer or a timeout, so not directly after the original. If a path delays
+//!   both the original and a needless retransmission, the two look like copies; there was no loss in this case either.
+//! - Duplicate ACKs look like copies. They count as copies only while other packets are captured twice: those of their
+//!   direction, or of the other direction as long as there is no evidence that their own is captured once.
+//! - A packet on another link (interface, MAC addresses, VLAN), or with a lower hop limit, has passed a router or bridge in
+//!   between: a retransmission takes the path of the original.
+//! - In a direction with ACKs only, each new ACK is directly followed by an equal one.
 
 use core::cmp::Reverse;
 
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{FlowKey, Segment};
 
-/// A router stores a packet at most this long between two of its interfaces.
+/// Maximum time of a packet between two interfaces of a router.
 const WITHIN: Span = Span::secs(1);
 
-/// So long, packets of two taps may be in the wrong order.
+/// Maximum time by which packets of two taps may be in the wrong order.
 const SWAPPED: Span = Span::millis(2);
 
-/// No SYN is sent again sooner.
+/// Time before which no SYN is retransmitted.
 const SYN_WITHIN: Span = Span::millis(100);
 
-/// A packet that follows itself so soon is a copy.
+/// Maximum time of a copy directly after its original.
 const AT_ONCE: Span = Span::millis(1);
 
-/// A sender that has heard of nothing yet for this share of the least round trip repeats nothing.
+/// A sender does not retransmit within a fourth of the minimum round trip without a packet of its peer.
 const UNHEARD: u64 = 4;
 
-/// Copies come at most so many times later than those before.
+/// Maximum factor between the delays of successive copies.
 const SPACING: u64 = 4;
 
-/// A packet that is seen elsewhere too comes there within this time.
+/// Maximum time until a packet appears at the other point of capture.
 const ELSEWHERE: Span = Span::millis(100);
 
-/// Packets without a copy that show that a direction is captured once.
+/// Number of packets without a copy that shows that a direction is captured once.
 const SINGLE: u8 = 4;
 
-/// New ACKs in a row with one equal ACK at once behind each that show that a direction of ACKs comes twice.
+/// Number of consecutive new ACKs, each directly followed by one equal ACK, that shows a twice captured direction.
 const TWINS: u8 = 8;
 
-/// Copies may always come so late.
+/// Delay of copies that is always accepted.
 const JITTER: Span = Span::micros(50);
 
-/// What a copy adds to the score of a direction, and a packet without one takes; from `ESTABLISHED` on, packets come
-/// twice there.
+/// Increase of a direction's score by a copy, and decrease by a packet without one. From `ESTABLISHED` on, the
+/// direction is captured twice.
 const COPY: u8 = 2;
 const ESTABLISHED: u8 = 2;
 const MOST: u8 = 8;
 
-/// Packets of one direction of which a copy may still come.
+/// Maximum number of packets of a direction for which a copy may still arrive.
 const OPEN: usize = 4;
 
-/// Sets of packets that are remembered, at first and at most: 512 KiB of slots and 64 KiB of tags.
+/// Initial and maximum number of sets of stored packets: at most 512 KiB of slots and 64 KiB of tags.
 const FIRST_SETS: usize = 1 << 8;
 const SETS: usize = 1 << 13;
-/// Packets of one set; the oldest leaves. Fewer lose the original where a copy comes a thousand packets later.
+/// Packets of one set; the oldest is replaced. With fewer, the original is lost before a copy a thousand packets later.
 const WAYS: usize = 4;
 
-/// A packet that was seen, in a quarter of a cache line.
+/// A stored packet, in a quarter of a cache line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
-    /// The lower half of its fingerprint; zero if there is none.
+    /// Lower half of its fingerprint; zero if there is none.
     print: u32,
-    /// In units of 1024 ns, modulo 73 minutes.
+    /// Time in units of 1024 ns, modulo 73 minutes.
     at: u32,
     link: u32,
-    /// The bits of its fingerprint that choose the set.
+    /// Bits of its fingerprint that select the set.
     index: u16,
     ttl: u8,
-    /// Copies that have come.
+    /// Number of its copies.
     copies: u8,
 }
 
@@ -106,8 +107,8 @@ impl Slot {
         (self.print, self.index) == (other.print, other.index)
     }
 
-    /// The time between this packet and `later`; `None` if their times are in the wrong order by more than those of two
-    /// taps.
+    /// The time between this packet and `later`; `None` if their times are in the wrong order by more than two taps
+    /// can cause.
     fn until(&self, later: &Slot) -> Option<Span> {
         let span = |units: u32| Span(u64::from(units) << 10);
         let after = later.at.wrapping_sub(self.at);
@@ -118,8 +119,8 @@ impl Slot {
     }
 }
 
-/// Tags of the packets in a set, zero where there is none, and the way of the next packet in the lowest bits. Nearly all
-/// packets are no copies: the tags show that, and stay in a nearer cache than the slots, which are only written.
+/// Tags of the packets in a set, zero if there is none, and the way of the next packet in the lowest bits. Most
+/// packets are no copies, as their tags show. The tags stay in a faster cache than the slots, which are only written.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tags(u64);
 
@@ -153,7 +154,7 @@ impl Tags {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Copies {
     sets: Vec<Set>,
-    /// Of each set.
+    /// Tags of each set.
     tags: Vec<Tags>,
     packets: usize,
 }
@@ -163,61 +164,61 @@ pub(crate) struct Copies {
 pub(crate) struct Print {
     pub(crate) value: u64,
     pub(crate) at: Time,
-    /// A number of the link on which it was captured.
+    /// Number of the link on which it was captured.
     pub(crate) link: u32,
     pub(crate) ttl: u8,
-    /// Whether its sender gives each packet another IP identification.
+    /// Whether each packet of its sender has a different IP identification.
     pub(crate) identified: bool,
-    /// SYN.
+    /// Whether it is a SYN.
     pub(crate) opens: bool,
-    /// Payload or FIN: nothing that may be sent twice without a reason.
+    /// Whether it has payload or a FIN, which are sent twice only for a reason.
     pub(crate) counts: bool,
 }
 
 impl Print {
-    /// Whether this is on another link than the packet in `slot`, or with fewer hops left.
+    /// Whether this is on another link than the packet in `slot`, or has a lower hop limit.
     fn is_elsewhere(&self, slot: &Slot) -> bool {
         self.link != slot.link || self.ttl < slot.ttl
     }
 }
 
-/// Whether packets of one direction come twice.
+/// Whether packets of one direction are captured twice.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Doubling {
     score: u8,
-    /// Packets in a row without a copy.
+    /// Number of consecutive packets without a copy.
     single: u8,
-    /// The latest copy came on another link, or with fewer hops left.
+    /// Whether the latest copy was on another link, or had a lower hop limit.
     elsewhere: bool,
     spacing: Span,
-    /// Copies of one SYN, or packet with data, at most.
+    /// Maximum number of copies of one SYN or data packet.
     copies: u8,
-    /// The latest packets that were no copies and have none yet, in a ring; and the place of the next one.
+    /// The latest packets that are no copies and have none yet, in a ring, and the position of the next one.
     open: [Open; OPEN],
     next: u8,
     acks: EqualAcks,
 }
 
-/// A packet that has no copy yet: its fingerprint, zero if there is none, and its time.
+/// A packet without a copy: its fingerprint, zero if there is none, and its time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Open {
     print: u64,
     at: Time,
 }
 
-/// The latest ACKs of a direction that are equal and follow each other at once.
+/// The latest equal ACKs of a direction that directly follow each other.
 #[derive(Clone, Copy, Debug, Default)]
 struct EqualAcks {
     print: u64,
     at: Time,
     count: u8,
     spacing: Span,
-    /// New ACKs in a row that came exactly twice.
+    /// Number of consecutive new ACKs that arrived exactly twice.
     twins: u8,
 }
 
 impl EqualAcks {
-    /// The next packet of the direction that is no copy.
+    /// Adds the next packet of the direction that is no copy.
     fn add(&mut self, packet: &Print, adjacent: Option<u64>) {
         let after = packet.at.since(self.at);
         if self.print == packet.value && adjacent == Some(packet.value) && after <= AT_ONCE {
@@ -244,7 +245,7 @@ fn pair(high: u32, low: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// The part of a [`fingerprint`] that all packets of a flow share.
+/// The part of a [`fingerprint`] that is common to all packets of a flow.
 pub(crate) fn flow_print(flow: &FlowKey) -> u64 {
     let mut hash = 0;
     let mut add = |value: u64| hash = mix(hash, value);
@@ -261,7 +262,7 @@ pub(crate) fn flow_print(flow: &FlowKey) -> u64 {
     hash
 }
 
-/// A number that packets share only if they are equal in all that a router leaves alone.
+/// A number that two packets share only if all fields that a router does not change are equal.
 pub(crate) fn fingerprint(flow: u64, segment: &Segment, len: u32, ip_id: Option<u16>) -> u64 {
     let mut hash = mix(flow, u64::from(segment.flags.0));
     let mut add = |value: u64| hash = mix(hash, value);
@@ -277,9 +278,9 @@ pub(crate) fn fingerprint(flow: u64, segment: &Segment, len: u32, ip_id: Option<
 }
 
 impl Copies {
-    /// Whether the packet is a copy of an earlier one of its direction. `back` is the doubling of the other direction,
-    /// `adjacent` the fingerprint of the packet just before it in its connection, and `feedback` the least time from here to
-    /// the peer and back: its sender cannot know of a loss sooner.
+    /// Whether the packet is a copy of an earlier one of its direction. `back` is the doubling of the other
+    /// direction, `adjacent` the fingerprint of the packet just before it in its connection, and `feedback` the
+    /// minimum time from here to the peer and back, before which its sender cannot detect a loss.
     pub(crate) fn is_copy(
         &mut self,
         doubling: &mut Doubling,
@@ -313,7 +314,7 @@ impl Copies {
         false
     }
 
-    /// Doubles the number of sets when they hold two packets each; `now` is the time of the next packet.
+    /// Doubles the number of sets when they hold two packets each on average; `now` is the time of the next packet.
     fn grow(&mut self, now: u32) {
         self.packets += 1;
         if self.packets > 2 * self.sets.len() && self.sets.len() < SETS {
@@ -322,7 +323,7 @@ impl Copies {
             self.tags = vec![Tags::default(); many];
             let slots = old.into_iter().flat_map(|set| set.0).filter(|slot| slot.print != 0);
             let mut slots: Vec<Slot> = slots.collect();
-            // Ways are replaced in the order in which they were filled, so the oldest packet comes first.
+            // Ways are replaced in the order in which they were filled, so insert the oldest packet first.
             slots.sort_by_key(|slot| Reverse(now.wrapping_sub(slot.at) as i32));
             for slot in slots {
                 let place = usize::from(slot.index) & (many - 1);
@@ -339,7 +340,7 @@ struct Found<'a> {
     slot: &'a Slot,
     /// The time since then.
     after: Span,
-    /// The packet is on another link than that one, or has fewer hops left.
+    /// Whether the packet is on another link than that one, or has a lower hop limit.
     elsewhere: bool,
 }
 
@@ -371,12 +372,12 @@ impl Doubling {
         }
     }
 
-    /// Whether packets come twice here, at such a distance, and on another link or not.
+    /// Whether copies with this delay, on another link or not, are established in this direction.
     fn is_usual(&self, after: Span, elsewhere: bool) -> bool {
         self.score >= ESTABLISHED && after <= self.latest() && elsewhere == self.elsewhere
     }
 
-    /// A packet is the copy with the number `copies` of one that came `after` before.
+    /// Records the copy number `copies` of a packet, with the delay `after`.
     fn copied(&mut self, packet: &Print, copies: u8, after: Span, elsewhere: bool) {
         self.elsewhere = elsewhere;
         if packet.counts || packet.opens {
@@ -390,7 +391,7 @@ impl Doubling {
         }
     }
 
-    /// A packet that is no copy; one whose copy is overdue shows that they do not all come twice.
+    /// Records a packet that is no copy. Earlier packets without a copy after the maximum delay reduce the score.
     fn first(&mut self, packet: &Print, back: &Doubling, adjacent: Option<u64>) {
         let latest = self.latest();
         for open in self.open.iter_mut().filter(|open| open.print != 0) {
@@ -409,7 +410,7 @@ impl Doubling {
         }
     }
 
-    /// How much later than its packet a copy may come.
+    /// Maximum delay of a copy.
     fn latest(&self) -> Span {
         Span(self.spacing.0.saturating_mul(SPACING)).max(JITTER)
     }
@@ -434,7 +435,7 @@ mod tests {
         for number in 1..=first {
             assert!(!is_copy(number, 1 + number % (sets - 1), number));
         }
-        // The last of these replaces the first; the packet behind them makes the table grow.
+        // The last of these replaces the first; the packet after them makes the table grow.
         for number in first + 1..=2 * sets + 1 {
             assert!(!is_copy(number, 0, number));
         }

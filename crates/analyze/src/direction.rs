@@ -26,10 +26,10 @@ use order::{Evidence, Ids};
 use sacked::Sacked;
 use space::{Candidate, Origin};
 
-/// Outstanding segments kept for each direction; beyond, the oldest gives no round-trip time.
+/// Maximum number of stored outstanding segments for each direction; beyond it the oldest gives no round-trip time.
 const OUTSTANDING: usize = 4096;
 
-/// Round-trip times kept to look up what a lost segment's neighbour met.
+/// Maximum number of stored round-trip times, to look up that of a lost segment's neighbour.
 const SAMPLES: usize = 1024;
 
 #[derive(Clone, Copy, Debug)]
@@ -60,9 +60,9 @@ struct Repair {
     loss: Option<usize>,
     /// Whether its original is a trial, and of which label.
     trial: Option<Label>,
-    /// An earlier retransmission of the same bytes is under way: an early ACK may answer that one.
+    /// An earlier retransmission of the same bytes is in flight: an early ACK may answer that one.
     repeatedly: bool,
-    /// Of a lost segment of which another part was sent again before: no loss of its own.
+    /// Of a lost segment with another part that was retransmitted before: no separate loss.
     part: bool,
     /// Bytes of the lost segment.
     size: i64,
@@ -119,14 +119,14 @@ pub(crate) struct Tracker {
     samples: VecDeque<(i64, f64)>,
     episode: Option<Episode>,
     episodes: u32,
-    /// The episode of each loss, beside `reading.losses`.
+    /// The episode of each loss, parallel to `reading.losses`.
     episode_of: Vec<u32>,
-    /// Whether each loss was none, beside `reading.losses`.
+    /// Whether each loss was spurious, parallel to `reading.losses`.
     disproved: Vec<bool>,
     repairs: VecDeque<Repair>,
     /// The latest repairs that were acknowledged.
     settled: VecDeque<Repair>,
-    /// Losses, kept or omitted; and of these, those of segments that never came here.
+    /// Number of losses, listed or omitted, and number of those whose segments did not reach the point of capture.
     lost: u64,
     unseen: u64,
     trials: Trials,
@@ -275,7 +275,7 @@ impl Tracker {
         }
     }
 
-    /// Whether what fills a gap was sent again, rather than overtaken on its way.
+    /// Whether the data that fills a gap was retransmitted, instead of reordered.
     fn is_repair(&mut self, data: Data, filled: Filled) -> bool {
         let Data { at, ip_id, timestamp, round_trip, .. } = data;
         let (later, evidence) = order::sent_later(
@@ -355,7 +355,7 @@ impl Tracker {
             self.answered = acked.answer;
             self.advance(config, at, ack, echo);
         }
-        // Before any data a window says nothing that the first segment will not.
+        // Before the first data a window has no additional information.
         if self.first_data.is_some() {
             self.in_flight(config, at);
         }

@@ -5,10 +5,10 @@ use lasthop_proto::wire::{Flags, Segment, Seq};
 
 use crate::reading::Opening;
 
-/// SYNs whose timestamps are stored: the echo in a SYN-ACK tells which of them it answers.
+/// Maximum number of SYNs with stored timestamps. The echo in a SYN-ACK shows which SYN it answers.
 const SYNS: usize = 4;
 
-/// What is known about a handshake.
+/// State of a handshake.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Handshake {
     /// The side that sent the SYN.
@@ -20,7 +20,7 @@ pub(crate) struct Handshake {
     answer: Option<(Seq, Time)>,
     /// The same of a SYN-ACK with another number before it, and its time since the SYN.
     former: Option<(Seq, Time, Span)>,
-    /// An ACK of the opener that stands in the file before the SYN-ACK, or without it.
+    /// An ACK of the opener in the file before the SYN-ACK, or without a SYN-ACK.
     early: Option<(Seq, Time)>,
     refused: bool,
     /// Whether the other side sent anything.

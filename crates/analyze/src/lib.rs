@@ -1,32 +1,33 @@
-//! What happened to TCP in a capture.
+//! Analysis of the TCP connections in a capture.
 //!
-//! [`analyze_capture`] reads any pcap or pcapng file, [`Reader`] one that comes in pieces; [`Analyzer`] takes packets one by one. The answer is an
-//! [`Analysis`]: every connection with, for each direction, volumes, round-trip times, retransmissions by
-//! kind, losses with a verdict on their cause, stalls, and points to plot. Nothing is rendered here.
+//! [`analyze_capture`] reads any pcap or pcapng file, [`Reader`] reads one in pieces, and [`Analyzer`] accepts single
+//! packets. The result is an [`Analysis`]: all connections with, for each direction, volumes, round-trip times,
+//! retransmissions by kind, losses with a verdict on their cause, stalls, and points of a plot. Rendering is elsewhere.
 //!
 //! # Definitions
 //!
-//! Wireshark's counts are kept beside ours ([`WiresharkCounts`]): they follow `tcp_analyze_sequence_number` of its
-//! version 4.0 and agree with `tshark` packet by packet. Ours ([`Retransmissions`]) differ knowingly:
+//! The result also has Wireshark's counts ([`WiresharkCounts`]). They follow `tcp_analyze_sequence_number` of version
+//! 4.0 and agree with `tshark` for each packet. Our counts ([`Retransmissions`]) differ intentionally:
 //!
-//! - Wireshark calls a packet "out of order" when it comes within one round-trip time of the highest sequence number,
-//!   so most SACK retransmissions of a busy sender are "out of order" to it. Here the bytes decide: what this
-//!   point of capture has seen before is a retransmission; what it has not is out of order only if the gap
-//!   is younger than the first round trip, since no sender could have learnt of the loss sooner.
-//! - Wireshark has one kind of other retransmission; here they are told apart by what the sender knew: duplicate ACKs
-//!   or SACK blocks (fast), an episode in progress (recovery), or a silence that only a timer ends (timeout).
+//! - Wireshark calls a packet "out of order" if it arrives within one round-trip time of the highest sequence number.
+//!   Therefore most SACK retransmissions of a busy sender are "out of order". Here the bytes decide: bytes that have
+//!   passed the point of capture before are a retransmission. New bytes are out of order only if the gap is younger than
+//!   the first round trip, since no sender could have detected the loss sooner.
+//! - Wireshark has one kind of other retransmissions. Here their kind depends on the evidence at the sender: duplicate
+//!   ACKs or SACK blocks (fast), an episode in progress (recovery), or a silence that only a timer ends (timeout).
 //!
 //! # Radio or queue
 //!
-//! [`Verdict`] is one for each direction: losses that prefer long round trips, by Fisher's exact test, are a queue's;
-//! those that do not are not. It is "unclear" more often than wrong; single losses carry no label. `docs/how-to/analyze.md`
-//! has the rule and what it cannot tell.
+//! Each direction has one [`Verdict`]: losses that are more frequent at long round trips, by Fisher's exact test, are
+//! those of a queue. The verdict is "unclear" more often than wrong, and single losses have no label.
+//! `docs/how-to/analyze.md` has the rule and its limits.
 //!
 //! # Bounds
 //!
-//! Time is linear in the number of packets. A connection keeps at most [`Config::points`] plot points,
-//! as many samples of what changes over time, [`Config::losses`] losses and stalls, and a few thousand outstanding segments and gaps for each direction; a capture
-//! keeps at most [`Config::connections`] connections, and [`Config::listed`] points, samples, losses and stalls of all of them. What exceeds a bound is counted, never silently lost.
+//! Time is linear in the number of packets. A connection stores at most [`Config::points`] plot points, as many
+//! samples of values over time, [`Config::losses`] losses and stalls, and a few thousand outstanding segments and
+//! gaps for each direction. A capture stores at most [`Config::connections`] connections, and [`Config::listed`]
+//! points, samples, losses and stalls of all of them. Entries beyond a bound are counted.
 
 mod acks;
 mod config;

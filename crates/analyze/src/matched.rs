@@ -1,8 +1,8 @@
-//! The same packets in two captures of one path: what was lost in between, and how the time in between changed.
+//! Matching of packets in two captures of one path: losses between them, and changes of the delay between them.
 //!
-//! Packets are known by what no router changes: ends, sequence numbers, length, flags, timestamps. What carries more
-//! than the other capture ever does, because an interface splits or merges segments, is taken apart first. Translated
-//! addresses match nothing.
+//! Packets are identified by fields that routers do not change: ends, sequence numbers, length, flags, timestamps.
+//! Segments longer than any in the other capture, because an interface splits or merges segments, are split first.
+//! Packets with translated addresses do not match.
 
 mod clocks;
 
@@ -20,14 +20,14 @@ use crate::stats::{Series, Spread};
 
 pub use clocks::Clocks;
 
-/// Of packets that look alike, one is not taken for another that it could only be if it had come so much sooner than
-/// any other packet, in nanoseconds.
+/// Tolerance in nanoseconds for equal packets: two of them do not match if this required a delay shorter by more than
+/// this than that of all other packets.
 const SLACK: i64 = 500_000;
 
-/// What two captures of one path tell together.
+/// Results of two captures of one path.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Matched {
-    /// How the clocks of the captures differ; `None` if no packet is in both.
+    /// Difference of the clocks; `None` if no packet is in both captures.
     pub clocks: Option<Clocks>,
     /// Directions of connections with packets in both captures, in the order of their ends.
     pub crossings: Vec<Crossing>,
@@ -36,58 +36,58 @@ pub struct Matched {
 /// One direction of a connection between the two points of capture.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Crossing {
-    /// Who sends.
+    /// The sender.
     pub from: Endpoint,
-    /// Who receives.
+    /// The receiver.
     pub to: Endpoint,
     /// Whether the packets pass the second capture first.
     pub backwards: bool,
-    /// Packets at the point that they pass first, while both captures ran.
+    /// Packets at the point that they pass first, in the common time of the captures.
     pub packets: u64,
-    /// Those of them that are in both captures.
+    /// Packets in both captures.
     pub matched: u64,
-    /// Those that are not: lost in between, or missed by the capture behind.
+    /// Packets in the first capture only: lost in between, or missed by the second capture.
     pub lost: u64,
-    /// Those of the lost that carried payload.
+    /// Lost packets with payload.
     pub lost_data: u64,
-    /// Packets that only the point behind saw: sent in between, or missed by the capture before.
+    /// Packets in the second capture only: sent in between, or missed by the first capture.
     pub added: u64,
-    /// The time in between, above the least of this direction, in seconds.
+    /// Delay between the points, above the minimum of this direction, in seconds.
     pub delay: Option<Spread>,
-    /// It over time; each by the clock of the first capture.
+    /// Delays over time, by the clock of the first capture.
     pub delays: Samples<Delay>,
     /// The lost packets, at most [`Config::losses`].
     pub losses: Vec<LostBetween>,
 }
 
-/// The time that one packet took from one capture to the other.
+/// Delay of one packet between the captures.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Delay {
-    /// When it passed the first capture, by that one's clock.
+    /// Time at the first capture, by its clock.
     pub at: Time,
-    /// Seconds above the least of its direction.
+    /// Delay above the minimum of its direction, in seconds.
     pub above: f64,
 }
 
 /// A packet that was lost between the captures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct LostBetween {
-    /// When it passed the point before, by the clock of the first capture.
+    /// Time at the first point, by the clock of the first capture.
     pub at: Time,
-    /// Its sequence number.
+    /// Sequence number.
     pub seq: u32,
     /// Bytes of payload; zero for an ACK.
     pub len: u32,
 }
 
-/// What a packet is known by.
+/// Identification of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Known {
     seq: u32,
     len: u32,
     flags: u16,
     stamp: Option<u32>,
-    /// Of a packet without payload: acknowledgement, window and the first SACK block's end.
+    /// For a packet without payload: acknowledgement, window and end of the first SACK block.
     ack: Option<(u32, u16, u32)>,
 }
 
@@ -96,7 +96,7 @@ struct Known {
 struct Flow {
     packets: Vec<(Known, i64)>,
     longest: u32,
-    /// The largest segment that its sender takes, announced by itself.
+    /// MSS announced by its sender.
     mss: Option<u32>,
 }
 
@@ -134,7 +134,7 @@ fn known(segment: &Segment, len: u32) -> Known {
     Known {
         seq: segment.seq.0,
         len,
-        // PSH goes with the last piece of what was split.
+        // PSH is on the last part of a split segment.
         flags: segment.flags.0 & (Flags::SYN | Flags::FIN | Flags::RST).0,
         stamp: segment.timestamps.map(|timestamps| timestamps.value),
         ack: (len == 0).then_some((segment.ack.0, segment.window, block)),
@@ -142,7 +142,7 @@ fn known(segment: &Segment, len: u32) -> Known {
 }
 
 impl Flow {
-    /// Times by packet, after packets longer than `unit` have been taken apart.
+    /// Times by packet, after packets longer than `unit` were split.
     fn times(&self, unit: u32) -> BTreeMap<Known, Vec<i64>> {
         let mut times: BTreeMap<Known, Vec<i64>> = BTreeMap::new();
         for &(known, at) in &self.packets {
@@ -265,7 +265,7 @@ fn crossing(
         let then = behind.get(known).map_or(&[][..], Vec::as_slice);
         found.pair(*known, at, then, least);
     }
-    // What passed while only one of the captures ran tells nothing; a packet may take as long as the slowest did.
+    // Packets outside of the common time of the captures are ignored; a packet may take as long as the slowest one.
     let (from, to) = (first.0.max(other.0), first.1.min(other.1));
     let (from, to) = (from - least.min(0), to - most.max(0));
     found.missing.retain(|(_, at)| (from..=to).contains(at));

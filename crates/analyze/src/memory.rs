@@ -11,7 +11,7 @@ const BETWEEN: u64 = 1 << 16;
 /// The least limit of a list.
 const LEAST: usize = 16;
 
-/// Entries of state for packets under way, of all connections: 200 MB at most.
+/// Maximum number of state entries for packets in flight, of all connections: at most 200 MB.
 const PENDING: usize = 4 << 20;
 
 /// Compares the memory of all connections with its bounds from time to time.

@@ -49,10 +49,10 @@ pub struct RoundTrip {
     pub by: MeasuredBy,
 }
 
-/// What is under way, and what may be.
+/// Outstanding bytes, and their limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct InFlight {
-    /// When.
+    /// Time of the packet.
     pub at: Time,
     /// The highest cumulative ACK so far, as a position in the stream.
     pub acked: i64,
@@ -66,9 +66,9 @@ pub struct InFlight {
 /// Samples in the order of time.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Samples<T> {
-    /// One of how many is kept: 1 unless there were more than [`crate::Config::points`].
+    /// One of `every` samples is stored: 1 unless there were more than [`crate::Config::points`].
     pub every: u64,
-    /// Those that are kept.
+    /// The stored samples.
     pub kept: Vec<T>,
     #[serde(skip)]
     seen: u64,
@@ -192,7 +192,7 @@ impl OverTime {
     pub(crate) fn stamped(&mut self, at: Time, value: u32) {
         match self.stamps.back_mut() {
             Some(stamp) if stamp.value == value => stamp.last = at,
-            // Out of order: its echo tells nothing new.
+            // Out of order: its echo is no sample.
             Some(stamp) if (value.wrapping_sub(stamp.value) as i32) < 0 => {}
             _ => {
                 if self.stamps.len() >= STAMPS {

@@ -14,7 +14,7 @@ use crate::diagnose::Diagnosis;
 use crate::over_time::OverTime;
 use crate::stats::Spread;
 
-/// What a capture holds.
+/// The analysis of a capture.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Analysis {
     /// Packets in the capture.
@@ -29,29 +29,29 @@ pub struct Analysis {
     pub unread_packets: u64,
     /// The same by reason, most frequent first.
     pub unread: Vec<Unread>,
-    /// Of those that were not read, the ones whose headers make no sense or were cut off.
+    /// Number of unread packets with invalid or incomplete headers.
     pub malformed_packets: u64,
-    /// Fragments of IP packets that are counted elsewhere: the last fragment to arrive counts as the packet. Copies of
-    /// fragments are among them.
+    /// Fragments of IP packets, including copies. The last fragment to arrive is not counted here: it counts as the
+    /// packet.
     pub fragments: u64,
-    /// TCP packets left out because a checksum is wrong; only where verification was asked for.
+    /// TCP packets ignored for a wrong checksum, if verification is enabled.
     pub damaged_packets: u64,
     /// TCP packets of connections beyond [`crate::Config::connections`].
     pub ignored_packets: u64,
-    /// TCP packets that the capture has a second time, as from a mirror port or from two interfaces of one router: left
-    /// out, but for the counts of Wireshark.
+    /// TCP packets that were captured a second time, as from a mirror port or from two interfaces of one router. They
+    /// are ignored, except in the counts of Wireshark.
     pub copied_packets: u64,
-    /// Packets that are missing because a live capture could not keep up.
+    /// Packets that a live capture has missed because it was too slow.
     pub missed_packets: u64,
-    /// The file ended within a record: the analysis covers what came before.
+    /// Whether the file ends within a record. The analysis covers the records before.
     pub truncated: bool,
-    /// Why reading stopped before the end, if it did; the analysis covers what came before.
+    /// Reason for which reading stopped before the end. The analysis covers the records before.
     pub error: Option<String>,
     /// The connections in the order of their first packets.
     pub connections: Vec<Connection>,
 }
 
-/// Packets that may hold TCP and were not read for one reason.
+/// Packets that may contain TCP and were not read, for one reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Unread {
     /// Why.
@@ -87,11 +87,11 @@ pub struct Endpoint {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Opening {
-    /// With a SYN that was answered.
+    /// With a SYN and its SYN-ACK.
     Handshake,
-    /// With a SYN that was answered by a reset.
+    /// With a SYN and a reset as its answer.
     Refused,
-    /// With a SYN that nothing answered.
+    /// With a SYN without an answer.
     Unanswered,
     /// It was open before the capture began.
     MidConnection,
@@ -107,7 +107,7 @@ pub enum Closing {
     HalfClosed,
     /// A reset.
     Reset,
-    /// Not at all: it outlives the capture.
+    /// It does not end in the capture.
     Open,
 }
 
@@ -128,21 +128,21 @@ pub struct Connection {
     pub opening: Opening,
     /// How it ends.
     pub closing: Closing,
-    /// From the SYN to the ACK of the SYN-ACK: one round trip of the whole path, wherever the capture was made. In
-    /// seconds. Timers do not count: of what was sent again, the last one before its answer does.
+    /// Time from the SYN to the ACK of the SYN-ACK, in seconds: one round trip of the whole path, independent of the
+    /// point of capture. It excludes timeouts: of retransmitted SYNs, the last one before the answer counts.
     #[serde(serialize_with = "seconds")]
     pub handshake_rtt: Option<Span>,
-    /// From the SYN to the SYN-ACK: what of that round trip lies between the place of the capture and the server. The
-    /// rest lies between it and the client. In seconds.
+    /// Time from the SYN to the SYN-ACK, in seconds: the part of that round trip between the point of capture and the
+    /// server. The rest is between the point of capture and the client.
     #[serde(serialize_with = "seconds")]
     pub syn_ack: Option<Span>,
-    /// What the client sent.
+    /// The direction from the client.
     pub to_server: Direction,
-    /// What the server sent.
+    /// The direction from the server.
     pub to_client: Direction,
 }
 
-/// One direction of a connection: what one side sent.
+/// One direction of a connection: the packets of one side.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Direction {
     /// Packets, without copies.
@@ -160,15 +160,16 @@ pub struct Direction {
     pub goodput: Option<f64>,
     /// Unique bytes in bits per second, from the first to the last packet with payload. `None` for fewer than two.
     pub throughput: Option<f64>,
-    /// Packets whose TCP options were cut off by the snap length, or are malformed: options that are missing in the
-    /// capture may have been there.
+    /// Packets whose TCP options were cut off by the snap length, or are malformed. They may have had more options
+    /// than the capture shows.
     pub options_cut: u64,
     /// Maximum segment size it announced.
     pub mss: Option<u16>,
     /// Window scale shift it announced.
     pub window_scale: Option<u8>,
-    /// Initial sequence numbers of this side that replaced others in the same connection, as after the restart of a
-    /// host (RFC 9293, 3.5.1). Positions continue behind those of the numbers before.
+    /// Number of new initial sequence numbers of this side in the same connection, as after the restart of a host
+    /// (RFC 9293,
+    /// 3.5.1). Positions continue after those of the previous numbers.
     pub restarts: u32,
     /// Whether it announced SACK.
     pub sack_permitted: bool,
@@ -183,12 +184,12 @@ pub struct Direction {
     pub retransmissions: Retransmissions,
     /// Packets that filled a gap and were sent before the packet behind it: the network changed their order.
     pub out_of_order: u64,
-    /// What shows whether packets that filled a gap were overtaken or sent again.
+    /// Evidence whether packets that filled a gap were reordered or retransmitted.
     pub order_evidence: OrderEvidence,
-    /// Packets with payload that appear in the file behind an ACK of some of it. They are no retransmissions: the
-    /// order of the file is not that of the wire, or the capture missed the packets before them.
+    /// Packets with payload that appear in the file after an ACK of part of it. They are no retransmissions: the
+    /// order in the file differs from that on the wire, or the capture has missed earlier packets.
     pub acked_before_seen: u64,
-    /// ACKs of the peer that no data of this side can explain: of another connection between the same ports.
+    /// ACKs of the peer beyond the data of this side: they belong to another connection between the same ports.
     pub foreign_acks: u64,
     /// Duplicate ACKs this side sent, by Wireshark's definition: no payload, nothing new in any field.
     pub duplicate_acks: u64,
@@ -200,15 +201,15 @@ pub struct Direction {
     pub keep_alives: u64,
     /// ACKs with SACK blocks that this side sent.
     pub sack_acks: u64,
-    /// ACKs by which this side reported bytes it received twice (RFC 2883).
+    /// ACKs by which this side reported duplicate bytes (RFC 2883).
     pub dsacks: u64,
-    /// Losses of what this side sent: its retransmissions, without the spurious and the needless ones.
+    /// Losses of this side's data: its retransmissions without spurious and needless ones.
     pub losses: Vec<Loss>,
     /// Losses beyond [`crate::Config::losses`].
     pub losses_omitted: u64,
-    /// What the losses were caused by.
+    /// Cause of the losses.
     pub verdict: Verdict,
-    /// Named faults that concern what this side sent.
+    /// Diagnosed faults of this direction.
     pub diagnoses: Vec<Diagnosis>,
     /// Long silences of this side as a sender of data.
     pub stalls: Vec<Stall>,
@@ -218,15 +219,15 @@ pub struct Direction {
     pub points: Vec<Point>,
     /// Points beyond [`crate::Config::points`].
     pub points_omitted: u64,
-    /// What changes over time: round trips, outstanding data, the peer's window, volume.
+    /// Values over time: round trips, outstanding data, the peer's window, volume.
     #[serde(skip_serializing_if = "OverTime::is_empty")]
     pub over_time: OverTime,
     /// What `tshark` counts in this direction.
     pub wireshark: WiresharkCounts,
 }
 
-/// What shows when packets that filled gaps were sent: before the packet behind the gap (overtaken), or after it (sent
-/// again). The first of these that decides counts.
+/// Evidence for the packets that filled gaps: they were sent before the packet after the gap (reordered), or after it
+/// (retransmitted). The first decisive kind of evidence counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct OrderEvidence {
     /// TCP timestamps: certain.
@@ -242,7 +243,7 @@ pub struct OrderEvidence {
     pub age_alone: u64,
 }
 
-/// Retransmissions by what caused them.
+/// Retransmissions by cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Retransmissions {
     /// The first of an episode, upon duplicate ACKs or SACK blocks.
@@ -253,10 +254,10 @@ pub struct Retransmissions {
     pub timeout: u64,
     /// Further ones in an episode that began with a timeout.
     pub after_timeout: u64,
-    /// Of bytes whose ACK had already passed the point of capture.
+    /// Of bytes that an ACK at the point of capture had already covered.
     pub spurious: u64,
-    /// Of all others, the ones whose original turned out to have arrived: the ACK came sooner than any answer to the
-    /// retransmission could, or echoed an older timestamp. They are no losses.
+    /// Of all others, those whose original has arrived: the ACK was too early for an answer to the retransmission, or
+    /// echoed an older timestamp. They are no losses.
     pub needless: u64,
     /// None of these: tail loss probes, early retransmission, evidence outside the capture.
     pub other: u64,
@@ -267,7 +268,7 @@ pub struct Retransmissions {
 }
 
 impl Retransmissions {
-    /// How many there are of all kinds.
+    /// Total number, of all kinds.
     pub fn total(&self) -> u64 {
         self.fast + self.recovery + self.timeout + self.after_timeout + self.spurious + self.other
     }
@@ -291,61 +292,60 @@ pub enum Retransmission {
     Other,
 }
 
-/// Where a lost packet was lost, seen from the point of capture.
+/// Location of a loss relative to the point of capture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Seen {
-    /// The original passed here and was lost behind, or its ACK was.
+    /// The original passed the point of capture, and it or its ACK was lost after it.
     Before,
-    /// The original never came here.
+    /// The original did not reach the point of capture.
     Never,
 }
 
-/// What the losses of a direction were caused by.
+/// Cause of the losses of a direction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// Nothing was lost.
     #[default]
     NoLoss,
-    /// Mostly something that does not ask how long the queue is: on a wireless path, the radio.
+    /// Mostly a cause independent of the queue's length: on a wireless path, the radio.
     Radio,
-    /// Mostly a queue that was full.
+    /// Mostly a full queue.
     Queue,
-    /// Each of them some.
+    /// Both causes.
     Both,
-    /// The evidence does not tell.
+    /// The evidence is not sufficient.
     Unclear,
 }
 
 /// Radio or queue, for all losses of one direction, with the evidence.
 ///
-/// A trial is a new segment sent while a round-trip time at most two round trips old was known, and no earlier
-/// segment was lost and still unrepaired. It is labelled with that round-trip time, which its own fate cannot have
-/// changed.
+/// A trial is a new segment that was sent with a known round-trip time, at most two round trips old, and without an
+/// unrepaired earlier loss. Its label is that round-trip time, which its own fate cannot have changed.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Verdict {
     /// The cause.
     pub cause: Cause,
-    /// Why, in a sentence.
+    /// The reason, as a sentence.
     pub evidence: String,
     /// Trials.
     pub segments: u64,
-    /// Those that were lost: the first of each flight only.
+    /// Lost trials; only the first loss of each flight counts.
     pub losses: u64,
-    /// Trials with the longest round trips, about a quarter; zero, as the next three, where it was not looked.
+    /// Trials with the longest round trips, about a quarter. This and the next three are zero without this comparison.
     pub long_segments: u64,
-    /// Those that were lost.
+    /// Lost ones of these.
     pub long_losses: u64,
     /// Trials with the shortest round trips, about half.
     pub short_segments: u64,
-    /// Those that were lost.
+    /// Lost ones of these.
     pub short_losses: u64,
-    /// A tenth of the trials have shorter labels, in seconds.
+    /// First decile of the labels, in seconds.
     pub rtt_short: Option<f64>,
-    /// A tenth of the trials have longer ones, in seconds.
+    /// Last decile of the labels, in seconds.
     pub rtt_long: Option<f64>,
-    /// How probable at least `long_losses` were if losses did not depend on the round trip (Fisher's exact test).
+    /// Probability of at least `long_losses` if losses were independent of the round trip (Fisher's exact test).
     pub chance: Option<f64>,
 }
 
@@ -360,17 +360,17 @@ pub struct Loss {
     pub offset: i64,
     /// Number of bytes.
     pub len: u32,
-    /// Where it was lost.
+    /// Location of the loss.
     pub seen: Seen,
-    /// How it was repaired.
+    /// Kind of the retransmission that repaired it.
     pub repair: Retransmission,
-    /// Whether the receiver reported that it was missing: by a duplicate ACK or a SACK block, or by an ACK that came later
-    /// and ends before it. Otherwise silence alone shows it, and its ACK may have been lost instead.
+    /// Whether the receiver reported it as missing: by a duplicate ACK or a SACK block, or by a later ACK that ends
+    /// before it. Otherwise the only evidence is silence, and its ACK may have been lost instead.
     pub reported: bool,
     /// The round-trip time of the segment sent just before the lost one; the latest measured if that is not known.
     /// In seconds.
     pub rtt_before: Option<f64>,
-    /// How many losses the same episode of recovery repaired, this one included.
+    /// Number of losses that the same recovery repaired, including this one.
     pub burst: u32,
 }
 
@@ -383,25 +383,25 @@ pub struct Stall {
     pub to: Time,
     /// Position of the latter.
     pub offset: i64,
-    /// Bytes that were sent and not acknowledged when it began.
+    /// Unacknowledged bytes at its start.
     pub outstanding: u64,
     /// Why.
     pub cause: StallCause,
 }
 
-/// Why a sender was silent.
+/// Reason for the silence of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StallCause {
-    /// A packet was lost and only the retransmission timer noticed.
+    /// A packet was lost, and only the retransmission timer detected it.
     Timeout,
     /// The receiver's window was closed.
     ZeroWindow,
-    /// Everything was acknowledged and the application had nothing to send, or began a new request.
+    /// All data was acknowledged, and the application had nothing to send, or began a new request.
     ApplicationIdle,
-    /// The ACK that let the sender go on came late: the receiver, or the path to it and back, held it.
+    /// The ACK with which the sender continued was late: the receiver, or the path to it and back, has delayed it.
     AckDelayed,
-    /// None of these explains it.
+    /// None of these reasons applies.
     Unclear,
 }
 
@@ -418,15 +418,15 @@ pub struct Point {
     pub kind: PointKind,
 }
 
-/// What a mark in a time-sequence plot stands for.
+/// Meaning of a mark in a time-sequence plot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PointKind {
     /// Bytes sent for the first time.
     Data,
-    /// Bytes sent again.
+    /// Retransmitted bytes.
     Retransmission,
-    /// Bytes that came out of order.
+    /// Reordered bytes.
     OutOfOrder,
     /// The peer's cumulative ACK moved here.
     Ack,

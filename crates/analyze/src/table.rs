@@ -55,13 +55,13 @@ impl Analyzer {
         Analyzer { config, ..Analyzer::default() }
     }
 
-    /// The packets that follow were captured on the link with the number `link`, as [`Frame::link_id`] gives it.
+    /// Sets the link of the next packets, a number by [`Frame::link_id`].
     #[inline]
     pub fn on_link(&mut self, link: u32) {
         self.link = link;
     }
 
-    /// What a [`Decoder`] found in a frame that was captured at `at`.
+    /// Processes the result of a [`Decoder`] for a frame captured at `at`.
     #[inline]
     pub fn content(&mut self, at: Time, content: Content) {
         match content {
@@ -73,7 +73,7 @@ impl Analyzer {
         self.analysis.packets += 1;
     }
 
-    /// The next packet, captured at `at`.
+    /// Processes the next packet, captured at `at`.
     pub fn packet(&mut self, at: Time, packet: &View) {
         self.analysis.packets += 1;
         let Transport::Tcp(segment) = &packet.transport else {
@@ -195,7 +195,7 @@ fn hosts(flow: FlowKey) -> (Addr, Addr) {
     (flow.src.min(flow.dst), flow.src.max(flow.dst))
 }
 
-/// Analyses a capture that comes in pieces, of which only one is in memory at a time.
+/// Analyses a capture in pieces, of which only one is in memory.
 #[derive(Clone, Debug, Default)]
 pub struct Reader {
     analyzer: Analyzer,
@@ -204,21 +204,21 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Bytes that hold a record of any length: see [`Pieces`].
+    /// Buffer size in bytes for a record of any length: see [`Pieces`].
     pub const BUFFER: usize = Pieces::BUFFER;
 
-    /// A reader that has seen nothing.
+    /// A reader before the first byte.
     pub fn new(config: Config) -> Reader {
         let decoder = Decoder::new(config.verify);
         Reader { analyzer: Analyzer::new(config), decoder, pieces: Pieces::default() }
     }
 
-    /// Takes in what is whole of `bytes`: what was not used of the former piece, and what came behind it. `last` says that
-    /// nothing more will come. Answers how many bytes were used; `None` if the file has turned to nonsense, and what
-    /// follows is of no use.
+    /// Processes the complete records of `bytes`: the unused bytes of the previous call, and new ones after them.
+    /// `last` is whether there are no more bytes. Returns the number of used bytes, or `None` if the file is invalid
+    /// from here on.
     ///
     /// # Errors
-    /// When the file is not a capture at all.
+    /// If the file is not a capture.
     pub fn read(&mut self, bytes: &[u8], last: bool) -> Result<Option<usize>, CaptureError> {
         let (analyzer, decoder) = (&mut self.analyzer, &mut self.decoder);
         let read = self.pieces.read(bytes, last, |frame| {
@@ -245,13 +245,13 @@ impl Reader {
         }
     }
 
-    /// Whether the file began as a capture does.
+    /// Whether the file has the header of a capture.
     pub fn is_capture(&self) -> bool {
         self.pieces.is_capture()
     }
 
-    /// The result. A file that broke off or turned to nonsense is analysed up to there; [`Analysis::truncated`] and
-    /// [`Analysis::error`] say so.
+    /// The result. A truncated or invalid file is analysed up to its first incomplete record; see
+    /// [`Analysis::truncated`] and [`Analysis::error`].
     pub fn finish(mut self) -> Analysis {
         self.analyzer.analysis.truncated = self.pieces.truncated();
         self.decoder.finish(|content| self.analyzer.content(Time::ZERO, content));
@@ -262,7 +262,7 @@ impl Reader {
 /// Analyses the capture in `file`, as a [`Reader`] does.
 ///
 /// # Errors
-/// When `file` is not a capture at all.
+/// If `file` is not a capture.
 pub fn analyze_capture(file: &[u8], config: Config) -> Result<Analysis, CaptureError> {
     let mut reader = Reader::new(config);
     reader.read(file, true)?;

@@ -12,10 +12,10 @@ use crate::reading::WiresharkCounts;
 /// A retransmission later than this after the last duplicate ACK is not a fast one.
 const FAST_WITHIN: Span = Span::millis(20);
 
-/// Order is only changed within this time when no handshake told the round-trip time.
+/// Maximum age of reordering without a round-trip time of the handshake.
 const REORDER_WITHOUT_RTT: Span = Span::millis(3);
 
-/// What Wireshark says about one packet.
+/// Wireshark's findings about one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Marks {
     pub(crate) retransmission: bool,
@@ -59,14 +59,15 @@ impl WiresharkCounts {
     }
 }
 
-/// What is remembered of one side.
+/// State of one side.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Flow {
     /// One past the highest sequence number.
     next: Option<(Seq, Time)>,
     /// The last ACK this side sent.
     last_ack: Option<(Seq, Time)>,
-    /// The window field of its last packet. Scales do not count: that of a SYN-ACK is compared with that of the next ACK.
+    /// The window field of its last packet. Scales do not count: that of a SYN-ACK is compared with that of the next
+    /// ACK.
     window: u16,
     /// Duplicate ACKs in a row; -1 after an ACK of bytes that were not captured.
     dupacks: i64,
@@ -88,7 +89,7 @@ impl Wireshark {
     pub(crate) fn packet(&mut self, side: usize, at: Time, segment: &Segment, len: u32) -> Marks {
         let [a, b] = &mut self.flows;
         let (fwd, rev) = if side == 0 { (a, b) } else { (b, a) };
-        // A SYN that is sent again brings it back to what it has seen without a gap.
+        // A retransmitted SYN resets it to the position without a gap.
         if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) {
             fwd.next = fwd.next.map(|(next, at)| (fwd.contiguous.unwrap_or(next), at));
         }
@@ -215,8 +216,8 @@ fn forward(
     }
 }
 
-/// An ACK of bytes that the capture does not hold. It is told once for each gap, and once for all ACKs beyond
-/// everything captured until this side acknowledges something new itself.
+/// Marks an ACK of bytes that are not in the capture, once for each gap, and once for all ACKs beyond the captured data
+/// until this side acknowledges new data.
 fn acked_unseen(marks: &mut Marks, rev: &mut Flow, ack: Seq) {
     let Some((contiguous, (next, _))) = rev.contiguous.zip(rev.next) else { return };
     if !contiguous.lt(ack) {

@@ -111,7 +111,7 @@ proptest! {
         prop_assert_eq!(duplicate_acks(&copied), duplicate_acks(&plain));
     }
 
-    /// A mirror port of one direction on two interfaces: only what one side sends comes twice.
+    /// A mirror port of one direction on two interfaces: only the packets of one side arrive twice.
     #[test]
     fn any_copies_of_one_direction(
         member in member(), after in 0.001f64..0.3, from in 0usize..2, hops in 0u8..2,
@@ -128,7 +128,7 @@ proptest! {
         }
     }
 
-    /// Two taps write to one file, and the clock of the second is behind by turns: times run backwards.
+    /// Two taps write to one file, and the clock of the second is alternately behind: times run backwards.
     #[test]
     fn any_copies_with_times_that_run_backwards(
         member in member(), skew in -0.4f64..0.4, hops in 0u8..2,

@@ -71,7 +71,7 @@ fn capture(packets: &[(u64, usize, Vec<u8>)], kind: Second, after: Option<u64>) 
     file
 }
 
-/// A transfer with a loss that three duplicate ACKs repair, in which nothing but its time tells one duplicate ACK from another.
+/// A transfer with a loss that three duplicate ACKs repair. The duplicate ACKs differ only in their time.
 fn packets(isn: [u32; 2], v6: bool, rtt: f64, lost: u32) -> Vec<(u64, usize, Vec<u8>)> {
     let mut s = Script::new();
     (s.isn, s.v6) = (isn, v6);

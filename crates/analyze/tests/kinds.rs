@@ -217,7 +217,7 @@ fn a_real_transfer_is_explained() {
     let throughput = sent.throughput.unwrap();
     assert!((5e6..8e6).contains(&throughput), "{throughput}");
 
-    // What the link dropped, by its own account: the sequence number and the cause.
+    // Packets that the link dropped, by its trace: sequence number and cause.
     let syn = lasthop_trace::capture::open(capture).unwrap().next().unwrap().unwrap();
     let syn = syn.view(false).unwrap().unwrap();
     let lasthop_proto::wire::Transport::Tcp(syn) = syn.transport else { panic!("TCP") };
@@ -274,7 +274,7 @@ proptest! {
 }
 
 /// Captures as 0.1.0 wrote them (`kept/capture` in the tests of the command), of a run with two losses: all of its
-/// packets, and those that were dropped, with the reason in a comment. Whoever changes the format must still read these.
+/// packets, and the dropped ones with the reason in a comment. They must be readable after changes of the format.
 #[test]
 fn captures_of_an_earlier_program_are_read() {
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/data/kept/capture/");

@@ -1,4 +1,4 @@
-//! Our counts beside those of `tshark`, an implementation we did not write.
+//! Comparison of our counts with those of `tshark`, an independent implementation.
 //!
 //! Without tshark these tests cannot run.
 

@@ -30,7 +30,7 @@ use crate::layout::{Layout, flow_name};
 /// | `flow` | `source:port>destination:port`; for `tcp-...` from that end point to its peer |
 /// | `seq`, `ack` | numbers as they stand in the TCP header |
 /// | `flags` | tcpdump's letters |
-/// | `window` | window field as it stands in the header |
+/// | `window` | window field of the header |
 /// | `payload` | TCP payload in bytes |
 /// | `length` | the whole IP packet in bytes |
 /// | `damage` | `ip` or `tcp` when that checksum is wrong |

@@ -1,4 +1,4 @@
-//! What the writer writes the reader reads; what others write it reads too; what nobody writes it survives.
+//! The reader reads the writer's files and those of other programs, and does not panic on invalid files.
 
 use std::io;
 
@@ -329,8 +329,7 @@ fn damage_that_is_told_before_the_packet_is_sent_stands_beside_it() {
     assert_eq!((stats.packets, stats.lost_damage), (2, 1), "one announced packet never came");
 }
 
-/// A base station that splits a connection takes packets in, and one behind a hand-off lets go of copies: nothing of that
-/// is a loss.
+/// Packets that a splitting base station consumes, and copies that are discarded after a handoff, are no losses.
 #[test]
 fn packets_that_were_taken_in_are_not_listed_as_drops() {
     let mut sink = CaptureSink::new(&short_path(), 0, |_| io::Result::Ok(Vec::new())).unwrap();

@@ -34,7 +34,7 @@ pub enum Weight {
     Informs,
     /// It limits the throughput or the delay, along with the link.
     Limits,
-    /// It alone decides the throughput, which says nothing of the link.
+    /// It alone determines the throughput, which is then independent of the link.
     Decides,
 }
 
@@ -106,7 +106,7 @@ pub enum Finding {
         data_packets: u64,
         /// Payload bytes, each once.
         unique_bytes: u64,
-        /// Packets that were sent again.
+        /// Retransmitted packets.
         sent_again: u64,
     },
     /// No segment of some size or a larger one arrives; smaller ones do.
@@ -124,7 +124,7 @@ pub enum Finding {
     },
     /// One end announced a window scale and the other did not: neither window exceeds 65,535 bytes.
     WindowScaleOneSided {
-        /// Who announced it.
+        /// The side that announced it.
         by: OneSided,
         /// The shift that was announced.
         shift: u8,
@@ -137,7 +137,7 @@ pub enum Finding {
     OptionOneSided {
         /// The option.
         option: Negotiated,
-        /// Who announced it.
+        /// The side that announced it.
         by: OneSided,
     },
     /// Both ends agreed on an option, and it is missing in packets that must have it.
@@ -235,7 +235,7 @@ pub enum Finding {
 /// A named fault with its evidence and remedy.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Diagnosis {
-    /// What it is, with its numbers.
+    /// Kind of the finding, with its numbers.
     #[serde(flatten)]
     pub finding: Finding,
     /// How sure it is.
@@ -256,7 +256,7 @@ impl Diagnosis {
         Diagnosis { finding, confidence, evidence, remedy: remedy.to_owned() }
     }
 
-    /// What it means for the throughput.
+    /// Effect on the throughput.
     pub fn weight(&self) -> Weight {
         match &self.finding {
             Finding::MtuBlackHole { .. } | Finding::Policer { .. } => Weight::Decides,

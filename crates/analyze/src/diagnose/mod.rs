@@ -1,6 +1,7 @@
 //! Named faults of a path or an end, each with its evidence and its remedy.
 //!
-//! A diagnosis is made only where the capture has the evidence for it; no diagnosis does not mean that there is no fault.
+//! A diagnosis is made only where the capture has the evidence for it; no diagnosis does not mean that there is no
+//! fault.
 
 mod black_hole;
 mod bufferbloat;
@@ -59,7 +60,7 @@ pub(crate) struct Step<'a> {
     pub(crate) ttl: u8,
 }
 
-/// What is known of the handshake.
+/// State of the handshake.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path {
     /// The round trip of the whole path.
@@ -86,7 +87,7 @@ impl Path {
     }
 }
 
-/// What is watched of one side.
+/// Observations of one side.
 #[derive(Clone, Debug, Default)]
 struct Side {
     opened: Opened,
@@ -111,7 +112,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// The sequence numbers of `side` start anew.
+    /// Handles new sequence numbers of `side`.
     pub(crate) fn restart(&mut self, side: usize) {
         let Side { opened, ecn, mut acks, .. } = core::mem::take(&mut self.sides[side]);
         acks.restart();
@@ -200,7 +201,7 @@ impl Watch {
         own.timeouts.judged(known, &allowed);
     }
 
-    /// Adds the diagnoses to what the two sides sent.
+    /// Adds the diagnoses to the two directions.
     pub(crate) fn finish(self, path: &Path, sent: [&mut Direction; 2]) {
         let [first, second] = sent;
         let larger = usize::from(second.unique_bytes > first.unique_bytes);

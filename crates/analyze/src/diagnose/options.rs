@@ -73,7 +73,7 @@ fn one_sided(client: bool, server: bool) -> Option<OneSided> {
     }
 }
 
-/// Who had it and who had not.
+/// The sides with and without the option.
 fn who(by: OneSided) -> &'static str {
     match by {
         OneSided::Client => "the SYN has it and the SYN-ACK has not",

@@ -1,8 +1,8 @@
 //! Policer: what exceeds a rate is dropped at once, after a burst, and nothing waits.
 //!
-//! Flach et al. (SIGCOMM 2016) recognize a policer by three signs, which are also those here: a token bucket filled at the
-//! rate between the first and the last loss is empty when a packet is lost; it is not empty when one passes; and round
-//! trips before losses are not longer than others. Two of their thresholds are replaced by comparisons:
+//! Flach et al. (SIGCOMM 2016) recognize a policer by three signs, which are also those here: a token bucket filled
+//! at the rate between the first and the last loss is empty when a packet is lost; it is not empty when one passes;
+//! and round trips before losses are not longer than others. Two of their thresholds are replaced by comparisons:
 //!
 //! - A queue of the size of the burst loses the same packets, but they wait in it first. So round trips at losses are
 //!   compared with the time that such a queue takes to drain.
@@ -35,27 +35,28 @@ const AGAINST: f64 = 0.03;
 const CHANCE: f64 = 1e-4;
 /// Round trips at losses may be longer by this share of the shortest one ...
 const LONGER: f64 = 0.1;
-/// ... or by so many packets in a queue ...
+/// ... or by this number of packets in a queue ...
 const QUEUED_PACKETS: f64 = 3.0;
 /// ... and by this share of the time in which a queue of the burst's size drains.
 const DRAINED: f64 = 0.1;
 /// The quantile of the round trips at losses that counts.
 const QUARTILE: f64 = 0.25;
-/// Rates that are compared: first so many below and above the mean, by this factor ...
+/// Compared rates: first `LOWER` below and `HIGHER` above the mean, by this factor ...
 const COARSE: f64 = 1.06;
 const LOWER: i32 = 4;
 const HIGHER: i32 = 20;
 /// ... then around the best.
 const FINE: f64 = 1.01;
 const STEPS: i32 = 5;
-/// Depths of the bucket that are compared besides the burst before the first loss: powers of two from so many packets on.
+/// Compared depths of the bucket, in addition to the burst before the first loss: powers of two from this number of
+/// packets on.
 const LEAST_DEPTH: f64 = 4.0;
 const DEPTHS: u32 = 10;
 
 const REMEDY: &str = "replace the policer by a shaper with a short queue (Linux: CAKE or fq_codel at that rate), or pace the sender \
     below that rate (Linux: `tc qdisc replace dev IF root fq maxrate RATE`)";
 
-/// The rate of a bucket of so many packets does not show.
+/// Number of packets in a bucket up to which its rate is unknown.
 const FEW_PACKETS: f64 = 8.0;
 /// Transmissions that are followed.
 const MOST: usize = 200_000;
@@ -94,7 +95,7 @@ impl Fit {
             - self.against as f64 / self.passed.max(1) as f64
     }
 
-    /// The probability of so many losses at an empty bucket if losses did not depend on its level.
+    /// Probability of this number of losses at an empty bucket if losses were independent of its level.
     fn chance(&self) -> f64 {
         let share = self.passed_empty as f64 / self.passed.max(1) as f64;
         upper_tail(binomial(self.events, share), self.empty)
@@ -253,7 +254,7 @@ pub(super) fn diagnose(data: &Direction, full: u32) -> Option<Diagnosis> {
     }
     let (rate, losses, events) =
         (fit.rate * 8.0, data.losses.len() as u64 + data.losses_omitted, fit.events);
-    // A bucket of a few packets overflows between the sender's bursts, so its rate does not show.
+    // A bucket of a few packets overflows between the sender's bursts, so its rate is unknown.
     let few = burst <= FEW_PACKETS * packet;
     let burst = burst as u64;
     let evidence = format!(

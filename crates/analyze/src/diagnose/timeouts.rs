@@ -10,7 +10,7 @@ use crate::stats::Spread;
 /// Segments behind a loss that cause enough duplicate ACKs (RFC 5681, 3.2).
 const THRESHOLD: i64 = 3;
 
-/// What the sender knew when it sent again.
+/// Information of the sender at a retransmission.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
     /// Duplicate ACKs in a row.
@@ -20,7 +20,7 @@ pub(crate) struct Known {
     pub(crate) after: Retransmissions,
 }
 
-/// What the connection allowed.
+/// Features of the connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allowed {
     /// Both ends agreed on SACK.
@@ -50,7 +50,7 @@ pub(super) struct Timeouts {
     /// How long that had been before the latest packet with data; and that packet.
     wait: Span,
     latest: (i64, i64),
-    /// The end of what was outstanding when a fast retransmission began.
+    /// End position of the outstanding data at the start of a fast retransmission.
     recovery: Option<i64>,
     pending: Option<Pending>,
     causes: TimeoutCauses,
@@ -83,7 +83,7 @@ impl Timeouts {
         }
     }
 
-    /// The latest packet was sent again, or not; `known` has the counts before and after it.
+    /// Processes the latest packet, a retransmission or not; `known` has the counts before and after it.
     pub(super) fn judged(&mut self, known: &Known, allowed: &Allowed) {
         if known.after.fast > known.before.fast {
             self.recovery = Some(self.next);

@@ -7,7 +7,7 @@ use lasthop_proto::units::Time;
 /// Gaps stored for each direction; beyond, the lowest counts as seen.
 const GAPS: usize = 1024;
 
-/// What is known about the packet behind a gap: when it passed, and how its sender numbered it.
+/// The packet after a gap: its time, and the numbers of its sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Behind {
     pub(super) at: Time,
@@ -17,7 +17,7 @@ pub(super) struct Behind {
     pub(super) len: u32,
 }
 
-/// What a packet filled.
+/// A gap that a packet has filled.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Filled {
     /// Bytes that had not been seen.

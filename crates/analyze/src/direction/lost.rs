@@ -1,11 +1,11 @@
-//! Segments that are sent again, whole, in pieces, or with other boundaries: which of them are losses.
+//! Losses among retransmissions of whole segments, of parts, or with other boundaries.
 //!
-//! Each byte belongs to the packet that carried it last. A retransmission shows the loss of that packet. If another part
-//! of that packet was sent again before, the loss is known already.
+//! Each byte belongs to the packet that carried it last. A retransmission shows the loss of that packet. If another
+//! part of that packet was sent again before, the loss is known already.
 
 use std::collections::BTreeMap;
 
-/// Packets stored for each direction; beyond, the lowest is forgotten.
+/// Maximum number of stored packets for each direction; the lowest is removed first.
 const PACKETS: usize = 4096;
 
 /// Packets that one retransmission may cover, at most.
@@ -21,7 +21,7 @@ struct Carried {
     known: bool,
 }
 
-/// Packets of which a part was sent again and not yet acknowledged, by their first byte.
+/// Packets with a retransmitted and unacknowledged part, by their first byte.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lost(BTreeMap<i64, Carried>);
 
@@ -50,7 +50,7 @@ impl Lost {
         }
     }
 
-    /// Bytes `from..to` were sent once in packets of `size`; `start..end` of them are sent again.
+    /// Processes the retransmission of `start..end`, of the bytes `from..to` that were sent once in packets of `size`.
     pub(super) fn original(&mut self, (from, to): (i64, i64), size: u32, start: i64, end: i64) {
         let size = i64::from(size).max((end - start) / COVERED).max(1);
         let mut first = from + (start.max(from) - from) / size * size;
@@ -69,7 +69,7 @@ impl Lost {
         }
     }
 
-    /// Bytes `start..end` are sent again.
+    /// Processes the retransmission of `start..end`.
     pub(super) fn sent_again(&mut self, start: i64, end: i64) -> Shown {
         let mut lost: Option<(i64, i64)> = None;
         let (mut known, mut repeatedly) = (false, false);

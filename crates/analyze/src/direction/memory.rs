@@ -1,4 +1,4 @@
-//! Memory of a direction: what its result lists, and the state of packets under way.
+//! Memory of a direction: the lists of its result, and the state of packets in flight.
 
 use super::Tracker;
 

@@ -1,10 +1,10 @@
-//! Overtaken or sent again? What shows when a packet that fills a gap was sent.
+//! Decision whether a packet that fills a gap was reordered or retransmitted, from its time of sending.
 
 use lasthop_proto::units::{Span, Time};
 
 use super::gaps::Behind;
 
-/// Without a round trip, what is younger than this was overtaken: Wireshark's limit.
+/// Without a round trip, maximum age of a gap for reordering: Wireshark's limit.
 const WITHOUT_ROUND_TRIP: Span = Span::millis(3);
 
 /// A sender repairs nothing sooner without a report of its peer: no common retransmission timer is shorter (Linux: 200
@@ -20,7 +20,7 @@ const STEPS: u32 = 2;
 /// The share of steps that a counter has, in tenths.
 const MOSTLY: u32 = 9;
 
-/// What an answer rests on.
+/// Evidence of a decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Evidence {
     /// TCP timestamps (RFC 7323).
@@ -95,8 +95,8 @@ impl Ids {
     }
 }
 
-/// Whether a packet that fills a gap was sent after the packet `behind` the gap, and what shows it. `heard` is the time of
-/// the peer's latest ACK.
+/// Whether a packet that fills a gap was sent after the packet `behind` the gap, and what shows it. `heard` is the
+/// time of the peer's latest ACK.
 pub(super) fn sent_later(
     at: Time,
     ip_id: Option<u16>,

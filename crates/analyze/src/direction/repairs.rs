@@ -1,4 +1,4 @@
-//! What is sent again: why, whether it was lost, and whether the repair was needed.
+//! Retransmissions: their cause, whether there was a loss, and whether the repair was needed.
 
 use lasthop_proto::units::{Span, Time};
 
@@ -15,7 +15,7 @@ const DUPLICATES: u32 = 3;
 /// A sender answers them within this time.
 const AT_ONCE: Span = Span::millis(20);
 
-/// Repairs that are remembered after their ACK, for a DSACK that comes a round trip later.
+/// Maximum number of repairs stored after their ACK, for a DSACK one round trip later.
 const SETTLED: usize = 1024;
 
 /// An ACK sooner than this share of the smallest round-trip time, that of the handshake included, does not answer a
@@ -56,7 +56,7 @@ impl Tracker {
         let (original, label) = self.mark_again(start, end, data.full);
         let Shown { loss, repeatedly } = self.lost_segments.sent_again(start, end);
         let (from, to) = loss.unwrap_or((start, end));
-        // The segment just before the lost one met the same queue; what was lost again met the present one.
+        // The segment just before the lost one met the same queue. A lost retransmission met the current queue.
         let behind = self.samples.partition_point(|(end, _)| *end <= start);
         let before = behind.checked_sub(1).map(|latest| self.samples[latest].1);
         let rtt_before = before.filter(|_| !repeatedly).or(self.last_rtt);
@@ -178,7 +178,7 @@ impl Tracker {
         self.settled.push_back(repair);
     }
 
-    /// The receiver reports that `left..right` came twice: of what was sent again there, the latest was needless.
+    /// Processes a report that `left..right` arrived twice: the latest retransmission in this range was needless.
     //= rfc3708#section-3: a DSACK block shows which retransmission was unnecessary
     pub(super) fn received_twice(&mut self, left: i64, right: i64) {
         let covers = |repair: &Repair| repair.start < right && left < repair.end;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Ranges stored for each direction; beyond, the lowest is forgotten.
+/// Maximum number of stored ranges for each direction; the lowest is removed first.
 const RANGES: usize = 1024;
 
 /// Disjoint ranges by their first offset.

@@ -53,7 +53,8 @@ impl Tracker {
         self.origin.is_some_and(|origin| origin.syn.is_some())
     }
 
-    /// This side sends a packet that begins at `seq`, with a SYN or without. True if its numbers start anew.
+    /// Records a packet of this side with the number `seq`, with or without a SYN. Returns whether new sequence
+    /// numbers start.
     pub(crate) fn begins(&mut self, seq: Seq, syn: bool, len: u32) -> bool {
         let (Some(origin), Some(offset)) = (self.origin, self.offset(seq)) else {
             self.open(seq, syn, 0);
@@ -75,7 +76,7 @@ impl Tracker {
                 self.lowest = offset + 1;
                 return false;
             }
-            // An old duplicate looks the same (RFC 9293, 3.5): what follows tells.
+            // An old duplicate looks the same (RFC 9293, 3.5); the following packets decide.
             if self.carried {
                 self.candidate = Some(Candidate { seq, len, syn });
                 return false;

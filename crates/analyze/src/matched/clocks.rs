@@ -1,31 +1,32 @@
-//! How two clocks differ, from the packets that both have seen.
+//! Difference of two clocks, from the packets in both captures.
 //!
-//! A difference of times is the offset of the clocks, plus the delay of the packet if it came to the second capture, or
-//! minus it if it came from there. Delays only add: so the packets that met no queue lie on a line below all others
-//! (above, the other way). The slope of that line is how much faster one clock runs (after Moon, Skelly, Towsley,
-//! "Estimation and removal of clock skew from network delay measurements", INFOCOM 1999); where it lies cannot be told
-//! from one way, nor from both unless their least delays are equal.
+//! The difference of the two times of a packet is the offset of the clocks, plus the packet's delay if it passed the
+//! second capture later, or minus the delay if it passed it earlier. Queues only increase the delay, so packets
+//! without queueing lie on a line below all others (above, in the other direction). The slope of the line is the
+//! relative speed of the clocks (after Moon, Skelly, Towsley, "Estimation and removal of clock skew from network
+//! delay measurements", INFOCOM 1999). Its position is unknown, unless the minimum delays of both directions are
+//! assumed to be equal.
 
 use serde::Serialize;
 
-/// A shorter capture tells nothing of the speed of clocks, in nanoseconds.
+/// Minimum duration of a capture for the speed of clocks, in nanoseconds.
 const SHORTEST: i64 = 10_000_000_000;
 
-/// So many packets at least, over the whole time.
+/// Minimum number of packets over the whole time.
 const FEWEST: usize = 50;
 
-/// No clock of a computer runs so wrong, in parts of a million; it is the path that changes.
+/// Maximum difference of clocks in parts per million; a larger one is a change of the path.
 const WORST_PPM: f64 = 500.0;
 
-/// How the second capture's clock differs from that of the first.
+/// Difference of the second capture's clock from the first one's.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Clocks {
-    /// How far it is ahead when the first packet of both passes, in seconds. That the least delays of both directions
-    /// are equal is assumed; with packets of one direction only, that their least delay is zero.
+    /// How far it is ahead at the first packet of both captures, in seconds. This assumes equal minimum delays of both
+    /// directions, or a minimum delay of zero with packets of one direction only.
     pub ahead: f64,
-    /// Packets went both ways.
+    /// Whether there are packets in both directions.
     pub both_ways: bool,
-    /// How much faster it runs, in parts of a million; `None` where that cannot be told, and nothing is corrected.
+    /// How much faster it runs, in parts per million; `None` if unknown, without a correction.
     pub faster_ppm: Option<f64>,
     #[serde(skip)]
     begin: i64,

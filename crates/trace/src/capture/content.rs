@@ -1,4 +1,4 @@
-//! What a frame holds: a packet, another protocol, or bytes that are not read, with the reason.
+//! Content of a frame: a packet, another protocol, or unread bytes with the reason.
 
 use core::fmt;
 

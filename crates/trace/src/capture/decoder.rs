@@ -32,8 +32,9 @@ const SHIM6: u8 = 140;
 
 /// Finds the packets in frames: steps over link headers and tunnels, and reassembles fragments.
 ///
-/// A frame has one [`Content`], which is that of its innermost packet. An 802.11 frame that aggregates several has one for
-/// each. A fragment's content is reported when its packet is complete or given up, at the latest by [`Decoder::finish`].
+/// A frame has one [`Content`], which is that of its innermost packet. An 802.11 frame that aggregates several has
+/// one for each. A fragment's content is reported when its packet is complete or given up, at the latest by
+/// [`Decoder::finish`].
 #[derive(Clone, Debug, Default)]
 pub struct Decoder {
     verify: bool,
@@ -60,7 +61,7 @@ impl Decoder {
     #[inline]
     pub fn frame(&mut self, frame: &Frame<'_>, mut out: impl FnMut(Content)) {
         let context = Context { at: frame.at, left: MAX_HEADERS, damaged: false };
-        // A length on the wire that is less than what was captured is ignored.
+        // A length on the wire below the captured length is ignored.
         let part = Part::new(frame.bytes, frame.wire_len as usize);
         match link::first(frame.link, part) {
             Ok((layer, part)) => self.walk(context, layer, part, &mut out),
@@ -73,7 +74,7 @@ impl Decoder {
         self.fragments.finish(&mut out);
     }
 
-    /// Steps over headers down to the innermost packet.
+    /// Skips headers up to the innermost packet.
     fn walk(
         &mut self,
         mut context: Context,
@@ -143,7 +144,7 @@ impl Decoder {
         self.beyond(context, part, ip, out)
     }
 
-    /// What an IP header is followed by if it is not TCP.
+    /// Content after an IP header that is not TCP.
     fn beyond<'a>(
         &mut self,
         context: &mut Context,
@@ -330,7 +331,7 @@ fn stop(part: Part<'_>, error: &ParseError) -> Stop {
     }
 }
 
-/// Steps over an extension header of IPv6.
+/// Skips an extension header of IPv6.
 fn extension(ip: &mut IpLayer, rest: Part<'_>) -> Result<(), Stop> {
     let (next, len) = (rest.byte(0)?, rest.byte(1)?);
     let len = if ip.protocol == FRAGMENT { 8 } else { 8 * (usize::from(len) + 1) };

@@ -25,7 +25,7 @@ pub(super) fn ethernet(frame: Part<'_>) -> Step<'_> {
     }
 }
 
-/// What the EtherType `kind` announces.
+/// Content by the EtherType `kind`.
 #[inline]
 pub(super) fn ethertype(kind: u16, rest: Part<'_>) -> Step<'_> {
     match kind {
@@ -224,7 +224,7 @@ pub(super) fn frame_relay(rest: Part<'_>) -> Step<'_> {
     }
 }
 
-/// One MPLS label (RFC 3032). What is behind the last one is guessed from its first bits (RFC 4928).
+/// One MPLS label (RFC 3032). The content after the last one is guessed from its first bits (RFC 4928).
 pub(super) fn mpls(rest: Part<'_>) -> Step<'_> {
     let label = rest.be32(0)?;
     let rest = rest.skip(4)?;

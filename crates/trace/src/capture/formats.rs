@@ -1,6 +1,6 @@
 //! Files that are no pcap or pcapng: what they are, and which program makes a capture of them.
 
-/// What a file that begins like `file` is, as the end of an error message; empty if that is not known.
+/// The format of a file with the first bytes `file`, as the end of an error message; empty if it is unknown.
 pub(super) fn hint(file: &[u8]) -> &'static str {
     /// Beginnings of formats that Wireshark reads.
     const KNOWN: [(&[u8], &str); 15] = [

@@ -24,13 +24,13 @@ const OVERHEAD: usize = 128;
 /// A packet is given up when it is incomplete for so long; Linux has the same limit.
 const INCOMPLETE: Span = Span::secs(30);
 
-/// A complete packet is remembered for so long, so that copies of its fragments are recognized.
+/// Time for which a complete packet is stored to detect copies of its fragments.
 const COMPLETE: Span = Span::secs(1);
 
 /// Length that no IP packet exceeds.
 const MAX_LEN: u32 = 65_535;
 
-/// What the fragments of one packet have in common.
+/// Common fields of the fragments of one packet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Key {
     pub(super) src: Addr,

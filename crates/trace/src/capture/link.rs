@@ -59,7 +59,7 @@ impl LinkType {
     pub const AVS: LinkType = LinkType(163);
     /// PPP whose address field is the direction.
     pub const PPP_PPPD: LinkType = LinkType(166);
-    /// Per-packet information, which names a link type of its own.
+    /// Per-packet information, which has a separate link type.
     pub const PPI: LinkType = LinkType(192);
     /// PPP behind a byte for the direction.
     pub const PPP_WITH_DIR: LinkType = LinkType(204);
@@ -79,7 +79,7 @@ impl LinkType {
     pub const NETANALYZER_TRANSPARENT: LinkType = LinkType(241);
     /// IP over InfiniBand (RFC 4391).
     pub const IPOIB: LinkType = LinkType(242);
-    /// Apple's packet tap, which names a link type of its own.
+    /// Apple's packet tap, which has a separate link type.
     pub const PKTAP: LinkType = LinkType(258);
     /// Ethernet with its preamble (IEEE 802.3br).
     pub const MPACKET: LinkType = LinkType(274);
@@ -132,7 +132,7 @@ pub(super) fn id(link: LinkType, interface: u32, bytes: &[u8]) -> u32 {
     (hash >> 32) as u32 ^ hash as u32
 }
 
-/// What a frame of type `link` begins with, without headers that only this link type has.
+/// Content of a frame of type `link` after the headers that only this link type has.
 #[inline]
 pub(super) fn first(link: LinkType, frame: Part<'_>) -> Step<'_> {
     match link {
@@ -185,7 +185,7 @@ fn rarer(link: LinkType, frame: Part<'_>) -> Step<'_> {
 /// The address family is written in either byte order, and numbered differently by each system.
 fn loopback(frame: Part<'_>) -> Step<'_> {
     let family = frame.be32(0)?;
-    // PPP was written under this link type before it had one of its own.
+    // PPP was written with this link type before it had a separate one.
     if family >> 16 == 0xff03 {
         return Ok((Layer::Ppp, frame));
     }
@@ -256,7 +256,7 @@ fn token_ring(frame: Part<'_>) -> Step<'_> {
     if frame.byte(1)? & 0xc0 != 0x40 {
         return Err(Stop::Other(Protocol::LinkControl));
     }
-    // A source address with its first bit set says that routing information follows.
+    // A source address with its first bit set announces routing information.
     let routing = if frame.byte(8)? & 0x80 == 0 { 0 } else { usize::from(frame.byte(14)? & 0x1f) };
     Ok((Layer::Llc, frame.skip(14 + routing)?))
 }

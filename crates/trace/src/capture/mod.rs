@@ -1,10 +1,9 @@
-//! Captures made by others: pcap and pcapng of any byte order, clock and link layer.
+//! Reader of capture files: pcap and pcapng of any byte order, clock and link layer.
 //!
-//! [`open`] looks at the first bytes and gives an iterator over [`Frame`]s that borrow from the file's bytes; [`Pieces`]
-//! reads a file of which only a piece is in memory at a time.
-//! The file may come from anybody: nothing panics, nothing is allocated by a length that the file
-//! claims, and an error names the byte where the file stopped making sense. A file that merely ends too early,
-//! as it does when a sniffer is killed, yields every whole packet and then says so by [`Capture::truncated`].
+//! [`open`] detects the format and returns an iterator over [`Frame`]s that borrow from the file's bytes. [`Pieces`]
+//! reads a file of which only a part is in memory. Files are untrusted: the reader does not panic and does not
+//! allocate by a length in the file. An error has the offset of the first invalid byte. A truncated file, as after a
+//! sniffer was killed, yields all complete packets, and then [`Capture::truncated`] is true.
 
 mod content;
 mod decoder;
@@ -28,13 +27,13 @@ pub use decoder::{Decoder, MAX_HEADERS};
 pub use link::LinkType;
 pub use pieces::Pieces;
 
-/// No capture holds larger packets or blocks: libpcap's own limit for a packet is 256 KiB.
+/// Maximum length of a packet or block in bytes. libpcap's limit for a packet is 256 KiB.
 pub const MAX_RECORD: u32 = 16 << 20;
 
-/// Most interfaces that one section may describe.
+/// Maximum number of interfaces in a section.
 pub const MAX_INTERFACES: usize = 1 << 16;
 
-/// The first bytes of a file as text, or as numbers if they are none.
+/// The first bytes of a file as text if possible, otherwise as numbers.
 fn shown(first: &[u8; 4]) -> String {
     match core::str::from_utf8(first) {
         Ok(text) if text.chars().all(|c| c.is_ascii_graphic() || c == ' ') => format!("`{text}`"),
@@ -42,7 +41,7 @@ fn shown(first: &[u8; 4]) -> String {
     }
 }
 
-/// Why bytes are not a capture, or stopped being one. Offsets count from the first byte of the file.
+/// Errors of a capture file. Offsets count from the first byte of the file.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The first bytes are those of no capture format.
@@ -50,7 +49,7 @@ pub enum CaptureError {
     NotACapture {
         /// The first four bytes.
         first: [u8; 4],
-        /// What it is instead, if that is known.
+        /// The detected other format and its conversion; empty if unknown.
         hint: &'static str,
     },
     /// The file ends within its first header.
@@ -69,9 +68,9 @@ pub enum CaptureError {
     Length {
         /// Where the record begins.
         offset: usize,
-        /// What is meant to be there.
+        /// Kind of the record.
         what: &'static str,
-        /// Its length as the file claims.
+        /// Length in the file.
         len: u32,
     },
     /// A packet refers to an interface that was not described.
@@ -90,12 +89,12 @@ pub enum CaptureError {
         /// Where the block begins.
         offset: usize,
     },
-    /// A section that does not tell its byte order.
+    /// A section without a valid byte-order magic.
     #[error("at byte {offset}: the section header has byte-order magic {magic:02x?}")]
     ByteOrder {
         /// Where the block begins.
         offset: usize,
-        /// What stands there.
+        /// The four bytes of the magic.
         magic: [u8; 4],
     },
 }
@@ -105,19 +104,20 @@ pub enum CaptureError {
 pub struct Frame<'a> {
     /// Its number in the file, from 1, as Wireshark counts.
     pub number: u64,
-    /// When, in nanoseconds since the Unix epoch. Simple packet blocks carry no time: theirs is that of the packet before, or zero.
+    /// Time in nanoseconds since the Unix epoch. Simple packet blocks have no time: they get that of the previous
+    /// packet, or zero.
     pub at: Time,
     /// Index of the interface in the file.
     pub interface: u32,
-    /// What the bytes begin with.
+    /// Type of the first header.
     pub link: LinkType,
     /// The captured bytes.
     pub bytes: &'a [u8],
     /// Length of the frame on the wire, of which `bytes` may be only the beginning.
     pub wire_len: u32,
-    /// Which way it went, where the capture tells: inbound counts as towards the left.
+    /// Direction, if the capture has it: inbound is to the left.
     pub direction: Option<Side>,
-    /// The first comment beside it, if it is text.
+    /// The first comment of the packet, if it is text.
     pub comment: Option<&'a str>,
 }
 
@@ -128,9 +128,9 @@ impl<'a> Frame<'a> {
         decoder::outermost(self)
     }
 
-    /// A number of the link on which the frame was captured, from the interface, the MAC addresses and the VLAN tags.
-    /// A packet that passes a router, or a bridge that changes tags, has another one behind it; radio and tunnel headers,
-    /// which may change with each frame, do not count.
+    /// A number that identifies the link on which the frame was captured, from the interface, the MAC addresses and
+    /// the VLAN tags. It differs before and after a router, or a bridge that changes tags. Radio and tunnel headers
+    /// do not count, since they may change with each frame.
     #[inline]
     pub fn link_id(&self) -> u32 {
         link::id(self.link, self.interface, self.bytes)
@@ -140,7 +140,7 @@ impl<'a> Frame<'a> {
     /// is set and the packet was captured whole. A [`Decoder`] finds the innermost packet.
     ///
     /// # Errors
-    /// When the packet's headers make no sense, or were cut off.
+    /// If the packet's headers are invalid or incomplete.
     pub fn view(&self, verify: bool) -> Option<Result<View, ParseError>> {
         let (bytes, wire_len) = self.ip()?;
         Some(view(bytes, Mode { verify, wire_len: Some(wire_len) }))
@@ -154,7 +154,7 @@ enum Format {
 }
 
 impl Format {
-    /// Looks at the first bytes of a file; the answer has the length of what stands before the first record.
+    /// Detects the format by the first bytes of a file. Also returns the length of the header before the first record.
     fn open(file: &[u8]) -> Result<(Format, usize), CaptureError> {
         let first = *file.first_chunk::<4>().ok_or(CaptureError::Empty)?;
         if first == pcapng::SECTION {
@@ -167,7 +167,7 @@ impl Format {
         Err(CaptureError::NotACapture { first, hint })
     }
 
-    /// The next packet of `rest`, which begins at byte `at` of the file; `at` moves past all that was read.
+    /// Reads the next packet of `rest`, which begins at byte `at` of the file, and advances `at`.
     #[inline]
     fn step<'a>(&mut self, rest: &'a [u8], at: &mut usize) -> Result<Step<'a>, CaptureError> {
         match self {
@@ -177,11 +177,11 @@ impl Format {
     }
 }
 
-/// What a format's reader found next.
+/// Result of reading a record.
 enum Step<'a> {
-    /// A packet; its number is filled in by whoever counts.
+    /// A packet; the caller sets its number.
     Frame(Frame<'a>),
-    /// The bytes end here, as they should.
+    /// The bytes end after a complete record.
     End,
     /// The bytes end within a record.
     Truncated,
@@ -194,22 +194,22 @@ pub struct Capture<'a> {
     at: usize,
     format: Format,
     packets: u64,
-    /// Set at the end, by whatever kind of end it was.
+    /// Whether the end was reached, or an error.
     ended: bool,
     truncated: bool,
 }
 
-/// Begins to read the capture in `file`.
+/// Opens the capture in `file`.
 ///
 /// # Errors
-/// When the file begins like no capture; the message says what it is if that is known.
+/// If the file is not a capture. The message names the detected other format.
 pub fn open(file: &[u8]) -> Result<Capture<'_>, CaptureError> {
     let (format, at) = Format::open(file)?;
     Ok(Capture { file, at, format, packets: 0, ended: false, truncated: false })
 }
 
 impl Capture<'_> {
-    /// How many packets were read so far.
+    /// Number of packets read.
     pub fn packets(&self) -> u64 {
         self.packets
     }

@@ -44,7 +44,7 @@ pub(super) enum Layer {
     Gre,
     /// A pcap link type, nested in another.
     Link(super::LinkType),
-    /// IPv4 or IPv6, as the first four bits say.
+    /// IPv4 or IPv6, by the first four bits.
     Ip,
 }
 

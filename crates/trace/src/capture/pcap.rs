@@ -61,7 +61,7 @@ impl Pcap {
             (2, 0..=2) | (543, 0) => Lengths::WireFirst,
             _ => return Err(CaptureError::Version { major, minor }),
         };
-        // The upper bits tell whether frames carry their check sequence.
+        // The upper bits are whether frames include their check sequence.
         let link = LinkType((order.u32(file, 20).unwrap_or(0) & 0xffff) as u16);
         Ok(Some((Pcap { order, unit, link, header, lengths }, FILE_HEADER + more)))
     }

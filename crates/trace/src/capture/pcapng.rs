@@ -1,4 +1,4 @@
-//! The pcapng format (draft-ietf-opsawg-pcapng): sections of blocks, each section of its own byte order.
+//! The pcapng format (draft-ietf-opsawg-pcapng): sections of blocks, each section with a separate byte order.
 
 use lasthop_proto::machine::Side;
 use lasthop_proto::units::Time;
@@ -132,7 +132,7 @@ impl Pcapng {
             return Err(CaptureError::Length { offset, what: "block", len });
         }
         let Some(block) = rest.get(..len as usize) else { return Ok(None) };
-        // The length stands at both ends; where they differ one of them is wrong, and so is all that follows.
+        // The length is at both ends of the block. If they differ, the positions of all following blocks are unknown.
         if let Some(trailer) = self.order.u32(block, block.len() - 4)
             && trailer != len
         {
@@ -214,7 +214,8 @@ impl Pcapng {
         Ok(Step::Frame(frame))
     }
 
-    /// A simple packet block: only bytes, of the first interface, without a time. It gets the time of the packet before.
+    /// A simple packet block: only bytes, of the first interface, without a time. It gets the time of the packet
+    /// before.
     fn simple<'a>(&self, block: &Block<'a>) -> Result<Step<'a>, CaptureError> {
         let wire_len = self.order.u32(block.body, 0).ok_or_else(|| block.short())?;
         let (index, description) = self.described(block, 0)?;
@@ -249,7 +250,7 @@ impl Pcapng {
     }
 }
 
-/// The byte order of the section that begins with `block`; `None` if the file ends before it tells.
+/// The byte order of the section that begins with `block`; `None` if the file ends before its magic.
 fn section_order(block: &[u8], offset: usize) -> Result<Option<Order>, CaptureError> {
     match block.get(8..).and_then(|rest| rest.first_chunk::<4>()) {
         None => Ok(None),

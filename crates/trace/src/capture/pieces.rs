@@ -1,33 +1,33 @@
-//! A capture of which only a piece is in memory at a time.
+//! Reader of a capture of which only a part is in memory.
 
 use super::{CaptureError, Format, Frame, Step};
 
-/// The longest header of a file, or what is needed to recognize another format.
+/// Bytes that suffice for the header of a file, and for the detection of other formats.
 const HEADER: usize = 4096;
 
-/// Reads a capture that comes in pieces, as from a file that is larger than memory, or a pipe.
+/// Reads a capture in pieces, for example from a pipe or a file larger than memory.
 ///
-/// Whoever reads keeps a buffer: what was not used stays in it, and what comes next is put behind. No record is longer than
-/// [`super::MAX_RECORD`] and its header, so that a buffer of [`Pieces::BUFFER`] always holds a whole one.
+/// The caller has a buffer: it retains the unused bytes and appends the next ones. A record is at most
+/// [`super::MAX_RECORD`] and its header, so a buffer of [`Pieces::BUFFER`] bytes always holds a complete one.
 #[derive(Clone, Debug, Default)]
 pub struct Pieces {
     format: Option<Format>,
-    /// Where the next record begins in the file.
+    /// Offset of the next record in the file.
     at: usize,
     packets: u64,
     truncated: bool,
 }
 
 impl Pieces {
-    /// Bytes that hold a record of any length.
+    /// Buffer size in bytes for a record of any length.
     pub const BUFFER: usize = super::MAX_RECORD as usize + 64;
 
-    /// Shows `each` the packets of which all is in `bytes`: what was not used of the former piece, and what came behind it.
-    /// `last` says that nothing more will come. Answers how many bytes were used.
+    /// Calls `each` for the complete packets in `bytes`: the unused bytes of the previous call, and new ones after
+    /// them. `last` is whether there are no more bytes. Returns the number of used bytes.
     ///
     /// # Errors
-    /// When the file is no capture, or has stopped being one; the packets before that were shown. [`Pieces::is_capture`]
-    /// tells which.
+    /// If the file is not a capture, or is invalid from some byte on. `each` was called for the packets before.
+    /// [`Pieces::is_capture`] distinguishes the two.
     pub fn read(
         &mut self,
         bytes: &[u8],
@@ -114,7 +114,7 @@ mod tests {
         file
     }
 
-    /// What of a frame outlives its bytes.
+    /// An owned copy of a frame.
     type Seen = (u64, Time, u32, Vec<u8>, u32, Option<Side>, Option<String>);
 
     fn seen(frame: &Frame<'_>) -> Seen {
@@ -138,7 +138,7 @@ mod tests {
         (frames, failed, capture.truncated())
     }
 
-    /// As a reader with a buffer does it that takes in `sizes`, one after the other and again from the first.
+    /// Reads with a buffer, in pieces of these sizes, cyclically.
     fn in_pieces(file: &[u8], sizes: &[usize]) -> (Vec<Seen>, Option<CaptureError>, bool) {
         let mut pieces = Pieces::default();
         let (mut frames, mut buffer, mut taken) = (Vec::new(), Vec::new(), 0);

@@ -16,7 +16,7 @@ pub(super) fn udp(datagram: Part<'_>) -> Step<'_> {
     }
     let whole = if len < 8 { datagram } else { datagram.limit(len.into()) };
     let rest = whole.skip(8)?;
-    // What the form of a tunnel is recognized by.
+    // Header bytes by which the kind of a tunnel is detected.
     let needed = rest.wire.min(16);
     match at_port(dst, rest).or_else(|| at_port(src, rest)) {
         Some(step) => step,
@@ -112,7 +112,7 @@ fn gtp_prime(rest: Part<'_>) -> Option<Step<'_>> {
     (flags >> 5 == 0 && flags & 0x10 != 0 && kind == 255).then(|| rest.skip(20).and_then(session))
 }
 
-/// What a mobile device sends: IP, PPP, or Ethernet.
+/// Payload of a mobile device: IP, PPP, or Ethernet.
 fn session(rest: Part<'_>) -> Step<'_> {
     match rest.bytes {
         [] if rest.wire == 0 => Err(UDP),
@@ -174,7 +174,7 @@ fn geneve(rest: Part<'_>) -> Option<Step<'_>> {
     Some(rest.skip(len).map(|rest| (Layer::EtherType(kind), rest)))
 }
 
-/// L2TP of version 2 (RFC 2661), which carries PPP. In version 3 the session tells how long its header is.
+/// L2TP of version 2 (RFC 2661), which carries PPP. In version 3 the length of the header depends on the session.
 fn l2tp(rest: Part<'_>) -> Option<Step<'_>> {
     let flags = rest.be16(0).ok()?;
     match flags & 0x000f {

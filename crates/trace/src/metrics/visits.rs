@@ -89,7 +89,7 @@ impl Visits {
             self.seen.push(Seen { host, stage, from: at, to: None, pause_s: None });
         }
         let mobile = self.mobiles.entry(host).or_default();
-        // Without an earlier delivery it is no hand-off. A pause over several hand-offs belongs to the first.
+        // Without an earlier delivery it is no handoff. A pause over several handoffs belongs to the first.
         if mobile.delivered.is_some() && mobile.came.is_none() {
             mobile.came = Some(listed);
         }
