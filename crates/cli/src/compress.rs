@@ -55,7 +55,6 @@ impl Level {
 const REFERENCE: &[u8] = include_bytes!("../../../LICENSE-APACHE");
 /// Instructions of zstd at level 3 for [`REFERENCE`], counted by callgrind: `examples/reference_work.rs` once
 /// and eleven times.
-/// once and eleven times.
 const REFERENCE_INSTRUCTIONS: f64 = 691_900.0;
 /// Measurements per level.
 const REPEATS: usize = 5;

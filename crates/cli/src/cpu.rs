@@ -38,7 +38,6 @@ pub enum Line {
 
 /// Makes the measurement. `on_sample` receives each transfer and the total number. When `stop` is set, it
 /// ends early without an error and returns the finished transfers.
-/// the finished transfers.
 pub fn measure(
     order: &Order,
     stop: &dyn Fn() -> bool,

@@ -137,7 +137,7 @@ fn cut(
             if i < last {
                 flags &= !((Flags::FIN | Flags::PSH).0 as u8);
             }
-            //= rfc3168#section-6.1.2: CWR is told once
+            //= rfc3168#section-6.1.2: CWR on the first segment only
             if i > 0 && vnet.gso_type & VnetHeader::ECN != 0 {
                 flags &= !(Flags::CWR.0 as u8);
             }

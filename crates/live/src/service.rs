@@ -366,7 +366,6 @@ pub(crate) fn ends_connections(file: &StationFile) -> bool {
 
 /// Selects the kernel as data plane, if available and not declined. If the station inspects every packet
 /// anyway, packet sockets are used, unless the kernel was required or connections end here.
-/// sockets do, unless the kernel was demanded or connections end here.
 fn data_plane(
     file: &StationFile,
     needs: Needs,

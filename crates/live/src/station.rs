@@ -1,8 +1,8 @@
 //! The base station: a path between network interfaces, and the loop that drives it.
 //!
-//! One thread waits for frames, for the earliest wake of a stage, and for what other threads ask of it. Frames come
-//! and go in batches. Where no stage looks into packets and nobody watches, frames are passed on in the buffers
-//! they were received in.
+//! One thread waits for frames, for the earliest timer of a stage, and for requests of other threads. Frames are
+//! received and sent in batches. If no stage and no observer reads the packets, frames are forwarded in their receive
+//! buffers.
 
 mod endings;
 mod kernel;
@@ -36,27 +36,27 @@ use endings::Absence;
 use kernel::Undecided;
 pub(crate) use kernel::needs_of;
 
-/// Batches that are taken from one interface before others have their turn.
+/// Maximum number of batches from one interface in one turn.
 const BATCHES: usize = 4;
 
-/// How often interfaces are looked after.
+/// Interval of interface maintenance.
 const LOOK_AFTER: Span = Span::millis(100);
 
-/// What the waiting is told beside the numbers of ports.
+/// Event data of the timer and the bell; other events have the index of a port.
 const TIMER: u64 = u64::MAX;
 const BELL: u64 = u64::MAX - 1;
 const RING: u64 = u64::MAX - 2;
 
-/// How long an errand may take: a station that has stopped answers none.
+/// Maximum time of an errand; a stopped station does not answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Wakes in a row before frames are looked at again.
+/// Maximum number of consecutive timers before frames are read again.
 const WAKES: usize = 4096;
 
-/// Something to be done by the loop between two rounds.
+/// A function that the loop calls between two rounds.
 type Errand = Box<dyn FnOnce(&mut Station) + Send>;
 
-/// A way to reach a running station from another thread.
+/// Access to a running station from another thread.
 #[derive(Clone)]
 pub struct Handle {
     errands: Sender<Errand>,
@@ -64,7 +64,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Has the station's loop do `errand` and waits for its answer; `None` if the station is gone or does not run.
+    /// Calls `errand` in the station's loop and returns its result; `None` if the station has ended or does not run.
     pub fn ask<T: Send + 'static>(
         &self,
         errand: impl FnOnce(&mut Station) -> T + Send + 'static,
@@ -72,7 +72,7 @@ impl Handle {
         let (answer, answered) = channel();
         self.errands
             .send(Box::new(move |station| {
-                // The asker may have gone away meanwhile.
+                // The caller may have stopped waiting.
                 let _ = answer.send(errand(station));
             }))
             .ok()?;
@@ -93,16 +93,16 @@ pub struct Station {
     stopping: bool,
     errands: Receiver<Errand>,
     handle: Handle,
-    /// The kernel, if it forwards; without it packet sockets do everything.
+    /// The kernel's data plane; without it packet sockets forward everything.
     plane: Option<Plane>,
     undecided: Undecided,
-    /// Split connections to end after the kernel has waited too long for this station.
+    /// Split connections to reset after the kernel has waited too long for this station.
     absence: Option<Absence>,
-    /// The latest time that the stages were told.
+    /// Latest time that was passed to the stages.
     told: Time,
 }
 
-/// What lies around the path: who watches, and the interfaces.
+/// Environment of the path: the observer, and the interfaces.
 struct Around<'a> {
     sink: &'a mut dyn Sink,
     ports: &'a mut [Port],
@@ -255,15 +255,15 @@ impl Station {
         self.ports.iter().map(move |port| (port.name.as_str(), port.side, counts(port)))
     }
 
-    /// Tells where a host is that does not speak for itself.
+    /// Adds the MAC address of a host that sends no frames.
     pub fn add_neighbour(&mut self, addr: Addr, mac: [u8; 6]) {
         for side in [Side::Left, Side::Right] {
             self.neighbours.insert(side, addr, Neighbour::untagged(mac));
         }
     }
 
-    /// Packets that were lost because nobody has their address, or nothing is known of where it is, or they cannot
-    /// be put into bytes.
+    /// Number of packets that were lost because no host has their address, because its location is unknown, or
+    /// because they cannot be serialized.
     pub fn unroutable(&self) -> u64 {
         self.unroutable
     }
@@ -313,7 +313,7 @@ impl Station {
             for event in &ready[..count] {
                 match event.data() {
                     TIMER => alarm.rang(),
-                    // What is not read stays ready, and nobody would ever sleep again.
+                    // An unread bell stays ready, and the thread would never sleep again.
                     BELL => {
                         let _ = bell.read();
                     }
@@ -466,7 +466,7 @@ impl Station {
         path.call(clock.now(), stage, &mut around, call);
     }
 
-    /// Whether frames may pass as they are: between two interfaces, and nobody looks into them.
+    /// Whether frames may pass unread: between two interfaces, without a stage or observer that reads them.
     fn is_transparent(&self, sink: &dyn Sink) -> bool {
         let inner = self.path.inner();
         let passes = |(i, stage): (usize, &Stage)| match stage {

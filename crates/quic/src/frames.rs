@@ -74,7 +74,7 @@ impl Frames {
         let mut frames = Frames::default();
         let mut rest = datagram;
         while let Some(first) = rest.first() {
-            //= rfc9000#section-17.2: the highest bit tells a long header
+            //= rfc9000#section-17.2: the highest bit marks a long header
             if first & 0x80 == 0 {
                 frames.packet(rest);
                 break;

@@ -77,7 +77,7 @@ fn at_no_errors_the_link_layer_costs_little() {
     assert!((0.9..1.1).contains(&ratio), "{ratio}");
 }
 
-//= parsa98#3.3.1: two streams share the channel by turns
+//= parsa98#3.3.1: two streams share the channel alternately
 #[test]
 fn transfers_in_both_directions_share_the_channel_evenly() {
     let text = lan().replace(

@@ -1,7 +1,7 @@
-//! The base filter: forwards between two interfaces whether or not a station is there.
+//! The base filter: forwards between two interfaces, with or without a station.
 //!
 //! It is a classic filter of the traffic control at the ingress of both interfaces (clsact, cls_bpf), set by netlink
-//! (rtnetlink(7)), so it stays when the process that set it dies. The programs of a running station come before it.
+//! (rtnetlink(7)), so it remains when its process dies. The programs of a running station are executed before it.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
@@ -27,13 +27,13 @@ const EXCLUSIVE: u16 = 0x200;
 const CREATE: u16 = 0x400;
 const DUMP: u16 = 0x300;
 
-/// The queueing discipline clsact and its two places.
+/// The queueing discipline clsact and its two parents.
 const CLSACT: u32 = 0xffff_0000;
 const CLSACT_PARENT: u32 = 0xffff_fff1;
 const INGRESS: u32 = 0xffff_fff2;
 const EGRESS: u32 = 0xffff_fff3;
 
-/// Where the filter stands: behind whatever an operator has set, for frames of all protocols.
+/// Priority of the filter: after those of an operator, for frames of all protocols.
 const PRIORITY: u32 = 49_000;
 const PLACE: u32 = PRIORITY << 16 | (libc::ETH_P_ALL as u16).to_be() as u32;
 const HANDLE: u32 = 1;
@@ -45,10 +45,10 @@ const BPF_FD: u16 = 6;
 const BPF_NAME: u16 = 7;
 const BPF_FLAGS: u16 = 8;
 const BPF_ID: u16 = 11;
-/// The program's answer is what becomes of the packet.
+/// The program's return value is the action for the packet.
 const DIRECT: u32 = 1;
 
-/// What `tc filter show` calls it: also where the interface took in everybody's frames before.
+/// Name in `tc filter show`; the second one if the interface was promiscuous before.
 const NAME: &[u8] = b"lasthop-base\0";
 const NAME_PROMISCUOUS: &[u8] = b"lasthop-base-promisc\0";
 
@@ -74,7 +74,7 @@ fn value(mut attributes: &[u8], kind: u16) -> Option<&[u8]> {
     None
 }
 
-/// Whose place in the traffic control a request is about.
+/// Position in the traffic control that a request addresses.
 #[derive(Clone, Copy)]
 struct At {
     ifindex: u32,
@@ -93,7 +93,7 @@ impl Netlink {
         Ok(Netlink(socket(AddressFamily::Netlink, SockType::Raw, flags, protocol)?))
     }
 
-    /// Asks, and gives what is answered: of a dump the messages, else nothing or one.
+    /// Sends a request and returns the responses: all messages of a dump, otherwise at most one.
     fn ask(&self, kind: u16, flags: u16, at: At, attributes: &[u8]) -> io::Result<Vec<Vec<u8>>> {
         let mut message = vec![0; 16];
         message.extend_from_slice(&[0; 4]);
@@ -157,7 +157,7 @@ impl Netlink {
         self.ask(kind, flags | ACK, at, &attributes).map(drop)
     }
 
-    /// What the base filter says of the interface before it; `None` if there is no base filter.
+    /// Whether the interface was promiscuous before the base filter; `None` without a base filter.
     fn was_promiscuous(&self, ifindex: u32) -> Option<bool> {
         let found = self.filter(GET_FILTER, 0, ifindex, &[]).ok()?;
         let has =
@@ -168,7 +168,7 @@ impl Netlink {
         }
     }
 
-    /// Whether clsact has no filter at all.
+    /// Whether clsact has no filter.
     fn is_bare(&self, ifindex: u32) -> io::Result<bool> {
         for parent in [INGRESS, EGRESS] {
             let at = At { ifindex, handle: 0, parent, info: 0 };
@@ -180,12 +180,12 @@ impl Netlink {
     }
 }
 
-/// An interface may have been renamed.
+/// The current name of an interface, which may have been renamed.
 fn name(ifindex: u32) -> io::Result<String> {
     Ok(if_indextoname(ifindex)?.to_string_lossy().into_owned())
 }
 
-/// Whether the base filter stands at this interface.
+/// Whether this interface has the base filter.
 pub fn is_there(ifindex: u32) -> bool {
     Netlink::open().is_ok_and(|netlink| netlink.was_promiscuous(ifindex).is_some())
 }
@@ -195,20 +195,20 @@ pub(super) fn program(ifindex: u32) -> Option<u32> {
     let netlink = Netlink::open().ok()?;
     netlink.was_promiscuous(ifindex)?;
     let found = netlink.filter(GET_FILTER, 0, ifindex, &[]).ok()?;
-    // Behind the headers of netlink and of the traffic control.
+    // After the headers of netlink and of the traffic control.
     let attributes = found.first()?.get(36..)?;
     let id = value(value(attributes, OPTIONS)?, BPF_ID)?;
     Some(u32::from_ne_bytes(id.first_chunk().copied()?))
 }
 
-/// Has `program` forward what arrives at the interface, in place of what a station has set before.
+/// Installs `program` to forward arriving frames of the interface. It replaces the one of a previous station.
 pub(super) fn set(ifindex: u32, program: &impl AsFd) -> io::Result<()> {
     let netlink = Netlink::open()?;
     match netlink.clsact(NEW_QDISC, CREATE | EXCLUSIVE, ifindex) {
         Err(error) if error.raw_os_error() == Some(libc::EEXIST) => {}
         result => result?,
     }
-    // By flag: what a packet socket asks for ends with its process.
+    // By flag, since the membership of a packet socket ends with its process.
     let was = match netlink.was_promiscuous(ifindex) {
         Some(was) => was,
         None => promiscuous(&name(ifindex)?, None)?,
@@ -221,14 +221,15 @@ pub(super) fn set(ifindex: u32, program: &impl AsFd) -> io::Result<()> {
     promiscuous(&name(ifindex)?, Some(true)).map(drop)
 }
 
-/// Takes the base filter away, and clsact if nobody else uses it. Says whether there was one.
+/// Removes the base filter, and clsact if there is no other user. Returns whether there was a filter.
 ///
 /// # Errors
 /// Without CAP_NET_ADMIN.
 pub fn clear(ifindex: u32) -> io::Result<bool> {
     let netlink = Netlink::open()?;
     let Some(was_promiscuous) = netlink.was_promiscuous(ifindex) else { return Ok(false) };
-    // The filter goes last: it alone knows whose the flag is, and whoever is killed in between leaves that to the next.
+    // The filter is removed last, since only it has the owner of the flag. A program that is killed before leaves
+    // both to the next one.
     if !was_promiscuous {
         promiscuous(&name(ifindex)?, Some(false))?;
     }
@@ -256,7 +257,7 @@ mod tests {
         assert_eq!(value(options, BPF_NAME), Some(NAME));
         assert_eq!(value(options, BPF_FD), None);
         for len in 0..all.len() {
-            // Whatever is missing, it ends.
+            // The search ends for any missing bytes.
             let _ = value(&all[..len], BPF_ID);
         }
         assert_eq!(value(&[0; 8], 1), None, "an attribute that is shorter than its header");

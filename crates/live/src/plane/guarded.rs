@@ -1,12 +1,12 @@
-//! The check of segments exists twice: `agent/guard.rs` of `lasthop_proto`, and the program in the kernel, which cannot call
-//! it. Both get the same random segments here, and must know the same afterwards. The kernel runs its program on
-//! a frame without sending it (BPF_PROG_TEST_RUN).
+//! Comparison of the two checks of segments: `agent/guard.rs` of `lasthop_proto`, and the program in the kernel, which
+//! cannot call it. Both process the same random segments, and must have the same state afterwards. The kernel runs its
+//! program on a frame without sending it (BPF_PROG_TEST_RUN).
 //!
-//! Two differences are on purpose, and the segments leave them out:
+//! The segments exclude two intended differences:
 //!
-//! - an agent is not shown what the right end sends without news, so it believes an ACK from the left that lies within
-//!   the window. The program sees all, and does not;
-//! - an agent passes signed segments unread. The program shows them to the agent.
+//! - an agent does not receive segments of the right end without news, so it accepts an ACK from the left within the
+//!   window. The program processes all segments, and does not accept this ACK;
+//! - an agent forwards signed segments unread. The program passes them to the agent.
 
 use lasthop_proto::agent::guard::{End, Guard, Standing};
 use lasthop_proto::rng::Stream;
@@ -22,7 +22,7 @@ use crate::sys::bpf::tests::{lookup, test_run};
 const SIDES: [Side; 2] = [Side::Left, Side::Right];
 const CASES: u16 = 600;
 const SEGMENTS: usize = 50;
-/// A connection is forgotten after 3 s without an acceptable segment, by clocks that differ.
+/// Both remove a connection after 3 s without an acceptable segment, but their clocks differ.
 const IN_TIME: Span = Span::secs(2);
 
 /// The flow of a case from left to right.

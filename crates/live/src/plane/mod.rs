@@ -1,15 +1,15 @@
-//! The kernel as data plane: it forwards between the two interfaces and shows the station what its agent needs.
+//! The kernel as data plane: it forwards between the two interfaces, and copies packets for the agent to the station.
 //!
 //! ```text
 //! frame -> program of the station (tcx) -> base filter (clsact) -> other interface
-//!             | copies, and what the agent must judge
+//!             | copies, and packets that the agent decides about
 //!             v
 //!           ring -> station -> packet sockets
 //! ```
 //!
-//! The programs hang on descriptors of this process: when it dies the kernel takes them away, and the base filter goes
-//! on forwarding. When it lives and does not keep up, the program forwards by itself. What is in the ring is the
-//! cache: packets keep the place of their bytes there (`Body::held`), until `Plane::expire` gives it back.
+//! The programs are attached by descriptors of this process. If it dies, the kernel removes them, and the base filter
+//! continues to forward. If it is too slow, the program forwards without it. The ring is the cache: a packet has the
+//! position of its bytes in the ring (`Body::held`), until `Plane::expire` releases them.
 
 mod absence;
 pub mod base;
@@ -43,57 +43,58 @@ use shared::{AWAKE, END, FORWARD, HOLD, JUDGE, WAKE_ANY, WAKE_URGENT};
 /// `bpf/station.bpf.c`, as clang translates it.
 static OBJECT: &[u8] = include_bytes!("../../bpf/station.bpf.o");
 
-/// Bytes of the ring, and how many of them hold what was read already.
+/// Size of the ring in bytes, and the part of it for data that was already read.
 const RING: u32 = 32 << 20;
 const KEPT: u64 = 16 << 20;
 
-/// What is given back at once.
+/// Minimum number of bytes that are released together.
 const STEP: u64 = 1 << 20;
 
-/// How far apart the records lie whose places are remembered.
+/// Distance of the records with stored positions, in bytes.
 const MARK: u64 = 64 << 10;
 
-/// Unread bytes that wake the station.
+/// Number of unread bytes that wakes the station.
 const WAKE_AT: u64 = 8 << 20;
 
-/// How long the program waits for a station to which it leaves all packets, and which does not get on.
+/// How long the program waits for a station without progress, if it leaves all packets to the station.
 pub const LIMIT: Span = Span::millis(5);
 
-/// The same where only duplicate ACKs are left to the station. Nothing else waits for them, and a sender that receives
-/// them this late still repairs the loss before its timer expires (200 ms at least).
+/// The same if only duplicate ACKs are left to the station. No other packet waits for them. A sender that receives them
+/// this late still repairs the loss before its timer expires (at least 200 ms).
 pub const LIMIT_DUPLICATES: Span = Span::millis(20);
 
-/// The same for other connections where some end at the station. Then its loop reports that it is alive every [`GLANCE_MS`], so
-/// that the first packet after a silence does not wait for a station that is gone.
+/// The same for other connections if some end at the station. The station's loop then reports every [`GLANCE_MS`]
+/// that it is alive, so that the first packet after a silence does not wait for a dead station.
 pub const LIMIT_OTHERS: Span = Span::millis(20);
 
-/// The same for connections that end at the station. What passes it by breaks them: a host that has seen a timestamp of the
-/// other host takes those of the station for old (PAWS, RFC 7323 5) and drops all that it sends. So the program waits
-/// longer than a busy machine keeps a program from its processors, and resets both ends then. A sender that repeats a
-/// segment after 200, 600 and 1400 ms is reset within a second.
+/// The same for connections that end at the station. Packets that bypass the station break them: a host that has
+/// received a timestamp of the other host rejects those of the station as old (PAWS, RFC 7323 5). The program
+/// therefore waits longer than a busy machine delays a process, and then resets both ends. A sender that retransmits
+/// after 200, 600 and 1400 ms is reset within a second.
 pub const LIMIT_ENDING: Span = Span::millis(500);
 
-/// While data flows, what was copied is read this often at least.
+/// Maximum interval between two reads of the ring while data flows, in milliseconds.
 pub const GLANCE_MS: u16 = 5;
 
-/// What is older when it is read is not acted on: the station was stopped.
+/// Maximum age of a record that is processed. The station was stopped if it is older.
 const STALE: Span = Span::millis(250);
 
-/// A diverted packet that is older would only arrive behind newer ones. The agent sees it, but it is not sent on.
+/// Maximum age of a diverted packet that is forwarded: an older one would arrive after newer ones. The agent processes
+/// it in any case.
 const LATE: Span = Span::millis(20);
 
-/// Flows that are remembered because packets of theirs were sent again, until the station has noted that.
+/// Maximum number of flows with retransmitted packets that wait for the station.
 const RESENT: usize = 64;
 
-/// Flows whose acknowledgements the program follows; the least recently used is forgotten first.
+/// Maximum number of flows whose acknowledgements the program tracks; the least recently used is removed first.
 const FLOWS: u32 = 65_536;
 
-/// Why the kernel cannot be the data plane.
+/// Reason that the kernel cannot be the data plane.
 #[derive(Debug)]
 pub struct Refusal {
-    /// What was tried.
+    /// The failed step.
     pub what: &'static str,
-    /// What the system said.
+    /// The error of the system.
     pub error: io::Error,
 }
 
@@ -104,7 +105,7 @@ impl fmt::Display for Refusal {
 }
 
 impl Refusal {
-    /// What would help.
+    /// A remedy for the user.
     pub fn remedy(&self) -> &'static str {
         match self.error.kind() {
             io::ErrorKind::PermissionDenied => {
@@ -120,28 +121,28 @@ impl Refusal {
     }
 }
 
-/// What the program counted, and the station of what it showed.
+/// Counts of the program, and those of the station about its records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct PlaneCounts {
     /// Copied for the agent and forwarded.
     pub copied: u64,
-    /// Left to the agent to decide.
+    /// Left to the decision of the agent.
     pub diverted: u64,
     /// Forwarded without a copy: the ring was full.
     pub no_room: u64,
-    /// Forwarded although meant for the station, because it did not keep up.
+    /// Forwarded instead of left to the station, because the station was too slow.
     pub by_itself: u64,
-    /// How often the program woke the station.
+    /// Number of times that the program woke the station.
     pub wakes: u64,
-    /// Segments of connections that ended at the station, which the program answered by a reset because the station did not keep
-    /// up.
+    /// Segments of connections that end at the station, which the program answered by a reset because the station was
+    /// too slow.
     #[serde(default)]
     pub resets: u64,
-    /// Copies that were too old to be acted on when they were read.
+    /// Copies that were too old when they were read.
     pub stale: u64,
-    /// Diverted packets that were not sent on because newer ones had overtaken them.
+    /// Diverted packets that were not forwarded because newer ones had overtaken them.
     pub late: u64,
-    /// Cached bytes whose room in the ring was needed.
+    /// Cached bytes that were removed because the ring was full.
     pub expired_bytes: u64,
 }
 
@@ -170,18 +171,18 @@ pub(crate) struct Passed {
     pub forwarded: [u64; 2],
 }
 
-/// Base filters that go again if their station does not come to run, unless they stood there before.
+/// Base filters that are removed if their station does not start, unless they existed before.
 struct Attempt(Option<[u32; 2]>);
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        // One may not be there yet.
+        // One of them may not exist yet.
         self.0.iter().flatten().for_each(|index| drop(base::clear(*index)));
     }
 }
 
-/// The kernel as data plane between two interfaces. Dropped before its station runs, it leaves nothing behind; afterwards
-/// the kernel goes on to forward, until [`Plane::clear`].
+/// The kernel as data plane between two interfaces. If it is dropped before its station runs, it removes everything.
+/// Afterwards the kernel continues to forward, until [`Plane::clear`].
 pub struct Plane {
     control: SharedControl,
     ring: Ring,
@@ -192,25 +193,25 @@ pub struct Plane {
     attempt: Attempt,
     indices: [u32; 2],
     processors: usize,
-    /// Of diverted packets: those that were handled.
+    /// Number of handled diverted packets.
     done: u64,
     beat: u64,
-    /// Places in the ring where a record begins, one for each [`MARK`].
+    /// Positions of records in the ring, one for each [`MARK`] bytes.
     marks: VecDeque<u64>,
     order: order::Order,
     own: PlaneCounts,
-    /// Whether something was read since the station last slept.
+    /// Whether a record was read since the station last slept.
     active: bool,
     more: bool,
-    /// Whether what was read since the station last slept was too old.
+    /// Whether a record since the station last slept was too old.
     outdated: bool,
-    /// Flows of which cached packets were sent again since [`Plane::resent`].
+    /// Flows with retransmitted cached packets since the last [`Plane::resent`].
     resent: RefCell<Vec<FlowKey>>,
     needs: Needs,
-    /// The connections that end at the station, and whether some may.
+    /// The connections that end at the station, and whether there may be any.
     endings: Endings,
     ends: bool,
-    /// Of the connections that the program gave up: those that the station knows of.
+    /// Number of connections that the program has reset and the station has processed.
     lost: u64,
 }
 
@@ -218,7 +219,7 @@ fn step<T>(what: &'static str, result: io::Result<T>) -> Result<T, Refusal> {
     result.map_err(|error| Refusal { what, error })
 }
 
-/// How many processors the system may ever have.
+/// Maximum number of processors of the system.
 fn processors() -> io::Result<usize> {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/possible")?;
     let last = text.trim().rsplit([',', '-']).next().and_then(|n| n.parse::<usize>().ok());
@@ -276,16 +277,16 @@ impl Programs {
 /// Whether this process may load the programs; nothing is attached.
 ///
 /// # Errors
-/// What it lacks.
+/// The missing feature or privilege.
 pub fn probe() -> Result<(), Refusal> {
     Programs::load().map(drop)
 }
 
 impl Plane {
-    /// Has the kernel forward between two interfaces, by their indices; left first.
+    /// Starts forwarding between two interfaces, given by their indices; left first.
     ///
     /// # Errors
-    /// When the system refuses; nothing is left behind then.
+    /// If the system refuses. All changes are undone then.
     pub fn start(indices: [u32; 2]) -> Result<Plane, Refusal> {
         let programs = Programs::load()?;
         let Programs { code: [left, right, base_left, base_right], .. } = &programs;
@@ -341,12 +342,12 @@ impl Plane {
         })
     }
 
-    /// The station runs: whatever becomes of it, packets go on.
+    /// Records that the station runs: from now on packets pass independent of it.
     pub(crate) fn stays(&mut self) {
         self.attempt.0 = None;
     }
 
-    /// Takes the base filter away: from now on nothing passes unless somebody else forwards.
+    /// Removes the base filter. From now on no packet passes, unless another program forwards.
     ///
     /// # Errors
     /// Those of the system.
@@ -354,12 +355,12 @@ impl Plane {
         self.indices.into_iter().try_for_each(|index| base::clear(index).map(drop))
     }
 
-    /// What the agents need now.
+    /// The packets that the agents need now.
     pub fn needs(&self) -> Needs {
         self.needs
     }
 
-    /// Has the program show what is needed from now on.
+    /// Sets which packets the program copies or leaves to the station.
     pub(crate) fn set_needs(&mut self, needs: Needs) {
         let mode = match needs {
             Needs::Nothing => FORWARD,
@@ -368,14 +369,14 @@ impl Plane {
             Needs::Everything => HOLD,
         };
         self.control.heads.store(u32::from(needs == Needs::Heads), Relaxed);
-        // Nothing waits as far as the program is concerned, whatever was there before.
+        // For the program no packet waits any longer.
         self.publish(mode);
         self.control.stale.store(0, SeqCst);
         self.control.mode.store(mode, SeqCst);
         self.needs = needs;
     }
 
-    /// Has the program wait so long for a station that does not get on.
+    /// Sets how long the program waits for a station without progress.
     pub(crate) fn set_limit(&self, limit: Span) {
         self.control.limit.store(limit.0, Relaxed);
     }
@@ -398,49 +399,49 @@ impl Plane {
         self.control.held.iter().map(|held| held.load(SeqCst)).sum()
     }
 
-    /// Frames from `side` that were left to the packet sockets so far.
+    /// Number of frames from `side` that were left to the packet sockets.
     pub(crate) fn held_from(&self, side: Side) -> u64 {
         self.control.held[side.index()].load(SeqCst)
     }
 
-    /// The packet sockets have nothing that was left to them before `held` (of [`Plane::held_mark`]).
+    /// Records that all frames before `held` (of [`Plane::held_mark`]) were read from the packet sockets.
     pub(crate) fn caught_up(&mut self, held: u64) {
         self.control.done.store(held, SeqCst);
         self.beat();
     }
 
-    /// What is left to the packet sockets by now; to be asked before they are read.
+    /// Number of frames left to the packet sockets. Called before they are read.
     pub(crate) fn held_mark(&self) -> u64 {
         self.held()
     }
 
-    /// The ring, to be waited for: it is ready once after each wake by the program.
+    /// Adds the ring to `epoll`. It is ready once after each wake by the program.
     pub(crate) fn watch(&self, epoll: &Epoll, tag: u64) -> io::Result<()> {
         let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
         Ok(epoll.add(&self.ring_fd, EpollEvent::new(flags, tag))?)
     }
 
-    /// How far the ring has been read.
+    /// Read position in the ring.
     pub(crate) fn position(&self) -> u64 {
         self.ring.position()
     }
 
-    /// How far the program has written the ring: what it forwarded before, lies before that.
+    /// Write position in the ring. Records of packets forwarded before are before it.
     pub(crate) fn written(&self) -> u64 {
         self.ring.written()
     }
 
-    /// Flows of which cached packets were sent again since the last call.
+    /// Flows with retransmitted cached packets since the last call.
     pub(crate) fn resent(&self) -> Vec<FlowKey> {
         self.resent.take()
     }
 
-    /// There is more in the ring than was taken: the station does not sleep.
+    /// Records that the ring has more records, so that the station does not sleep.
     pub(crate) fn has_more(&mut self) {
         self.more = true;
     }
 
-    /// The station is about to sleep for `longest` at most: for how long instead.
+    /// Maximum time for which the station may sleep, at most `longest`.
     pub(crate) fn doze(&mut self, longest: EpollTimeout) -> EpollTimeout {
         let glance = EpollTimeout::from(GLANCE_MS);
         match self.control.mode.load(Relaxed) {
@@ -455,7 +456,7 @@ impl Plane {
         if glances && longest > glance { glance } else { longest }
     }
 
-    /// Tells the program when to wake the station; false if there is something to do already.
+    /// Sets when the program wakes the station. Returns false if there is already work.
     fn may_sleep(&mut self) -> bool {
         let sleep = if core::mem::take(&mut self.active) { WAKE_URGENT } else { WAKE_ANY };
         self.control.sleeping.store(sleep, SeqCst);
@@ -468,12 +469,12 @@ impl Plane {
         true
     }
 
-    /// The station is awake.
+    /// Records that the station is awake.
     pub(crate) fn awake(&self) {
         self.control.sleeping.store(AWAKE, SeqCst);
     }
 
-    /// What the program counted.
+    /// The counts of the program and the station.
     pub fn counts(&self) -> PlaneCounts {
         let [copied, diverted, no_room, by_itself, wakes, resets] = self.sums()[4..] else {
             return self.own;
@@ -485,7 +486,7 @@ impl Plane {
         bpf::sums(&self.counts, self.processors).unwrap_or_default()
     }
 
-    /// What arrived at the interfaces, and what the kernel forwarded.
+    /// Frames that arrived at the interfaces, and frames that the kernel has forwarded.
     pub(crate) fn passed(&self) -> Passed {
         let n = self.sums();
         let held = [Side::Left, Side::Right].map(|side| self.held_from(side));

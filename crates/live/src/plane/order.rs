@@ -1,16 +1,16 @@
-//! Which data the station takes in before its checksum is known: what continues its flow. A damaged header does not
-//! continue anything, but by a chance of one in four thousand millions; whether the payload is intact is asked when
-//! it is sent again. So the station reads the headers of most packets and no more.
+//! Selection of packets whose checksum the station need not verify: those that continue their flow. A damaged header
+//! continues a flow only with a probability of 1 in 4,000,000,000. The payload is verified at a retransmission. So the
+//! station reads only the headers of most packets.
 
 use lasthop_proto::wire::{Addr, Flags, Segment, Seq};
 
-/// Flows that are told apart; two that meet in a place are verified each time.
+/// Number of slots for flows. Two flows in one slot are verified at each packet.
 const PLACES: usize = 4096;
 
 /// The next sequence numbers of flows from the left.
 #[derive(Debug)]
 pub(super) struct Order {
-    /// A flow's hash beyond what its place says, and what continues it.
+    /// For each slot, the rest of a flow's hash, and its next sequence number.
     next: Vec<Option<(u32, Seq)>>,
 }
 
@@ -19,7 +19,8 @@ impl Order {
         Order { next: vec![None; PLACES] }
     }
 
-    /// Whether a segment with data continues its flow. `intact` says whether it is, and is asked only if it does not.
+    /// Whether a segment with data is trusted: it continues its flow, or `intact` verifies it. `intact` is called
+    /// only if it does not continue.
     pub fn trusts(
         &mut self,
         ends: [Addr; 2],
@@ -49,7 +50,7 @@ fn place_of(ends: [Addr; 2], segment: &Segment) -> (usize, u32) {
         }
     });
     let mut hash = ports;
-    // The last round brings what the upper bits of an address have changed to the bits that are used.
+    // The last round mixes the upper bits of the addresses into the used bits.
     for part in [from, to, 0] {
         hash = (hash ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     }
@@ -88,7 +89,7 @@ mod tests {
         assert_eq!(asked(250, Flags::ACK, 50, false), (false, true), "what follows that");
     }
 
-    /// What continues one flow continues no other, whatever of addresses and ports differs.
+    /// A segment continues only its flow, whichever address or port differs.
     #[test]
     fn flows_are_told_apart_by_addresses_and_ports() {
         use core::net::Ipv6Addr;

@@ -14,30 +14,30 @@ use crate::header::{VNET, VnetHeader, network_at};
 use crate::offload::ip_header_len;
 use crate::sys::bpf::HEADER;
 
-/// Where the checksum stands in a TCP header.
+/// Offset of the checksum in a TCP header.
 const CHECKSUM: usize = 16;
 
-/// What the station takes from the ring.
+/// A packet from the ring.
 #[derive(Debug)]
 pub(crate) struct Taken {
-    /// When it arrived, in nanoseconds of the system's monotonic clock.
+    /// Time of arrival in nanoseconds of the system's monotonic clock.
     pub at: u64,
-    /// Where it came in.
+    /// Side at which it arrived.
     pub side: Side,
-    /// The record.
+    /// Position of its record in the ring.
     pub place: u64,
-    /// Whether it is not to be sent on: the kernel has forwarded it already, or it is too old.
+    /// Whether it must not be forwarded: the kernel has already forwarded it, or it is too old.
     pub forwarded: bool,
-    /// Whether the program waits until it has been handled.
+    /// Whether the program waits until it is handled.
     pub diverted: bool,
-    /// Whether the agent is to see it after everything that the kernel has forwarded by now.
+    /// Whether the agent processes it after all packets that the kernel has forwarded before.
     pub last: bool,
-    /// The packet; `None` if it cannot be read.
+    /// The packet; `None` if it is invalid.
     pub packet: Option<Packet>,
 }
 
 impl Plane {
-    /// The next packet that the program has shown; `now` is the system's monotonic time.
+    /// The next packet in the ring; `now` is the system's monotonic time.
     pub(crate) fn take(&mut self, now: u64) -> Option<Taken> {
         loop {
             let place = self.ring.advance()?;
@@ -46,7 +46,7 @@ impl Plane {
                 self.marks.push_back(place);
                 let read = self.ring.position();
                 self.control.read.store(read, std::sync::atomic::Ordering::Release);
-                // Also before it comes to what was diverted, it gets on.
+                // Report progress before the next diverted packet as well.
                 self.beat();
             }
             let Some(bytes) = self.ring.record(place) else { continue };
@@ -56,7 +56,7 @@ impl Plane {
             let late = diverted && age > LATE.0;
             self.own.late += u64::from(late);
             if age > STALE.0 {
-                // The station was stopped, or had no processor for so long.
+                // The station was stopped, or had no processor for this time.
                 if diverted {
                     self.handled();
                 } else {
@@ -73,20 +73,21 @@ impl Plane {
         }
     }
 
-    /// A diverted packet has been decided about.
+    /// Records that a diverted packet was handled.
     pub(crate) fn handled(&mut self) {
         self.done += 1;
         self.control.done.store(self.done, std::sync::atomic::Ordering::SeqCst);
         self.beat();
     }
 
-    /// Where what is cached is too old: the station did not see what became of it. Said once.
+    /// Position in the ring up to which cached packets are outdated, since the station has missed records. Returned
+    /// once.
     pub(crate) fn outdated(&mut self) -> Option<u64> {
         core::mem::take(&mut self.outdated).then(|| self.ring.position())
     }
 
-    /// Where the ring is to be given back up to, if that is due: what is cached before that must be forgotten, then
-    /// [`Plane::expire`] be called.
+    /// Position up to which the ring must be released, if this is due. The caller removes cached packets before it,
+    /// and then calls [`Plane::expire`].
     pub(crate) fn expires(&self) -> Option<u64> {
         let keep = self.ring.position().saturating_sub(KEPT);
         if keep < self.ring.released() + STEP {
@@ -96,7 +97,7 @@ impl Plane {
         after.checked_sub(1).and_then(|i| self.marks.get(i).copied())
     }
 
-    /// Gives back the ring before the mark `before`.
+    /// Releases the ring before the mark `before`.
     pub(crate) fn expire(&mut self, before: u64, forgotten: u64) {
         self.own.expired_bytes += forgotten;
         self.ring.release(before);
@@ -104,13 +105,13 @@ impl Plane {
         self.marks.drain(..gone);
     }
 
-    /// The frame of the record at `place`, as it came.
+    /// The unchanged frame of the record at `place`.
     pub(crate) fn frame(&self, place: u64) -> Option<Outgoing> {
         let (frame, record) = self.whole_frame(place)?;
         Some(Outgoing::New(whole(frame, record)))
     }
 
-    /// The frame of the record at `place` with what an agent has made of its `packet`.
+    /// The frame of the record at `place` after an agent's changes of its `packet`.
     pub(crate) fn judged(&self, place: u64, packet: &Packet) -> Option<Outgoing> {
         let (frame, record) = self.whole_frame(place)?;
         let at = network_at(frame)?;
@@ -137,13 +138,13 @@ impl Plane {
         Some(tagged(frame.get(VNET..at)?, record))
     }
 
-    /// A packet whose bytes lie in the ring, as a frame: as it came if it is whole, else what it is a piece of is
-    /// cut. `None` if its room has been given back.
+    /// The frame of a packet with its bytes in the ring: the original frame, or a part of it if the packet is a part.
+    /// `None` if the position was released.
     pub(crate) fn cached(&self, packet: &Packet) -> Option<Outgoing> {
         let body = packet.body.held_at()?;
         let before = self.marks.partition_point(|mark| *mark <= body);
         let mut place = *self.marks.get(before.checked_sub(1)?)?;
-        // Records lie in a row; between two marks there are a few dozen.
+        // Records are contiguous; there are a few dozen between two marks.
         let mut next = self.ring.after(place)?;
         while next <= body {
             place = next;
@@ -170,7 +171,7 @@ impl Plane {
     }
 }
 
-/// The frame of a record, behind bytes that stand where a virtio header would.
+/// The frame of a record, after the space of a virtio header.
 fn frame_of(bytes: &[u8], record: Record) -> Option<&[u8]> {
     bytes.get(RECORD - VNET..RECORD + record.captured as usize)
 }
@@ -192,13 +193,13 @@ fn is_partial(frame: &[u8], at: usize, seen: &View) -> Option<bool> {
     Some(field == sum.fold().to_be_bytes())
 }
 
-/// Whether the checksum of a whole packet is in it, and nobody has verified it.
+/// Whether the packet is complete, with a checksum that was not verified.
 fn is_unverified(frame: &[u8], at: usize, record: Record, seen: &View) -> Option<bool> {
     let asked = record.captured == record.len && record.gso_size == 0 && !record.verified;
     Some(asked && !is_partial(frame, at, seen)?)
 }
 
-/// The headers of a packet that is not damaged.
+/// The headers of a packet with a correct checksum.
 fn sound(frame: &[u8], at: usize, record: Record) -> Option<View> {
     let seen = look(frame, at, record, false)?;
     if is_unverified(frame, at, record, &seen)? {
@@ -243,7 +244,7 @@ fn packet(frame: &[u8], record: Record, place: u64, order: &mut Order) -> Option
     }))
 }
 
-/// The frame with the tag that stands beside it.
+/// The frame with the VLAN tag from its record.
 fn tagged(head: &[u8], record: Record) -> Vec<u8> {
     let mut bytes = head.to_vec();
     if let Some(tag) = record.vlan.filter(|_| head.len() >= 12) {
@@ -252,7 +253,7 @@ fn tagged(head: &[u8], record: Record) -> Vec<u8> {
     bytes
 }
 
-/// The whole frame, with what a card must know.
+/// The complete frame, with the offload information for the network card.
 fn whole(frame: &[u8], record: Record) -> Vec<u8> {
     let mut bytes = vec![0; VNET];
     bytes.extend_from_slice(&tagged(&frame[VNET..], record));

@@ -1,5 +1,5 @@
-//! Segments of split connections whose station is gone, and the resets with which the kernel's programs answer. The kernel runs a program on
-//! a frame without sending it (BPF_PROG_TEST_RUN).
+//! Resets by the kernel's programs for segments of split connections without a station. The kernel runs a program on a
+//! frame without sending it (BPF_PROG_TEST_RUN).
 
 use core::net::{IpAddr, Ipv6Addr};
 
@@ -43,7 +43,7 @@ fn segment(flow: FlowKey, from: Side, flags: Flags, len: usize) -> Packet {
     packet
 }
 
-/// The frame of a packet that came from `from`, behind a tag if there is one.
+/// The frame of a packet from `from`, with a VLAN tag if there is one.
 fn frame(packet: &Packet, from: Side, tag: &[u8], partial: bool) -> Vec<u8> {
     let kind: &[u8] = if packet.src.is_v4() { &[8, 0] } else { &[0x86, 0xdd] };
     let macs = [MACS[from.other().index()], MACS[from.index()]].concat();
@@ -55,17 +55,17 @@ fn frame(packet: &Packet, from: Side, tag: &[u8], partial: bool) -> Vec<u8> {
     frame
 }
 
-/// An entry of a connection that is given up, both ends of which were reached already.
+/// An entry of a lost connection with two known ends.
 fn lost() -> [u8; VALUE] {
     let mut value = Entry { is_lost: true, ..Entry::default() }.write();
     value[ASKER] = 3;
     value
 }
 
-/// Where `asker` lies in `struct ending`.
+/// Offset of `asker` in `struct ending`.
 const ASKER: usize = 64;
 
-/// The base filter answers each segment that acknowledges something with a reset, whose number is the one that its sender expects.
+/// The base filter answers each segment with an ACK by a reset with the number that its sender expects.
 #[test]
 fn the_sender_of_a_segment_is_reset_in_the_name_of_the_other_end() {
     let Some(programs) = programs() else { return };
@@ -99,7 +99,7 @@ fn the_sender_of_a_segment_is_reset_in_the_name_of_the_other_end() {
                         Segment::new(asked.dst_port, asked.src_port, asked.ack, Seq(0), Flags::RST);
                     assert_eq!(reset, wanted, "{what}");
                     if partial {
-                        // The card adds the rest: the checksum is that of the pseudo-header.
+                        // The checksum is that of the pseudo-header; the network card completes it.
                         let own = Packet::tcp(seen.src, seen.dst, reset, Body::EMPTY);
                         let mut all = Vec::new();
                         emit_partial(&own, &mut all).unwrap();
@@ -114,8 +114,8 @@ fn the_sender_of_a_segment_is_reset_in_the_name_of_the_other_end() {
     }
 }
 
-/// An end that waits for data never asks. So the end that asks is answered only when the other one was reached, or has not been
-/// for a while.
+/// An end that waits for data sends nothing. So a sending end is reset only after the other end was reached, or has not
+/// answered for some time.
 #[test]
 fn an_end_is_answered_when_the_other_was_reached_or_not_for_a_while() {
     let Some(programs) = programs() else { return };
@@ -130,7 +130,7 @@ fn an_end_is_answered_when_the_other_was_reached_or_not_for_a_while() {
         assert_eq!(run(asks), DROPPED, "the other end is asked first");
         assert_eq!(run(other), REDIRECTED, "it answers, and is reset");
         assert_eq!(run(asks), REDIRECTED);
-        // The other end does not answer. The entry is as it would be a second later.
+        // The other end does not answer. The entry is changed to the state one second later.
         programs.endings.insert(&key(flow), &fresh.write()).unwrap();
         assert_eq!(run(asks), DROPPED);
         let mut value = programs.endings.get(&key(flow)).unwrap();
@@ -138,13 +138,13 @@ fn an_end_is_answered_when_the_other_was_reached_or_not_for_a_while() {
         value[72..80].copy_from_slice(&(asked - 1_000_000_000).to_ne_bytes());
         programs.endings.insert(&key(flow), &value).unwrap();
         assert_eq!(run(asks), REDIRECTED);
-        // Of a host that was never heard, no number is known.
+        // The numbers of a host without a segment are unknown.
         programs.endings.insert(&key(flow), &Entry::default().write()).unwrap();
         assert_eq!(run(asks), REDIRECTED);
     }
 }
 
-/// A reset is not answered, nor what acknowledges nothing; other flows pass.
+/// Resets and segments without an ACK get no answer; other flows pass.
 #[test]
 fn what_gets_no_exact_number_passes_unchanged() {
     let Some(programs) = programs() else { return };
@@ -174,7 +174,7 @@ fn what_gets_no_exact_number_passes_unchanged() {
     }
 }
 
-/// Between the same ports another connection may be opened: the answer to its SYN shows it, and nothing else does.
+/// Only the answer to a SYN shows that another connection between the same ports was opened.
 #[test]
 fn a_new_connection_between_the_same_ports_passes() {
     let Some(programs) = programs() else { return };
@@ -206,7 +206,7 @@ fn a_new_connection_between_the_same_ports_passes() {
     }
 }
 
-/// A reset would not have the IP options of what it answers.
+/// A reset would not have the IP options of the segment that it answers.
 #[test]
 fn a_segment_with_ip_options_is_dropped() {
     let Some(programs) = programs() else { return };
@@ -221,7 +221,8 @@ fn a_segment_with_ip_options_is_dropped() {
     assert_eq!(verdict, DROPPED);
 }
 
-/// Where connections end at the station, others are forwarded once it has been silent for a while, and these are given up later.
+/// If the station is silent, other connections are forwarded after a short time, and those that end here are reset
+/// later.
 #[test]
 fn others_are_forwarded_soon_and_those_that_end_here_are_given_up_later() {
     let Some(programs) = programs() else { return };
@@ -254,7 +255,7 @@ fn others_are_forwarded_soon_and_those_that_end_here_are_given_up_later() {
     assert_eq!(run(other, second, [second, hour]), (REDIRECTED, false), "forwarded");
     assert_eq!((state(), control.stale.load(SeqCst)), ([3, 1, 0], 1));
     assert_eq!(control.mark[0].load(SeqCst), 3);
-    // Until the station has sorted that out.
+    // Until the station has processed this.
     assert_eq!(run(other, second, [hour; 2]), (REDIRECTED, false));
     assert_eq!(run(flow, second, [hour; 2]), (DROPPED, false));
     assert_eq!((state(), control.mark[0].load(SeqCst)), ([4, 2, 0], 3));

@@ -1,7 +1,8 @@
 //! Connections that end at the station, and what became of them and of others while it was away.
 //!
-//! The kernel, where it is the data plane, knows which connections end here. When the station does not keep up, it forwards the
-//! others soon, and resets the ends of those later (`plane/absence.rs`). The packet sockets have everything that came meanwhile.
+//! The kernel, where it is the data plane, knows which connections end here. When the station does not keep up, it
+//! forwards the others soon, and resets the ends of those later (`plane/absence.rs`). The packet sockets have
+//! everything that came meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -17,22 +18,22 @@ use super::Station;
 use crate::frame;
 use crate::sys::packet_socket::Inbox;
 
-/// What packet sockets still have of a station that was stopped is acted on, if the station was so shortly away.
+/// Maximum absence after which a station still processes the frames in its packet sockets.
 const AWAY: Span = Span::millis(100);
 
-/// Batches that are sorted before other work is due.
+/// Maximum number of batches that are processed before other work.
 const SORTED: usize = 64;
 
-/// Split connections to end after the kernel has waited too long for the station.
+/// Split connections to reset after the kernel has waited too long for the station.
 #[derive(Debug, Default)]
 pub(super) struct Absence {
-    /// How long the station was away.
+    /// How long the station was absent.
     silence: Span,
-    /// Connections that the kernel has given up.
+    /// Connections that the kernel has reset.
     lost: BTreeMap<FlowKey, Bypass>,
-    /// By side: frames that the kernel had forwarded before the packet socket was empty.
+    /// By side: frames that the kernel has forwarded before the packet socket was empty.
     before: [u64; 2],
-    /// By side: frames that it has forwarded since then, and that were not seen yet.
+    /// By side: frames that it has forwarded since then, and that were not read yet.
     since: [u64; 2],
 }
 
@@ -42,7 +43,7 @@ impl Station {
         self.path.stages().get(i).and_then(Stage::agent).map_or(0, |agent| agent.endings())
     }
 
-    /// Gives up the connections that end at the agent of stage `i`, and resets both ends of each. Returns their number.
+    /// Aborts the connections that end at the agent of stage `i`, and resets both ends of each. Returns their number.
     pub fn reset_endings(&mut self, i: usize, sink: &mut dyn Sink) -> usize {
         let count = self.endings(i);
         if count > 0 {
@@ -57,7 +58,7 @@ impl Station {
         count
     }
 
-    /// Has the kernel know which connections end here, after the path was changed.
+    /// Updates the kernel's list of connections that end here, after a change of the path.
     pub(super) fn list_endings(&mut self) {
         let mut all = Vec::new();
         for i in self.path.inner() {
@@ -73,7 +74,7 @@ impl Station {
         all.into_iter().for_each(|ending| self.note_ending(ending));
     }
 
-    /// Has the kernel know of connections that begin or cease to end here.
+    /// Adds new connections that end here to the kernel's list, and removes others.
     pub(super) fn report_endings(&mut self) {
         if !self.plane.as_ref().is_some_and(|plane| plane.ends()) {
             return;
@@ -96,7 +97,7 @@ impl Station {
         }
         let mut link = |side, src, dst| self.neighbours.link_header(side, src, dst);
         let links = [link(Side::Left, flow.dst, flow.src), link(Side::Right, flow.src, flow.dst)];
-        // Without memory in the kernel it is like any other to the kernel: it loses both ends when the station is away.
+        // Without memory in the kernel it is not listed. It then loses both ends when the station is absent.
         let _ = plane.add_ending(flow, resumes, links.map(Option::unwrap_or_default));
     }
 
@@ -109,8 +110,8 @@ impl Station {
         behind || self.absence.is_some()
     }
 
-    /// The station is awake, and connections end here: it reports that it is, and sorts out what the kernel has done if it was
-    /// away for too long.
+    /// Reports to the kernel that the station is awake, if connections end here. After a long absence it processes
+    /// the kernel's actions.
     pub(super) fn rejoin(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
         let now = self.clock.monotonic(self.clock.now());
         let Some(plane) = &mut self.plane else { return Ok(()) };
@@ -126,7 +127,7 @@ impl Station {
             is_empty &= self.drain(i, true, sink)?;
         }
         if !is_empty {
-            // Timers and errands are due as well.
+            // Timers and errands must run as well.
             self.flush();
             return Ok(());
         }
@@ -159,7 +160,8 @@ impl Station {
         self.each_agent(sink, |agent, out| agent.bypass(now, flow, bypass, out));
     }
 
-    /// Sorts what port `i` has received; whether it is empty. `forwards` says that the kernel still forwards.
+    /// Processes the received frames of port `i`, and returns whether it is empty. `forwards` is whether the kernel
+    /// still forwards.
     fn drain(&mut self, i: usize, forwards: bool, sink: &mut dyn Sink) -> io::Result<bool> {
         let Some(mut inbox) = self.ports[i].inbox.take() else { return Ok(true) };
         let side = self.ports[i].side;
@@ -174,7 +176,7 @@ impl Station {
                 break;
             }
             self.sort(i, &inbox, sink);
-            // The kernel is not to give up what this is about to process.
+            // The kernel must not reset connections whose frames are processed next.
             let now = self.clock.monotonic(self.clock.now());
             self.plane.iter_mut().for_each(|plane| plane.getting_on(now));
         }
@@ -182,7 +184,7 @@ impl Station {
         Ok(is_empty)
     }
 
-    /// Takes those frames of a batch of port `i` that the kernel has left to the station.
+    /// Processes the frames of a batch of port `i` that the kernel has left to the station.
     pub(super) fn sort(&mut self, i: usize, inbox: &Inbox, sink: &mut dyn Sink) {
         let side = self.ports[i].side;
         let Some(plane) = &mut self.plane else { return };
@@ -191,7 +193,7 @@ impl Station {
             absence.lost.extend(plane.lost());
         }
         let is_stale = plane.is_stale();
-        // The first ones came before the kernel began to forward.
+        // The first ones arrived before the kernel started to forward.
         let mut held = plane.marked_from(side).saturating_sub(self.ports[i].taken);
         let (mut own, mut syns, mut late, mut stale) = (Vec::new(), Vec::new(), 0, 0);
         for frame in inbox.frames() {
@@ -236,7 +238,7 @@ impl Station {
         self.take_in(i, own.into_iter(), sink);
     }
 
-    /// The station was away for so long that the program has forwarded by itself what the sockets received as well.
+    /// Handles an absence after which the program has forwarded frames that the sockets have received as well.
     pub(super) fn come_back(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
         let Some(plane) = &self.plane else { return Ok(()) };
         let away = plane.away(self.clock.monotonic(self.clock.now()));
@@ -247,7 +249,7 @@ impl Station {
                 if self.ports[i].receive(&mut inbox)? == 0 {
                     break;
                 }
-                // Nobody has forwarded the first ones, the kernel the others.
+                // The first ones were not forwarded; the kernel has forwarded the others.
                 let ours = held.saturating_sub(self.ports[i].taken) as usize;
                 let count = inbox.frames().len();
                 let (mut late, stale) = (0, count.saturating_sub(ours));

@@ -1,5 +1,5 @@
-//! The station with the kernel as data plane: what the program shows of packets enters the path, and what the path
-//! sends that the kernel has not forwarded already goes out.
+//! The station with the kernel as data plane: packets in the program's records enter the path, and packets from the
+//! path are sent unless the kernel has already forwarded them.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,21 +16,21 @@ use super::{Around, Station};
 use crate::plane::{LIMIT, LIMIT_DUPLICATES, Taken};
 use crate::port::Port;
 
-/// Packets that are taken from the ring before others have their turn.
+/// Maximum number of records that are read from the ring in one turn.
 const RECORDS: usize = 2048;
 
-/// Packets that the agent sees only after everything that the kernel forwarded before the decision: then it knows which
-/// packets left before what it sends now.
+/// Packets that the agent decides about, after it has processed all packets that the kernel forwarded before the
+/// decision. It then has the correct order of transmissions.
 #[derive(Default)]
 pub(super) struct Undecided {
     packets: VecDeque<Taken>,
-    /// How far the ring is to be read before that.
+    /// Position in the ring that must be read before the decision.
     until: u64,
-    /// Flows of which cached packets were sent again, when, and how far the ring was written by then.
+    /// Flows with retransmitted cached packets, the time, and the write position of the ring at that time.
     resent: Option<(Vec<FlowKey>, Time, u64)>,
 }
 
-/// What the stages of `path` and who `wants` to watch must be shown of the packets that pass.
+/// The parts of passing packets that the stages of `path` and an observer with `wants` need.
 pub(crate) fn needs_of(path: &Path, wants: Wants) -> Needs {
     if wants.has(Wants::DETAIL) {
         return Needs::Everything;
@@ -43,12 +43,12 @@ pub(crate) fn needs_of(path: &Path, wants: Wants) -> Needs {
 }
 
 impl Station {
-    /// What the stages and whoever watches must be shown of the packets that pass.
+    /// The parts of passing packets that the stages and the observer need.
     pub(crate) fn needs(&self, sink: &dyn Sink) -> Needs {
         needs_of(&self.path, sink.wants())
     }
 
-    /// Has the program in the kernel show what is needed, after the path was changed.
+    /// Sets the needed packets in the program after a change of the path.
     pub(crate) fn adapt(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
         let needs = self.needs(sink);
         let inner = self.path.inner();
@@ -89,7 +89,7 @@ impl Station {
         Ok(())
     }
 
-    /// From now on port `i` only sends. What it has received is thrown away.
+    /// Stops receiving at port `i`, and discards the received frames.
     pub(super) fn close(&mut self, i: usize) -> io::Result<()> {
         self.ports[i].listen(false)?;
         let Some(mut inbox) = self.ports[i].inbox.take() else { return Ok(()) };
@@ -98,19 +98,19 @@ impl Station {
         Ok(())
     }
 
-    /// How much was left to packet sockets before port `i` is read.
+    /// Number of frames left to packet sockets before port `i` is read: those of this port, and all.
     pub(super) fn mark(&self, i: usize) -> Option<[u64; 2]> {
         let plane = self.plane.as_ref()?;
         let own = plane.held_from(self.ports[i].side);
         Some([own, plane.held_mark()])
     }
 
-    /// Port `i` was read after `mark` was taken, and was empty then, or not.
+    /// Records that port `i` was read after `mark` was taken; `empty` is whether no frame is left.
     pub(super) fn got_on(&mut self, i: usize, mark: Option<[u64; 2]>, empty: bool) {
         let (Some([own, all]), Some(plane)) = (mark, &mut self.plane) else { return };
         plane.getting_on(self.clock.monotonic(self.clock.now()));
         if empty {
-            // All that was there before; what a full buffer lost does not count for ever.
+            // All frames before the mark count as read, including those that a full buffer has lost.
             self.ports[i].taken = self.ports[i].taken.max(own);
         }
         if self.ports.iter().map(|port| port.taken).sum::<u64>() >= all {
@@ -118,7 +118,7 @@ impl Station {
         }
     }
 
-    /// The station is awake: takes what the program in the kernel has for it.
+    /// Processes the records of the program after the station has woken.
     pub(super) fn attend_plane(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
         let Some(plane) = &mut self.plane else { return Ok(()) };
         match plane.needs() {
@@ -138,7 +138,7 @@ impl Station {
         Ok(())
     }
 
-    /// Shows the agent what the kernel has forwarded; whether that is all.
+    /// Passes the forwarded packets to the agent. Returns whether the ring is empty.
     fn take_records(&mut self, sink: &mut dyn Sink) -> bool {
         let now = self.clock.monotonic(self.clock.now());
         for _ in 0..RECORDS {
@@ -159,7 +159,7 @@ impl Station {
         false
     }
 
-    /// Has the agent decide, once it has seen what left before. `all` says that the ring was read to its end.
+    /// Starts the agent's decisions once it has processed all earlier packets. `all` is whether the ring is empty.
     fn settle(&mut self, all: bool, sink: &mut dyn Sink) {
         let read = self.plane.as_ref().map_or(0, |plane| plane.position());
         let resent = &mut self.undecided.resent;
@@ -175,14 +175,14 @@ impl Station {
         }
     }
 
-    /// Has the agent decide about all packets that wait for that.
+    /// Passes all packets that wait for a decision to the agent.
     fn decide(&mut self, sink: &mut dyn Sink) {
         while let Some(taken) = self.undecided.packets.pop_front() {
             self.show(taken, sink);
         }
     }
 
-    /// Notes which packets left before those that the agent has just sent again.
+    /// Records the position in the ring of the agent's retransmissions.
     pub(super) fn mark_resent(&mut self) {
         let Some(plane) = &self.plane else { return };
         let mut flows = plane.resent();
@@ -195,12 +195,12 @@ impl Station {
         self.undecided.resent = Some((flows, self.clock.now(), plane.written()));
     }
 
-    /// A packet that the program has shown enters the path.
+    /// Passes a packet of a record to the path.
     fn show(&mut self, taken: Taken, sink: &mut dyn Sink) {
         let Taken { side, place, forwarded, diverted, .. } = taken;
         let port = self.ports.iter().find(|port| port.side == side);
         let stage = port.map_or(StageId(0), |port| port.stage);
-        // What arrived before the last wake was late; time does not go back.
+        // Time does not run backwards: a packet that arrived before the last timer counts as late.
         self.told = self.told.max(self.clock.from_monotonic(taken.at));
         let told = self.told;
         if let Some(mut packet) = taken.packet {
@@ -234,10 +234,10 @@ impl Station {
         }
     }
 
-    /// Gives room of the ring back, and has the agents forget what lay there.
+    /// Releases a part of the ring, after the agents have removed their packets in it.
     fn expire(&mut self, sink: &mut dyn Sink) {
         if let Some(before) = self.plane.as_mut().and_then(|plane| plane.outdated()) {
-            // Acknowledged meanwhile, or repaired by the sender.
+            // These packets were acknowledged meanwhile, or repaired by the sender.
             self.forget(before, sink);
         }
         if let Some(before) = self.plane.as_ref().and_then(|plane| plane.expires()) {
@@ -248,7 +248,7 @@ impl Station {
         }
     }
 
-    /// The agents forget what they have of the ring before `before`; how many bytes that was.
+    /// Removes the agents' packets in the ring before `before`. Returns their number of bytes.
     fn forget(&mut self, before: u64, sink: &mut dyn Sink) -> u64 {
         let mut forgotten = 0;
         self.each_agent(sink, |agent, out| forgotten += agent.forget_held(before, out));

@@ -192,7 +192,6 @@ impl Partial {
     /// Handles an expiration of the local retransmission timer, which is also the delayed-ACK timer, without
     /// an ACK of the receiver. The bytes from `acked` to `contiguous` are cached without a hole. Returns the
     /// position of a due partial ACK.
-    /// partial ACK is due for.
     //= west97#3.3: one is due only if the highest contiguous packet lies above lastackp, so that it is news
     pub(super) fn due(&mut self, acked: u64, contiguous: u64) -> Option<u64> {
         if !self.permitted || contiguous <= acked.max(self.last) {

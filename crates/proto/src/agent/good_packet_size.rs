@@ -43,7 +43,7 @@ impl PacketSizes {
     }
 
     /// The MSS that gives a full packet the good size, in IPv4 or in IPv6.
-    //= rfc9293#section-3.7.1: the MSS is what is left beside the IP and TCP headers without options
+    //= rfc9293#section-3.7.1: the MSS excludes the IP and TCP headers without options
     pub fn mss(&self, v4: bool) -> u16 {
         let headers = if v4 { 40 } else { 60 };
         self.now().saturating_sub(headers).clamp(1, u16::MAX.into()) as u16

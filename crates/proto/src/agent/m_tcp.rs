@@ -3,11 +3,11 @@
 //! The machine is that of [`super::split`].
 //!
 //! - The fixed host receives acknowledgements only for data that the mobile host has acknowledged, less one
-//!   byte while more data is under way to it. In the other direction the mobile host's data is acknowledged
+//!   byte while more data is in flight to it. In the other direction the mobile host's data is acknowledged
 //!   after the fixed host has acknowledged it.
 //! - When the mobile host is lost, that byte is acknowledged with a window of zero. A sender with a closed
 //!   window neither times out nor shrinks its congestion window: it probes. 4.4BSD enters persist mode
-//!   although data is under way, and so do the senders here with its timers; others wait for their timer
+//!   although data is in flight, and so do the senders here with its timers; others wait for their timer
 //!   first.
 //! - When the mobile host returns, an ACK without other information opens the window, and outstanding data on
 //!   the air is retransmitted at once, with the old windows.

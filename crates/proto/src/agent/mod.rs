@@ -151,8 +151,8 @@ pub trait BaseStation: Machine + Debug {
         let _ = (now, out);
     }
 
-    /// Reports the connections that end here: with `all` each of them, and otherwise those that were added or removed since the
-    /// last call. Without a first call with `all` nothing is recorded.
+    /// Reports the connections that end here: with `all` each of them, otherwise those that were added or removed since the
+    /// last call. Before the first call with `all` no change is recorded.
     fn report_endings(&mut self, all: bool, each: &mut dyn FnMut(Ending)) {
         let _ = (all, each);
     }

@@ -185,7 +185,7 @@ impl CompressionConfig {
 }
 
 /// Content of a frame, which the link's framing must indicate.
-//= rfc1144#section-3.2.2: the framer tells three types of packets apart
+//= rfc1144#section-3.2.2: the framer distinguishes three types of packets
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {

@@ -125,7 +125,7 @@ impl Law {
         } else if late {
             ((packet, _), _) = self.drop(config, now, side, packet, queue, out);
             self.dropping = true;
-            //= rfc8289: if dropping ended only lately, go on at the rate that held the queue then
+            //= rfc8289: if dropping has ended recently, resume at the rate that controlled the queue
             let lately = now < self.drop_next + config.interval * 16;
             let more = self.count.saturating_sub(self.last_count);
             self.count = if lately && more > 1 { more } else { 1 };

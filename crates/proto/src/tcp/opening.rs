@@ -100,7 +100,7 @@ impl Opening {
     }
 
     /// Whether a segment has another count than the peer's SYN, or data without one.
-    //= rfc1644#section-3.4: what has not the count of this connection is dropped
+    //= rfc1644#section-3.4: segments without the count of this connection are dropped
     pub(super) fn is_of_another(&self, segment: &Segment, len: u32) -> bool {
         match segment.options().opening.count {
             Some(count) => Some(count.number()) != self.peer_count,

@@ -174,7 +174,6 @@ impl TcpConfig {
     /// eighths and quarters, so that the minimum timeout is 0.3 s. A loss halves the window, and half of an
     /// odd window is not rounded. Congestion avoidance begins at the threshold. The window also opens on the
     /// ACK that ends fast recovery. Reno repairs a window of data once.
-    /// the window also opens on the ACK that ends fast recovery; and Reno repairs a window of data once.
     pub fn ns() -> TcpConfig {
         TcpConfig {
             clock: Clock::Fine { granularity: Span::millis(100) },

@@ -408,7 +408,7 @@ impl Packet {
                 if i < last {
                     segment.flags = segment.flags.without(Flags::FIN | Flags::PSH);
                 }
-                //= rfc3168#section-6.1.2: CWR is told once
+                //= rfc3168#section-6.1.2: CWR on the first segment only
                 if i > 0 {
                     segment.flags = segment.flags.without(Flags::CWR);
                 }

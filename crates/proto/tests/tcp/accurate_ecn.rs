@@ -125,7 +125,7 @@ fn the_mark_of_a_syn_ack_is_told_twice_and_counted_once() {
 }
 
 //= rfc9768#section-3.2.2: the field is the count of CE packets, modulo 8; no CWR ends it
-//= rfc9768#section-3.2.2.5.1: the first CE after none is told at once, then every second
+//= rfc9768#section-3.2.2.5.1: the first CE after none is reported at once, then every second
 #[test]
 fn a_receiver_counts_marks() {
     let lazy = TcpConfig {

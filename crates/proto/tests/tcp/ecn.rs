@@ -10,7 +10,7 @@ fn ecn(config: TcpConfig) -> TcpConfig {
     TcpConfig { ecn: true, delayed_ack: DelayedAck { every: 1, timeout: Span::ZERO }, ..config }
 }
 
-//= rfc3168#section-6.1.2: the window is halved once for the marks of a window, and the peer is told
+//= rfc3168#section-6.1.2: the window is halved once for the marks of a window, and the peer is notified
 #[test]
 fn an_echo_halves_the_window_once_and_cwr_says_so() {
     check(

@@ -123,7 +123,7 @@ fn a_lost_tail_is_probed_after_two_round_trips_and_mended_without_a_time_out() {
 
 #[test]
 fn a_probe_that_mends_the_loss_of_the_last_segment_closes_the_window_all_the_same() {
-    //= rfc8985#section-7.4.2: the ACK goes beyond the probe and nothing tells of a duplicate
+    //= rfc8985#section-7.4.2: the ACK exceeds the probe, and no duplicate is reported
     let script = |answer: &str, more: &str| {
         format!(
             "

@@ -102,7 +102,6 @@ impl Path {
 
 /// The settings for the messages of `step`: once over a new connection, or twice over a persistent one, of which the
 /// second exchange counts.
-/// stays open, of which the second counts.
 fn exchange(step: &Step, open: bool) -> Vec<String> {
     let (connection, exchanges) = if open { ("persistent", 2) } else { ("each", 1) };
     vec![

@@ -7,7 +7,6 @@ use crate::units::{Span, Time};
 
 /// The estimator of one flow. One packet per window is timed, from its arrival at the agent to the ACK that
 /// covers it, so the base station's queue is part of the round trip.
-/// covers it, so that the base station's own queue is part of the round trip.
 //= parsa98#4: only one round-trip estimate is made per window
 #[derive(Clone, Copy, Debug, Default)]
 pub(in super::super) struct Rtt {
@@ -54,7 +53,6 @@ impl Rtt {
     ///
     /// With the fault only a retransmission of the timed packet itself has this effect. Then the estimate
     /// includes the time to fill earlier holes, which grows with the number of holes in a window.
-    /// that holes before it take to be filled, the more of them there are in a window.
     //= parsa98#5.2: with many losses in a window the on-line code updated its estimate to a value during which
     //= parsa98#5.2: retransmissions occurred, and that grew very large
     pub(in super::super) fn retransmitted(&mut self, end: u64, rtt_fault: bool) {

@@ -1,5 +1,5 @@
-//! What the agent and a data plane report to each other about the connections that end here. A data plane resets their ends when
-//! the agent is gone for too long, and passes the SYNs of others.
+//! Reports between the agent and a data plane about the connections that end here. If the agent is absent for too long, a
+//! data plane resets their ends, and forwards the SYNs of other connections.
 
 use super::{Fate, Split};
 use crate::agent::{BaseStation as _, Bypass, Ending};
@@ -82,7 +82,7 @@ mod tests {
         FlowKey { src, dst, src_port, dst_port: 80 }
     }
 
-    /// An agent, and what it is given and sends.
+    /// An agent with its inputs and outputs.
     struct Script {
         agent: Split,
         out: Out,
@@ -94,7 +94,7 @@ mod tests {
             Script { agent, out: Out::new(Wants::NOTHING), now: Time::ZERO }
         }
 
-        /// A segment from `from`; what the agent sends, by side.
+        /// Passes a segment from `from` to the agent. Returns the packets that it sends, with their sides.
         fn put(
             &mut self,
             from: Side,
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(script.bypass(flow(2), Bypass::Reopened), []);
         assert_eq!(script.bypass(flow(9), Bypass::Lost), []);
         assert_eq!((script.agent.endings(), script.report(true)), (1, vec![(3, false)]));
-        // What the ends say to each other passes.
+        // Segments between the ends pass.
         let passed = script.put(Side::Left, flow(2), 500, 900, Flags::ACK);
         assert_eq!(passed, [(Side::Right, Flags::ACK, 500)]);
     }

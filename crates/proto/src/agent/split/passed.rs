@@ -49,7 +49,6 @@ impl Passed {
 
 /// Whether a connection that `syn` opens can be split without a disadvantage for its ends: only if the whole
 /// SYN is understood here.
-/// here.
 //= rfc9293#section-3.1: an option that is not known must be ignored; it may still mean something to the far end
 pub(super) fn is_splittable(syn: &Segment) -> bool {
     let flags = syn.flags.without(Flags::ACE | Flags::PSH);

@@ -63,7 +63,7 @@ impl Decompressor {
     }
 
     /// Records a detected loss of a frame on the link.
-    //= rfc1144#section-4.1: the framer tells the decompressor of a frame with an error
+    //= rfc1144#section-4.1: the framer notifies the decompressor of a frame with an error
     pub fn lost(&mut self) {
         self.toss = true;
     }

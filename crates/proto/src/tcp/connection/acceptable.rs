@@ -45,7 +45,7 @@ impl Connection {
         let repeats = segment.ack.unwrap_near(self.iss, w.una) == Some(w.una);
         let window = u32::from(segment.window) << self.agreed.send_scale;
         let changes_window = window > w.peer || window == 0;
-        // A timestamp is taken for milliseconds.
+        // Linux treats a unit of the timestamp as a millisecond.
         let replay = self.tx.core.timers.rtt.rto() * 6 / 5;
         let fresh = Span::millis(age.unsigned_abs().into()) <= replay;
         age <= 1 || plain && in_sequence && repeats && !changes_window && fresh
@@ -70,7 +70,7 @@ impl Connection {
         }
     }
 
-    /// What the next ACK reports of a segment with data or a FIN that arrived.
+    /// Records an arrived segment with data or a FIN for the options of the next ACK.
     #[inline]
     pub(super) fn note_arrival(&mut self, segment: &Segment) {
         self.note_cause(segment);
@@ -79,7 +79,7 @@ impl Connection {
         }
     }
 
-    /// The position that a segment acknowledges, if it is not too old; it may lie beyond what was sent.
+    /// The position that a segment acknowledges, if it is not too old. It may exceed the sent data.
     #[inline]
     fn acked_position(&self, segment: &Segment) -> Option<u64> {
         let w = &self.tx.core.window;

@@ -257,7 +257,7 @@ impl Connection {
         } else {
             //= rfc9293#section-3.10.7.4: an unacceptable segment is answered with an ACK
             if self.state == State::TimeWait && flags.has(Flags::FIN) {
-                //= rfc9293#section-3.10.7.4: the peer's FIN again: TIME-WAIT starts anew
+                //= rfc9293#section-3.10.7.4: a retransmitted FIN restarts TIME-WAIT
                 self.time_wait_until = Due::at(now + self.time_wait(now));
             }
             let room = u64::from(segment.seq_len(len));

@@ -1,36 +1,35 @@
-//! What an acknowledgement says.
+//! Contents of an ACK.
 
 use crate::units::Time;
 use crate::wire::Snack;
 
-/// What a sender is told by an incoming segment.
+/// The information in an incoming segment that a sender uses.
 #[derive(Clone, Debug)]
 pub struct AckInfo<'a> {
     /// Acknowledged position.
     pub ack: u64,
     /// The peer's window in bytes.
     pub window: u32,
-    /// Whether the segment carried data, SYN or FIN: then it is no duplicate ACK.
+    /// Whether the segment carried data, SYN or FIN; such a segment is no duplicate ACK.
     pub carries: bool,
     /// SACK blocks as positions.
     pub sacked: &'a [(u64, u64)],
-    /// When the segment that this one echoes was sent, if timestamps tell.
+    /// When the segment was sent whose timestamp this one echoes.
     pub echoed: Option<Time>,
-    /// The position that was lost on the wireless link, if the segment tells.
+    /// Position that was lost on the wireless link (ELN, or a base station's notification).
     pub lost: Option<u64>,
-    /// Whether it says that what it asks for was lost on the wireless link.
+    /// Whether the requested data was lost on the wireless link (ELN mark).
     pub marked: bool,
-    /// Where the segment began that caused it, if it tells.
+    /// First position of the segment that caused this ACK (SMART).
     pub caused: Option<u64>,
-    /// What it says is missing.
+    /// Missing segments (SCPS-TP).
     pub snack: Option<&'a Snack>,
-    /// Bytes of ours that arrived with a mark of congestion (CE) and that no ACK has told of before; zero unless the
-    /// peer counts marks (AccECN).
+    /// Newly reported bytes of this end that arrived with a congestion mark (CE); zero without accurate ECN.
     pub ce_bytes: u32,
 }
 
 impl AckInfo<'_> {
-    /// One that says nothing but what it acknowledges.
+    /// An ACK without options.
     pub fn plain(ack: u64, window: u32, carries: bool) -> AckInfo<'static> {
         AckInfo {
             ack,

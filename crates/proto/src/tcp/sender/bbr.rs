@@ -1,7 +1,7 @@
 //! BBR, version 1 (draft-cardwell-iccrg-bbr-congestion-control-00, and Linux' `tcp_bbr.c` where the two differ): the
-//! sender models the path by the largest rate of delivery and the shortest round trip, sends at the one and keeps
-//! their product in flight. A loss is no sign of congestion.
-//! Where losses show a policer, it sends at the policer's rate, as Linux does.
+//! sender models the path by the maximum delivery rate and the shortest round trip. It sends at this rate, with the
+//! product of the two in flight. A loss is no sign of congestion.
+//! If losses show a policer, it sends at the policer's rate, as Linux does.
 
 use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
 use crate::tcp::word::Word;
@@ -18,7 +18,7 @@ mod policed;
 use path::{Pace, Rounds, UNIT, product, scattered};
 use policed::{Evidence, Policed};
 
-/// The word.
+/// The keyword.
 pub const WORD: Word = Word {
     key: "bbr",
     apply: |c| {
@@ -35,31 +35,31 @@ pub const WORD: Word = Word {
     syntax: "host: tcp = \"*\"",
 };
 
-/// 2/ln 2: fills the path as fast as slow start does.
+/// 2/ln 2: the path fills as fast as in slow start.
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
 const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
-/// Pacing gains of a cycle: look for more, take back what that has queued, cruise.
+/// Pacing gains of a cycle: probe for bandwidth, drain the resulting queue, cruise.
 const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// Round trips for which a rate is remembered.
+/// Number of round trips in the window of the maximum rate.
 const RATE_ROUNDS: u64 = 10;
-/// For how long a round trip is remembered.
+/// Lifetime of the shortest round trip.
 const RTT_MEMORY: Span = Span::secs(10);
-/// For how long the path is drained to measure a new one.
+/// Time for which the path is drained to measure a new round trip.
 const PROBE_RTT_TIME: Span = Span::millis(200);
-/// The least window, in segments.
+/// Minimum window in segments.
 const LEAST: u64 = 4;
-/// Below this, segments leave one by one.
+/// Rate in bits per second below which segments are sent one by one.
 const SLOW: u64 = 1_200_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mode {
-    /// Until the rate of delivery grows no more.
+    /// Until the delivery rate no longer grows.
     Startup,
-    /// Until what startup has queued is gone.
+    /// Until the queue of startup is drained.
     Drain,
-    /// In turns faster, slower, and as fast as the path.
+    /// Alternates between faster, slower, and the rate of the path.
     ProbeBw,
-    /// Nearly nothing in flight, to measure the round trip without a queue.
+    /// A minimum window, to measure the round trip without a queue.
     ProbeRtt,
 }
 
@@ -72,14 +72,14 @@ pub struct Bbr {
     rounds: Rounds,
     min_rtt: Option<Span>,
     min_rtt_at: Time,
-    /// Largest rate when it last grew by a quarter, and the rounds since.
+    /// Maximum rate at its last growth by a quarter, and the number of rounds since.
     full: (u64, u32),
     filled: bool,
     phase: usize,
     phase_at: Time,
     probe_rtt_until: Option<Time>,
     probe_rtt_round: bool,
-    /// Samples of segments sent before so much was delivered say nothing: the path was being drained.
+    /// Number of delivered bytes. Samples of segments sent before it are ignored, since the path was being drained.
     drained_until: u64,
     prior_cwnd: u32,
     repair: Repair,
@@ -89,14 +89,14 @@ pub struct Bbr {
     pace: Pace,
     lumps: aggregation::Aggregation,
     policed: Policed,
-    /// Bytes lost in the life of the connection.
+    /// Bytes lost since the start of the connection.
     lost: u64,
-    /// When data was last delivered, and how many bytes had been.
+    /// Time of the last delivery, and total delivered bytes.
     delivered: (Time, u64),
 }
 
 impl Bbr {
-    /// Nothing is known of the path.
+    /// A model without samples.
     pub fn new(config: &TcpConfig) -> Bbr {
         Bbr {
             mode: Mode::Startup,
@@ -134,18 +134,18 @@ impl Bbr {
         }
     }
 
-    /// The rate to send at, in bits per second: the largest one, or a policer's.
+    /// The sending rate in bits per second: the maximum one, or a policer's.
     fn rate(&self) -> u64 {
         self.policed.rate().unwrap_or_else(|| self.rate.get())
     }
 
-    /// The bytes to keep in flight: the product of the rate `bps` and round trip times `gain`, `extra` ones, and what end
-    /// points hold back.
+    /// The target for the bytes in flight: the product of the rate `bps`, the round trip and `gain`, plus `extra` bytes, plus
+    /// room for bursts and delayed ACKs.
     fn target(&self, w: &Window, bps: u64, gain: u64, extra: u64) -> u64 {
         let mss = u64::from(w.mss.max(1));
         let Some(min_rtt) = self.min_rtt else { return mss * u64::from(self.initial_window) };
         let bytes = product(bps, min_rtt, gain);
-        // Three bursts of about a millisecond, and an even number for delayed ACKs.
+        // Three bursts of about a millisecond, rounded up to an even number for delayed ACKs.
         let pace = self.pace.0.unwrap_or(0);
         let burst = (pace / 8 / 1024 / mss).clamp(if pace < SLOW { 1 } else { 2 }, 127);
         let mut segments = ((bytes + extra).div_ceil(mss) + 3 * burst).next_multiple_of(2);
@@ -213,7 +213,7 @@ impl Bbr {
 
     fn probe_bw(&mut self, now: Time) {
         self.mode = Mode::ProbeBw;
-        // The draft draws the phase. Never the one that takes back what nobody queued.
+        // The draft selects the phase at random, except the one that drains a queue, since there is none.
         self.phase = CYCLE.len() - 1 - (scattered(now) % 7) as usize;
         self.next_phase(now);
     }
@@ -302,7 +302,7 @@ impl Bbr {
 
     fn update_window(&mut self, w: &mut Window, sample: &Sample, gain: u64) {
         let mss = u64::from(w.mss);
-        // Losses that a timer finds leave the window as it is until the next ACK, as in Linux (`bbr_set_cwnd`).
+        // Losses that a timer detects do not change the window before the next ACK, as in Linux (`bbr_set_cwnd`).
         if sample.delivered > 0 && !self.conserve(w, sample) {
             let extra = if self.filled { self.lumps.extra(self.rate()) } else { 0 };
             let target = self.target(w, self.rate(), gain, extra);
@@ -325,7 +325,7 @@ impl Bbr {
 }
 
 impl Growth for Bbr {
-    /// The handshake has the first round trip, with no queue of its own (Linux, `bbr_init`).
+    /// The handshake gives the first round trip, without a queue of this flow (Linux, `bbr_init`).
     fn opened(&mut self, now: Time, rtt: Span) {
         (self.min_rtt, self.min_rtt_at) = (Some(rtt), now);
     }
@@ -362,7 +362,7 @@ impl Growth for Bbr {
         self.lost += lost.bytes;
     }
 
-    /// The threshold stays; the window is remembered, to come back to it.
+    /// Does not change the threshold, and saves the window for restoring it.
     fn after_loss(&mut self, now: Time, w: &Window, loss: Loss) -> u32 {
         self.save_window(w);
         if loss == Loss::Timeout {
@@ -376,7 +376,7 @@ impl Growth for Bbr {
         w.ssthresh
     }
 
-    /// The window comes back by the sample that follows; whether the path is full is asked again.
+    /// The next sample restores the window. The check for a full path restarts.
     fn undone(&mut self, _: &mut Window, _: u32) {
         self.full = (0, 0);
         self.policed.reset();

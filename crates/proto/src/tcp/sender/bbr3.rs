@@ -1,14 +1,14 @@
 //! BBR, version 3 (draft-ietf-ccwg-bbr-06): the sender models the path by a rate and a round trip, as version 1 does, and
-//! by how much the path bears in flight. It looks for more seldom, and for less where that loses more than 2 %.
+//! by the bytes in flight that the path supports. It probes rarely, and reduces the flight after losses of more than 2 %.
 //!
-//! Two models bound it. The long-term one is the largest rate of two cycles and the most in flight that is known to be
-//! safe; a probe moves it. The short-term one follows losses between two probes, and the next probe forgets it. Files: the
-//! cycle and the long-term model (`cycle.rs`), losses and the short-term one (`bounds.rs`), the round trip
-//! (`min_rtt.rs`), marks of congestion (`ecn.rs`).
+//! Two models bound it. The long-term model has the maximum rate of two cycles and the maximum safe flight; probes change
+//! it. The short-term model follows losses between two probes; the next probe resets it. Files: the cycle and the
+//! long-term model (`cycle.rs`), losses and the short-term model (`bounds.rs`), the round trip (`min_rtt.rs`), congestion
+//! marks (`ecn.rs`).
 //!
-//! Taken here: where the draft draws lots, the moment decides (`bbr/path.rs`). Quanta are not sent as such, but the
-//! window has room for them. A sender that is idle in ProbeRTT leaves it at its next ACK. Left out: the filter for the ACK of a
-//! tail loss probe, and protective load balancing, both of Google's Linux module alone.
+//! Choices here: the time replaces the draft's random numbers (`bbr/path.rs`). There are no send quanta, but the window
+//! has room for them. A sender that is idle in ProbeRTT leaves it at its next ACK. Not modelled: the filter for the ACK
+//! of a tail loss probe, and protective load balancing, which only Google's Linux module has.
 
 mod bounds;
 mod cycle;
@@ -28,7 +28,7 @@ use cycle::Probe;
 use ecn::Marks;
 use min_rtt::MinRtt;
 
-/// The word.
+/// The keyword.
 pub const WORD: Word = Word {
     key: "bbr3",
     apply: |c| {
@@ -45,69 +45,69 @@ pub const WORD: Word = Word {
     syntax: "host: tcp = \"*\"",
 };
 
-/// Doubles the rate each round trip: 4 ln 2.
+/// 4 ln 2: doubles the rate in each round trip.
 const STARTUP_GAIN: u64 = UNIT * 277 / 100 + 1;
 const DRAIN_GAIN: u64 = UNIT / 2;
 const DOWN_GAIN: u64 = UNIT * 90 / 100;
 const UP_GAIN: u64 = UNIT * 5 / 4;
-/// Windows are so many products, and a little more to look for more.
+/// Window in products of rate and round trip; larger in a probe.
 const WINDOW_GAIN: u64 = 2 * UNIT;
 const UP_WINDOW_GAIN: u64 = UNIT * 9 / 4;
-/// Rounds in which a draining sender waits for its queue to go.
+/// Maximum number of rounds in Drain.
 const DRAIN_ROUNDS: u64 = 3;
-/// Rounds without a quarter more that say that the path is full.
+/// Number of rounds without growth by a quarter that show a full path.
 const FULL_ROUNDS: u32 = 3;
-/// The least window, in segments.
+/// Minimum window in segments.
 const LEAST: u64 = 4;
-/// The largest quantum in bytes.
+/// Maximum quantum in bytes.
 const QUANTUM: u64 = 64 << 10;
 /// No bound.
 const NONE: u64 = u64::MAX;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// Until the rate of delivery grows no more, or too much is lost.
+    /// Until the delivery rate no longer grows, or losses are too high.
     Startup,
-    /// Until what startup has queued is gone.
+    /// Until the queue of startup is drained.
     Drain,
-    /// Slower than the path, until there is headroom.
+    /// Below the rate of the path, until there is headroom.
     Down,
-    /// As fast as the path.
+    /// At the rate of the path.
     Cruise,
-    /// As fast as the path, with what losses have taken since the last probe.
+    /// At the rate of the path, without the short-term bounds.
     Refill,
-    /// Faster, to look for more.
+    /// Above the rate of the path, to probe for bandwidth.
     Up,
-    /// Half a product in flight, to measure the round trip without a queue.
+    /// Half of the product in flight, to measure the round trip without a queue.
     ProbeRtt,
 }
 
 impl State {
-    /// Whether it is one of the four of the cycle.
+    /// Whether it is one of the four states of the cycle.
     fn cycles(self) -> bool {
         matches!(self, State::Down | State::Cruise | State::Refill | State::Up)
     }
 
-    /// Whether more is looked for.
+    /// Whether it probes for bandwidth.
     fn probes(self) -> bool {
         matches!(self, State::Startup | State::Refill | State::Up)
     }
 }
 
-/// Whether the path is full: the rate of delivery has stopped to grow.
+/// Detection of a full path: the delivery rate no longer grows.
 #[derive(Clone, Copy, Debug, Default)]
 struct Full {
-    /// The rate when it last grew by a quarter, and the rounds since.
+    /// The rate at its last growth by a quarter, and the number of rounds since.
     rate: u64,
     rounds: u32,
-    /// It is, since it was last asked.
+    /// Whether the path was found full since the last reset.
     now: bool,
-    /// It was once.
+    /// Whether the path was ever found full.
     reached: bool,
 }
 
 impl Full {
-    /// It is asked anew, beginning with `rate`.
+    /// Restarts the detection with `rate`.
     fn reset(&mut self, rate: u64) {
         (self.rate, self.rounds, self.now) = (rate, 0, false);
     }
@@ -118,9 +118,9 @@ impl Full {
 pub struct Bbr3 {
     state: State,
     rounds: Rounds,
-    /// The largest rates in bits per second: of the cycle before and of this one.
+    /// Maximum rates in bits per second: of the previous cycle and of this one.
     rates: [u64; 2],
-    /// What the path is known to bear in flight, in bytes.
+    /// Maximum safe flight in bytes (long-term).
     long: u64,
     short: Short,
     latest: Latest,
@@ -131,11 +131,11 @@ pub struct Bbr3 {
     undo: Undo,
     lumps: Aggregation,
     pace: Pace,
-    /// The round in which Drain began.
+    /// Round at the start of Drain.
     drain_round: u64,
-    /// The last round in which the window was full.
+    /// Last round in which the window was full.
     limited: Option<u64>,
-    /// The window before losses or ProbeRTT.
+    /// Window before losses or ProbeRTT.
     prior_cwnd: u32,
     repair: Repair,
     idle_restart: bool,
@@ -143,7 +143,7 @@ pub struct Bbr3 {
 }
 
 impl Bbr3 {
-    /// Nothing is known of the path.
+    /// A model without samples.
     pub fn new(config: &TcpConfig) -> Bbr3 {
         Bbr3 {
             state: State::Startup,
@@ -168,12 +168,12 @@ impl Bbr3 {
         }
     }
 
-    /// The largest rate of this cycle and the one before, in bits per second.
+    /// Maximum rate of this cycle and the previous one, in bits per second.
     fn max_rate(&self) -> u64 {
         self.rates[0].max(self.rates[1])
     }
 
-    /// The rate to send at, before gains.
+    /// The sending rate without gains.
     fn rate(&self) -> u64 {
         self.max_rate().min(self.short.rate)
     }
@@ -182,7 +182,7 @@ impl Bbr3 {
         LEAST * u64::from(w.mss)
     }
 
-    /// Bytes that a rate keeps in the path, times `gain`.
+    /// Bytes in the path at the rate `bps`, times `gain`.
     fn product(&self, w: &Window, bps: u64, gain: u64) -> u64 {
         match self.rtt.min {
             None => u64::from(w.mss) * u64::from(self.initial_window),
@@ -190,7 +190,7 @@ impl Bbr3 {
         }
     }
 
-    /// With room for what end points hold back.
+    /// `bytes` plus room for the quanta of the end points.
     //= draft-ietf-ccwg-bbr-06#section-5.6.4.2: QuantizationBudget; three quanta of a millisecond each
     fn with_quanta(&self, w: &Window, bytes: u64) -> u64 {
         let mss = u64::from(w.mss);
@@ -199,12 +199,12 @@ impl Bbr3 {
         bytes + if self.state == State::Up { 2 * mss } else { 0 }
     }
 
-    /// Whether the window has been the limit in this round trip or the last.
+    /// Whether the window was the limit in this round trip or the last.
     fn is_limited(&self) -> bool {
         self.limited.is_some_and(|round| self.rounds.count <= round + 1)
     }
 
-    /// Keeps the window to come back to.
+    /// Saves the window for restoring it.
     fn save_window(&mut self, w: &Window) {
         let kept = self.repair != Repair::None || self.state == State::ProbeRtt;
         self.prior_cwnd = if kept { self.prior_cwnd.max(w.cwnd) } else { w.cwnd };
@@ -250,7 +250,7 @@ impl Bbr3 {
         }
     }
 
-    /// What the last ACK says about repairs: after the last one the window comes back.
+    /// Processes the state of loss recovery. Restores the window at the end of recovery.
     fn update_repair(&mut self, w: &mut Window, sample: &Sample) {
         let before = core::mem::replace(&mut self.repair, sample.repair);
         if sample.repair == Repair::Timeout && before != Repair::Timeout {
@@ -260,7 +260,7 @@ impl Bbr3 {
         }
     }
 
-    /// The timer has expired.
+    /// Handles a timeout.
     fn timed_out(&mut self, w: &Window) {
         self.full.reset(0);
         if !self.state.probes() && self.short.flight == NONE {
@@ -351,7 +351,7 @@ impl Growth for Bbr3 {
         self.lost_one(w, lost);
     }
 
-    /// The threshold stays; what may have to be restored is remembered.
+    /// Does not change the threshold, and saves the state for restoring it.
     fn after_loss(&mut self, _: Time, w: &Window, loss: Loss) -> u32 {
         self.save_window(w);
         self.undo = Undo { state: None, short: self.short, long: self.long };
@@ -362,7 +362,7 @@ impl Growth for Bbr3 {
         w.ssthresh
     }
 
-    /// The window goes by how much is marked, and where that is not told by the next sample.
+    /// Does not change the window. The next sample has the number of marked bytes, or counts the echo as a loss.
     fn after_mark(&mut self, _: Time, _: &Window) -> Option<u32> {
         self.marks.echoed = true;
         None

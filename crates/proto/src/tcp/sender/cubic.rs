@@ -1,9 +1,9 @@
-//! CUBIC (RFC 9438): after a loss the window returns to where it was along a cubic function of time, stays there
-//! for a while, and then looks for more ever faster.
+//! CUBIC (RFC 9438): after a loss the window returns to its previous value along a cubic function of time, remains there
+//! for some time, and then grows increasingly fast.
 //!
-//! With fast convergence, the Reno-friendly region, and HyStart++ for the first slow start. All arithmetic is of
-//! integers. As in Linux, and as RFC 9438 section 4.6 allows, a loss multiplies the congestion window and not the
-//! flight; the sender lets the window grow only when it is used.
+//! Modelled with fast convergence, the Reno-friendly region, and HyStart++ for the first slow start, in integer
+//! arithmetic. As in Linux, and as RFC 9438 section 4.6 permits, a loss reduces the congestion window, not the flight.
+//! The window grows only when it is used.
 
 use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
 use crate::tcp::word::Word;
@@ -13,7 +13,7 @@ use super::growth::{Acked, Growth, Loss};
 use super::hystart::HyStart;
 use super::{Window, rack};
 
-/// The word.
+/// The keyword.
 pub const WORD: Word = Word {
     key: "cubic",
     apply: |c| {
@@ -33,42 +33,42 @@ pub const WORD: Word = Word {
 const C_TENTHS: u128 = 4;
 /// Microseconds in a second, cubed.
 const CUBED: u128 = 1_000_000_000_000_000_000;
-/// The longest time from the plateau that is told apart, in microseconds.
+/// Maximum distance from the plateau in microseconds; a larger one counts as this one.
 const FAR: u64 = 10_000_000_000;
 
 /// CUBIC's window growth.
 #[derive(Clone, Debug)]
 pub struct Cubic {
-    /// The window at which the curve is flat, in bytes.
+    /// The window before the last loss, where the curve is flat, in bytes.
     w_max: u32,
     epoch: Option<Epoch>,
-    /// The last reduction was by a time-out.
+    /// Whether the last reduction was by a timeout.
     timed_out: bool,
     /// The shortest round trip.
     rtt: Span,
-    /// What the window is short of by whole bytes, times the window.
+    /// Rest of the growth below one byte, times the window.
     rest: u64,
-    /// When an ACK came last.
+    /// Time of the last ACK.
     last: Time,
-    /// Until the first loss.
+    /// HyStart++ until the first loss.
     hystart: Option<HyStart>,
     paced: bool,
 }
 
-/// One stage of congestion avoidance.
+/// One epoch of congestion avoidance.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     start: Time,
-    /// From the start to the plateau, in microseconds.
+    /// Time from the start to the plateau, in microseconds.
     k: u64,
     /// The window at the plateau.
     plateau: u32,
-    /// The window that Reno would have, in 1/1024 of a byte.
+    /// The window of Reno, in 1/1024 of a byte.
     reno: u64,
 }
 
 impl Cubic {
-    /// Before the first loss.
+    /// State before the first loss.
     pub fn new(config: &TcpConfig) -> Cubic {
         Cubic {
             w_max: 0,
@@ -97,7 +97,7 @@ impl Cubic {
 }
 
 impl Epoch {
-    /// The window after `t` in congestion avoidance.
+    /// The window after the time `t` in congestion avoidance.
     //= rfc9438#section-4.2: W_cubic(t) = C * (t - K)^3 + W_max
     fn window(&self, t: Span, mss: u32) -> u64 {
         let t = t.0 / 1000;
@@ -132,7 +132,7 @@ impl Growth for Cubic {
         let t = ack.now.since(epoch.start);
         let cwnd = u64::from(w.cwnd.max(1));
         //= rfc9438#section-4.3: alpha is 3 (1 - beta) / (1 + beta)
-        // The RFC raises it to 1 past the window before the loss; Linux does not, and Linux is what runs.
+        // Above the window before the loss the RFC raises alpha to 1. Linux does not, and most hosts run Linux.
         epoch.reno += ((9 * u64::from(ack.bytes) * u64::from(w.mss)) << 10) / (17 * cwnd);
         self.epoch = Some(epoch);
         let friendly = epoch.reno >> 10;
@@ -152,7 +152,7 @@ impl Growth for Cubic {
         self.hystart = None;
         self.rest = 0;
         self.timed_out = loss == Loss::Timeout;
-        //= rfc9438#section-4.7: fast convergence: who comes to less than before leaves room for others
+        //= rfc9438#section-4.7: fast convergence: a flow with a smaller window than before leaves room for others
         self.w_max = match w.cwnd < self.w_max {
             true => (u64::from(w.cwnd) * 17 / 20) as u32,
             false => w.cwnd,
@@ -172,7 +172,7 @@ impl Growth for Cubic {
 
 /// The largest integer whose cube is not larger than `x`.
 pub(super) fn cube_root(x: u128) -> u64 {
-    // Digit by digit, in base 2: exact, and the same everywhere.
+    // Bit by bit: exact, and equal on all machines.
     let mut root = 0u128;
     for bit in (0..42).rev() {
         let next = root | (1 << bit);

@@ -1,7 +1,7 @@
-//! A congestion control that a user brings: a window growth that is not in the list of ours.
+//! A congestion control of a user: a window growth that is not in the registry.
 //!
-//! It is made anew for each connection. The name of a run covers its name and version, so results of another one are
-//! never taken for its own; that the version changes when the rule does is up to its author.
+//! Each connection has a separate instance. Names of runs depend on its name and version, so results of different
+//! versions are not confused. The author must change the version with each change of the rule.
 
 use core::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::growth::Growth;
 
 /// A window growth from outside.
 pub trait CustomGrowth: Growth + fmt::Debug + Send {
-    /// Another one in the same state, for a copy of its sender.
+    /// A copy in the same state, for a copy of its sender.
     fn boxed_clone(&self) -> Box<dyn CustomGrowth>;
 }
 
@@ -26,19 +26,19 @@ impl Clone for Box<dyn CustomGrowth> {
 
 type Make = dyn Fn(&TcpConfig) -> Box<dyn CustomGrowth> + Send + Sync;
 
-/// How a host's connections come to a congestion control from outside.
+/// Name, version and constructor of a user's congestion control.
 #[derive(Clone, Serialize)]
 pub struct Custom {
-    /// Its author's name for it.
+    /// Name, chosen by the author.
     pub name: String,
-    /// Changes whenever the rule does.
+    /// Version, which changes with the rule.
     pub version: String,
     #[serde(skip)]
     make: Arc<Make>,
 }
 
 impl Custom {
-    /// A congestion control that `make` makes for each connection.
+    /// A congestion control with the constructor `make`, which is called for each connection.
     pub fn new(
         name: impl Into<String>,
         version: impl Into<String>,
@@ -47,7 +47,7 @@ impl Custom {
         Custom { name: name.into(), version: version.into(), make: Arc::new(make) }
     }
 
-    /// One for a connection of a host with this configuration.
+    /// An instance for a connection of a host with this configuration.
     pub(super) fn make(&self, config: &TcpConfig) -> Box<dyn CustomGrowth> {
         (self.make)(config)
     }

@@ -1,176 +1,179 @@
-//! Window growth, or congestion control: how an ACK for new data opens the congestion window, and how far a loss
-//! closes it.
+//! Window growth, or congestion control: growth of the congestion window by ACKs of new data, and its reduction by
+//! losses.
 
 use crate::units::{Rate, Span, Time};
 
 use super::rate::RateSample;
 use super::{Chunk, Window};
 
-/// What an ACK that moved the left edge tells.
+/// An ACK that moves the left edge.
 #[derive(Clone, Copy, Debug)]
 pub struct Acked {
-    /// When it came.
+    /// Time of arrival.
     pub now: Time,
-    /// Bytes that it newly acknowledges.
+    /// Newly acknowledged bytes.
     pub bytes: u32,
-    /// The exact round trip of the segment that was being timed, if this ACK covers it and it was sent only once.
+    /// Exact round trip of the timed segment, if this ACK covers it and it was sent only once.
     pub rtt: Option<Span>,
 }
 
-/// What every ACK tells a congestion control that steers by samples, in recovery or not.
+/// The sample that each ACK gives to a congestion control that requires samples, in recovery or not.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// When it came.
+    /// Time of arrival.
     pub now: Time,
-    /// Bytes that it newly acknowledges, cumulatively or selectively.
+    /// Newly acknowledged bytes, cumulatively or selectively.
     pub delivered: u32,
-    /// Bytes that it shows to be lost.
+    /// Newly lost bytes.
     pub lost: u32,
-    /// Bytes that arrived marked, as this ACK and those before it that gave no sample tell
+    /// Marked bytes that this ACK reports, and those before it without a sample
     /// ([`AckInfo::ce_bytes`](super::AckInfo)).
     pub ce_bytes: u32,
-    /// Bytes believed to be in the network, before this ACK and after it.
+    /// Estimated bytes in the network, before this ACK and after it.
     pub pipe: (u64, u64),
-    /// The round trip of the newest segment that it acknowledges and that was sent once.
+    /// Round trip of the newest acknowledged segment that was sent once.
     pub rtt: Option<Span>,
-    /// The rate of delivery.
+    /// The delivery rate.
     pub rate: Option<RateSample>,
-    /// Bytes delivered in the life of the connection.
+    /// Bytes delivered since the start of the connection.
     pub total: u64,
-    /// Whether a loss is being repaired.
+    /// State of loss recovery.
     pub repair: Repair,
-    /// Whether a tail loss probe has repaired a loss that nothing else showed.
+    /// Whether a tail loss probe has repaired a loss without other evidence.
     pub repaired: bool,
 }
 
-/// A segment that was found to be lost.
+/// A segment that was marked as lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Lost {
-    /// When it was found.
+    /// Time of detection.
     pub now: Time,
-    /// Its first position.
+    /// First position.
     pub from: u64,
-    /// Its bytes.
+    /// Length in bytes.
     pub bytes: u64,
-    /// Bytes in the network when it was sent, with it.
+    /// Bytes in the network when it was sent, including it.
     pub in_flight: u64,
-    /// Bytes found to be lost since it was sent, with it.
+    /// Bytes lost since it was sent, including it.
     pub lost: u64,
-    /// Whether the application had too little to send then.
+    /// Whether the application had too little to send at that time.
     pub app_limited: bool,
-    /// Bytes delivered in the life of the connection.
+    /// Bytes delivered since the start of the connection.
     pub total: u64,
 }
 
-/// Whether a loss is being repaired.
+/// State of loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Repair {
-    /// None is.
+    /// No recovery.
     None,
-    /// In fast recovery.
+    /// Fast recovery.
     Recovery,
-    /// After a time-out.
+    /// Recovery after a timeout.
     Timeout,
 }
 
-/// Why the window must shrink.
+/// Evidence of the loss for which the window must shrink.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loss {
-    /// Acknowledgements showed a loss; recovery begins.
+    /// ACKs have shown a loss, and recovery begins.
     Detected,
     /// The retransmission timer expired.
     Timeout,
 }
 
-/// Opens the congestion window outside of recovery, and says how far it closes.
+/// Grows the congestion window outside of recovery, and determines its reductions.
 pub trait Growth {
-    /// The handshake took the round trip `rtt`, which ends at `now`.
+    /// Records the round trip `rtt` of the handshake, which ends at `now`.
     fn opened(&mut self, now: Time, rtt: Span) {
         let _ = (now, rtt);
     }
 
-    /// The left edge has moved, outside of recovery.
+    /// Grows the window at an ACK of new data outside of recovery.
     fn on_ack(&mut self, window: &mut Window, ack: &Acked);
 
-    /// An ACK gave the round trip `rtt` of a segment that was sent once, whether the left edge has moved or not.
+    /// Records the round trip `rtt` of a segment that was sent once. Called whether the left edge has moved or not.
     fn on_round_trip(&mut self, now: Time, window: &mut Window, rtt: Span) {
         let _ = (now, window, rtt);
     }
 
-    /// The slow-start threshold after a loss. The recovery takes the congestion window down to it in its own way.
+    /// The slow-start threshold after a loss. The recovery reduces the congestion window to it.
     fn after_loss(&mut self, now: Time, window: &Window, loss: Loss) -> u32 {
         let _ = now;
         window.half(loss)
     }
 
-    /// The last loss was none: the window goes back to `prior`, unless it has grown beyond that.
+    /// Handles a spurious loss: restores the window to at least `prior`.
     fn undone(&mut self, window: &mut Window, prior: u32) {
         window.cwnd = window.cwnd.max(prior);
     }
 
-    /// The slow-start threshold and window after a mark, at most once a window of data; nothing if the window stays. As
-    /// after a loss, unless it goes by how many bytes are marked.
+    /// The slow-start threshold after a congestion mark, at most once for each window of data; `None` leaves the
+    /// window. By default it is that after a loss. A control that depends on the number of marked bytes overrides
+    /// this.
     //= rfc3168#section-6.1.2: the same as for a loss
     fn after_mark(&mut self, now: Time, window: &Window) -> Option<u32> {
         Some(self.after_loss(now, window, Loss::Detected))
     }
 
-    /// Whether it answers to each mark by a little (RFC 9331 section 4.3), so that what it sends may say so: ECT(1),
-    /// if the peer counts marks.
+    /// Whether it reacts to each mark by a small reduction (RFC 9331 section 4.3). Its packets then carry ECT(1), if
+    /// the peer counts marks.
     fn scalable(&self) -> bool {
         false
     }
 
-    /// Whether it sets the window by [`Growth::on_sample`]: then neither recovery nor `on_ack` touches it.
+    /// Whether it sets the window in [`Growth::on_sample`]. Neither recovery nor `on_ack` then changes the window.
     fn steers(&self) -> bool {
         false
     }
 
-    /// Whether it is told by [`Growth::on_sample`], before its window may grow.
+    /// Whether [`Growth::on_sample`] is called, before the window may grow.
     fn samples(&self) -> bool {
         self.steers()
     }
 
-    /// Whether a sender without samples must replace it by Reno.
+    /// Whether a sender without samples must use Reno instead.
     fn requires_samples(&self) -> bool {
         self.samples()
     }
 
-    /// An ACK has been taken in. Only senders that keep records of their segments call this.
+    /// Processes the sample of an ACK. Only senders with records of their segments call this.
     fn on_sample(&mut self, window: &mut Window, sample: &Sample) {
         let _ = (window, sample);
     }
 
-    /// A segment was found to be lost; the sample of the ACK that showed it follows. Only those that steer are told.
+    /// Records a lost segment, before the sample of the ACK that has shown the loss. Called only if it
+    /// [`Growth::steers`].
     fn on_lost(&mut self, window: &Window, lost: &Lost) {
         let _ = (window, lost);
     }
 
-    /// Something is sent after nothing was outstanding; `idle` if the application had nothing to send before.
+    /// Records that a segment is sent while no other is outstanding. `idle` is whether the application had nothing to
+    /// send before.
     fn restart(&mut self, now: Time, idle: bool) {
         let _ = (now, idle);
     }
 
-    /// A piece goes out.
+    /// Records a sent segment.
     fn on_sent(&mut self, now: Time, window: &Window, chunk: &Chunk) {
         let _ = (now, window, chunk);
     }
 
-    /// A duplicate ACK has come, outside of recovery: whether the left edge has been waiting for so long that it
-    /// counts as lost whatever their number.
+    /// Whether the segment at the left edge has waited so long that it counts as lost after any number of duplicate
+    /// ACKs. Called at duplicate ACKs outside of recovery.
     fn overdue(&self, now: Time, window: &Window) -> bool {
         let _ = (now, window);
         false
     }
 
-    /// The left edge has moved: whether a repair shortly before makes it likely that the new one is lost as well.
+    /// Whether a recent repair makes it likely that the segment at the new left edge is lost as well.
     fn after_repair(&mut self, now: Time, window: &Window) -> bool {
         let _ = (now, window);
         false
     }
 
-    /// The rate at which segments may leave, for a congestion control that knows one; otherwise a paced sender
-    /// spreads its window over a round trip.
+    /// The pacing rate, if the congestion control determines one. Otherwise a paced sender spreads its window over a
+    /// round trip.
     fn pacing(&self) -> Option<Rate> {
         None
     }

@@ -1,17 +1,17 @@
 //! Hybla (Caini and Firrincieli, *TCP Hybla: a TCP enhancement for heterogeneous networks*, International Journal of
-//! Satellite Communications and Networking 22(5), 2004): the window grows as fast in bytes per second as that of a
-//! connection whose round trip is short.
+//! Satellite Communications and Networking 22(5), 2004): the rate grows as fast as that of a connection with a short
+//! round trip.
 //!
-//! With `rho` the round trip over that of the reference connection (25 ms), and at least 1, an ACK for a segment opens the
-//! window by `2^rho - 1` segments in slow start and by `rho^2 / cwnd` segments above. So windows are `rho` times as
-//! large as the reference's at any time, and rates are equal.
+//! `rho` is the round trip divided by that of a reference connection (25 ms), at least 1. The ACK of a segment grows the
+//! window by `2^rho - 1` segments in slow start, and by `rho^2 / cwnd` segments above. The window is then always `rho`
+//! times that of the reference, and the rates are equal.
 //!
-//! Of what the paper adds, pacing is part of the word, and so is Hoe's threshold: the first slow start ends at the
-//! product of the rate at which the ACKs of the first flight come and the shortest round trip. Until that is known the
-//! window opens as Reno's does; then the last flight is still out, so that nothing is lost by waiting.
+//! The keyword includes the paper's pacing and Hoe's threshold: the first slow start ends at the product of the arrival
+//! rate of the first flight's ACKs and the shortest round trip. Until this product is known the window grows as Reno's;
+//! this costs nothing, since the rest of the flight is still unacknowledged.
 //!
-//! Taken here: the round trip is the shortest one that was seen, as in Linux, so that queues do not make it faster
-//! still; above 16, `rho` is 16 in slow start.
+//! Choices here: the round trip is the shortest one, as in Linux, so that queues do not increase the growth. In slow
+//! start `rho` is at most 16.
 
 use crate::tcp::config::{Congestion, RtoRule};
 use crate::tcp::word::Word;
@@ -20,7 +20,7 @@ use crate::units::{Span, Time};
 use super::growth::{Acked, Growth, Loss};
 use super::{Window, rack};
 
-/// The word.
+/// The keyword.
 pub const WORD: Word = Word {
     key: "hybla",
     apply: |c| {
@@ -38,7 +38,7 @@ pub const WORD: Word = Word {
 
 /// The round trip of the reference connection.
 const REFERENCE: Span = Span::millis(25);
-/// What `rho` is counted in: 1/128.
+/// Unit of `rho`: 1/128.
 const UNIT: u64 = 128;
 /// The largest exponent in slow start.
 const MOST: u64 = 16 * UNIT;
@@ -50,20 +50,20 @@ const ROOTS: [u64; 7] = [92_682, 77_936, 71_468, 68_438, 66_971, 66_250, 65_892]
 pub struct Hybla {
     /// The shortest round trip.
     rtt: Option<Span>,
-    /// What the window is short of by whole bytes, times the window, in 1/UNIT^2.
+    /// Rest of the growth below one byte, times the window, in 1/UNIT^2.
     rest: u128,
     first: First,
 }
 
-/// The ACKs of the first flight.
+/// State of the ACKs of the first flight.
 #[derive(Clone, Copy, Debug, Default)]
 enum First {
-    /// None has come.
+    /// No ACK has arrived.
     #[default]
     Waiting,
-    /// The first one has: when, how far it went, and where the flight ends.
+    /// The first ACK has arrived: its time, its position, and the end of the flight.
     Coming { at: Time, from: u64, to: u64 },
-    /// They are over.
+    /// The first flight is acknowledged.
     Over,
 }
 
@@ -75,19 +75,19 @@ fn power(x: u64) -> u64 {
 }
 
 impl Hybla {
-    /// The round trip over the reference's, in 1/UNIT.
+    /// The round trip divided by that of the reference, in 1/UNIT.
     fn rho(&self) -> u64 {
         self.rtt.map_or(UNIT, |rtt| (rtt.0.saturating_mul(UNIT) / REFERENCE.0).max(UNIT))
     }
 
-    /// Learns from the ACKs of the first flight where slow start is to end.
+    /// Computes the end of slow start from the ACKs of the first flight.
     fn first_flight(&mut self, w: &mut Window, now: Time) {
         match self.first {
             First::Waiting => self.first = First::Coming { at: now, from: w.una, to: w.max },
             First::Coming { at, from, to } if w.una >= to || w.cwnd >= w.ssthresh => {
                 self.first = First::Over;
                 let (bytes, time) = (w.una - from, now.since(at).0);
-                // Of less than three segments nothing is learnt.
+                // Fewer than three segments give no estimate.
                 if bytes >= 3 * u64::from(w.mss) && time > 0 {
                     let rtt = u128::from(self.rtt.map_or(0, |rtt| rtt.0));
                     let product = u128::from(bytes) * rtt / u128::from(time);
@@ -114,7 +114,7 @@ impl Growth for Hybla {
                 First::Waiting | First::Coming { .. } => 1 << 16,
             };
             let bytes = (u64::from(ack.bytes) * gain) >> 16;
-            // No further than the threshold: one ACK may mean thousands of segments.
+            // At most to the threshold, since one ACK may permit thousands of segments.
             let room = (w.ssthresh - w.cwnd).max(w.mss);
             w.open(bytes.min(room.into()) as u32);
             return;

@@ -1,5 +1,5 @@
-//! HyStart++ (RFC 9406): the first slow start ends when round trips grow longer, before the queue is full; growth
-//! becomes conservative first, and goes on if they shrink again.
+//! HyStart++ (RFC 9406): the first slow start ends when round trips increase, before the queue is full. Growth first
+//! becomes conservative, and resumes if round trips decrease again.
 
 use crate::units::Span;
 
@@ -10,24 +10,24 @@ const MAX_THRESHOLD: Span = Span::millis(16);
 const SAMPLES: u32 = 8;
 const CONSERVATIVE_DIVISOR: u32 = 4;
 const CONSERVATIVE_ROUNDS: u32 = 5;
-/// Segments by which one ACK opens the window of a sender that is not paced.
+/// Maximum growth by one ACK without pacing, in segments.
 const BURST: u32 = 8;
 
-/// Watches the round trips of slow start.
+/// Round trips of the current and the previous round of slow start.
 #[derive(Clone, Debug, Default)]
 pub struct HyStart {
-    /// The round ends when this is acknowledged.
+    /// Acknowledged position that ends the round.
     round_end: u64,
-    /// The shortest round trip of the round before, and of this one.
+    /// Shortest round trip of the previous round, and of this one.
     last: Option<Span>,
     current: Option<Span>,
     samples: u32,
-    /// In conservative slow start: the shortest round trip when it began, and the rounds that have ended since.
+    /// In conservative slow start: the shortest round trip at its start, and the number of completed rounds.
     conservative: Option<(Span, u32)>,
 }
 
 impl HyStart {
-    /// By how many bytes an ACK of `bytes` opens the window; `None` once slow start is over.
+    /// Growth of the window in bytes by an ACK of `bytes`; `None` after the end of slow start.
     //= rfc9406#section-4.2
     pub fn on_ack(
         &mut self,
@@ -74,16 +74,16 @@ mod tests {
     use super::*;
     use crate::tcp::config::TcpConfig;
 
-    /// A round of eight ACKs of a segment each, all with the round trip `ms`; by how many bytes the last one opens, if
-    /// none ends slow start.
+    /// Runs a round of eight ACKs of one segment, all with the round trip `ms`. Returns the growth in bytes by the
+    /// last one, or `None` if slow start ends.
     fn round(hystart: &mut HyStart, w: &mut Window, ms: u64) -> Option<u32> {
         (w.una, w.nxt) = (w.nxt, w.nxt + 8000);
         let acks = (0..8).map(|_| hystart.on_ack(w, 1000, Some(Span::millis(ms)), false));
         acks.collect::<Option<Vec<u32>>>()?.last().copied()
     }
 
-    /// RFC 9406 section 4.2: slow start is a quarter as fast for five rounds once round trips are an eighth longer, and
-    /// goes on as before if they shorten again.
+    /// RFC 9406 section 4.2: after an increase of round trips by an eighth, slow start has a quarter of its speed for
+    /// five rounds. It resumes if round trips decrease again.
     #[test]
     fn slow_start_is_careful_for_five_rounds_and_then_over() {
         let mut w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });

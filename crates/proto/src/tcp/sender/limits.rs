@@ -1,5 +1,5 @@
-//! What a sender waits for, as times: what the busy, `rwnd_limited` and `sndbuf_limited` times of Linux' `tcp_info` tell,
-//! and the reasons that those leave out.
+//! Times for which each limit stops a sender: those of Linux' `tcp_info` (busy, `rwnd_limited`, `sndbuf_limited`),
+//! and the limits that it does not report.
 
 use serde::Serialize;
 
@@ -7,24 +7,24 @@ use crate::units::{Span, Time};
 
 use super::Window;
 
-/// Why nothing more is sent.
+/// The reason that a sender sends nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
-    /// The application has written nothing more.
+    /// All written data is sent.
     Application,
     /// The send buffer is full of unacknowledged data.
     SendBuffer,
     /// The peer's window is full.
     ReceiveWindow,
-    /// The congestion window is full, or losses are being repaired: the network.
+    /// The congestion window is full, or recovery is in progress.
     CongestionWindow,
-    /// The pacer lets the next segment go later.
+    /// The pacer delays the next segment.
     Pacing,
 }
 
 impl Limit {
-    /// Every limit, in the order of [`LimitTimes`].
+    /// All limits, in the order of [`LimitTimes`].
     pub const ALL: [Limit; 5] = [
         Limit::Application,
         Limit::SendBuffer,
@@ -33,7 +33,7 @@ impl Limit {
         Limit::Pacing,
     ];
 
-    /// What keeps `w` from letting more go, with `pipe` bytes in the network.
+    /// The limit of the window `w` with `pipe` bytes in the network.
     pub(super) fn of(w: &Window, pipe: u64) -> Limit {
         if w.nxt >= w.last() {
             return Limit::Application;
@@ -44,25 +44,25 @@ impl Limit {
         match w.nxt - w.una + mss > edge {
             true if !congested && buffer < w.peer => Limit::SendBuffer,
             true if !congested => Limit::ReceiveWindow,
-            // A burst that waits for the next ACK does so for the window's sake.
+            // A burst that waits for the next ACK waits for the window.
             _ => Limit::CongestionWindow,
         }
     }
 }
 
-/// How long each [`Limit`] held, in the order of [`Limit::ALL`].
+/// How long each [`Limit`] was in force, in the order of [`Limit::ALL`].
 pub type LimitTimes = [Span; Limit::ALL.len()];
 
-/// Sums up the times from the first data to the end of the connection.
+/// Total times from the first data to the end of the connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Limits {
-    /// The limit in force and since when.
+    /// The current limit and its start.
     now: Option<(Time, Limit)>,
     times: LimitTimes,
 }
 
 impl Limits {
-    /// From `now` on `limit` is in force.
+    /// Records that `limit` is in force from `now` on.
     #[inline]
     pub(super) fn set(&mut self, now: Time, limit: Limit) {
         if self.now.is_none_or(|(_, old)| old != limit) {
@@ -71,7 +71,7 @@ impl Limits {
         }
     }
 
-    /// Everything was sent and acknowledged.
+    /// Stops when all data is acknowledged.
     pub(super) fn end(&mut self, now: Time) {
         self.times = self.until(now);
         self.now = None;

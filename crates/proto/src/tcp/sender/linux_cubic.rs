@@ -1,5 +1,5 @@
-//! CUBIC as Linux computes it: in whole segments and ticks of 4 ms, with the Reno-friendly window counted by segments
-//! and the HyStart of its inventors (Ha and Rhee 2011), which ends slow start by trains of ACKs as well as by delay.
+//! CUBIC as Linux computes it: in whole segments and ticks of 4 ms, with a Reno-friendly window in segments and the
+//! original HyStart (Ha and Rhee 2011), which ends slow start by trains of ACKs as well as by delay.
 
 use crate::units::{Span, Time};
 
@@ -8,61 +8,61 @@ use super::cubic::cube_root;
 use super::growth::{Acked, Growth, Loss};
 use super::linux_reno::{Count, segments};
 
-/// One tick: Linux counts time by those where it computes the curve (CONFIG_HZ = 250).
+/// One tick, the unit of time of the curve in Linux (CONFIG_HZ = 250).
 const TICK: u64 = 4_000_000;
-/// A window is multiplied by this part of 1024 after a loss.
+/// Factor of the window after a loss, in 1/1024.
 const BETA: u64 = 717;
-/// C, in parts of 1024 of a tenth of a segment per second cubed.
+/// C, in 1/1024 of a segment per second cubed.
 const SCALE: u64 = 41 * 10;
-/// Times on the curve are in parts of 1024 of a second, so their cubes have so many bits after the point.
+/// Fractional bits of C times the cube of a time on the curve: 10 of C, and 30 since times are in 1/1024 s.
 const CUBE_BITS: u32 = 40;
-/// Segments for each of which the Reno-friendly window opens by one, in eighths of the window.
+/// Segments for one segment of growth of the Reno-friendly window, in eighths of the window.
 const FRIENDLY: u64 = 8 * (1024 + BETA) / 3 / (1024 - BETA);
 
-/// Ticks from the beginning of an epoch in which round trips do not count: a second.
+/// Ticks from the start of an epoch in which round trips are ignored: one second.
 const AFTER_REPAIR: u64 = 1_000_000_000 / TICK;
 
-/// Segments of the window below which HyStart does not look.
+/// Minimum window of HyStart in segments.
 const LOW_WINDOW: u32 = 16;
-/// ACKs that follow one another within this time are of one train.
+/// Maximum distance of ACKs in a train.
 const TRAIN_GAP: Span = Span::millis(2);
-/// Round trips by which one round is judged.
+/// Number of round-trip samples of a round that HyStart uses.
 const SAMPLES: u32 = 8;
 
 /// CUBIC's window growth, as in Linux.
 #[derive(Clone, Debug, Default)]
 pub struct LinuxCubic {
     count: Count,
-    /// Segments of the window before the last loss.
+    /// The window before the last loss, in segments.
     last_max: u64,
     epoch: Option<Epoch>,
-    /// Segments for each of which the window opens by one, and the window and the tick at which that was computed.
+    /// Segments for one segment of growth, and the window and tick of this computation.
     every: u64,
     seen: (u64, u64),
     /// The shortest round trip.
     least: Option<Span>,
     hystart: HyStart,
-    /// HyStart has ended slow start; a timeout permits it again.
+    /// Whether HyStart has ended slow start. A timeout resets this.
     found: bool,
-    /// When an ACK came last.
+    /// Time of the last ACK.
     last: Time,
 }
 
-/// One stage of congestion avoidance.
+/// One epoch of congestion avoidance.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
-    /// The tick at which it began.
+    /// Start in ticks.
     start: u64,
-    /// From there to the plateau, in parts of 1024 of a second.
+    /// Time from the start to the plateau, in 1/1024 s.
     k: u64,
     plateau: u64,
-    /// Segments acknowledged that the Reno-friendly window has not counted, and that window.
+    /// Acknowledged segments that the Reno-friendly window has not counted, and that window.
     acked: u64,
     friendly: u64,
 }
 
 impl Epoch {
-    /// Where the curve is at tick `now`, a round trip of `rtt` ahead.
+    /// The value of the curve at tick `now`, plus one round trip of `rtt`.
     fn target(&self, now: u64, rtt: Span) -> u64 {
         let t = ((now - self.start + rtt.0.div_ceil(TICK)) << 10) / (1_000_000_000 / TICK);
         let away = u128::from(t.abs_diff(self.k).min(1 << 28));
@@ -83,7 +83,7 @@ impl LinuxCubic {
         Epoch { start: tick, k, plateau, acked, friendly: cwnd }
     }
 
-    /// For how many segments the window of `cwnd` opens by one, after `acked` more have arrived.
+    /// The number of segments for one segment of growth of the window `cwnd`, after `acked` more segments have arrived.
     fn update(&mut self, now: Time, cwnd: u64, acked: u64) {
         let tick = now.0 / TICK;
         if let Some(epoch) = &mut self.epoch {
@@ -100,7 +100,7 @@ impl LinuxCubic {
                 _ => 100 * cwnd,
             };
             if self.last_max == 0 {
-                // Before the first loss nothing is known of the plateau.
+                // Before the first loss the plateau is unknown.
                 self.every = self.every.min(20);
             }
         }
@@ -131,7 +131,7 @@ impl Growth for LinuxCubic {
         }
     }
 
-    /// HyStart also learns from what SACK blocks report (`cubictcp_acked`).
+    /// HyStart also uses the reports of SACK blocks (`cubictcp_acked`).
     fn on_round_trip(&mut self, now: Time, w: &mut Window, rtt: Span) {
         let recent = |epoch: Epoch| now.0 / TICK < epoch.start + AFTER_REPAIR;
         if self.epoch.is_some_and(recent) {
@@ -157,7 +157,7 @@ impl Growth for LinuxCubic {
         ((cwnd * BETA / 1024) as u32).max(2) * w.mss
     }
 
-    /// Time in which nothing is sent is no part of the curve.
+    /// Idle time does not count on the curve.
     fn restart(&mut self, now: Time, _: bool) {
         if let Some(epoch) = &mut self.epoch {
             epoch.start = (epoch.start + now.since(self.last).0 / TICK).min(now.0 / TICK);
@@ -166,27 +166,27 @@ impl Growth for LinuxCubic {
     }
 }
 
-/// Watches the ACKs of slow start.
+/// Trains of ACKs and round trips of a round in slow start.
 #[derive(Clone, Debug, Default)]
 struct HyStart {
-    /// The round ends when this is acknowledged.
+    /// Acknowledged position that ends the round.
     round_end: u64,
     round_start: Time,
-    /// When the last ACK of the train came.
+    /// Time of the last ACK of the train.
     train: Time,
-    /// The shortest round trip of the round, and how many there were.
+    /// Shortest round trip of the round, and number of samples.
     round: Option<Span>,
     samples: u32,
-    /// The smoothed round trip, for the rate at which segments leave.
+    /// Smoothed round trip, for the pacing rate.
     srtt: Option<Span>,
 }
 
 impl HyStart {
-    /// An ACK with the round trip `rtt`, of which `least` was the shortest: whether slow start ends.
+    /// Processes an ACK with the round trip `rtt`; `least` is the shortest one. Returns whether slow start ends.
     fn ends(&mut self, w: &Window, now: Time, rtt: Span, least: Span) -> bool {
         let srtt = self.srtt.map_or(rtt, |srtt| Span((7 * srtt.0 + rtt.0) / 8));
         self.srtt = Some(srtt);
-        // A round begins by what is acknowledged, however small the window is (since Linux 6.14).
+        // The acknowledged position starts a round, even with a small window (since Linux 6.14).
         if w.una > self.round_end {
             (self.round_start, self.train, self.round_end) = (now, now, w.nxt);
             (self.round, self.samples) = (None, 0);
@@ -197,7 +197,7 @@ impl HyStart {
         let mut ends = false;
         if now.since(self.train) <= TRAIN_GAP {
             self.train = now;
-            // A train that is longer than half the shortest round trip fills the path. Bursts count for what they take.
+            // A train longer than half the shortest round trip fills the path. The time for bursts is added.
             let slow = w.cwnd < w.ssthresh / 2;
             let rate =
                 u64::from(w.cwnd) * if slow { 2_000 } else { 1_200 } / (srtt.0 / 1000).max(1);

@@ -1,23 +1,23 @@
-//! Reno's window as Linux keeps it: in whole segments, opened by the segments that an ACK shows to have arrived.
+//! Reno's window as in Linux: in whole segments, with growth by the number of segments that an ACK reports.
 
 use crate::units::Time;
 
 use super::Window;
 use super::growth::{Acked, Growth, Loss};
 
-/// Segments counted towards the next step of the window.
+/// Count of segments since the last step of the window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Count(u32);
 
 impl Count {
-    /// Slow start by `segments`, up to the threshold; how many of them are left for congestion avoidance.
+    /// Slow start by `segments`, up to the threshold. Returns the number of segments left for congestion avoidance.
     pub(super) fn slow_start(w: &mut Window, segments: u32) -> u32 {
         let room = (w.ssthresh.saturating_sub(w.cwnd) / w.mss).max(1);
         w.open(segments.min(room) * w.mss);
         segments.saturating_sub(room)
     }
 
-    /// Congestion avoidance by `segments`: one step for each `every` of them.
+    /// Congestion avoidance by `segments`: the window grows by one segment for each `every` segments.
     pub(super) fn avoid(&mut self, w: &mut Window, every: u32, segments: u32) {
         let every = every.max(1);
         if self.0 >= every {
@@ -29,18 +29,18 @@ impl Count {
         self.0 %= every;
     }
 
-    /// A window is reduced.
+    /// Resets the count after a reduction of the window.
     pub(super) fn clear(&mut self) {
         self.0 = 0;
     }
 }
 
-/// Segments in `bytes`; a short one counts.
+/// Number of segments in `bytes`, rounded up.
 pub(super) fn segments(w: &Window, bytes: u32) -> u32 {
     bytes.div_ceil(w.mss)
 }
 
-/// Slow start and congestion avoidance by segments; a loss halves the window, not what is in flight.
+/// Slow start and congestion avoidance by segments. A loss halves the window, not the flight.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinuxReno {
     count: Count,
@@ -74,7 +74,7 @@ mod tests {
         w
     }
 
-    /// `segments` that arrive, two for each ACK.
+    /// Delivers `segments`, two for each ACK.
     fn acks(reno: &mut LinuxReno, w: &mut Window, segments: u32) {
         for _ in 0..segments / 2 {
             reno.on_ack(w, &Acked { now: Time(0), bytes: 2000, rtt: None });
@@ -86,7 +86,7 @@ mod tests {
         let (mut reno, mut w) = (LinuxReno::default(), window(10, 40));
         acks(&mut reno, &mut w, 30);
         assert_eq!(w.cwnd, 40_000);
-        // A segment for each window of segments.
+        // One segment of growth for each window of segments.
         acks(&mut reno, &mut w, 40);
         assert_eq!(w.cwnd, 41_000);
         acks(&mut reno, &mut w, 42);

@@ -1,7 +1,7 @@
-//! The largest value within a sliding window, kept as the best three samples (K. Nichols' algorithm, as in Linux'
-//! `lib/win_minmax.c`): constant memory, and exact while samples fall or rise steadily.
+//! The maximum in a sliding window, from the best three samples (K. Nichols' algorithm, as in Linux'
+//! `lib/win_minmax.c`): constant memory, and exact while samples decrease or increase steadily.
 
-/// A windowed maximum; the window is counted in whatever the caller counts, here round trips.
+/// A windowed maximum. The caller determines the unit of the window, here round trips.
 #[derive(Clone, Copy, Debug)]
 pub struct Maximum {
     span: u64,
@@ -9,17 +9,17 @@ pub struct Maximum {
 }
 
 impl Maximum {
-    /// Over the last `span` of whatever is counted.
+    /// A maximum over the last `span` units.
     pub fn new(span: u64) -> Maximum {
         Maximum { span, best: [(0, 0); 3] }
     }
 
-    /// The largest value.
+    /// The maximum.
     pub fn get(&self) -> u64 {
         self.best[0].1
     }
 
-    /// `value` was measured at `at`.
+    /// Adds the sample `value` of the time `at`.
     pub fn add(&mut self, at: u64, value: u64) {
         let sample = (at, value);
         if value >= self.best[0].1 || at - self.best[2].0 > self.span {
@@ -34,7 +34,7 @@ impl Maximum {
         }
         let age = at - self.best[0].0;
         if age > self.span {
-            // The best has left the window, and the second best may have.
+            // The best sample has left the window, and the second best may have as well.
             self.best = [self.best[1], self.best[2], sample];
             if at - self.best[0].0 > self.span {
                 self.best = [self.best[1], self.best[2], sample];

@@ -1,8 +1,8 @@
-//! Recovery by a record of segments that the peer names one by one: what SMART and SCPS-TP do alike. How they learn
-//! what is lost is theirs.
+//! Recovery with records of segments that the peer identifies one by one: the common part of SMART and SCPS-TP. Each
+//! detects losses in its own way.
 //!
-//! The window shrinks once for the losses of one window. A pipe keeps the clock, as that of RFC 6675 does: what is
-//! known to have arrived or to be lost is not in the network. A time-out forgets the record.
+//! The window shrinks once for the losses of one window. As in RFC 6675, an estimate of the bytes in the network (the
+//! pipe) paces transmissions: arrived and lost segments do not count. A timeout clears the records.
 
 use crate::event::Cause;
 
@@ -10,11 +10,11 @@ use super::flight::Flight;
 use super::recovery::{Choice, Progress};
 use super::{Core, Window};
 
-/// A record of segments, and a recovery that follows it.
+/// Records of segments, and a recovery that uses them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Named {
     pub(super) flight: Flight,
-    /// The latest transmission that is known to have arrived.
+    /// Number of the latest transmission that has arrived.
     pub(super) latest: u64,
     pub(super) active: bool,
     /// One past the highest position sent when the last loss was detected.
@@ -22,15 +22,15 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// A loss was detected.
+    /// Begins recovery after a detected loss.
     pub(super) fn enter(&mut self, w: &mut Window) {
         self.active = true;
         self.recover = w.max;
-        // The first one goes out whatever the pipe says, unless it is under way.
+        // The first lost segment is sent independent of the pipe, unless it is already in flight.
         w.repair = self.flight.first_lost().map(|(from, _)| (from, Cause::FastRetransmit));
     }
 
-    /// An ACK moved the left edge, which the record has seen.
+    /// Progress by an ACK of new data, which the records contain already.
     pub(super) fn progress(&mut self, w: &Window) -> Progress {
         if w.una < self.recover {
             return Progress::Partial { rearm: true };
@@ -39,14 +39,14 @@ impl Named {
         Progress::Over
     }
 
-    /// The retransmission timer expired.
+    /// Clears the records after a timeout.
     pub(super) fn forget(&mut self, w: &Window) {
         self.active = false;
         self.recover = w.max;
         self.flight.clear();
     }
 
-    /// Losses first, then new data, as far as the pipe has room.
+    /// The next segment in recovery: lost ones first, then new data, as far as the pipe has room.
     pub(super) fn next_chunk(&mut self, core: &mut Core) -> Choice {
         let w = &mut core.window;
         if !self.active {

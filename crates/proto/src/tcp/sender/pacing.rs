@@ -1,14 +1,14 @@
-//! Pacing: segments leave at a rate instead of in the bursts in which the windows open.
+//! Pacing: segments are sent at a rate instead of in bursts when the windows open.
 //!
-//! The rate is that of the congestion control, or the window spread over a round trip. Senders of today are faster, as
-//! Linux is: a window that only keeps pace with the ACKs would never open where each ACK lets two segments go. So much
-//! may leave back to back as [`TcpConfig::burst`] says.
+//! The rate is that of the congestion control, or the window spread over a round trip. Modern senders are faster, as
+//! Linux is: in slow start each ACK permits two segments, and one window per round trip would not send them.
+//! [`TcpConfig::burst`] is the number of segments that may be sent back to back.
 
 use crate::describe::{Kind, SIM, System};
 use crate::tcp::config::{TcpConfig, Variant};
 use crate::units::{Due, Rate, Span, Time};
 
-/// What it is, for lists.
+/// Description of the system, for lists.
 pub const ADAPTATION: System = System::new(
     Kind::Sender,
     "sender-adaptation",
@@ -18,34 +18,34 @@ pub const ADAPTATION: System = System::new(
 )
 .runs(SIM);
 
-/// The least rate: a window of nothing must not stop a sender for ever.
+/// Minimum rate in bits per second: an empty window must not stop a sender.
 const LEAST: u64 = 1000;
 
-/// The rate in percent of a window for each round trip: far below the threshold, and from there on
-/// (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`).
+/// Rate in percent of a window per round trip: below half of the threshold, and above it (`tcp_pacing_ss_ratio`,
+/// `tcp_pacing_ca_ratio`).
 const LINUX: [u64; 2] = [200, 120];
 
 /// Spaces segments out. The virtual scheduling form of the generic cell rate algorithm (ITU-T I.371).
 #[derive(Clone, Debug)]
 pub struct Pacer {
-    /// Segments that may leave back to back.
+    /// Segments that may be sent back to back.
     burst: u32,
-    /// Smoothed round trip in exact units; timers have coarser ones.
+    /// Exact smoothed round trip; the one of the timers is coarser.
     srtt: Option<Span>,
-    /// The rate in percent of a window for each round trip, below half of the threshold and above it.
+    /// Rate in percent of a window per round trip, below half of the threshold and above it.
     percent: [u64; 2],
-    /// When the next segment would be due, were no bursts allowed.
+    /// When the next segment would be due without bursts.
     due: Time,
-    /// How much earlier than that it may leave.
+    /// How much earlier it may be sent.
     slack: Span,
-    /// When the next segment may leave, if one waits for that.
+    /// When the next segment may be sent, if one waits.
     pub(super) waits: Due,
-    /// Segments of the burst under way that have not left.
+    /// Segments of the current burst that were not sent yet.
     left: u32,
 }
 
 impl Pacer {
-    /// The pacer that `config` asks for.
+    /// The pacer of `config`, if it has one.
     pub fn new(config: &TcpConfig) -> Option<Pacer> {
         config.pacing.then(|| Pacer {
             burst: config.burst.max(1),
@@ -58,7 +58,7 @@ impl Pacer {
         })
     }
 
-    /// A round trip was measured.
+    /// Adds a round-trip sample.
     pub fn sample(&mut self, rtt: Span) {
         self.srtt = Some(match self.srtt {
             None => rtt,
@@ -66,33 +66,33 @@ impl Pacer {
         });
     }
 
-    /// When a segment may leave next, if not at `now`.
+    /// When the next segment may be sent, if not at `now`.
     pub fn blocked(&self, now: Time) -> Option<Time> {
         let at = Time(self.due.0.saturating_sub(self.slack.0));
         (at > now).then_some(at)
     }
 
-    /// Whether nothing may leave at `now`; then a segment waits.
+    /// Whether no segment may be sent at `now`. If so, sets the time of the next one.
     pub fn holds_back(&mut self, now: Time) -> bool {
         self.waits = self.blocked(now).filter(|_| self.left == 0).into();
         self.waits.is_set()
     }
 
-    /// A burst of `segments` begins, if none is under way: they leave together, and the next ones wait for the time that they
-    /// take at the rate.
+    /// Starts a burst of `segments`, if there is none: they are sent together, and the next ones wait for the transmission
+    /// time of the burst at the rate.
     pub(super) fn begin_burst(&mut self, segments: u32) {
         if self.left == 0 {
             self.left = segments;
         }
     }
 
-    /// Nothing more can leave: the burst under way is over.
+    /// Ends the current burst, since no more can be sent.
     pub(super) fn end_burst(&mut self) {
         self.left = 0;
     }
 
-    /// `bytes` leave at `now` under a congestion window of `cwnd` and this threshold; `rate` is what the congestion control
-    /// wants.
+    /// Records that `bytes` are sent at `now` with the congestion window `cwnd` and this threshold; `rate` is the pacing
+    /// rate of the congestion control, if it has one.
     pub fn sent(&mut self, now: Time, bytes: u32, [cwnd, ssthresh]: [u32; 2], rate: Option<Rate>) {
         let bps = match (rate, self.srtt) {
             (Some(rate), _) => rate.bps(),
@@ -101,7 +101,7 @@ impl Pacer {
                 (u128::from(cwnd) * 80_000_000 * u128::from(percent) / u128::from(srtt.0.max(1)))
                     .min(u128::from(u64::MAX)) as u64
             }
-            // Before the first round trip there is nothing to spread the window over.
+            // Before the first sample there is no round trip over which to spread the window.
             (None, None) => return,
         };
         let Some(rate) = Rate::from_bps(bps.max(LEAST)) else { return };

@@ -1,17 +1,17 @@
-//! Prague (draft-briscoe-iccrg-prague-congestion-control; De Schepper, Tilmans, Briscoe and Goel): the window closes by
-//! half of the share of bytes that arrive marked, so that marks may be many and queues short (L4S, RFC 9330).
+//! Prague (draft-briscoe-iccrg-prague-congestion-control; De Schepper, Tilmans, Briscoe and Goel): the window decreases
+//! by half of the share of marked bytes, so that queues may mark often and remain short (L4S, RFC 9330).
 //!
-//! A moving average alpha follows the marked share of each round trip by a sixteenth of the difference; the first mark
-//! finds it at 1. A window with marks is followed by one that is alpha / 2 of itself smaller; what arrives without a
-//! mark opens it by a segment a round trip. With a share p that comes to 2 / p segments. A loss halves the window.
+//! Alpha is a moving average of the marked share of each round trip, with a gain of 1/16 and the initial value 1. A
+//! round trip with marks reduces the window by the share alpha / 2. Unmarked data grows it by a segment per round
+//! trip. For a share p the equilibrium is a window of 2 / p segments. A loss halves the window.
 //!
-//! Round trips below 25 ms count as 25 ms once 500 rounds have passed since slow start: average and reduction wait for
-//! so long, and the window grows by (RTT / 25 ms)^2, so that the rate is that of a flow with such a round trip.
-//! Packets are ECT(1), and leave at the window in a round trip, or at twice that far below the threshold.
+//! From 500 rounds after slow start on, round trips below 25 ms count as 25 ms: the average and the reduction wait for
+//! this time, and growth is multiplied by (RTT / 25 ms)^2, so that the rate is that of a flow with 25 ms. Packets carry
+//! ECT(1). The pacing rate is one window per round trip, or twice that below half of the threshold.
 //!
-//! It needs a peer that counts marks and sends SACK blocks, and is Reno with RACK without. As Linux' `tcp_prague.c`
-//! (L4STeam) where the draft leaves things open. Left out: detection of queues that mark as RFC 3168 has it, which the
-//! draft asks for and Linux switches off; a loss in a window that was reduced for marks halves what is left.
+//! It needs a peer with accurate ECN and SACK; otherwise it is Reno with RACK. Where the draft is open, it follows
+//! Linux' `tcp_prague.c` (L4STeam). Not modelled: the detection of queues that mark as in RFC 3168, which the draft
+//! requires and Linux disables. A loss in a window that was reduced for marks halves the rest.
 
 use crate::tcp::accurate::AccurateEcn;
 use crate::tcp::config::{Congestion, RtoRule};
@@ -21,7 +21,7 @@ use crate::units::{Rate, Span, Time};
 use super::growth::{Acked, Growth, Sample};
 use super::{Chunk, Window, rack};
 
-/// The word.
+/// The keyword.
 pub const WORD: Word = Word {
     key: "prague",
     apply: |c| {
@@ -38,36 +38,36 @@ pub const WORD: Word = Word {
     syntax: "host: tcp = \"*\"",
 };
 
-/// The round trip that shorter ones count as.
+/// Minimum round trip for the calculations.
 const TARGET: Span = Span::millis(25);
-/// Rounds after slow start from which they do.
+/// Number of rounds after slow start from which the minimum applies.
 const TRANSITION: u32 = 500;
-/// A share of 1.
+/// The share 1.
 const WHOLE: u64 = 1 << 20;
-/// The average follows by one part of so many.
+/// Reciprocal of the gain of the average.
 const GAIN: u64 = 16;
 
 /// Prague's window growth.
 #[derive(Clone, Debug)]
 pub struct Prague {
-    /// The average of the marked share, times [`GAIN`], so that nothing is lost by rounding.
+    /// The average of the marked share times [`GAIN`], to avoid rounding errors.
     alpha: u64,
-    /// A mark has come: before that the average stays.
+    /// Whether a mark has arrived; before that the average is constant.
     seen: bool,
-    /// Where this round ends, and what has arrived in it: bytes, and those with a mark.
+    /// End position of this round, and the delivered and marked bytes in it.
     end: u64,
     delivered: u64,
     marked: u64,
-    /// When the average was brought up to date.
+    /// Time of the last update of the average.
     updated: Time,
-    /// When the window was reduced for marks.
+    /// Time of the last reduction for marks.
     reduced: Option<Time>,
-    /// Rounds since slow start.
+    /// Number of rounds since slow start.
     rounds: u32,
     srtt: Option<Span>,
-    /// Bytes with a mark that the ACK at hand has told of.
+    /// Marked bytes that the current ACK reports.
     ce_bytes: u32,
-    /// What the window is short of by whole bytes, times the window.
+    /// Rest of the growth below one byte, times the window.
     rest: u64,
     pace: Option<Rate>,
 }
@@ -92,22 +92,22 @@ impl Default for Prague {
 }
 
 impl Prague {
-    /// The average share of marked bytes, of 2^20.
+    /// The average share of marked bytes, in 1/2^20.
     pub fn alpha(&self) -> u64 {
         self.alpha / GAIN
     }
 
-    /// Whether a round trip below the target counts as that.
+    /// Whether a round trip below the minimum counts as the minimum.
     fn is_independent(&self) -> bool {
         self.rounds >= TRANSITION
     }
 
-    /// Whether so long has passed since `then` as a round lasts, besides its round trip.
+    /// Whether the minimum time of a round has passed since `then`, if it applies.
     fn lasted(&self, now: Time, then: Time) -> bool {
         !self.is_independent() || now.since(then) >= TARGET
     }
 
-    /// A round is over.
+    /// Updates the average at the end of a round.
     fn round(&mut self, now: Time, w: &Window) {
         if self.seen {
             let share = (self.marked * WHOLE / self.delivered.max(1)).min(WHOLE);
@@ -126,7 +126,7 @@ impl Growth for Prague {
         if w.cwnd < w.ssthresh {
             return w.open(bytes as u32);
         }
-        // In 1/2^16 of what a round trip of the target would have.
+        // Growth relative to that with the minimum round trip, in 1/2^16.
         let scale = match self.srtt {
             Some(srtt) if self.is_independent() && srtt < TARGET => {
                 let ratio = (srtt.0 << 16) / TARGET.0;
@@ -190,13 +190,13 @@ mod tests {
     use super::*;
     use crate::tcp::config::TcpConfig;
 
-    /// A flow whose windows' ACKs come evenly over a round trip of so many milliseconds.
+    /// A flow with evenly distributed ACKs in each round trip.
     struct Flow {
         prague: Prague,
         w: Window,
         now: Time,
         rtt: Span,
-        /// One segment of so many is marked; zero for none.
+        /// One of `every` segments is marked; zero marks none.
         every: u64,
         sent: u64,
         reductions: Vec<Time>,
@@ -212,7 +212,7 @@ mod tests {
             Flow { prague, w, now, rtt, every, sent: 0, reductions: Vec::new(), reduced_below: 0 }
         }
 
-        /// One round trip; the window at its end in segments.
+        /// Runs one round trip. Returns the window at its end in segments.
         fn round(&mut self) -> f64 {
             let segments = u64::from(self.w.cwnd / 1000);
             for _ in 0..segments {
@@ -249,7 +249,7 @@ mod tests {
         }
     }
 
-    /// The average comes to the share of marks, by a sixteenth of the difference each round.
+    /// The average approaches the share of marks, by a sixteenth of the difference in each round.
     #[test]
     fn alpha_follows_the_marked_share() {
         let share = |flow: &Flow| flow.prague.alpha() as f64 / WHOLE as f64;
@@ -267,7 +267,7 @@ mod tests {
             let (before, after) = (pair[0] - 0.05, pair[1] - 0.05);
             assert!((after / before - 15.0 / 16.0).abs() < 0.01, "{pair:?}");
         }
-        // Without marks it goes to nothing, and before the first it stays at 1.
+        // Without further marks it approaches zero; before the first mark it is 1.
         flow.every = 0;
         (0..200).for_each(|_| _ = flow.round());
         assert!(share(&flow) < 0.001);

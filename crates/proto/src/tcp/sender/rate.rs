@@ -1,34 +1,34 @@
-//! Samples of the delivery rate (draft-cheng-iccrg-delivery-rate-estimation-00, as in Linux' `tcp_rate.c`): how
-//! many bytes arrived in the time between the transmission of a segment and its acknowledgement.
+//! Samples of the delivery rate (draft-cheng-iccrg-delivery-rate-estimation-00, as in Linux' `tcp_rate.c`): the
+//! number of bytes that arrive between the transmission of a segment and its acknowledgement.
 
 use crate::units::{Rate, Span, Time};
 
-/// What a segment remembers of the moment at which it was sent.
+/// State of delivery at the transmission of a segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stamp {
     /// Bytes delivered before.
     delivered: u64,
-    /// When the last of those was delivered.
+    /// Time of the last delivery before.
     delivered_at: Time,
-    /// When the flight that is being measured began.
+    /// Start of the measured flight.
     first_at: Time,
-    /// Bytes in the network, this segment among them; the highest bit says whether the application had too little to send.
-    /// Packed, so that a record fills one line of the cache.
+    /// Bytes in the network, including this segment. The highest bit is whether the application had too little to send:
+    /// with this packing a record fills one cache line.
     flight: u32,
-    /// The lower half of the bytes lost before.
+    /// Lower 32 bits of the bytes lost before.
     lost: u32,
 }
 
-/// In [`Stamp::flight`]: the application had too little to send.
+/// Bit of [`Stamp::flight`]: the application had too little to send.
 const LIMITED: u32 = 1 << 31;
 
 impl Stamp {
-    /// Bytes in the network when the segment was sent, with it.
+    /// Bytes in the network when the segment was sent, including it.
     pub fn in_flight(&self) -> u64 {
         u64::from(self.flight & !LIMITED)
     }
 
-    /// Whether the application had too little to send then.
+    /// Whether the application had too little to send at that time.
     pub fn app_limited(&self) -> bool {
         self.flight & LIMITED != 0
     }
@@ -37,17 +37,17 @@ impl Stamp {
 /// A sample of the delivery rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateSample {
-    /// Bytes that were delivered.
+    /// Delivered bytes.
     pub delivered: u64,
-    /// In how long.
+    /// Time of the measurement.
     pub interval: Span,
-    /// Bytes that had been delivered when the segment was sent by which this is measured.
+    /// Bytes delivered before the transmission of the measured segment.
     pub prior: u64,
-    /// Whether the application had too little to send: then the path may carry more.
+    /// Whether the application had too little to send. The path may then have a higher rate.
     pub app_limited: bool,
-    /// Bytes in the network when that segment was sent, with it.
+    /// Bytes in the network when that segment was sent, including it.
     pub in_flight: u64,
-    /// Bytes found to be lost since.
+    /// Bytes lost since then.
     pub lost: u64,
 }
 
@@ -59,29 +59,29 @@ impl RateSample {
     }
 }
 
-/// Measures the rate of delivery.
+/// Measures the delivery rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateMeter {
-    /// Bytes delivered, cumulatively or selectively acknowledged, in the connection's life.
+    /// Bytes delivered since the start of the connection: cumulatively or selectively acknowledged.
     total: u64,
-    /// The lower half of the bytes found to be lost.
+    /// Lower 32 bits of the lost bytes.
     lost: u32,
     at: Time,
     first_at: Time,
-    /// Until so much is delivered, what is measured is what the application gave.
+    /// Samples below this number of delivered bytes are limited by the application.
     app_limited: Option<u64>,
-    /// The segment that was sent last among those that this ACK acknowledges, and when it was.
+    /// Stamp and time of the last transmission among the segments that this ACK acknowledges.
     newest: Option<(Stamp, Time)>,
 }
 
 impl RateMeter {
-    /// Something is sent while nothing is outstanding.
+    /// Starts a flight at a transmission while no data is outstanding.
     pub(super) fn start(&mut self, now: Time) {
         self.at = now;
         self.first_at = now;
     }
 
-    /// What a segment that leaves now remembers; `flight` bytes are in the network with it.
+    /// The stamp of a segment that is sent now, with `flight` bytes in the network including it.
     pub(super) fn stamp(&self, flight: u64) -> Stamp {
         let limited = if self.app_limited.is_some() { LIMITED } else { 0 };
         Stamp {
@@ -93,18 +93,18 @@ impl RateMeter {
         }
     }
 
-    /// `bytes` are found to be lost.
+    /// Records `bytes` as lost.
     #[inline]
     pub(super) fn lose(&mut self, bytes: u64) {
         self.lost = self.lost.wrapping_add(bytes as u32);
     }
 
-    /// Bytes found to be lost since the segment with this stamp was sent.
+    /// Bytes lost since the transmission of the segment with this stamp.
     pub(super) fn lost_since(&self, stamp: &Stamp) -> u64 {
         u64::from(self.lost.wrapping_sub(stamp.lost))
     }
 
-    /// `bytes` of a segment that was last sent at `sent`, with `stamp`, are newly known to have arrived.
+    /// Records the arrival of `bytes` of a segment that was last sent at `sent`, with `stamp`.
     #[inline]
     pub(super) fn delivered(&mut self, now: Time, bytes: u64, stamp: Stamp, sent: Time) {
         self.total += bytes;
@@ -114,47 +114,47 @@ impl RateMeter {
         }
     }
 
-    /// How many bytes had been delivered when the segment was sent by which the next sample is measured.
+    /// Bytes delivered before the transmission of the segment that the next sample measures.
     pub(super) fn prior(&self) -> Option<u64> {
         self.newest.map(|(stamp, _)| stamp.delivered)
     }
 
-    /// What has arrived gives no sample; the next one counts from it.
+    /// Discards the current sample. The next one starts here.
     pub(super) fn discard(&mut self) {
         if let Some((_, sent)) = self.newest.take() {
             self.first_at = sent;
         }
     }
 
-    /// `bytes` have arrived that had arrived before.
+    /// Records `bytes` that have arrived again.
     pub(super) fn delivered_again(&mut self, now: Time, bytes: u64) {
         self.total += bytes;
         self.at = now;
     }
 
-    /// Bytes delivered in the connection's life.
+    /// Bytes delivered since the start of the connection.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// Whether what is sent now is bound by the application.
+    /// Whether the application limits the data that is sent now.
     pub fn is_app_limited(&self) -> bool {
         self.app_limited.is_some()
     }
 
-    /// The windows allow more than the application has to send, with `pipe` bytes in the network.
+    /// Records that the application has too little to send, with `pipe` bytes in the network.
     pub fn app_limited(&mut self, pipe: u64) {
         self.app_limited = Some(self.total + pipe.max(1));
     }
 
-    /// The sample that an ACK gives, once it is taken in. Shorter than the shortest round trip it is worth nothing.
+    /// The sample of a processed ACK. A sample over less than the shortest round trip is discarded.
     pub fn sample(&mut self, min_rtt: Span) -> Option<RateSample> {
         if self.app_limited.is_some_and(|until| self.total > until) {
             self.app_limited = None;
         }
         let (stamp, sent_at) = self.newest.take()?;
         self.first_at = sent_at;
-        // The slower of sending and arriving, so that compressed ACKs do not count as speed.
+        // The longer time of sending and arriving, so that compressed ACKs do not increase the rate.
         let interval = sent_at.since(stamp.first_at).max(self.at.since(stamp.delivered_at));
         (interval >= min_rtt && interval > Span::ZERO).then_some(RateSample {
             delivered: self.total - stamp.delivered,
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(ack(&mut f, 9, 1), None);
     }
 
-    /// What a segment remembers of the meter, field by field.
+    /// The stamp of a segment, field by field.
     #[test]
     fn a_stamp_says_what_was_in_the_network_and_whether_the_application_bound_it() {
         let mut meter = RateMeter::default();

@@ -1,4 +1,4 @@
-//! What the receiver holds above the left edge, as its SACK blocks tell (RFC 6675 section 3).
+//! Data above the left edge that the receiver has reported by SACK blocks (RFC 6675 section 3).
 
 /// Selectively acknowledged ranges: sorted, disjoint, not touching.
 #[derive(Clone, Debug, Default)]
@@ -6,11 +6,11 @@ pub struct Scoreboard {
     ranges: Vec<(u64, u64)>,
 }
 
-/// A hostile peer could report ever new fragments; honest ones cannot need more.
+/// Maximum number of ranges: a hostile peer could report fragments without end. No honest peer needs more.
 const RANGES_MAX: usize = 1024;
 
 impl Scoreboard {
-    /// Takes in a block; whether it told anything new.
+    /// Adds a block. Returns whether it has news.
     pub fn add(&mut self, from: u64, to: u64) -> bool {
         if from >= to {
             return false;
@@ -34,7 +34,7 @@ impl Scoreboard {
         true
     }
 
-    /// Forgets what is below the left edge.
+    /// Removes the data below the left edge.
     #[inline]
     pub fn acknowledge(&mut self, una: u64) {
         if self.ranges.is_empty() {
@@ -47,7 +47,7 @@ impl Scoreboard {
         }
     }
 
-    /// Forgets everything.
+    /// Removes all ranges.
     pub fn clear(&mut self) {
         self.ranges.clear();
     }

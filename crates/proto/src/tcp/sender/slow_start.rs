@@ -1,25 +1,25 @@
-//! Slow start below the threshold, congestion avoidance above it: the congestion control of Tahoe, Reno and their
-//! descendants. Counted per ACK, or per byte acknowledged, for paths on which ACKs are sparse (RFC 3465).
+//! Slow start below the threshold and congestion avoidance above it: the congestion control of Tahoe, Reno and their
+//! successors. Growth is per ACK, or per acknowledged byte for paths with few ACKs (RFC 3465).
 
 use crate::tcp::config::{GrowthRule, SlowStart, TcpConfig};
 
 use super::Window;
 use super::growth::{Acked, Growth};
 
-/// Opens the window per ACK; a loss halves it.
+/// Growth of the window per ACK; a loss halves the window.
 //= rfc5681#section-3.1: SMSS per ACK in slow start; SMSS * SMSS / cwnd per ACK above
 #[derive(Clone, Copy, Debug)]
 pub struct SlowStartAvoidance {
     rule: GrowthRule,
     start: SlowStart,
-    /// Segments of an ACK that count; 0 counts ACKs.
+    /// Maximum number of segments that count for an ACK; 0 counts ACKs.
     limit: u32,
-    /// Bytes acknowledged above the threshold since the window last opened.
+    /// Bytes acknowledged above the threshold since the last growth.
     counted: u32,
 }
 
 impl SlowStartAvoidance {
-    /// The growth that `config` asks for.
+    /// The growth of `config`.
     pub fn new(config: &TcpConfig) -> SlowStartAvoidance {
         let TcpConfig { growth: rule, slow_start: start, byte_counting: limit, .. } = *config;
         SlowStartAvoidance { rule, start, limit, counted: 0 }
@@ -29,13 +29,13 @@ impl SlowStartAvoidance {
         w.cwnd < w.ssthresh || self.start == SlowStart::Up && w.cwnd == w.ssthresh
     }
 
-    /// Opens the window by the `bytes` that an ACK acknowledges.
+    /// Grows the window by the `bytes` that an ACK acknowledges.
     //= rfc3465#section-2.2: slow start opens by the bytes acknowledged, of at most L segments
     //= rfc3465#section-2.1: avoidance opens by a segment for each window of bytes acknowledged
     fn count_bytes(&mut self, w: &mut Window, bytes: u32) {
         let mut left = bytes.min(w.mss.saturating_mul(self.limit));
         if self.starts(w) {
-            // An ACK that crosses the threshold counts with each part where it belongs.
+            // An ACK that crosses the threshold counts in part for slow start and in part for congestion avoidance.
             let slow = left.min((w.ssthresh - w.cwnd).saturating_add(1));
             w.open(slow);
             left -= slow;

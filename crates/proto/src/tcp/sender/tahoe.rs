@@ -9,7 +9,7 @@ use super::growth::Acked;
 use super::recovery::{Progress, Recovery};
 use super::{Core, Window};
 
-/// The word.
+/// The keyword.
 pub const WORD: Word = Word {
     key: "tahoe",
     apply: |c| c.variant = Variant::Tahoe,
@@ -20,11 +20,11 @@ pub const WORD: Word = Word {
     syntax: "host: tcp = \"*\"",
 };
 
-/// Tahoe's repair: never "in recovery", it starts over.
+/// Tahoe's repair: it has no recovery phase, but returns to slow start.
 #[derive(Clone, Debug, Default)]
 pub struct Tahoe {
-    /// An ACK of this or more is for data first sent after the last loss. Segments that are sent again although they
-    /// had arrived bring duplicate ACKs, which must not count as a new loss.
+    /// Only an ACK of at least this position may be followed by a new loss. Duplicate ACKs below it may come from
+    /// retransmissions of already arrived segments.
     recover: u64,
 }
 

@@ -1,37 +1,37 @@
-//! Congestion window validation, for all senders: a window that is not used says nothing about the path and does not grow
-//! (RFC 7661). After silence it restarts as [`IdleRestart`] says. With [`IdleRestart::Decay`] it also comes down halfway to
-//! its use when less was in flight for a retransmission timeout (`tcp_cwnd_application_limited`).
+//! Congestion window validation for all senders: an unused window gives no information about the path and does not grow
+//! (RFC 7661). [`IdleRestart`] is the rule for the window after idle time. With [`IdleRestart::Decay`] a window that was
+//! not fully used for a retransmission timeout also decreases halfway to its use (`tcp_cwnd_application_limited`).
 
 use crate::tcp::config::{IdleRestart, TcpConfig};
 use crate::units::{Span, Time};
 
 use super::Window;
 
-/// How the window is used.
+/// Use of the congestion window.
 #[derive(Clone, Debug)]
 pub(super) struct Usage {
-    /// Whether an unused window stays as it is.
+    /// Whether an unused window does not grow.
     validates: bool,
-    /// The window after silence.
+    /// Rule for the window after idle time.
     restart: IdleRestart,
     /// The initial window in segments.
     first: u32,
-    /// Whether the last thing sent was stopped by the congestion window.
+    /// Whether the congestion window has stopped the last transmission.
     limited: bool,
-    /// The most that was outstanding in this round trip, and where the round trip ends.
+    /// Maximum outstanding bytes in this round trip, and the position that ends the round trip.
     most: (u64, u64),
-    /// When something was last sent.
+    /// Time of the last transmission.
     sent: Option<Time>,
-    /// Whether that was since the window was last validated, and since its use was last noted.
+    /// Whether data was sent since the last validation of the window, and since the last record of its use.
     fresh: bool,
     unnoted: bool,
-    /// Since when the window has not been the limit, and the most that was in flight since.
+    /// Time since which the window has not been the limit, and the maximum bytes in flight since then.
     since: (Time, u64),
 }
 
 impl Usage {
     pub(super) fn new(config: &TcpConfig) -> Usage {
-        // A model of the path keeps its window; its pacing bounds the burst after silence.
+        // A control with a path model does not restart: its pacing bounds the burst after idle time.
         let restart = match config.congestion.has_a_model() {
             true => IdleRestart::Off,
             false => config.slow_start_after_idle,
@@ -49,7 +49,7 @@ impl Usage {
         }
     }
 
-    /// Something goes out. For Linux a window probe does not count.
+    /// Records a transmission. In Linux a window probe does not count.
     pub(super) fn sent(&mut self, now: Time, probe: bool) {
         if probe && self.restart == IdleRestart::Decay {
             return;
@@ -57,12 +57,12 @@ impl Usage {
         (self.sent, self.fresh, self.unnoted) = (Some(now), true, true);
     }
 
-    /// Whether something was sent whose use of the window was not noted.
+    /// Whether data was sent since the last record of the window's use.
     pub(super) fn is_unnoted(&self) -> bool {
         self.unnoted
     }
 
-    /// Whether more would be sent if the congestion window allowed it; remembered for the growth of the window.
+    /// Records whether the congestion window prevents further transmissions, for the growth of the window.
     pub(super) fn note(&mut self, w: &Window, by_window: bool) {
         self.unnoted = false;
         let out = w.nxt - w.una;
@@ -72,19 +72,19 @@ impl Usage {
         }
     }
 
-    /// Whether the window has been used, so that it may grow.
-    //= rfc7661: a window that is not used says nothing about the path; the rule is Linux' tcp_is_cwnd_limited
+    /// Whether the window was used, so that it may grow.
+    //= rfc7661: an unused window gives no information about the path; the rule is Linux' tcp_is_cwnd_limited
     pub(super) fn may_grow(&self, w: &Window) -> bool {
         !self.validates
             || self.limited
             || (w.cwnd < w.ssthresh && u64::from(w.cwnd) < 2 * self.most.0)
     }
 
-    /// Nothing is in flight, and there is something to send; `rto` is the time-out in force.
+    /// Reduces the window after idle time. Called with data to send and none in flight; `rto` is the current timeout.
     //= rfc5681#section-4.1: no data sent for longer than the RTO: at most the restart window, min(IW, cwnd)
     pub(super) fn restart(&mut self, now: Time, rto: Span, w: &mut Window) {
         let idle = self.sent.map_or(Span::ZERO, |sent| now.since(sent));
-        // Linux looks when something is written and when the window opens, not at a probe.
+        // Linux checks this when data is written and when the window opens, not at a probe.
         if idle <= rto || self.restart == IdleRestart::Decay && w.peer == 0 {
             return;
         }
@@ -102,8 +102,8 @@ impl Usage {
         }
     }
 
-    /// No loss is being repaired, and for now nothing more is sent, with `out` bytes in flight; `limited` says whether
-    /// the window forbids it.
+    /// Reduces a window that was not fully used for a timeout, with [`IdleRestart::Decay`]. Called outside of
+    /// recovery when no more is sent, with `out` bytes in flight. `limited` is whether the window is the reason.
     pub(super) fn validate(
         &mut self,
         now: Time,
@@ -133,7 +133,7 @@ impl Usage {
     }
 }
 
-/// The threshold remembers what the path has borne.
+/// Raises the threshold to three quarters of the window, before the window is reduced.
 fn remember(w: &mut Window) {
     w.ssthresh = w.ssthresh.max(w.cwnd / 2 + w.cwnd / 4);
 }
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(w.cwnd, 10_000);
     }
 
-    /// The window and the threshold after silence of twice the time-out, and after a shorter one.
+    /// The window and the threshold after an idle time of two timeouts, and after a shorter one.
     #[test]
     fn each_rule_restarts_from_its_own_window() {
         for (rule, cwnd, ssthresh) in [

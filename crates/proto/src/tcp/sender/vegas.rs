@@ -1,17 +1,17 @@
 //! Vegas (Brakmo and Peterson, *TCP Vegas: End to End Congestion Avoidance on a Global Internet*, IEEE JSAC 13(8),
-//! 1995): round trips tell how much of the window waits in queues on the way, and losses are noticed by the clock.
+//! 1995): round trips give an estimate of the data in queues, and losses are detected by time.
 //!
-//! - Once a round trip, the backlog is what was in flight less what would have been without queues:
-//!   `flight * (RTT - BaseRTT) / RTT`, which is the paper's (Expected - Actual) * BaseRTT. Below alpha segments the
-//!   window grows by one, above beta it shrinks by one.
-//! - In slow start the window doubles every other round trip only and stands still in between; it ends when the
+//! - Once a round trip the backlog is estimated, the part of the flight that waits in queues:
+//!   `flight * (RTT - BaseRTT) / RTT`, which is the paper's (Expected - Actual) * BaseRTT. With a backlog below alpha
+//!   segments the window grows by one, above beta it shrinks by one.
+//! - In slow start the window doubles in every other round trip and is constant in between. Slow start ends when the
 //!   backlog exceeds gamma.
-//! - Each segment's time is kept. The first or second duplicate ACK repairs the left edge at once if it has been
-//!   waiting for longer than a time-out of fine granularity, and so do the first two ACKs after a repair.
-//! - A loss shrinks the window only if the segment was sent after the window last shrank.
+//! - The time of each segment is stored. The first or second duplicate ACK causes a retransmission of the left edge if it
+//!   has waited longer than a fine-grained timeout, and so do the first two ACKs after a repair.
+//! - A loss reduces the window only if the segment was sent after the last reduction.
 //!
-//! Open in the paper, and taken here: the window halves, as in Reno; the fine time-out is `srtt + 4 rttvar`; where the
-//! application or the peer leaves the window unused, it does not grow.
+//! Choices where the paper is open: the window halves, as in Reno; the fine timeout is `srtt + 4 rttvar`; a window that
+//! the application or the peer does not fill does not grow.
 
 use crate::tcp::config::{Congestion, Variant, VegasRule};
 use crate::tcp::word::Word;
@@ -21,7 +21,7 @@ use super::flight::Flight;
 use super::growth::{Acked, Growth, Loss};
 use super::{Chunk, Window};
 
-/// The word.
+/// The keyword.
 pub const WORD: Word = Word {
     key: "vegas",
     apply: |c| {
@@ -39,24 +39,24 @@ pub const WORD: Word = Word {
 #[derive(Clone, Debug)]
 pub struct Vegas {
     rule: VegasRule,
-    /// A record of its own: a recovery that keeps one as well forgets it at other times.
+    /// Separate records: those of a recovery are cleared at other times.
     flight: Flight,
-    /// The shortest round trip ever measured.
+    /// The shortest round trip of the connection.
     base: Option<Span>,
     srtt: Option<Span>,
     rttvar: Span,
-    /// This round trip is over when the left edge reaches this position.
+    /// The left edge at this position ends the round trip.
     round_until: u64,
     /// Whether the window doubles in this round trip of slow start.
     doubling: bool,
-    /// When the window last shrank because of a loss.
+    /// Time of the last reduction by a loss.
     shrunk: Option<Time>,
-    /// ACKs since a repair that are still to be looked at.
+    /// Number of ACKs after a repair that are still checked for another loss.
     suspicious: u32,
 }
 
 impl Vegas {
-    /// A Vegas that has measured nothing.
+    /// A Vegas without samples.
     pub fn new(rule: VegasRule) -> Vegas {
         Vegas {
             rule,
@@ -71,7 +71,7 @@ impl Vegas {
         }
     }
 
-    /// Round trips in exact units, with the gains of RFC 6298.
+    /// Adds an exact round-trip sample, with the gains of RFC 6298.
     fn sample(&mut self, rtt: Span) {
         self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
         match &mut self.srtt {
@@ -83,7 +83,7 @@ impl Vegas {
         }
     }
 
-    /// When a segment was sent that has not been acknowledged.
+    /// When the unacknowledged segment at `position` was sent.
     fn sent_at(&self, position: u64) -> Option<Time> {
         self.flight.find(position).map(|sent| sent.at)
     }
@@ -93,7 +93,7 @@ impl Vegas {
         now.since(sent) > srtt + self.rttvar * 4
     }
 
-    /// A round trip of `rtt` is over, during which `flight` bytes were under way.
+    /// Adapts the window at the end of a round trip of `rtt` with `flight` bytes in flight.
     fn round(&mut self, w: &mut Window, flight: u64, rtt: Span) {
         let waited = rtt.0 - self.base.map_or(rtt.0, |base| base.0.min(rtt.0));
         let backlog = u128::from(flight) * u128::from(waited) / u128::from(rtt.0.max(1));
@@ -116,7 +116,7 @@ impl Vegas {
 impl Growth for Vegas {
     fn on_ack(&mut self, w: &mut Window, ack: &Acked) {
         let flight = u64::from(w.flight()) + u64::from(ack.bytes);
-        // The round trip of the last segment that is acknowledged whole, if it was sent once.
+        // The round trip of the last completely acknowledged segment, if it was sent once.
         let mut rtt = None;
         self.flight.acknowledge(w.una, |sent, _| {
             if sent.to() <= w.una {
@@ -179,8 +179,8 @@ mod tests {
     use super::*;
     use crate::tcp::config::TcpConfig;
 
-    /// Window and threshold after a round trip in which `backlog` bytes stood in queues, with `alpha` 1, `beta` 3 and
-    /// `gamma` 2 segments of 1000 bytes, while 10,000 bytes were under way.
+    /// Window and threshold after a round trip with `backlog` bytes in queues and 10,000 bytes in flight; `alpha` is 1,
+    /// `beta` 3 and `gamma` 2 segments of 1000 bytes.
     fn after(backlog: u64, cwnd: u32, ssthresh: u32) -> (u32, u32) {
         let mut w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });
         (w.cwnd, w.ssthresh, w.largest) = (cwnd, ssthresh, u32::MAX);
@@ -190,7 +190,7 @@ mod tests {
         (w.cwnd, w.ssthresh)
     }
 
-    /// brakmo95: less than alpha opens the window, more than beta closes it, and between them it stays.
+    /// brakmo95: below alpha the window grows, above beta it shrinks, between them it is constant.
     #[test]
     fn the_backlog_is_kept_between_alpha_and_beta() {
         for (backlog, cwnd, becomes) in [
@@ -199,7 +199,7 @@ mod tests {
             (3000, 10_000, 10_000),
             (3001, 10_000, 9_000),
             (3001, 2_500, 2_000),
-            // It opens only where it was used: all but two segments.
+            // It grows only if it was used up to two segments.
             (0, 11_999, 12_999),
             (0, 12_000, 12_000),
         ] {
@@ -207,7 +207,7 @@ mod tests {
         }
     }
 
-    /// Slow start is over when more than gamma waits; the window itself stays.
+    /// A backlog above gamma ends slow start without a change of the window.
     #[test]
     fn slow_start_ends_when_more_than_gamma_waits() {
         assert_eq!(after(2000, 10_000, 64_000), (10_000, 64_000));

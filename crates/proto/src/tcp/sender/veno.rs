@@ -1,12 +1,12 @@
-//! Veno (Fu and Liew, *TCP Veno: TCP Enhancement for Transmission Over Wireless Access Networks*, IEEE JSAC 21(2), 2003):
-//! Reno that asks Vegas' question at a loss. A loss while few segments wait in queues is taken for damage, and costs a
-//! fifth of the window instead of half.
+//! Veno (Fu and Liew, *TCP Veno: TCP Enhancement for Transmission Over Wireless Access Networks*, IEEE JSAC 21(2),
+//! 2003): Reno with the backlog estimate of Vegas. A loss while few segments wait in queues counts as damage, and
+//! reduces the window by a fifth instead of a half.
 //!
 //! The backlog is `cwnd * (RTT - BaseRTT) / RTT`. Below `beta`, three segments, a loss is random and the window grows as
-//! Reno's does; from there on a loss is congestion, and the window grows by a segment in every other round trip only.
+//! Reno's does. From `beta` on a loss is congestion, and the window grows by a segment in every other round trip.
 //!
-//! Taken here: the round trip is smoothed with a gain of 1/8; a time-out forgets the shortest one, as the path may have
-//! changed, and, as in Linux, nothing is concluded from fewer than three round trips.
+//! Choices here: the round trip is smoothed with a gain of 1/8. A timeout resets the shortest one, since the path may
+//! have changed. As in Linux, fewer than three round trips give no estimate.
 
 use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
 use crate::tcp::word::Word;
@@ -16,7 +16,7 @@ use super::control::AnyGrowth;
 use super::growth::{Acked, Growth, Loss};
 use super::{Window, rack};
 
-/// The word.
+/// The keyword.
 pub const WORD: Word = Word {
     key: "veno",
     apply: |c| {
@@ -31,27 +31,27 @@ pub const WORD: Word = Word {
     syntax: "host: tcp = \"*\"",
 };
 
-/// Segments that wait when a path is congested.
+/// Minimum backlog of a congested path, in segments.
 const BETA: u64 = 3;
-/// Round trips that must have been measured.
+/// Minimum number of measured round trips.
 const ENOUGH: u32 = 3;
 
 /// Veno's window growth.
 #[derive(Clone, Debug)]
 pub struct Veno {
-    /// How the window opens.
+    /// Growth of the window.
     reno: AnyGrowth,
     base: Option<Span>,
     srtt: Span,
-    /// Round trips measured.
+    /// Number of measured round trips.
     measured: u32,
-    /// Bytes acknowledged towards the next step, and whether the last step was taken.
+    /// Acknowledged bytes since the last step, and whether the last step was taken.
     counted: u32,
     stepped: bool,
 }
 
 impl Veno {
-    /// Before the first ACK.
+    /// State before the first ACK.
     pub fn new(config: &TcpConfig) -> Veno {
         let reno = AnyGrowth::reno(config);
         Veno { reno, base: None, srtt: Span::ZERO, measured: 0, counted: 0, stepped: false }
@@ -63,7 +63,7 @@ impl Veno {
         self.measured = self.measured.saturating_add(1);
     }
 
-    /// Whether so much waits in queues that a loss means congestion; also while little is known.
+    /// Whether the backlog is so large that a loss means congestion; also true without an estimate.
     //= fu03: N = cwnd * (RTT - BaseRTT) / RTT, against beta
     fn is_congested(&self, w: &Window) -> bool {
         let Some(base) = self.base.filter(|_| self.measured >= ENOUGH) else { return true };

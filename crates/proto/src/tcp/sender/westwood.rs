@@ -1,14 +1,14 @@
 //! Westwood+ (Mascolo, Casetti, Gerla, Sanadidi and Wang, *TCP Westwood: Bandwidth Estimation for Enhanced Transport over
 //! Wireless Links*, MobiCom 2001; Grieco and Mascolo, *Performance Evaluation and Comparison of Westwood+, New Reno, and
-//! Vegas TCP Congestion Control*, ACM CCR 34(2), 2004): after a loss the window becomes what the path was measured to
-//! carry in the shortest round trip, not half of what it was.
+//! Vegas TCP Congestion Control*, ACM CCR 34(2), 2004): after a loss the window is the product of the measured bandwidth
+//! and the shortest round trip, not half of the previous window.
 //!
-//! Once a round trip, and not more often than every 50 ms, what was acknowledged in it gives a sample of the bandwidth;
-//! samples pass a low-pass filter twice, as in Linux. A random loss on a path whose queue is empty then costs nothing:
-//! the product is the window. After a time-out slow start goes up to the product.
+//! The acknowledged bytes of a round trip, at least 50 ms, are a sample of the bandwidth. Samples pass a low-pass filter
+//! twice, as in Linux. A random loss on a path with an empty queue then costs nothing: the product equals the window.
+//! After a timeout slow start ends at the product.
 //!
-//! Taken here: what a sample counts is how far the left edge has moved, so that a recovery counts when it ends; the
-//! product never opens the window at a loss that acknowledgements have shown.
+//! Choices here: a sample is the movement of the left edge, so that data of a recovery counts at its end. At a loss that
+//! ACKs have shown, the product never increases the window.
 
 use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
 use crate::tcp::word::Word;
@@ -18,7 +18,7 @@ use super::control::AnyGrowth;
 use super::growth::{Acked, Growth, Loss};
 use super::{Window, rack};
 
-/// The word.
+/// The keyword.
 pub const WORD: Word = Word {
     key: "westwood",
     apply: |c| {
@@ -33,18 +33,18 @@ pub const WORD: Word = Word {
     syntax: "host: tcp = \"*\"",
 };
 
-/// A sample takes this long at least.
+/// Minimum time of a sample.
 const LEAST: Span = Span::millis(50);
 
 /// Westwood+'s window growth.
 #[derive(Clone, Debug)]
 pub struct Westwood {
-    /// How the window opens.
+    /// Growth of the window.
     reno: AnyGrowth,
-    /// The shortest round trip since the last time-out, and the last one.
+    /// Shortest round trip since the last timeout, and last round trip.
     shortest: Option<Span>,
     last: Span,
-    /// When this sample began, and where the left edge was.
+    /// Start of this sample, and left edge at that time.
     since: Option<(Time, u64)>,
     /// Bytes per second, filtered once and twice; 0 before the first sample.
     once: u64,
@@ -52,7 +52,7 @@ pub struct Westwood {
 }
 
 impl Westwood {
-    /// Before the first ACK.
+    /// State before the first ACK.
     pub fn new(config: &TcpConfig) -> Westwood {
         let reno = AnyGrowth::reno(config);
         Westwood { reno, shortest: None, last: Span::ZERO, since: None, once: 0, twice: 0 }
@@ -77,7 +77,7 @@ impl Westwood {
         self.since = Some((now, una));
     }
 
-    /// What the path carries in the shortest round trip, in bytes.
+    /// Product of the bandwidth and the shortest round trip, in bytes.
     fn product(&self) -> u32 {
         let rtt = self.shortest.unwrap_or(Span::ZERO);
         let bytes = u128::from(self.twice) * u128::from(rtt.0) / 1_000_000_000;
@@ -103,7 +103,7 @@ impl Growth for Westwood {
         match loss {
             Loss::Detected => product.min(w.cwnd).max(2 * w.mss),
             Loss::Timeout => {
-                // The path may be another one.
+                // The path may have changed.
                 self.shortest = None;
                 product.max(2 * w.mss)
             }
@@ -133,8 +133,8 @@ mod tests {
         }
     }
 
-    /// 1000 bytes a millisecond and 100 ms are 100 segments: a window of that size is what the path carries without a
-    /// queue, and a random loss leaves it. Half of a window of 180 is less than what the path carries.
+    /// With 1000 bytes per millisecond and 100 ms the path carries 100 segments without a queue. A random loss does not
+    /// reduce a window of that size. Half of a window of 180 segments is less than the path carries.
     #[test]
     fn a_random_loss_leaves_the_window_that_the_path_carries() {
         let mut westwood = Westwood::new(&TcpConfig::rfc());
@@ -147,7 +147,7 @@ mod tests {
         w.cwnd = 180_000;
         let after = westwood.clone().after_loss(later, &w, Loss::Detected);
         assert!((95_000..=105_000).contains(&after), "{after}");
-        // It never opens the window, but slow start after a time-out may go up to the product.
+        // It never increases the window. After a timeout slow start may reach the product.
         w.cwnd = 40_000;
         assert_eq!(westwood.clone().after_loss(later, &w, Loss::Detected), 40_000);
         let after = westwood.after_loss(later, &w, Loss::Timeout);

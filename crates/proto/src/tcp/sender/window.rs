@@ -1,4 +1,4 @@
-//! The edges and windows of a sender, and the classic choice of what to send next.
+//! Edges and windows of a sender, and the classic selection of the next segment.
 
 use crate::event::Cause;
 use crate::tcp::config::{GrowthRule, Halves, Halving, TcpConfig};
@@ -6,16 +6,16 @@ use crate::tcp::config::{GrowthRule, Halves, Halving, TcpConfig};
 use super::Chunk;
 use super::growth::Loss;
 
-/// Ends of records that are stored; beyond these, a segment may span two of them.
+/// Maximum number of stored record ends. Further records may share a segment with the next one.
 const RECORDS_MAX: usize = 4096;
 
-/// When a segment that is not full waits for more data.
+/// When a partial segment waits for more data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Coalescing {
     /// Never: `TCP_NODELAY`, and every sender without a socket.
     #[default]
     Never,
-    /// While another one is not acknowledged.
+    /// While another partial segment is unacknowledged.
     Nagle,
     /// Until the timer of window probes expires: `TCP_CORK`, `MSG_MORE`.
     Cork,
@@ -24,13 +24,13 @@ pub enum Coalescing {
 /// Edges, windows and thresholds of a sender, in bytes and stream positions.
 #[derive(Clone, Debug)]
 pub struct Window {
-    /// Segment size in force.
+    /// Current segment size.
     pub mss: u32,
     /// Congestion window.
     pub cwnd: u32,
-    /// Added to the congestion window while duplicate ACKs arrive outside recovery.
+    /// Temporary increase of the congestion window by duplicate ACKs outside of recovery (limited transmit).
     pub extra: u32,
-    /// Bytes sent for the first time on the strength of `extra`.
+    /// New bytes that were sent because of `extra`.
     pub limited: u32,
     /// Slow-start threshold.
     pub ssthresh: u32,
@@ -48,19 +48,19 @@ pub struct Window {
     pub end: u64,
     /// Whether the application has closed: a FIN follows the last byte.
     pub fin: bool,
-    /// A segment to be sent next, whatever the window says.
+    /// A segment to send next, independent of the window.
     pub repair: Option<(u64, Cause)>,
-    /// Why positions below `max` are being sent again.
+    /// Cause of retransmissions below `max`.
     pub again: Cause,
-    /// The largest window that the peer can ever advertise: the congestion window grows no further.
+    /// The largest window that the peer can advertise, which bounds the congestion window.
     pub largest: u32,
-    /// When a segment that is not full waits for more data.
+    /// When a partial segment waits for more data.
     pub coalescing: Coalescing,
-    /// One past the last segment sent that was not full.
+    /// End position of the last partial segment.
     pub small: u64,
-    /// Where segments must end (`MSG_EOR`), lowest first; those that are sent are dropped.
+    /// Positions at which segments must end (`MSG_EOR`), lowest first; sent ones are removed.
     records: Vec<u64>,
-    /// Socket send buffer: bounds what may be outstanding.
+    /// Socket send buffer, which bounds the outstanding bytes.
     pub(in crate::tcp) send_buffer: u32,
     halving: Halving,
     halves: Halves,
@@ -101,7 +101,7 @@ impl Window {
         }
     }
 
-    /// A segment must end at `position`, the end of what is written so far.
+    /// Requires that a segment ends at `position`, the end of the written data.
     pub fn end_record(&mut self, position: u64) {
         let nxt = self.nxt.max(self.max);
         self.records.retain(|end| *end > nxt);
@@ -110,14 +110,14 @@ impl Window {
         }
     }
 
-    /// The handshake settled the segment size and the peer's first window.
+    /// Sets the segment size and the peer's first window after the handshake.
     pub fn settle(&mut self, config: &TcpConfig, mss: u32, peer: u32) {
         self.mss = mss.max(1);
         self.cwnd = self.mss.saturating_mul(config.initial_window);
         self.set_peer(peer);
     }
 
-    /// The peer advertises a window of `bytes`.
+    /// Records the advertised window of the peer.
     pub fn set_peer(&mut self, bytes: u32) {
         self.peer = bytes;
         self.peer_max = self.peer_max.max(bytes);
@@ -128,18 +128,18 @@ impl Window {
         self.end + u64::from(self.fin)
     }
 
-    /// Positions sent and not acknowledged.
+    /// Number of sent and unacknowledged positions.
     pub fn flight(&self) -> u32 {
         (self.max - self.una) as u32
     }
 
-    /// The new slow-start threshold after a loss: half of what [`Halving`] says, in whole segments unless fast recovery
-    /// is to go on from the exact half.
+    /// The slow-start threshold after a loss: half of the bytes that [`Halving`] selects, in whole segments. Fast
+    /// recovery may use the exact half.
     //= rfc5681#section-3.1: at most max(FlightSize / 2, 2 * SMSS)
     pub fn half(&self, loss: Loss) -> u32 {
         let whole = match self.halving {
             Halving::Window => self.cwnd.min(self.peer),
-            //= rfc5681#section-3.2: what limited transmit added is not counted
+            //= rfc5681#section-3.2: data sent by limited transmit is not counted
             Halving::Flight => self.flight().saturating_sub(self.limited),
         };
         let exact = self.halves == Halves::Exact && loss == Loss::Detected;
@@ -147,12 +147,13 @@ impl Window {
         half.max(self.ssthresh_min.saturating_mul(self.mss))
     }
 
-    /// The threshold as a window: at least a segment. A smaller one lets nothing go, so that no ACK could open it again.
+    /// The threshold as a window of at least one segment. A smaller window would permit no segment, and no ACK could
+    /// open it.
     pub fn floor(&self) -> u32 {
         self.ssthresh.max(self.mss)
     }
 
-    /// The congestion window falls to the threshold.
+    /// Reduces the congestion window to the threshold.
     pub fn fall(&mut self) {
         self.cwnd = self.floor();
     }
@@ -162,7 +163,7 @@ impl Window {
         bytes / self.mss * self.mss
     }
 
-    /// What duplicate ACKs made room for counts no longer.
+    /// Resets the allowance of limited transmit.
     pub fn end_extra(&mut self) {
         (self.extra, self.limited) = (0, 0);
     }
@@ -172,25 +173,25 @@ impl Window {
         self.cwnd = self.cwnd.saturating_add(bytes).min(self.largest.max(self.cwnd));
     }
 
-    /// The segment that begins at `from`, up to one segment size and what was sent before.
+    /// The segment from position `from`, at most one segment size and not beyond the sent data.
     pub fn chunk_at(&self, from: u64, cause: Cause) -> Chunk {
         let len = (self.end.min(self.max).saturating_sub(from)).min(self.mss.into()) as u32;
         let fin = self.fin && from + u64::from(len) == self.end && self.max > self.end;
         Chunk { from, len, fin, cause }
     }
 
-    /// The same, but nothing from `to` on.
+    /// The segment from position `from`, ended at `to`.
     pub fn chunk_between(&self, from: u64, to: u64, cause: Cause) -> Chunk {
         self.chunk_at(from, cause).cut(to)
     }
 
-    /// One byte beyond a closed window, to learn whether it has opened; or what a small window holds, when it
-    /// has not grown for so long.
+    /// A window probe: one byte beyond a closed window, or the content of a small window that has not grown for a
+    /// long time.
     //= rfc9293#section-3.8.6.1: zero-window probing
-    //= rfc9293#section-3.8.6.2.1: the override time-out sends what can be sent
+    //= rfc9293#section-3.8.6.2.1: after the override timeout the window is used as it is
     pub fn probe(&self) -> Option<Chunk> {
         if self.empty_probes && self.peer == 0 && (1..self.last()).contains(&self.una) {
-            // Behind the window, so that the peer answers and has nothing to store (`tcp_xmit_probe_skb`).
+            // Below the window, so that the peer answers without storing data (`tcp_xmit_probe_skb`).
             let cause = Cause::WindowProbe;
             return Some(Chunk { from: self.una - 1, len: 0, fin: false, cause });
         }
@@ -209,19 +210,19 @@ impl Window {
         self.send_buffer
     }
 
-    /// Bytes that congestion control alone would allow to be outstanding.
+    /// Outstanding bytes that the congestion window permits.
     pub fn congestion(&self) -> u32 {
         let congestion = self.cwnd.saturating_add(self.extra);
         if self.whole_segments { self.in_segments(congestion) } else { congestion }
     }
 
-    /// Bytes that may be outstanding now.
+    /// Outstanding bytes that all windows permit.
     pub fn allowed(&self) -> u64 {
         u64::from(self.congestion().min(self.peer).min(self.send_buffer))
     }
 
-    /// The next piece that was never sent, whatever the congestion window says: a pipe has spoken for it. The peer's
-    /// window and the buffer still bound.
+    /// The next new segment, independent of the congestion window, for a caller that compares it with the bytes in the
+    /// network. The peer's window and the send buffer still apply.
     pub fn new_chunk(&mut self) -> Option<Chunk> {
         self.nxt = self.nxt.max(self.max);
         let congestion = core::mem::replace(&mut self.cwnd, u32::MAX);
@@ -230,7 +231,7 @@ impl Window {
         new
     }
 
-    /// Whether a segment that is not full waits for more data.
+    /// Whether a partial segment waits for more data.
     //= rfc9293#section-3.7.4: Nagle, with Minshall's change: one small segment may be outstanding
     fn coalesces(&self) -> bool {
         match self.coalescing {
@@ -240,7 +241,8 @@ impl Window {
         }
     }
 
-    /// The next piece from `nxt` onwards, if the windows allow one and it is not silly.
+    /// The next segment from `nxt` on, if the windows allow one and it is large enough to avoid the silly window
+    /// syndrome.
     #[inline]
     pub fn next_chunk(&self) -> Option<Chunk> {
         let limit = self.una + self.allowed();

@@ -34,7 +34,6 @@ pub enum Order {
 
 /// The same sum on a machine with words of `WORD` bytes (2, 4 or 8) in this byte order: ones' complement
 /// additions of whole words, one fold to 16 bits, one swap.
-/// additions of whole words, one fold to 16 bits, one swap.
 //= agarwal00#3.3: any word size of 16 bits or more, in any byte order
 pub fn in_words<const WORD: usize>(bytes: &[u8], order: Order) -> u16 {
     const { assert!(WORD == 2 || WORD == 4 || WORD == 8) };

@@ -6,7 +6,7 @@ use super::super::SnoopConfig;
 use crate::units::Time;
 use crate::wire::Segment;
 
-/// Holes that are remembered. Data in an older one counts as retransmitted.
+/// Maximum number of stored holes. Data in an older one counts as retransmitted.
 const GAPS: usize = 64;
 
 /// A hole in the sender's data, as it arrived at the base station.

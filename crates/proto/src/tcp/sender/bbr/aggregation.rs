@@ -1,21 +1,21 @@
-//! Room for ACKs that come in lumps (Linux' `tcp_bbr.c`, `bbr_update_ack_aggregation`): how much more is acknowledged at
-//! a time than the rate explains, so that the window does not run dry until the next lump.
+//! Room for aggregated ACKs (Linux' `tcp_bbr.c`, `bbr_update_ack_aggregation`): the acknowledged bytes in excess of the
+//! rate are added to the window, so that it lasts until the next group of ACKs.
 
 use crate::units::{Span, Time};
 
 use super::Sample;
 
-/// Rounds that each of the two maxima covers.
+/// Number of rounds that each of the two maxima covers.
 pub(in super::super) const ROUNDS: u32 = 5;
-/// An epoch that has seen so many segments is an old one.
+/// Number of segments after which an epoch ends.
 const OLD: u64 = 1 << 20;
-/// At most what the rate carries in so long.
+/// Bound of the additional bytes, as time at the rate.
 const LONGEST: Span = Span::millis(100);
 
-/// What comes in lumps.
+/// Measurement of aggregated ACKs.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Aggregation {
-    /// Bytes beyond the rate, the most of this window of rounds and of the one before.
+    /// Maximum bytes in excess of the rate, in this window of rounds and in the previous one.
     most: [u64; 2],
     rounds: u32,
     since: Time,
@@ -23,8 +23,8 @@ pub(in super::super) struct Aggregation {
 }
 
 impl Aggregation {
-    /// An ACK has come while the path's rate was `bps`; `limits` are the window and the segment in bytes. Where it begins a
-    /// round trip, `starts` is how many of them a maximum covers.
+    /// Processes an ACK at a path rate of `bps`; `limits` are the window and the segment size in bytes. If it starts a round
+    /// trip, `starts` is the number of rounds that a maximum covers.
     pub(in super::super) fn update(
         &mut self,
         sample: &Sample,
@@ -53,18 +53,18 @@ impl Aggregation {
         self.most[0] = self.most[0].max(extra);
     }
 
-    /// Sending begins again: what was counted until then says nothing.
+    /// Restarts the measurement after idle time.
     pub(in super::super) fn restart(&mut self, now: Time) {
         (self.acked, self.since) = (0, now);
     }
 
-    /// Bytes to have in flight beyond the path's product.
+    /// Additional bytes in flight, on top of the path's product.
     pub(in super::super) fn extra(&self, bps: u64) -> u64 {
         self.most[0].max(self.most[1]).min(carried(bps, LONGEST))
     }
 }
 
-/// Bytes that a rate carries in a time.
+/// Bytes at the rate `bps` in the time `span`.
 fn carried(bps: u64, span: Span) -> u64 {
     (u128::from(bps) * u128::from(span.0) / 8_000_000_000).min(1 << 40) as u64
 }

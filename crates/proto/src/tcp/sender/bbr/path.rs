@@ -1,25 +1,25 @@
-//! What both versions of BBR know of a path in the same way: packet-timed round trips, the product of rate and round trip,
-//! and the pace that follows from a rate.
+//! The common path model of both versions of BBR: packet-timed round trips, the product of rate and round trip, and the
+//! pacing rate.
 
 use crate::units::{Rate, Span, Time};
 
 use super::{Sample, Window};
 
-/// Gains are in 1/256.
+/// Unit of gains: 1/256.
 pub(in super::super) const UNIT: u64 = 256;
 
-/// Counts round trips by packets: one ends when a segment is acknowledged that was sent after it had begun.
+/// Packet-timed round trips: one ends with the ACK of a segment that was sent after its start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in super::super) struct Rounds {
     pub(in super::super) count: u64,
-    /// Whether the last ACK began one.
+    /// Whether the last ACK has started a round trip.
     pub(in super::super) starts: bool,
-    /// One ends with a segment that was sent after so much had been delivered.
+    /// Delivered bytes at the start. A segment sent after this delivery ends the round trip.
     end: u64,
 }
 
 impl Rounds {
-    /// An ACK has come. Whether a round trip begins with it.
+    /// Processes an ACK. Returns whether it starts a round trip.
     pub(in super::super) fn update(&mut self, sample: &Sample) -> bool {
         self.starts = sample.rate.is_some_and(|rate| rate.prior >= self.end);
         if self.starts {
@@ -29,31 +29,31 @@ impl Rounds {
         self.starts
     }
 
-    /// A round trip begins now that `total` bytes are delivered.
+    /// Starts a round trip at `total` delivered bytes.
     pub(in super::super) fn restart(&mut self, total: u64) {
         self.end = total;
     }
 }
 
-/// Bytes that a rate of `bps` puts into a path of this round trip, times `gain`.
+/// Bytes in a path of this round trip at the rate `bps`, times `gain`.
 pub(in super::super) fn product(bps: u64, rtt: Span, gain: u64) -> u64 {
     let bits = u128::from(bps) * u128::from(rtt.0) / 1_000_000_000;
     (bits * u128::from(gain) / u128::from(UNIT) / 8).min(1 << 40) as u64
 }
 
-/// 32 bits in place of drawn ones, so that flows do not all probe at once: the moment decides, which differs from flow to
-/// flow and from seed to seed.
+/// 32 bits in place of random ones, so that flows do not all probe at the same time. They depend on the time, which
+/// differs between flows and between seeds.
 pub(in super::super) fn scattered(now: Time) -> u64 {
     (now.0 / 1000).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
 }
 
-/// The pace at which segments leave, in bits per second; none before the first round trip.
+/// The pacing rate in bits per second; `None` before the first round trip.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in super::super) struct Pace(pub(in super::super) Option<u64>);
 
 impl Pace {
-    /// The pace of a path that carries `bps`, times `gain`; it comes down only when the path is known to be `filled`. The first
-    /// one is that of the first window, times `first`.
+    /// Sets the pacing rate for a path with the rate `bps`, times `gain`. It decreases only if the path is `filled`. The
+    /// initial one is that of the initial window, times `first`.
     pub(in super::super) fn update(
         &mut self,
         w: &Window,
@@ -73,7 +73,7 @@ impl Pace {
         }
     }
 
-    /// The path is known to carry `bps`, and nothing more is asked of it.
+    /// Sets the pacing rate to that of the path, `bps`.
     pub(in super::super) fn cruise(&mut self, bps: u64) {
         self.0 = Some(paced(bps, UNIT));
     }
@@ -84,7 +84,7 @@ impl Pace {
     }
 }
 
-/// One percent less than the rate, so that a queue does not stand.
+/// One percent below the rate, to avoid a standing queue.
 fn paced(bps: u64, gain: u64) -> u64 {
     let pace = u128::from(bps) * u128::from(gain) * 99 / (100 * u128::from(UNIT));
     pace.min(u128::from(u64::MAX)) as u64

@@ -1,26 +1,26 @@
-//! The rate of a policer, as Linux estimates it (`tcp_bbr.c`, `bbr_lt_bw_sampling`). A policer drops what exceeds its
-//! rate once its tokens are used up. Two intervals in succession that each end with a loss, lose a fifth or more and
-//! deliver at nearly the same rate show one. BBR then sends at that rate, without probing, for 48 round trips.
+//! The rate of a policer, as Linux estimates it (`tcp_bbr.c`, `bbr_lt_bw_sampling`). A policer without tokens drops all
+//! packets above its rate. It is detected by two successive intervals that each end with a loss, lose a fifth or more,
+//! and deliver at nearly the same rate. BBR then sends at that rate, without probing, for 48 round trips.
 
 use crate::units::Time;
 
-/// Shortest interval in round trips; one that is more than four times as long is given up.
+/// Minimum interval in round trips. An interval of more than four times this length is discarded.
 const ROUNDS: u32 = 4;
 const MOST_ROUNDS: u32 = 4 * ROUNDS;
 /// Bytes lost, in 1/256 of those delivered.
 const LOSS: u64 = 50;
-/// Two rates are alike within an eighth of the first, or within so many bits per second.
+/// Maximum difference of equal rates: an eighth of the first, or `NEAR` bits per second.
 const ALIKE: u64 = 8;
 const NEAR: u64 = 4000;
-/// For how many round trips the estimate is used.
+/// Number of round trips for which the estimate is used.
 const USED_ROUNDS: u32 = 48;
 
-/// What one ACK, or a timeout, contributes.
+/// Contribution of an ACK or a timeout.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Evidence {
-    /// When data was last delivered.
+    /// Time of the last delivery.
     pub(super) at: Time,
-    /// Bytes delivered and bytes lost in the life of the connection.
+    /// Bytes delivered and bytes lost since the start of the connection.
     pub(super) delivered: u64,
     pub(super) lost: u64,
     /// Whether it shows losses.
@@ -33,7 +33,7 @@ pub(super) struct Evidence {
     pub(super) probes: bool,
 }
 
-/// Where an interval began.
+/// Start of an interval.
 #[derive(Clone, Copy, Debug, Default)]
 struct Start {
     millis: u64,
@@ -53,12 +53,12 @@ pub(super) struct Policed {
 }
 
 impl Policed {
-    /// The rate to use in place of the largest one, in bits per second.
+    /// The policer's rate in bits per second, which replaces the maximum rate.
     pub(super) fn rate(&self) -> Option<u64> {
         self.used.then_some(self.bps)
     }
 
-    /// Forgets the estimate.
+    /// Discards the estimate.
     pub(super) fn reset(&mut self) {
         *self = Policed::default();
     }
@@ -69,7 +69,7 @@ impl Policed {
         self.rounds = 0;
     }
 
-    /// Returns whether the estimate was used long enough, so that probing begins again.
+    /// Processes the evidence. Returns whether the use of the estimate ends, so that probing restarts.
     pub(super) fn update(&mut self, seen: &Evidence) -> bool {
         if self.used {
             self.rounds += u32::from(seen.probes && seen.starts);
@@ -79,7 +79,7 @@ impl Policed {
             }
             return over;
         }
-        // The first loss shows that the tokens are used up.
+        // The first loss shows that there are no tokens left.
         if !self.sampling {
             if !seen.losses {
                 return false;
@@ -100,7 +100,7 @@ impl Policed {
         false
     }
 
-    /// A loss may end the interval.
+    /// Ends the interval at a loss, if it is valid.
     fn end(&mut self, seen: &Evidence) {
         let delivered = seen.delivered - self.start.delivered;
         let lost = seen.lost - self.start.lost;

@@ -144,8 +144,8 @@ fn after_ten_seconds_without_a_shorter_round_trip_the_path_is_drained() {
     assert_ne!(path.bbr.mode, Mode::ProbeRtt);
 }
 
-/// A phase lasts longer than the shortest round trip. That which takes back ends at once when no more is in flight than
-/// fits, that which asks for more when it has more in flight; those between do neither.
+/// A phase lasts longer than the shortest round trip. The draining phase also ends when the flight is at most the
+/// product, the probing phase only when the flight exceeds it; the cruising phases do neither.
 #[test]
 fn each_phase_ends_when_it_is_over() {
     let settled = Path::settled();

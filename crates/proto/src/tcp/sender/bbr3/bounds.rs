@@ -1,5 +1,5 @@
-//! What losses say: the short-term model, which follows what is delivered between two probes, and how a probe that lost
-//! too much lowers the long-term one.
+//! Reactions to losses: the short-term model, which follows the delivered data between two probes, and the reduction of
+//! the long-term model after a probe with too many losses.
 
 use crate::tcp::sender::Window;
 use crate::tcp::sender::bbr::path::UNIT;
@@ -9,24 +9,24 @@ use crate::units::Time;
 
 use super::{Bbr3, NONE, State};
 
-/// Losses beyond so many percent of what was in flight are too much.
+/// Maximum losses in percent of the flight.
 const LOSS_PERCENT: u64 = 2;
-/// Ranges of a round that must be lost before startup ends by losses.
+/// Number of lost ranges in a round that ends startup.
 const STARTUP_RANGES: u32 = 6;
 
-/// Seven tenths, and no less than what was delivered.
+/// Seven tenths of a value.
 //= draft-ietf-ccwg-bbr-06#section-2.8: BBR.Beta
 pub(super) fn beta(value: u64) -> u64 {
     (u128::from(value) * 7 / 10) as u64
 }
 
-/// Whether so much is lost that less should be in flight.
+/// Whether the losses require a smaller flight.
 //= draft-ietf-ccwg-bbr-06#section-5.5.10.2: IsInflightTooHigh
 pub(super) fn too_much(lost: u64, in_flight: u64) -> bool {
     lost * 100 > in_flight * LOSS_PERCENT
 }
 
-/// Bounds by losses since the last probe.
+/// Short-term bounds by losses since the last probe.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Short {
     /// Bits per second.
@@ -41,19 +41,19 @@ impl Default for Short {
     }
 }
 
-/// What was delivered in the last round trip, and lost.
+/// Deliveries and losses of the last round trip.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Latest {
-    /// The largest rate, in bits per second.
+    /// Maximum rate in bits per second.
     rate: u64,
-    /// The most bytes.
+    /// Maximum delivered bytes.
     flight: u64,
-    /// The round trip ends with a segment that was sent after so much had been delivered: its rounds are not those of the
-    /// rest, since one begins with a loss.
+    /// Delivered bytes at the start of the round trip; a segment sent after it ends the round trip. A loss starts a round
+    /// trip, so these differ from the other rounds.
     end: u64,
-    /// Whether the last ACK began one.
+    /// Whether the last ACK has started a round trip.
     starts: bool,
-    /// Whether anything was lost, in this round and in this cycle, in how many pieces, and where the last one ended.
+    /// Whether there were losses in this round and in this cycle, the number of lost ranges, and the end of the last one.
     lost: bool,
     pub(super) lost_in_cycle: bool,
     ranges: u32,
@@ -61,7 +61,7 @@ pub(super) struct Latest {
 }
 
 impl Latest {
-    /// An ACK has come, before it is used.
+    /// Processes an ACK, before the values are used.
     pub(super) fn update(&mut self, sample: &Sample, rate: Option<(RateSample, u64)>) {
         self.starts = false;
         let Some((rate, bps)) = rate else { return };
@@ -72,14 +72,14 @@ impl Latest {
         }
     }
 
-    /// The ACK has been used.
+    /// Starts the next round trip after the values were used.
     pub(super) fn advance(&mut self, rate: Option<(RateSample, u64)>) {
         if let Some((rate, bps)) = rate.filter(|_| self.starts) {
             (self.rate, self.flight) = (bps, rate.delivered);
         }
     }
 
-    /// Something was lost when `total` bytes had been delivered.
+    /// Records a loss at `total` delivered bytes.
     pub(super) fn lose(&mut self, total: u64) {
         self.lost_in_cycle = true;
         if !self.lost {
@@ -88,10 +88,10 @@ impl Latest {
     }
 }
 
-/// What a recovery that proves spurious gives back.
+/// State to restore after a spurious recovery.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Undo {
-    /// The state that was left because of losses.
+    /// State that was left because of losses.
     pub(super) state: Option<State>,
     pub(super) short: Short,
     pub(super) long: u64,
@@ -104,14 +104,14 @@ impl Default for Undo {
 }
 
 impl Bbr3 {
-    /// What losses have said is forgotten, before a phase that listens to them.
+    /// Resets the records of losses and marks, before a phase that uses them.
     pub(super) fn reset_signals(&mut self) {
         let Latest { end, lost_to, starts, .. } = self.latest;
         self.latest = Latest { end, lost_to, starts, ..Latest::default() };
         (self.marks.in_round, self.marks.in_cycle) = (false, false);
     }
 
-    /// At the end of a round trip with losses or marks, outside of probes: the model follows what was delivered.
+    /// Adapts the short-term model to the delivered data, at the end of a round trip with losses or marks outside of probes.
     //= draft-ietf-ccwg-bbr-06#section-5.5.10.3: AdaptLowerBoundsFromCongestion
     pub(super) fn adapt_short(&mut self, w: &Window) {
         if !self.latest.starts {
@@ -133,7 +133,7 @@ impl Bbr3 {
         }
     }
 
-    /// Startup ends where a whole round trip of a recovery has lost too much, in several places.
+    /// Ends startup after a full round trip of recovery with too many losses in several ranges.
     //= draft-ietf-ccwg-bbr-06#section-5.3.1.3: CheckStartupHighLoss
     pub(super) fn check_startup(&mut self, w: &Window, rate: &RateSample) {
         if !self.latest.starts {
@@ -147,13 +147,13 @@ impl Bbr3 {
         }
     }
 
-    /// Startup has put too much into the network.
+    /// Ends startup, and sets the long-term bound.
     pub(super) fn end_startup(&mut self, w: &Window) {
         self.full.reached = true;
         self.long = self.product(w, self.max_rate(), UNIT).max(self.latest.flight);
     }
 
-    /// A segment was lost.
+    /// Processes the loss of a segment.
     //= draft-ietf-ccwg-bbr-06#section-5.5.10.2: HandleLostPacket, InflightAtLoss
     pub(super) fn lost_one(&mut self, w: &Window, lost: &Lost) {
         self.latest.lose(lost.total);
@@ -170,7 +170,7 @@ impl Bbr3 {
         }
     }
 
-    /// A tail loss probe has repaired the loss of one segment, as Google's Linux module counts it.
+    /// Processes the repair of a segment by a tail loss probe, as Google's Linux module counts it.
     pub(super) fn tail_was_lost(&mut self, w: &Window, sample: &Sample) {
         self.latest.lose(sample.total);
         let mss = u64::from(w.mss);
@@ -181,8 +181,8 @@ impl Bbr3 {
         }
     }
 
-    /// A probe has lost too much, with `in_flight` bytes in the network if that was not the application's choice: once for
-    /// each probe.
+    /// Ends a probe with too many losses, once for each probe. `in_flight` is the number of bytes in the network, unless the
+    /// application limited it.
     //= draft-ietf-ccwg-bbr-06#section-5.5.10.2: HandleInflightTooHigh
     pub(super) fn went_too_high(
         &mut self,
@@ -202,12 +202,12 @@ impl Bbr3 {
         }
     }
 
-    /// What is wanted in flight: the product, unless losses have cut the window.
+    /// Target flight: the product, unless losses have reduced the window.
     pub(super) fn target_inflight(&self, w: &Window) -> u64 {
         self.product(w, self.rate(), UNIT).min(w.cwnd.into())
     }
 
-    /// Losses were none: the models are at least what they were, and a probe that they ended begins again.
+    /// Reverts spurious losses: restores the models to at least the previous values, and restarts a probe that they ended.
     pub(super) fn take_back(&mut self) {
         self.latest.lost = false;
         self.full.reset(0);
@@ -292,7 +292,7 @@ mod tests {
             path.bbr.lost_one(&path.w, &lost(0, bytes, all));
             assert_eq!((path.bbr.long, path.bbr.probe.too_high), (long, long != NONE), "{all}");
         }
-        // What the application held back says nothing about the path; outside of a probe nothing does.
+        // An application-limited sample, or one outside of a probe, does not change the long-term bound.
         let mut path = probing();
         path.bbr.lost_one(&path.w, &Lost { app_limited: true, ..lost(0, 1000, 5000) });
         assert_eq!((path.bbr.long, path.bbr.probe.too_high), (NONE, true));
@@ -317,7 +317,7 @@ mod tests {
         (sample, rate)
     }
 
-    /// The largest of a round trip, which begins anew with what was sent after its beginning.
+    /// The maximum of a round trip, which restarts with segments sent after its start.
     #[test]
     fn the_largest_rate_and_delivery_of_a_round_trip_are_kept() {
         let mut latest = Latest { end: 5000, ..Latest::default() };
@@ -355,7 +355,7 @@ mod tests {
         assert!(!latest.lost_in_cycle && !path.bbr.marks.in_round && !path.bbr.marks.in_cycle);
     }
 
-    /// Seven tenths of what it was, or what was delivered.
+    /// Seven tenths of the previous value, and at least the delivered data.
     #[test]
     fn after_a_round_with_losses_the_model_is_what_was_delivered() {
         for (state, starts, lost, short, latest, after) in [

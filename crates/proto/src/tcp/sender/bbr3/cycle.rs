@@ -1,4 +1,4 @@
-//! The cycle of the states that look for bandwidth, and the long-term model that a probe moves.
+//! The cycle of states that probe for bandwidth, and the long-term model, which probes change.
 
 use crate::tcp::sender::Window;
 use crate::tcp::sender::bbr::path::{UNIT, scattered};
@@ -9,52 +9,53 @@ use crate::units::{Span, Time};
 use super::bounds::{Short, too_much};
 use super::{Bbr3, NONE, State};
 
-/// Of what the path bears, so much is left to others.
+/// Part of the safe flight that is left for other flows, in percent.
 const HEADROOM_PERCENT: u64 = 15;
-/// Rounds after which more is looked for, so that Reno's flows have as long to grow where they need no more.
+/// Maximum number of rounds between probes, in which Reno's flows can grow.
 const MOST_ROUNDS: u64 = 63;
-/// The same in time: this, and up to a second more.
+/// Minimum of the maximum time between probes; up to a second is added.
 const WAIT: Span = Span::secs(2);
 
-/// What the ACKs that come say about a probe.
+/// Relation of the arriving ACKs to a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Acks {
-    /// Nothing.
+    /// No probe.
     #[default]
     Init,
-    /// It is about to begin.
+    /// A probe is about to start.
     Refilling,
-    /// It has begun; they are of segments from before.
+    /// A probe has started; the ACKs are of segments from before.
     Starting,
-    /// What came of it.
+    /// The ACKs are of segments of the probe.
     Feedback,
-    /// It is over; what came of its end.
+    /// The probe is over; the ACKs are of its last segments.
     Stopping,
 }
 
-/// Looking for bandwidth.
+/// State of probing for bandwidth.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
     pub(super) acks: Acks,
-    /// Whether what comes was sent by a probe that has not been answered yet.
+    /// Whether the arriving ACKs are of a probe without a result yet.
     pub(super) samples: bool,
-    /// Whether the last one lost too much.
+    /// Whether the last probe had too many losses.
     pub(super) too_high: bool,
-    /// Whether the last one ended where the one before had lost too much.
+    /// Whether the last probe ended at the flight at which the previous one had too many losses.
     cautious: bool,
-    /// Rounds since the last one, and a little more.
+    /// Number of rounds since the last probe, plus a random bit.
     pub(super) rounds: u64,
-    /// When this cycle began, and after how long the next one does at the latest.
+    /// Start of this cycle, and maximum time to the next one.
     since: Time,
     wait: Span,
-    /// Bytes acknowledged since the long-term bound was raised, how many raise it by a segment, and in how many rounds.
+    /// Acknowledged bytes since the last increase of the long-term bound, bytes for an increase by a segment, and number of
+    /// rounds with increases.
     up_acked: u64,
     up_each: u64,
     up_rounds: u32,
 }
 
 impl Bbr3 {
-    /// Begins a cycle: slower than the path.
+    /// Starts a cycle, below the rate of the path.
     //= draft-ietf-ccwg-bbr-06#section-5.3.3.9: StartProbeBW_DOWN, PickProbeWait
     pub(super) fn start_down(&mut self, now: Time, total: u64) {
         self.reset_signals();
@@ -66,7 +67,7 @@ impl Bbr3 {
         self.state = State::Down;
     }
 
-    /// The path is filled before more is looked for, which then begins with `1 << up` segments a round.
+    /// Fills the path before a probe, which then starts with an increase of `1 << up` segments per round.
     pub(super) fn start_refill(&mut self, up: u32) {
         self.short = Short::default();
         let p = &mut self.probe;
@@ -81,14 +82,14 @@ impl Bbr3 {
         self.raise_slope(w);
     }
 
-    /// The bound is raised twice as fast each round.
+    /// Doubles the increase of the bound for each round.
     fn raise_slope(&mut self, w: &Window) {
         let p = &mut self.probe;
         p.up_each = (u64::from(w.cwnd) >> p.up_rounds).max(w.mss.into());
         p.up_rounds = (p.up_rounds + 1).min(30);
     }
 
-    /// An ACK in the cycle.
+    /// Processes an ACK in the cycle.
     //= draft-ietf-ccwg-bbr-06#section-5.3.3.9: UpdateProbeBWCyclePhase
     pub(super) fn update_cycle(
         &mut self,
@@ -120,7 +121,7 @@ impl Bbr3 {
         }
     }
 
-    /// Takes in what a probe has shown. Whether that has begun another phase.
+    /// Processes the results of a probe. Returns whether they have started another phase.
     //= draft-ietf-ccwg-bbr-06#section-5.3.3.9: AdaptLongTermModel
     fn adapt_long(&mut self, w: &Window, sample: &Sample, rate: &RateSample) -> bool {
         let round = self.rounds.starts;
@@ -130,7 +131,7 @@ impl Bbr3 {
         if self.probe.acks == Acks::Stopping && round {
             (self.probe.samples, self.probe.acks) = (false, Acks::Init);
             if self.state.cycles() && !self.is_app_limited(rate) && self.rates[1] > 0 {
-                // This is the best time to forget the cycle before.
+                // Discard the rate of the previous cycle.
                 self.rates = [self.rates[1], 0];
             }
             if self.state.cycles() && self.probe.cautious && !self.probe.too_high {
@@ -175,14 +176,14 @@ impl Bbr3 {
         pipe <= self.with_headroom(w) && pipe <= self.with_quanta(w, product)
     }
 
-    /// A probe ends by a plateau, or where the last one was found to be too high.
+    /// Ends a probe at a plateau of the rate, or at the flight at which the last probe had too many losses.
     //= draft-ietf-ccwg-bbr-06#section-5.3.3.7
     fn update_up(&mut self, w: &Window, sample: &Sample, bps: u64) {
         let there = sample.pipe.0 + u64::from(w.mss) > self.long;
         let cautious = self.probe.too_high && there;
         self.probe.cautious |= cautious;
         if !cautious && self.is_limited() && u64::from(w.cwnd) >= self.long {
-            // The bound keeps the rate down, not the path.
+            // The bound limits the rate, not the path.
             self.full.reset(bps);
         }
         if cautious || self.full.now {
@@ -191,7 +192,7 @@ impl Bbr3 {
         }
     }
 
-    /// What the path bears, less what is left to others.
+    /// The safe flight less the headroom for other flows.
     pub(super) fn with_headroom(&self, w: &Window) -> u64 {
         if self.long == NONE {
             return NONE;
@@ -200,7 +201,7 @@ impl Bbr3 {
         self.long.saturating_sub(headroom).max(Self::least(w))
     }
 
-    /// The most that the models allow in flight.
+    /// Maximum flight by the models.
     //= draft-ietf-ccwg-bbr-06#section-5.6.4.7: BoundCwndForModel
     pub(super) fn bound(&self, w: &Window) -> u64 {
         let long = match self.state {
@@ -218,7 +219,7 @@ mod tests {
     use super::*;
     use crate::tcp::sender::growth::Repair;
 
-    /// What the path bears rises only while the window reaches it: by a segment for so many that arrive.
+    /// The long-term bound rises only while the window reaches it, by a segment for each `up_each` arriving bytes.
     #[test]
     fn the_bound_rises_only_while_it_holds_the_window_back() {
         for (cwnd, long) in [(49_999, 50_000), (50_000, 51_000), (60_000, 51_000)] {

@@ -1,8 +1,8 @@
-//! Marks of congestion. The draft has no answer of its own to them (section 3.7), beyond that a sender must have one. Where
-//! the peer counts marks (accurate ECN), this is that of Google's Linux module (branch v3), which is DCTCP's: the
-//! short-term bound on what is in flight comes down by a third of the smoothed share of marked bytes, and more than
-//! half of a round marked is as bad as too much loss. The module does so only where round trips are below 5 ms and the
-//! route says that marks come early; here always. An echo of RFC 3168 does not say how much is marked, and counts as a loss.
+//! Reactions to congestion marks. The draft requires a reaction, but does not define one (section 3.7). With accurate ECN,
+//! the reaction is that of Google's Linux module (branch v3), which is DCTCP's. The short-term bound of the flight
+//! decreases by a third of the smoothed share of marked bytes. More than half of a round marked counts as too many losses.
+//! The module does this only for round trips below 5 ms on routes with early marks; here it is unconditional. An echo of
+//! RFC 3168 has no number of marked bytes, and counts as a loss.
 
 use crate::tcp::sender::Window;
 use crate::tcp::sender::bbr::path::UNIT;
@@ -10,28 +10,28 @@ use crate::tcp::sender::growth::{Repair, Sample};
 
 use super::{Bbr3, NONE, State};
 
-/// What a round adds to the smoothed share.
+/// Reciprocal of the gain of the smoothed share.
 const GAIN: u64 = 16;
-/// Of the share, what is taken off.
+/// Divisor of the share for the reduction.
 const FACTOR: u64 = 3;
-/// Rounds in a row with too many marks that end startup.
+/// Number of consecutive rounds with too many marks that ends startup.
 const STARTUP_ROUNDS: u32 = 2;
 
-/// What is known of marks.
+/// Statistics of marks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marks {
-    /// The smoothed share of marked bytes, in 1/UNIT. All of them at first, so that a full queue is answered at once.
+    /// Smoothed share of marked bytes, in 1/UNIT. It is initially 1, for an immediate reaction to a full queue.
     pub(super) alpha: u64,
-    /// Bytes of this round: delivered, and marked.
+    /// Delivered and marked bytes of this round.
     bytes: (u64, u64),
-    /// The share of the last round, in 1/UNIT.
+    /// Share of the last round, in 1/UNIT.
     share: u64,
-    /// Rounds in a row with too many.
+    /// Number of consecutive rounds with too many marks.
     high: u32,
-    /// Whether there were any since the short-term model was last adapted, and in this cycle.
+    /// Whether there were marks since the last adaptation of the short-term model, and in this cycle.
     pub(super) in_round: bool,
     pub(super) in_cycle: bool,
-    /// An echo has come; the peer has counted marks before.
+    /// Whether an echo has arrived, and whether the peer has ever counted marks.
     pub(super) echoed: bool,
     counted: bool,
 }
@@ -52,7 +52,7 @@ impl Default for Marks {
 }
 
 impl Marks {
-    /// An ACK has come; `starts` says whether a round begins with it. Whether the round before was measured.
+    /// Processes an ACK; `starts` is whether it starts a round. Returns whether the previous round was measured.
     fn update(&mut self, sample: &Sample, starts: bool) -> bool {
         let marked = u64::from(sample.ce_bytes);
         self.counted |= marked > 0;
@@ -74,14 +74,14 @@ impl Marks {
         self.share > UNIT / 2
     }
 
-    /// What is left of a bound.
+    /// A bound after its reduction for marks.
     pub(super) fn cut(&self, bytes: u64) -> u64 {
         (u128::from(bytes) * u128::from(UNIT - self.alpha / FACTOR) / u128::from(UNIT)) as u64
     }
 }
 
 impl Bbr3 {
-    /// Takes in what an ACK says of marks.
+    /// Processes the marks that an ACK reports.
     //= draft-ietf-ccwg-bbr-06#section-3.7: marks must count as congestion
     pub(super) fn update_marks(&mut self, w: &Window, sample: &Sample) {
         let measured = self.marks.update(sample, self.rounds.starts);
@@ -99,8 +99,8 @@ impl Bbr3 {
         }
     }
 
-    /// Whether marks, and nothing worse, have kept the rate down, and have ceased: then more is looked for at once. In how
-    /// many doublings of a segment that comes to half of what the path is known to bear.
+    /// Whether marks alone have limited the rate, and have ceased: a probe then starts at once. Returns the number of
+    /// doublings from one segment to half of the safe flight.
     pub(super) fn marks_ceased(&self, w: &Window) -> Option<u32> {
         let calm = self.repair == Repair::None && self.marks.share == 0 && !self.marks.in_round;
         let between = matches!(self.state, State::Down | State::Cruise);
@@ -194,7 +194,7 @@ mod tests {
         }
     }
 
-    /// Half of what the path bears, in doublings of a segment of 1000 bytes.
+    /// Half of the safe flight, in doublings of a segment of 1000 bytes.
     #[test]
     fn where_marks_alone_kept_the_rate_down_more_is_looked_for_when_they_cease() {
         let calm = |long| {

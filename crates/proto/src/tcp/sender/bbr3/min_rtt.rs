@@ -1,5 +1,5 @@
-//! The round trip without queues: the shortest one of ten seconds, and ProbeRTT, which empties the path each five seconds
-//! to see it.
+//! The round trip without queues: the minimum of ten seconds, and ProbeRTT, which drains the path every five seconds to
+//! measure it.
 
 use crate::tcp::sender::Window;
 use crate::tcp::sender::bbr::path::UNIT;
@@ -11,36 +11,36 @@ use super::bounds::Short;
 use super::cycle::Acks;
 use super::{Bbr3, State};
 
-/// For how long a round trip is remembered.
+/// Lifetime of a round trip in the model.
 const MEMORY: Span = Span::secs(10);
-/// After so long without a shorter one the path is emptied.
+/// Time without a shorter round trip after which the path is drained.
 const INTERVAL: Span = Span::secs(5);
-/// For so long, and a round.
+/// Minimum time for which the path is drained, in addition to a round.
 const DURATION: Span = Span::millis(200);
 
-/// The shortest round trips.
+/// Minimum round trips.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MinRtt {
-    /// The one that the model has, and when it was seen.
+    /// The minimum of the model, and the time of its sample.
     pub(super) min: Option<Span>,
     at: Time,
-    /// The one of the last interval, and when it was seen.
+    /// The minimum of the last interval, and the time of its sample.
     recent: Option<Span>,
     recent_at: Time,
-    /// When ProbeRTT may end, once little enough is in flight, and whether a round has passed since.
+    /// Earliest end of ProbeRTT, once the flight is small enough, and whether a round has passed since.
     until: Option<Time>,
     round: bool,
-    /// Samples of segments sent before so much was delivered say nothing: the path was being emptied.
+    /// Number of delivered bytes. Samples of segments sent before it are ignored, since the path was being drained.
     emptied_until: u64,
 }
 
 impl Bbr3 {
-    /// Whether a sample tells less than the path can carry.
+    /// Whether a sample may be below the rate of the path.
     pub(super) fn is_app_limited(&self, rate: &RateSample) -> bool {
         rate.app_limited || rate.prior < self.rtt.emptied_until
     }
 
-    /// Half a product in flight.
+    /// The window of ProbeRTT: half of the product.
     pub(super) fn probe_rtt_window(&self, w: &Window) -> u64 {
         self.product(w, self.rate(), UNIT / 2).max(Self::least(w))
     }
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
     use crate::tcp::sender::growth::Repair;
 
-    /// The shortest round trip of the last seconds is known, also where it comes first or last.
+    /// The minimum of the last seconds is independent of the order of the samples.
     #[test]
     fn the_shortest_round_trip_is_kept() {
         for rtts in [[40, 60, 50], [60, 40, 50], [60, 50, 40]] {
@@ -124,8 +124,7 @@ mod tests {
         }
     }
 
-    /// What the application held back, and what was sent while the path was being emptied, tells less than the path
-    /// can carry.
+    /// Samples that the application limits, and those of a drained path, are below the rate of the path.
     #[test]
     fn samples_of_an_emptied_path_say_as_little_as_those_of_a_slow_application() {
         let mut path = Path::new();
@@ -145,7 +144,7 @@ mod tests {
         path
     }
 
-    /// Five seconds without a shorter one empty the path; ten forget it.
+    /// After five seconds without a shorter round trip the path is drained; after ten the minimum expires.
     #[test]
     fn a_round_trip_that_nothing_confirms_is_asked_again_and_then_forgotten() {
         let (old, new) = (Span::millis(40), Span::millis(50));
@@ -175,7 +174,7 @@ mod tests {
         assert!(path.bbr.idle_restart, "nothing was");
     }
 
-    /// Half of the product of path, of which nothing is known here, or four segments.
+    /// The window is half of the product, here of the initial window, and at least four segments.
     #[test]
     fn the_path_counts_as_emptied_for_two_hundred_milliseconds_and_a_round() {
         let begin = Time(1_000_000_000);

@@ -23,7 +23,7 @@ impl Path {
         Path { bbr: Bbr3::new(&config), w, now: 0, total: 0, flight: 10_000 }
     }
 
-    /// What an ACK tells that ends a round trip of 40 ms, in which `lost` bytes were lost.
+    /// The sample of an ACK that ends a round trip of 40 ms with `lost` lost bytes.
     pub(super) fn sample(&mut self, lost: u64, repair: Repair) -> Sample {
         let (before, prior) = (self.flight, self.total);
         let delivered = (before - lost).min(RATE / 8 * 40 / 1000);

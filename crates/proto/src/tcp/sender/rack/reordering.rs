@@ -1,42 +1,42 @@
-//! How long to wait for what may only be reordered (RFC 8985 section 6.2, step 4).
+//! The reordering window: how long RACK waits for possibly reordered segments (RFC 8985 section 6.2, step 4).
 
 use crate::units::{Span, Time};
 
 use super::Rack;
 
-/// Timers of Linux run in ticks, here those of 250 Hz.
+/// Tick of Linux' timers in nanoseconds, at 250 Hz.
 const TICK: u64 = 4_000_000;
-/// How much longer a timer runs that waits for reordered segments (`TCP_TIMEOUT_MIN_US`).
+/// Addition to the timer for reordered segments (`TCP_TIMEOUT_MIN_US`).
 const LONGER: Span = Span::millis(2);
 
-/// When such a timer expires that is set at `now` for `due`: never within the tick in which it was set.
+/// Expiration of a timer that is set at `now` for `due`. It does not expire in the tick in which it was set.
 pub(super) fn tick(now: Time, due: Time) -> Time {
     let ticks = (due.since(now) + LONGER).0.div_ceil(TICK);
     Time((now.0 / TICK + ticks + 1) * TICK)
 }
 
-/// Recoveries for which a wider reordering window is kept.
+/// Number of recoveries for which a wider reordering window persists.
 const PERSIST: u32 = 16;
 
-/// The window is at most so many quarters for Linux.
+/// Maximum window of Linux, in quarters of the shortest round trip.
 const MOST_QUARTERS: u64 = 255;
 
-/// How long to wait for what may only be reordered.
+/// State of the reordering window.
 #[derive(Clone, Debug)]
 pub(super) struct Reordering {
-    /// The window is so many quarters of the shortest round trip.
+    /// The window in quarters of the shortest round trip.
     quarters: u64,
-    /// Recoveries until it is one quarter again.
+    /// Number of recoveries until it returns to one quarter.
     persist: u32,
-    /// Reports of duplicates count again once this is acknowledged.
+    /// Acknowledged position from which on reports of duplicates count again.
     round: Option<u64>,
-    /// For Linux: a duplicate was reported that counts, and reports count again once something arrives that was sent after so
-    /// many bytes had been delivered.
+    /// With the rules of Linux: whether a reported duplicate waits to be counted. Reports count again when a segment
+    /// arrives that was sent after `delivered` bytes had been delivered.
     pub(super) pending: bool,
     delivered: u64,
-    /// Segments that were sent again.
+    /// Number of retransmitted segments.
     pub(super) repeats: u64,
-    /// Segments that the receiver has reported as duplicates.
+    /// Number of segments that the receiver has reported as duplicates.
     duplicates: u64,
 }
 
@@ -53,14 +53,14 @@ impl Reordering {
         }
     }
 
-    /// The receiver reports `segments` duplicates. Whether retransmissions may have caused them: once there are more of
-    /// them than retransmissions, the network duplicates segments (`tcp_dsack_seen`).
+    /// Records a report of `segments` duplicates. Returns whether retransmissions may have caused them: if there are
+    /// more duplicates than retransmissions, the network duplicates segments (`tcp_dsack_seen`).
     pub(super) fn note_duplicate(&mut self, segments: u64) -> bool {
         self.duplicates = self.duplicates.saturating_add(segments);
         self.duplicates <= self.repeats
     }
 
-    /// The window widens with each round trip in which a retransmission proved needless; `nxt` ends this round trip.
+    /// Widens the window once for each round trip with a needless retransmission; `nxt` ends this round trip.
     //= rfc8985#section-6.2: step 4: RACK_update_reo_wnd
     pub(super) fn adapt(&mut self, ack: u64, nxt: u64, duplicate: bool) {
         if self.round.is_some_and(|round| ack >= round) {
@@ -73,8 +73,8 @@ impl Reordering {
         }
     }
 
-    /// As Linux adapts it: `total` bytes are delivered, and `prior` were when the newest segment was sent that has arrived
-    /// (`tcp_rack_update_reo_wnd`).
+    /// Adapts the window as Linux does. `total` is the number of delivered bytes, `prior` that number when the newest
+    /// arrived segment was sent (`tcp_rack_update_reo_wnd`).
     pub(super) fn adapt_by_delivery(&mut self, prior: u64, total: u64) {
         let counts = core::mem::take(&mut self.pending) && prior >= self.delivered;
         if counts {
@@ -86,12 +86,12 @@ impl Reordering {
         }
     }
 
-    /// A reaction was taken back because of reported duplicates: the window stays for longer (`tcp_try_undo_dsack`).
+    /// Extends the persistence of the window after reported duplicates have reverted a reaction (`tcp_try_undo_dsack`).
     pub(super) fn proved(&mut self) {
         self.persist = (self.persist + 1).min(PERSIST);
     }
 
-    /// A recovery is over.
+    /// Handles the end of a recovery.
     pub(super) fn recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
@@ -99,15 +99,14 @@ impl Reordering {
         }
     }
 
-    /// The window.
     pub(super) fn window(&self, min_rtt: Span) -> Span {
         min_rtt * self.quarters / 4
     }
 }
 
 impl Rack {
-    /// An ACK reports that positions `from` to `to` came twice. Returns whether the window widens for it, and how many bytes
-    /// were delivered without need, as far as that counts.
+    /// Processes a report that positions `from` to `to` arrived twice. Returns whether the window widens, and the
+    /// number of needlessly delivered bytes that count.
     pub(super) fn take_duplicate(
         &mut self,
         now: Time,
@@ -125,7 +124,7 @@ impl Rack {
         if !credible {
             return (false, 0);
         }
-        // A needless retransmission has been delivered as well (`tcp_dsack_seen`).
+        // A needless retransmission counts as delivered (`tcp_dsack_seen`).
         let bytes = segments.saturating_mul(mss);
         self.meter.delivered_again(now, bytes);
         self.facts.delivered = self.facts.delivered.wrapping_add(segments as u32);

@@ -1,4 +1,4 @@
-//! The timers of the tail: when the oldest segment is waited for anew, and the tail loss probe.
+//! Timers of the tail: restart of the timer for the oldest segment, and the tail loss probe.
 
 use crate::event::Cause;
 use crate::tcp::sender::{Chunk, Timers, Window};
@@ -7,15 +7,15 @@ use crate::units::Time;
 use super::Rack;
 
 impl Rack {
-    /// Whether the last ACK reports a segment that left before the oldest one left last: then the oldest may still arrive,
-    /// and its timer starts again (`tcp_clean_rtx_queue`).
+    /// Whether the last ACK reports a segment that was sent before the last transmission of the oldest one. The
+    /// oldest may then still arrive, and its timer restarts (`tcp_clean_rtx_queue`).
     pub(super) fn answers_before_head(&self, now: Time) -> bool {
         let head = self.flight.first().map(|head| now.since(head.at));
         self.last.oldest.zip(head).is_some_and(|(oldest, head)| oldest > head)
     }
 
-    /// Sets the timer of the tail loss probe, where one is of use.
-    //= rfc8985#section-7.2: not while a loss is being repaired or segments are reported
+    /// Sets the timer of the tail loss probe, if a probe is useful.
+    //= rfc8985#section-7.2: not during recovery, or while segments are reported
     pub(super) fn schedule_probe(&mut self, now: Time, w: &Window, timers: &Timers) {
         let Some(rto) = timers.rexmt.get() else { return };
         let flight = &self.flight;
@@ -28,8 +28,8 @@ impl Rack {
         }
     }
 
-    /// The probe that is due.
-    //= rfc8985#section-7.3: new data if there is some, else the last segment again
+    /// The due probe.
+    //= rfc8985#section-7.3: new data if there is any, otherwise the last segment
     pub(super) fn tail_probe(&mut self, w: &mut Window) -> Option<Chunk> {
         if !core::mem::take(&mut self.probe.now) {
             return None;
