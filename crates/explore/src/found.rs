@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::pattern::Pattern;
 
-/// Violations that are kept of one scenario; further ones are counted.
+/// Limit of stored violations per scenario; further ones are only counted.
 const VIOLATIONS: usize = 20;
 
-/// A run with a pattern.
+/// Results of a run with the faults of `pattern`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Run {
     pub pattern: Pattern,
-    /// When the last data was delivered.
+    /// Time of the last delivery of data.
     pub seconds: f64,
-    /// How long it may take, by the rule of [`crate::Options`].
+    /// Expected maximum of `seconds`, by the rule of [`crate::Options`].
     #[serde(skip_serializing, default)]
     pub bound: f64,
-    /// Of hosts and base station.
+    /// Retransmissions of the hosts and of the base station.
     pub retransmissions: u32,
     pub timeouts: u32,
 }
@@ -29,13 +29,13 @@ pub struct Run {
 pub struct Level {
     pub faults: u32,
     pub runs: u64,
-    /// The first of those that took longest.
+    /// The first of the runs with the longest time.
     pub slowest: Option<Run>,
-    /// The first of those with most retransmissions.
+    /// The first of the runs with the most retransmissions.
     pub most_retransmissions: Option<Run>,
-    /// Runs that took longer than their bound.
+    /// Number of runs that took longer than their bound.
     pub over_bound: u64,
-    /// The first of those that exceed it by most.
+    /// The first of the runs that exceeded their bound by the most.
     pub furthest_over_bound: Option<Costly>,
 }
 
@@ -46,21 +46,21 @@ pub struct Costly {
     pub bound_seconds: f64,
 }
 
-/// All runs with one fault that has this fate.
+/// All runs with a single fault, which has this fate.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct OneFate {
     #[serde(with = "word")]
     pub fate: Fate,
     pub runs: u64,
     pub violations: u64,
-    /// Runs with other retransmissions or timeouts than without it.
+    /// Number of runs whose retransmissions or timeouts differ from those of the run without faults.
     pub repeated: u64,
-    /// By how much the slowest run is slower than without it.
+    /// Time of the slowest run minus that of the run without faults.
     pub slower_seconds: f64,
 }
 
 impl OneFate {
-    /// The sum over several searches.
+    /// The sum over several searches; the maximum of `slower_seconds`.
     pub fn over(found: &[&Exploration], fate: Fate) -> OneFate {
         let (runs, violations, repeated, slower_seconds) = (0, 0, 0, 0.0_f64);
         let mut sum = OneFate { fate, runs, violations, repeated, slower_seconds };
@@ -90,7 +90,7 @@ impl fmt::Display for OneFate {
     }
 }
 
-/// A run in which something does not hold.
+/// A run that violates a condition of [`crate::oracle`]; `what` says which.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Violation {
     pub pattern: Pattern,
@@ -101,21 +101,21 @@ pub struct Violation {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Exploration {
     pub runs: u64,
-    /// By number of faults.
+    /// Indexed by the number of faults.
     pub levels: Vec<Level>,
-    /// Single faults by fate.
+    /// Runs with a single fault, by fate.
     pub fates: Vec<OneFate>,
-    /// How many runs violate something.
+    /// Number of runs with a violation.
     pub violations: u64,
     /// The first of them.
     pub first_violations: Vec<Violation>,
-    /// Every pattern was run; false if somebody stopped it.
+    /// Whether every pattern was run; false if the search was stopped.
     pub complete: bool,
-    /// Patterns of the last but one level whose children are all counted.
+    /// Number of patterns of the last but one level whose extensions by one fault are all counted.
     pub expanded: u64,
 }
 
-/// A fate by its word.
+/// Serializes a fate as its word.
 mod word {
     use lasthop_proto::link::Fate;
     use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};

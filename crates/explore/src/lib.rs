@@ -1,9 +1,10 @@
 //! Exhaustive exploration: a run for every combination of fates of the first packets.
 //!
-//! A router with `fates` decides about one packet at a time ([`lasthop_proto::link::Fates`]), a radio whose channel is scripted
-//! about each frame ([`lasthop_proto::channel::Scripted`]). [`search`] runs every pattern of up to so many faults among the
-//! first so many packets. A run is copied before each packet, so that patterns share what they have in common. [`oracle`] says
-//! what must hold in each run. The first violation has the fewest faults.
+//! A router with `fates` decides the fate of each packet ([`lasthop_proto::link::Fates`]); a radio with a scripted channel
+//! decides the fate of each frame ([`lasthop_proto::channel::Scripted`]). [`search`] runs every pattern with a limited number of
+//! faults among a limited number of first packets. A run is copied before each packet, so that patterns share their common
+//! beginning. [`oracle`] has the conditions that each run must fulfil. Patterns with fewer faults come first, so the first
+//! violation has the fewest.
 
 #![allow(missing_docs, reason = "only crates of this workspace use it")]
 

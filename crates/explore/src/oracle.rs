@@ -1,4 +1,4 @@
-//! What must hold in every run.
+//! Conditions that every run must fulfil.
 
 use lasthop_proto::agent::{AgentConfig, BaseStation as _};
 use lasthop_proto::event::{Event, Op, TcpKind, Wants, What};
@@ -9,23 +9,24 @@ use lasthop_scenario::{Scenario, Stage, StageKind};
 use lasthop_sim::{Reason, RunEnd};
 use lasthop_trace::Sink;
 
-/// Counts events of one run: wrong data, aborted connections, retransmissions and time-outs.
+/// Observes the events of one run: wrong data, aborted connections, retransmissions and timeouts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Watch {
     pub corrupted: bool,
-    /// A server, or a base station that acts for it, gave up.
+    /// Whether a server has aborted a connection, or a base station in its place.
     pub abandoned: bool,
-    /// The last delivery of data to an application.
+    /// Time of the last delivery of data to an application.
     pub delivered_at: Time,
     /// Retransmissions of hosts and of the base station.
     pub retransmissions: u32,
     pub timeouts: u32,
-    /// The last time when a packet with data or a SYN was somewhere.
+    /// Time of the last packet event with data or a SYN.
     moved_at: Time,
 }
 
 impl Watch {
-    /// Data or a SYN was on its way after the last delivery: copies, which may come after the end of their connection.
+    /// Whether data or a SYN was in the network after the last delivery. These are copies, which may arrive after the end of
+    /// their connection.
     pub fn has_strays(&self) -> bool {
         self.moved_at > self.delivered_at
     }
@@ -60,26 +61,28 @@ impl Sink for Watch {
     }
 }
 
+/// Checks a condition.
+///
 /// # Errors
 ///
-/// The sentence `what`, if it does not hold.
+/// The sentence `what`, unless the condition `holds`.
 pub fn demand(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(what()) }
 }
 
-/// An agent of the scenario splits connections.
+/// Whether an agent of the scenario splits connections.
 pub fn splits(scenario: &Scenario) -> bool {
     let split = |stage: &Stage| matches!(stage.kind, StageKind::Agent(AgentConfig::Split(_)));
     let cells = scenario.roaming.iter().flat_map(|roaming| &roaming.cells);
     scenario.path.iter().chain(cells.flat_map(|cell| &cell.path)).any(split)
 }
 
-/// Delivered bytes are the sent bytes, every packet is accounted for, and every transfer ends. `waits`: a client may wait
-/// for ever, since its server gave up and the path lost the reset.
+/// Checks that the delivered bytes are the sent ones, that every packet is accounted for, and that every transfer ends.
+/// With `waits` a client may wait forever, since its server has aborted and the path has lost the reset.
 ///
 /// # Errors
 ///
-/// A sentence that describes the fault.
+/// A sentence that describes the violation.
 pub fn check(end: &RunEnd, watch: &Watch, split: bool, waits: bool) -> Result<(), String> {
     demand(end.reason != Reason::Stuck, || format!("stuck at {}", end.at))?;
     demand(!watch.corrupted, || "a wrong byte was delivered".into())?;
@@ -109,12 +112,13 @@ pub fn check(end: &RunEnd, watch: &Watch, split: bool, waits: bool) -> Result<()
     Ok(())
 }
 
-/// Nothing is left when nothing more happens: no packet on the way and, unless packets came after the end of their connection
-/// (`stray`), no state of an agent. To an agent such a packet is of a connection that opened elsewhere.
+/// Checks that nothing remains after the last event: no packet at any stage, and no state of an agent. With `stray` an agent
+/// may have state: packets may have arrived after the end of their connection, and to an agent such a packet belongs to a
+/// connection whose opening it has not seen.
 ///
 /// # Errors
 ///
-/// A sentence that names the rest.
+/// A sentence that names what remains.
 pub fn check_rest(stages: &[lasthop_path::Stage], stray: bool) -> Result<(), String> {
     use lasthop_proto::machine::Machine as _;
     for (i, stage) in stages.iter().enumerate() {

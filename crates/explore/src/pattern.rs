@@ -1,4 +1,4 @@
-//! Which packets do not just arrive.
+//! Patterns of faults: the packets with another fate than plain arrival.
 
 use lasthop_path::ChoicePoint;
 use lasthop_proto::link::Fate;
@@ -8,20 +8,20 @@ use lasthop_scenario::{Scenario, StageKind};
 use lasthop_sim::layout;
 use serde::{Deserialize, Serialize};
 
-/// The fate of one packet.
+/// A packet with a fate other than plain arrival.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(into = "Written", try_from = "Written")]
 pub struct Fault {
     pub point: ChoicePoint,
-    /// Its place among the packets that this point decides about, from 1 on.
+    /// Its number among the packets that this point decides about, from 1.
     pub place: u64,
     pub fate: Fate,
 }
 
-/// A fault in JSON.
+/// The form of a fault in JSON.
 #[derive(Serialize, Deserialize)]
 struct Written {
-    /// Stages count from the left host, which is 0.
+    /// The number of the stage; the left host is 0.
     stage: u16,
     /// The direction of a radio's channel; a router has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,7 +102,7 @@ impl Pattern {
         points.iter().filter_map(setting).collect()
     }
 
-    /// By how much its late packets are late together.
+    /// The sum of the delays of its late packets.
     pub(crate) fn lateness(&self, scenario: &Scenario) -> Span {
         let stages = layout(scenario).stages;
         let late = |fault: &Fault| {

@@ -1,4 +1,4 @@
-//! The search: by number of faults, and among these in the order of the packets.
+//! The search, by number of faults. Runs with the same number are in the order of the packets with faults.
 
 use lasthop_proto::channel::{ErrorModel, ErrorSpec};
 use lasthop_proto::link::{CrossTraffic, Fate, Fates, LinkLayerConfig};
@@ -12,44 +12,46 @@ use crate::found::{Exploration, Run, Violation};
 use crate::oracle::{self, Watch};
 use crate::pattern::{Fault, Pattern, every_stage};
 
-/// How long a run may take until nothing is left: longer than TIME-WAIT, and than agents keep a closed connection.
+/// Time limit after which a run must be empty. It is longer than TIME-WAIT, and than the time for which agents store a closed
+/// connection.
 const PATIENCE: Span = Span::secs(7200);
 
-/// The same for a base station that never ends its periodic messages: longer than TIME-WAIT.
+/// The same for a base station whose periodic messages never end: longer than TIME-WAIT.
 const SHORT: Span = Span::secs(120);
 
-/// Patterns that are expanded side by side; a search stops between two parts.
+/// Number of patterns that are extended in parallel. A search can be stopped after each such part.
 const PART: usize = 256;
 
 /// Creates hosts with other protocol stacks ([`lasthop_sim::Ends`]).
 pub type MakeEnd = fn(&Scenario, usize, u64) -> Option<Box<dyn End>>;
 
-/// Faults to combine, and how to run them.
+/// The faults to combine, and the way to run them.
 ///
-/// A run with F faults is expected to take no longer than 1 + F times the run without faults, 2^F - 1 initial retransmission
-/// timeouts, and the time by which its late packets are late. Those that take longer are counted, not refused.
+/// The expected maximum time of a run with F faults is the sum of three terms: 1 + F times the time of the run without
+/// faults, 2^F - 1 initial retransmission timeouts, and the delays of its late packets. Runs that take longer are counted;
+/// they are no violations.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Most faults in one run.
+    /// Maximum number of faults in one run.
     pub faults: u32,
-    /// Faults meet the first so many packets, over all routers and channels.
+    /// Number of packets that may have a fault: the first ones, counted over all routers and channels.
     pub first: u64,
     pub fates: Vec<Fate>,
     pub method: Method,
     pub ends: MakeEnd,
 }
 
-/// How runs with a common beginning are made. The results are the same.
+/// How runs with a common beginning are produced. The results are the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Method {
-    /// The run is copied before each packet; where hosts cannot be copied, as with [`Method::Replay`].
+    /// The run is copied before each packet. Where hosts cannot be copied, this is [`Method::Replay`].
     #[default]
     Fork,
-    /// Every run begins anew.
+    /// Every run starts at time zero.
     Replay,
 }
 
-/// The routers and radios of a scenario that decide about packets, by name.
+/// Names of the stages of a scenario that decide the fates of packets: routers, lines and radios.
 pub fn deciders(scenario: &Scenario) -> Vec<String> {
     let scripted = |spec: &Option<ErrorSpec>| {
         spec.as_ref().is_some_and(|spec| matches!(spec.model, ErrorModel::Scripted(_)))
@@ -66,7 +68,7 @@ pub fn deciders(scenario: &Scenario) -> Vec<String> {
     stages.map(|stage| stage.name.clone()).collect()
 }
 
-/// Makes every router of cross traffic decide about packets.
+/// Lets every router of cross traffic decide the fates of packets.
 fn with_fates(scenario: &Scenario) -> Scenario {
     let mut scenario = scenario.clone();
     let cells = scenario.roaming.iter_mut().flat_map(|roaming| &mut roaming.cells);
@@ -78,7 +80,7 @@ fn with_fates(scenario: &Scenario) -> Scenario {
     scenario
 }
 
-/// Explores `scenario` with `seed`. `done` receives the number of runs that were made; false stops the search.
+/// Explores `scenario` with `seed`. `done` receives the number of finished runs; if it returns false, the search stops.
 pub fn explore(
     scenario: &Scenario,
     seed: u64,
@@ -88,8 +90,8 @@ pub fn explore(
     resume(scenario, seed, options, Exploration::default(), done)
 }
 
-/// Continues a search with the same arguments that was stopped. Patterns of lower levels are run again, since they are not
-/// stored.
+/// Continues the stopped search `begun` with the same arguments. Runs of lower levels are repeated, since their patterns are
+/// not stored.
 pub fn resume(
     scenario: &Scenario,
     seed: u64,
@@ -106,16 +108,16 @@ pub fn resume(
     let first = subject.finish(&plain, subject.begin(&plain));
     subject.plain = first.as_ref().map_or(0.0, |run| run.seconds);
     if found.levels.is_empty() {
-        // Its bound is its own time.
+        // The bound of the run without faults is its own time.
         found.take(0, vec![first.map(|run| Run { bound: run.seconds, ..run })]);
     }
     let mut patterns = vec![plain];
     for faults in 1..=options.faults {
         let level = found.levels.last().map_or(0, |level| level.faults);
-        // A level that an earlier search finished is run for its patterns only.
+        // A level that was finished before the stop is repeated only for its patterns.
         let known = faults < level;
         let skip = if faults == level { found.expanded as usize } else { 0 };
-        // The last level is not run on from.
+        // The patterns of the last level are not extended.
         let keep = faults < options.faults;
         let mut next = Vec::new();
         for (i, part) in patterns.chunks(PART).enumerate() {
@@ -156,17 +158,17 @@ pub fn resume(
     found
 }
 
-/// What all runs have in common.
+/// The scenario of all runs, and its properties.
 struct Subject<'a> {
     scenario: Scenario,
     seed: u64,
     split: bool,
-    /// Hosts move: the base station that they left does not see the end of their connections.
+    /// Whether hosts move. Then the base station that they left does not see the end of their connections.
     roams: bool,
-    /// More than one connection. [`Watch`] does not distinguish them, so a packet that comes after the end of its own is not
-    /// noticed as stray.
+    /// Whether there is more than one connection. [`Watch`] does not distinguish them, so it does not recognise a packet that
+    /// arrives after the end of its own connection.
     several: bool,
-    /// A base station sends something for ever: AIRMAIL its status, power saving its beacons.
+    /// Whether a base station sends periodically without end: the status messages of AIRMAIL, or beacons of power saving.
     beats: bool,
     /// The longest initial retransmission timeout of the hosts, in seconds.
     rto: f64,
@@ -177,7 +179,8 @@ struct Subject<'a> {
 
 type Begun<'a> = (Session<&'a Scenario>, Watch);
 
-/// A decision of a run: the deadline at which it is made, where, and about which packet.
+/// A decision of a run about the fate of a packet: the number of deadlines up to it, the deciding point, and the number of the
+/// packet there.
 struct Choice {
     wake: u64,
     point: ChoicePoint,
@@ -231,7 +234,7 @@ impl<'o> Subject<'o> {
         choices
     }
 
-    /// Every pattern that adds one fault behind the last one of `pattern`.
+    /// Runs every pattern that extends `pattern` by one fault after its last one.
     fn expand(&self, pattern: &Pattern) -> Vec<Result<Run, Violation>> {
         let choices = self.choices(pattern);
         let last = pattern.0.last().map(|fault| (fault.point, fault.place));
@@ -239,14 +242,14 @@ impl<'o> Subject<'o> {
         let from = match (last, choices.iter().position(is_last)) {
             (None, _) => 0,
             (_, Some(i)) => i + 1,
-            // The last fault is the last of the first packets.
+            // The last fault concerns the last packet that may have one.
             (_, None) => choices.len(),
         };
         let mut runs = Vec::new();
         let (mut session, mut watch) = self.begin(pattern);
         let forks = self.options.method == Method::Fork;
         for Choice { wake, point, place } in choices.into_iter().skip(from) {
-            // The copy is made before the deadline at which the packet meets its fate.
+            // The copy is made before the deadline at which the fate of the packet is decided.
             if forks {
                 session.run_wakes((wake - 1).saturating_sub(session.wakes()), &mut watch);
             }
@@ -267,7 +270,7 @@ impl<'o> Subject<'o> {
         runs
     }
 
-    /// How long the run with `pattern` is expected to take, in seconds. See [`Options`].
+    /// Expected maximum time of the run with `pattern`, in seconds. See [`Options`].
     fn bound(&self, pattern: &Pattern) -> f64 {
         let faults = pattern.0.len() as f64;
         let lateness = pattern.lateness(&self.scenario).as_secs_f64();
@@ -275,7 +278,7 @@ impl<'o> Subject<'o> {
         (1.0 + faults) * self.plain + timeouts as f64 * self.rto + lateness
     }
 
-    /// Runs to the end, and checks.
+    /// Runs to the end, and checks the conditions of [`oracle`].
     fn finish(&self, pattern: &Pattern, begun: Begun<'_>) -> Result<Run, Violation> {
         let (mut session, mut watch) = begun;
         session.run_until(Time::NEVER, &mut watch);

@@ -228,7 +228,7 @@ pub fn run(
         None => None,
     };
     let recorded = recorder.as_ref().map(Recorder::recorded);
-    // As long as the filter is there that the station before this one has left: it answers what comes meanwhile.
+    // The base filter of the previous station must still exist: it answers packets in the meantime.
     let mut manager = Manager::from_environment();
     let stored = notify::stored(STORED);
     if stored.is_some() {

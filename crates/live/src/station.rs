@@ -109,7 +109,7 @@ struct Around<'a> {
     neighbours: &'a mut Neighbours,
     unroutable: &'a mut u64,
     plane: Option<&'a Plane>,
-    /// The packet that comes from the plane's ring just now: its record, and whether the kernel has forwarded it.
+    /// The packet of the ring that is being processed, the position of its record, and whether it must not be forwarded.
     current: Option<(PacketId, u64, bool)>,
 }
 
@@ -141,7 +141,7 @@ impl Outside for Around<'_> {
 }
 
 impl Around<'_> {
-    /// The bytes of `packet` for its way to `side`.
+    /// The frame of `packet` towards `side`.
     fn frame(&mut self, side: Side, packet: &Packet) -> Option<Outgoing> {
         if let Some((id, place, _)) = self.current
             && id == packet.id
@@ -161,9 +161,9 @@ impl Around<'_> {
         frame::write(packet, &link)
     }
 
-    /// Puts `frame` out where it belongs; false if there is no such place.
+    /// Queues `frame` at its interface. Returns false if there is none.
     fn post(&mut self, stage: StageId, side: Side, dst: Addr, frame: Outgoing) -> bool {
-        // At a witness, its interface. Before the hosts: what is for all of them, or for none that is known.
+        // A witness has its own interface. A frame without one, or to a multicast address, is sent at all interfaces of the side.
         let own = |port: &Port| port.side == side && port.stage == stage;
         let all = dst.is_multicast() || !self.ports.iter().any(own);
         let mut places = self.ports.iter_mut().filter(|port| own(port) || all && port.side == side);
@@ -181,7 +181,7 @@ impl Station {
     /// A station that drives `path` between `ports`.
     ///
     /// # Errors
-    /// When the system refuses an event descriptor.
+    /// If the system has no event descriptor.
     pub fn new(path: Path, ports: Vec<Port>, clock: Clock) -> io::Result<Station> {
         let (sender, errands) = channel();
         let bell = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?;
@@ -203,27 +203,27 @@ impl Station {
         })
     }
 
-    /// Has the kernel forward: `plane` lies between the interfaces of the two ports.
+    /// Makes the kernel forward with `plane`, which is between the interfaces of the two ports.
     ///
     /// # Errors
-    /// When an interface is gone.
+    /// If an interface has disappeared.
     pub fn set_plane(&mut self, plane: Plane) -> io::Result<()> {
         self.plane = Some(plane);
-        // What came meanwhile the kernel has forwarded already.
+        // The kernel has already forwarded the frames that arrived since the plane was started.
         (0..self.ports.len()).try_for_each(|i| self.close(i))
     }
 
-    /// The kernel, if it forwards.
+    /// The kernel's data plane, if it is used.
     pub fn plane(&self) -> Option<&Plane> {
         self.plane.as_ref()
     }
 
-    /// What the program in the kernel counted, if it forwards.
+    /// The counts of the kernel's data plane, if it is used.
     pub fn plane_counts(&self) -> Option<PlaneCounts> {
         self.plane.as_ref().map(Plane::counts)
     }
 
-    /// How other threads reach the station while it runs.
+    /// Access to the running station for other threads.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
@@ -233,7 +233,7 @@ impl Station {
         &self.path
     }
 
-    /// The stages, to be changed by an errand.
+    /// The stages, mutable, for errands.
     pub fn path_mut(&mut self) -> &mut Path {
         &mut self.path
     }
@@ -248,7 +248,7 @@ impl Station {
         self.port_status().map(|(name, _, counts)| (name, counts))
     }
 
-    /// The same with the end of the path that each interface is.
+    /// The same, with the side of each interface.
     pub fn port_status(&self) -> impl Iterator<Item = (&str, Side, PortCounts)> {
         let passed = self.plane.as_ref().map(Plane::passed);
         let counts = move |port: &Port| port.counts.with(passed, port.side);
@@ -273,11 +273,10 @@ impl Station {
         self.stopping = true;
     }
 
-    /// Runs until `attend`, which is called after each round, says that it is over (false) or somebody called
-    /// [`Station::stop`].
+    /// Runs until [`Station::stop`] is called, or `attend` returns false, which is called after each round.
     ///
     /// # Errors
-    /// When an interface disappears or the system refuses to wait.
+    /// If an interface disappears, or the system cannot wait for events.
     pub fn run(
         &mut self,
         sink: &mut dyn Sink,
@@ -294,7 +293,7 @@ impl Station {
         watch(bell.as_fd(), BELL)?;
         if let Some(plane) = &self.plane {
             plane.watch(&epoll, RING)?;
-            // What is diverted waits for this thread. Where it cannot be had, it waits longer.
+            // Diverted packets wait for this thread. If the short time slice is denied, they wait longer.
             let _ = slice::shorten();
         }
         self.adapt(sink)?;
@@ -346,7 +345,7 @@ impl Station {
         }
     }
 
-    /// Takes in what has arrived at port `i`: a few batches at most, then others have their turn.
+    /// Processes the frames that have arrived at port `i`, at most a few batches, so that other work gets its turn.
     fn take_from(&mut self, i: usize, sink: &mut dyn Sink) -> io::Result<()> {
         let transparent = self.is_transparent(sink);
         self.path.set_bulk(true);
@@ -389,7 +388,7 @@ impl Station {
         }
     }
 
-    /// The frames of port `i` enter the path.
+    /// Passes the frames of port `i` to the path.
     fn take_in<'a>(
         &mut self,
         i: usize,
@@ -453,7 +452,7 @@ impl Station {
         path.enter(now, stage, packet, &mut around);
     }
 
-    /// Acts on a host of ours, as its application.
+    /// Calls one of our hosts, as its application does.
     pub fn call(
         &mut self,
         stage: usize,
@@ -466,7 +465,7 @@ impl Station {
         path.call(clock.now(), stage, &mut around, call);
     }
 
-    /// Whether frames may pass unread: between two interfaces, without a stage or observer that reads them.
+    /// Whether frames may be forwarded unread: between two interfaces, without a stage or observer that reads them.
     fn is_transparent(&self, sink: &dyn Sink) -> bool {
         let inner = self.path.inner();
         let passes = |(i, stage): (usize, &Stage)| match stage {
@@ -491,7 +490,7 @@ impl Station {
     }
 
     fn flush(&mut self) {
-        // Before any packet of a connection that ends here leaves, the kernel knows of it.
+        // The kernel must list a connection that ends here before any of its packets are sent.
         self.report_endings();
         self.ports.iter_mut().for_each(Port::flush);
         self.mark_resent();

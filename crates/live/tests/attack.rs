@@ -164,7 +164,8 @@ fn syn_races_leave_every_connection_whole() {
             within("mh", move || {
                 let listener = TcpListener::bind("10.9.0.2:0").unwrap();
                 tell.send(listener.local_addr().unwrap()).unwrap();
-                // A forged SYN opens a connection at the far end of a split, which is reset when its alleged sender hears of it.
+                // A forged SYN opens a connection at the far end of a split. It is reset when the alleged sender receives the
+                // SYN-ACK.
                 for mut stream in listener.incoming().map_while(Result::ok) {
                     let arrived = arrived.clone();
                     thread::spawn(move || {
@@ -342,7 +343,7 @@ fn slow_readers() -> io::Result<()> {
     result
 }
 
-/// Counters of the hosts: who resets connections, and why.
+/// Counters of the hosts about resets and aborted connections.
 fn resets() -> Vec<(&'static str, &'static str, u64)> {
     let names = [
         ("Tcp", "OutRsts"),

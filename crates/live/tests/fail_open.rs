@@ -1,8 +1,8 @@
-//! Connections that end at a station, where the kernel is the data plane: when the station dies or hangs, new connections pass
+//! Connections that end at a station with the kernel as data plane. If the station dies or hangs, new connections pass unsplit,
 //! and both ends of the others are reset.
 //!
-//! No test asserts how fast the machine is. A connection that the kernel passed at once has not repeated its SYN. Times are
-//! compared with the longest time that the machine kept another thread waiting meanwhile.
+//! No test depends on the speed of the machine. A connection that the kernel passed immediately has not retransmitted its SYN.
+//! Times are compared with the longest delay of another thread in the same period.
 
 mod common;
 
@@ -26,13 +26,13 @@ use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::ReceiveTimeout;
 use nix::sys::time::TimeVal;
 
-/// Not a test of its own: the station of the others.
+/// No test: the station that the tests run in a separate process.
 #[test]
 fn a_station_in_a_process_of_its_own() {
     far::run();
 }
 
-/// The longest time beyond a millisecond that a thread waited which wanted to sleep for one: how busy the machine was.
+/// Measures the load of the machine: the longest sleep of a thread that sleeps for one millisecond at a time.
 struct Busy {
     longest: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
@@ -60,7 +60,7 @@ impl Busy {
     }
 }
 
-/// A server that sends back what comes, for each connection on a thread of its own.
+/// A server that returns all received bytes, with one thread per connection.
 fn echo_server() -> std::net::SocketAddr {
     let (tell, told) = channel();
     within("mh", move || {
@@ -81,7 +81,8 @@ fn echo_server() -> std::net::SocketAddr {
     told.recv().unwrap()
 }
 
-/// Opens a connection to an [`echo_server`] and uses it. How often anything of it was sent again, and how long that took.
+/// Opens a connection to an [`echo_server`] and uses it. Returns the number of retransmissions of its handshake, and the duration
+/// of the handshake.
 fn open(server: std::net::SocketAddr) -> (u32, Span) {
     inside("fh", move || {
         let clock = Clock::start();
@@ -104,21 +105,21 @@ fn shifts(stream: &TcpStream) -> [u8; 2] {
     [info[6] & 15, info[6] >> 4]
 }
 
-/// Those of two hosts that talk to each other: both kernels have the same settings, and a split has another one.
+/// The window scales of two hosts without a split: both kernels have the same settings, and a split has another one.
 fn shifts_of_hosts() -> [u8; 2] {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     shifts(&TcpStream::connect(listener.local_addr().unwrap()).unwrap())
 }
 
-/// Both ends of a connection: one sends as long as it may, the other only reads.
+/// Both ends of a split connection. One sends until an error, the other only reads.
 struct Held {
     ends: [JoinHandle<(ErrorKind, Time)>; 2],
     received: Arc<AtomicUsize>,
 }
 
 impl Held {
-    /// The client in `from` sends, the server in `to` reads. Times are of `clock`. On a busy machine the kernel may find that the
-    /// station does not keep up, and pass a connection unsplit: then another one is opened.
+    /// The client in `from` sends, the server in `to` reads. Times are those of `clock`. On a busy machine the station may be too
+    /// slow, so that the kernel passes a connection unsplit; then another one is opened.
     fn open(from: &str, to: &str, addr: &'static str, clock: Clock) -> Held {
         let mut held = None;
         until("a connection is split", || {
@@ -173,7 +174,7 @@ impl Held {
         Some(held)
     }
 
-    /// When both ends were reset.
+    /// Waits until both ends are reset, and returns the time.
     fn reset(self) -> Time {
         let ends = self.ends.map(|end| end.join().unwrap());
         for (kind, _) in ends {
@@ -197,19 +198,19 @@ fn fails_open(event: impl FnOnce(Far) -> Option<Far>) {
     if left.is_some() {
         until("the kernel has waited", || clock.now() >= at + LIMIT_OTHERS);
     }
-    // The first one, and some more.
+    // The first connection, and some more.
     let opened: Vec<(u32, Span)> = (0..10).map(|_| open(server)).collect();
     println!("new connections opened after {:?}", opened.iter().map(|o| o.1).max());
     assert!(opened.iter().all(|(again, _)| *again == 0), "a SYN was lost: {opened:?}");
     let reset = held.map(Held::reset).into_iter().max().unwrap().since(at);
     let longest = busy.longest();
     println!("all ends reset after {reset:?}; a thread waited for up to {longest:?}");
-    // The kernel's timers and this test's threads wait as long as any others.
+    // The load delays the kernel's timers and this test's threads as much as other threads.
     assert!(reset <= Span::secs(1) + longest * 4, "{reset:?}, others {longest:?}");
     assert_eq!(open(server).0, 0);
     if let Some(station) = left {
         station.signal(Signal::SIGCONT);
-        // The station takes part again, and connections that passed continue.
+        // The station works again: new transfers complete.
         transfer("fh", "mh", "10.9.0.2", 2_000_000);
         transfer("mh", "fh", "10.9.0.1", 2_000_000);
         station.kill();
@@ -263,7 +264,7 @@ fn a_station_that_hangs_lets_new_connections_pass_and_the_ends_of_others_are_res
     );
 }
 
-/// The first packet after a long silence of all hosts passes as soon as any other.
+/// The first packet after a long silence of all hosts passes as soon as other packets.
 #[test]
 fn a_station_that_hangs_while_nothing_passes_holds_no_connection_up() {
     alone_as_root("a_station_that_hangs_while_nothing_passes_holds_no_connection_up", || {
@@ -280,13 +281,13 @@ fn a_station_that_hangs_while_nothing_passes_holds_no_connection_up() {
     });
 }
 
-/// Allows the server to continue, and receives its result.
+/// Control of a stepwise connection: `next` makes the client send, `end` returns the number of received bytes.
 struct Steps {
     next: Sender<()>,
     end: JoinHandle<usize>,
 }
 
-/// A connection that sends 100 kB at each step.
+/// Opens a connection whose client sends 100 kB at each step.
 fn stepwise(addr: &'static str) -> Steps {
     let (tell, told) = channel();
     let end = within("mh", move || {
@@ -313,8 +314,8 @@ fn stepwise(addr: &'static str) -> Steps {
     Steps { next, end }
 }
 
-/// A connection that the kernel passed while the station hung stays unsplit when the station is back, and one that was held and
-/// silent continues.
+/// After the station continues, a connection that the kernel has passed in the meantime remains unsplit, and a split connection
+/// that was silent continues.
 #[test]
 fn what_passed_and_what_was_silent_goes_on_when_the_station_is_back() {
     alone_as_root("what_passed_and_what_was_silent_goes_on_when_the_station_is_back", || {
@@ -330,7 +331,7 @@ fn what_passed_and_what_was_silent_goes_on_when_the_station_is_back() {
         passed.next.send(()).unwrap();
         pause(100);
         station.signal(Signal::SIGCONT);
-        // A segment that comes before it runs again would find it gone.
+        // A segment that arrives before the station runs again would be answered by a reset.
         until("the station splits again", || {
             inside("fh", move || shifts(&TcpStream::connect(server).unwrap()) != shifts_of_hosts())
         });
@@ -347,8 +348,8 @@ fn what_passed_and_what_was_silent_goes_on_when_the_station_is_back() {
     });
 }
 
-/// Whether 40 MB came while the station was stopped for so many milliseconds, and how long it was; what began afterwards
-/// does come.
+/// Stops the station for `ms` milliseconds during a transfer of 40 MB. Returns whether the transfer was complete, and the actual
+/// duration of the stop. A transfer that begins afterwards must be complete.
 fn arrives_past_a_pause_of(ms: u64) -> (bool, Span) {
     const BYTES: usize = 40_000_000;
     loop {
@@ -378,7 +379,7 @@ fn arrives_past_a_pause_of(ms: u64) -> (bool, Span) {
 fn connections_that_end_at_a_station_outlast_a_pause() {
     alone_as_root("connections_that_end_at_a_station_outlast_a_pause", || {
         wire(Wires::default());
-        // The kernel waits for half a second. On a busy machine a pause of a fifth may become as long.
+        // The kernel waits for 0.5 s. On a busy machine a stop of 0.2 s may become as long.
         let brief = (0..10).map(|_| arrives_past_a_pause_of(200));
         let brief = brief.into_iter().find(|(_, paused)| *paused < Span::millis(350));
         assert!(brief.unwrap().0, "split connections did not outlast a pause");

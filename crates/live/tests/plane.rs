@@ -182,7 +182,7 @@ fn snoop_repairs_what_the_last_hop_loses() {
     });
 }
 
-/// Not a test of its own: the station of those that kill it.
+/// No test: the station for tests that kill it, in a separate process.
 #[test]
 fn a_station_in_a_process_of_its_own() {
     far::run();

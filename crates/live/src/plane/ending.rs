@@ -1,4 +1,4 @@
-//! The connections that end at the station, as the program in the kernel knows them: `struct ending` of `bpf/shared.h`.
+//! The list of connections that end at the station, for the program in the kernel: `struct ending` of `bpf/shared.h`.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeSet;
@@ -12,13 +12,13 @@ use crate::sys::bpf::Table;
 /// The name of the map, by which the next station finds it.
 pub(super) const NAME: &str = "lasthop_endings";
 
-/// At most so many connections. The map takes memory for those that there are.
+/// Limit of connections. The map uses memory only for existing ones.
 pub(super) const MOST: u32 = 1 << 20;
 
 const KEY: usize = 36;
 pub(super) const VALUE: usize = 80;
 
-/// Room for a link header behind its length: addresses, two tags, type.
+/// Space for a link header after its length: addresses, two tags, type.
 const LINK: usize = 24;
 
 pub(super) type Key = [u8; KEY];
@@ -121,12 +121,12 @@ impl Endings {
         Endings { map, known: BTreeSet::new() }
     }
 
-    /// Whether packets of `flow` (from left to right) are left to the station for long.
+    /// Whether the connection of `flow` (from left to right) is listed, so that its packets wait for the station for longer.
     pub fn has(&self, flow: FlowKey) -> bool {
         self.known.contains(&flow)
     }
 
-    /// A connection ends here from now on. Packets to its ends have these link headers.
+    /// Adds a connection that ends here. Packets to its ends have these link headers.
     pub fn add(&mut self, flow: FlowKey, resumes: bool, links: [Vec<u8>; 2]) -> io::Result<()> {
         let entry = Entry { resumes, links, ..Entry::default() };
         self.map.insert(&key(flow), &entry.write())?;
@@ -140,13 +140,13 @@ impl Endings {
         }
     }
 
-    /// Removes all that are not among `flows`.
+    /// Removes all connections but `flows`.
     pub fn retain(&mut self, flows: &BTreeSet<FlowKey>) {
         let gone: Vec<FlowKey> = self.known.difference(flows).copied().collect();
         gone.into_iter().for_each(|flow| self.remove(flow));
     }
 
-    /// The connections that the program has given up or removed.
+    /// The connections that the program has reset or removed.
     pub fn lost(&self) -> Vec<(FlowKey, Bypass)> {
         let bypass = |flow: &FlowKey| match self.map.get(&key(*flow)) {
             None => Some(Bypass::Reopened),
@@ -194,7 +194,7 @@ mod tests {
         }
     }
 
-    /// Where the map fails nothing is taken for one that ends here.
+    /// If the map fails, no connection counts as one that ends here.
     #[test]
     fn what_the_map_does_not_take_is_not_known() {
         let file = std::fs::File::open("/dev/null").unwrap();

@@ -63,12 +63,12 @@ fn ends(track: &[u8; 72]) -> [End; 2] {
     })
 }
 
-/// Nothing is known, which is the same as no record.
+/// `None` also for two ends without known numbers, which is equivalent to no record.
 fn some(ends: Option<[End; 2]>) -> Option<[End; 2]> {
     ends.filter(|ends| *ends != [End::default(); 2])
 }
 
-/// A number around what is known, or any.
+/// A sequence number near a known one of `end`, or any number.
 fn number(chance: &mut Stream, end: &End) -> Seq {
     let any = Seq(chance.next_u64() as u32);
     let known = [end.iss, end.next, end.acked, end.acked.map(|_| end.edge)];
@@ -84,7 +84,7 @@ fn number(chance: &mut Stream, end: &End) -> Seq {
     base + off
 }
 
-/// A segment of one end, near what is known of both.
+/// A segment of one end with numbers near the known ones of both ends.
 fn segment(chance: &mut Stream, from: Side, flow: FlowKey, ends: &[End; 2]) -> Packet {
     let (own, peer) = (&ends[from.index()], &ends[from.other().index()]);
     let flags = match chance.below(20) {
@@ -109,14 +109,14 @@ fn segment(chance: &mut Stream, from: Side, flow: FlowKey, ends: &[End; 2]) -> P
     Packet::tcp(flow.src, flow.dst, segment, Body::copy_of(&vec![7; len]))
 }
 
-/// Whether the agent believes an ACK of the left because it may not have been shown what that acknowledges.
+/// Whether the agent accepts an ACK from the left because it may not have received the acknowledged data.
 fn is_lenient(from: Side, packet: &Packet, ends: &[End; 2]) -> bool {
     let Some(segment) = packet.segment() else { return false };
     let beyond = ends[1].next.is_some_and(|next| next.lt(segment.ack));
     from == Side::Left && ends[1].iss.is_some() && segment.flags.has(Flags::ACK) && beyond
 }
 
-/// The programs, and what they have counted of packets that went to the station.
+/// The programs, with their counts of packets for the station.
 struct Program {
     programs: Programs,
     processors: usize,

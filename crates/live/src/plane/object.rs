@@ -125,7 +125,7 @@ mod tests {
         names.into_iter().map(|name| (name, fd)).collect()
     }
 
-    /// Where two programs differ, there alone stand loads of an address, each with its descriptor.
+    /// Programs with different descriptors differ only in the instructions that load the address of a map.
     #[test]
     fn descriptors_are_put_in_where_a_map_is_loaded_and_nowhere_else() {
         let object = Object::read(OBJECT).unwrap();
@@ -181,7 +181,7 @@ mod tests {
             bytes[at] ^= 3;
             assert!(Object::read(&bytes).is_none(), "{what}");
         }
-        // Wherever it is cut, it is refused or lacks the programs: the table of sections stands at the end.
+        // A truncated file is rejected, wherever it ends: the table of sections is at the end.
         for len in (0..OBJECT.len()).step_by(7) {
             assert!(Object::read(&OBJECT[..len]).is_none(), "cut to {len} bytes");
         }

@@ -119,7 +119,7 @@ mod tests {
                 assert_ne!(place(*other).0, at, "{one:?} has the place of {other:?}");
             }
         }
-        // Places are used evenly: of as many flows as there are places about 63 % have one.
+        // The hash is uniform: with as many flows as slots, about 63 % of the slots are in use.
         let mut used = vec![false; PLACES];
         for port in 0..PLACES as u16 {
             used[place((v4(1), v4(2), 10_000 + port, 80)).0] = true;
@@ -128,7 +128,7 @@ mod tests {
         assert!(share > 0.5, "{share}");
     }
 
-    /// What opens, ends or interrupts a connection, and what bears no data, continues nothing.
+    /// Segments without data, and those that open, end or interrupt a connection, never continue a flow.
     #[test]
     fn only_plain_data_is_taken_in_unverified() {
         let ends = [1, 2].map(|i| Addr::from(IpAddr::V4(Ipv4Addr::new(10, 0, 0, i))));
@@ -153,7 +153,7 @@ mod tests {
         }
     }
 
-    /// What is not trusted changes nothing; a sequence number goes round (RFC 9293, section 3.4).
+    /// An untrusted segment does not change the state. Sequence numbers wrap (RFC 9293, section 3.4).
     #[test]
     fn what_continues_a_flow_goes_round_with_its_numbers() {
         let ends = [1, 2].map(|i| Addr::from(IpAddr::V4(Ipv4Addr::new(10, 0, 0, i))));

@@ -1,8 +1,8 @@
-//! What the program in the kernel and the station share: `bpf/shared.h` in Rust.
+//! Definitions shared by the program in the kernel and the station: `bpf/shared.h` in Rust.
 
-/// A packet that the station decides about; others the kernel has forwarded.
+/// A packet that the station decides about. The kernel has already forwarded packets of other kinds.
 pub(super) const DIVERTED: u8 = 3;
-/// A packet that the station was to decide about; the kernel has forwarded it, because the station did not keep up.
+/// A packet that was meant for the station's decision. The kernel has forwarded it because the station was too slow.
 pub(super) const PASSED: u8 = 4;
 
 pub(super) const FORWARD: u32 = 0;
@@ -41,7 +41,7 @@ impl Record {
             len: word(8),
             captured: word(12),
             gso_size: u16::from_ne_bytes([b[16], b[17]]),
-            // The protocol stands there as on the wire.
+            // The protocol is in network byte order.
             vlan: (b[20..22] != [0, 0]).then_some([b[20], b[21], high, low]),
             side: b[22],
             act: b[23],

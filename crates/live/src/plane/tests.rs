@@ -1,4 +1,4 @@
-//! The station's side of a plane, over a ring and a page of control in memory of our own.
+//! The station's part of the data plane, with a ring and a control page in the test's memory instead of the kernel's.
 
 use std::fs::File;
 
@@ -12,9 +12,9 @@ use crate::frame::Outgoing;
 use crate::header::VNET;
 use crate::sys::bpf::tests::{Writer, memory};
 
-/// Addresses and type before the packet.
+/// Length of a link header: addresses and type.
 const LINK: usize = 14;
-/// Headers of IP and TCP without options.
+/// Length of the headers of IP and TCP without options.
 const HEADERS: usize = 40;
 
 fn plane() -> (Plane, Writer) {
@@ -46,7 +46,7 @@ fn plane() -> (Plane, Writer) {
     (plane, writer)
 }
 
-/// A packet of the flow with `len` bytes from `seq` on.
+/// A packet of the flow with `len` bytes from sequence number `seq`.
 fn packet(seq: u32, len: u32) -> Packet {
     let segment = Segment::new(1000, 80, Seq(seq), Seq(7), Flags::ACK);
     let body: Vec<u8> = (seq..seq + len).map(|i| (i % 251) as u8).collect();
@@ -75,7 +75,7 @@ fn put(writer: &mut Writer, bytes: &[u8]) -> u64 {
     writer.put(bytes, bytes.len() as u32, 0)
 }
 
-/// The bytes behind what stands for a virtio header.
+/// The frame without the space for a virtio header.
 fn sent(frame: Option<Outgoing>) -> Option<Vec<u8>> {
     frame.map(|frame| frame.bytes()[VNET..].to_vec())
 }
@@ -101,7 +101,8 @@ fn what_is_taken_says_where_and_when_it_came() {
     assert_eq!(plane.done, 0, "nothing was decided about");
 }
 
-/// A packet that was left to the station is not sent on once it is late, but it is shown; so is one that has passed.
+/// A packet for the station's decision that is read late is not forwarded. The agent still processes it, and so it does with a
+/// packet that the kernel has forwarded in the meantime.
 #[test]
 fn a_late_packet_is_shown_and_not_sent_on() {
     let one = frame(&packet(100, 50));
@@ -125,7 +126,7 @@ fn a_late_packet_is_shown_and_not_sent_on() {
     assert!(seen.forwarded && !seen.last && !seen.diverted, "an ACK with news");
 }
 
-/// What is read too late is not acted on, and counted.
+/// A record that is read too late is dropped and counted.
 #[test]
 fn what_is_read_too_late_is_counted_by_what_it_was() {
     let one = frame(&packet(100, 50));
@@ -149,12 +150,12 @@ fn what_is_read_too_late_is_counted_by_what_it_was() {
     }
 }
 
-/// Packets of many records are found again by where their bytes lie, and pieces of super-packets are cut out.
+/// A cached packet is found by the position of its bytes in the ring, also if it is a piece of a super-packet.
 #[test]
 fn what_is_cached_is_found_again_as_it_came() {
     let (mut plane, mut writer) = plane();
     let mut kept = Vec::new();
-    // Of several lengths, some of them super-packets, over several marks.
+    // Packets of several lengths, and super-packets, with several marks between them.
     for i in 0..300 {
         let len = 900 + i % 7 * 100;
         let whole = frame(&packet(i * 2000, len));
@@ -178,13 +179,13 @@ fn what_is_cached_is_found_again_as_it_came() {
             assert_eq!(seen.damage, lasthop_proto::wire::Damage::None);
         }
     }
-    // One that says it had more than there is, and one that has no bytes there.
+    // A packet that is longer than its frame, and one whose bytes are not in the ring.
     let (packet, whole) = &kept[299];
     let long = packet.clone().with(|p| p.body = Body::held(p.body.held_at().unwrap(), 2000));
     assert_eq!(sent(plane.cached(&long)), None, "beyond the frame of {} bytes", whole.len());
     let own = packet.clone().with(|p| p.body = Body::copy_of(b"here"));
     assert_eq!(sent(plane.cached(&own)), None, "its bytes lie elsewhere");
-    // What has been given back is gone; what follows it is not.
+    // Released records are gone, later ones remain.
     let mark = plane.marks[2];
     plane.expire(mark, 7);
     assert_eq!(plane.marks[0], mark);
@@ -216,7 +217,7 @@ fn what_an_agent_changes_is_written_anew_and_what_it_does_not_goes_as_it_came() 
     }
 }
 
-/// Room is given back in steps, at places where a record begins, and what lies behind the kept bytes stays.
+/// The ring is released in steps, up to the start of a record, and the configured number of bytes remains.
 #[test]
 fn the_ring_is_given_back_when_more_is_kept_than_is_to_be() {
     let (mut plane, mut writer) = plane();
@@ -226,7 +227,7 @@ fn the_ring_is_given_back_when_more_is_kept_than_is_to_be() {
     for _ in 0..900 {
         let place = writer.put(&nothing, len, 0);
         assert_eq!(plane.take(1).map(|taken| taken.place), Some(place));
-        // A mark where a record begins that lies so far behind the last mark.
+        // A mark at each record that begins at least this far after the last mark.
         if places.last().is_none_or(|last| place - last >= MARK) {
             places.push(place);
         }
@@ -292,7 +293,7 @@ fn the_program_is_told_what_is_needed() {
     assert_eq!([900, 1000, 1007].map(|now| plane.away(now)), [0, 0, 7].map(Span));
 }
 
-/// The station sleeps only if nothing waits for it, and glances at the ring while data flows.
+/// The station sleeps only if nothing waits for it, and polls the ring at short intervals while data flows.
 #[test]
 fn nobody_sleeps_while_something_waits() {
     let long = EpollTimeout::from(50_u16);

@@ -20,13 +20,13 @@ const LINK_CREATE: u32 = 28;
 const SCHED_CLS: u32 = 3;
 const TCX_INGRESS: u32 = 46;
 
-/// Kinds of maps.
+/// Kinds of maps: an array.
 pub const ARRAY: u32 = 2;
 /// An array with a value for each processor.
 pub const PERCPU_ARRAY: u32 = 6;
-/// A ring buffer of records.
+/// A hash map that discards its least recently used entry when it is full.
 pub const LRU_HASH: u32 = 9;
-/// A ring of records.
+/// A ring buffer of records.
 pub const RINGBUF: u32 = 27;
 /// Flag: the map can be mapped into memory.
 pub const MMAPABLE: u32 = 1 << 10;

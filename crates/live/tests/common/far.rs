@@ -1,4 +1,4 @@
-//! A station in a process of its own, which a test kills or stops.
+//! A station in a separate process, which a test kills or stops.
 
 use std::io::Read as _;
 use std::process::{Child, Command, Stdio};

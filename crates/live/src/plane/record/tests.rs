@@ -13,14 +13,14 @@ fn address(v6: bool, last: u8) -> Addr {
     })
 }
 
-/// A packet of TCP with `len` bytes.
+/// A TCP packet with `len` bytes.
 fn tcp(v6: bool, seq: u32, flags: Flags, len: usize) -> Packet {
     let segment = Segment::new(1000, 80, Seq(seq), Seq(7), flags);
     let body: Vec<u8> = (0..len).map(|i| i as u8).collect();
     Packet::tcp(address(v6, 1), address(v6, 2), segment, Body::copy_of(&body))
 }
 
-/// Its frame, behind bytes in place of a virtio header.
+/// The frame of `packet`, after space for a virtio header.
 fn framed(packet: &Packet) -> Vec<u8> {
     let mut frame = vec![0; VNET];
     frame.extend([1; 12]);
@@ -29,7 +29,7 @@ fn framed(packet: &Packet) -> Vec<u8> {
     frame
 }
 
-/// The record of all of `frame`.
+/// The record of a completely captured `frame`.
 fn record(frame: &[u8]) -> Record {
     let len = (frame.len() - VNET) as u32;
     Record {
@@ -44,12 +44,12 @@ fn record(frame: &[u8]) -> Record {
     }
 }
 
-/// Where TCP begins.
+/// Offset of the TCP header.
 fn tcp_at(v6: bool) -> usize {
     VNET + 14 + if v6 { 40 } else { 20 }
 }
 
-/// The checksum of the frame is left to a card: only the pseudo-header is in it.
+/// Gives the frame the checksum of the pseudo-header alone, to be completed by a network card.
 fn leave_to_card(frame: &mut [u8], packet: &Packet) {
     let at = tcp_at(!packet.src.is_v4());
     let mut sum = Sum::default();
@@ -89,7 +89,7 @@ fn each_field_of_a_record_stands_at_its_place() {
     assert_eq!(Record::read(&bytes[1..]), None, "a record that is cut");
 }
 
-/// What the station makes of a record: headers, where the body lies in the ring, and the damage.
+/// A record yields a packet: its headers, the position of its body in the ring, and its damage.
 #[test]
 fn a_packet_keeps_its_headers_and_its_body_stays_in_the_ring() {
     for v6 in [false, true] {
@@ -103,7 +103,7 @@ fn a_packet_keeps_its_headers_and_its_body_stays_in_the_ring() {
         );
         assert_eq!(got.transport, sent.transport, "v6: {v6}");
         assert_eq!((got.damage, got.piece, got.body.len()), (Damage::None, 0, 50), "v6: {v6}");
-        // Behind the place: the ring's header, the record, then the frame without what stands for virtio's.
+        // After the position: the ring's header, the record, then the frame without the space for a virtio header.
         let headers = (frame.len() - VNET - 50) as u64;
         assert_eq!(got.body.held_at(), Some(4096 + HEADER + RECORD as u64 + headers), "v6: {v6}");
 
@@ -230,11 +230,11 @@ fn only_whole_packets_that_are_sound_are_sent_again() {
     assert!(sound(&frame, VNET + 14, plain).is_none(), "damaged");
     let believed = Record { verified: true, ..plain };
     assert!(sound(&frame, VNET + 14, believed).is_some(), "somebody has verified it");
-    // Of a packet of which only the head was kept, the length is that on the wire.
+    // The length of a packet with captured headers only is that on the wire.
     let cut = Record { captured: plain.len - 20, ..plain };
     let seen = look(&frame[..frame.len() - 20], VNET + 14, cut, false).unwrap();
     assert_eq!(seen.body_len, 50);
-    // Other than TCP is none of the station's.
+    // The station ignores other protocols than TCP.
     let other = sent.with(|packet| packet.transport = Transport::Other(50));
     let frame = framed(&other);
     assert!(look(&frame, VNET + 14, record(&frame), false).is_none(), "ESP");

@@ -1,4 +1,4 @@
-//! Hash maps of programs, also those of a process that has died: their keys and values are plain bytes.
+//! Hash maps of BPF programs, with bytes as keys and values. Those of a dead process can be read too.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -11,11 +11,11 @@ const PROGRAM_BY_ID: u32 = 13;
 const MAP_BY_ID: u32 = 14;
 const INFO: u32 = 15;
 
-/// Kind of a hash map, and the flag that has it take memory only for entries that are there.
+/// Kind of a hash map, and the flag that makes it allocate memory only for existing entries.
 const HASH: u32 = 1;
 const ON_DEMAND: u32 = 1;
 
-/// Maps of a program that are looked at.
+/// Limit of examined maps of a program.
 const MAPS: usize = 16;
 
 /// A hash map whose keys have `K` bytes and whose values have `V`.
@@ -26,13 +26,13 @@ fn of(fd: BorrowedFd<'_>) -> (usize, u32) {
     (0, fd.as_raw_fd() as u32)
 }
 
-/// The first bytes of the kernel's description of a program or a map; `bytes` is the question.
+/// The first bytes of the kernel's description of a program or a map; `bytes` is the request.
 ///
 /// # Safety
-/// Every address in `bytes` must point to memory of the length that goes with it, alive for the call.
+/// Every address in `bytes` must point to memory of the given length, alive for the call.
 unsafe fn info<const N: usize>(fd: BorrowedFd<'_>, mut bytes: [u8; N]) -> io::Result<[u8; N]> {
     let words = [of(fd), (4, N as u32)];
-    // SAFETY: the kernel reads and writes at most `N` bytes of a live array of that length; the rest is the caller's promise.
+    // SAFETY: the kernel reads and writes at most `N` bytes of a live array of that length; the caller guarantees the rest.
     unsafe { Attr::new(&words, &[(8, bytes.as_mut_ptr() as u64)]).call(INFO) }?;
     Ok(bytes)
 }
@@ -42,7 +42,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 }
 
 impl<const K: usize, const V: usize> Table<K, V> {
-    /// Makes a map of this name for at most `entries`.
+    /// Creates a map of this name with at most `entries` entries.
     ///
     /// # Errors
     /// Without CAP_BPF.
@@ -57,10 +57,10 @@ impl<const K: usize, const V: usize> Table<K, V> {
         unsafe { attr.open(MAP_CREATE) }.map(Table)
     }
 
-    /// The map of this name behind a descriptor.
+    /// The map of a descriptor, which must have this name.
     ///
     /// # Errors
-    /// When it is another map, or none.
+    /// If it is another map, or no map.
     pub fn of(fd: OwnedFd, name: &str) -> io::Result<Table<K, V>> {
         // SAFETY: no address is in it.
         let info = unsafe { info(fd.as_fd(), [0; 40]) }?;
@@ -72,7 +72,7 @@ impl<const K: usize, const V: usize> Table<K, V> {
     /// The map of this name that a loaded program uses, by the program's number.
     ///
     /// # Errors
-    /// Without CAP_SYS_ADMIN, or when there is none.
+    /// Without CAP_SYS_ADMIN, or if there is no such map.
     pub fn of_program(id: u32, name: &str) -> io::Result<Table<K, V>> {
         // SAFETY: no address is in either.
         let by_id = |command, id: u32| unsafe { Attr::new(&[(0, id)], &[]).open(command) };
@@ -96,24 +96,24 @@ impl<const K: usize, const V: usize> Table<K, V> {
         unsafe { Attr::new(&[of(self.0.as_fd())], &wide).call(MAP_LOOKUP) }.ok().map(|_| value)
     }
 
-    /// Puts `value` at `key`.
+    /// Stores `value` at `key`.
     ///
     /// # Errors
-    /// When the map is full, or the system has no memory left.
+    /// If the map is full, or the system has no memory left.
     pub fn insert(&self, key: &[u8; K], value: &[u8; V]) -> io::Result<()> {
         let wide = [(8, key.as_ptr() as u64), (16, value.as_ptr() as u64)];
         // SAFETY: the kernel reads `K` and `V` bytes, which the map has; both are alive.
         unsafe { Attr::new(&[of(self.0.as_fd())], &wide).call(MAP_UPDATE) }.map(drop)
     }
 
-    /// Removes what is at `key`; whether there was anything.
+    /// Removes the entry of `key`. Returns whether there was one.
     pub fn remove(&self, key: &[u8; K]) -> bool {
         let wide = [(8, key.as_ptr() as u64)];
         // SAFETY: the kernel reads `K` bytes, which the map has.
         unsafe { Attr::new(&[of(self.0.as_fd())], &wide).call(MAP_DELETE) }.is_ok()
     }
 
-    /// Entries, `most` of them at most. Nothing is to be added or removed meanwhile.
+    /// At most `most` entries. The map must not change during the call.
     pub fn entries(&self, most: usize) -> Vec<([u8; K], [u8; V])> {
         let mut last: Option<[u8; K]> = None;
         let next = || {
@@ -136,7 +136,7 @@ impl<const K: usize, const V: usize> AsFd for Table<K, V> {
     }
 }
 
-/// A table over any descriptor, for tests: whatever it is asked then fails.
+/// A table with any descriptor, for tests: all its operations fail.
 #[cfg(test)]
 impl<const K: usize, const V: usize> From<OwnedFd> for Table<K, V> {
     fn from(fd: OwnedFd) -> Table<K, V> {

@@ -18,7 +18,7 @@ pub(crate) fn test_run(program: &impl AsFd, frame: &[u8]) -> io::Result<u32> {
     Ok(u32::from_ne_bytes([attr.0[4], attr.0[5], attr.0[6], attr.0[7]]))
 }
 
-/// The same, with the frame that the program has made of it.
+/// The same, with the frame after the program's changes.
 pub(crate) fn test_run_into(program: &impl AsFd, frame: &[u8]) -> io::Result<(u32, Vec<u8>)> {
     const PROG_TEST_RUN: u32 = 10;
     let mut made = vec![0_u8; frame.len() + 256];
@@ -26,7 +26,7 @@ pub(crate) fn test_run_into(program: &impl AsFd, frame: &[u8]) -> io::Result<(u3
         [(0, program.as_fd().as_raw_fd() as u32), (8, frame.len() as u32), (12, made.len() as u32)];
     let wide = [(16, frame.as_ptr() as u64), (24, made.as_mut_ptr() as u64)];
     let mut attr = Attr::new(&words, &wide);
-    // SAFETY: the frame and the room for what it becomes are alive and of the lengths given.
+    // SAFETY: the frame and the space for the changed frame are alive and of the given lengths.
     unsafe { attr.call(PROG_TEST_RUN) }?;
     let word = |at: usize| {
         u32::from_ne_bytes([attr.0[at], attr.0[at + 1], attr.0[at + 2], attr.0[at + 3]])
@@ -222,7 +222,7 @@ fn what_is_put_in_is_found_until_it_is_removed() {
     assert_eq!(table.entries(2).len(), 2, "no more than asked for");
     assert!(table.remove(&[2; 4]) && !table.remove(&[2; 4]));
     assert_eq!((table.get(&[2; 4]), table.entries(9).len()), (None, 2));
-    // By a descriptor of it alone, if it is what it should be.
+    // A descriptor suffices to open it, if name and sizes agree.
     let again = || table.as_fd().try_clone_to_owned().unwrap();
     let same = Table::<4, 8>::of(again(), "lasthop_test").unwrap();
     assert_eq!(same.get(&[1; 4]), Some([101; 8]));
